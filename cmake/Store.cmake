@@ -9,10 +9,12 @@ else()
     return()
 endif()
 
-file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c ${CMAKE_SOURCE_DIR}/src/store/filter/*.c)
+file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c ${CMAKE_SOURCE_DIR}/src/store/sqlite/*.c)
+set(store_entry ${CMAKE_SOURCE_DIR}/src/store/sqlite/entry.c) # of the extension alone
+list(REMOVE_ITEM store_sources ${store_entry})
 # Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.
 set(store_base ${CMAKE_SOURCE_DIR}/src/base)
-set(store_base_sources ${store_base}/memory.c ${store_base}/text.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
+set(store_base_sources ${store_base}/memory.c ${store_base}/json.c ${store_base}/text.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
     ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c)
 
 # Compiled once for the library and for tests, which link it with the core's objects.
@@ -28,3 +30,17 @@ target_link_libraries(warpwave_store PUBLIC warpwave PRIVATE SQLite::SQLite3 Thr
 target_include_directories(warpwave_store INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 set_target_properties(warpwave_store PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN")
 target_link_options(warpwave_store PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
+
+# The extension, build/sqlite/warpwave.so: the same sources, which know SQLite only by the table of functions that the host hands over
+# (sqlite3ext.h). It links libwarpwave.so, where what is in memory is shared with programs that use the library. It is never unloaded, because
+# its threads outlive the connection that loaded it.
+set(extension_sources ${store_sources})
+list(FILTER extension_sources EXCLUDE REGEX "/src/store/(store|collections|reading|writing|compact|backup|check|page_size)\\.c$") # the C door
+add_library(warpwave_sqlite MODULE ${extension_sources} ${store_entry} $<TARGET_OBJECTS:warpwave_store_base>)
+target_compile_definitions(warpwave_sqlite PRIVATE WARPWAVE_SQLITE_EXTENSION)
+target_include_directories(warpwave_sqlite PRIVATE ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
+target_link_libraries(warpwave_sqlite PRIVATE warpwave Threads::Threads m)
+target_link_options(warpwave_sqlite PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
+set_target_properties(warpwave_sqlite PROPERTIES PREFIX "" OUTPUT_NAME warpwave LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sqlite
+                      BUILD_RPATH "$ORIGIN/.." INSTALL_RPATH "$ORIGIN/..")
+install(TARGETS warpwave_sqlite LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/warpwave COMPONENT library)

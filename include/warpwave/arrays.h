@@ -87,9 +87,9 @@ WW_API ww_status ww_safetensors_find(const ww_safetensors *file, const char *nam
  * WW_CORRUPT_FILE. Blocks on the disk. */
 WW_API ww_status ww_safetensors_read(const ww_safetensors *file, int64_t index, int64_t offset, void *to, size_t bytes);
 
-/* Maps the file into memory if it is not yet, and gives the address of a tensor's bytes, aligned to its element; valid until
- * close. WW_UNSUPPORTED where the system cannot or the bytes are not aligned. **A file that is cut short while it is mapped
- * ends the process (SIGBUS) when the part that is gone is touched**: for files that stay as they are; all others read. */
+/* Gives the address of a tensor's bytes in memory, aligned to its element; valid until close. They are read when this is first
+ * called for the tensor, and take their bytes of memory from then on. WW_CORRUPT_FILE if the file was cut short. Blocks on the
+ * disk the first time. */
 WW_API ww_status ww_safetensors_map(ww_safetensors *file, int64_t index, const void **bytes);
 
 /* The texts that stand beside the tensors (`__metadata__`): how many; number `index`, both there until close; and the value of

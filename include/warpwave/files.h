@@ -74,7 +74,7 @@ static inline ww_matrix_options ww_matrix_options_default(void)
     return value;
 }
 
-/* Opens the file at `path` for reading (memory-mapped where that helps) and gives it in `matrix`. Refuses an unknown ending
+/* Opens the file at `path` for reading and gives it in `matrix`. Refuses an unknown ending
  * and anything malformed. Blocks on the disk. */
 WW_API ww_status ww_matrix_open(const char *path, ww_matrix **matrix);
 
@@ -102,7 +102,9 @@ WW_API const char *ww_matrix_id(const ww_matrix *matrix, int64_t row);
  * row and the column (both from 0). Does not block. */
 WW_API ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values);
 
-/* Returns the rows where they lie in memory if they are f32, contiguous and aligned, else NULL. Valid until close. */
+/* Returns the rows in memory if the file has f32 one after the other (.npy, .fbin, CSV), else NULL. All rows
+ * are read when this is first called, and take their bytes of memory until close; NULL, with a message, where that fails: for
+ * want of memory, or because the file was cut short. Blocks on the disk the first time. Any number of threads may ask. */
 WW_API const float *ww_matrix_view_f32(const ww_matrix *matrix);
 
 /* Write rows x dim numbers to `path`, format by its ending: .npy or .fbin for f32, .npy or .ibin for i32. An existing file is

@@ -145,8 +145,8 @@ WW_API ww_status ww_gguf_i64s(const ww_gguf *gguf, const char *key, int64_t *val
 WW_API ww_status ww_gguf_f64s(const ww_gguf *gguf, const char *key, double *values, int64_t capacity, int64_t *count);
 WW_API ww_status ww_gguf_texts(const ww_gguf *gguf, const char *key, ww_gguf_span *values, int64_t capacity, int64_t *count);
 
-/* Returns a tensor's bytes where they are mapped into memory, or NULL where that cannot be. Valid until close. A file that is
- * cut short meanwhile ends whoever reads them: for files that stay as they are. */
+/* Returns a tensor's bytes in memory, valid until close. They are read when this is first called for the tensor; NULL, with a
+ * message, where that fails: for want of memory, or because the file was cut short. Blocks on the disk the first time. */
 WW_API const void *ww_gguf_view(const ww_gguf *gguf, int64_t index);
 
 /* Reads `bytes` of a tensor's data from byte `offset` of it on. Refuses a range outside. Blocks on the disk. */

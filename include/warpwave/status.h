@@ -40,13 +40,15 @@ typedef enum ww_status {
     WW_OUT_OF_RANGE = 12,
     WW_INTERNAL = 13,      /* a defect of the library; please report it */
     WW_OTHER_PROCESS = 14, /* made before fork(), used in the child: open it again there */
-    WW_BUSY = 15           /* another process or connection kept a lock for longer than was to be waited; try again */
+    WW_BUSY = 15,          /* another process or connection kept a lock for longer than was to be waited; try again */
+    WW_DAMAGED = 16        /* memory is not what was written to it; the message says what and where */
 } ww_status;
 
 /* Takes any status. Returns its name in words, "out of memory"; never NULL. */
 WW_API const char *ww_status_name(ww_status status);
 
-/* Returns the calling thread's last error text, "" if it has had none; valid until that thread's next failing call. */
+/* Returns the calling thread's last error text, "" if it has had none; valid until that thread's next failing call. It is UTF-8
+ * in one line that can be printed: what a terminal would obey, in a path, name or id that the text quotes, is written as \x1b. */
 WW_API const char *ww_error_message(void);
 
 /* The calling thread's last failure as fields, for a program that acts on more than the status. What a vendor's library said is

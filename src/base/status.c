@@ -1,7 +1,8 @@
 /* Statuses and the calling thread's last error text.
  *
  * The text lives in thread-local storage of fixed size: failing must not allocate, because running out of memory is one of
- * the failures it reports.
+ * the failures it reports. Messages quote names, ids and paths that nobody has looked at, and end on terminals and in logs:
+ * what those would obey is written as \\x1b (base/text.h), here and once for all.
  */
 #include "base/status.h"
 
@@ -12,6 +13,7 @@
 
 #include "base/float_guard.h"
 #include "base/structs.h"
+#include "base/text.h"
 
 #undef ww_fail
 #undef ww_fail_errno
@@ -39,6 +41,7 @@ static const char *const status_names[] = {
     [WW_INTERNAL] = "internal error",
     [WW_OTHER_PROCESS] = "opened in another process",
     [WW_BUSY] = "busy",
+    [WW_DAMAGED] = "damaged memory",
 };
 
 const char *ww_status_name(ww_status status)
@@ -96,7 +99,7 @@ ww_status ww_fail(ww_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    memcpy(message, text, sizeof text);
+    text_plain_copy(message, sizeof message, text);
     last_status = status;
     if (!tells_of(text, &noted))
         noted = (vendor_failure){0};

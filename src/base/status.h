@@ -5,7 +5,7 @@
 #include <warpwave/status.h>
 
 /* Keeps the formatted text for ww_error_message() on this thread and returns `status`, so that `return ww_fail(...)` reads
- * well. */
+ * well. Exported, with the next one, for the store: it is a library of its own, and there is one message a thread. */
 WW_API __attribute__((format(printf, 2, 3))) ww_status ww_fail(ww_status status, const char *format, ...);
 
 /* As ww_fail, with ": " and the text of errno `code` behind the message. */

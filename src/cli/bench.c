@@ -261,38 +261,47 @@ static double gigaflops(const bench *b, int batch)
            1e-9;
 }
 
-static ww_status print_json(const bench *b)
+static void print_json(const bench *b)
 {
     const bench_settings *s = &b->settings;
-    json_t *searches = json_array();
-    int failed = searches == NULL;
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+    json_open(&w, NULL, '{');
+    json_put_text(&w, "device", b->device_info.id);
+    json_put_text(&w, "device_name", b->device_info.name);
+    json_put_integer(&w, "rows", s->rows);
+    json_put_integer(&w, "dim", s->dim);
+    json_put_text(&w, "type", ww_vector_type_name((ww_vector_type)s->type));
+    json_put_integer(&w, "k", s->k);
+    json_put_text(&w, "metric", ww_metric_name((ww_metric)s->metric));
+    json_put_integer(&w, "repeat", s->repeat);
+    json_put_integer(&w, "bytes", b->row_bytes);
+    json_put_real(&w, "add_seconds", b->add_seconds);
+    json_put_real(&w, "add_gigabytes_per_second", gigabytes_per_second(b, b->add_seconds));
+    json_put_integer(&w, "read_threads", b->read_threads);
+    json_put_real(&w, "read_seconds", b->read_seconds);
+    json_put_real(&w, "read_gigabytes_per_second", gigabytes_per_second(b, b->read_seconds));
+    json_open(&w, "searches", '[');
     for (int i = 0; i < b->batch_count; i++) {
         const double seconds = b->search_seconds[i];
-        failed |= json_array_append_new(searches, json_pack("{s:I, s:f, s:f, s:f, s:f, s:o}", "queries",
-                                                            (json_int_t)b->batches[i], "seconds", seconds, "queries_per_second",
-                                                            (double)b->batches[i] / seconds, "gigabytes_per_second",
-                                                            gigabytes_per_second(b, seconds), "gigaflops", gigaflops(b, i),
-                                                            "statistics", json_statistics((ww_screen)s->screen, &b->stats[i])));
+        json_open(&w, NULL, '{');
+        json_put_integer(&w, "queries", b->batches[i]);
+        json_put_real(&w, "seconds", seconds);
+        json_put_real(&w, "queries_per_second", (double)b->batches[i] / seconds);
+        json_put_real(&w, "gigabytes_per_second", gigabytes_per_second(b, seconds));
+        json_put_real(&w, "gigaflops", gigaflops(b, i));
+        json_put_statistics(&w, "statistics", (ww_screen)s->screen, &b->stats[i]);
+        json_close(&w);
     }
-    json_t *report = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:I, s:s, s:I, s:I, s:f, s:f, s:i, s:f, s:f, s:o}", "device", b->device_info.id,
-        "device_name", b->device_info.name, "rows", (json_int_t)s->rows, "dim", (json_int_t)s->dim, "type",
-        ww_vector_type_name((ww_vector_type)s->type), "k", (json_int_t)s->k, "metric", ww_metric_name((ww_metric)s->metric),
-        "repeat", (json_int_t)s->repeat, "bytes", (json_int_t)b->row_bytes, "add_seconds", b->add_seconds,
-        "add_gigabytes_per_second", gigabytes_per_second(b, b->add_seconds), "read_threads", b->read_threads, "read_seconds",
-        b->read_seconds, "read_gigabytes_per_second", gigabytes_per_second(b, b->read_seconds), "searches", searches);
-    if (failed) {
-        json_decref(report);
-        report = NULL;
-    }
-    return json_print(report);
+    json_close(&w);
+    json_close(&w);
 }
 
 static void print_text(const bench *b)
 {
     const bench_settings *s = &b->settings;
     char size[32];
-    printf("device  %s: %s\n", b->device_info.id, b->device_info.name);
+    printf("device  ");
+    command_print_device(stdout, &b->device_info);
     printf("rows    %lld of %lld %s, %s, random%s; %lld nearest by %s; median of %lld\n\n", (long long)s->rows,
            (long long)s->dim, ww_vector_type_name((ww_vector_type)s->type), human_bytes(size, (int64_t)b->row_bytes),
            element_bytes((ww_vector_type)s->type) == 1 ? "" : ", of length 1", (long long)s->k,
@@ -325,7 +334,7 @@ static ww_status measure(const bench_settings *settings)
     if (status == WW_OK)
         status = measure_searches(&b);
     if (status == WW_OK && settings->json)
-        status = print_json(&b);
+        print_json(&b);
     else if (status == WW_OK)
         print_text(&b);
     ww_collection_destroy(b.collection);

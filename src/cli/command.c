@@ -30,13 +30,23 @@ ww_status command_open_device(const char *name, ww_device **device)
     return status == WW_INVALID_ARGUMENT || status == WW_UNSUPPORTED ? command_line_wrong(status) : status;
 }
 
+void command_print_device(FILE *to, const ww_device_info *info)
+{
+    fprintf(to, "%s: ", info->id);
+    print_plain(to, info->name);
+    putc('\n', to);
+}
+
 /* What a script reads in place of the report that it asked for. */
 static void complain_json(ww_status status, exit_code code, const char *message)
 {
-    json_t *text = json_string(message);
-    json_t *failure = json_pack("{s:b, s:s, s:i, s:o}", "error", 1, "status", ww_status_name(status), "exit_code", (int)code,
-                                "message", text ? text : json_string("the message is not UTF-8"));
-    (void)json_print(failure);
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+    json_open(&w, NULL, '{');
+    json_put_bool(&w, "error", true);
+    json_put_text(&w, "status", ww_status_name(status));
+    json_put_integer(&w, "exit_code", (int)code);
+    json_put_text(&w, "message", message);
+    json_close(&w);
     fflush(stdout);
 }
 
@@ -64,6 +74,7 @@ static exit_code code_for(ww_status status)
     case WW_NO_DEVICE:
     case WW_DRIVER_ERROR:
     case WW_OTHER_PROCESS:
+    case WW_DAMAGED:
         return EXIT_CODE_DEVICE;
     case WW_OUT_OF_MEMORY:
         return EXIT_CODE_MEMORY;
@@ -94,11 +105,12 @@ exit_code command_end(const command *self, ww_status status)
 
 exit_code command_misused(const command *self, const char *format, ...)
 {
-    char message[1024];
+    char quoted[1024], message[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    vsnprintf(quoted, sizeof quoted, format, arguments);
     va_end(arguments);
+    text_plain_copy(message, sizeof message, quoted);
     complain(self, message);
     fprintf(stderr, "Run 'warpwave help%s%s' for usage.\n", self ? " " : "", self ? self->name : "");
     if (failures_as_json)

@@ -7,6 +7,7 @@
 #define CLI_COMMAND_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include <warpwave/device.h>
 
@@ -60,5 +61,8 @@ __attribute__((format(printf, 2, 3))) exit_code command_misused(const command *s
 /* Prints the help of a command on stdout; or the list of all, in their order, with exit codes and environment. */
 void command_help_print(const command *c);
 void command_overview_print(const command *const *commands, size_t count);
+
+/* "cpu: Arm Neoverse V1" and the end of the line. The name is what a driver says. */
+void command_print_device(FILE *to, const ww_device_info *info);
 
 #endif

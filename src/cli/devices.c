@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/terminal.h"
 
 typedef struct devices_settings {
     bool json;
@@ -17,50 +18,65 @@ static const char *const backend_names[] = {"cuda", "rocm", "emulator"};
 
 enum { BACKEND_COUNT = sizeof backend_names / sizeof *backend_names };
 
-static json_t *device_json(const ww_device_info *info)
+static void device_json(json_writer *w, const ww_device_info *info)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", /**/
-                     "id", info->id, "name", info->name, "vendor", info->vendor, "backend", info->backend, "index", info->index,
-                     "arch", info->arch, "instruction_sets", info->instruction_sets, "kernels", info->kernels, "driver_version",
-                     info->driver_version, "pci_address", info->pci_address, "wave_size", info->wave_size, "compute_units",
-                     info->compute_units, "max_threads_per_block", info->max_threads_per_block, "shared_bytes_per_block",
-                     (json_int_t)info->shared_bytes_per_block, "memory_total_bytes", (json_int_t)info->memory_total_bytes,
-                     "memory_free_bytes", (json_int_t)info->memory_free_bytes, "memory_used_bytes",
-                     (json_int_t)info->memory_used_bytes);
+    json_open(w, NULL, '{');
+    json_put_text(w, "id", info->id);
+    json_put_text(w, "name", info->name);
+    json_put_text(w, "vendor", info->vendor);
+    json_put_text(w, "backend", info->backend);
+    json_put_integer(w, "index", info->index);
+    json_put_text(w, "arch", info->arch);
+    json_put_text(w, "instruction_sets", info->instruction_sets);
+    json_put_text(w, "kernels", info->kernels);
+    json_put_text(w, "driver_version", info->driver_version);
+    json_put_text(w, "pci_address", info->pci_address);
+    json_put_integer(w, "wave_size", info->wave_size);
+    json_put_integer(w, "compute_units", info->compute_units);
+    json_put_integer(w, "max_threads_per_block", info->max_threads_per_block);
+    json_put_integer(w, "shared_bytes_per_block", info->shared_bytes_per_block);
+    json_put_integer(w, "memory_total_bytes", info->memory_total_bytes);
+    json_put_integer(w, "memory_free_bytes", info->memory_free_bytes);
+    json_put_integer(w, "memory_used_bytes", info->memory_used_bytes);
+    json_close(w);
 }
 
-static ww_status print_json(const ww_device_info *infos, size_t count)
+static void print_json(const ww_device_info *infos, size_t count)
 {
-    json_t *devices = json_array(), *kernels = json_array(), *absent = json_object();
-    int failed = 0;
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+    json_open(&w, NULL, '{');
+    json_put_text(&w, "version", ww_version());
+    json_open(&w, "devices", '[');
     for (size_t i = 0; i < count; i++)
-        failed |= json_array_append_new(devices, device_json(&infos[i]));
+        device_json(&w, &infos[i]);
+    json_close(&w);
+    json_open(&w, "kernels", '[');
     for (size_t i = 0; i < ww_kernel_chip_count(); i++)
-        failed |= json_array_append_new(kernels, json_string(ww_kernel_chip(i)));
+        json_put_text(&w, NULL, ww_kernel_chip(i));
+    json_close(&w);
+    json_open(&w, "absent", '{');
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
         if (*reason)
-            failed |= json_object_set_new(absent, backend_names[i], json_string(reason));
+            json_put_text(&w, backend_names[i], reason);
     }
-    json_t *report =
-        json_pack("{s:s, s:o, s:o, s:o}", "version", ww_version(), "devices", devices, "kernels", kernels, "absent", absent);
-    if (failed) {
-        json_decref(report);
-        report = NULL;
-    }
-    return json_print(report);
+    json_close(&w);
+    json_close(&w);
 }
 
 static void print_line(const char *label, const char *value)
 {
-    if (*value)
-        printf("  %-18s %s\n", label, value);
+    if (!*value)
+        return;
+    printf("  %-18s ", label);
+    print_plain(stdout, value);
+    putchar('\n');
 }
 
 static void print_device(const ww_device_info *info)
 {
     char text[128], free_bytes[32], total_bytes[32];
-    printf("%s: %s\n", info->id, info->name);
+    command_print_device(stdout, info);
     print_line("vendor", info->vendor);
     print_line("arch", info->arch);
     print_line("instruction sets", info->instruction_sets);
@@ -81,6 +97,14 @@ static void print_device(const ww_device_info *info)
     print_line("kernels", info->kernels);
 }
 
+/* The reason may quote what the environment has. */
+static void print_absence(const char *backend, const char *reason)
+{
+    printf("%s%s", backend, *backend ? ": " : "");
+    print_plain(stdout, reason);
+    putchar('\n');
+}
+
 static void print_text(const ww_device_info *infos, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -88,10 +112,10 @@ static void print_text(const ww_device_info *infos, size_t count)
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
         if (strcmp(backend_names[i], "emulator") != 0 && ww_kernel_chip_count() > 0 && *reason)
-            printf("%s: %s\n", backend_names[i], reason);
+            print_absence(backend_names[i], reason);
     }
     if (ww_kernel_chip_count() == 0) {
-        printf("%s\n", ww_backend_absence("cuda")); /* that there are no kernels, and why */
+        print_absence("", ww_backend_absence("cuda")); /* that there are no kernels, and why */
         return;
     }
     printf("GPU kernels in this library:");
@@ -123,7 +147,7 @@ static ww_status list(const devices_settings *settings)
         count = min_size(count, room);
     }
     if (status == WW_OK && settings->json)
-        status = print_json(infos, count);
+        print_json(infos, count);
     else if (status == WW_OK)
         print_text(infos, count);
     memory_free(infos);

@@ -6,6 +6,7 @@
 #include <warpwave/vectors.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "files/source.h"
 
 /* The whole file with a NUL behind it. */
@@ -27,28 +28,6 @@ static ww_status read_whole(const char *path, char **text, size_t *bytes)
     return status;
 }
 
-/* Whether the bytes are UTF-8: no stray or missing continuation, nothing longer than needed, no surrogate, none past 10FFFF. */
-static bool is_utf8(const char *text, size_t length)
-{
-    const unsigned char *byte = (const unsigned char *)text, *end = byte + length;
-    while (byte < end) {
-        const unsigned lead = *byte++;
-        const int more = lead < 0x80 ? 0 : lead < 0xc2 ? -1 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : -1;
-        if (more < 0 || end - byte < more)
-            return false;
-        uint32_t point = more == 0 ? lead : lead & (0x3fu >> more);
-        for (int i = 0; i < more; i++, byte++) {
-            if ((*byte & 0xc0) != 0x80)
-                return false;
-            point = point << 6 | (*byte & 0x3fu);
-        }
-        if ((more == 2 && point < 0x800) || (more == 3 && point < 0x10000) || (point >= 0xd800 && point < 0xe000) ||
-            point > 0x10ffff)
-            return false;
-    }
-    return true;
-}
-
 /* `what` is "line" of a file of ids, or "the id of row" of a table. */
 static ww_status check_id(const char *path, const char *what, int64_t number, const char *line, size_t length)
 {
@@ -57,7 +36,7 @@ static ww_status check_id(const char *path, const char *what, int64_t number, co
     if (length > WW_ID_BYTES_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s %lld has %zu bytes; the maximum of an id is %d", path, what,
                        (long long)number, length, WW_ID_BYTES_MAX);
-    if (memchr(line, '\0', length) || !is_utf8(line, length))
+    if (memchr(line, '\0', length) || !utf8_check(line, length))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s %lld is not UTF-8 text", path, what, (long long)number);
     return WW_OK;
 }

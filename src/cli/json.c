@@ -1,36 +1,157 @@
-/* JSON on stdout. */
+/* JSON, written value by value. */
 #include "cli/json.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-static ww_status print_in_style(json_t *value, size_t style)
+#include "base/memory.h"
+#include "base/text.h"
+
+static void break_line(const json_writer *w)
 {
-    if (!value)
-        return ww_fail(WW_OUT_OF_MEMORY, "the JSON report could not be made: out of memory");
-    const int failed = json_dumpf(value, stdout, style | JSON_INDENT(2));
-    json_decref(value);
-    putchar('\n');
-    return failed ? ww_fail(WW_IO_ERROR, "cannot write the JSON report") : WW_OK;
+    if (!w->compact)
+        fprintf(w->to, "\n%*s", 2 * w->level, "");
 }
 
-ww_status json_print(json_t *value)
+static void print_text(FILE *to, const char *text, size_t length)
 {
-    return print_in_style(value, JSON_STYLE);
+    putc('"', to);
+    for (size_t at = 0; at < length;) {
+        uint32_t c = 0xfffd; /* what stands for a byte that is no UTF-8 */
+        const size_t bytes = utf8_read(text + at, length - at, &c);
+        at += bytes > 0 ? bytes : 1;
+        if (c == '"' || c == '\\')
+            fprintf(to, "\\%c", (char)c);
+        else if (c >= 0x10000)
+            fprintf(to, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
+        else if (c < 0x20 || c > 0x7e)
+            fprintf(to, "\\u%04x", c);
+        else
+            putc((int)c, to);
+    }
+    putc('"', to);
 }
 
-ww_status json_print_f64(json_t *value)
+/* What stands before a value: a comma, a line of its own, the key. */
+static void begin_value(json_writer *w, const char *key)
 {
-    return print_in_style(value, JSON_REAL_PRECISION(17) | JSON_ENSURE_ASCII);
+    if (w->begun)
+        fputs(w->compact ? ", " : ",", w->to);
+    if (w->level > 0)
+        break_line(w);
+    w->begun = true;
+    if (key) {
+        print_text(w->to, key, strlen(key));
+        fputs(": ", w->to);
+    }
 }
 
-json_t *json_statistics(ww_screen screen, const ww_search_stats *stats)
+void json_open(json_writer *w, const char *key, char kind)
 {
-    json_t *certificate = isfinite(stats->certificate) ? json_real((double)stats->certificate) : json_null();
-    const bool proven = stats->certificate >= 0.0f; /* and not NaN */
-    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:I}", "screen", ww_screen_name(screen), "exact", proven,
-                     "rows_screened", (json_int_t)stats->rows_screened, "rows_kept", (json_int_t)stats->rows_kept,
-                     "rows_scored", (json_int_t)stats->rows_scored, "fallback_queries", (json_int_t)stats->fallback_queries,
-                     "certificate", certificate, "repeated_queries", (json_int_t)stats->repeated_queries);
+    begin_value(w, key);
+    putc(kind, w->to);
+    w->close[w->level++ % JSON_LEVELS_MAX] = kind == '{' ? '}' : ']';
+    w->begun = false;
+}
+
+void json_close(json_writer *w)
+{
+    w->level--;
+    if (w->begun)
+        break_line(w);
+    putc(w->close[w->level % JSON_LEVELS_MAX], w->to);
+    w->begun = true;
+    if (w->level == 0)
+        putc('\n', w->to);
+}
+
+void json_put_null(json_writer *w, const char *key)
+{
+    begin_value(w, key);
+    fputs("null", w->to);
+}
+
+void json_put_bytes(json_writer *w, const char *key, const char *text, size_t length)
+{
+    if (!utf8_check(text, length)) {
+        json_put_null(w, key);
+        return;
+    }
+    begin_value(w, key);
+    print_text(w->to, text, length);
+}
+
+void json_put_text(json_writer *w, const char *key, const char *text)
+{
+    if (text)
+        json_put_bytes(w, key, text, strlen(text));
+    else
+        json_put_null(w, key);
+}
+
+void json_put_integer(json_writer *w, const char *key, int64_t value)
+{
+    begin_value(w, key);
+    fprintf(w->to, "%lld", (long long)value);
+}
+
+void json_put_real(json_writer *w, const char *key, double value)
+{
+    char text[40];
+    if (!isfinite(value)) {
+        json_put_null(w, key);
+        return;
+    }
+    snprintf(text, sizeof text, "%.*g", w->digits, value);
+    begin_value(w, key);
+    fputs(text, w->to);
+    if (!strpbrk(text, ".e"))
+        fputs(".0", w->to); /* a real number stays one, for readers that tell them apart */
+}
+
+void json_put_bool(json_writer *w, const char *key, bool value)
+{
+    begin_value(w, key);
+    fputs(value ? "true" : "false", w->to);
+}
+
+void json_put_statistics(json_writer *w, const char *key, ww_screen screen, const ww_search_stats *stats)
+{
+    json_open(w, key, '{');
+    json_put_text(w, "screen", ww_screen_name(screen));
+    json_put_bool(w, "exact", stats->certificate >= 0.0f); /* what was proven; NaN proves nothing */
+    json_put_integer(w, "rows_screened", stats->rows_screened);
+    json_put_integer(w, "rows_kept", stats->rows_kept);
+    json_put_integer(w, "rows_scored", stats->rows_scored);
+    json_put_integer(w, "fallback_queries", stats->fallback_queries);
+    json_put_real(w, "certificate", (double)stats->certificate);
+    json_put_integer(w, "repeated_queries", stats->repeated_queries);
+    json_close(w);
+}
+
+ww_status json_keep(json_kept *kept, int digits)
+{
+    *kept = (json_kept){.writer = {.digits = digits}};
+    kept->writer.to = open_memstream(&kept->text, &kept->length);
+    return kept->writer.to ? WW_OK : memory_failed("the JSON report", 0);
+}
+
+ww_status json_kept_check(json_kept *kept)
+{
+    return fflush(kept->writer.to) == 0 && !ferror(kept->writer.to) ? WW_OK : memory_failed("the JSON report", kept->length);
+}
+
+void json_kept_print(const json_kept *kept)
+{
+    fwrite(kept->text, 1, kept->length, stdout);
+}
+
+void json_kept_free(json_kept *kept)
+{
+    if (kept->writer.to)
+        fclose(kept->writer.to);
+    free(kept->text);
+    *kept = (json_kept){0};
 }

@@ -1,21 +1,57 @@
-/* JSON on stdout. Numbers have nine digits, enough for every f32 to read back as the same f32. */
+/* JSON, written value by value.
+ *
+ * No tree is built, so a report of any length takes no memory and cannot lose a part for want of it. A write that fails is
+ * remembered by stdout, and command_end() makes a failure of it. Texts are ASCII: everything else is escaped by JSON's rules.
+ */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
-#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #include <warpwave/vectors.h>
 
 #include "base/status.h"
 
-#define JSON_STYLE (JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII)
+enum { JSON_LEVELS_MAX = 32, JSON_DIGITS_F32 = 9, JSON_DIGITS_F64 = 17 }; /* digits that read back as the same number */
 
-/* Prints a value on a line of its own and gives it back; a NULL is the value that could not be made for want of memory. The
- * second has 17 digits, for numbers that are f64. */
-ww_status json_print(json_t *value);
-ww_status json_print_f64(json_t *value);
+typedef struct json_writer {
+    FILE *to;
+    int digits;   /* of real numbers */
+    bool compact; /* all on one line from here on */
+    int level;
+    bool begun;                  /* has the innermost object or array a value? */
+    char close[JSON_LEVELS_MAX]; /* '}' or ']' */
+} json_writer;
 
-/* What a search did, as an object; an infinite certificate is null. NULL for want of memory. */
-json_t *json_statistics(ww_screen screen, const ww_search_stats *stats);
+/* Begins an object or an array, by '{' or '['; json_close() ends the innermost and, when that was the outermost, the line. */
+void json_open(json_writer *w, const char *key, char kind);
+void json_close(json_writer *w);
+
+/* A value. The key is NULL in an array. A number that is not finite is null, and so is a text that is no UTF-8 or NULL. */
+void json_put_text(json_writer *w, const char *key, const char *text);
+void json_put_bytes(json_writer *w, const char *key, const char *text, size_t length);
+void json_put_integer(json_writer *w, const char *key, int64_t value);
+void json_put_real(json_writer *w, const char *key, double value);
+void json_put_bool(json_writer *w, const char *key, bool value);
+void json_put_null(json_writer *w, const char *key);
+
+/* What a search did, as an object; an infinite certificate is null. */
+void json_put_statistics(json_writer *w, const char *key, ww_screen screen, const ww_search_stats *stats);
+
+/* A report that is kept back until it is whole, where what it tells of may still fail: then the failure is all that stdout
+ * has. json_kept_check() is WW_OUT_OF_MEMORY if a part was lost; free it in any case. */
+typedef struct json_kept {
+    json_writer writer;
+    char *text;
+    size_t length;
+} json_kept;
+
+ww_status json_keep(json_kept *kept, int digits);
+ww_status json_kept_check(json_kept *kept);
+void json_kept_print(const json_kept *kept);
+void json_kept_free(json_kept *kept);
 
 #endif

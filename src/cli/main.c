@@ -1,6 +1,9 @@
 /* `warpwave`: finds the command that was asked for and runs it; `help` is here, since it knows them all. */
+#include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -47,12 +50,24 @@ static bool asks_for_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
+/* A standard stream that is closed would be the next file that is opened, and a report would be written into it. What is put in
+ * its place cannot be read or written the other way, so that a report that goes nowhere is a failure. */
+static void keep_standard_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0)
+            (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
     const char *const *arguments = (const char *const *)argv + 2;
     const size_t count = argc > 2 ? (size_t)argc - 2 : 0;
     setlocale(LC_CTYPE, ""); /* whether the terminal speaks UTF-8; numbers stay as C writes them */
+    keep_standard_streams();
     interrupts_catch();
+    signal(SIGPIPE, SIG_IGN); /* a reader that has left, and a file that has reached its limit, are failed writes: */
+    signal(SIGXFSZ, SIG_IGN); /* with a message, and with what was begun removed */
 
     command_watch_json(arguments, count);
     if (argc < 2)

@@ -15,36 +15,36 @@ typedef struct safetensors_settings {
 
 static const option options[] = {OPTION_IS_FLAG(safetensors_settings, json, "--json", "print one JSON object")};
 
-static json_t *text_json(const char *text)
-{
-    json_t *value = json_string(text);
-    return value ? value : json_null();
-}
-
 static ww_status print_json(const ww_safetensors *file)
 {
-    json_t *tensors = json_array(), *metadata = json_object();
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
     ww_status status = WW_OK;
+    json_open(&w, NULL, '{');
+    json_open(&w, "metadata", '{');
     for (int64_t i = 0; status == WW_OK && i < ww_safetensors_metadata_count(file); i++) {
         const char *key, *value;
         status = ww_safetensors_metadata_at(file, i, &key, &value);
         if (status == WW_OK)
-            (void)json_object_set_new(metadata, key, text_json(value));
+            json_put_text(&w, key, value);
     }
+    json_close(&w);
+    json_open(&w, "tensors", '[');
     for (int64_t i = 0; status == WW_OK && i < ww_safetensors_count(file); i++) {
         ww_array_info info = ww_array_info_default();
-        json_t *shape = json_array();
         status = ww_safetensors_at(file, i, &info);
+        json_open(&w, NULL, '{');
+        json_put_text(&w, "name", info.name);
+        json_put_text(&w, "type", info.type);
+        json_open(&w, "shape", '[');
         for (int32_t d = 0; d < info.rank; d++)
-            (void)json_array_append_new(shape, json_integer(info.shape[d]));
-        (void)json_array_append_new(tensors, json_pack("{s:o, s:o, s:o, s:I, s:I}", "name", text_json(info.name), "type",
-                                                       text_json(info.type), "shape", shape, "offset", (json_int_t)info.offset,
-                                                       "bytes", (json_int_t)info.bytes));
+            json_put_integer(&w, NULL, info.shape[d]);
+        json_close(&w);
+        json_put_integer(&w, "offset", info.offset);
+        json_put_integer(&w, "bytes", info.bytes);
+        json_close(&w);
     }
-    if (status == WW_OK)
-        return json_print(json_pack("{s:o, s:o}", "metadata", metadata, "tensors", tensors));
-    json_decref(tensors);
-    json_decref(metadata);
+    json_close(&w);
+    json_close(&w);
     return status;
 }
 
@@ -59,7 +59,8 @@ static ww_status print_text(const ww_safetensors *file, const char *path)
         status = ww_safetensors_at(file, i, &info);
         total += info.bytes; /* no more than the file has */
     }
-    printf("%s: %lld tensors, %s\n", path, (long long)count, human_bytes(bytes, total));
+    print_plain(stdout, path);
+    printf(": %lld tensors, %s\n", (long long)count, human_bytes(bytes, total));
     for (int64_t i = 0; status == WW_OK && i < ww_safetensors_metadata_count(file); i++) {
         const char *key, *value;
         status = ww_safetensors_metadata_at(file, i, &key, &value);

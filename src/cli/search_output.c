@@ -109,6 +109,8 @@ ww_status search_output_files(const search_run *run)
     ww_status status = s->out_neighbors ? begin_neighbors(run, &outputs[0]) : WW_OK;
     if (status == WW_OK && s->out_distances)
         status = begin_distances(run, &outputs[1]);
+    for (int i = 0; status == WW_OK && i < 2; i++)
+        status = output_settle(&outputs[i]);
     if (status == WW_OK && s->out_neighbors)
         status = output_finish(&outputs[0]);
     if (status == WW_OK && s->out_distances)
@@ -130,91 +132,75 @@ static ww_status row_id(const search_run *run, int64_t row, char *id)
     return WW_OK;
 }
 
-/* One neighbour; an infinite score, which a distance can reach and JSON cannot write, is null. NULL for want of memory. */
-static json_t *neighbour_json(int64_t row, const char *id, float score)
-{
-    json_t *number = isfinite(score) ? json_real((double)score) : json_null();
-    return json_pack("{s:I, s:s, s:o}", "row", (json_int_t)row, "id", id, "score", number);
-}
-
-static ww_status print_results_of(const search_run *run, int64_t query)
+static ww_status print_results_of(json_writer *w, const search_run *run, int64_t query)
 {
     char id[WW_ID_BYTES_MAX + 1];
     ww_status status = WW_OK;
-    json_t *results = json_array();
-    int failed = results == NULL;
+    json_open(w, NULL, '[');
+    w->compact = true;
     for (int64_t i = query * run->settings.k; i < (query + 1) * run->settings.k && run->rows[i] >= 0 && status == WW_OK; i++) {
         status = row_id(run, run->rows[i], id);
-        failed |= json_array_append_new(results, neighbour_json(run->rows[i], id, run->scores[i]));
+        json_open(w, NULL, '{');
+        json_put_integer(w, "row", run->rows[i]);
+        json_put_text(w, "id", id);
+        json_put_real(w, "score", (double)run->scores[i]); /* a distance can be infinite */
+        json_close(w);
     }
-    if (status == WW_OK && failed)
-        status = ww_fail(WW_OUT_OF_MEMORY, "cannot make JSON of the results of query %lld", (long long)query);
-    if (status == WW_OK) {
-        fputs(query == 0 ? "\n" : ",\n", stdout);
-        if (json_dumpf(results, stdout, JSON_STYLE) != 0)
-            status = ww_fail(WW_IO_ERROR, "cannot write the results of query %lld", (long long)query);
-    }
-    json_decref(results);
+    json_close(w);
+    w->compact = false;
     return status;
 }
 
 /* The ids of the queries; null for one that is no UTF-8. */
-static json_t *query_ids_json(const search_run *run)
+static void query_ids_json(json_writer *w, const search_run *run)
 {
-    json_t *names = json_array();
-    for (int64_t i = 0; names && i < run->query_count; i++) {
-        json_t *name = json_string(ww_matrix_id(run->query_file, i));
-        if (json_array_append_new(names, name ? name : json_null()) != 0) {
-            json_decref(names);
-            return NULL;
-        }
-    }
-    return names;
+    json_open(w, "query_ids", '[');
+    for (int64_t i = 0; i < run->query_count; i++)
+        json_put_text(w, NULL, ww_matrix_id(run->query_file, i));
+    json_close(w);
 }
 
 /* How many rows are within the bound of each query. */
-static json_t *totals_json(const search_run *run)
+static void totals_json(json_writer *w, const search_run *run)
 {
-    json_t *totals = json_array();
-    for (int64_t i = 0; totals && i < run->query_count; i++)
-        if (json_array_append_new(totals, json_integer((json_int_t)run->totals[i])) != 0) {
-            json_decref(totals);
-            return NULL;
-        }
-    return totals;
+    json_open(w, "totals", '[');
+    for (int64_t i = 0; i < run->query_count; i++)
+        json_put_integer(w, NULL, run->totals[i]);
+    json_close(w);
 }
 
-/* Results are printed query by query: as one tree they would need some hundred bytes for each neighbour. */
 static ww_status print_json(const search_run *run)
 {
     const search_settings *s = &run->settings;
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
     ww_status status = WW_OK;
-    json_t *report =
-        json_pack("{s:s, s:s, s:I, s:i, s:s, s:I, s:I, s:s, s:I, s:f, s:f, s:f, s:o}", "device", run->device_info.id,
-                  "device_name", run->device_info.name, "rows", (json_int_t)run->row_count, "dim", run->dim, "type",
-                  ww_vector_type_name((ww_vector_type)s->type), "queries", (json_int_t)run->query_count, "k", (json_int_t)s->k,
-                  "metric", ww_metric_name((ww_metric)s->metric), "repeat", (json_int_t)s->repeat, "load_seconds",
-                  run->load_seconds, "add_seconds", run->add_seconds, "search_seconds", run->search_seconds, "statistics",
-                  json_statistics((ww_screen)s->screen, &run->stats));
-    if (report && s->query_id_column && json_object_set_new(report, "query_ids", query_ids_json(run)) != 0) {
-        json_decref(report);
-        report = NULL;
+    json_open(&w, NULL, '{');
+    json_put_text(&w, "device", run->device_info.id);
+    json_put_text(&w, "device_name", run->device_info.name);
+    json_put_integer(&w, "rows", run->row_count);
+    json_put_integer(&w, "dim", run->dim);
+    json_put_text(&w, "type", ww_vector_type_name((ww_vector_type)s->type));
+    json_put_integer(&w, "queries", run->query_count);
+    json_put_integer(&w, "k", s->k);
+    json_put_text(&w, "metric", ww_metric_name((ww_metric)s->metric));
+    json_put_integer(&w, "repeat", s->repeat);
+    json_put_real(&w, "load_seconds", run->load_seconds);
+    json_put_real(&w, "add_seconds", run->add_seconds);
+    json_put_real(&w, "search_seconds", run->search_seconds);
+    json_put_statistics(&w, "statistics", (ww_screen)s->screen, &run->stats);
+    if (s->check)
+        json_put_integer(&w, "rows_checked", run->checked.rows_checked);
+    if (s->query_id_column)
+        query_ids_json(&w, run);
+    if (s->ranged)
+        totals_json(&w, run);
+    if (!s->out_neighbors && !s->out_distances) {
+        json_open(&w, "results", '[');
+        for (int64_t query = 0; query < run->query_count && status == WW_OK; query++)
+            status = print_results_of(&w, run, query);
+        json_close(&w);
     }
-    if (report && s->ranged && json_object_set_new(report, "totals", totals_json(run)) != 0) {
-        json_decref(report);
-        report = NULL;
-    }
-    if (!report || s->out_neighbors || s->out_distances)
-        return json_print(report);
-    putchar('{');
-    const int failed = json_dumpf(report, stdout, JSON_STYLE | JSON_EMBED);
-    json_decref(report);
-    if (failed)
-        return ww_fail(WW_IO_ERROR, "cannot write the JSON report");
-    printf(",\n\"results\": [");
-    for (int64_t query = 0; query < run->query_count && status == WW_OK; query++)
-        status = print_results_of(run, query);
-    printf("\n]}\n");
+    json_close(&w);
     return status;
 }
 
@@ -236,10 +222,9 @@ static ww_status print_neighbours_of(FILE *to, const search_run *run, int64_t qu
         const ww_status status = row_id(run, run->rows[query * k + i], id);
         if (status != WW_OK)
             return status;
-        for (char *c = id; *c; c++) /* an id must not move the cursor */
-            if ((unsigned char)*c < ' ' || *c == 0x7f)
-                *c = '?';
-        fprintf(to, "  %12lld  %15.9g  %s\n", (long long)run->rows[query * k + i], (double)run->scores[query * k + i], id);
+        fprintf(to, "  %12lld  %15.9g  ", (long long)run->rows[query * k + i], (double)run->scores[query * k + i]);
+        print_plain(to, id);
+        putc('\n', to);
     }
     if (run->settings.ranged)
         fprintf(to, "  %lld rows are within the bound\n", (long long)run->totals[query]);
@@ -250,15 +235,27 @@ static ww_status print_neighbours_of(FILE *to, const search_run *run, int64_t qu
     return WW_OK;
 }
 
+static void print_written(FILE *to, const char *path)
+{
+    if (!path)
+        return;
+    fprintf(to, "\nwrote ");
+    print_plain(to, path);
+}
+
 static ww_status print_text(FILE *to, const search_run *run)
 {
     const search_settings *s = &run->settings;
     const int64_t shown = min_i64(run->query_count, QUERIES_SHOWN);
-    fprintf(to, "device   %s: %s\n", run->device_info.id, run->device_info.name);
-    fprintf(to, "base     %lld rows of %d from %s", (long long)run->row_count, run->dim, s->base);
+    fprintf(to, "device   ");
+    command_print_device(to, &run->device_info);
+    fprintf(to, "base     %lld rows of %d from ", (long long)run->row_count, run->dim);
+    print_plain(to, s->base);
     if (run->row_count > 0 && run->row_count < run->base_rows)
         fprintf(to, ", %lld to %lld", (long long)s->rows_skip, (long long)(s->rows_skip + run->row_count - 1));
-    fprintf(to, "\nqueries  %lld from %s\nsearch   ", (long long)run->query_count, s->queries);
+    fprintf(to, "\nqueries  %lld from ", (long long)run->query_count);
+    print_plain(to, s->queries);
+    fprintf(to, "\nsearch   ");
     if (s->ranged)
         fprintf(to, "all with %s %.9g by %s\n", s->metric == WW_L2 ? "a distance of at most" : "a score of at least",
                 (double)s->bound, ww_metric_name((ww_metric)s->metric));
@@ -269,10 +266,8 @@ static ww_status print_text(FILE *to, const search_run *run)
         if (status != WW_OK)
             return status;
     }
-    if (s->out_neighbors)
-        fprintf(to, "\nwrote %s", s->out_neighbors);
-    if (s->out_distances)
-        fprintf(to, "\nwrote %s", s->out_distances);
+    print_written(to, s->out_neighbors);
+    print_written(to, s->out_distances);
     if (!s->out_neighbors && !s->out_distances && shown < run->query_count)
         fprintf(to, "\n%lld more queries: --json prints all results, --out-neighbors and --out-distances write them to files",
                 (long long)(run->query_count - shown));
@@ -280,6 +275,9 @@ static ww_status print_text(FILE *to, const search_run *run)
             run->search_seconds);
     if (s->repeat > 1)
         fprintf(to, " (median of %lld)", (long long)s->repeat);
+    if (s->check)
+        fprintf(to, "\n%lld rows were checked: what the device keeps of them is what was made of them",
+                (long long)run->checked.rows_checked);
     if (run->stats.rows_screened > 0)
         fprintf(to, "\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
                 (long long)run->stats.rows_screened);

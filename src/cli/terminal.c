@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 enum { BAR_COLUMNS = 40, PIPE_COLUMNS = 112 };
 
 static const double paint_every_seconds = 0.1;
@@ -39,16 +41,32 @@ bool interrupted(void)
     return interrupt_came != 0;
 }
 
+/* UTF-8, or ASCII alone, which is what the C locale claims and every terminal of today exceeds. */
+static bool speaks_utf8(void)
+{
+    const char *codes = nl_langinfo(CODESET);
+    return strcmp(codes, "UTF-8") == 0 || strcmp(codes, "ANSI_X3.4-1968") == 0;
+}
+
+void print_plain_bytes(FILE *to, const char *text, size_t length)
+{
+    const bool utf8 = speaks_utf8();
+    for (size_t at = 0; at < length;) {
+        size_t bad, plain = text_plain_span(text + at, length - at, &bad);
+        for (size_t i = 0; i < plain + bad; i++) {
+            const unsigned char c = (unsigned char)text[at + i];
+            if (i < plain && (utf8 || c < 0x80))
+                putc(c, to);
+            else
+                fprintf(to, "\\x%02x", c);
+        }
+        at += plain + bad;
+    }
+}
+
 void print_plain(FILE *to, const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) /* U+0080 to U+009F are orders, too */
-            fprintf(to, "\\xc2\\x%02x", *++at);
-        else if (*at < 0x20 || *at == 0x7f)
-            fprintf(to, "\\x%02x", *at);
-        else
-            putc(*at, to);
-    }
+    print_plain_bytes(to, text, strlen(text));
 }
 
 ww_status interrupt_check(void)

@@ -36,8 +36,12 @@ void progress_begin(progress *bar, const char *what, int64_t total);
 int progress_report(long long done, long long total, void *user); /* a ww_progress over a bar: non-zero after ctrl-C */
 void progress_end(progress *bar);                                 /* takes the bar away */
 
-/* Prints a text that came from a file: bytes that a terminal would obey are shown as \x1b. */
+/* Print a text that is not ours: from a file, a path, an argument, a driver. What a terminal would obey, what changes how its
+ * neighbours look, and what is no UTF-8 is shown as \x1b, byte by byte (base/text.h); so it is where `to` is no terminal,
+ * since what is kept in a file may be shown on one later. Where the locale says that the terminal has another encoding than
+ * UTF-8, everything but ASCII is shown so. */
 void print_plain(FILE *to, const char *text);
+void print_plain_bytes(FILE *to, const char *text, size_t length);
 
 /* Whether stdout is a terminal that shows UTF-8 and 256 colours, and how many columns it has (a pipe: 112). */
 bool terminal_has_pictures(void);

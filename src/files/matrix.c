@@ -16,9 +16,9 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
+#include "files/copies.h"
 #include "files/csv.h"
 #include "files/layout.h"
-#include "files/map.h"
 #include "files/matrix.h"
 #include "files/source.h"
 
@@ -27,9 +27,8 @@ enum { PIECE_BYTES = 32768 };
 struct ww_matrix {
     file_source source;
     file_layout layout;
-    file_map map;
-    csv_table table;   /* of a CSV: the rows themselves */
-    const float *view; /* into the table, the map, or the caller's bytes; NULL: there is none */
+    csv_table table;    /* of a CSV: the rows themselves */
+    file_copies copies; /* one: all rows of another file, once somebody wants a pointer to them */
 };
 
 typedef struct file_format {
@@ -77,28 +76,12 @@ static ww_status find_format(const char *path, const char *said, const file_form
                    name, said ? " '" : "", said ? said : "", said ? "'" : "", said ? "it must be" : "the name must end in");
 }
 
-/* Where f32 rows lie one after the other in memory, at an address a float may have. */
-static const float *find_view(const ww_matrix *m)
-{
-    const unsigned char *bytes = m->source.bytes ? m->source.bytes : m->map.bytes;
-    if (m->table.values)
-        return m->table.values;
-    if (!bytes || m->layout.element != WW_ELEMENT_F32 || m->layout.prefix_bytes != 0)
-        return NULL;
-    bytes += m->layout.offset;
-    return (uintptr_t)bytes % sizeof(float) == 0 ? (const float *)(const void *)bytes : NULL;
-}
-
 static ww_status read_content(ww_matrix *m, const file_format *format, const char *id_column)
 {
     if (id_column && format->read_layout)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: only CSV has a column of ids", m->source.name);
-    if (format->read_layout) {
-        const ww_status status = format->read_layout(&m->source, format->element, &m->layout);
-        if (status == WW_OK && m->layout.element == WW_ELEMENT_F32 && m->layout.prefix_bytes == 0)
-            map_open(&m->map, &m->source);
-        return status;
-    }
+    if (format->read_layout)
+        return format->read_layout(&m->source, format->element, &m->layout);
     m->layout.element = WW_ELEMENT_F32;
     const ww_status status = csv_read(&m->source, id_column, &m->table);
     m->layout.rows = m->table.rows;
@@ -118,18 +101,17 @@ static ww_status open_matrix(const char *path, const file_source *bytes, const w
     ww_matrix *m = memory_alloc_zeroed(1, sizeof *m);
     if (!m)
         return memory_failed("opening a file of vectors", sizeof *m);
+    copies_create(&m->copies, 1);
     if (bytes)
         m->source = *bytes;
     else
         status = options->streams ? source_open_stream(&m->source, path) : source_open(&m->source, path);
     if (status == WW_OK)
         status = read_content(m, format, options->id_column);
-    if (status == WW_OK) {
-        m->view = find_view(m);
+    if (status == WW_OK)
         *matrix = m;
-    } else {
+    else
         ww_matrix_close(m);
-    }
     return status;
 }
 
@@ -174,7 +156,7 @@ void ww_matrix_close(ww_matrix *matrix)
 {
     if (!matrix)
         return;
-    map_close(&matrix->map);
+    copies_destroy(&matrix->copies);
     source_close(&matrix->source);
     csv_free(&matrix->table);
     memory_free(matrix);
@@ -292,7 +274,18 @@ ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t cou
 
 const float *ww_matrix_view_f32(const ww_matrix *matrix)
 {
-    return matrix ? matrix->view : NULL;
+    FLOAT_GUARD();
+    const void *rows = NULL;
+    if (!matrix)
+        return NULL;
+    if (matrix->table.values)
+        return matrix->table.values;
+    const file_layout *l = &matrix->layout;
+    if (l->element != WW_ELEMENT_F32 || l->prefix_bytes != 0)
+        return NULL;
+    const file_range all = {.offset = l->offset, .bytes = l->rows * l->dim * (int64_t)sizeof(float)};
+    /* An open file does not change for those who look at it: what is in memory is not seen. */
+    return copies_get(&((ww_matrix *)matrix)->copies, &matrix->source, all, sizeof(float), &rows) == WW_OK ? rows : NULL;
 }
 
 ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values)

@@ -8,7 +8,6 @@
 #include "files/safetensors.h"
 
 #include <jansson.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "files/array.h"
-#include "files/map.h"
+#include "files/copies.h"
 #include "files/source.h"
 
 enum { LENGTH_BYTES = 8 };
@@ -28,8 +27,7 @@ typedef struct text_pair {
 
 struct ww_safetensors {
     file_source source;
-    file_map map;
-    pthread_mutex_t map_lock;
+    file_copies copies;     /* of tensors */
     ww_array_info *tensors; /* by their data; offsets are those of the file */
     int64_t count;
     int64_t *by_name;
@@ -288,7 +286,7 @@ static ww_status open_source(file_source *source, ww_safetensors **out)
         return memory_failed("opening a .safetensors file", sizeof *file);
     }
     file->source = *source;
-    pthread_mutex_init(&file->map_lock, NULL);
+    copies_create(&file->copies, 0);
     ww_status status = read_header(&file->source, &h);
     if (status == WW_OK)
         status = parse_header(&h, &root);
@@ -296,6 +294,7 @@ static ww_status open_source(file_source *source, ww_safetensors **out)
         status = read_tensors(file, &h, root);
     json_decref(root);
     memory_free(h.text);
+    file->copies.count = file->count;
     if (status == WW_OK)
         *out = file;
     else
@@ -337,9 +336,8 @@ void ww_safetensors_close(ww_safetensors *file)
         memory_free(file->metadata[i].key);
         memory_free(file->metadata[i].value);
     }
-    map_close(&file->map);
+    copies_destroy(&file->copies);
     source_close(&file->source);
-    pthread_mutex_destroy(&file->map_lock);
     memory_free(file->tensors);
     memory_free(file->by_name);
     memory_free(file->metadata);
@@ -410,21 +408,9 @@ ww_status ww_safetensors_map(ww_safetensors *file, int64_t index, const void **b
         return status;
     if (!bytes)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_map: bytes is NULL");
-    pthread_mutex_lock(&file->map_lock);
-    if (!file->map.bytes)
-        map_open(&file->map, &file->source);
-    const unsigned char *all = file->source.bytes ? file->source.bytes : file->map.bytes;
-    pthread_mutex_unlock(&file->map_lock);
-    if (!all)
-        return ww_fail(WW_UNSUPPORTED, "%s: the file cannot be mapped into memory; read it", file->source.name);
     const ww_array_info *t = &file->tensors[index];
     const int64_t each = ww_element_bytes(t->element);
-    if (each > 0 && (uintptr_t)(all + t->offset) % (uintptr_t)each != 0)
-        return ww_fail(WW_UNSUPPORTED,
-                       "%s: tensor '%.200s' begins at byte %lld of the file, no multiple of its element's %lld; read it",
-                       file->source.name, t->name, (long long)t->offset, (long long)each);
-    *bytes = all + t->offset;
-    return WW_OK;
+    return copies_get(&file->copies, &file->source, (file_range){index, t->offset, t->bytes}, each > 0 ? each : 1, bytes);
 }
 
 int64_t ww_safetensors_metadata_count(const ww_safetensors *file)

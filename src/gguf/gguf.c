@@ -1,4 +1,4 @@
-/* GGUF files that are open: one file or the parts of a split model, looked at by number and by name, read and mapped. */
+/* GGUF files that are open: one file or the parts of a split model, looked at by number and by name, read. */
 #include "gguf/gguf.h"
 
 #include <stdio.h>
@@ -154,6 +154,7 @@ static ww_status open_source(const file_source *source, const char *path, ww_ggu
     g->parts = parts;
     g->part_count = 1;
     parts->source = *source;
+    copies_create(&g->copies, 0);
     ww_status status = part_read(parts);
     if (status == WW_OK)
         status = open_split(g, path);
@@ -163,8 +164,7 @@ static ww_status open_source(const file_source *source, const char *path, ww_ggu
         ww_gguf_close(g);
         return status;
     }
-    for (int64_t p = 0; p < g->part_count; p++)
-        map_open(&g->parts[p].map, &g->parts[p].source);
+    g->copies.count = g->tensor_count;
     *out = g;
     return WW_OK;
 }
@@ -197,6 +197,7 @@ void ww_gguf_close(ww_gguf *gguf)
 {
     if (!gguf)
         return;
+    copies_destroy(&gguf->copies);
     for (int64_t p = 0; p < gguf->part_count; p++)
         part_close(&gguf->parts[p]);
     memory_free(gguf->parts);
@@ -317,10 +318,18 @@ ww_status ww_gguf_find_tensor(const ww_gguf *gguf, const char *name, int64_t *in
 
 const void *ww_gguf_view(const ww_gguf *gguf, int64_t index)
 {
-    if (!gguf || index < 0 || index >= gguf->tensor_count)
+    FLOAT_GUARD();
+    const void *bytes = NULL;
+    if (!gguf || index < 0 || index >= gguf->tensor_count) {
+        (void)(gguf ? no_such("ww_gguf_view", index, gguf->tensor_count)
+                    : ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_view: gguf is NULL"));
         return NULL;
-    const gguf_part *part = &gguf->parts[gguf->tensors[index].file];
-    return part->map.bytes ? part->map.bytes + gguf->tensors[index].offset : NULL;
+    }
+    const gguf_tensor *t = &gguf->tensors[index];
+    const file_source *source = &gguf->parts[t->file].source;
+    /* An open file does not change for those who look at it: what is in memory is not seen. */
+    return copies_get(&((ww_gguf *)gguf)->copies, source, (file_range){index, t->offset, t->bytes}, 1, &bytes) == WW_OK ? bytes
+                                                                                                                        : NULL;
 }
 
 ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset, void *to, size_t bytes)

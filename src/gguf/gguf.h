@@ -7,7 +7,7 @@
 
 #include <warpwave/gguf.h>
 
-#include "files/map.h"
+#include "files/copies.h"
 #include "files/source.h"
 
 enum {
@@ -43,7 +43,6 @@ typedef struct gguf_tensor {
 /* What one file says. */
 typedef struct gguf_part {
     file_source source;
-    file_map map;
     unsigned char *header; /* a copy, in which names have got a NUL behind them */
     int64_t header_bytes, header_room;
     int32_t version;
@@ -60,6 +59,7 @@ struct ww_gguf {
     gguf_tensor *tensors; /* of all parts */
     int64_t tensor_count;
     int64_t *keys_sorted, *names_sorted; /* numbers of entries and of tensors by name */
+    file_copies copies;                  /* of tensors */
 };
 
 /* Reads and checks the header of an open source into `part`, which is zero but for that. What was taken is given back by

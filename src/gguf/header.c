@@ -409,7 +409,6 @@ ww_status part_read(gguf_part *part)
 
 void part_close(gguf_part *part)
 {
-    map_close(&part->map);
     source_close(&part->source);
     memory_free(part->header);
     memory_free(part->entries);

@@ -102,7 +102,7 @@ static void every_format_gives_the_numbers_that_are_in_the_file(void **state)
     check_ramp("bin/good-no-rows.fbin", 0, 3, WW_ELEMENT_F32);
 }
 
-static void a_view_is_there_for_contiguous_aligned_f32_and_only_then(void **state)
+static void a_view_is_there_for_contiguous_f32_and_only_then(void **state)
 {
     (void)state;
     static const struct {
@@ -112,7 +112,7 @@ static void a_view_is_there_for_contiguous_aligned_f32_and_only_then(void **stat
         {"npy/good-f4.npy", true},
         {"bin/good-five-rows.fbin", true},
         {"csv/good-plain.csv", true},
-        {"npy/good-unaligned.npy", false},
+        {"npy/good-unaligned.npy", true}, /* where the data is in the file does not matter */
         {"npy/good-f8.npy", false},
         {"npy/good-i4.npy", false},
         {"vecs/good-five-rows.fvecs", false},
@@ -344,7 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_gives_the_numbers_that_are_in_the_file),
-        cmocka_unit_test(a_view_is_there_for_contiguous_aligned_f32_and_only_then),
+        cmocka_unit_test(a_view_is_there_for_contiguous_f32_and_only_then),
         IN_SCRATCH(rows_of_any_length_are_read_whole),
         IN_SCRATCH(doubles_round_once_to_nearest_even),
         IN_SCRATCH(large_integers_round_in_f32_and_are_exact_in_i32),

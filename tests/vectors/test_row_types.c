@@ -266,6 +266,7 @@ static void compare(ww_device *device, int32_t dim, ww_metric metric, ww_screen 
     if (!slow)
         ask_everything(&t, &random, count, false);
     check_get(&t);
+    CHECK_OK(ww_collection_check(t.typed, NULL, NULL, NULL));
     twins_free(&t);
     numbers_free(&n);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/cases/cases.h"
 #include "cli/cases/load.h"
 
@@ -94,7 +95,10 @@ static int run_all(ww_device *device, const json_t *cases)
         failed++;
         const char *id = json_string_value(json_object_get(one, "id"));
         const char *op = json_string_value(json_object_get(one, "op"));
-        printf("%s %s: %s\n", id ? id : "?", op ? op : "?", why);
+        char line[2 * WHY_BYTES], plain[2 * WHY_BYTES];
+        snprintf(line, sizeof line, "%s %s: %s", id ? id : "?", op ? op : "?", why);
+        text_plain_copy(plain, sizeof plain, line); /* the words are the file's */
+        printf("%s\n", plain);
         fflush(stdout);
     }
     printf("%ld passed, %ld failed\n", passed, failed);

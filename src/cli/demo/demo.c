@@ -3,6 +3,7 @@
  * 1,500 digits go into a collection, each with its label as payload; the other 297, by other hands, are searched for. The k
  * nearest vote on what the digit is. It uses the library as any program would: labels come back from payloads.
  */
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <warpwave/device.h>
@@ -12,7 +13,6 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/demo/digits.h"
-#include "cli/json.h"
 #include "cli/terminal.h"
 
 enum { INDEXED = 1500, ASKED = DIGIT_COUNT - INDEXED, LABELS = 10, K_MAX = 100, PICTURES_MAX = 8, TEXT_BYTES = 24 };
@@ -186,7 +186,8 @@ static void demo_report(const demo *d)
            (long long)d->settings.k, ww_metric_name((ww_metric)d->settings.metric), right, ASKED);
     printf("time      %.3g ms to add %d rows, %.3g ms to search for %d\n", d->add_seconds * 1e3, INDEXED,
            d->search_seconds * 1e3, ASKED);
-    printf("device    %s: %s\n", d->device_info.id, d->device_info.name);
+    printf("device    ");
+    command_print_device(stdout, &d->device_info);
     printf("\nWhat to try next:\n"
            "  warpwave demo --metric cosine -k 3      another idea of near\n"
            "  warpwave devices                        what else could compute this; the answer would be the same to the bit\n"

@@ -1,6 +1,6 @@
 /* How two GGUF files differ: keys, tensors, and of tensors that both have the error of the second's numbers.
  *
- * What a person reads is printed line by line as it is found; JSON is one object at the end.
+ * What a person reads is printed line by line as it is found; JSON is one object at the end, or a failure.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { PIECE_BYTES = 4 << 20 };
 
 typedef struct comparing {
     const gguf_comparison *of;
-    json_t *keys, *tensors; /* NULL: lines for a person */
+    json_kept *report; /* NULL: lines for a person */
     int64_t differences;
 } comparing;
 
@@ -32,17 +32,6 @@ typedef struct tensor_error {
     double rmse, max_abs, relative; /* relative: rmse by the root mean square of the first */
 } tensor_error;
 
-static json_t *real_json(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *text_json(const char *text)
-{
-    json_t *value = json_string(text);
-    return value ? value : json_null();
-}
-
 /* '-' only in A, '+' only in B, '!' otherwise in both. */
 static const char *difference_name(char sign)
 {
@@ -52,10 +41,12 @@ static const char *difference_name(char sign)
 static void note(comparing *c, char sign, const char *what, const char *name)
 {
     c->differences++;
-    if (c->keys) {
-        (void)json_array_append_new(
-            what[0] == 'k' ? c->keys : c->tensors,
-            json_pack("{s:o, s:s}", what[0] == 'k' ? "key" : "name", text_json(name), "difference", difference_name(sign)));
+    if (c->report) {
+        json_writer *w = &c->report->writer;
+        json_open(w, NULL, '{');
+        json_put_text(w, what[0] == 'k' ? "key" : "name", name);
+        json_put_text(w, "difference", difference_name(sign));
+        json_close(w);
         return;
     }
     printf("%c %s ", sign, what);
@@ -206,19 +197,23 @@ static void note_tensor(comparing *c, const ww_gguf_tensor *x, const ww_gguf_ten
 {
     char one[TYPE_TEXT_BYTES], other[TYPE_TEXT_BYTES];
     c->differences++;
-    if (!c->tensors) {
+    if (!c->report) {
         print_tensor(x, y, error);
         return;
     }
-    json_t *entry =
-        json_pack("{s:o, s:s, s:s, s:s, s:b}", "name", text_json(x->name), "difference", "changed", "type_a",
-                  gguf_type_text(x->type, one), "type_b", gguf_type_text(y->type, other), "same_shape", same_shape(x, y));
-    if (entry && error->known) {
-        (void)json_object_set_new(entry, "rmse", real_json(error->rmse));
-        (void)json_object_set_new(entry, "max_abs", real_json(error->max_abs));
-        (void)json_object_set_new(entry, "relative", real_json(error->relative));
+    json_writer *w = &c->report->writer;
+    json_open(w, NULL, '{');
+    json_put_text(w, "name", x->name);
+    json_put_text(w, "difference", "changed");
+    json_put_text(w, "type_a", gguf_type_text(x->type, one));
+    json_put_text(w, "type_b", gguf_type_text(y->type, other));
+    json_put_bool(w, "same_shape", same_shape(x, y));
+    if (error->known) {
+        json_put_real(w, "rmse", error->rmse);
+        json_put_real(w, "max_abs", error->max_abs);
+        json_put_real(w, "relative", error->relative);
     }
-    (void)json_array_append_new(c->tensors, entry);
+    json_close(w);
 }
 
 static ww_status compare_pair(comparing *c, tensor_pair *p)
@@ -255,21 +250,45 @@ static ww_status compare_tensors(comparing *c, const ww_gguf *a, const ww_gguf *
     return status;
 }
 
+static ww_status compare_files(comparing *c)
+{
+    const ww_gguf *a = c->of->a, *b = c->of->b;
+    json_writer *w = c->report ? &c->report->writer : NULL;
+    if (w) {
+        json_open(w, NULL, '{');
+        json_open(w, "keys", '[');
+    }
+    ww_status status = compare_keys(c, a, b, true);
+    if (status == WW_OK)
+        status = compare_keys(c, b, a, false);
+    if (w) {
+        json_close(w);
+        json_open(w, "tensors", '[');
+    }
+    if (status == WW_OK)
+        status = compare_tensors(c, a, b, true);
+    if (status == WW_OK)
+        status = compare_tensors(c, b, a, false);
+    if (w) {
+        json_close(w);
+        json_put_integer(w, "differences", c->differences);
+        json_close(w);
+    }
+    return status;
+}
+
 ww_status gguf_diff(const gguf_comparison *of, int64_t *differences)
 {
-    comparing c = {.of = of, .keys = of->json ? json_array() : NULL, .tensors = of->json ? json_array() : NULL};
-    ww_status status = compare_keys(&c, of->a, of->b, true);
+    json_kept report = {0};
+    comparing c = {.of = of, .report = of->json ? &report : NULL};
+    ww_status status = of->json ? json_keep(&report, JSON_DIGITS_F64) : WW_OK;
     if (status == WW_OK)
-        status = compare_keys(&c, of->b, of->a, false);
-    if (status == WW_OK)
-        status = compare_tensors(&c, of->a, of->b, true);
-    if (status == WW_OK)
-        status = compare_tensors(&c, of->b, of->a, false);
-    *differences = c.differences;
+        status = compare_files(&c);
     if (status == WW_OK && of->json)
-        return json_print_f64(
-            json_pack("{s:I, s:o, s:o}", "differences", (json_int_t)c.differences, "keys", c.keys, "tensors", c.tensors));
-    json_decref(c.keys);
-    json_decref(c.tensors);
+        status = json_kept_check(&report);
+    if (status == WW_OK && of->json)
+        json_kept_print(&report);
+    json_kept_free(&report);
+    *differences = c.differences;
     return status;
 }

@@ -1,7 +1,5 @@
 /* What is in a GGUF file, for a person and as JSON. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -11,14 +9,8 @@
 
 enum { SHOWN_ELEMENTS = 8, SHOWN_BYTES = 200 };
 
-/* JSON has no word for what is not finite. */
-static json_t *real_json(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* Number `i` of a value's elements that are no strings. */
-static json_t *number_json(const ww_gguf_value *v, int64_t i)
+static void number_json(json_writer *w, const char *key, const ww_gguf_value *v, int64_t i)
 {
     static const size_t bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
     union {
@@ -36,109 +28,170 @@ static json_t *number_json(const ww_gguf_value *v, int64_t i)
     memcpy(&n, (const char *)v->data + (size_t)i * bytes[v->element], bytes[v->element]);
     switch (v->element) {
     case WW_GGUF_U8:
-        return json_integer(n.u8);
+        json_put_integer(w, key, n.u8);
+        return;
     case WW_GGUF_I8:
-        return json_integer(n.i8);
+        json_put_integer(w, key, n.i8);
+        return;
     case WW_GGUF_U16:
-        return json_integer(n.u16);
+        json_put_integer(w, key, n.u16);
+        return;
     case WW_GGUF_I16:
-        return json_integer(n.i16);
+        json_put_integer(w, key, n.i16);
+        return;
     case WW_GGUF_U32:
-        return json_integer(n.u32);
+        json_put_integer(w, key, n.u32);
+        return;
     case WW_GGUF_I32:
-        return json_integer(n.i32);
+        json_put_integer(w, key, n.i32);
+        return;
     case WW_GGUF_F32:
-        return real_json((double)n.f32);
+        json_put_real(w, key, (double)n.f32);
+        return;
     case WW_GGUF_BOOL:
-        return json_boolean(n.u8);
-    case WW_GGUF_U64: /* JSON's integers end at 2^63 */
-        return n.u64 <= INT64_MAX ? json_integer((json_int_t)n.u64) : json_real((double)n.u64);
+        json_put_bool(w, key, n.u8 != 0);
+        return;
+    case WW_GGUF_U64: /* most readers of JSON have integers up to 2^63 */
+        if (n.u64 <= INT64_MAX)
+            json_put_integer(w, key, (int64_t)n.u64);
+        else
+            json_put_real(w, key, (double)n.u64);
+        return;
     case WW_GGUF_I64:
-        return json_integer((json_int_t)n.i64);
+        json_put_integer(w, key, n.i64);
+        return;
     case WW_GGUF_F64:
-        return real_json(n.f64);
+        json_put_real(w, key, n.f64);
+        return;
     case WW_GGUF_STRING:
     case WW_GGUF_ARRAY:
         break;
     }
-    return json_null();
+    json_put_null(w, key);
 }
 
-/* Bytes that are no UTF-8 become null: JSON has no other word for them. */
-static json_t *string_json(const void *bytes, uint64_t size)
+static void value_json(json_writer *w, const char *key, const ww_gguf_value *v)
 {
-    json_t *text = json_stringn(bytes, (size_t)size);
-    return text ? text : json_null();
-}
-
-static json_t *array_json(const ww_gguf_value *v, int64_t most)
-{
-    json_t *array = json_array();
     const char *at = v->data;
-    for (int64_t i = 0; i < v->count && i < most; i++) {
+    if (v->kind == WW_GGUF_STRING) {
+        json_put_bytes(w, key, at, v->data_bytes);
+        return;
+    }
+    if (v->kind != WW_GGUF_ARRAY) {
+        number_json(w, key, v, 0);
+        return;
+    }
+    json_open(w, key, '[');
+    for (int64_t i = 0; i < v->count; i++) {
         uint64_t length;
         if (v->element != WW_GGUF_STRING) {
-            (void)json_array_append_new(array, number_json(v, i));
+            number_json(w, NULL, v, i);
             continue;
         }
         memcpy(&length, at, sizeof length);
-        (void)json_array_append_new(array, string_json(at + sizeof length, length));
+        json_put_bytes(w, NULL, at + sizeof length, (size_t)length);
         at += sizeof length + length;
     }
-    return array;
+    json_close(w);
 }
 
-static json_t *value_json(const ww_gguf_value *v, int64_t most)
+static void tensor_json(json_writer *w, const ww_gguf_tensor *t)
 {
-    if (v->kind == WW_GGUF_ARRAY)
-        return array_json(v, most);
-    return v->kind == WW_GGUF_STRING ? string_json(v->data, v->data_bytes) : number_json(v, 0);
-}
-
-static json_t *tensor_json(const ww_gguf_tensor *t)
-{
-    json_t *shape = json_array();
     char type[TYPE_TEXT_BYTES];
+    json_open(w, NULL, '{');
+    json_put_text(w, "name", t->name);
+    json_put_text(w, "type", gguf_type_text(t->type, type));
+    json_open(w, "shape", '[');
     for (int32_t i = 0; i < t->rank; i++)
-        (void)json_array_append_new(shape, json_integer(t->shape[i]));
-    return json_pack("{s:o, s:s, s:o, s:i, s:I, s:I}", "name", string_json(t->name, strlen(t->name)), "type",
-                     gguf_type_text(t->type, type), "shape", shape, "file", (int)t->file, "offset", (json_int_t)t->offset,
-                     "bytes", (json_int_t)t->bytes);
+        json_put_integer(w, NULL, t->shape[i]);
+    json_close(w);
+    json_put_integer(w, "file", t->file);
+    json_put_integer(w, "offset", t->offset);
+    json_put_integer(w, "bytes", t->bytes);
+    json_close(w);
 }
 
 ww_status gguf_print_json(const ww_gguf *gguf)
 {
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F64};
     ww_gguf_info info = ww_gguf_info_default();
-    json_t *keys = json_array(), *tensors = json_array();
     ww_status status = ww_gguf_describe(gguf, &info);
+    if (status != WW_OK)
+        return status;
+    json_open(&w, NULL, '{');
+    json_put_integer(&w, "version", info.version);
+    json_put_integer(&w, "alignment", info.alignment);
+    json_put_integer(&w, "files", info.files);
+    json_put_integer(&w, "data_bytes", info.data_bytes);
+    json_open(&w, "keys", '[');
     for (int64_t i = 0; status == WW_OK && i < info.keys; i++) {
         ww_gguf_value v = ww_gguf_value_default();
         status = ww_gguf_value_at(gguf, i, &v);
-        if (status == WW_OK)
-            (void)json_array_append_new(keys,
-                                        json_pack("{s:o, s:s, s:s, s:I, s:o}", "key", string_json(v.key, strlen(v.key)), "kind",
-                                                  ww_gguf_kind_name(v.kind), "element", ww_gguf_kind_name(v.element), "count",
-                                                  (json_int_t)v.count, "value", value_json(&v, INT64_MAX)));
+        if (status != WW_OK)
+            break;
+        json_open(&w, NULL, '{');
+        json_put_text(&w, "key", v.key);
+        json_put_text(&w, "kind", ww_gguf_kind_name(v.kind));
+        json_put_text(&w, "element", ww_gguf_kind_name(v.element));
+        json_put_integer(&w, "count", v.count);
+        value_json(&w, "value", &v);
+        json_close(&w);
     }
+    json_close(&w);
+    json_open(&w, "tensors", '[');
     for (int64_t i = 0; status == WW_OK && i < info.tensors; i++) {
         ww_gguf_tensor t = ww_gguf_tensor_default();
         status = ww_gguf_tensor_at(gguf, i, &t);
         if (status == WW_OK)
-            (void)json_array_append_new(tensors, tensor_json(&t));
+            tensor_json(&w, &t);
     }
-    if (status == WW_OK)
-        return json_print_f64(json_pack("{s:i, s:i, s:I, s:I, s:o, s:o}", "version", info.version, "alignment", info.alignment,
-                                        "files", (json_int_t)info.files, "data_bytes", (json_int_t)info.data_bytes, "keys",
-                                        keys, "tensors", tensors));
-    json_decref(keys);
-    json_decref(tensors);
+    json_close(&w);
+    json_close(&w);
     return status;
+}
+
+/* ---- for a person -------------------------------------------------------------------------------------------------------- */
+
+/* A text, or its beginning: at most SHOWN_BYTES of it. */
+static void print_string(const char *text, uint64_t length)
+{
+    size_t shown = (size_t)(length < SHOWN_BYTES ? length : SHOWN_BYTES);
+    while (shown < length && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80)
+        shown--; /* not in the middle of a character */
+    putchar('"');
+    print_plain_bytes(stdout, text, shown);
+    printf("\"%s", shown < length ? " ..." : "");
+}
+
+/* Number `i` of the elements; of a string those bytes at `at`, behind their count. */
+static void print_element(const ww_gguf_value *v, int64_t i, const char *at, uint64_t length)
+{
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32, .compact = true};
+    if (v->element == WW_GGUF_STRING)
+        print_string(at, length);
+    else
+        number_json(&w, NULL, v, i);
+}
+
+static void print_elements(const ww_gguf_value *v)
+{
+    const char *at = v->data;
+    putchar('[');
+    for (int64_t i = 0; i < v->count && i < SHOWN_ELEMENTS; i++) {
+        uint64_t length = 0;
+        fputs(i > 0 ? ", " : "", stdout);
+        if (v->element == WW_GGUF_STRING) {
+            memcpy(&length, at, sizeof length);
+            at += sizeof length;
+        }
+        print_element(v, i, at, length);
+        at += length;
+    }
+    printf("]%s", v->count > SHOWN_ELEMENTS ? " ..." : "");
 }
 
 static void print_value(const ww_gguf_value *v)
 {
-    json_t *value = value_json(v, SHOWN_ELEMENTS);
-    char *text = value ? json_dumps(value, JSON_STYLE | JSON_ENCODE_ANY) : NULL;
     char kind[32];
     if (v->kind == WW_GGUF_ARRAY)
         snprintf(kind, sizeof kind, "%s[%lld]", ww_gguf_kind_name(v->element), (long long)v->count);
@@ -146,10 +199,14 @@ static void print_value(const ww_gguf_value *v)
         snprintf(kind, sizeof kind, "%s", ww_gguf_kind_name(v->kind));
     printf("  %-14s ", kind);
     print_plain(stdout, v->key);
-    printf(" = %.*s%s\n", SHOWN_BYTES, text ? text : "?",
-           (v->kind == WW_GGUF_ARRAY && v->count > SHOWN_ELEMENTS) || (text && strlen(text) > SHOWN_BYTES) ? " ..." : "");
-    free(text);
-    json_decref(value);
+    printf(" = ");
+    if (v->kind == WW_GGUF_ARRAY)
+        print_elements(v);
+    else if (v->kind == WW_GGUF_STRING)
+        print_string(v->data, v->data_bytes);
+    else
+        number_json(&(json_writer){.to = stdout, .digits = JSON_DIGITS_F32}, NULL, v, 0);
+    putchar('\n');
 }
 
 ww_status gguf_print(const ww_gguf *gguf, const char *path)
@@ -159,8 +216,9 @@ ww_status gguf_print(const ww_gguf *gguf, const char *path)
     ww_status status = ww_gguf_describe(gguf, &info);
     if (status != WW_OK)
         return status;
-    printf("%s: GGUF version %d, %lld keys, %lld tensors, %s", path, info.version, (long long)info.keys,
-           (long long)info.tensors, human_bytes(bytes, info.data_bytes));
+    print_plain(stdout, path);
+    printf(": GGUF version %d, %lld keys, %lld tensors, %s", info.version, (long long)info.keys, (long long)info.tensors,
+           human_bytes(bytes, info.data_bytes));
     printf(info.files > 1 ? " in %lld files\n" : "\n", (long long)info.files);
     for (int64_t i = 0; i < info.keys; i++) {
         ww_gguf_value v = ww_gguf_value_default();

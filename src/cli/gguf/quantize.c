@@ -27,7 +27,7 @@ typedef struct quantizing {
     ww_gguf_info info;
     int64_t bytes_before, bytes_after, elements, again; /* again: tensors that were coded already */
     const char *again_first;
-    json_t *tensors; /* of the report; NULL: lines for a person */
+    json_kept report; /* as JSON, if that was asked for */
 } quantizing;
 
 static bool ends_with(const char *text, const char *end)
@@ -227,37 +227,63 @@ static ww_status count_tensor(quantizing *z, const ww_gguf_tensor *t, int32_t wa
     z->elements += elements;
     if (wanted != t->type && is_coded(t->type) && is_coded(wanted) && z->again++ == 0)
         z->again_first = t->name;
-    if (z->tensors) {
+    if (z->of->json) {
         char from[TYPE_TEXT_BYTES], to[TYPE_TEXT_BYTES];
-        json_t *name = json_string(t->name);
-        (void)json_array_append_new(z->tensors,
-                                    json_pack("{s:o, s:s, s:s, s:I, s:I}", "name", name ? name : json_null(), "from",
-                                              gguf_type_text(t->type, from), "to", gguf_type_text(wanted, to), "bytes_before",
-                                              (json_int_t)t->bytes, "bytes_after", (json_int_t)bytes));
+        json_writer *w = &z->report.writer;
+        json_open(w, NULL, '{');
+        json_put_text(w, "name", t->name);
+        json_put_text(w, "from", gguf_type_text(t->type, from));
+        json_put_text(w, "to", gguf_type_text(wanted, to));
+        json_put_integer(w, "bytes_before", t->bytes);
+        json_put_integer(w, "bytes_after", bytes);
+        json_close(w);
     }
     return status;
 }
 
-static ww_status report(quantizing *z)
+static ww_status begin_json(quantizing *z)
+{
+    const ww_status status = json_keep(&z->report, JSON_DIGITS_F32);
+    if (status == WW_OK) {
+        json_open(&z->report.writer, NULL, '{');
+        json_open(&z->report.writer, "tensors", '[');
+    }
+    return status;
+}
+
+/* The report is whole before the file is begun, so that nothing of it can fail when the file is there. */
+static ww_status finish_json(quantizing *z)
+{
+    const double elements = z->elements > 0 ? (double)z->elements : 1.0;
+    json_writer *w = &z->report.writer;
+    json_close(w); /* of the tensors */
+    json_put_text(w, "type", z->mix.name);
+    json_put_bool(w, "pure", z->of->pure);
+    json_put_integer(w, "bytes_before", z->bytes_before);
+    json_put_integer(w, "bytes_after", z->bytes_after);
+    json_put_real(w, "bits_before", 8.0 * (double)z->bytes_before / elements);
+    json_put_real(w, "bits_after", 8.0 * (double)z->bytes_after / elements);
+    json_put_integer(w, "requantized", z->again);
+    json_close(w);
+    return json_kept_check(&z->report);
+}
+
+static void report(const quantizing *z)
 {
     const gguf_quantization *q = z->of;
     char before[32], after[32];
     const double elements = z->elements > 0 ? (double)z->elements : 1.0;
-    const double bits_before = 8.0 * (double)z->bytes_before / elements, bits_after = 8.0 * (double)z->bytes_after / elements;
-    if (z->tensors) {
-        json_t *tensors = z->tensors;
-        z->tensors = NULL;
-        return json_print(json_pack("{s:s, s:b, s:I, s:I, s:f, s:f, s:I, s:o}", "type", z->mix.name, "pure", q->pure,
-                                    "bytes_before", (json_int_t)z->bytes_before, "bytes_after", (json_int_t)z->bytes_after,
-                                    "bits_before", bits_before, "bits_after", bits_after, "requantized", (json_int_t)z->again,
-                                    "tensors", tensors));
-    }
     FILE *to = strcmp(q->out_path, "-") == 0 ? stderr : stdout;
-    if (to == stdout || terminal_notes())
-        fprintf(to, "%s: %s, %.2f bits a weight; %s as %s: %s, %.2f bits a weight\n", q->in_path,
-                human_bytes(before, z->bytes_before), bits_before, q->out_path, z->mix.name, human_bytes(after, z->bytes_after),
-                bits_after);
-    return WW_OK;
+    if (q->json) {
+        json_kept_print(&z->report);
+    } else if (to == stdout || terminal_notes()) {
+        print_plain(to, q->in_path);
+        fprintf(to, ": %s, %.2f bits a weight; ", human_bytes(before, z->bytes_before),
+                8.0 * (double)z->bytes_before / elements);
+        print_plain(to, q->out_path);
+        fprintf(to, " as %s: %s, %.2f bits a weight\n", z->mix.name, human_bytes(after, z->bytes_after),
+                8.0 * (double)z->bytes_after / elements);
+    }
 }
 
 ww_status gguf_quantize_check(const char *type)
@@ -286,8 +312,10 @@ static ww_status describe_tensors(quantizing *z)
 
 ww_status gguf_quantize(const gguf_quantization *q)
 {
-    quantizing z = {.of = q, .info = ww_gguf_info_default(), .tensors = q->json ? json_array() : NULL};
+    quantizing z = {.of = q, .info = ww_gguf_info_default()};
     ww_status status = mix_find(q->type, &z.mix);
+    if (status == WW_OK && q->json)
+        status = begin_json(&z);
     if (status == WW_OK && q->pure)
         z.mix = mix_pure(&z.mix);
     if (status == WW_OK)
@@ -299,6 +327,8 @@ ww_status gguf_quantize(const gguf_quantization *q)
     mix_model_read(q->in, &z.model);
     if (status == WW_OK)
         status = describe_tensors(&z);
+    if (status == WW_OK && q->json)
+        status = finish_json(&z);
     if (status == WW_OK) {
         say_if_again(&z);
         status = ww_gguf_writer_open(z.out, output_path(q->out_path));
@@ -313,7 +343,7 @@ ww_status gguf_quantize(const gguf_quantization *q)
         status = ww_gguf_writer_finish(z.out);
     ww_gguf_writer_destroy(z.out);
     if (status == WW_OK)
-        status = report(&z);
-    json_decref(z.tensors);
+        report(&z);
+    json_kept_free(&z.report);
     return status;
 }

@@ -95,10 +95,17 @@ ww_status gguf_verify(const ww_gguf *gguf, ww_device *device, bool json)
                        (long long)v.wrong, (long long)info.tensors, v.first, (long long)v.first_bad);
     if (status != WW_OK)
         return status;
-    if (json)
-        return json_print(json_pack("{s:b, s:I, s:I, s:I, s:I}", "sound", 1, "keys", (json_int_t)info.keys, "tensors",
-                                    (json_int_t)info.tensors, "decoded", (json_int_t)v.decoded, "unknown_types",
-                                    (json_int_t)v.unknown));
+    if (json) {
+        json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+        json_open(&w, NULL, '{');
+        json_put_bool(&w, "sound", true);
+        json_put_integer(&w, "keys", info.keys);
+        json_put_integer(&w, "tensors", info.tensors);
+        json_put_integer(&w, "decoded", v.decoded);
+        json_put_integer(&w, "unknown_types", v.unknown);
+        json_close(&w);
+        return WW_OK;
+    }
     printf("%lld keys and %lld tensors are sound; the numbers of %lld tensors are finite\n", (long long)info.keys,
            (long long)info.tensors, (long long)v.decoded);
     if (v.unknown > 0)

@@ -274,13 +274,15 @@ static ww_status gather_rows(gpu_stream *stream, row_range to, const segment *fr
 static ww_status gather_typed(gpu_stream *stream, row_range to, const segment *from, const int64_t *numbers)
 {
     const segment *part = to.segment;
-    const bool bytes = row_type_is_bytes(from->type);
+    const bool scaled = row_type_is_bytes(from->type) && from->scales.data;
     const rows_gather_typed_args args = {.from_rows = from->rows.data,
                                          .from_norms = from->norms.data,
+                                         .from_scales = from->scales.data,
+                                         .from_residuals = from->residuals.data,
                                          .to_rows = part->rows.data,
                                          .to_norms = part->norms.data,
-                                         .to_scales = bytes ? part->scales.data : NULL,
-                                         .to_residuals = bytes ? part->residuals.data : NULL,
+                                         .to_scales = scaled ? part->scales.data : NULL,
+                                         .to_residuals = scaled ? part->residuals.data : NULL,
                                          .sources = numbers,
                                          .first = (uint32_t)to.first,
                                          .count = (uint32_t)to.count,

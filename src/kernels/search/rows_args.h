@@ -41,11 +41,10 @@ typedef struct rows_pack_typed_args {
     int32_t type;
 } rows_pack_typed_args;
 
-/* rows_gather_typed: to[first + i] = from[sources[i]], rows and norms; and of bytes scales and residuals, which are 1 and 0.
- * Blocks as above. */
+/* rows_gather_typed: to[first + i] = from[sources[i]], rows and norms; and of bytes scales and residuals. Blocks as above. */
 typedef struct rows_gather_typed_args {
     const uint32_t *from_rows;
-    const float *from_norms;
+    const float *from_norms, *from_scales, *from_residuals;
     uint32_t *to_rows;
     float *to_norms;
     float *to_scales, *to_residuals; /* NULL: not wanted */

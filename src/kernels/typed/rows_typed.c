@@ -75,7 +75,7 @@ KERNEL(rows_gather_typed, rows_gather_typed_args, ROWS_THREADS)
         return;
     args.to_norms[row] = args.from_norms[source];
     if (args.to_scales) {
-        args.to_scales[row] = 1.0f;
-        args.to_residuals[row] = 0.0f;
+        args.to_scales[row] = args.from_scales[source];
+        args.to_residuals[row] = args.from_residuals[source];
     }
 }

@@ -83,6 +83,12 @@ static ww_status compact(ww_collection *c)
     return ww_collection_compact(c, NULL, NULL);
 }
 
+static ww_status check(ww_collection *c)
+{
+    ww_damage_report report = ww_damage_report_default();
+    return ww_collection_check(c, &report, NULL, NULL);
+}
+
 static ww_status reserve(ww_collection *c)
 {
     return ww_collection_reserve(c, 1000);
@@ -236,6 +242,7 @@ const collection_call collection_calls[] = {
     {"discard", discard_some, true, true, false},
     {"vector", vector, false, true, true},
     {"elements", elements, false, true, true},
+    {"check", check, true, true, true},
     {"find, id and payload", lookup, false, false, false},
     {"describe", describe, false, false, false},
     {"clear", ww_collection_clear, false, false, false},

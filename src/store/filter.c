@@ -1,0 +1,370 @@
+/* Checking a `where`, and running it. */
+#include "store/filter.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "store/filter_text.h"
+
+/* Functions that give the same result for the same row whenever they are called, take no great memory for small arguments, and
+ * touch nothing. Not here: random and all of date and time, printf, zeroblob, whatever knows the connection. In order. */
+static const char *const FUNCTIONS[] = {
+    "->",           "->>",          "abs",        "acos",      "acosh",      "asin",
+    "asinh",        "atan",         "atan2",      "atanh",     "avg",        "ceil",
+    "ceiling",      "char",         "coalesce",   "cos",       "cosh",       "count",
+    "degrees",      "exp",          "floor",      "glob",      "hex",        "if",
+    "ifnull",       "iif",          "instr",      "json",      "json_array", "json_array_length",
+    "json_extract", "json_object",  "json_quote", "json_type", "json_valid", "length",
+    "like",         "likelihood",   "likely",     "ln",        "log",        "log10",
+    "log2",         "lower",        "ltrim",      "max",       "min",        "mod",
+    "nullif",       "octet_length", "pi",         "pow",       "power",      "quote",
+    "radians",      "replace",      "round",      "rtrim",     "sign",       "sin",
+    "sinh",         "sqrt",         "substr",     "substring", "sum",        "tan",
+    "tanh",         "total",        "trim",       "trunc",     "typeof",     "unhex",
+    "unicode",      "unlikely",     "upper",
+};
+
+static bool function_is_allowed(const char *name)
+{
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
+        if (sqlite3_stricmp(name, FUNCTIONS[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Is `table` that of the collection's rows? */
+static bool is_rows_table(const char *table, const char *collection)
+{
+    const size_t length = strlen(collection);
+    return sqlite3_strnicmp(table, collection, (int)length) == 0 && sqlite3_stricmp(table + length, "_rows") == 0;
+}
+
+/* The columns that a filter is about, and the table-valued functions that look into a payload. */
+static bool read_is_allowed(const char *collection, const char *table, const char *column)
+{
+    if (sqlite3_stricmp(table, "json_each") == 0 || sqlite3_stricmp(table, "json_tree") == 0)
+        return true;
+    return is_rows_table(table, collection) &&
+           (column[0] == '\0' || sqlite3_stricmp(column, "id") == 0 || sqlite3_stricmp(column, "handle") == 0 ||
+            sqlite3_stricmp(column, "place") == 0 || sqlite3_stricmp(column, "payload") == 0);
+}
+
+static int refuse(filter_guard *guard, int action, const char *first, const char *second)
+{
+    const size_t room = sizeof guard->refused;
+    if (guard->refused[0])
+        return SQLITE_DENY; /* the first reason is the one to tell */
+    if (action == SQLITE_FUNCTION)
+        snprintf(guard->refused, room, "the function %s is not on the list of those that a filter may use",
+                 second ? second : "");
+    else if (action == SQLITE_READ)
+        snprintf(guard->refused, room, "%s.%s cannot be read; a filter reads id, handle and payload", first ? first : "",
+                 second ? second : "");
+    else if (action == SQLITE_RECURSIVE)
+        snprintf(guard->refused, room, "recursion is not allowed");
+    else
+        snprintf(guard->refused, room, "only reading is allowed");
+    return SQLITE_DENY;
+}
+
+/* Between filters the store itself asks, for data versions, ids, vectors: all of it reading. */
+static bool reading_is_allowed(int action)
+{
+    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION || action == SQLITE_TRANSACTION ||
+           action == SQLITE_PRAGMA;
+}
+
+static int authorize(void *user, int action, const char *first, const char *second, const char *schema, const char *inner)
+{
+    filter_guard *guard = user;
+    (void)schema, (void)inner;
+    if (!guard->collection)
+        return reading_is_allowed(action) ? SQLITE_OK : SQLITE_DENY;
+    if (action == SQLITE_SELECT || (action == SQLITE_FUNCTION && second && function_is_allowed(second)))
+        return SQLITE_OK;
+    if (action == SQLITE_READ && first && second && read_is_allowed(guard->collection, first, second))
+        return SQLITE_OK;
+    return refuse(guard, action, first, second);
+}
+
+/* SQLite makes the table of a table-valued function when it is first used, which is no reading: so they are used once before.
+ */
+int filter_guard_install(sqlite3 *db, filter_guard *guard)
+{
+    sqlite3_stmt *statement = NULL;
+    const int code = sqlite3_prepare_v2(db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", -1, &statement, NULL);
+    sqlite3_finalize(statement);
+    if (code != SQLITE_OK)
+        return code;
+    return sqlite3_set_authorizer(db, authorize, guard);
+}
+
+void filter_places_free(filter_places *places)
+{
+    memory_free(places->places);
+    *places = (filter_places){0};
+}
+
+ww_status filter_places_append(filter_places *places, int64_t place)
+{
+    if (places->count == places->capacity) {
+        const int64_t capacity = places->capacity < 512 ? 1024 : 2 * places->capacity;
+        int64_t *larger = memory_resize(places->places, (size_t)capacity * sizeof *larger);
+        if (!larger)
+            return memory_failed("the places that a filter admits", (size_t)capacity * sizeof *larger);
+        places->places = larger;
+        places->capacity = capacity;
+    }
+    places->places[places->count++] = place;
+    return WW_OK;
+}
+
+static ww_status fail_sqlite(sqlite3 *db, int code, const filter_guard *guard)
+{
+    if (code == SQLITE_NOMEM)
+        return ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
+    if (code == SQLITE_INTERRUPT)
+        return ww_fail(WW_CANCELLED, "where: interrupted");
+    if (guard && guard->refused[0])
+        return ww_fail(WW_INVALID_ARGUMENT, "where: %s", guard->refused);
+    const ww_status status = (code & 0xff) == SQLITE_IOERR     ? WW_IO_ERROR
+                             : (code & 0xff) == SQLITE_CORRUPT ? WW_CORRUPT_FILE
+                                                               : WW_INVALID_ARGUMENT;
+    return ww_fail(status, "where: %s", sqlite3_errmsg(db));
+}
+
+/* One statement and nothing behind it. */
+static ww_status prepare(const filter_target *target, const char *text, sqlite3_stmt **statement)
+{
+    char *sql = sqlite3_mprintf("SELECT place FROM \"%w\".\"%w_rows\" AS \"%w_rows\" WHERE (%s\n)", target->schema,
+                                target->collection, target->collection, text);
+    if (!sql)
+        return ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
+    const char *rest = NULL;
+    const int code = sqlite3_prepare_v2(target->db, sql, -1, statement, &rest);
+    ww_status status = WW_OK;
+    if (code != SQLITE_OK)
+        status = fail_sqlite(target->db, code, target->guard);
+    else if (!*statement || (rest && *rest))
+        status = ww_fail(WW_INVALID_ARGUMENT, "where: it is not one expression");
+    sqlite3_free(sql);
+    return status;
+}
+
+static ww_status bind_one(sqlite3_stmt *statement, int place, const ww_parameter *value)
+{
+    int code = SQLITE_OK;
+    if (value->type == WW_VALUE_INTEGER)
+        code = sqlite3_bind_int64(statement, place, value->integer);
+    else if (value->type == WW_VALUE_REAL)
+        code = sqlite3_bind_double(statement, place, value->real);
+    else if (value->type == WW_VALUE_TEXT && value->text)
+        code = sqlite3_bind_text64(statement, place, value->text, strlen(value->text), SQLITE_TRANSIENT, SQLITE_UTF8);
+    else
+        code = sqlite3_bind_null(statement, place);
+    return code == SQLITE_OK ? WW_OK : fail_sqlite(sqlite3_db_handle(statement), code, NULL);
+}
+
+enum { PARAMETERS_MAX = 1000 };
+
+/* Every parameter gets a value, and every value goes to a parameter. */
+static ww_status bind(sqlite3_stmt *statement, const filter_where *where)
+{
+    const int count = sqlite3_bind_parameter_count(statement);
+    bool has_value[PARAMETERS_MAX + 1] = {false};
+    if (count > PARAMETERS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "where: %d parameters; the maximum is %d", count, PARAMETERS_MAX);
+    for (int64_t i = 0; i < where->value_count; i++) {
+        const ww_parameter *value = &where->values[i];
+        if (!value->name && i >= count)
+            return ww_fail(WW_INVALID_ARGUMENT, "where: %lld values for %d parameters", (long long)where->value_count, count);
+        const int place = value->name ? sqlite3_bind_parameter_index(statement, value->name) : (int)i + 1;
+        if (place == 0)
+            return ww_fail(WW_INVALID_ARGUMENT, "where: a value for %s, which is no parameter of it", value->name);
+        const ww_status status = bind_one(statement, place, value);
+        if (status != WW_OK)
+            return status;
+        has_value[place] = true;
+    }
+    for (int place = 1; place <= count; place++)
+        if (!has_value[place]) {
+            const char *name = sqlite3_bind_parameter_name(statement, place);
+            return ww_fail(WW_INVALID_ARGUMENT, "where: parameter %s (%d of %d) has no value", name ? name : "?", place, count);
+        }
+    return WW_OK;
+}
+
+/* An empty database with the table that the text is about. */
+static ww_status private_database(const char *collection, sqlite3 **db)
+{
+    int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
+    char *sql = sqlite3_mprintf(
+        "CREATE TABLE \"%w_rows\"(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT UNIQUE, payload TEXT)", collection);
+    if (code == SQLITE_OK)
+        code = sql ? sqlite3_exec(*db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    if (code == SQLITE_OK)
+        return WW_OK;
+    return *db ? fail_sqlite(*db, code, NULL) : ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
+}
+
+/* A guarded connection knows which filter is running while its statement is prepared and stepped (SQLite may prepare it again).
+ */
+static void guard_begin(const filter_target *target)
+{
+    if (target->guard) {
+        target->guard->refused[0] = '\0';
+        target->guard->collection = target->collection;
+    }
+}
+
+static void guard_end(const filter_target *target)
+{
+    if (target->guard)
+        target->guard->collection = NULL;
+}
+
+ww_status filter_check(const filter_where *where, const char *collection)
+{
+    filter_guard guard = {0};
+    filter_target target = {.schema = "main", .collection = collection, .guard = &guard};
+    sqlite3_stmt *statement = NULL;
+    ww_status status = filter_text_check(where->text);
+    if (status == WW_OK)
+        status = private_database(collection, &target.db);
+    const int code = status == WW_OK ? filter_guard_install(target.db, &guard) : SQLITE_OK;
+    if (code != SQLITE_OK)
+        status = fail_sqlite(target.db, code, NULL);
+    guard_begin(&target);
+    if (status == WW_OK)
+        status = prepare(&target, where->text, &statement);
+    if (status == WW_OK)
+        status = bind(statement, where);
+    sqlite3_finalize(statement);
+    sqlite3_close(target.db);
+    return status;
+}
+
+static int64_t nanoseconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int past_deadline(void *deadline)
+{
+    return nanoseconds_now() > *(const int64_t *)deadline;
+}
+
+enum { INSTRUCTIONS_BETWEEN_LOOKS = 1000 }; /* of SQLite's machine: some microseconds */
+
+static ww_status collect(sqlite3_stmt *statement, const filter_target *target, filter_places *places, int64_t *deadline)
+{
+    ww_status status = WW_OK;
+    int code = SQLITE_DONE;
+    while (status == WW_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        status = filter_places_append(places, sqlite3_column_int64(statement, 0));
+    if (status != WW_OK || code == SQLITE_DONE)
+        return status;
+    if (code == SQLITE_INTERRUPT && target->seconds_max > 0 && past_deadline(deadline))
+        return ww_fail(WW_CANCELLED, "where: not done in %g s; make an index for it, or allow more time", target->seconds_max);
+    return fail_sqlite(target->db, code, target->guard);
+}
+
+ww_status filter_run(const filter_where *where, const filter_target *target, filter_places *places)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t deadline = nanoseconds_now() + (int64_t)(target->seconds_max * 1e9);
+    if (target->seconds_max > 0)
+        sqlite3_progress_handler(target->db, INSTRUCTIONS_BETWEEN_LOOKS, past_deadline, &deadline);
+    guard_begin(target);
+    ww_status status = prepare(target, where->text, &statement);
+    if (status == WW_OK)
+        status = bind(statement, where);
+    if (status == WW_OK)
+        status = collect(statement, target, places, &deadline);
+    sqlite3_finalize(statement);
+    guard_end(target);
+    if (target->seconds_max > 0)
+        sqlite3_progress_handler(target->db, 0, NULL, NULL);
+    return status;
+}
+
+struct filter_key {
+    filter_where where;
+    ww_parameter *values;
+    char *text; /* the where, then names and texts of the values, each with its NUL */
+};
+
+static size_t text_bytes(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *put_text(char **at, const char *text)
+{
+    if (!text)
+        return NULL;
+    const size_t bytes = strlen(text) + 1;
+    const char *put = memcpy(*at, text, bytes);
+    *at += bytes;
+    return put;
+}
+
+filter_key *filter_key_copy(const filter_where *where)
+{
+    size_t bytes = text_bytes(where->text);
+    for (int64_t i = 0; i < where->value_count; i++)
+        bytes += text_bytes(where->values[i].name) + text_bytes(where->values[i].text);
+    filter_key *key = memory_alloc_zeroed(1, sizeof *key);
+    if (!key)
+        return NULL;
+    key->values = memory_alloc_zeroed((size_t)where->value_count, sizeof *key->values);
+    key->text = memory_alloc(bytes);
+    if (!key->values || !key->text) {
+        filter_key_free(key);
+        return NULL;
+    }
+    char *at = key->text;
+    key->where = (filter_where){.text = put_text(&at, where->text), .values = key->values, .value_count = where->value_count};
+    for (int64_t i = 0; i < where->value_count; i++) {
+        key->values[i] = where->values[i];
+        key->values[i].name = put_text(&at, where->values[i].name);
+        key->values[i].text = put_text(&at, where->values[i].text);
+    }
+    return key;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_value(const ww_parameter *a, const ww_parameter *b)
+{
+    return a->type == b->type && same_text(a->name, b->name) && (a->type != WW_VALUE_INTEGER || a->integer == b->integer) &&
+           (a->type != WW_VALUE_REAL || memcmp(&a->real, &b->real, sizeof a->real) == 0) &&
+           (a->type != WW_VALUE_TEXT || same_text(a->text, b->text));
+}
+
+bool filter_key_is(const filter_key *key, const filter_where *where)
+{
+    if (!same_text(key->where.text, where->text) || key->where.value_count != where->value_count)
+        return false;
+    for (int64_t i = 0; i < where->value_count; i++)
+        if (!same_value(&key->where.values[i], &where->values[i]))
+            return false;
+    return true;
+}
+
+void filter_key_free(filter_key *key)
+{
+    if (!key)
+        return;
+    memory_free(key->values);
+    memory_free(key->text);
+    memory_free(key);
+}

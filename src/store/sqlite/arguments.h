@@ -1,0 +1,24 @@
+/* What stands in CREATE VIRTUAL TABLE docs USING warpwave(...): dim=384, metric=cosine, type=f32, device=auto. */
+#ifndef WW_STORE_SQLITE_ARGUMENTS_H
+#define WW_STORE_SQLITE_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <warpwave/vectors.h>
+
+#include "store/sqlite/value.h"
+
+typedef struct table_arguments {
+    int32_t dim; /* 0: not given */
+    ww_metric metric;
+    value_type type;
+    char device[32];
+    bool metric_given, type_given, device_given;
+} table_arguments;
+
+/* Reads `count` arguments, each NAME=VALUE, a value with or without quotes. Refuses unknown names, a name twice, values that
+ * are out of range or unknown; what is not given has its default. */
+ww_status arguments_read(const char *const *texts, int count, table_arguments *arguments);
+
+#endif

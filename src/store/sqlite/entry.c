@@ -1,0 +1,35 @@
+/* Where SQLite enters the loadable extension.
+ *
+ * All calls go through the table of functions of the SQLite that loads it. A process may have two SQLites (a Python package
+ * that brings its own, beside the system's); there is one table here, so the second one is refused.
+ */
+#include "store/sqlite_api.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include <warpwave/status.h>
+
+#include "store/sqlite/module.h"
+
+const sqlite3_api_routines *sqlite3_api;
+
+WW_API int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+
+int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routines *api)
+{
+    static _Atomic(const sqlite3_api_routines *) host;
+    const sqlite3_api_routines *before = NULL;
+    if (!atomic_compare_exchange_strong(&host, &before, api) && before != api) {
+        *message = (api->mprintf)("warpwave is in use by another SQLite (%s) of this process; load it in one of them only",
+                                  (before->libversion)());
+        return SQLITE_ERROR;
+    }
+    if (!before)
+        sqlite3_api = api;
+    if ((api->libversion_number)() < SQLITE_VERSION_LEAST) {
+        *message = (api->mprintf)("warpwave needs SQLite 3.38 or later; this is %s", (api->libversion)());
+        return SQLITE_ERROR;
+    }
+    return module_register(db, message);
+}

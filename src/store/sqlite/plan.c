@@ -1,0 +1,193 @@
+/* Choosing a plan. What a query means must not depend on the order in which SQLite joins: so whatever says what is searched for
+ * (MATCH, k, radius, filter, a list of rowids) is either an argument of the search or the plan is refused. */
+#include "store/sqlite/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ROWID_COLUMN = -1 };
+
+/* Costs, in what SQLite takes for disk accesses. They only rank our plans among themselves and other tables' around them. */
+static const double COST_ROW = 10.0, COST_SEARCH = 1000.0, COST_STREAM = 10000.0, COST_SCAN = 1e6;
+/* A search for each row of another table, `JOIN m ON m.handle = docs.rowid`: the join should go the other way round, because
+ * then k counts before the join, as without it. */
+static const double COST_NEVER = 1e15;
+
+typedef struct choice {
+    sqlite3_index_info *info;
+    ww_metric metric;
+    int place[PLAN_ARGUMENTS]; /* of each argument's constraint, -1 for none */
+    unsigned plan;
+    bool list_is_missing; /* rowid IN (...), but not now */
+    bool something_is_missing;
+    const char *wrong;
+} choice;
+
+static int bit_number(unsigned bit)
+{
+    return __builtin_ctz(bit);
+}
+
+static void take(choice *c, unsigned bit, int i)
+{
+    c->plan |= bit;
+    c->place[bit_number(bit)] = i;
+}
+
+/* Arguments of the search: once each, and = only. */
+static void take_argument(choice *c, unsigned bit, int i)
+{
+    const bool match = bit == PLAN_MATCH;
+    if (c->info->aConstraint[i].op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ))
+        c->wrong = "k, radius and filter take = and nothing else";
+    else if (c->place[bit_number(bit)] >= 0)
+        c->wrong =
+            match ? "MATCH stands twice; join the queries, or use UNION ALL" : "k, radius and filter can be given once each";
+    else
+        take(c, bit, i);
+    if (!c->info->aConstraint[i].usable)
+        c->something_is_missing = true;
+}
+
+static void take_rowid(choice *c, int i)
+{
+    if (c->info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+        return;
+    const bool is_list = sqlite3_vtab_in(c->info, i, -1);
+    const bool usable = c->info->aConstraint[i].usable;
+    if (is_list && !usable)
+        c->list_is_missing = true;
+    else if (is_list && c->place[bit_number(PLAN_ROWID_IN)] < 0)
+        take(c, PLAN_ROWID_IN, i);
+    else if (usable && c->place[bit_number(PLAN_ROWID)] < 0)
+        take(c, PLAN_ROWID, i);
+}
+
+static void take_bound(choice *c, int i)
+{
+    const int op = c->info->aConstraint[i].op, column = c->info->aConstraint[i].iColumn;
+    const bool below = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
+    const bool above = op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
+    const unsigned bit = column == COLUMN_DISTANCE ? PLAN_DISTANCE_MAX : PLAN_SCORE_BOUND;
+    const bool wanted = column == COLUMN_DISTANCE || c->metric == WW_L2 ? below : above;
+    if (wanted && c->info->aConstraint[i].usable && c->place[bit_number(bit)] < 0)
+        take(c, bit, i);
+}
+
+static void look_at(choice *c, int i)
+{
+    switch (c->info->aConstraint[i].iColumn) {
+    case COLUMN_VECTOR:
+        if (c->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_MATCH)
+            take_argument(c, PLAN_MATCH, i);
+        break;
+    case COLUMN_K:
+        take_argument(c, PLAN_K, i);
+        break;
+    case COLUMN_RADIUS:
+        take_argument(c, PLAN_RADIUS, i);
+        break;
+    case COLUMN_FILTER:
+        take_argument(c, PLAN_FILTER, i);
+        break;
+    case COLUMN_SCORE:
+    case COLUMN_DISTANCE:
+        take_bound(c, i);
+        break;
+    case COLUMN_ID:
+        if (c->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && c->info->aConstraint[i].usable)
+            take(c, PLAN_ID, i);
+        break;
+    case ROWID_COLUMN:
+        take_rowid(c, i);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool is_limit(int op)
+{
+    return op == SQLITE_INDEX_CONSTRAINT_LIMIT || op == SQLITE_INDEX_CONSTRAINT_OFFSET;
+}
+
+/* Hands the arguments to xFilter in the order of their bits. Those that only this table understands are not looked at again. */
+static void assign(choice *c)
+{
+    int next = 1;
+    for (int bit = 0; bit < PLAN_ARGUMENTS; bit++) {
+        const int i = c->place[bit];
+        if (!(c->plan & 1u << bit))
+            continue;
+        c->info->aConstraintUsage[i].argvIndex = next++;
+        c->info->aConstraintUsage[i].omit = (1u << bit) < PLAN_ROWID;
+        if (1u << bit == PLAN_ROWID_IN)
+            sqlite3_vtab_in(c->info, i, 1);
+    }
+}
+
+/* Hits come best first. */
+static bool order_is_ours(const choice *c)
+{
+    if (c->info->nOrderBy != 1)
+        return false;
+    const int column = c->info->aOrderBy[0].iColumn;
+    const bool descending = c->info->aOrderBy[0].desc;
+    return column == COLUMN_DISTANCE ? !descending : column == COLUMN_SCORE && descending == (c->metric != WW_L2);
+}
+
+static void choose_search(choice *c)
+{
+    c->plan &= ~(unsigned)PLAN_ID; /* SQLite looks at the ids of what was found */
+    const bool bounded = c->plan & (PLAN_K | PLAN_RADIUS | PLAN_ROWID_IN);
+    c->info->estimatedCost = c->plan & PLAN_ROWID ? COST_NEVER : bounded ? COST_SEARCH : COST_STREAM;
+    c->info->estimatedRows = c->plan & PLAN_K ? 10 : 1000;
+    c->info->orderByConsumed = order_is_ours(c);
+    c->info->idxStr = c->plan & PLAN_K ? "nearest" : c->plan & PLAN_RADIUS ? "range" : "stream";
+}
+
+static void choose_rows(choice *c)
+{
+    if (c->plan & PLAN_ROWID_IN) { /* as SQLite likes it: each of them a lookup */
+        take(c, PLAN_ROWID, c->place[bit_number(PLAN_ROWID_IN)]);
+        c->plan &= ~(unsigned)PLAN_ROWID_IN;
+    }
+    c->plan &= c->plan & PLAN_ROWID ? PLAN_ROWID : PLAN_ID;
+    const bool one = c->plan != 0;
+    c->info->estimatedCost = one ? COST_ROW : COST_SCAN;
+    c->info->estimatedRows = one ? 1 : 100000;
+    if (one)
+        c->info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    c->info->idxStr = c->plan & PLAN_ROWID ? "rowid" : c->plan & PLAN_ID ? "id" : "scan";
+    c->info->orderByConsumed =
+        !c->plan && c->info->nOrderBy == 1 && c->info->aOrderBy[0].iColumn == ROWID_COLUMN && !c->info->aOrderBy[0].desc;
+}
+
+int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
+{
+    choice c = {.info = info, .metric = metric};
+    for (int bit = 0; bit < PLAN_ARGUMENTS; bit++)
+        c.place[bit] = -1;
+    for (int i = 0; i < info->nConstraint; i++)
+        if (!is_limit(info->aConstraint[i].op))
+            look_at(&c, i);
+    if (!c.wrong && !(c.plan & PLAN_MATCH) && c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER))
+        c.wrong = "k, radius and filter need a query: vector MATCH ...";
+    if (c.wrong) {
+        *message = sqlite3_mprintf("%s", c.wrong);
+        return *message ? SQLITE_ERROR : SQLITE_NOMEM;
+    }
+    if (c.something_is_missing || (c.list_is_missing && c.plan & PLAN_MATCH))
+        return SQLITE_CONSTRAINT;
+    if (c.plan & PLAN_MATCH)
+        choose_search(&c);
+    else
+        choose_rows(&c);
+    assign(&c);
+    const uint64_t used = info->colUsed;
+    c.plan |= (used & 1u << COLUMN_ID ? PLAN_WANTS_ID : 0) | (used & 1u << COLUMN_VECTOR ? PLAN_WANTS_VECTOR : 0) |
+              (used & 1u << COLUMN_PAYLOAD ? PLAN_WANTS_PAYLOAD : 0);
+    info->idxNum = (int)c.plan;
+    return SQLITE_OK;
+}

@@ -1,0 +1,50 @@
+/* Vectors as SQL values: blobs of numbers, and JSON texts.
+ *
+ * A vector comes in as a blob of f32, as a blob of the collection's own type, or as a JSON array of numbers; the length of a
+ * blob tells the first two apart. Inside it is always f32, because that is what scores are made of.
+ */
+#ifndef WW_STORE_SQLITE_VALUE_H
+#define WW_STORE_SQLITE_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "store/sqlite_api.h"
+
+typedef enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16, VALUE_I8, VALUE_U8, VALUE_TYPES } value_type;
+
+const char *value_type_name(value_type type);
+size_t value_type_bytes(value_type type);
+/* The type of that name, in any case; false if there is none. */
+bool value_type_find(const char *name, value_type *type);
+
+/* Memory for one vector after the other. Starts zeroed. */
+typedef struct vector_buffer {
+    float *values;
+    int32_t dim;
+    int32_t capacity;
+} vector_buffer;
+
+void vector_buffer_free(vector_buffer *buffer);
+
+/* Reads a value as a vector: of `dim` numbers, or of any number of them if that is 0. A blob is of f32 or, where that fits its
+ * length and not f32, of `type`; with `dim` 0 it is of `type`. Refuses NULL, numbers, other lengths, values that are not
+ * finite, texts that are no JSON array of numbers; the message does not say whose value it was. */
+ww_status vector_read(sqlite3_value *value, value_type type, int32_t dim, vector_buffer *buffer);
+
+/* Writes `dim` numbers as elements of `type`, rounded to nearest for f16 and bf16. Refuses what does not fit: i8 and u8 take
+ * integral values in their range only. `bytes` has room for dim elements. */
+ww_status vector_write(const float *values, int32_t dim, value_type type, void *bytes);
+
+/* A JSON array of the shortest numbers that read back as the same f32, from sqlite3_malloc(); NULL without memory. */
+char *vector_to_json(const float *values, int32_t dim);
+
+/* What a value is, for messages: "NULL", "an integer", "a text", ... */
+const char *value_kind(sqlite3_value *value);
+
+/* The SQLite code of a failure of this library. */
+int value_result_code(ww_status status);
+
+#endif
