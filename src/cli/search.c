@@ -154,6 +154,19 @@ static ww_status add_rows(search_run *run)
     return status;
 }
 
+/* Is what the device keeps of the rows what was made of them? */
+static ww_status check_rows(search_run *run)
+{
+    progress bar;
+    if (!run->settings.check)
+        return WW_OK;
+    run->checked = ww_damage_report_default();
+    progress_begin(&bar, "checking rows", run->row_count);
+    const ww_status status = ww_collection_check(run->collection, &run->checked, progress_report, &bar);
+    progress_end(&bar);
+    return status;
+}
+
 /* ---- the search -----------------------------------------------------------------------------------------------------------
  */
 
@@ -236,6 +249,8 @@ static ww_status search(const search_settings *settings)
     if (status == WW_OK)
         status = add_rows(&run);
     if (status == WW_OK)
+        status = check_rows(&run);
+    if (status == WW_OK)
         status = read_queries(&run);
     if (status == WW_OK)
         status = search_repeatedly(&run);
@@ -261,8 +276,8 @@ static ww_status search(const search_settings *settings)
 static ww_status check_where(const search_settings *s)
 {
     const bool of_file = s->base || s->ids || s->id_column || s->query_id_column || s->out_neighbors || s->out_distances ||
-                         s->rows_skip > 0 || s->rows_take != ROWS_ALL || s->repeat > 1 || s->metric != METRIC_NOT_GIVEN ||
-                         s->screen != WW_SCREEN_INT8;
+                         s->rows_skip > 0 || s->rows_take != ROWS_ALL || s->repeat > 1 || s->check ||
+                         s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8;
     if (!s->store && !s->base)
         return ww_fail(WW_INVALID_ARGUMENT, "--base FILE is missing, or --store FILE in its place");
     if (!s->store && (s->collection || s->where || s->params.count > 0))
@@ -324,6 +339,7 @@ static const option options[] = {
     TEXT(where, false, "--where", "SQL", "with --store: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),
     OPTION_IS_LIST(search_settings, params, false, "--param", "N=V",
                    "with --store: the value of a parameter :N of --where; several"),
+    OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check what the device keeps of the rows, bit by bit"),
     OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };
@@ -347,7 +363,7 @@ const command command_search = {
         "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;\n"
         "a row counts once for each query; exact is whether the certificate proves the results), and, unless --out-neighbors "
         "or --out-distances is given, results: an array of\n"
-        "{row, id, score} for each query, and with --query-id-column query_ids.\n",
+        "{row, id, score} for each query, with --query-id-column query_ids, and with --check rows_checked.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,
