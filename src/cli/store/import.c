@@ -132,7 +132,7 @@ static ww_status read_object(import *in, const json_t *object, const char *place
     float *numbers = NULL;
     if (!json_is_object(object) || !vector)
         return ww_fail(WW_CORRUPT_FILE, "%s: it is no object with a \"vector\"", place);
-    ww_status status = vector_take(vector, place, &dim, &numbers);
+    ww_status status = vector_of_json(vector, place, &dim, &numbers);
     if (status == WW_OK && in->dim == 0)
         status = begin_batches(in, dim);
     if (status == WW_OK && in->count > 0 && in->with_ids != (id != NULL))

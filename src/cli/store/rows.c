@@ -13,7 +13,7 @@
 /* ---- what the command line gives ------------------------------------------------------------------------------------------
  */
 
-ww_status vector_take(const json_t *array, const char *what, int32_t *dim, float **vector)
+ww_status vector_of_json(const json_t *array, const char *what, int32_t *dim, float **vector)
 {
     const size_t count = json_array_size(array);
     if (!json_is_array(array) || count == 0 || count > WW_DIM_MAX)
@@ -33,13 +33,13 @@ ww_status vector_take(const json_t *array, const char *what, int32_t *dim, float
     return WW_OK;
 }
 
-ww_status vector_read(const char *text, const char *what, int32_t *dim, float **vector)
+ww_status vector_parse(const char *text, const char *what, int32_t *dim, float **vector)
 {
     json_t *array = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     *vector = NULL;
     if (!array)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: '%s' is not JSON", what, text);
-    const ww_status status = vector_take(array, what, dim, vector);
+    const ww_status status = vector_of_json(array, what, dim, vector);
     json_decref(array);
     return status;
 }
@@ -56,6 +56,8 @@ ww_status named_ids_read(const store_settings *s, named_ids *list)
     const ww_status status = s->ids ? ids_read(s->ids, file) : WW_OK;
     list->count = s->ids ? file->count : s->id.count;
     list->texts = s->ids ? file->lines : (const char **)s->id.texts;
+    if (status == WW_OK && (list->count == 0 || !list->texts))
+        return ww_fail(WW_CORRUPT_FILE, "%s: there is no id in it", s->ids);
     return status;
 }
 
@@ -92,7 +94,7 @@ static ww_status add_one(store_call *call)
     float *vector = NULL;
     if (s->id.count > 1)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--vector is one row; give one --id"));
-    ww_status status = command_line_wrong(vector_read(s->vector, "--vector", &dim, &vector));
+    ww_status status = command_line_wrong(vector_parse(s->vector, "--vector", &dim, &vector));
     rows.count = 1;
     rows.dim = dim;
     rows.vectors = vector;

@@ -145,7 +145,7 @@ static ww_status read_queries(asked *a)
     if (s->queries)
         return read_file(a);
     a->count = 1;
-    return command_line_wrong(vector_read(s->vector, "--vector", &dim, &a->queries));
+    return command_line_wrong(vector_parse(s->vector, "--vector", &dim, &a->queries));
 }
 
 static ww_status read_bound(asked *a)
