@@ -245,11 +245,14 @@ ww_status store_get(store_call *call)
     ww_results *found = NULL;
     ww_get get = ww_get_default();
     ww_status status = named_ids_read(&call->settings, &list);
+    if (status != WW_OK || !list.texts) {
+        named_ids_free(&list);
+        return status;
+    }
     get.count = list.count;
     get.ids = list.texts;
     get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | (call->settings.vectors ? WW_FETCH_VECTORS : 0);
-    if (status == WW_OK)
-        status = ww_collection_get(call->collection, &get, &found);
+    status = ww_collection_get(call->collection, &get, &found);
     if (status == WW_OK && call->settings.json)
         status = check_all_found(found, &list);
     if (status == WW_OK)
