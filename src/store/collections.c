@@ -134,7 +134,7 @@ static ww_status prepare_file(ww_store *store, const ww_collection_config *confi
     pthread_mutex_lock(&store->writing);
     ww_status status = schema_run(store->writer, "PRAGMA page_size = %d", page);
     if (status == WW_OK)
-        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+        status = store_enter_wal(store);
     pthread_mutex_unlock(&store->writing);
     return status;
 }

@@ -76,6 +76,8 @@ ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db);
 ww_status store_check_handle(const ww_store *store, const char *function);
 /* Is warpwave_collections there? A file that is new has nothing. */
 ww_status store_has_collections(sqlite3 *db, bool *has);
+/* With the lock, or before anybody else has the store. */
+ww_status store_enter_wal(ww_store *store);
 void store_retain(ww_store *store);
 /* Begin and end a transaction that writes; the lock is held between them. The end commits if `status` is WW_OK, else rolls
  * back; it returns what became of it. */
