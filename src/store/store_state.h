@@ -59,6 +59,7 @@ typedef struct stored {
     int64_t uid; /* a collection that is made again under the name is another one */
     int32_t dim;
     ww_metric metric;
+    ww_vector_type type;
     ww_screen screen;
     bool keep_host_copy;
     pthread_mutex_t lock; /* for what follows */
@@ -84,15 +85,17 @@ void store_retain(ww_store *store);
 ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
 
+/* ---- collections.c ---- */
+/* WW_NOT_FOUND, or WW_CORRUPT_FILE, if the record is not of the collection that was opened. */
+ww_status stored_is(const stored *c, const collection_record *record);
+void stored_destroy(void *owner);
+
 /* ---- reading.c ---- */
 /* A read transaction with a view of it; with `search` the view can be searched. */
 ww_status reading_begin(stored *c, bool search, reader **opened);
 void reading_end(stored *c, reader *r);
 void readers_close(reader *list);
 extern const collection_operations STORED_OPERATIONS;
-
-/* ---- collections.c ---- */
-void stored_destroy(void *owner);
 
 /* ---- writing.c ---- */
 ww_status stored_add(void *owner, const ww_rows *rows, bool upsert);

@@ -85,12 +85,16 @@ static inline bool collections_equal(ww_collection *a, ww_collection *b)
     return equal;
 }
 
+static ww_synchronous work_synchronous; /* off where a test is of something else */
+
 /* Opens the store and its collection "work", which is made if it is not there. */
 static inline ww_status work_open(const char *path, ww_device *device, ww_store **store, ww_collection **collection)
 {
     ww_collection_config config = ww_collection_config_default();
     config.name = "work", config.dim = WORK_DIM, config.metric = WW_L2;
-    ww_status status = ww_store_open(path, device, NULL, store);
+    ww_store_config how = ww_store_config_default();
+    how.synchronous = work_synchronous;
+    ww_status status = ww_store_open(path, device, &how, store);
     if (status == WW_OK)
         status = ww_store_collection(*store, "work", collection);
     if (status == WW_NOT_FOUND)
