@@ -109,6 +109,8 @@ ww_status search_output_files(const search_run *run)
     ww_status status = s->out_neighbors ? begin_neighbors(run, &outputs[0]) : WW_OK;
     if (status == WW_OK && s->out_distances)
         status = begin_distances(run, &outputs[1]);
+    for (int i = 0; status == WW_OK && i < 2; i++)
+        status = output_settle(&outputs[i]);
     if (status == WW_OK && s->out_neighbors)
         status = output_finish(&outputs[0]);
     if (status == WW_OK && s->out_distances)

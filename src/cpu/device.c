@@ -161,6 +161,7 @@ static ww_status cpu_copy(ww_device *device, device_stream *s, buffer_range to, 
 
 const backend backend_cpu = {
     .name = "cpu",
+    .on_host = true,
     .count = cpu_count,
     .describe = cpu_describe,
     .open = cpu_open,

@@ -127,6 +127,7 @@ typedef struct range_job {
 
 struct backend {
     const char *name;
+    bool on_host; /* buffers are memory of the host, which may read and write them */
 
     /* ---- finding devices ------------------------------------------------------------------------------------------------ */
 

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/integers.h"
@@ -99,13 +101,38 @@ static ww_status fail_again(const output *o)
     return ww_fail(WW_IO_ERROR, "%s: an earlier write failed, so the file was not written", o->name);
 }
 
+/* A pipe that nobody reads any more, and a file that has reached RLIMIT_FSIZE, would end the process by a signal, unless it
+ * ignores that. The library's failures are statuses, so this thread holds the two back for the write and takes away what the
+ * write has raised; one that was pending before stays. */
+static ssize_t write_quietly(int descriptor, const void *from, size_t bytes)
+{
+    sigset_t held, before, pending, raised;
+    sigemptyset(&held);
+    sigaddset(&held, SIGPIPE);
+    sigaddset(&held, SIGXFSZ);
+    sigpending(&pending);
+    const int masked = pthread_sigmask(SIG_BLOCK, &held, &before);
+    const ssize_t put = write(descriptor, from, bytes);
+    const int error = errno;
+    const int number = error == EPIPE ? SIGPIPE : SIGXFSZ;
+    sigemptyset(&raised);
+    sigaddset(&raised, number);
+    if (put < 0 && (error == EPIPE || error == EFBIG) && sigismember(&pending, number) == 0)
+        while (sigtimedwait(&raised, NULL, &(struct timespec){0}) < 0 && errno == EINTR)
+            continue;
+    if (masked == 0)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return put;
+}
+
 ww_status output_write(output *o, const void *from, size_t bytes)
 {
     const char *next = from;
     if (o->failed)
         return fail_again(o);
     while (bytes > 0) {
-        const ssize_t put = write(o->descriptor, next, min_size(bytes, WRITE_BYTES_MAX));
+        const ssize_t put = write_quietly(o->descriptor, next, min_size(bytes, WRITE_BYTES_MAX));
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0) {
@@ -134,18 +161,27 @@ static void sync_directory(const output *o)
     }
 }
 
-ww_status output_finish(output *o)
+ww_status output_settle(output *o)
 {
     if (o->failed)
         return fail_again(o);
-    if (!o->direct && fsync(o->descriptor) != 0)
+    if (o->descriptor < 0)
+        return WW_OK;
+    if (!o->direct && fsync(o->descriptor) != 0) {
+        o->failed = true;
         return output_failed(o, "flush the new file to the disk");
+    }
     const int descriptor = o->descriptor;
     o->descriptor = -1; /* whatever close says, it is closed */
-    if (close(descriptor) != 0)
-        return output_failed(o, "close the new file");
-    if (o->direct)
-        return WW_OK;
+    o->failed = close(descriptor) != 0;
+    return o->failed ? output_failed(o, "close the new file") : WW_OK;
+}
+
+ww_status output_finish(output *o)
+{
+    const ww_status status = output_settle(o);
+    if (status != WW_OK || o->direct)
+        return status;
     if (rename(o->temporary, o->target) != 0)
         return output_failed(o, "rename the new file");
     o->temporary[0] = '\0';

@@ -30,6 +30,10 @@ ww_status output_open(output *o, const char *path);
 /* After a failure every further write fails, and so does output_finish(). */
 ww_status output_write(output *o, const void *from, size_t bytes);
 
+/* Brings the new file to the disk and closes it, which output_finish() does too: for several files, none of which should take
+ * its place while another can still fail. */
+ww_status output_settle(output *o);
+
 /* Puts the new file in the target's place. */
 ww_status output_finish(output *o);
 

@@ -333,7 +333,7 @@ ww_status ww_gguf_writer_finish(ww_gguf_writer *writer)
                        !writer        ? "writer is NULL"
                        : writer->file ? "the file is already finished"
                                       : "no file is open");
-    if (writer->tensor < writer->tensor_count)
+    if (!writer->file->failed && writer->tensor < writer->tensor_count)
         return ww_fail(WW_INVALID_ARGUMENT,
                        "ww_gguf_writer_finish: %s: the data of tensor number %lld is missing, from byte %lld on",
                        writer->file->name, (long long)writer->tensor, (long long)writer->written);

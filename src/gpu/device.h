@@ -39,6 +39,7 @@ typedef struct gpu_capabilities {
     bool sm_80_code;  /* code for NVIDIA's chips from sm_80 on is loaded (or emulated): mma, copies in the background, large
                          tables */
     bool sm_90a_code; /* code for sm_90a is loaded, not emulated: wgmma and the copy engine */
+    bool fused_gemv;  /* there are kernels that code the one column that they multiply (kernels/quant/quant_gemv.h) */
 } gpu_capabilities;
 
 struct gpu_device {

@@ -13,12 +13,18 @@
 #include "gpu/stream.h"
 #include "kernels/arguments.h"
 
-/* How many blocks of any size one launch may have along x on this device, and how many along y. A job that may need more is cut
+/* How many blocks of so many threads one launch may have along x on this device. */
+static inline int64_t gpu_blocks_of(const gpu_device *device, int64_t threads)
+{
+    const int64_t by_threads = device->limits.threads[0] / threads;
+    return by_threads < device->limits.grid[0] ? by_threads : device->limits.grid[0];
+}
+
+/* The same for blocks of any size, and how many along y. A job that may need more is cut
  * before it is launched: along x by whoever has the job (gpu/tensor/pieces.c), along y by a loop around the launch. */
 static inline int64_t gpu_blocks_max(const gpu_device *device)
 {
-    const int64_t by_threads = device->limits.threads[0] / device->base.info.max_threads_per_block;
-    return by_threads < device->limits.grid[0] ? by_threads : device->limits.grid[0];
+    return gpu_blocks_of(device, device->base.info.max_threads_per_block);
 }
 
 static inline int64_t gpu_blocks_y_max(const gpu_device *device)

@@ -232,6 +232,7 @@ ww_status gpu_modules_create(gpu_device *device)
     device->modules = modules;
     device->capabilities.emulated = !device->driver->loads_code;
     device->capabilities.sm_80_code = device->capabilities.emulated;
+    device->capabilities.fused_gemv = device->driver->kind != DRIVER_HIP; /* AMD's chips do without */
     const loaded_kernel *first = NULL;
     const ww_status status = find_kernel(device, 0, &first);
     modules->opened = true;

@@ -125,7 +125,7 @@ row_shape collection_shape(const ww_collection *collection, const ww_device *dev
     return (row_shape){.dim = collection->dim,
                        .type = (int32_t)collection->type,
                        .screen = collection->screen == WW_SCREEN_INT8,
-                       .keep_copy = collection->keep_host_copy && strcmp(device->info.backend, "cpu") != 0};
+                       .keep_copy = collection->keep_host_copy && !device->backend->on_host};
 }
 
 ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection)

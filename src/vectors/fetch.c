@@ -240,7 +240,7 @@ static ww_status read_gathered(ww_results *results, const ww_collection *c)
 
 static ww_status read_vectors(ww_results *results, const ww_collection *c)
 {
-    const bool quick = c->store.keep_copy || strcmp(c->device->info.backend, "cpu") == 0;
+    const bool quick = c->store.keep_copy || c->device->backend->on_host;
     return quick || results_hits(results) <= ROWS_ONE_BY_ONE ? read_one_by_one(results, c) : read_gathered(results, c);
 }
 

@@ -1,11 +1,17 @@
 /* Jobs that are larger than a launch may be, by the limits that vendors have: HIP takes fewer than 2^32 threads in a launch.
  *
  * The launches are counted, not run, over a table that has memory without end: no machine has time for them here. That pieces
- * give the bits of the whole is seen where limits are small: the suites limits_* run the tests of tensors so.
+ * give the bits of the whole is seen where limits are small: the suites limits_* run the tests of tensors so, and quantized
+ * products are run here.
  */
+#include <stdlib.h>
+
+#include "support/calls/quant.h"
 #include "support/check.h"
 
+#include "arithmetic/blocks/blocks.h"
 #include "arithmetic/philox.h"
+#include "device/quant_jobs.h"
 #include "device/tensor_jobs.h"
 #include "gpu/backend.h"
 #include "gpu/device.h"
@@ -232,6 +238,32 @@ static ww_status scatter_of_many_lines(ww_device *device)
     return device->backend->tensors->scatter(device, &job);
 }
 
+/* 300 million rows of 32 weights, by one column: more threads than HIP takes. */
+static ww_status quantized_product(ww_device *device, bool decoded)
+{
+    const buffer weights = {far_away(100), (size_t)300000000 * 18}, x = {far_away(200), 128},
+                 y = {far_away(300), (size_t)300000000 * 4};
+    const quant_product_job job = {.type = BLOCK_Q4_0,
+                                   .decoded = decoded,
+                                   .weights = &weights,
+                                   .rows = 300000000,
+                                   .cols = 32,
+                                   .x = &x,
+                                   .columns = 1,
+                                   .y = &y};
+    return device->backend->quants->product(device, &job);
+}
+
+static ww_status quantized_gemv(ww_device *device)
+{
+    return quantized_product(device, false);
+}
+
+static ww_status quantized_decoded(ww_device *device)
+{
+    return quantized_product(device, true);
+}
+
 static const struct {
     const char *name;
     ww_status (*run)(ww_device *device);
@@ -248,6 +280,8 @@ static const struct {
     {"rope of 200 million rows", rope_of_many_rows, 1, 200000000 / 4},
     {"product of one row", product_of_one_row, 1, 2000000000 / 256},
     {"product of one column", product_of_one_column, 1, 2000000000 / 64},
+    {"quantized gemv of 300 million rows", quantized_gemv, 1, 300000000 / QUANT_GEMV_ROWS},
+    {"decoded product of 300 million rows", quantized_decoded, 1, 300000000 / 16},
     {"scatter of 5 billion lines", scatter_of_many_lines, 1, 5000000000 / 128},
 };
 
@@ -309,12 +343,51 @@ static void a_launch_past_a_limit_is_refused(void **state)
     ww_device_close(device);
 }
 
+/* Pieces of a quantized product have the bits of the whole: 1003 rows, some of which are in two pieces, times 1 and 9 columns,
+ * with weights that are coded and decoded, in a format of each kind of block and a plain one. */
+static void a_quantized_product_in_pieces_has_the_same_bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 1003, COLS = 256, COLUMNS = 9 };
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_K, WW_QUANT_F16};
+    float *w = quant_normals(1, ROWS * COLS), *x = quant_normals(2, COLUMNS * COLS);
+    ww_device *device;
+    CHECK_OK(ww_device_open("emulator:32", &device));
+    for (int32_t i = 0; i < 12; i++) {
+        const int64_t n = i % 2 == 0 ? 1 : COLUMNS, shape[2] = {n, COLS};
+        ww_quant *q;
+        ww_tensor t = {0}, whole = {0}, pieces = {0};
+        float out[2][COLUMNS * ROWS];
+        ww_quant_product options = ww_quant_product_default();
+        options.activations = i % 4 < 2 ? WW_ACTIVATIONS_CODED : WW_ACTIVATIONS_FLOAT;
+        CHECK_OK(ww_quant_from_f32(device, types[i / 4], w, ROWS, COLS, 0, &q));
+        CHECK_OK(ww_tensor_from_host(device, WW_F32, 2, shape, x, &t));
+        CHECK_OK(ww_quant_multiply(q, &t, &options, &whole));
+        CHECK_OK(ww_tensor_to_host(&whole, out[0]));
+        driver_launch_limits *own = &gpu_of(device)->limits;
+        const driver_launch_limits before = *own;
+        own->threads[0] = (int64_t)20 * QUANT_THREADS; /* 320 rows */
+        CHECK_OK(ww_quant_multiply(q, &t, &options, &pieces));
+        *own = before;
+        CHECK_OK(ww_tensor_to_host(&pieces, out[1]));
+        assert_memory_equal(out[0], out[1], (size_t)(n * ROWS) * sizeof(float));
+        ww_tensor_release(&whole);
+        ww_tensor_release(&pieces);
+        ww_tensor_release(&t);
+        ww_quant_destroy(q);
+    }
+    free(w);
+    free(x);
+    ww_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_launch_has_more_threads_than_hip_takes),
         cmocka_unit_test(nothing_is_cut_that_cuda_takes_whole),
         cmocka_unit_test(a_launch_past_a_limit_is_refused),
+        cmocka_unit_test(a_quantized_product_in_pieces_has_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,6 +136,7 @@ static void faulty_failure(driver_failure *out)
 static _Atomic process_mark faulty_started_in; /* never set: it is the inner table's affair */
 
 const gpu_driver faulty_driver = {
+    .kind = DRIVER_EMULATED,
     .backend = "emulator",
     .vendor = "emulated",
     .api = "emulator",

@@ -114,9 +114,13 @@ int32_t case_dtype(const char *name);
 void case_lower(const char *text, char *lower, size_t capacity);
 
 /* The numbers of a tensor's data: as they are, and as a dense storage of a type, which is kept. The list belongs to the caller,
- * who gives it back with memory_free(). */
-ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, double **numbers,
-                        ww_storage **storage, int64_t *count);
+ * who frees it with memory_free(), after a failure, too. */
+typedef struct case_numbers {
+    double *list;
+    int64_t count;
+    ww_storage *storage;
+} case_numbers;
+ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, case_numbers *out);
 
 /* ---- results ---------------------------------------------------------------------------------------------------------------
  */

@@ -189,12 +189,10 @@ static bool points_agree(const comparison *c, const json_t *points)
         json_t *value = json_is_array(point) ? json_array_get(point, 1) : json_object_get(point, "value");
         json_array_append(values, value ? value : json_null());
     }
-    double *numbers = NULL;
+    case_numbers numbers;
     elements rounded = {0};
-    ww_tensor kept = {0};
-    int64_t count = 0;
-    ww_status status = case_elements(run, values, 0, dtype, &numbers, &kept.storage, &count);
-    kept.layout = ww_layout_contiguous(1, &count);
+    ww_status status = case_elements(run, values, 0, dtype, &numbers);
+    const ww_tensor kept = {numbers.storage, ww_layout_contiguous(1, &numbers.count)};
     if (status == WW_OK)
         status = read_elements(&kept, &rounded);
     bool agrees = status == WW_OK;
@@ -208,10 +206,10 @@ static bool points_agree(const comparison *c, const json_t *points)
         if (!agrees)
             snprintf(c->why, c->capacity, "point %zu lies outside the result", i);
         else
-            agrees = same(c, at, (expected_list){numbers, &rounded}, (int64_t)i);
+            agrees = same(c, at, (expected_list){numbers.list, &rounded}, (int64_t)i);
     }
     free_elements(&rounded);
-    memory_free(numbers);
+    memory_free(numbers.list);
     json_decref(values);
     return agrees;
 }
@@ -220,22 +218,20 @@ static bool data_agrees(const comparison *c, const json_t *data)
 {
     case_run *run = c->run;
     const ww_dtype dtype = ww_storage_dtype(run->result.storage);
-    double *numbers = NULL;
+    case_numbers numbers;
     elements rounded = {0};
-    ww_tensor kept = {0};
-    int64_t count = 0;
-    ww_status status = case_elements(run, data, c->got->count, dtype, &numbers, &kept.storage, &count);
-    kept.layout = ww_layout_contiguous(1, &count);
+    ww_status status = case_elements(run, data, c->got->count, dtype, &numbers);
+    const ww_tensor kept = {numbers.storage, ww_layout_contiguous(1, &numbers.count)};
     if (status == WW_OK)
         status = read_elements(&kept, &rounded);
-    bool agrees = status == WW_OK && count == c->got->count;
+    bool agrees = status == WW_OK && numbers.count == c->got->count;
     if (!agrees)
         snprintf(c->why, c->capacity, "%s",
                  status == WW_OK ? "the number of elements is not the expected one" : ww_error_message());
-    for (int64_t i = 0; agrees && i < count; i++)
-        agrees = same(c, i, (expected_list){numbers, &rounded}, i);
+    for (int64_t i = 0; agrees && i < numbers.count; i++)
+        agrees = same(c, i, (expected_list){numbers.list, &rounded}, i);
     free_elements(&rounded);
-    memory_free(numbers);
+    memory_free(numbers.list);
     return agrees;
 }
 

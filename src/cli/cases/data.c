@@ -162,18 +162,18 @@ static ww_status store(case_run *run, ww_dtype dtype, const elements *from, ww_s
     return status == WW_OK ? case_keep(run, made.storage) : status;
 }
 
-ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, double **numbers,
-                        ww_storage **storage, int64_t *count)
+ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, case_numbers *out)
 {
     source from;
     elements made = {0};
+    *out = (case_numbers){0};
     ww_status status = read_source(data, wanted, &from);
     if (status == WW_OK)
         status = take_all(&made, &from);
     if (status == WW_OK)
-        status = store(run, dtype, &made, storage);
+        status = store(run, dtype, &made, &out->storage);
     memory_free(made.wholes);
-    *numbers = made.reals;
-    *count = made.made;
+    out->list = made.reals;
+    out->count = made.made;
     return status;
 }

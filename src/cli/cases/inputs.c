@@ -50,15 +50,14 @@ static ww_status tensor_of(case_run *run, const json_t *value, ww_dtype otherwis
     const json_t *given = json_object_get(value, "dtype");
     const char *type = json_string_value(given);
     const int32_t dtype = given && !json_is_null(given) ? case_dtype(type) : (int32_t)otherwise;
-    double *numbers = NULL;
-    int64_t count = 0;
+    case_numbers numbers = {0};
     if (dtype < 0)
         return ww_fail(WW_UNSUPPORTED, "no type '%s'", type ? type : "");
     ww_status status = case_layout(value, &out->layout);
     if (status == WW_OK)
-        status = case_elements(run, json_object_get(value, "data"), elements_under(&out->layout), (ww_dtype)dtype, &numbers,
-                               &out->storage, &count);
-    memory_free(numbers);
+        status = case_elements(run, json_object_get(value, "data"), elements_under(&out->layout), (ww_dtype)dtype, &numbers);
+    out->storage = numbers.storage;
+    memory_free(numbers.list);
     return status;
 }
 

@@ -322,12 +322,11 @@ static int32_t code_product(const block_q4_0 *w, const int8_t *a, int first, int
     return sum;
 }
 
-/* d (sum of products of codes times da - part of 8 times the sum of activations) */
-static float add_part(const block_q4_0 *w, const block_q8_1 *a, uint16_t sum, int first, int count, float acc)
+/* sum of products of codes times da - part of 8 times the sum of activations; the caller multiplies by d and adds */
+static float part_product(const block_q4_0 *w, const block_q8_1 *a, uint16_t sum, int first, int count)
 {
     const float eight = (float)count / 2.0f * f32_from_f16(sum);
-    const float inner = fmaf((float)code_product(w, a->codes, first, count), f32_from_f16(a->d), -eight);
-    return fmaf(f32_from_f16(w->d), inner, acc);
+    return fmaf((float)code_product(w, a->codes, first, count), f32_from_f16(a->d), -eight);
 }
 
 /* A vector's kernel: half blocks dealt to 128 threads, which are four waves. */
@@ -337,7 +336,7 @@ static float sum_of_vector(const block_q4_0 *w, const block_q8_1 *a, const uint1
     for (int64_t part = 0; part < 2 * blocks; part++) {
         const int64_t b = part / 2;
         float *sum = &acc[part % THREADS];
-        *sum = add_part(&w[b], &a[b], sums[b], 8 * (int)(part % 2), 8, *sum);
+        *sum = fmaf(f32_from_f16(w[b].d), part_product(&w[b], &a[b], sums[b], 8 * (int)(part % 2), 8), *sum);
     }
     for (int lane = 0; lane < WAVE; lane++)
         for (int wave = 1; wave < THREADS / WAVE; wave++)
@@ -350,7 +349,7 @@ static float sum_of_matrix(const block_q4_0 *w, const block_q8_1 *a, const uint1
 {
     float acc = 0.0f;
     for (int64_t b = 0; b < blocks; b++)
-        acc = add_part(&w[b], &a[b], sums[b], 0, 16, acc);
+        acc = fmaf(f32_from_f16(w[b].d), part_product(&w[b], &a[b], sums[b], 0, 16), acc);
     return acc;
 }
 

@@ -8,9 +8,17 @@
 
 enum { TILE_BYTES_MAX = MATMUL_ROWS_MAX * MATMUL_COLUMNS_MAX * 4 };
 
-/* One tile of a block, at a, b and c, with c's rows `stride` elements apart. */
-static void tile(const matmul_work *w, const matmul_block *block, const char *a, const char *b, char *c, int64_t stride)
+/* Where the sums of a tile are, rows `stride` elements apart. */
+typedef struct tile_sums {
+    char *c;
+    int64_t stride;
+} tile_sums;
+
+/* One tile of a block, from panels at a and b. */
+static void tile(const matmul_work *w, const matmul_block *block, const char *a, const char *b, tile_sums sums)
 {
+    char *c = sums.c;
+    const int64_t stride = sums.stride;
     const int64_t depth = block->depth;
     const int32_t which = block->which;
     if (w->packing == MATMUL_BF16_PAIRS)
@@ -40,7 +48,7 @@ static void tile_at_edge(const matmul_work *w, const matmul_block *block, int64_
         for (int64_t r = 0; r < rows; r++)
             memcpy(whole + r * w->shape.columns * bytes, c + r * block->stride * bytes, columns_bytes);
     }
-    tile(w, block, block->a + i * step, block->b + j * step, whole, w->shape.columns);
+    tile(w, block, block->a + i * step, block->b + j * step, (tile_sums){whole, w->shape.columns});
     for (int64_t r = 0; r < rows; r++)
         memcpy(c + r * block->stride * bytes, whole + r * w->shape.columns * bytes, columns_bytes);
 }
@@ -67,7 +75,8 @@ void matmul_add_chunk(const matmul_work *w, const matmul_block *block)
             const char *b_panel = block->b + j * step;
             prefetch(b_panel + step * w->shape.columns + i / w->shape.rows * share, share);
             if (i + w->shape.rows <= block->rows && j + w->shape.columns <= block->columns)
-                tile(w, block, block->a + i * step, b_panel, block->sums + (i * block->stride + j) * bytes, block->stride);
+                tile(w, block, block->a + i * step, b_panel,
+                     (tile_sums){block->sums + (i * block->stride + j) * bytes, block->stride});
             else
                 tile_at_edge(w, block, i, j);
         }

@@ -77,11 +77,11 @@ static widening widen_of(const matmul_tiles *tiles, int32_t type)
     return type == TYPE_F16 ? tiles->widen_f16 : type == TYPE_BF16 ? tiles->widen_bf16 : NULL;
 }
 
-/* One panel of f32, or of what is widened to it; rows from `count` on are +0. */
-static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int64_t count, int32_t width,
-                           float *panel)
+/* One panel of f32, or of what is widened to it; rows from the source's last on are +0. */
+static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int32_t width, float *panel)
 {
     const widening widen = widen_of(tiles, type);
+    const int64_t count = s->count;
     const float *f32 = s->data;
     const uint16_t *halves = s->data;
     if (s->k_stride == 1 && s->depth >= 4 && width >= 4) {
@@ -134,16 +134,17 @@ static void pack_f32_rows(const matmul_tiles *tiles, int32_t type, const matmul_
     }
 }
 
-static void pack_f64_panel(const matmul_source *s, int64_t count, int32_t width, double *panel)
+static void pack_f64_panel(const matmul_source *s, int32_t width, double *panel)
 {
     const double *from = s->data;
     for (int64_t k = 0; k < s->depth; k++, panel += width)
         for (int64_t r = 0; r < width; r++)
-            panel[r] = r < count ? from[r * s->stride + k * s->k_stride] : 0.0;
+            panel[r] = r < s->count ? from[r * s->stride + k * s->k_stride] : 0.0;
 }
 
-static void pack_i8_panel(const matmul_source *s, int64_t count, int32_t width, int16_t *panel)
+static void pack_i8_panel(const matmul_source *s, int32_t width, int16_t *panel)
 {
+    const int64_t count = s->count;
     const int8_t *from = s->data;
     for (int64_t k = 0; k < s->depth; k += 2, panel += 2 * width) {
         for (int64_t r = 0; r < width; r++) {
@@ -166,14 +167,14 @@ void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *s
         return;
     }
     for (int64_t first = 0; first < source->count; first += width, panel += panel_bytes) {
-        const int64_t count = min_i64(source->count - first, width);
+        s.count = min_i64(source->count - first, width);
         s.data = (const char *)source->data + first * source->stride * matmul_source_bytes(type);
         if (type == TYPE_F64)
-            pack_f64_panel(&s, count, width, (double *)(void *)panel);
+            pack_f64_panel(&s, width, (double *)(void *)panel);
         else if (type == TYPE_I8)
-            pack_i8_panel(&s, count, width, (int16_t *)(void *)panel);
+            pack_i8_panel(&s, width, (int16_t *)(void *)panel);
         else
-            pack_f32_panel(tiles, type, &s, count, width, (float *)(void *)panel);
+            pack_f32_panel(tiles, type, &s, width, (float *)(void *)panel);
     }
 }
 

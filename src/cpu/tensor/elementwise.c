@@ -46,8 +46,9 @@ static void gather_bits(const elementwise_job *job, const tensor_operand *operan
     iterator it = iterator_at(job, first);
     for (int64_t done = 0, span; done < count; done += span) {
         span = iterator_span(job, &it, count - done);
-        copy_strided(bytes, (char *)to + done * bytes, 1,
-                     (const char *)operand->data + iterator_offset(job, operand, &it) * bytes, operand->strides[job->rank - 1],
+        copy_strided(bytes, (strided_to){(char *)to + done * bytes, 1},
+                     (strided_from){(const char *)operand->data + iterator_offset(job, operand, &it) * bytes,
+                                    operand->strides[job->rank - 1]},
                      span);
         iterator_advance(job, &it, span);
     }
@@ -65,8 +66,10 @@ static void scatter_bits(const elementwise_job *job, const tensor_operand *opera
     iterator it = iterator_at(job, first);
     for (int64_t done = 0, span; done < count; done += span) {
         span = iterator_span(job, &it, count - done);
-        copy_strided(bytes, (char *)operand->data + iterator_offset(job, operand, &it) * bytes, operand->strides[job->rank - 1],
-                     (const char *)from + done * bytes, 1, span);
+        copy_strided(
+            bytes,
+            (strided_to){(char *)operand->data + iterator_offset(job, operand, &it) * bytes, operand->strides[job->rank - 1]},
+            (strided_from){(const char *)from + done * bytes, 1}, span);
         iterator_advance(job, &it, span);
     }
 }
@@ -114,9 +117,11 @@ static void *result_space(const elementwise_job *job, int64_t first, block *spac
     return own && is_dense(job, &job->out) ? (char *)job->out.data + first * type_size(type) : (char *)space->widened;
 }
 
-static void result_put(const elementwise_work *w, int32_t kind, const void *widened, int64_t first, int64_t count, block *space)
+/* `widened` has the kind of the first operand. */
+static void result_put(const elementwise_work *w, const void *widened, int64_t first, int64_t count, block *space)
 {
     const elementwise_job *job = w->job;
+    const int32_t kind = type_kind(job->in[0].type);
     const bool dense = is_dense(job, &job->out);
     char *to = (char *)job->out.data + first * type_size(job->out.type);
     if (dense && widened == to)
@@ -157,7 +162,7 @@ static void unary_block(const elementwise_work *w, int64_t first, int64_t count,
         w->loops->unary_f64(job->op, to, x, count, job->a, job->b);
     else
         w->loops->unary_i64(job->op, to, x, count, job->ia, job->ib);
-    result_put(w, kind, to, first, count, &spaces[3]);
+    result_put(w, to, first, count, &spaces[3]);
 }
 
 static void binary_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
@@ -173,7 +178,7 @@ static void binary_block(const elementwise_work *w, int64_t first, int64_t count
         w->loops->binary_f64(job->op, to, x, y, count);
     else
         w->loops->binary_i64(job->op, to, x, y, count);
-    result_put(w, kind, to, first, count, &spaces[3]);
+    result_put(w, to, first, count, &spaces[3]);
 }
 
 static void cmp_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
@@ -222,7 +227,7 @@ static void cast_block(const elementwise_work *w, int64_t first, int64_t count, 
 {
     const elementwise_job *job = w->job;
     const void *x = operand_widened(w, &job->in[0], first, count, &spaces[0]);
-    result_put(w, type_kind(job->in[0].type), x, first, count, &spaces[3]);
+    result_put(w, x, first, count, &spaces[3]);
 }
 
 static void copy_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
@@ -239,7 +244,7 @@ static void copy_block(const elementwise_work *w, int64_t first, int64_t count, 
 static void set_block(const elementwise_work *w, int64_t first, int64_t count, block *spaces)
 {
     const elementwise_job *job = w->job;
-    copy_strided(type_size(job->out.type), spaces[0].bits, 1, &job->ia, 0, count);
+    copy_strided(type_size(job->out.type), (strided_to){spaces[0].bits, 1}, (strided_from){&job->ia, 0}, count);
     scatter_bits(job, &job->out, first, count, spaces[0].bits);
 }
 

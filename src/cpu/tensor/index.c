@@ -150,7 +150,8 @@ static void gather_range(void *context, int64_t begin, int64_t end)
         else if (id == skip_of(ids->type))
             memset(s.to, 0, (size_t)(s.count * bytes));
         else
-            copy_strided(bytes, s.to, 1, (const char *)s.from + id * job->ia * bytes, s.from_stride, s.count);
+            copy_strided(bytes, (strided_to){s.to, 1},
+                         (strided_from){(const char *)s.from + id * job->ia * bytes, s.from_stride}, s.count);
         advance(job, &it, s.count);
     }
 }
@@ -167,12 +168,12 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elemen
  */
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
-#define ADD_SPAN(NAME, name, bits, kind)                                                                                       \
+#define ADD_STRIDED(NAME, name, bits, kind)                                                                                    \
     case TYPE_##NAME: {                                                                                                        \
-        bits *y = to;                                                                                                          \
-        const bits *x = from;                                                                                                  \
+        bits *y = to.data;                                                                                                     \
+        const bits *x = from.data;                                                                                             \
         for (int64_t i = 0; i < count; i++)                                                                                    \
-            y[i * to_stride] = ADD_##kind(name, y[i * to_stride], x[i * from_stride]);                                         \
+            y[i * to.stride] = ADD_##kind(name, y[i * to.stride], x[i * from.stride]);                                         \
         break;                                                                                                                 \
     }
 /* NOLINTEND(bugprone-macro-parentheses) */
@@ -180,10 +181,10 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elemen
 #define ADD_F64(name, a, b) name##_of_f64(kind_of_##name(a) + kind_of_##name(b))
 #define ADD_I64(name, a, b) name##_of_i64((int64_t)((uint64_t)kind_of_##name(a) + (uint64_t)kind_of_##name(b)))
 
-static void add_span(int32_t type, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t count)
+static void add_strided(int32_t type, strided_to to, strided_from from, int64_t count)
 {
     switch (type) {
-        TYPES(ADD_SPAN)
+        TYPES(ADD_STRIDED)
     default:
         break;
     }
@@ -211,12 +212,12 @@ static void scatter_lines(const scatter_job *job, const iterator *it, int64_t co
             const int64_t id = id_at(ids->type, ids->data, ids_at + line * ids_stride + i * job->ids_step);
             if (id < begin || id >= end)
                 continue;
-            char *target = to + (line * x_stride + id * job->x_step) * bytes;
-            const char *source = from + (line * src_stride + i * job->src_step) * bytes;
+            const strided_to target = {to + (line * x_stride + id * job->x_step) * bytes, x_stride};
+            const strided_from source = {from + (line * src_stride + i * job->src_step) * bytes, src_stride};
             if (job->what == INDEX_ADD)
-                add_span(x->type, target, x_stride, source, src_stride, together);
+                add_strided(x->type, target, source, together);
             else
-                copy_strided(bytes, target, x_stride, source, src_stride, together);
+                copy_strided(bytes, target, source, together);
         }
     }
 }

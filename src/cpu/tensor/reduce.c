@@ -132,20 +132,24 @@ static bool join_dense_i64(const reduce_round *r, int64_t *sums, const void *x, 
     return true;
 }
 
-static bool columns_direct_f32(const reduce_round *r, float *sums, const char *x, int64_t first, int64_t end, int64_t columns)
+/* Rows [rows.first, rows.end) of some columns, all at once; false where the set has no loop for their type. */
+typedef struct row_span {
+    int64_t first, end;
+} row_span;
+
+static bool columns_direct_f32(const reduce_round *r, float *sums, const char *x, row_span rows, int64_t columns)
 {
     if (r->reduced.rank != 1 || !r->rows->each_row_direct)
         return false;
     const int64_t stride = r->reduced.strides[0];
-    return r->rows->each_row_direct(r->op, r->type, sums, x + first * stride * type_size(r->type), stride, end - first,
-                                    columns);
+    return r->rows->each_row_direct(r->op, r->type, sums, x + rows.first * stride * type_size(r->type), stride,
+                                    rows.end - rows.first, columns);
 }
 
 #define NO_COLUMNS_DIRECT(T, kind)                                                                                             \
-    static bool columns_direct_##kind(const reduce_round *r, const T *sums, const char *x, int64_t first, int64_t end,         \
-                                      int64_t columns)                                                                         \
+    static bool columns_direct_##kind(const reduce_round *r, const T *sums, const char *x, row_span rows, int64_t columns)     \
     {                                                                                                                          \
-        (void)r, (void)sums, (void)x, (void)first, (void)end, (void)columns;                                                   \
+        (void)r, (void)sums, (void)x, (void)rows, (void)columns;                                                               \
         return false;                                                                                                          \
     }
 NO_COLUMNS_DIRECT(double, f64)

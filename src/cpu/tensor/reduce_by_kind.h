@@ -48,7 +48,7 @@ static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t
     if (r->reduced.rank == 1 && size == (int32_t)sizeof(T)) {
         const int64_t stride = r->reduced.strides[0], first = chunk * REDUCE_CHUNK;
         r->rows->OF(each_row)(r->op, sums, (const T *)(const void *)x + first * stride, stride, end - first, columns);
-    } else if (!OF(columns_direct)(r, sums, x, chunk * REDUCE_CHUNK, end, columns)) {
+    } else if (!OF(columns_direct)(r, sums, x, (row_span){chunk * REDUCE_CHUNK, end}, columns)) {
         for (int64_t i = chunk * REDUCE_CHUNK; i < end; i++) {
             const void *row = x + reduce_place_wide(&r->reduced, i) * size;
             r->rows->OF(each)(r->op, sums + i % REDUCE_LANES * columns, OF(widened)(r, widened_row, row, columns), columns);

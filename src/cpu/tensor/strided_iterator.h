@@ -48,20 +48,30 @@ static inline int64_t iterator_span(const elementwise_job *job, const iterator *
     return min_i64(span, left);
 }
 
+/* Elements that lie `stride` elements apart, to be written or read. */
+typedef struct strided_to {
+    void *data;
+    int64_t stride;
+} strided_to;
+
+typedef struct strided_from {
+    const void *data;
+    int64_t stride;
+} strided_from;
+
 #define STRIDED_COPY(bits)                                                                                                     \
     {                                                                                                                          \
-        uint##bits##_t *y = to;                                                                                                \
-        const uint##bits##_t *x = from;                                                                                        \
+        uint##bits##_t *y = to.data;                                                                                           \
+        const uint##bits##_t *x = from.data;                                                                                   \
         for (int64_t i = 0; i < count; i++)                                                                                    \
-            y[i * to_stride] = x[i * from_stride];                                                                             \
+            y[i * to.stride] = x[i * from.stride];                                                                             \
         break;                                                                                                                 \
     }
 
-static inline void copy_strided(int32_t bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride,
-                                int64_t count)
+static inline void copy_strided(int32_t bytes, strided_to to, strided_from from, int64_t count)
 {
-    if (to_stride == 1 && from_stride == 1) {
-        memcpy(to, from, (size_t)(count * bytes));
+    if (to.stride == 1 && from.stride == 1) {
+        memcpy(to.data, from.data, (size_t)(count * bytes));
         return;
     }
     switch (bytes) {

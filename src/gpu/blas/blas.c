@@ -7,7 +7,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -29,9 +28,14 @@ typedef union scalar {
 
 static const blas_library *library_of(const gpu_device *device)
 {
-    if (strcmp(device->driver->backend, cuda_driver.backend) == 0)
+    switch (device->driver->kind) {
+    case DRIVER_CUDA:
         return &cublas_library;
-    return strcmp(device->driver->backend, hip_driver.backend) == 0 ? &rocblas_library : NULL;
+    case DRIVER_HIP:
+        return &rocblas_library;
+    default:
+        return NULL;
+    }
 }
 
 static ww_status check(gpu_device *device, const blas_library *library, int number, const char *what)

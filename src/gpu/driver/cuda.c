@@ -367,6 +367,7 @@ static int cuda_launch(driver_function function, driver_stream stream, const dri
 }
 
 const gpu_driver cuda_driver = {
+    .kind = DRIVER_CUDA,
     .backend = "cuda",
     .vendor = "NVIDIA",
     .api = "CUDA",

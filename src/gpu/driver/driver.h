@@ -83,7 +83,11 @@ typedef struct driver_launch {
     bool early;  /* may begin while kernels in front of it still run: it waits for them itself (simt.h: launches_wait) */
 } driver_launch;
 
+/* Whose interface a driver speaks. */
+typedef enum driver_kind { DRIVER_CUDA, DRIVER_HIP, DRIVER_EMULATED } driver_kind;
+
 typedef struct gpu_driver {
+    driver_kind kind;
     const char *backend; /* "cuda", "rocm", "emulator": begins the names of its devices */
     const char *vendor;  /* "NVIDIA", "AMD" */
     const char *api;     /* "CUDA", "HIP": whose calls they are */

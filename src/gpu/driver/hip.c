@@ -363,6 +363,7 @@ static int hip_launch(driver_function function, driver_stream stream, const driv
 }
 
 const gpu_driver hip_driver = {
+    .kind = DRIVER_HIP,
     .backend = "rocm",
     .vendor = "AMD",
     .api = "HIP",

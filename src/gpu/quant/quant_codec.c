@@ -15,15 +15,10 @@ enum {
     SUB_BLOCKS_MAX = 16 /* of a block, each of which a thread codes */
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Rows whose floats fill the workspace; a kernel's grid counts their threads in 32 bits. */
 static int64_t rows_at_once(int64_t rows, int64_t cols)
 {
-    return smaller(BATCH_BYTES / (cols * (int64_t)sizeof(float)) + 1, rows);
+    return min_i64(BATCH_BYTES / (cols * (int64_t)sizeof(float)) + 1, rows);
 }
 
 static gpu_grid threads_grid(int64_t threads)
@@ -53,7 +48,7 @@ static ww_status encode_batches(gpu_stream *stream, const quant_encode_job *job,
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
     for (int64_t done = 0; status == WW_OK && done < job->rows; done += batch_rows) {
-        const int64_t now = smaller(batch_rows, job->rows - done);
+        const int64_t now = min_i64(batch_rows, job->rows - done);
         const size_t blocks_before = (size_t)(done * row_blocks);
         const quant_encode_args args = {.from = floats,
                                         .to = (uint8_t *)job->to->data + job->to_offset +
@@ -144,7 +139,7 @@ static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
     if (status == WW_OK && job->ids)
         status = gpu_workspace(stream, WORKSPACE_NUMBERS, (size_t)batch_rows * sizeof(uint64_t), &ids);
     for (int64_t done = 0; status == WW_OK && done < job->count; done += batch_rows)
-        status = decode_batch(stream, job, done, smaller(batch_rows, job->count - done), (decode_memory){floats, ids});
+        status = decode_batch(stream, job, done, min_i64(batch_rows, job->count - done), (decode_memory){floats, ids});
     return gpu_stream_return(stream, status);
 }
 
@@ -165,7 +160,7 @@ static ww_status encode_on_stream(gpu_stream *stream, const quant_encode_job *jo
     for (int64_t done = 0; status == WW_OK && done < blocks; done += batch) {
         const quant_encode_args args = {.from = job->from + done * elements,
                                         .to = (uint8_t *)job->to->data + job->to_offset + done * block_bytes(job->type),
-                                        .count = (uint64_t)smaller(batch, blocks - done),
+                                        .count = (uint64_t)min_i64(batch, blocks - done),
                                         .first_block = (uint64_t)done,
                                         .refused = refused,
                                         .type = job->type};
@@ -202,7 +197,7 @@ static ww_status decode_on_stream(gpu_stream *stream, const quant_decode_tensor_
     const size_t row_bytes = (size_t)(job->cols / block_length(job->type) * block_bytes(job->type));
     ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < job->count; done += batch) {
-        const int64_t now = smaller(batch, job->count - done), skipped = job->ids ? 0 : done;
+        const int64_t now = min_i64(batch, job->count - done), skipped = job->ids ? 0 : done;
         const quant_decode_args args = {.from =
                                             (const uint8_t *)job->from->data + job->from_offset + (size_t)skipped * row_bytes,
                                         .to = (char *)job->to + done * to_bytes,

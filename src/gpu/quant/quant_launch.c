@@ -1,10 +1,24 @@
-/* The quantized product itself: one launch, of the kernel that the plan names, for all that a grid can hold; and a fold where
+/* The quantized product itself: launches of the kernel that the plan names, one where a grid can hold all; and a fold where
  * thread blocks share a tile.
  */
 #include "arithmetic/blocks/blocks.h"
+#include "base/integers.h"
 #include "gpu/blas/blas.h"
 #include "gpu/launch.h"
 #include "gpu/quant/quant_product.h"
+
+/* The rows of a launch, of those from `done` on. Kernels take the number of all rows for the distance between columns of
+ * results, too, so a launch that begins at a later row cannot be told where the rows end: the last one ends with the last row
+ * in its last thread block, and begins where that leaves whole ones. A few rows are computed twice then, with the same bits. */
+typedef struct row_piece {
+    int64_t first, blocks;
+} row_piece;
+
+static row_piece row_piece_at(int64_t done, int64_t rows, int64_t at_once, int64_t block_rows)
+{
+    const int64_t blocks = divide_up_i64(min_i64(rows - done, at_once), block_rows);
+    return (row_piece){done > 0 && done + at_once > rows ? rows - blocks * block_rows : done, blocks};
+}
 
 static ww_status launch_float(quant_product *p)
 {
@@ -19,14 +33,20 @@ static ww_status launch_float(quant_product *p)
                              .cols = (uint64_t)job->cols,
                              .type = job->type,
                              .together = p->first_rows ? 1 : QUANT_FLOAT_COLUMNS};
-    const int64_t across = (job->rows * 16 + QUANT_THREADS - 1) / QUANT_THREADS;
-    const int64_t together = args.together, groups = (job->columns + together - 1) / together;
+    enum { BLOCK_ROWS = QUANT_THREADS / 16 };
+    const int64_t together = args.together, groups = divide_up_i64(job->columns, together);
     const int64_t y_max = gpu_blocks_y_max(p->stream->device);
+    const int64_t at_once = gpu_blocks_of(p->stream->device, QUANT_THREADS) * BLOCK_ROWS;
     ww_status status = WW_OK;
-    for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
-        const int64_t left = groups - done;
-        args.first_column = (uint64_t)(done * together);
-        status = launch_quant_float_product(p->stream, grid_of_2(across, left < y_max ? left : y_max), QUANT_THREADS, 0, &args);
+    for (int64_t row = 0; status == WW_OK && row < job->rows; row += at_once) {
+        const row_piece piece = row_piece_at(row, job->rows, at_once, BLOCK_ROWS);
+        args.weights = quant_weights(p) + (uint64_t)piece.first * args.weights_stride;
+        args.y = (float *)job->y->data + piece.first;
+        for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
+            const gpu_grid grid = grid_of_2(piece.blocks, min_i64(groups - done, y_max));
+            args.first_column = (uint64_t)(done * together);
+            status = launch_quant_float_product(p->stream, grid, QUANT_THREADS, 0, &args);
+        }
     }
     return status;
 }
@@ -87,20 +107,27 @@ static ww_status launch_gemv(quant_product *p)
     const quant_plan *plan = &p->plan;
     quant_gemv_args args = gemv_args(p);
     const int64_t groups = plan->columns_padded / QUANT_GEMV_COLUMNS;
-    const int64_t blocks = (p->job->rows + QUANT_GEMV_ROWS - 1) / QUANT_GEMV_ROWS * plan->splits;
+    const int64_t rows = p->job->rows, at_once = plan->rows_at_once;
     const int64_t y_max = gpu_blocks_y_max(p->stream->device);
+    const uint8_t *const weights = args.weights;
+    float *const y = args.y;
     ww_status status = WW_OK;
-    for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
-        const gpu_grid grid = grid_of_2(blocks, groups - done < y_max ? groups - done : y_max);
-        args.first_group = (uint32_t)done;
-        status = gpu_launch(p->stream, plan->kernel,
-                            (gpu_shape){grid_early(grid), plan->threads, plan->stage_bytes * args.stages}, &args, sizeof args);
+    for (int64_t row = 0; status == WW_OK && row < rows; row += at_once) {
+        const row_piece piece = row_piece_at(row, rows, at_once, QUANT_GEMV_ROWS);
+        args.weights = weights + (uint64_t)piece.first * args.weights_stride;
+        args.y = y + piece.first;
+        for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
+            const gpu_grid grid = grid_of_2(piece.blocks * plan->splits, min_i64(groups - done, y_max));
+            const gpu_shape shape = {grid_early(grid), plan->threads, plan->stage_bytes * args.stages};
+            args.first_group = (uint32_t)done;
+            status = gpu_launch(p->stream, plan->kernel, shape, &args, sizeof args);
+        }
     }
-    const size_t bytes = (size_t)(plan->columns * p->job->rows) * sizeof(float);
+    const size_t bytes = (size_t)(plan->columns * rows) * sizeof(float);
     if (status == WW_OK && p->overlaps)
-        gpu_writes_too(p->stream, args.y, bytes);
-    else if (status == WW_OK && groups <= y_max)
-        gpu_writes(p->stream, args.y, bytes);
+        gpu_writes_too(p->stream, y, bytes);
+    else if (status == WW_OK && groups <= y_max && rows <= at_once)
+        gpu_writes(p->stream, y, bytes);
     return status;
 }
 

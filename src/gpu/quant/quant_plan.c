@@ -1,9 +1,8 @@
 /* Planning a quantized product: which strategy, which rows and columns at once, layouts, sizes and kernels. */
 #include "gpu/quant/quant_plan.h"
 
-#include <string.h>
-
 #include "arithmetic/blocks/dot.h"
+#include "base/integers.h"
 #include "gpu/launch.h"
 #include "gpu/quant/quant.h"
 #include "kernels/quant/quant_gemv_layout.h"
@@ -19,21 +18,6 @@ enum {
     GEMV_SHARED_ALL = 233472,  /* bytes of shared memory of the compute unit that has the most, */
     GEMV_SHARED_SYSTEM = 1280, /* of which a thread block takes so many before it asks for any */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t round_up(int64_t count, int64_t unit)
-{
-    return divide_up(count, unit) * unit;
-}
 
 /* ---- which strategy ------------------------------------------------------------------------------------------------------ */
 
@@ -111,16 +95,16 @@ static int32_t gemv_kernel(int32_t type, bool fused)
  * are not in the background, and more than three are of no use. */
 static uint32_t gemv_stages(const quant_plan *plan, int64_t resident, int64_t shared_max)
 {
-    const int64_t share = GEMV_SHARED_ALL / resident - GEMV_SHARED_SYSTEM, room = smaller(shared_max, share);
+    const int64_t share = GEMV_SHARED_ALL / resident - GEMV_SHARED_SYSTEM, room = min_i64(shared_max, share);
     const int64_t fit = room / (int64_t)plan->stage_bytes, most = room == share ? STAGES_MAX : 3;
-    return fit < 1 ? 1 : (uint32_t)smaller(fit, most);
+    return fit < 1 ? 1 : (uint32_t)min_i64(fit, most);
 }
 
 static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, quant_plan *plan)
 {
     driver_function_limits limits;
-    plan->blocks_padded = (uint32_t)round_up(plan->blocks, 4);
-    plan->columns_padded = (uint32_t)round_up(plan->columns, QUANT_GEMV_COLUMNS);
+    plan->blocks_padded = (uint32_t)round_up_i64(plan->blocks, 4);
+    plan->columns_padded = (uint32_t)round_up_i64(plan->columns, QUANT_GEMV_COLUMNS);
     plan->width = group_width(plan->columns);
     ww_status status = WW_OK;
     if (job->first_rows) {
@@ -130,25 +114,27 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     } else if (job->ids) { /* as many groups as there can be: one that is not full for each expert */
         const int64_t full = plan->columns / QUANT_GEMV_COLUMNS;
         plan->columns_padded =
-            (uint32_t)(smaller(plan->columns, full + smaller(job->experts, plan->columns)) * QUANT_GEMV_COLUMNS);
+            (uint32_t)(min_i64(plan->columns, full + min_i64(job->experts, plan->columns)) * QUANT_GEMV_COLUMNS);
     }
     if (status == WW_OK)
         status = gpu_kernel_limits(device, GPU_KERNEL_quant_gemv_q4_0, &limits);
     if (status != WW_OK)
         return status;
     plan->copy_engine = device->capabilities.sm_90a_code;
-    plan->fused = plan->width == 1 && strcmp(device->driver->vendor, "AMD") != 0; /* which has none (quant_gemv.h) */
-    plan->kernel = gemv_kernel(job->type, plan->fused);
-    plan->threads = QUANT_THREADS;
-    plan->stage_bytes = stage_bytes(job->type, plan->width);
-    plan->stages = gemv_stages(plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
-    plan->stages_overlapped = gemv_stages(plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
     /* Split where there are few rows, but not where the copy engine brings them, which is quicker than that. */
-    const int64_t tiles = divide_up(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
+    const int64_t tiles = divide_up_i64(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
     const int32_t tuned = device->base.tuning.quant_gemv_splits;
     plan->splits = tuned > 0 ? (uint32_t)tuned : quant_gemv_splits(tiles, device->base.info.compute_units);
     if (tiles > QUANT_READY_COUNTERS || plan->copy_engine)
         plan->splits = 1;
+    plan->threads = QUANT_THREADS;
+    plan->rows_at_once = gpu_blocks_of(device, QUANT_THREADS) / plan->splits * QUANT_GEMV_ROWS;
+    /* One launch codes the column for all its thread blocks. */
+    plan->fused = plan->width == 1 && device->capabilities.fused_gemv && job->rows <= plan->rows_at_once;
+    plan->kernel = gemv_kernel(job->type, plan->fused);
+    plan->stage_bytes = stage_bytes(job->type, plan->width);
+    plan->stages = gemv_stages(plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
+    plan->stages_overlapped = gemv_stages(plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
     const size_t blocks = (size_t)plan->columns_padded * plan->blocks_padded, elements = (size_t)block_length(job->type);
     plan->activations = (quant_coded_bytes){
         .codes = blocks * elements,
@@ -165,7 +151,7 @@ static uint32_t tile_splits(int64_t tiles, int64_t compute_units)
 {
     int64_t best = 1, best_cost = INT64_MAX;
     for (int64_t splits = 1; splits <= QUANT_CLASSES; splits *= 2) {
-        const int64_t rounds = divide_up(tiles * splits, compute_units);
+        const int64_t rounds = divide_up_i64(tiles * splits, compute_units);
         const int64_t cost = rounds * 1000 / splits + (splits > 1 ? 60 + 10 * splits : 0); /* the fold takes time, too */
         if (cost < best_cost) {
             best = splits;
@@ -266,13 +252,13 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
      * block; wgmma takes two stages at a time. */
     const size_t weight_bytes = plan->k_blocks ? 2 * length : length;
     plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_LAYOUT_WGMMA : QUANT_LAYOUT_TILES;
-    plan->blocks_padded = (uint32_t)round_up(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? INT64_C(1) : INT64_C(4)));
-    plan->columns_padded = (uint32_t)round_up(plan->columns, QUANT_TILE);
+    plan->blocks_padded = (uint32_t)round_up_i64(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? INT64_C(1) : INT64_C(4)));
+    plan->columns_padded = (uint32_t)round_up_i64(plan->columns, QUANT_TILE);
     const int64_t across = plan->columns_padded / QUANT_TILE;
     const int64_t tile_codes = (int64_t)(plan->blocks_padded * weight_bytes * QUANT_TILE);
-    const int64_t down_max = smaller(TILES_MAX / across, UNPACKED_BYTES / tile_codes);
-    plan->rows = smaller((down_max > 1 ? down_max : 1) * QUANT_TILE, job->rows - plan->first_row);
-    plan->rows_padded = (uint32_t)round_up(plan->rows, QUANT_TILE);
+    const int64_t down_max = min_i64(TILES_MAX / across, UNPACKED_BYTES / tile_codes);
+    plan->rows = min_i64((down_max > 1 ? down_max : 1) * QUANT_TILE, job->rows - plan->first_row);
+    plan->rows_padded = (uint32_t)round_up_i64(plan->rows, QUANT_TILE);
     plan->activations = tile_bytes(job, plan, plan->columns_padded, length);
     plan->weights = tile_bytes(job, plan, plan->rows_padded, weight_bytes);
     const int64_t tiles = plan->rows_padded / QUANT_TILE * across;
@@ -300,14 +286,14 @@ static int64_t columns_at_once(const quant_product_job *job, quant_strategy stra
 {
     if (strategy == QUANT_FLOAT || strategy == QUANT_FAST)
         return job->columns;
-    return smaller(CODES_BYTES / job->cols / QUANT_TILE * QUANT_TILE + QUANT_TILE, COLUMNS_MAX);
+    return min_i64(CODES_BYTES / job->cols / QUANT_TILE * QUANT_TILE + QUANT_TILE, COLUMNS_MAX);
 }
 
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan)
 {
     if (plan->strategy == QUANT_UNDECIDED)
         plan->strategy = choose(device, job);
-    plan->columns = smaller(columns_at_once(job, plan->strategy), job->columns - plan->first_column);
+    plan->columns = min_i64(columns_at_once(job, plan->strategy), job->columns - plan->first_column);
     plan->rows = job->rows - plan->first_row;
     plan->k_blocks = block_length(job->type) == BLOCK_LARGE;
     plan->blocks = (uint32_t)(job->cols / block_length(job->type));
@@ -317,7 +303,7 @@ ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quan
         return plan_tiles(device, job, plan);
     if (plan->strategy == QUANT_FAST) {
         const int64_t fit = UNPACKED_BYTES / job->cols / (int64_t)sizeof(uint16_t);
-        plan->rows = smaller(fit > 0 ? fit : 1, plan->rows);
+        plan->rows = min_i64(fit > 0 ? fit : 1, plan->rows);
     }
     return WW_OK;
 }

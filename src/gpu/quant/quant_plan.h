@@ -50,6 +50,7 @@ typedef struct quant_plan {
     uint32_t splits;            /* thread blocks that share the accumulators of a result */
     uint32_t stages;            /* of shared memory */
     uint32_t stages_overlapped; /* gemv: where it overlaps the product in front of it */
+    int64_t rows_at_once;       /* gemv: of a launch */
     size_t stage_bytes;         /* gemv */
     size_t shared_bytes;        /* tiles */
     uint32_t records;           /* wgmma, K blocks: records of so many blocks at a time */

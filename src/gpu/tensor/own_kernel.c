@@ -62,17 +62,17 @@ static ww_status check_code(const gpu_device *device, const char *image, size_t 
     static const char *const names[] = {"code of no kind that is known", "an AMD code object", "NVIDIA's code",
                                         "a program or library of the host"};
     static const struct {
-        const char *backend, *takes;
         code_kind kind;
-    } wanted[] = {{"rocm", "a code object (ELF) or a bundle of them", CODE_AMD},
-                  {"cuda", "PTX, a cubin or a fatbin", CODE_NVIDIA},
-                  {"emulator", "a shared object of the host's compiler", CODE_HOST}};
+        const char *in_words;
+    } taken[] = {[DRIVER_HIP] = {CODE_AMD, "a code object (ELF) or a bundle of them"},
+                 [DRIVER_CUDA] = {CODE_NVIDIA, "PTX, a cubin or a fatbin"},
+                 [DRIVER_EMULATED] = {CODE_HOST, "a shared object of the host's compiler"}};
     bool whole = false;
     const code_kind kind = kind_of(image, bytes, &whole);
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (strcmp(device->driver->backend, wanted[i].backend) == 0 && kind != wanted[i].kind)
-            return ww_fail(WW_UNSUPPORTED, "ww_module_load: this is %s; %s takes %s", names[kind], device->base.info.id,
-                           wanted[i].takes);
+    const driver_kind driver = device->driver->kind;
+    if (kind != taken[driver].kind)
+        return ww_fail(WW_UNSUPPORTED, "ww_module_load: this is %s; %s takes %s", names[kind], device->base.info.id,
+                       taken[driver].in_words);
     if (!whole)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: %zu bytes are not the whole file: its headers name more", bytes);
     return WW_OK;

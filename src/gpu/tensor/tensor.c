@@ -6,7 +6,6 @@
  */
 #include "gpu/tensor/tensor.h"
 
-#include <string.h>
 
 #include <warpwave/tensor_foreign.h>
 
@@ -298,7 +297,7 @@ static ww_status tensors_stream(ww_device *base, void **out)
  * NULL; the emulator has no default stream. */
 static bool other_stream(const gpu_device *device, void *given, driver_stream *out)
 {
-    const bool hip = strcmp(device->driver->backend, "rocm") == 0;
+    const bool hip = device->driver->kind == DRIVER_HIP;
     *out = hip && (uintptr_t)given == 1 ? NULL : (driver_stream)given;
     return given != WW_STREAM_NONE && (given != NULL || device->driver->loads_code);
 }

@@ -193,6 +193,7 @@ static driver_error emulated_error_class(int number)
 }
 
 const gpu_driver emulated_driver = {
+    .kind = DRIVER_EMULATED,
     .backend = "emulator",
     .vendor = "emulated",
     .api = "emulator",

@@ -1,0 +1,41 @@
+/* System calls that fail on demand: the n-th of a kind, once.
+ *
+ * The functions of the C library are defined again here, so that whoever links this, or loads it before all others (LD_PRELOAD,
+ * for the command), calls them instead. What the C library calls inside itself, as the buffers of stdio do, is not seen: full
+ * disks and closed pipes are for that.
+ */
+#ifndef TESTS_FAULTS_INJECT_H
+#define TESTS_FAULTS_INJECT_H
+
+#include <stdbool.h>
+
+typedef enum inject_kind {
+    INJECT_NONE,
+    INJECT_OPEN,        /* EMFILE */
+    INJECT_READ,        /* EIO */
+    INJECT_READ_SHORT,  /* half of what was asked, which is no failure */
+    INJECT_WRITE,       /* ENOSPC */
+    INJECT_WRITE_SHORT, /* half of it, which is no failure */
+    INJECT_INTERRUPT,   /* EINTR from a read or a write, which is no failure */
+    INJECT_SYNC,        /* EIO */
+    INJECT_RENAME,      /* EACCES */
+    INJECT_THREAD,      /* EAGAIN: a thread that cannot be created */
+    INJECT_ALLOCATION,  /* malloc and its kin, of whoever calls them; in the command alone */
+    INJECT_KINDS
+} inject_kind;
+
+/* "write", ...; as WARPWAVE_INJECT=write:3 has them, which arms the command. */
+static inline const char *inject_name(inject_kind kind)
+{
+    static const char *const names[INJECT_KINDS] = {"none",      "open", "read",   "short-read", "write",     "short-write",
+                                                    "interrupt", "sync", "rename", "thread",     "allocation"};
+    return names[kind];
+}
+
+/* From now on the n-th call of the kind fails, once. INJECT_NONE: none does. */
+void inject_arm(inject_kind kind, long n);
+
+/* Has it failed since it was armed last? */
+bool inject_fired(void);
+
+#endif

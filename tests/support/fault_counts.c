@@ -1,0 +1,40 @@
+/* Faults that were injected, by kind. */
+#include "support/fault_counts.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS_MAX = 32 };
+
+static struct {
+    const char *kind;
+    long count;
+} counts[KINDS_MAX];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void fault_count(const char *kind, long count)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < KINDS_MAX; i++) {
+        if (counts[i].kind && strcmp(counts[i].kind, kind) != 0)
+            continue;
+        counts[i].kind = kind;
+        counts[i].count += count;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((destructor)) static void write_counts(void)
+{
+    const char *path = getenv("WARPWAVE_FAULT_COUNTS");
+    FILE *file = path ? fopen(path, "ae") : NULL;
+    for (int i = 0; file && i < KINDS_MAX && counts[i].kind; i++)
+        fprintf(file, "%s %s %ld\n", program_invocation_short_name, counts[i].kind, counts[i].count);
+    if (file)
+        fclose(file);
+}

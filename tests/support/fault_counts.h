@@ -1,0 +1,9 @@
+/* How many faults of each kind a test has injected, for docs/evidence/faults.md (scripts/fault-report). */
+#ifndef TESTS_FAULT_COUNTS_H
+#define TESTS_FAULT_COUNTS_H
+
+/* Counts `count` more faults of a kind; the names are those of literals. The sums are appended to the file that
+ * WARPWAVE_FAULT_COUNTS names when the program ends, a line a kind. */
+void fault_count(const char *kind, long count);
+
+#endif
