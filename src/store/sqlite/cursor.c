@@ -24,6 +24,7 @@ typedef struct cursor {
     bool has_more;        /* behind the results, by asking again */
     int64_t stream_first; /* the number of the next hit to ask for */
     int64_t stream_count; /* how many then */
+    int64_t changes;      /* of the connection when it last asked */
     int64_t last_place;   /* of the row that was given last, -1 before the first */
     float last_score;
 } cursor;
@@ -133,7 +134,7 @@ static float infinite_bound(ww_metric metric)
 static ww_status ask(cursor *c, view *v, view_search *search)
 {
     const search_request *request = &c->request;
-    if (is_stream(c) && c->stream_first == 0) { /* nearly always enough, and the screen helps */
+    if (is_stream(c) && c->stream_first == 0 && c->stream_count <= WW_K_MAX) { /* nearly always enough, and the screen helps */
         search->k = (int32_t)c->stream_count;
         return view_query(v, search, &c->results);
     }
@@ -203,6 +204,10 @@ static bool is_behind(const cursor *c, int64_t at)
 static ww_status cursor_more(cursor *c)
 {
     const bool scan = !(c->plan & PLAN_MATCH);
+    if (c->stream_first > 0 && c->changes != sqlite3_total_changes64(table_of(c)->db)) {
+        c->stream_count += c->stream_first; /* rows were written: the numbers of hits are not what they were */
+        c->stream_first = 0;
+    }
     ww_results_destroy(c->results);
     c->results = NULL;
     c->at = c->count = 0;
@@ -217,6 +222,7 @@ static ww_status cursor_more(cursor *c)
     if (scan)
         return WW_OK;
     c->stream_first += c->count;
+    c->changes = sqlite3_total_changes64(table_of(c)->db);
     c->stream_count = c->stream_count * STREAM_GROWTH > STREAM_MOST ? STREAM_MOST : c->stream_count * STREAM_GROWTH;
     while (c->at < c->count && !is_behind(c, c->at))
         c->at++;
