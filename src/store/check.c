@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -52,17 +53,28 @@ static ww_status check_integrity(checking *k)
     return WW_OK;
 }
 
+static bool is_finite(const collection_record *record, const void *elements, float *wide)
+{
+    row_widen((int32_t)record->type, elements, record->dim, wide);
+    return ww_durable_is_finite(wide, record->dim);
+}
+
 /* Every vector: its length, its values, its place, and that a row has it. */
 static ww_status check_vectors(checking *k, const collection_record *record)
 {
     sqlite3_stmt *s = NULL;
     int64_t count = 0;
+    float *wide = memory_alloc((size_t)record->dim * sizeof *wide);
+    if (!wide)
+        return memory_failed("a vector", (size_t)record->dim * sizeof *wide);
     ww_status status = schema_statement(k->db, &s,
                                         "SELECT v.place, v.handle, v.vector, r.place FROM main.\"%w_vectors\" AS v LEFT JOIN "
                                         "main.\"%w_rows\" AS r ON r.handle = v.handle ORDER BY v.place",
                                         record->name, record->name);
-    if (status != WW_OK)
+    if (status != WW_OK) {
+        memory_free(wide);
         return status;
+    }
     int code = SQLITE_DONE;
     while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         const long long place = sqlite3_column_int64(s, 0), handle = sqlite3_column_int64(s, 1);
@@ -70,7 +82,7 @@ static ww_status check_vectors(checking *k, const collection_record *record)
         if (sqlite3_column_type(s, 2) != SQLITE_BLOB || bytes != record_vector_bytes(record))
             fault(k, "'%s': the vector at place %lld has %d bytes; %lld belong there", record->name, place, bytes,
                   (long long)record_vector_bytes(record));
-        else if (!ww_durable_is_finite(sqlite3_column_blob(s, 2), record->dim))
+        else if (!is_finite(record, sqlite3_column_blob(s, 2), wide))
             fault(k, "'%s': the vector at place %lld is not finite", record->name, place);
         if (place < 0 || place >= record->next_place)
             fault(k, "'%s': place %lld was never given", record->name, place);
@@ -84,6 +96,7 @@ static ww_status check_vectors(checking *k, const collection_record *record)
     if (status == WW_OK && code != SQLITE_DONE)
         fault(k, "'%s': reading its vectors: %s", record->name, sqlite3_errmsg(k->db));
     sqlite3_finalize(s);
+    memory_free(wide);
     if (status == WW_OK && count != record->live)
         fault(k, "'%s': there are %lld vectors; the list of collections says %lld", record->name, (long long)count,
               (long long)record->live);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arithmetic/row_types.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -82,6 +83,7 @@ static ww_status open_record(ww_store *store, const collection_record *record, c
     config.name = record->name;
     config.dim = record->dim;
     config.metric = record->metric;
+    config.type = record->type;
     stored *c = NULL;
     ww_status status = stored_create(store, record, &config, &c);
     if (status == WW_OK)
@@ -122,10 +124,11 @@ ww_status ww_store_collection(ww_store *store, const char *name, ww_collection *
  */
 
 /* A file that has nothing in it yet gets its page size and its mode now that a dimension is known. */
-static ww_status prepare_file(ww_store *store, int32_t dim)
+static ww_status prepare_file(ww_store *store, const ww_collection_config *config)
 {
-    const int32_t page =
-        store->config.page_bytes ? store->config.page_bytes : page_bytes_for((int64_t)dim * (int64_t)sizeof(float));
+    const int32_t page = store->config.page_bytes
+                             ? store->config.page_bytes
+                             : page_bytes_for(config->dim * (int64_t)row_type_bytes((int32_t)config->type));
     if (store->config.read_only)
         return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
     pthread_mutex_lock(&store->writing);
@@ -152,7 +155,7 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
         return ww_fail(WW_INVALID_ARGUMENT, "%s: screen is %d; it must be WW_SCREEN_INT8 or WW_SCREEN_NONE", function,
                        (int)checked.screen);
     collection_record record = {0};
-    status = prepare_file(store, checked.dim);
+    status = prepare_file(store, &checked);
     if (status == WW_OK)
         status = store_begin(store);
     if (status != WW_OK)
@@ -191,7 +194,7 @@ static ww_status list_results(const collection_record *records, int64_t count, w
         char text[DESCRIPTION_BYTES];
         const collection_record *r = &records[i];
         snprintf(text, sizeof text, "{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld}", r->dim,
-                 ww_metric_name(r->metric), r->type, (long long)r->live, (long long)r->format);
+                 ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live, (long long)r->format);
         made->rows[i] = i;
         made->handles[i] = r->uid;
         made->scores[i] = 0.0f;

@@ -88,7 +88,7 @@ ww_status store_begin(ww_store *store)
 
 ww_status store_end(ww_store *store, ww_status status)
 {
-    if (status == WW_OK)
+    if (status == WW_OK && !sqlite3_get_autocommit(store->writer))
         status = schema_run(store->writer, "COMMIT");
     if (!sqlite3_get_autocommit(store->writer)) /* the first failure is what the message tells of */
         (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);

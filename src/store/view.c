@@ -107,6 +107,7 @@ static ww_collection_config mirror_config(const view *v)
     config.name = v->record.name;
     config.dim = v->record.dim;
     config.metric = v->record.metric;
+    config.type = v->record.type;
     config.screen = v->screen;
     config.keep_host_copy = v->keep_host_copy;
     return config;
@@ -404,6 +405,7 @@ ww_status view_describe(view *v, ww_collection_info *info)
     info->dim = v->record.dim;
     info->metric = v->record.metric;
     info->screen = v->screen;
+    info->type = v->record.type;
     info->rows_live = v->record.live;
     info->mask_rows = v->record.next_place;
     return status;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -21,7 +22,7 @@ enum {
 };
 
 typedef struct piece {
-    float *vectors;
+    void *elements;
     int64_t *places;
     int64_t *handles;
     int64_t count;
@@ -54,10 +55,10 @@ static ww_status loader_create(loader *l, int64_t rows_expected)
         piece *p = &l->pieces[i];
         if (i > 0 && rows_expected <= l->rows_max)
             break; /* one is enough */
-        p->vectors = memory_alloc((size_t)(l->rows_max * row_bytes));
+        p->elements = memory_alloc((size_t)(l->rows_max * row_bytes));
         p->places = memory_alloc((size_t)l->rows_max * sizeof *p->places);
         p->handles = memory_alloc((size_t)l->rows_max * sizeof *p->handles);
-        if (!p->vectors || !p->places || !p->handles)
+        if (!p->elements || !p->places || !p->handles)
             return memory_failed("vectors on their way from the file", (size_t)(l->rows_max * row_bytes));
     }
     pthread_mutex_init(&l->lock, NULL);
@@ -65,18 +66,28 @@ static ww_status loader_create(loader *l, int64_t rows_expected)
     return WW_OK;
 }
 
+static bool is_finite(const loader *l, const piece *p, int64_t row, float *wide)
+{
+    const collection_record *record = &l->v->record;
+    row_widen((int32_t)record->type, (const char *)p->elements + row * record_vector_bytes(record), record->dim, wide);
+    return ww_durable_is_finite(wide, record->dim);
+}
+
 /* A vector that the device refuses was never written by this library: the file was. */
 static ww_status take_in(const loader *l, const piece *p)
 {
-    const mirror_rows rows = {.count = p->count, .vectors = p->vectors, .places = p->places, .handles = p->handles};
+    const mirror_rows rows = {.count = p->count, .elements = p->elements, .places = p->places, .handles = p->handles};
     const ww_status status = ww_mirror_append(l->m, &rows);
     if (status != WW_INVALID_ARGUMENT)
         return status;
-    for (int64_t i = 0; i < p->count; i++)
-        if (!ww_durable_is_finite(p->vectors + i * l->v->record.dim, l->v->record.dim))
-            return ww_fail(WW_CORRUPT_FILE, "collection '%s': the vector at place %lld is not finite", l->v->name,
-                           (long long)p->places[i]);
-    return status;
+    float *wide = memory_alloc((size_t)l->v->record.dim * sizeof *wide);
+    int64_t bad = 0;
+    while (wide && bad < p->count && is_finite(l, p, bad, wide))
+        bad++;
+    memory_free(wide);
+    return bad < p->count ? ww_fail(WW_CORRUPT_FILE, "collection '%s': the vector at place %lld is not finite", l->v->name,
+                                    (long long)p->places[bad])
+                          : status;
 }
 
 static void *take_in_all(void *argument)
@@ -165,7 +176,7 @@ static ww_status loader_finish(loader *l, ww_status status)
 static void loader_destroy(loader *l)
 {
     for (int i = 0; i < 2; i++) {
-        memory_free(l->pieces[i].vectors);
+        memory_free(l->pieces[i].elements);
         memory_free(l->pieces[i].places);
         memory_free(l->pieces[i].handles);
     }
@@ -185,7 +196,7 @@ static ww_status read_row(loader *l, sqlite3_stmt *s)
     if (place < 0 || place >= v->record.next_place)
         return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never given", v->name,
                        (long long)place);
-    memcpy((char *)p->vectors + p->count * bytes, vector, (size_t)bytes);
+    memcpy((char *)p->elements + p->count * bytes, vector, (size_t)bytes);
     p->places[p->count] = place;
     p->handles[p->count] = sqlite3_column_int64(s, 1);
     p->count++;

@@ -1,7 +1,7 @@
 /* Searching a view, and fetching from the file what belongs to hits. */
 #include <math.h>
-#include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -51,7 +51,7 @@ static ww_status fetch_vector(view *v, ww_results *results, int64_t hit)
     const int code = sqlite3_step(s);
     ww_status status = WW_OK;
     if (code == SQLITE_ROW && sqlite3_column_bytes(s, 1) == bytes)
-        memcpy(results->vectors + hit * v->record.dim, sqlite3_column_blob(s, 1), (size_t)bytes);
+        row_widen((int32_t)v->record.type, sqlite3_column_blob(s, 1), v->record.dim, results->vectors + hit * v->record.dim);
     else
         status = code == SQLITE_ROW || code == SQLITE_DONE ? missing(v, "the row of place", results->rows[hit])
                                                            : sqlite_failed(v->db, code, v->name);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arithmetic/row_types.h"
+#include "arithmetic/row_values.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "vectors/durable/operations.h"
@@ -50,6 +52,8 @@ struct writer {
     bool known;   /* the record is what the file has, but for changes */
     bool changed; /* it has to be written */
     collection_record record;
+    float *floats;              /* a vector on its way from or to the collection's type; */
+    void *elements;             /* and in it */
     int64_t change_first_place; /* places from here on were given by the change at hand */
 };
 
@@ -75,6 +79,8 @@ void writer_close(writer *w)
         return;
     for (int i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(w->statements[i]);
+    memory_free(w->elements);
+    memory_free(w->floats);
     memory_free(w->name);
     memory_free(w->schema);
     memory_free(w);
@@ -186,11 +192,39 @@ static ww_status check_id(const writer *w, const char *id)
                    length == 0 ? "is empty" : "is too long", WW_ID_BYTES_MAX);
 }
 
-static ww_status check_vector(const writer *w, const float *vector)
+static ww_status elements_ready(writer *w)
 {
-    if (!vector)
+    const size_t dim = (size_t)w->record.dim;
+    if (!w->floats)
+        w->floats = memory_alloc(dim * sizeof *w->floats);
+    if (!w->elements)
+        w->elements = memory_alloc(dim * sizeof *w->floats);
+    return w->floats && w->elements ? WW_OK : memory_failed("a vector", 2 * dim * sizeof *w->floats);
+}
+
+/* Gives the row's vector in the collection's type, in row->elements, and sees to it that it is finite. */
+static ww_status check_vector(writer *w, writer_row *row)
+{
+    const int32_t type = (int32_t)w->record.type, dim = w->record.dim;
+    if (!row->vector && !row->elements)
         return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': a row has no vector", w->name);
-    if (ww_durable_is_finite(vector, w->record.dim))
+    const float *floats = row->vector;
+    if (type != ROW_F32) {
+        const ww_status status = elements_ready(w);
+        if (status != WW_OK)
+            return status;
+        if (!row->elements && !row_narrow(type, row->vector, dim, w->elements))
+            return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has rows of %s: a vector has a value that it cannot hold",
+                           w->name, ww_vector_type_name(w->record.type));
+        row->elements = row->elements ? row->elements : w->elements;
+        row_widen(type, row->elements, dim, w->floats);
+        floats = w->floats;
+    } else if (row->elements) {
+        floats = row->elements;
+    } else {
+        row->elements = row->vector;
+    }
+    if (ww_durable_is_finite(floats, dim))
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT,
                    "collection '%s': a vector has a value that is not finite, or values so large that its squared norm is not "
@@ -241,7 +275,7 @@ static ww_status insert_vector(writer *w, const writer_row *row)
     sqlite3_stmt *s = w->statements[INSERT_VECTOR];
     sqlite3_bind_int64(s, 1, row->place);
     sqlite3_bind_int64(s, 2, row->handle);
-    sqlite3_bind_blob64(s, 3, row->vector, (sqlite3_uint64)record_vector_bytes(&w->record), SQLITE_STATIC);
+    sqlite3_bind_blob64(s, 3, row->elements, (sqlite3_uint64)record_vector_bytes(&w->record), SQLITE_STATIC);
     status = run(w, INSERT_VECTOR, &taken);
     if (taken)
         status = ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never given", w->name,
@@ -300,7 +334,7 @@ ww_status writer_insert(writer *w, writer_row *row)
     if (status == WW_OK && row->id)
         status = check_id(w, row->id);
     if (status == WW_OK)
-        status = check_vector(w, row->vector);
+        status = check_vector(w, row);
     if (status == WW_OK)
         status = check_payload(w, row);
     if (status == WW_OK)
@@ -356,7 +390,7 @@ static ww_status set_id(writer *w, const writer_row *row)
 
 static ww_status set_vector(writer *w, writer_row *row, int64_t old_place)
 {
-    ww_status status = check_vector(w, row->vector);
+    ww_status status = check_vector(w, row);
     row->place = w->record.next_place;
     if (status == WW_OK)
         status = remove_vector(w, old_place);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/store_state.h"
@@ -63,7 +64,8 @@ static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
         const view_commit commit = {.before = &w->before,
                                     .after = writer_record(c->writer),
                                     .added = {.count = rows ? rows->count : 0,
-                                              .vectors = rows ? rows->vectors : NULL,
+                                              .vectors = rows && !rows->elements ? rows->vectors : NULL,
+                                              .elements = rows ? rows->elements : NULL,
                                               .row_stride = rows ? rows->row_stride : 0,
                                               .places = w->places,
                                               .handles = w->handles},
@@ -107,8 +109,11 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, bool upsert)
     writer_row row = {.id = rows->ids ? rows->ids[i] : NULL,
                       .payload = rows->payloads ? rows->payloads[i] : NULL,
                       .payload_checked = true,
-                      .vector = rows->vectors + i * rows->row_stride,
                       .handle = -1};
+    if (rows->elements)
+        row.elements = (const char *)rows->elements + i * rows->row_stride * (int64_t)row_type_bytes((int32_t)w->before.type);
+    else
+        row.vector = rows->vectors + i * rows->row_stride;
     if (rows->ids && !row.id)
         return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL", w->c->name,
                        (long long)i);
