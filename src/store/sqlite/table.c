@@ -85,20 +85,17 @@ ww_status table_flush(table *t)
 static ww_status table_agree(table *t, const collection_record *record)
 {
     table_arguments *said = &t->arguments;
-    value_type type = VALUE_F32;
-    if (!value_type_find(record->type, &type))
-        return ww_fail(WW_UNSUPPORTED, "the collection's type is %s, which this version does not know", record->type);
     if (said->dim != 0 && said->dim != record->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "dim=%d, but the collection is there with dim=%d", said->dim, record->dim);
     if (said->metric_given && said->metric != record->metric)
         return ww_fail(WW_INVALID_ARGUMENT, "metric=%s, but the collection is there with metric=%s",
                        ww_metric_name(said->metric), ww_metric_name(record->metric));
-    if (said->type_given && said->type != type)
+    if (said->type_given && said->type != record->type)
         return ww_fail(WW_INVALID_ARGUMENT, "type=%s, but the collection is there with type=%s", value_type_name(said->type),
-                       record->type);
+                       value_type_name(record->type));
     said->dim = record->dim;
     said->metric = record->metric;
-    said->type = type;
+    said->type = record->type;
     return WW_OK;
 }
 
@@ -127,7 +124,7 @@ static ww_status table_make(table *t)
     config.name = t->name;
     config.dim = t->arguments.dim;
     config.metric = t->arguments.metric;
-    config.type = (ww_vector_type)t->arguments.type;
+    config.type = t->arguments.type;
     status = schema_create(t->db, t->schema, &config, true, NULL);
     return status == WW_OK ? table_changes(t) : status;
 }

@@ -70,6 +70,9 @@ static ww_status check_row(const table *t, new_row *new)
 {
     if (new->row.vector && !ww_durable_is_finite(new->row.vector, t->arguments.dim))
         return ww_fail(WW_INVALID_ARGUMENT, "the values of the vector are so large that its squared norm is not finite");
+    const ww_status status = new->row.vector ? vector_check(new->row.vector, t->arguments.dim, t->arguments.type) : WW_OK;
+    if (status != WW_OK)
+        return status;
     new->row.payload_checked = true;
     return new->row.payload ? ww_durable_check_payload(t->name, 0, new->row.payload) : WW_OK;
 }

@@ -226,6 +226,7 @@ static void a_radius_or_a_bound_finds_exactly_what_is_within(void **state)
     }
     sql_gives(dbs[WW_L2], "SELECT count(*) FROM docs WHERE vector MATCH '[0,0,0,0,0]' AND distance < -1", "0");
     sql_gives(dbs[WW_DOT], "SELECT count(*) FROM docs WHERE vector MATCH '[0,0,0,0,0]' AND score >= 0", "700");
+    sql_gives(dbs[WW_L2], "SELECT id FROM docs WHERE (vector MATCH '[9,9,9,9,9]' AND k = 0) OR id = 'r1'", "r1");
 }
 
 static void terms_beside_k_are_applied_after_it(void **state)
@@ -268,9 +269,11 @@ static void joins_search_once_for_each_query(void **state)
               "5");
     sql_gives(db, "SELECT count(*) FROM meta JOIN docs ON meta.handle = docs.rowid WHERE vector MATCH '[0,1,0,0,0]' AND k = 5",
               "5");
-    sql_gives(
-        db, "SELECT count(*) FROM meta CROSS JOIN docs ON meta.handle = docs.rowid WHERE vector MATCH '[0,1,0,0,0]' AND k = 5",
-        "5");
+    /* Unless the statement forces the order: then each row of the other table admits one row to a search of its own. */
+    sql_gives(db,
+              "SELECT count(*) FROM meta CROSS JOIN docs ON meta.handle = docs.rowid "
+              "WHERE vector MATCH '[0,1,0,0,0]' AND k = 5 AND meta.handle < 9",
+              "9");
     sql_gives(db, "SELECT count(*) FROM docs a JOIN docs b ON b.vector MATCH a.vector AND b.k = 1 WHERE a.rowid < 20", "20");
     sql_run(db, "DROP TABLE q; DROP TABLE meta");
 }
@@ -333,7 +336,6 @@ static void questions_that_make_no_sense_are_refused(void **state)
          "closes nothing"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = '1; ATTACH ''x'' AS y'", "semicolon"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = ?'", "has no value"},
-        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' OR id = 'r1'", "MATCH"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         sql_fails(dbs[WW_L2], cases[i][0], cases[i][1]);

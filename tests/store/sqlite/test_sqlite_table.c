@@ -275,6 +275,33 @@ static void wrong_arguments_make_no_table(void **state)
     sqlite3_close(db);
 }
 
+static void rows_of_every_type_are_written_and_found(void **state)
+{
+    (void)state;
+    sqlite3 *db = sql_open(":memory:");
+    static const char *const types[] = {"f32", "f16", "bf16", "i8", "u8"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char *create =
+            sqlite3_mprintf("CREATE VIRTUAL TABLE docs USING warpwave(dim=3, metric=dot, type=%s, device=cpu)", types[i]);
+        char *insert =
+            sqlite3_mprintf("INSERT INTO docs(id, vector) VALUES ('json', '[1,2,3]'), ('f32', x'00004040000000400000803F'), "
+                            "('typed', ww_vector('[4,4,4]', '%s'))",
+                            types[i]);
+        char *match = sqlite3_mprintf("SELECT id FROM docs WHERE vector MATCH ww_vector('[0,0,1]', '%s') AND k = 3", types[i]);
+        sql_run(db, create);
+        sql_run(db, insert);
+        sql_gives(db, "SELECT id, ww_to_json(vector), score FROM docs WHERE vector MATCH '[0,0,0.5]' AND k = 3",
+                  "typed|[4,4,4]|2.0 json|[1,2,3]|1.5 f32|[3,2,1]|0.5");
+        sql_gives(db, match, "typed json f32");
+        if (types[i][0] == 'i' || types[i][0] == 'u')
+            sql_fails(db, "INSERT INTO docs(vector) VALUES ('[1,2,0.5]')", "0.5");
+        sql_gives(db, "SELECT count(*) FROM docs", "3");
+        sql_run(db, "DROP TABLE docs");
+        sqlite3_free(create), sqlite3_free(insert), sqlite3_free(match);
+    }
+    sqlite3_close(db);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_vacuum_and_a_second_process_change_nothing),
         cmocka_unit_test(attached_databases_have_tables_of_their_own),
         cmocka_unit_test(wrong_arguments_make_no_table),
+        cmocka_unit_test(rows_of_every_type_are_written_and_found),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
