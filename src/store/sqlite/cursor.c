@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "store/sqlite/request.h"
 
-enum { STREAM_FIRST = 128, STREAM_GROWTH = 4, STREAM_MOST = 32768, SCAN_ROWS = 256 };
+enum { STREAM_FIRST = 32, STREAM_GROWTH = 4, STREAM_MOST = 32768, SCAN_ROWS = 256 };
 
 typedef struct cursor {
     sqlite3_vtab_cursor base;
@@ -164,7 +164,9 @@ static ww_status cursor_search(cursor *c)
         status = view_begin(v, true);
     if (status != WW_OK)
         return status;
-    status = admit(c, v, filtered, &own, &search);
+    status = table_check_record(t, view_record(v));
+    if (status == WW_OK)
+        status = admit(c, v, filtered, &own, &search);
     if (status == WW_OK)
         status = ask(c, v, &search);
     view_end(v);
@@ -183,7 +185,9 @@ static ww_status cursor_get(cursor *c, const view_list *list)
         status = view_begin(v, false);
     if (status != WW_OK)
         return status;
-    status = view_get(v, list, &c->results);
+    status = table_check_record(t, view_record(v));
+    if (status == WW_OK)
+        status = view_get(v, list, &c->results);
     view_end(v);
     return status;
 }

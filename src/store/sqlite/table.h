@@ -52,6 +52,8 @@ __attribute__((format(printf, 3, 4))) int table_refuse(table *t, int code, const
 /* The view and the writer, opened if they are not. */
 ww_status table_view(table *t, view **opened);
 ww_status table_writer(table *t, writer **opened);
+/* Is the record what the table was made with? Somebody may have edited it. */
+ww_status table_check_record(const table *t, const collection_record *record);
 /* Writes out what the writer still has, before anything is read. */
 ww_status table_flush(table *t);
 
