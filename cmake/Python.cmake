@@ -21,7 +21,7 @@ endif()
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
 add_library(wheel_command_objects OBJECT ${wheel_all} ${command_sources} ${CMAKE_SOURCE_DIR}/python/command_library.c)
 target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})
-target_compile_definitions(wheel_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="" main=command_main)
+target_compile_definitions(wheel_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data" main=command_main)
 target_compile_options(wheel_command_objects PRIVATE -Wno-missing-prototypes) # of what was main()
 
 set(zig_target ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu.2.28)
@@ -35,7 +35,7 @@ else()
 endif()
 add_custom_command(OUTPUT ${wheel_dir}/libwarpwave.so.0
     COMMAND ${CMAKE_COMMAND} -E make_directory ${wheel_dir}
-    COMMAND ${link_with} -shared -s -o ${wheel_dir}/libwarpwave.so.0 -Wl,-soname,libwarpwave.so.0 -Wl,--exclude-libs,ALL -Wl,--no-undefined
+    COMMAND ${link_with} -shared -s -o ${wheel_dir}/libwarpwave.so.0 -Wl,-soname,libwarpwave.so.0 -Wl,--version-script=${CMAKE_SOURCE_DIR}/python/exports.map -Wl,-z,defs
             $<TARGET_OBJECTS:warpwave_objects> $<TARGET_OBJECTS:wheel_command_objects> ${wheel_libraries} -lm -lpthread -ldl ${link_last}
     DEPENDS warpwave_objects wheel_command_objects $<TARGET_OBJECTS:warpwave_objects> $<TARGET_OBJECTS:wheel_command_objects>
     COMMAND_EXPAND_LISTS VERBATIM COMMENT "Linking the wheel's library")
@@ -44,6 +44,10 @@ add_custom_command(OUTPUT ${wheel_dir}/warpwave
             "-Wl,-rpath,$ORIGIN/../lib"
     DEPENDS ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/libwarpwave.so.0 VERBATIM COMMENT "Linking the wheel's command")
 add_custom_target(wheel_files DEPENDS ${wheel_dir}/libwarpwave.so.0 ${wheel_dir}/warpwave)
+
+# For the test that links these very objects for an old glibc (tests/python/test_wheel.py).
+file(GENERATE OUTPUT ${wheel_dir}/objects.rsp
+     CONTENT "$<JOIN:$<TARGET_OBJECTS:warpwave_objects>;$<TARGET_OBJECTS:warpwave_command>;${wheel_libraries},\n>\n")
 
 if(WARPWAVE_WHEEL)
     add_custom_target(wheel_files_all ALL DEPENDS wheel_files)
