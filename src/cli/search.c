@@ -98,6 +98,7 @@ static ww_status open_collection(search_run *run)
     config.dim = run->dim;
     config.metric = (ww_metric)run->settings.metric;
     config.screen = (ww_screen)run->settings.screen;
+    config.type = (ww_vector_type)run->settings.type;
     run->device_info = ww_device_info_default();
     ww_status status = command_open_device(run->settings.device, &run->device);
     if (status == WW_OK)
@@ -299,6 +300,8 @@ static const option options[] = {
             "with --radius or --min-score: the best N of them; 0 only counts; default: 1000"),
     OPTION_IS_CHOICE(search_settings, screen, false, "--screen", "int8|none",
                      "how rows are screened before exact scoring; results are the same; default: int8"),
+    OPTION_IS_CHOICE(search_settings, type, false, "--type", "f32|f16|bf16|i8|u8",
+                     "what rows are stored as; i8 and u8 hold integers only; default: f32"),
     TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ..., as listed by `warpwave devices`; default: auto"),
     TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one per line; default: row numbers"),
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV base that holds its ids: its name, or its number from 1"),
@@ -329,7 +332,7 @@ const command command_search = {
         "With --radius or --min-score k is the largest number of rows that a query has, and JSON has totals: how many\n"
         "rows are within the bound of each query, which may be more than --limit.\n"
         "\n"
-        "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
+        "JSON: device, device_name, rows, dim, type, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
         "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
         "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;\n"
         "a row counts once for each query; exact is whether the certificate proves the results), and, unless --out-neighbors "
