@@ -52,7 +52,7 @@ typedef struct view_search {
     ww_search_stats *stats; /* may be NULL */
 } view_search;
 
-/* Does not touch the file. */
+/* Does not read the file. WW_UNSUPPORTED if another SQLite of this process has it open. */
 ww_status view_open(const view_config *config, view **opened);
 void view_close(view *v); /* accepts NULL */
 
