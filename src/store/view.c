@@ -408,6 +408,11 @@ bool view_is_behind(const view *v)
     return v->behind;
 }
 
+ww_status view_check(view *v, ww_damage_report *report, ww_progress progress, void *user)
+{
+    return ww_collection_check(ww_mirror_rows(v->active), report, progress, user);
+}
+
 ww_status view_describe(view *v, ww_collection_info *info)
 {
     ww_status status = WW_OK;

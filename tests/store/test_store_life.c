@@ -150,6 +150,31 @@ static void an_older_copy_in_its_place_is_noticed(void **state)
     free(kept);
 }
 
+static void a_collection_is_a_virtual_table_and_is_dropped_with_it(void **state)
+{
+    ww_device *device = *state;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    make(device, &store, &collection, 3);
+    CHECK_OK(ww_collection_check(collection, NULL, NULL, NULL));
+    sqlite3 *db = NULL;
+    sqlite3_stmt *asked = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_schema WHERE name = 'work'", -1, &asked, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(asked), SQLITE_ROW);
+    assert_string_equal(sqlite3_column_text(asked, 0),
+                        "CREATE VIRTUAL TABLE \"work\" USING warpwave(dim=8, metric=l2, type=f32)");
+    sqlite3_finalize(asked);
+    CHECK_OK(ww_store_drop(store, "WORK"));
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'work%'", -1, &asked, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(asked), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(asked, 0), 0);
+    sqlite3_finalize(asked);
+    sqlite3_close(db);
+    work_close(store, collection);
+}
+
 static void a_locked_file_is_busy_and_can_be_read(void **state)
 {
     ww_device *device = *state;
@@ -466,6 +491,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_one_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_cancelled_leaves_nothing_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_copy_in_its_place_is_noticed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_collection_is_a_virtual_table_and_is_dropped_with_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_locked_file_is_busy_and_can_be_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_second_sqlite_on_the_file_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_child_cannot_use_the_parents_store_and_harms_nothing, setup, teardown),
