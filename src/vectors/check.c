@@ -304,6 +304,8 @@ ww_status ww_collection_check(ww_collection *collection, ww_damage_report *repor
     ww_status status = collection_check(collection, function);
     if (status == WW_OK && report)
         status = struct_check(report, function, "ww_damage_report");
+    if (status == WW_OK && collection->durable)
+        return collection->durable->check(collection->owner, report, progress, user);
     if (status == WW_OK)
         status = search_lock(collection);
     if (status != WW_OK)
