@@ -154,6 +154,19 @@ static ww_status add_rows(search_run *run)
     return status;
 }
 
+/* Is what the device keeps of the rows what was made of them? */
+static ww_status check_rows(search_run *run)
+{
+    progress bar;
+    if (!run->settings.check)
+        return WW_OK;
+    run->checked = ww_damage_report_default();
+    progress_begin(&bar, "checking rows", run->row_count);
+    const ww_status status = ww_collection_check(run->collection, &run->checked, progress_report, &bar);
+    progress_end(&bar);
+    return status;
+}
+
 /* ---- the search -----------------------------------------------------------------------------------------------------------
  */
 
@@ -236,6 +249,8 @@ static ww_status search(const search_settings *settings)
     if (status == WW_OK)
         status = add_rows(&run);
     if (status == WW_OK)
+        status = check_rows(&run);
+    if (status == WW_OK)
         status = read_queries(&run);
     if (status == WW_OK)
         status = search_repeatedly(&run);
@@ -295,6 +310,7 @@ static const option options[] = {
     INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "skip the first N rows of the base; default: 0"),
     INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "use N rows of the base; default: all that remain"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and report the median time; default: 1"),
+    OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check what the device keeps of the rows, bit by bit"),
     OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };
@@ -318,7 +334,7 @@ const command command_search = {
         "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;\n"
         "a row counts once for each query; exact is whether the certificate proves the results), and, unless --out-neighbors "
         "or --out-distances is given, results: an array of\n"
-        "{row, id, score} for each query, and with --query-id-column query_ids.\n",
+        "{row, id, score} for each query, with --query-id-column query_ids, and with --check rows_checked.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,

@@ -125,6 +125,11 @@ static void the_report_says_what_was_done(void **state)
     assert_int_equal(json_integer_value(json_object_get(report, "repeat")), 4);
     for (int i = 0; i < 3; i++)
         assert_true(json_real_value(json_object_get(report, times[i])) > 0.0);
+    assert_null(json_object_get(report, "rows_checked"));
+    json_decref(report);
+    report = COMMAND_JSON("search", "--base", scratch_path("base.fbin"), "--queries", scratch_path("queries.fbin"), "--device",
+                          "cpu", "--check", "--json");
+    assert_int_equal(json_integer_value(json_object_get(report, "rows_checked")), ROWS);
     json_decref(report);
 }
 

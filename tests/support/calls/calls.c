@@ -72,6 +72,12 @@ static ww_status compact(ww_collection *c)
     return ww_collection_compact(c, NULL, NULL);
 }
 
+static ww_status check(ww_collection *c)
+{
+    ww_damage_report report = ww_damage_report_default();
+    return ww_collection_check(c, &report, NULL, NULL);
+}
+
 static ww_status reserve(ww_collection *c)
 {
     return ww_collection_reserve(c, 1000);
@@ -208,6 +214,7 @@ const collection_call collection_calls[] = {
     {"upsert many rows", upsert_many, true, true},
     {"remove", remove_some, true, true},
     {"compact", compact, true, true},
+    {"check", check, true, true},
     {"reserve", reserve, true, true},
     {"search one query", search_one, false, true},
     {"search many queries with a mask", search_many, false, true},
