@@ -49,6 +49,7 @@ static void callbacks_run_on_the_callers_thread_and_cancel_cleanly(void **state)
     test_rows more = test_rows_make(&random, count, DIM, "r", 0);
     static int64_t rows[QUERIES * 5];
     static float scores[QUERIES * 5];
+    CHECK_OK(ww_collection_upsert(c, &more.rows)); /* so that there are always rows that were replaced, for compact */
     for (int stop = 0; stop < 2; stop++) {
         listener l = listener_make(stop);
         more.rows.progress = listen_to;
@@ -85,8 +86,7 @@ static const char thrower[] =
     "    ww_device *device = nullptr; ww_collection *c = nullptr;\n"
     "    ww_device_open(\"cpu\", &device);\n"
     "    ww_collection_config config = ww_collection_config_default(); config.name = \"c\"; config.dim = 4;\n"
-    "    config.device = device;\n"
-    "    ww_collection_create(&config, &c);\n"
+    "    ww_collection_create(device, &config, &c);\n"
     "    std::vector<float> x(40, 1.0f);\n"
     "    ww_rows rows = ww_rows_default(); rows.count = 10; rows.dim = 4; rows.vectors = x.data(); rows.progress = thrown;\n"
     "    try { ww_collection_add(c, &rows); } catch (const std::exception &) { std::puts(\"the lock is still held\"); }\n"
