@@ -179,6 +179,7 @@ static ww_status print_json(const search_run *run)
     json_put_text(&w, "device_name", run->device_info.name);
     json_put_integer(&w, "rows", run->row_count);
     json_put_integer(&w, "dim", run->dim);
+    json_put_text(&w, "type", ww_vector_type_name((ww_vector_type)s->type));
     json_put_integer(&w, "queries", run->query_count);
     json_put_integer(&w, "k", s->k);
     json_put_text(&w, "metric", ww_metric_name((ww_metric)s->metric));

@@ -40,6 +40,16 @@ void stored_destroy(void *owner)
     stored_free(owner);
 }
 
+ww_status stored_is(const stored *c, const collection_record *record)
+{
+    if (record->uid != c->uid)
+        return ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    if (record->dim == c->dim && record->metric == c->metric && record->type == c->type)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE, "collection '%s': its entry in warpwave_collections was changed while it was open",
+                   c->name);
+}
+
 static ww_status stored_create(ww_store *store, const collection_record *record, const ww_collection_config *config,
                                stored **created)
 {
@@ -51,6 +61,7 @@ static ww_status stored_create(ww_store *store, const collection_record *record,
     c->uid = record->uid;
     c->dim = record->dim;
     c->metric = record->metric;
+    c->type = record->type;
     c->screen = config->screen;
     c->keep_host_copy = config->keep_host_copy != 0;
     pthread_mutex_init(&c->lock, NULL);
@@ -134,7 +145,7 @@ static ww_status prepare_file(ww_store *store, const ww_collection_config *confi
     pthread_mutex_lock(&store->writing);
     ww_status status = schema_run(store->writer, "PRAGMA page_size = %d", page);
     if (status == WW_OK)
-        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+        status = store_enter_wal(store);
     pthread_mutex_unlock(&store->writing);
     return status;
 }

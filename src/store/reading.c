@@ -124,8 +124,8 @@ static ww_status transaction_begin(stored *c, reader *r, bool search)
     ww_status status = run(r->db, r->begin);
     if (status == WW_OK)
         status = view_begin(r->view, search);
-    if (status == WW_OK && view_record(r->view)->uid != c->uid)
-        status = ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    if (status == WW_OK)
+        status = stored_is(c, view_record(r->view));
     return status;
 }
 

@@ -141,6 +141,20 @@ static ww_status enter_file(ww_store *store)
     return status;
 }
 
+/* Going to WAL mode is a transaction with a journal of the old kind, whose removal ends it. At level full SQLite does not sync
+ * the folder then, and a power failure could bring the journal back, however long ago it was: it would undo everything. At
+ * level extra it does. */
+ww_status store_enter_wal(ww_store *store)
+{
+    const bool full = store->config.synchronous == WW_SYNCHRONOUS_FULL;
+    ww_status status = full ? schema_run(store->writer, "PRAGMA synchronous = extra") : WW_OK;
+    if (status == WW_OK)
+        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+    if (status == WW_OK && full)
+        status = schema_run(store->writer, "PRAGMA synchronous = full");
+    return status;
+}
+
 /* A file that has something in it: a database, in WAL mode, with collections that this version can read. */
 static ww_status look_at_file(ww_store *store)
 {
@@ -152,7 +166,7 @@ static ww_status look_at_file(ww_store *store)
     int64_t count = 0;
     status = schema_list(store->writer, "main", &records, &count);
     memory_free(records);
-    return status == WW_OK && !store->config.read_only ? schema_run(store->writer, "PRAGMA journal_mode = wal") : status;
+    return status == WW_OK && !store->config.read_only ? store_enter_wal(store) : status;
 }
 
 static void store_free(ww_store *store)

@@ -104,7 +104,7 @@ static ww_status read_one(const char *text, table_arguments *arguments)
 
 ww_status arguments_read(const char *const *texts, int count, table_arguments *arguments)
 {
-    *arguments = (table_arguments){.metric = WW_COSINE, .type = VALUE_F32};
+    *arguments = (table_arguments){.metric = WW_COSINE, .type = WW_VECTOR_F32};
     ww_status status = WW_OK;
     for (int i = 0; status == WW_OK && i < count; i++) {
         size_t from = 0, to = strlen(texts[i]);

@@ -160,8 +160,6 @@ static void choose_rows(choice *c)
     if (one)
         c->info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
     c->info->idxStr = c->plan & PLAN_ROWID ? "rowid" : c->plan & PLAN_ID ? "id" : "scan";
-    c->info->orderByConsumed =
-        !c->plan && c->info->nOrderBy == 1 && c->info->aOrderBy[0].iColumn == ROWID_COLUMN && !c->info->aOrderBy[0].desc;
 }
 
 int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
