@@ -52,7 +52,7 @@ typedef struct view_search {
     ww_search_stats *stats; /* may be NULL */
 } view_search;
 
-/* Does not touch the file. */
+/* Does not read the file. WW_UNSUPPORTED if another SQLite of this process has it open. */
 ww_status view_open(const view_config *config, view **opened);
 void view_close(view *v); /* accepts NULL */
 
@@ -118,6 +118,9 @@ void view_reload(view *v);
 
 /* From now on it searches on another device, which is kept open. */
 ww_status view_move(view *v, ww_device *device);
+
+/* Checks what is in memory, between view_begin() and view_end(), as ww_collection_check() does. */
+ww_status view_check(view *v, ww_damage_report *report, ww_progress progress, void *user);
 
 /* Figures of what is in memory; zero if nothing is. */
 ww_status view_describe(view *v, ww_collection_info *info);

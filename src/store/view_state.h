@@ -25,6 +25,8 @@ struct view {
     ww_progress progress;
     void *progress_user;
 
+    bool file_entered;
+    mirror_key file; /* if so: of the connection's database */
     sqlite3_stmt *find;
     sqlite3_stmt *statements[VIEW_STATEMENT_COUNT];
     collection_record record; /* of the snapshot */
