@@ -330,6 +330,7 @@ static int table_rename(sqlite3_vtab *vtab, const char *name)
     }
     memory_free(t->name);
     t->name = copy;
+    t->uncertain = true; /* the view that knew what is committed is closed */
     return SQLITE_OK;
 }
 
