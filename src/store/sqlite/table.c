@@ -129,13 +129,23 @@ static ww_status table_make(table *t)
     return status == WW_OK ? table_changes(t) : status;
 }
 
+ww_status table_check_record(const table *t, const collection_record *record)
+{
+    if (record->dim == t->arguments.dim && record->metric == t->arguments.metric && record->type == t->arguments.type)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE,
+                   "the table was made with dim=%d, metric=%s, type=%s, and its record says dim=%d, metric=%s, type=%s",
+                   t->arguments.dim, ww_metric_name(t->arguments.metric), value_type_name(t->arguments.type), record->dim,
+                   ww_metric_name(record->metric), value_type_name(record->type));
+}
+
 /* A table whose collection is damaged or missing connects, so that it can be dropped; whoever reads or writes it is told. */
 static ww_status table_find(table *t)
 {
     collection_record record;
     const ww_status status = schema_find(t->db, t->schema, t->name, &record);
     if (status == WW_OK)
-        return table_agree(t, &record);
+        (void)table_agree(t, &record);
     return status == WW_OUT_OF_MEMORY || status == WW_BUSY ? status : WW_OK;
 }
 
@@ -205,7 +215,7 @@ static int table_destroy(sqlite3_vtab *vtab)
     table *t = (table *)vtab;
     table_release(t);
     ww_status status = schema_drop(t->db, t->schema, t->name);
-    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE)
+    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE || status == WW_INTERNAL) /* the last: no table of records */
         status = drop_remains(t, status == WW_CORRUPT_FILE);
     if (status != WW_OK)
         return table_failed(t, status);
