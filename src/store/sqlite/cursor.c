@@ -87,6 +87,10 @@ static int compare_places(const void *a, const void *b)
 /* Leaves in `places` those that are in `others`, too. */
 static ww_status intersect(filter_places *places, const filter_places *others)
 {
+    if (others->count == 0)
+        places->count = 0;
+    if (places->count == 0)
+        return WW_OK;
     const size_t bytes = (size_t)others->count * sizeof *others->places;
     int64_t *sorted = memory_alloc(bytes);
     if (!sorted)

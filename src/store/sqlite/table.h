@@ -38,6 +38,7 @@ typedef struct table {
     table_arguments arguments; /* what the collection has, where that is known */
     view *view;                /* with the first SELECT */
     writer *writer;            /* with the first change */
+    bool uncertain;            /* connected within a write transaction: an earlier part of it may have changed the collection */
     bool changing;             /* changes were made that are not flushed */
     kept_filter filters[FILTERS_KEPT];
     uint64_t filter_uses;
