@@ -190,7 +190,7 @@ static ww_status shared_catch_up(view *v)
  */
 static ww_status shared_lock(view *v, const collection_record *target, bool *locked)
 {
-    const bool may_read = target == &v->record; /* else the connection has changes that are nobody else's */
+    const bool may_read = target == &v->record && !v->uncertain; /* else the connection has changes that are nobody else's */
     *locked = false;
     for (;;) {
         ww_status status = shared_ready(v);
@@ -276,6 +276,8 @@ ww_status view_begin(view *v, bool search)
         status = device_ready(v);
     if (status != WW_OK || !search)
         return status;
+    if (sqlite3_txn_state(v->db, v->schema) != SQLITE_TXN_WRITE)
+        v->uncertain = false;
     const bool pending = v->changed && (v->record.sequence != v->base.sequence || v->record.epoch != v->base.epoch);
     bool locked = false;
     if (!pending || v->record.epoch == v->base.epoch)
@@ -312,7 +314,7 @@ void view_end(view *v)
 
 ww_status view_changed_first(view *v)
 {
-    if (v->changed)
+    if (v->changed || v->uncertain)
         return WW_OK;
     ww_status status = v->find ? WW_OK : schema_prepare_find(v->db, v->schema, v->name, &v->find);
     if (status == WW_OK)
@@ -336,7 +338,12 @@ void view_rolled_back(view *v)
 void view_ended(view *v)
 {
     view_rolled_back(v);
-    v->changed = false;
+    v->changed = v->uncertain = false;
+}
+
+void view_uncertain(view *v)
+{
+    v->uncertain = true;
 }
 
 void view_committed(view *v, const view_commit *commit)

@@ -89,6 +89,9 @@ ww_status view_get(view *v, const view_list *list, ww_results **results);
  * rolled_back      a rollback, of all or to a savepoint (xRollback, xRollbackTo): the overlay is forgotten
  * ended            the transaction is over (xCommit, xRollback). */
 ww_status view_changed_first(view *v);
+/* The view was opened in the middle of somebody's write transaction, so that what the connection sees may not be committed:
+ * until the transaction ends, nothing that it reads goes to the shared mirror, and view_changed_first() is left out. */
+void view_uncertain(view *v);
 void view_rolled_back(view *v);
 void view_ended(view *v);
 
