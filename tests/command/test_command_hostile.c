@@ -11,6 +11,7 @@
 #include "support/command.h"
 #include "support/data/bytes.h"
 
+/* NOLINTBEGIN(misc-misleading-bidirectional): they are what is tested */
 /* Orders in every form, the last of which are no UTF-8: C0, DEL and C1; what breaks lines; marks, embeddings, overrides and
  * isolates of direction, a separator of lines, a byte order mark, a tag, no character; C1 and others as lone bytes, an overlong
  * form, half a surrogate pair, a character that is cut off. */
@@ -32,6 +33,7 @@ static const char *const forbidden[] = {
     "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",     "\xe2\x81\xa6", "\xe2\x81\xa7",
     "\xe2\x81\xa8", "\xe2\x81\xa9", "\xef\xbb\xbf", "\xf3\xa0\x81\x81", "\xef\xbf\xbe",
 };
+/* NOLINTEND(misc-misleading-bidirectional) */
 
 static void check_plain(const char *what, const char *text, bool ascii)
 {
