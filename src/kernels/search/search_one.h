@@ -22,7 +22,9 @@
 
 /* Rows whose loads are in flight together: of rows of other types as their modules say; else four fill
  * the memory of the fastest chips, and their registers; two do for NVIDIA's before those, whose compiler would spill. */
-#if defined(ROW_TYPE)
+#if defined(ROW_TYPE) && defined(__NVPTX__) && __CUDA_ARCH__ < 900
+enum { ONE_ROWS = ROWS_IN_FLIGHT < 4 ? ROWS_IN_FLIGHT : 4 };
+#elif defined(ROW_TYPE)
 enum { ONE_ROWS = ROWS_IN_FLIGHT };
 #elif defined(__NVPTX__) && __CUDA_ARCH__ < 900
 enum { ONE_ROWS = 2 };
