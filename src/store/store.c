@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/structs.h"
 #include "store/page_size.h"
+#include "store/sqlite/module.h"
 #include "store/store_state.h"
 #include "vectors/durable/operations.h"
 
@@ -35,6 +36,10 @@ static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
     ww_status status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
     if (status == WW_OK && !reads_only)
         status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
+    if (status == WW_OK && !reads_only) { /* collections are virtual tables, too, and only their module makes and drops those */
+        const int code = module_register(db, NULL);
+        status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, "registering the module warpwave");
+    }
     if (status == WW_OK && reads_only)
         status = schema_run(db, "PRAGMA query_only = on");
     return status;

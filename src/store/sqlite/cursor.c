@@ -1,8 +1,8 @@
 /* The rows of a SELECT.
  *
  * A cursor holds results, which are copies, and no lock: between two calls the view is free for writers, and for other cursors
- * on the same table. A stream asks for more when its results are read to the end; rows that its caller wrote meanwhile may or
- * may not be among them, but none comes twice, because it only goes on behind the last score and place.
+ * on the same table. An ordered search asks for more when its results are read to the end; rows that its caller wrote meanwhile
+ * may or may not be among them, but none comes twice, because it only goes on behind the last score and place.
  */
 #include "store/sqlite/table.h"
 
@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "store/sqlite/request.h"
 
-enum { STREAM_FIRST = 128, STREAM_GROWTH = 4, STREAM_MOST = 32768, SCAN_ROWS = 256 };
+enum { PIECE_FIRST = 32, PIECE_GROWTH = 4, PIECE_MOST = 32768, SCAN_ROWS = 256 };
 
 typedef struct cursor {
     sqlite3_vtab_cursor base;
@@ -21,11 +21,11 @@ typedef struct cursor {
     search_request request;
     ww_results *results;
     int64_t at, count;
-    bool has_more;        /* behind the results, by asking again */
-    int64_t stream_first; /* the number of the next hit to ask for */
-    int64_t stream_count; /* how many then */
-    int64_t changes;      /* of the connection when it last asked */
-    int64_t last_place;   /* of the row that was given last, -1 before the first */
+    bool has_more;       /* behind the results, by asking again */
+    int64_t piece_first; /* the number of the next hit to ask for */
+    int64_t piece_count; /* how many then */
+    int64_t changes;     /* of the connection when it last asked */
+    int64_t last_place;  /* of the row that was given last, -1 before the first */
     float last_score;
 } cursor;
 
@@ -87,6 +87,10 @@ static int compare_places(const void *a, const void *b)
 /* Leaves in `places` those that are in `others`, too. */
 static ww_status intersect(filter_places *places, const filter_places *others)
 {
+    if (others->count == 0)
+        places->count = 0;
+    if (places->count == 0)
+        return WW_OK;
     const size_t bytes = (size_t)others->count * sizeof *others->places;
     int64_t *sorted = memory_alloc(bytes);
     if (!sorted)
@@ -121,7 +125,7 @@ static ww_status admit(cursor *c, view *v, const filter_places *filtered, filter
 }
 
 /* Without a k there may be a radius, or all rows are wanted, piece by piece. */
-static bool is_stream(const cursor *c)
+static bool is_ordered(const cursor *c)
 {
     return c->request.k < 0 && !c->request.has_bound;
 }
@@ -134,12 +138,12 @@ static float infinite_bound(ww_metric metric)
 static ww_status ask(cursor *c, view *v, view_search *search)
 {
     const search_request *request = &c->request;
-    if (is_stream(c) && c->stream_first == 0 && c->stream_count <= WW_K_MAX) { /* nearly always enough, and the screen helps */
-        search->k = (int32_t)c->stream_count;
+    if (is_ordered(c) && c->piece_first == 0 && c->piece_count <= WW_K_MAX) { /* nearly always enough, and the screen helps */
+        search->k = (int32_t)c->piece_count;
         return view_query(v, search, &c->results);
     }
-    if (is_stream(c))
-        return view_ranked(v, search, c->stream_first, c->stream_count, &c->results);
+    if (is_ordered(c))
+        return view_ranked(v, search, c->piece_first, c->piece_count, &c->results);
     search->is_range = request->has_bound || request->k > WW_K_MAX;
     search->k = search->is_range ? 0 : (int32_t)request->k;
     search->bound = request->has_bound ? request->bound : infinite_bound(table_of(c)->arguments.metric);
@@ -147,7 +151,7 @@ static ww_status ask(cursor *c, view *v, view_search *search)
     return view_query(v, search, &c->results);
 }
 
-/* Searches, or goes on with a stream, in the statement's read transaction. */
+/* Searches, or goes on with an ordered search, in the statement's read transaction. */
 static ww_status cursor_search(cursor *c)
 {
     table *t = table_of(c);
@@ -164,7 +168,9 @@ static ww_status cursor_search(cursor *c)
         status = view_begin(v, true);
     if (status != WW_OK)
         return status;
-    status = admit(c, v, filtered, &own, &search);
+    status = table_check_record(t, view_record(v));
+    if (status == WW_OK)
+        status = admit(c, v, filtered, &own, &search);
     if (status == WW_OK)
         status = ask(c, v, &search);
     view_end(v);
@@ -183,7 +189,9 @@ static ww_status cursor_get(cursor *c, const view_list *list)
         status = view_begin(v, false);
     if (status != WW_OK)
         return status;
-    status = view_get(v, list, &c->results);
+    status = table_check_record(t, view_record(v));
+    if (status == WW_OK)
+        status = view_get(v, list, &c->results);
     view_end(v);
     return status;
 }
@@ -200,13 +208,13 @@ static bool is_behind(const cursor *c, int64_t at)
     return table_of(c)->arguments.metric == WW_L2 ? score > c->last_score : score < c->last_score;
 }
 
-/* The next piece of a stream or of a scan; none is the end. */
+/* The next piece of an ordered search or of a scan; none is the end. */
 static ww_status cursor_more(cursor *c)
 {
     const bool scan = !(c->plan & PLAN_MATCH);
-    if (c->stream_first > 0 && c->changes != sqlite3_total_changes64(table_of(c)->db)) {
-        c->stream_count += c->stream_first; /* rows were written: the numbers of hits are not what they were */
-        c->stream_first = 0;
+    if (c->piece_first > 0 && c->changes != sqlite3_total_changes64(table_of(c)->db)) {
+        c->piece_count += c->piece_first; /* rows were written: the numbers of hits are not what they were */
+        c->piece_first = 0;
     }
     ww_results_destroy(c->results);
     c->results = NULL;
@@ -218,12 +226,12 @@ static ww_status cursor_more(cursor *c)
     if (status != WW_OK)
         return status;
     c->count = ww_results_count(c->results, 0);
-    c->has_more = c->count == (scan ? SCAN_ROWS : c->stream_count);
+    c->has_more = c->count == (scan ? SCAN_ROWS : c->piece_count);
     if (scan)
         return WW_OK;
-    c->stream_first += c->count;
+    c->piece_first += c->count;
     c->changes = sqlite3_total_changes64(table_of(c)->db);
-    c->stream_count = c->stream_count * STREAM_GROWTH > STREAM_MOST ? STREAM_MOST : c->stream_count * STREAM_GROWTH;
+    c->piece_count = c->piece_count * PIECE_GROWTH > PIECE_MOST ? PIECE_MOST : c->piece_count * PIECE_GROWTH;
     while (c->at < c->count && !is_behind(c, c->at))
         c->at++;
     return WW_OK;
@@ -254,8 +262,8 @@ static ww_status cursor_first(cursor *c, sqlite3_value **values)
         ww_status status = request_read(table_of(c), c->plan, values, &c->request);
         if (status != WW_OK || c->request.finds_nothing || c->request.k == 0)
             return status;
-        c->stream_count = STREAM_FIRST;
-        if (is_stream(c))
+        c->piece_count = PIECE_FIRST;
+        if (is_ordered(c))
             return cursor_more(c);
         status = cursor_search(c);
         c->count = ww_results_count(c->results, 0);

@@ -61,7 +61,10 @@ static void table_free(table *t)
 ww_status table_view(table *t, view **opened)
 {
     const view_config config = {.db = t->db, .schema = t->schema, .name = t->name, .device_name = t->arguments.device};
-    const ww_status status = t->view ? WW_OK : view_open(&config, &t->view);
+    const bool open = t->view != NULL;
+    const ww_status status = open ? WW_OK : view_open(&config, &t->view);
+    if (status == WW_OK && !open && t->uncertain)
+        view_uncertain(t->view);
     *opened = t->view;
     return status;
 }
@@ -126,7 +129,18 @@ static ww_status table_make(table *t)
     config.metric = t->arguments.metric;
     config.type = t->arguments.type;
     status = schema_create(t->db, t->schema, &config, true, NULL);
+    t->uncertain = false; /* nobody else knows this collection */
     return status == WW_OK ? table_changes(t) : status;
+}
+
+ww_status table_check_record(const table *t, const collection_record *record)
+{
+    if (record->dim == t->arguments.dim && record->metric == t->arguments.metric && record->type == t->arguments.type)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE,
+                   "the table was made with dim=%d, metric=%s, type=%s, and its record says dim=%d, metric=%s, type=%s",
+                   t->arguments.dim, ww_metric_name(t->arguments.metric), value_type_name(t->arguments.type), record->dim,
+                   ww_metric_name(record->metric), value_type_name(record->type));
 }
 
 /* A table whose collection is damaged or missing connects, so that it can be dropped; whoever reads or writes it is told. */
@@ -135,7 +149,7 @@ static ww_status table_find(table *t)
     collection_record record;
     const ww_status status = schema_find(t->db, t->schema, t->name, &record);
     if (status == WW_OK)
-        return table_agree(t, &record);
+        (void)table_agree(t, &record);
     return status == WW_OUT_OF_MEMORY || status == WW_BUSY ? status : WW_OK;
 }
 
@@ -155,6 +169,7 @@ static int table_start(sqlite3 *db, int count, const char *const *texts, bool ma
     t->db = db;
     t->schema = memory_copy_text(texts[1], strlen(texts[1]));
     t->name = memory_copy_text(texts[2], strlen(texts[2]));
+    t->uncertain = sqlite3_txn_state(db, texts[1]) == SQLITE_TXN_WRITE;
     ww_status status = t->schema && t->name ? WW_OK : memory_failed("a table", 0);
     if (status == WW_OK)
         status = arguments_read(texts + 3, count - 3, &t->arguments);
@@ -205,7 +220,7 @@ static int table_destroy(sqlite3_vtab *vtab)
     table *t = (table *)vtab;
     table_release(t);
     ww_status status = schema_drop(t->db, t->schema, t->name);
-    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE)
+    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE || status == WW_INTERNAL) /* the last: no table of records */
         status = drop_remains(t, status == WW_CORRUPT_FILE);
     if (status != WW_OK)
         return table_failed(t, status);
@@ -237,7 +252,7 @@ static int table_sync(sqlite3_vtab *vtab)
 
 static void table_ended(table *t)
 {
-    t->changing = false;
+    t->changing = t->uncertain = false;
     if (t->writer)
         writer_forget(t->writer);
     if (t->view)
@@ -315,6 +330,7 @@ static int table_rename(sqlite3_vtab *vtab, const char *name)
     }
     memory_free(t->name);
     t->name = copy;
+    t->uncertain = true; /* the view that knew what is committed is closed */
     return SQLITE_OK;
 }
 

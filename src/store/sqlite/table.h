@@ -38,6 +38,7 @@ typedef struct table {
     table_arguments arguments; /* what the collection has, where that is known */
     view *view;                /* with the first SELECT */
     writer *writer;            /* with the first change */
+    bool uncertain;            /* connected within a write transaction: an earlier part of it may have changed the collection */
     bool changing;             /* changes were made that are not flushed */
     kept_filter filters[FILTERS_KEPT];
     uint64_t filter_uses;
@@ -52,6 +53,8 @@ __attribute__((format(printf, 3, 4))) int table_refuse(table *t, int code, const
 /* The view and the writer, opened if they are not. */
 ww_status table_view(table *t, view **opened);
 ww_status table_writer(table *t, writer **opened);
+/* Is the record what the table was made with? Somebody may have edited it. */
+ww_status table_check_record(const table *t, const collection_record *record);
 /* Writes out what the writer still has, before anything is read. */
 ww_status table_flush(table *t);
 
@@ -61,12 +64,12 @@ ww_status table_check(const table *t, bool quick, char **problem);
 
 /* The cursor's and the update's side of the module. */
 int cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **opened);
-int cursor_close(sqlite3_vtab_cursor *cursor);
-int cursor_filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int count, sqlite3_value **values);
-int cursor_next(sqlite3_vtab_cursor *cursor);
-int cursor_eof(sqlite3_vtab_cursor *cursor);
-int cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column);
-int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
+int cursor_close(sqlite3_vtab_cursor *base);
+int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int count, sqlite3_value **values);
+int cursor_next(sqlite3_vtab_cursor *base);
+int cursor_eof(sqlite3_vtab_cursor *base);
+int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
+int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid);
 int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid);
 
 extern const sqlite3_module *const table_module;

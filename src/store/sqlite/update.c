@@ -174,6 +174,8 @@ int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_
     ww_status status = table_writer(t, &w);
     if (status == WW_OK)
         status = writer_begin(w); /* a change of its own: an id may come again in the next row of the statement */
+    if (status == WW_OK)
+        status = table_check_record(t, writer_record(w));
     if (status != WW_OK)
         return table_failed(t, status);
     t->changing = true;

@@ -283,6 +283,8 @@ int value_result_code(ww_status status)
         return SQLITE_CORRUPT_VTAB;
     case WW_IO_ERROR:
         return SQLITE_IOERR;
+    case WW_BUSY:
+        return SQLITE_BUSY;
     case WW_CANCELLED:
         return SQLITE_INTERRUPT;
     default:

@@ -183,7 +183,7 @@ static void a_filter_finds_the_nearest_of_what_it_admits(void **state)
         }
 }
 
-static void a_stream_is_exact_under_any_other_term(void **state)
+static void without_k_any_other_term_is_exact(void **state)
 {
     (void)state;
     scored found[ROWS];
@@ -284,7 +284,7 @@ static void plans_are_the_ones_that_were_meant(void **state)
     static const char *const cases[][2] = {
         {"SELECT id FROM docs WHERE vector MATCH ? AND k = 3", "nearest"},
         {"SELECT id FROM docs WHERE vector MATCH ? AND radius = 3", "range"},
-        {"SELECT id FROM docs WHERE vector MATCH ? ORDER BY distance LIMIT 3", "stream"},
+        {"SELECT id FROM docs WHERE vector MATCH ? ORDER BY distance LIMIT 3", "ordered"},
         {"SELECT id FROM docs WHERE rowid = 3", "rowid"},
         {"SELECT id FROM docs WHERE rowid IN (3, 4)", "rowid"},
         {"SELECT id FROM docs WHERE id = 'r3'", ":id"},
@@ -392,7 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_are_those_of_brute_force),
         cmocka_unit_test(a_filter_finds_the_nearest_of_what_it_admits),
-        cmocka_unit_test(a_stream_is_exact_under_any_other_term),
+        cmocka_unit_test(without_k_any_other_term_is_exact),
         cmocka_unit_test(a_radius_or_a_bound_finds_exactly_what_is_within),
         cmocka_unit_test(terms_beside_k_are_applied_after_it),
         cmocka_unit_test(joins_search_once_for_each_query),

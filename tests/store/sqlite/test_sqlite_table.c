@@ -275,6 +275,32 @@ static void wrong_arguments_make_no_table(void **state)
     sqlite3_close(db);
 }
 
+/* A table that is connected again within a transaction does not know what the transaction has done before. */
+static void a_rename_in_a_transaction_tells_nobody_of_its_rows(void **state)
+{
+    (void)state;
+    sqlite3 *db = new_docs(scratch_path("u.db")), *other = sql_open(scratch_path("u.db"));
+    sql_gives(db, SEARCH, "a b c");
+    sql_gives(other, SEARCH, "a b c");
+    sql_run(db, "BEGIN; INSERT INTO docs(id, vector) VALUES ('p', '[0,0.1]'); ALTER TABLE docs RENAME TO papers");
+    sql_gives(db, "SELECT id FROM papers WHERE vector MATCH '[0,0]' AND k = 10", "a p b c");
+    sql_run(db, "INSERT INTO papers(id, vector) VALUES ('r', '[0,0.2]')");
+    sql_gives(db, "SELECT id FROM papers WHERE vector MATCH '[0,0]' AND k = 10", "a p r b c");
+    sql_gives(other, SEARCH, "a b c");
+    sql_run(db, "ROLLBACK; INSERT INTO docs(id, vector) VALUES ('q', '[0,5]'), ('s', '[0,0.4]')");
+    sql_gives(other, SEARCH, "a s b c q");
+    sql_gives(db, SEARCH, "a s b c q");
+    sqlite3_close(db);
+    db = sql_open(scratch_path("u.db")); /* and a table whose first use is within one */
+    sql_run(db, "BEGIN IMMEDIATE; INSERT INTO docs(id, vector) VALUES ('t', '[0,0.5]')");
+    sql_gives(db, SEARCH, "a s t b c q");
+    sql_gives(other, SEARCH, "a s b c q");
+    sql_run(db, "COMMIT");
+    sql_gives(other, SEARCH, "a s t b c q");
+    sqlite3_close(other);
+    sqlite3_close(db);
+}
+
 static void rows_of_every_type_are_written_and_found(void **state)
 {
     (void)state;
@@ -318,6 +344,7 @@ int main(void)
         cmocka_unit_test(attached_databases_have_tables_of_their_own),
         cmocka_unit_test(wrong_arguments_make_no_table),
         cmocka_unit_test(rows_of_every_type_are_written_and_found),
+        cmocka_unit_test(a_rename_in_a_transaction_tells_nobody_of_its_rows),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
