@@ -17,7 +17,7 @@ CHECK = [sys.executable, str(ROOT / "scripts" / "check-wheel")]
 def test_the_objects_of_this_build_link_for_glibc_2_28(tmp_path):
     """As the wheel is linked: by zig, for an old glibc, jansson and zstd inside."""
     libgcc = subprocess.run(["cc", "-print-libgcc-file-name"], capture_output=True, text=True, check=True).stdout.strip()
-    core, store = tmp_path / "core", tmp_path / "store"
+    core, store = tmp_path / "libcore.so", tmp_path / "libstore.so"
     for linked, objects, more in ((core, "objects.rsp", ["-Wl,-soname,libwarpwave.so.0"]), (store, "store.rsp", [str(core)])):
         subprocess.run([sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28", "-shared", "-s", "-o", str(linked),
                         f"-Wl,--version-script={ROOT / 'python' / 'exports.map'}", "-Wl,-z,defs", f"@{BUILD / 'wheel' / objects}", *more, "-lm", "-lpthread", "-ldl",
