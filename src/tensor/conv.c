@@ -175,7 +175,7 @@ static part part_of_place(const axis *a, int64_t place)
 }
 
 /* The kernel's taps of a part as rows of a dense matrix for each group: [groups, out / groups, in / groups, taps...]. */
-static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_tensor *held)
+static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_tensor *copy)
 {
     const ww_layout *w = &c->w.layout;
     const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
@@ -188,8 +188,8 @@ static ww_status part_weights(const conv *c, const part *y, const part *x, ww_te
     *weights = (ww_tensor){c->w.storage, seen};
     if (layout_is_dense(&seen))
         return WW_OK;
-    const ww_status status = ww_tensor_contiguous(weights, held);
-    *weights = *held;
+    const ww_status status = ww_tensor_contiguous(weights, copy);
+    *weights = *copy;
     return status;
 }
 
@@ -230,10 +230,10 @@ static void set_window(const conv *c, const part *y, const part *x, matmul_windo
 /* The outputs of one part, the first of them at element `at` of the result. */
 static ww_status run_part(const conv *c, const part *y, const part *x, const ww_tensor *made, int64_t at)
 {
-    ww_tensor held = {0};
+    ww_tensor copy = {0};
     ww_tensor weights;
     matmul_window window;
-    ww_status status = part_weights(c, y, x, &weights, &held);
+    ww_status status = part_weights(c, y, x, &weights, &copy);
     if (status != WW_OK)
         return status;
     const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups, place = c->y.out * c->x_axis.out;
@@ -264,7 +264,7 @@ static ww_status run_part(const conv *c, const part *y, const part *x, const ww_
         job.window = &window;
     }
     status = run_product(c->x.storage->device, &job);
-    ww_tensor_release(&held);
+    ww_tensor_release(&copy);
     return status;
 }
 
