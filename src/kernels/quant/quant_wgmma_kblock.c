@@ -177,12 +177,12 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
                          upper, lower);
             if (quarter > 0)
                 wgmma_wait_but_two();
-            ring_give_late(&from->codes, now, quarter > 0);
+            ring_release_late(&from->codes, now, quarter > 0);
             ring_next(&from->codes, &now);
         }
         wgmma_wait(upper);
         wgmma_wait(lower);
-        ring_give_last(&from->codes, now);
+        ring_release_last(&from->codes, now);
         ring_await(&from->scales, of_block);
         const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
         tile_codes_kblock(record, upper, lower, acc);

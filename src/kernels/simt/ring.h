@@ -6,8 +6,8 @@
  * ahead of another. Each side has its own place in the ring, a ring_cursor that begins as {0, 0}.
  *
  * From sm_90 on by the bulk copy engine and its barriers, which count bytes that came and waves that went. Everywhere else, for
- * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, at its taking and at
- * its giving, so every wave that does not work must go through ring_pass once for each stage that is worked on.
+ * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, when it is awaited
+ * and when it is released, so every wave that does not work must go through ring_pass once for each stage that is worked on.
  */
 #ifndef WW_KERNELS_SIMT_RING_H
 #define WW_KERNELS_SIMT_RING_H
@@ -130,25 +130,26 @@ DEVICE void ring_release(const ring *r, ring_cursor at)
         __asm__ volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_address(&r->empty[at.stage])) : "memory");
 }
 
-/* For work that goes on behind its begin. Each stage is given late, while the next is worked on: with `now`, the stage before
- * it, if there `is_one`; and the one before `now` at the end. Where the block meets, work is done at once, and `now` is given.
+/* For work that goes on behind its begin. Each stage is released late, while the next is worked on: with `now`, the stage
+ * before it, if there `is_one`; and the one before `now` at the end. Where the block meets, work is done at once, and `now` is
+ * released.
  */
-DEVICE void ring_give_before(const ring *r, ring_cursor now)
+DEVICE void ring_release_before(const ring *r, ring_cursor now)
 {
     ring_cursor before = now;
     before.stage = (now.stage == 0 ? r->stages : now.stage) - 1;
     ring_release(r, before);
 }
 
-DEVICE void ring_give_late(const ring *r, ring_cursor now, bool is_one)
+DEVICE void ring_release_late(const ring *r, ring_cursor now, bool is_one)
 {
     if (is_one)
-        ring_give_before(r, now);
+        ring_release_before(r, now);
 }
 
-DEVICE void ring_give_last(const ring *r, ring_cursor now)
+DEVICE void ring_release_last(const ring *r, ring_cursor now)
 {
-    ring_give_before(r, now);
+    ring_release_before(r, now);
 }
 
 #else
@@ -180,11 +181,11 @@ DEVICE void ring_meet(void)
     barrier();
 }
 
-#define ring_begin(r, fillers, waves)  ((void)(r), (void)(fillers), (void)(waves), ring_meet())
-#define ring_await(r, at)              ((void)(r), (void)(at), ring_meet())
-#define ring_release(r, at)            ((void)(r), (void)(at), ring_meet())
-#define ring_give_late(r, now, is_one) ((void)(is_one), ring_release(r, now))
-#define ring_give_last(r, now)         ((void)(r), (void)(now))
+#define ring_begin(r, fillers, waves)     ((void)(r), (void)(fillers), (void)(waves), ring_meet())
+#define ring_await(r, at)                 ((void)(r), (void)(at), ring_meet())
+#define ring_release(r, at)               ((void)(r), (void)(at), ring_meet())
+#define ring_release_late(r, now, is_one) ((void)(is_one), ring_release(r, now))
+#define ring_release_last(r, now)         ((void)(r), (void)(now))
 
 DEVICE void ring_pass(const ring *r)
 {
