@@ -70,8 +70,7 @@ static ww_status check_axis(const conv *c, axis *a)
                    (long long)a->dilation, (long long)a->output_padding);
 }
 
-/* Puts in a dimension of 1 before the last, so that a row is an image. */
-static ww_tensor with_height(const ww_tensor *x)
+ww_tensor tensor_with_height(const ww_tensor *x)
 {
     ww_tensor tall = *x;
     if (x->layout.rank == 3) {
@@ -89,8 +88,8 @@ static ww_status check_shapes(conv *c, const ww_tensor *x, const ww_tensor *w)
     if (x->layout.rank != c->rank || w->layout.rank != c->rank)
         return ww_fail(WW_DIMENSION_MISMATCH, "%s: the shapes are %s and %s; both must have %d dimensions", c->name,
                        SHAPE_TEXT(&x->layout), SHAPE_TEXT(&w->layout), (int)c->rank);
-    c->x = with_height(x);
-    c->w = with_height(w);
+    c->x = tensor_with_height(x);
+    c->w = tensor_with_height(w);
     const int64_t *in = c->x.layout.shape, *kernel = c->w.layout.shape;
     c->images = in[0];
     c->in_channels = in[1];
