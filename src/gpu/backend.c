@@ -84,7 +84,7 @@ void gpu_backend_stream_destroy(ww_device *base, device_stream *stream)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
-    if (on == NULL)
+    if (stream == NULL)
         return;
     gpu_enter_to_free(device, &previous);
     gpu_stream_destroy((gpu_stream *)stream);
