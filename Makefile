@@ -1,7 +1,7 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
 .PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench ulp lint format \
-    docs fuzz install uninstall package clean
+    docs fuzz install uninstall package wheel clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -38,6 +38,7 @@ help:
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
+	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
 	@echo "make clean    removes the build folders"
 
 build:
@@ -161,5 +162,9 @@ package:
 	cd $(BUILD)-package && rm -f *.deb *.tar.zst && cpack
 	@ls -l $(BUILD)-package/*.deb $(BUILD)-package/*.tar.zst
 
+wheel:
+	$(setup_all) build wheel
+	scripts/make-wheel '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
+
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-package
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel

@@ -34,7 +34,9 @@ target_link_options(warpwave_store PRIVATE -Wl,--no-undefined -Wl,--exclude-libs
 # The extension, build/sqlite/warpwave.so: the same sources, which know SQLite only by the table of functions that the host hands over
 # (sqlite3ext.h). It links libwarpwave.so, where what is in memory is shared with programs that use the library. It is never unloaded, because
 # its threads outlive the connection that loaded it.
-add_library(warpwave_sqlite MODULE ${store_sources} ${store_entry} $<TARGET_OBJECTS:warpwave_store_base>)
+set(extension_sources ${store_sources})
+list(FILTER extension_sources EXCLUDE REGEX "/src/store/(store|collections|reading|writing|compact|backup|check|page_size)\\.c$") # the C door
+add_library(warpwave_sqlite MODULE ${extension_sources} ${store_entry} $<TARGET_OBJECTS:warpwave_store_base>)
 target_compile_definitions(warpwave_sqlite PRIVATE WARPWAVE_SQLITE_EXTENSION)
 target_include_directories(warpwave_sqlite PRIVATE ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
 target_link_libraries(warpwave_sqlite PRIVATE warpwave Threads::Threads m)

@@ -7,6 +7,7 @@
 #ifndef WARPWAVE_RESULTS_H
 #define WARPWAVE_RESULTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <warpwave/status.h>
@@ -52,6 +53,37 @@ WW_API const float *ww_results_scores(const ww_results *results, int64_t query);
 WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64_t hit);
 WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
 WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);
+
+/* All hits of all queries at once, as arrays by hit, for bindings and whoever has many: query q has the hits starts[q] to
+ * starts[q + 1] - 1. Everything belongs to the results and is there as long as they are. */
+typedef struct ww_results_columns {
+    size_t struct_size; /* set by ww_results_columns_default() */
+    int64_t query_count;
+    int64_t hit_count;     /* of all queries */
+    const int64_t *starts; /* query_count + 1 of them */
+    const int64_t *rows;
+    const int64_t *handles;
+    const float *scores;
+    const int64_t *totals;   /* a query each, as ww_results_total(); NULL: as many as there are hits */
+    const int64_t *ids;      /* where in `text` they begin, -1 where there is none; NULL: not fetched, or no hits */
+    const int64_t *payloads; /* likewise */
+    const char *text;        /* all texts, one behind the other, each with its NUL; NULL: none */
+    int64_t text_bytes;
+    const float *vectors; /* hit_count x dim; NULL: not fetched, or no hits. Of row -1 they are any numbers */
+    int32_t dim;          /* of the vectors */
+} ww_results_columns;
+
+/* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_results_columns_init(void *value, size_t struct_size);
+static inline ww_results_columns ww_results_columns_default(void)
+{
+    ww_results_columns value;
+    ww_results_columns_init(&value, sizeof value);
+    return value;
+}
+
+/* Fills in `columns`. Refuses NULL. Does not block. */
+WW_API ww_status ww_results_describe(const ww_results *results, ww_results_columns *columns);
 
 #ifdef __cplusplus
 }

@@ -83,6 +83,14 @@ WW_API ww_status ww_tensor_from_dlpack(ww_device *device, struct DLManagedTensor
 WW_API ww_status ww_tensor_from_dlpack_unversioned(ww_device *device, struct DLManagedTensor *managed, void *stream,
                                                    ww_tensor *out);
 
+/* For bindings to CPython, where exports are handed on in capsules called "dltensor_versioned" and "dltensor". The destructor
+ * of such a capsule runs where no Python code may, at exit for one, so it is here: it calls the deleter of an export that
+ * nobody has taken. The library is not linked with Python: it is told Python's PyCapsule_IsValid and PyCapsule_GetPointer
+ * first, once for the process. Refuses NULL. Before that, and for any other capsule, the destructor does nothing. */
+WW_API ww_status ww_dlpack_capsules(int (*is_valid)(void *capsule, const char *name),
+                                    void *(*get_pointer)(void *capsule, const char *name));
+WW_API void ww_dlpack_capsule_destroy(void *capsule);
+
 #ifdef __cplusplus
 }
 #endif

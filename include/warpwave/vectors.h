@@ -202,7 +202,27 @@ typedef struct ww_collection_info {
     ww_vector_type type;   /* of the rows */
 } ww_collection_info;
 
-/* Every default is zero; device.h says how ..._default() and ..._init() differ. */
+/* What of a row can be damaged: bits of ww_damage_report. */
+typedef enum ww_damage {
+    WW_DAMAGE_VECTOR = 1,    /* the vector is not that of the host copy (keep_host_copy), or its padding is not zero */
+    WW_DAMAGE_NORM = 2,      /* the norm is not what the vector gives; so the next three */
+    WW_DAMAGE_CODES = 4,     /* of the screen */
+    WW_DAMAGE_SCALE = 8,     /* of the codes */
+    WW_DAMAGE_RESIDUAL = 16, /* what coding lost */
+    WW_DAMAGE_LIVE = 32      /* the device holds a removed row for live, or the other way round */
+} ww_damage;
+
+/* What ww_collection_check() found. */
+typedef struct ww_damage_report {
+    size_t struct_size;    /* set by ww_damage_report_default() */
+    int64_t rows_checked;  /* live and removed */
+    int64_t rows_damaged;  /* of them */
+    int64_t first_row;     /* the first that is, -1 if none is */
+    uint32_t first_damage; /* WW_DAMAGE_... of that row, added up */
+    uint32_t damage;       /* of all rows */
+} ww_damage_report;
+
+/* Every default but first_row is zero; device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_collection_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_rows_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_init(void *value, size_t struct_size);
@@ -211,6 +231,7 @@ WW_API ww_status ww_range_init(void *value, size_t struct_size);
 WW_API ww_status ww_get_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
 WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
+WW_API ww_status ww_damage_report_init(void *value, size_t struct_size);
 
 static inline ww_collection_config ww_collection_config_default(void)
 {
@@ -252,6 +273,12 @@ static inline ww_search_stats ww_search_stats_default(void)
 {
     ww_search_stats value;
     ww_search_stats_init(&value, sizeof value);
+    return value;
+}
+static inline ww_damage_report ww_damage_report_default(void)
+{
+    ww_damage_report value;
+    ww_damage_report_init(&value, sizeof value);
     return value;
 }
 static inline ww_collection_info ww_collection_info_default(void)
@@ -304,6 +331,14 @@ WW_API ww_status ww_collection_clear(ww_collection *collection);
 /* Reclaims removed rows: live rows keep their order and are numbered anew from 0. Needs memory for the live rows while it
  * runs. `progress` (in rows) may be NULL. Waits for readers. */
 WW_API ww_status ww_collection_compact(ww_collection *collection, ww_progress progress, void *user);
+
+/* Makes everything that the device keeps beside the vectors (norms, codes, scales, residuals) once more from the vectors as
+ * they are there, compares all bits, and compares live bits and, with keep_host_copy, vectors with the host's. Searches rely on
+ * these numbers and cannot notice a bit that flipped in them; this does. Returns WW_OK if all is as it was written, and
+ * WW_DAMAGED with the first row and what of it is wrong in the message if not. `report`, from ww_damage_report_default(), is
+ * filled in then, too; it and `progress` (in rows) may be NULL. Needs up to 32 MiB on the device. Takes about as long as adding
+ * the rows and reading them back. May wait for a writer; readers go on. */
+WW_API ww_status ww_collection_check(ww_collection *collection, ww_damage_report *report, ww_progress progress, void *user);
 
 /* Makes room for `rows` live rows in all, so that adding up to there allocates no device memory. Refuses a number out of range,
  * and what cannot fit before it takes anything. Waits for readers. */

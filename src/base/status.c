@@ -41,6 +41,7 @@ static const char *const status_names[] = {
     [WW_INTERNAL] = "internal error",
     [WW_OTHER_PROCESS] = "opened in another process",
     [WW_BUSY] = "busy",
+    [WW_DAMAGED] = "damaged memory",
 };
 
 const char *ww_status_name(ww_status status)

@@ -22,6 +22,7 @@ typedef struct bench_settings {
     int64_t rows, dim, queries, k, repeat;
     int metric; /* a ww_metric */
     int screen; /* a ww_screen */
+    int type;   /* a ww_vector_type */
     bool json, quiet;
 } bench_settings;
 
@@ -32,8 +33,8 @@ typedef struct bench {
     ww_collection *collection;
     float *rows, *queries, *scores;
     int64_t *found;
-    double *seconds; /* one for each repetition */
-    size_t row_bytes;
+    double *seconds;  /* one for each repetition */
+    size_t row_bytes; /* of all rows in their type */
     int read_threads;
     double read_seconds, add_seconds;
     int batch_count;
@@ -59,6 +60,14 @@ static float random_normal(uint64_t *state)
     const uint64_t bits = random_bits(state);
     const int32_t sum = (int32_t)((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48)) - 2 * 0xffff;
     return (float)sum / 65536.0f;
+}
+
+/* Rows of length 1 become integers that a byte holds: as many widths of the distribution to either side as it has. */
+static void make_integers(float *x, int64_t dim, ww_vector_type type)
+{
+    const float scale = 32.0f * sqrtf((float)dim), middle = type == WW_VECTOR_U8 ? 128.0f : 0.0f;
+    for (int64_t i = 0; i < dim; i++)
+        x[i] = fmaxf(fminf(rintf(x[i] * scale), 127.0f), -128.0f) + middle;
 }
 
 static ww_status make_rows(float *rows, int64_t count, int64_t dim, uint64_t seed, progress *bar)
@@ -87,7 +96,8 @@ static ww_status make_rows(float *rows, int64_t count, int64_t dim, uint64_t see
 static ww_status check_memory(const bench *b, size_t other_bytes)
 {
     const double copies = b->device_info.wave_size == 1 ? 2.0 : 1.0;
-    const double need_bytes = (double)b->row_bytes * copies + (double)other_bytes;
+    const double given_bytes = (double)b->settings.rows * (double)b->settings.dim * (double)sizeof *b->rows;
+    const double need_bytes = given_bytes + (double)b->row_bytes * (copies - 1.0) + (double)other_bytes;
     const int64_t available = memory_available_bytes();
     char need[32], have[32];
     if (available == 0 || need_bytes < (double)available)
@@ -98,22 +108,28 @@ static ww_status check_memory(const bench *b, size_t other_bytes)
                    human_bytes(need, (int64_t)need_bytes), human_bytes(have, available));
 }
 
+static size_t element_bytes(ww_vector_type type)
+{
+    return type == WW_VECTOR_F32 ? 4 : type == WW_VECTOR_F16 || type == WW_VECTOR_BF16 ? 2 : 1;
+}
+
 /* No product overflows: the options allow 2^32 rows, 2^20 queries, 2^16 numbers in each and 2^11 neighbours. */
 static ww_status take_memory(bench *b)
 {
     const bench_settings *s = &b->settings;
     const size_t found = (size_t)s->queries * (size_t)s->k, query_bytes = (size_t)(s->queries * s->dim) * sizeof(float);
-    b->row_bytes = (size_t)(s->rows * s->dim) * sizeof(float);
+    const size_t given_bytes = (size_t)(s->rows * s->dim) * sizeof *b->rows;
+    b->row_bytes = (size_t)(s->rows * s->dim) * element_bytes((ww_vector_type)s->type);
     const ww_status status = check_memory(b, query_bytes + found * (sizeof *b->found + sizeof *b->scores));
     if (status != WW_OK)
         return status;
-    b->rows = memory_alloc_aligned(b->row_bytes);
+    b->rows = memory_alloc_aligned(given_bytes);
     b->queries = memory_alloc_aligned(query_bytes);
     b->found = memory_alloc(found * sizeof *b->found);
     b->scores = memory_alloc(found * sizeof *b->scores);
     b->seconds = memory_alloc((size_t)s->repeat * sizeof *b->seconds);
     if (!b->rows || !b->queries || !b->found || !b->scores || !b->seconds)
-        return memory_failed("the rows, queries and results", b->row_bytes + query_bytes);
+        return memory_failed("the rows, queries and results", given_bytes + query_bytes);
     return WW_OK;
 }
 
@@ -126,6 +142,7 @@ static ww_status bench_open(bench *b)
     config.dim = (int32_t)s->dim;
     config.metric = (ww_metric)s->metric;
     config.screen = (ww_screen)s->screen;
+    config.type = (ww_vector_type)s->type;
     b->device_info = ww_device_info_default();
     ww_status status = command_open_device(s->device, &b->device);
     if (status == WW_OK)
@@ -137,11 +154,15 @@ static ww_status bench_open(bench *b)
     if (status == WW_OK) {
         progress_begin(&bar, "making rows", s->rows);
         status = make_rows(b->rows, s->rows, s->dim, 1, &bar);
+        for (int64_t r = 0; element_bytes(config.type) == 1 && r < s->rows; r++)
+            make_integers(b->rows + r * s->dim, s->dim, config.type);
         progress_end(&bar);
     }
     if (status == WW_OK) {
         progress_begin(&bar, "making queries", s->queries);
         status = make_rows(b->queries, s->queries, s->dim, 2, &bar);
+        for (int64_t q = 0; element_bytes(config.type) == 1 && q < s->queries; q++)
+            make_integers(b->queries + q * s->dim, s->dim, config.type);
         progress_end(&bar);
     }
     return status;
@@ -249,6 +270,7 @@ static void print_json(const bench *b)
     json_put_text(&w, "device_name", b->device_info.name);
     json_put_integer(&w, "rows", s->rows);
     json_put_integer(&w, "dim", s->dim);
+    json_put_text(&w, "type", ww_vector_type_name((ww_vector_type)s->type));
     json_put_integer(&w, "k", s->k);
     json_put_text(&w, "metric", ww_metric_name((ww_metric)s->metric));
     json_put_integer(&w, "repeat", s->repeat);
@@ -280,9 +302,10 @@ static void print_text(const bench *b)
     char size[32];
     printf("device  ");
     command_print_device(stdout, &b->device_info);
-    printf("rows    %lld of %lld, %s, random, of length 1; %lld nearest by %s; median of %lld\n\n", (long long)s->rows,
-           (long long)s->dim, human_bytes(size, (int64_t)b->row_bytes), (long long)s->k, ww_metric_name((ww_metric)s->metric),
-           (long long)s->repeat);
+    printf("rows    %lld of %lld %s, %s, random%s; %lld nearest by %s; median of %lld\n\n", (long long)s->rows,
+           (long long)s->dim, ww_vector_type_name((ww_vector_type)s->type), human_bytes(size, (int64_t)b->row_bytes),
+           element_bytes((ww_vector_type)s->type) == 1 ? "" : ", of length 1", (long long)s->k,
+           ww_metric_name((ww_metric)s->metric), (long long)s->repeat);
     printf("%-22s %12s %12s %12s %12s %10s %12s\n", "", "time", "queries/s", "GB/s", "GFLOP/s", "of a read", "scored");
     printf("%-22s %9.3f ms %12s %12.2f %12s %10s\n", "add", b->add_seconds * 1e3, "", gigabytes_per_second(b, b->add_seconds),
            "", "");
@@ -347,6 +370,8 @@ static const option options[] = {
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "measure N times and report the median; default: 5"),
     OPTION_IS_CHOICE(bench_settings, screen, false, "--screen", "int8|none",
                      "how rows are screened before exact scoring; default: int8"),
+    OPTION_IS_CHOICE(bench_settings, type, false, "--type", "f32|f16|bf16|i8|u8",
+                     "what rows are stored as; i8 and u8: integers; default: f32"),
     OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
     OPTION_IS_FLAG(bench_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(bench_settings, json, "--json", "print one JSON object"),

@@ -74,6 +74,7 @@ static exit_code code_for(ww_status status)
     case WW_NO_DEVICE:
     case WW_DRIVER_ERROR:
     case WW_OTHER_PROCESS:
+    case WW_DAMAGED:
         return EXIT_CODE_DEVICE;
     case WW_OUT_OF_MEMORY:
         return EXIT_CODE_MEMORY;

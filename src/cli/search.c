@@ -98,6 +98,7 @@ static ww_status open_collection(search_run *run)
     config.dim = run->dim;
     config.metric = (ww_metric)run->settings.metric;
     config.screen = (ww_screen)run->settings.screen;
+    config.type = (ww_vector_type)run->settings.type;
     run->device_info = ww_device_info_default();
     ww_status status = command_open_device(run->settings.device, &run->device);
     if (status == WW_OK)
@@ -151,6 +152,19 @@ static ww_status add_rows(search_run *run)
     }
     progress_end(&bar);
     memory_free(piece);
+    return status;
+}
+
+/* Is what the device keeps of the rows what was made of them? */
+static ww_status check_rows(search_run *run)
+{
+    progress bar;
+    if (!run->settings.check)
+        return WW_OK;
+    run->checked = ww_damage_report_default();
+    progress_begin(&bar, "checking rows", run->row_count);
+    const ww_status status = ww_collection_check(run->collection, &run->checked, progress_report, &bar);
+    progress_end(&bar);
     return status;
 }
 
@@ -236,6 +250,8 @@ static ww_status search(const search_settings *settings)
     if (status == WW_OK)
         status = add_rows(&run);
     if (status == WW_OK)
+        status = check_rows(&run);
+    if (status == WW_OK)
         status = read_queries(&run);
     if (status == WW_OK)
         status = search_repeatedly(&run);
@@ -284,6 +300,8 @@ static const option options[] = {
             "with --radius or --min-score: the best N of them; 0 only counts; default: 1000"),
     OPTION_IS_CHOICE(search_settings, screen, false, "--screen", "int8|none",
                      "how rows are screened before exact scoring; results are the same; default: int8"),
+    OPTION_IS_CHOICE(search_settings, type, false, "--type", "f32|f16|bf16|i8|u8",
+                     "what rows are stored as; i8 and u8 hold integers only; default: f32"),
     TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ..., as listed by `warpwave devices`; default: auto"),
     TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one per line; default: row numbers"),
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV base that holds its ids: its name, or its number from 1"),
@@ -295,6 +313,7 @@ static const option options[] = {
     INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "skip the first N rows of the base; default: 0"),
     INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "use N rows of the base; default: all that remain"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and report the median time; default: 1"),
+    OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check what the device keeps of the rows, bit by bit"),
     OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };
@@ -313,12 +332,12 @@ const command command_search = {
         "With --radius or --min-score k is the largest number of rows that a query has, and JSON has totals: how many\n"
         "rows are within the bound of each query, which may be more than --limit.\n"
         "\n"
-        "JSON: device, device_name, rows, dim, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
+        "JSON: device, device_name, rows, dim, type, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
         "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
         "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;\n"
         "a row counts once for each query; exact is whether the certificate proves the results), and, unless --out-neighbors "
         "or --out-distances is given, results: an array of\n"
-        "{row, id, score} for each query, and with --query-id-column query_ids.\n",
+        "{row, id, score} for each query, with --query-id-column query_ids, and with --check rows_checked.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,

@@ -17,7 +17,8 @@ typedef struct search_settings {
     int64_t k, rows_skip, rows_take, repeat; /* rows_take is ROWS_ALL for all that are left */
     int metric;                              /* a ww_metric */
     int screen;                              /* a ww_screen */
-    bool json, quiet;
+    int type;                                /* a ww_vector_type */
+    bool json, quiet, check;
     const char *radius, *min_score; /* all rows within one of them are asked for, */
     int64_t limit;                  /* so many of a query at most; -1 before LIMIT_DEFAULT stands there */
     bool ranged;                    /* is one given, and read into the next? (search_range.h) */
@@ -42,6 +43,7 @@ typedef struct search_run {
     float *scores;
     int64_t *totals;       /* rows within the bound of each query; NULL without one */
     ww_search_stats stats; /* of the last repetition */
+    ww_damage_report checked; /* with --check; else of no row */
     double load_seconds, add_seconds, search_seconds;
 } search_run;
 

@@ -179,6 +179,7 @@ static ww_status print_json(const search_run *run)
     json_put_text(&w, "device_name", run->device_info.name);
     json_put_integer(&w, "rows", run->row_count);
     json_put_integer(&w, "dim", run->dim);
+    json_put_text(&w, "type", ww_vector_type_name((ww_vector_type)s->type));
     json_put_integer(&w, "queries", run->query_count);
     json_put_integer(&w, "k", s->k);
     json_put_text(&w, "metric", ww_metric_name((ww_metric)s->metric));
@@ -187,6 +188,8 @@ static ww_status print_json(const search_run *run)
     json_put_real(&w, "add_seconds", run->add_seconds);
     json_put_real(&w, "search_seconds", run->search_seconds);
     json_put_statistics(&w, "statistics", (ww_screen)s->screen, &run->stats);
+    if (s->check)
+        json_put_integer(&w, "rows_checked", run->checked.rows_checked);
     if (s->query_id_column)
         query_ids_json(&w, run);
     if (s->ranged)
@@ -272,6 +275,9 @@ static ww_status print_text(FILE *to, const search_run *run)
             run->search_seconds);
     if (s->repeat > 1)
         fprintf(to, " (median of %lld)", (long long)s->repeat);
+    if (s->check)
+        fprintf(to, "\n%lld rows were checked: what the device keeps of them is what was made of them",
+                (long long)run->checked.rows_checked);
     if (run->stats.rows_screened > 0)
         fprintf(to, "\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
                 (long long)run->stats.rows_screened);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -23,7 +24,7 @@ int64_t schema_epoch(void)
 
 int64_t record_vector_bytes(const collection_record *record)
 {
-    return (int64_t)record->dim * (int64_t)sizeof(float);
+    return (int64_t)record->dim * (int64_t)row_type_bytes((int32_t)record->type);
 }
 
 /* ---- statements -----------------------------------------------------------------------------------------------------------
@@ -163,6 +164,16 @@ static bool metric_from_name(const char *name, ww_metric *metric)
     return false;
 }
 
+static bool type_from_name(const char *name, ww_vector_type *type)
+{
+    for (int i = 0; ww_vector_type_name((ww_vector_type)i); i++)
+        if (name && strcmp(ww_vector_type_name((ww_vector_type)i), name) == 0) {
+            *type = (ww_vector_type)i;
+            return true;
+        }
+    return false;
+}
+
 /* The row that a statement over RECORD_COLUMNS stands on. The format comes first: a newer one may mean anything else by the
  * rest. */
 static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
@@ -180,18 +191,17 @@ static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
     record->dim = (int32_t)dim;
     const bool metric_known = metric_from_name((const char *)sqlite3_column_text(row, 4), &record->metric);
     const char *type = (const char *)sqlite3_column_text(row, 5);
-    text_copy(record->type, sizeof record->type, type ? type : "");
+    const bool type_known = type_from_name(type, &record->type);
     record->next_handle = sqlite3_column_int64(row, 7);
     record->next_place = sqlite3_column_int64(row, 8);
     record->sequence = sqlite3_column_int64(row, 9);
     record->log_start = sqlite3_column_int64(row, 10);
     record->live = sqlite3_column_int64(row, 11);
-    if (record->format < 1 || dim < 1 || dim > WW_DIM_MAX || !metric_known || strcmp(record->type, "f32") != 0 ||
-        record->next_handle < 0 || record->next_place < 0 || record->sequence < 0 || record->live < 0 ||
-        record->live > WW_ROWS_MAX)
+    if (record->format < 1 || dim < 1 || dim > WW_DIM_MAX || !metric_known || !type_known || record->next_handle < 0 ||
+        record->next_place < 0 || record->sequence < 0 || record->live < 0 || record->live > WW_ROWS_MAX)
         return ww_fail(WW_CORRUPT_FILE,
                        "collection '%s': its entry in warpwave_collections makes no sense (format %lld, dim %lld, type '%s')",
-                       record->name, (long long)record->format, (long long)dim, record->type);
+                       record->name, (long long)record->format, (long long)dim, type ? type : "");
     return WW_OK;
 }
 
@@ -320,8 +330,9 @@ ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_con
     if (status == WW_OK)
         status = schema_run(db,
                             "INSERT INTO \"%w\".warpwave_collections(name, epoch, dim, metric, type, format, next_handle, "
-                            "next_place, sequence, log_start, live) VALUES(%Q, %lld, %d, %Q, 'f32', %d, 0, 0, 0, 0, 0)",
-                            schema, config->name, made.epoch, config->dim, ww_metric_name(config->metric), STORE_FORMAT);
+                            "next_place, sequence, log_start, live) VALUES(%Q, %lld, %d, %Q, %Q, %d, 0, 0, 0, 0, 0)",
+                            schema, config->name, made.epoch, config->dim, ww_metric_name(config->metric),
+                            ww_vector_type_name(config->type), STORE_FORMAT);
     if (status == WW_OK && record)
         status = schema_find(db, schema, config->name, record);
     return status;

@@ -32,7 +32,7 @@ typedef struct collection_record {
     int64_t epoch; /* random; another one after clear, compact and in a backup: what is in memory is read anew */
     int32_t dim;
     ww_metric metric;
-    char type[8]; /* "f32": how vectors are stored */
+    ww_vector_type type; /* "f32": how vectors are stored */
     int64_t format;
     int64_t next_handle;
     int64_t next_place;

@@ -26,6 +26,7 @@ typedef struct view_config {
     const char *device_name; /* that is opened then instead of "auto"; may be NULL; copied */
     ww_screen screen;
     bool keep_host_copy;
+    bool restarts; /* the caller can begin another transaction: an old snapshot is not worth reading (view_is_behind()) */
     ww_progress progress; /* of loading, in rows; may be NULL */
     void *progress_user;
 } view_config;
@@ -91,10 +92,32 @@ ww_status view_changed_first(view *v);
 void view_rolled_back(view *v);
 void view_ended(view *v);
 
-/* The mirror after a commit of rows that are still at hand: appends them if the mirror is loaded and just one write behind, so
- * that the next search need not read them. Never fails: at worst that search reads them. */
-void view_committed(view *v, const collection_record *before, const collection_record *after, const mirror_rows *added,
-                    const int64_t *removed_places, int64_t removed_count);
+/* A write that was committed, by rows that are still at hand. */
+typedef struct view_commit {
+    const collection_record *before; /* of its transaction */
+    const collection_record *after;
+    mirror_rows added;
+    const int64_t *removed; /* places */
+    int64_t removed_count;
+} view_commit;
+
+/* Makes room in the shared mirror, if it is loaded, for rows that are about to be written: what can fail comes before the
+ * commit. `record` is what the file has now; `loaded` says whether view_committed() will have use for the rows. */
+ww_status view_reserve(view *v, const collection_record *record, int64_t rows_more, bool *loaded);
+
+/* Brings the shared mirror, if it is loaded and just this write behind, up to it, so that the next search need not read it.
+ * Never fails: at worst that search reads everything. */
+void view_committed(view *v, const view_commit *commit);
+
+/* With view_config.restarts: whether view_begin() failed because a write had come between the beginning of the transaction and
+ * it; a new transaction will do. */
+bool view_is_behind(const view *v);
+
+/* Has the shared mirror read anew by whoever needs it next. */
+void view_reload(view *v);
+
+/* From now on it searches on another device, which is kept open. */
+ww_status view_move(view *v, ww_device *device);
 
 /* Figures of what is in memory; zero if nothing is. */
 ww_status view_describe(view *v, ww_collection_info *info);

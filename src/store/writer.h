@@ -17,7 +17,9 @@ typedef struct writer_row {
     const char *id;       /* NULL: the handle in decimal */
     const char *payload;  /* JSON, NULL: none. Checked by the writer */
     size_t payload_bytes; /* without a NUL, which is not needed; 0 with a payload: strlen() */
-    const float *vector;  /* dim floats; checked */
+    bool payload_checked; /* already: it is JSON */
+    const float *vector;  /* dim floats, which become the collection's type; checked */
+    const void *elements; /* or dim elements in that type, in place of `vector`; checked */
     int64_t handle;       /* in: -1, or one that shall be used, not smaller than any that was ever given. out: the row's */
     int64_t place;        /* out */
 } writer_row;

@@ -49,8 +49,6 @@ static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *ro
         return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has rows of %s, rows->elements are %s; give f32 as rows->vectors",
                        c->name, ww_vector_type_name(c->type),
                        ww_vector_type_name(b->rows.type) ? ww_vector_type_name(b->rows.type) : "of an unknown type");
-    if (!b->rows.elements && c->type == WW_VECTOR_F32)
-        b->rows.elements = b->rows.vectors;
     if (b->rows.row_stride == 0)
         b->rows.row_stride = b->rows.dim;
     if (b->rows.row_stride < b->rows.dim)
@@ -195,9 +193,10 @@ typedef struct typed_rows {
 static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, typed_rows *typed)
 {
     const size_t row_bytes = store_element_bytes(&c->store);
-    if (b->rows.elements) {
+    const void *given = c->type == WW_VECTOR_F32 && b->rows.vectors ? b->rows.vectors : b->rows.elements;
+    if (given) {
         typed->stride = b->rows.row_stride;
-        typed->rows = (const char *)b->rows.elements + (size_t)(first * typed->stride) * row_type_bytes((int32_t)c->type);
+        typed->rows = (const char *)given + (size_t)(first * typed->stride) * row_type_bytes((int32_t)c->type);
         return WW_OK;
     }
     if (!b->narrowed) {

@@ -111,15 +111,6 @@ static ww_status config_check(const ww_collection_config *callers, ww_collection
     return WW_OK;
 }
 
-/* GPUs have f32 rows only. */
-ww_status collection_type_check(const ww_device *device, ww_vector_type type)
-{
-    if (type == WW_VECTOR_F32 || strcmp(device->info.backend, "cpu") == 0)
-        return WW_OK;
-    return ww_fail(WW_UNSUPPORTED, "%s holds rows of f32 only, not of %s; open 'cpu', or make an f32 collection",
-                   device->info.id, ww_vector_type_name(type));
-}
-
 row_shape collection_shape(const ww_collection *collection, const ww_device *device)
 {
     return (row_shape){.dim = collection->dim,
@@ -137,8 +128,6 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     ww_status status = device_check(device);
     if (status == WW_OK)
         status = config_check(config, &checked);
-    if (status == WW_OK)
-        status = collection_type_check(device, checked.type);
     if (status != WW_OK)
         return status;
     ww_collection *made = memory_alloc_zeroed(1, sizeof *made);

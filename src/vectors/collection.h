@@ -45,9 +45,6 @@ void collection_unlock(ww_collection *collection);
  */
 row_shape collection_shape(const ww_collection *collection, const ww_device *device);
 
-/* Refuses a type of rows that the device does not hold. */
-ww_status collection_type_check(const ww_device *device, ww_vector_type type);
-
 /* Forgets everything and frees it. With the writer's lock. */
 void collection_empty(ww_collection *collection);
 

@@ -183,7 +183,8 @@ static ww_status gathering_create(gathering *g)
     g->gathered.capacity = g->rows_max;
     g->gathered.type = (int32_t)c->type;
     const backend *api = c->device->backend;
-    ww_status status = api->buffer_create(c->device, (size_t)(g->rows_max * row_bytes), &g->gathered.rows);
+    ww_status status =
+        api->buffer_create(c->device, (size_t)(round_up_i64(g->rows_max, PAGE_ROWS) * row_bytes), &g->gathered.rows);
     if (status == WW_OK)
         status = api->buffer_create(c->device, (size_t)g->rows_max * sizeof(float), &g->gathered.norms);
     return status;

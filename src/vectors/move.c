@@ -154,10 +154,7 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
         return collection->durable->move(collection->owner, device);
     move m = {.collection = collection, .device = device};
     collection_lock_write(collection);
-    if (collection->device != device)
-        status = collection_type_check(device, collection->type);
-    if (status == WW_OK && collection->device != device)
-        status = move_to(&m);
+    status = collection->device == device ? WW_OK : move_to(&m);
     collection_unlock(collection);
     return status;
 }

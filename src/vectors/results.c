@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
+#include "base/structs.h"
 
 enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS };
 
@@ -181,4 +183,27 @@ const float *ww_results_vector(const ww_results *results, int64_t query, int64_t
 {
     const int64_t number = hit_number(results, query, hit);
     return number >= 0 && results->vectors && results->rows[number] >= 0 ? results->vectors + number * results->dim : NULL;
+}
+
+STRUCT_INIT(ww_results_columns, {0})
+
+ww_status ww_results_describe(const ww_results *results, ww_results_columns *columns)
+{
+    FLOAT_GUARD();
+    if (!results)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_results_describe: results is NULL");
+    const ww_results_columns ours = {.query_count = results->query_count,
+                                     .hit_count = results_hits(results),
+                                     .starts = results->starts,
+                                     .rows = results->rows,
+                                     .handles = results->handles,
+                                     .scores = results->scores,
+                                     .totals = results->totals,
+                                     .ids = results->ids,
+                                     .payloads = results->payloads,
+                                     .text = results->text_bytes > 0 ? results->text : NULL,
+                                     .text_bytes = (int64_t)results->text_bytes,
+                                     .vectors = results->vectors,
+                                     .dim = results->dim};
+    return struct_write(columns, &ours, sizeof ours, "ww_results_describe", "ww_results_columns");
 }

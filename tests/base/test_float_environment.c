@@ -169,6 +169,7 @@ static void note_collection(ww_device *device, ww_metric metric, ww_screen scree
     const char *ids[] = {"3", "77"};
     UNDER(ww_collection_remove(c, ids, 2));
     UNDER(ww_collection_compact(c, NULL, NULL));
+    UNDER(ww_collection_check(c, NULL, NULL, NULL));
     note_search(c, queries, QUERIES);
     UNDER(ww_score(metric, vectors, queries, DIM, &score));
     note(&score, sizeof score);

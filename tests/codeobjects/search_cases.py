@@ -9,6 +9,7 @@ from structs import Header
 
 api = Header(ROOT / "include/warpwave/vectors.h")
 METRICS = {"cosine": api.WW_COSINE, "l2": api.WW_L2, "dot": api.WW_DOT}
+TYPES = {name: getattr(api, f"WW_VECTOR_{name.upper()}") for name in ("f32", "f16", "bf16", "i8", "u8")}
 
 
 def normals(seed, *shape):
@@ -49,9 +50,10 @@ def sized(struct, **fields):
 class Collection:
     """A collection on a device; rows are added in two goes, so that there are two segments and more."""
 
-    def __init__(self, on, metric, rows, screen):
+    def __init__(self, on, metric, rows, screen, type="f32"):
         self.on, self.dim, self.handle = on, rows.shape[1], ctypes.c_void_p()
-        config = sized(api.ww_collection_config, dim=self.dim, metric=METRICS[metric], screen=api.WW_SCREEN_INT8 if screen else api.WW_SCREEN_NONE)
+        config = sized(api.ww_collection_config, dim=self.dim, metric=METRICS[metric], screen=api.WW_SCREEN_INT8 if screen else api.WW_SCREEN_NONE,
+                       type=TYPES[type])
         on.ok(on.c.ww_collection_create(on.handle, ctypes.byref(config), ctypes.byref(self.handle)))
         half = len(rows) // 2 // 64 * 64
         for some in (rows[:half], rows[half:]):
@@ -201,7 +203,51 @@ def kept(bench):
         bench.same("a row that is no vector", lambda on: Collection(on, "dot", bad, True))
 
 
+def rows_of_type(seed, count, dim, type):
+    """Numbers that the type holds, or, of halves, rounds: with its extremes, and rows that are alike."""
+    rng = np.random.default_rng(seed)
+    if type in ("i8", "u8"):
+        rows = rng.integers(-128, 128, (count, dim)) + (128 if type == "u8" else 0)
+        rows[count // 3] = 255 if type == "u8" else -128
+    else:
+        rows = rng.standard_normal((count, dim)) * 10.0 ** rng.integers(-5, 3, (count, 1))
+    rows[np.arange(count) % 4 == 3] = rows[0]
+    return rows.astype(np.float32)
+
+
+def of_types(metric, types, queries, screen=False, bound=None):
+    """Rows of a type: added, read, searched or asked for a range, removed, compacted, asked again."""
+    def test(bench):
+        for n, type in enumerate(types):
+            dim, total = (70, 130)[n % 2], 150 if screen else 100
+            rows = rows_of_type(n, total, dim, type)
+            asked = np.ascontiguousarray(rows[1:queries + 1] + normals(n + 60, queries, dim))
+
+            def make(on):
+                on.c.codeobjects_screen(on.handle, screen, 0)
+                try:
+                    with Collection(on, metric, rows, screen, type) as c:
+                        ask = (lambda: c.range(asked, bound, 30)) if bound is not None else lambda: c.search(asked, 5)
+                        answers = ask()
+                        c.remove(range(3, total, 9))
+                        c.compact()
+                        return answers + ask() + [c.read(range(0, 80, 9))]
+                finally:
+                    on.c.codeobjects_screen(on.handle, False, 0)
+            bench.same(f"{queries} queries by {metric}, {total} x {dim} of {type}{' with the screen' if screen else ''}", make)
+    return test
+
+
+HALVES, BYTES = ("f16", "bf16"), ("i8", "u8")
+
 TESTS = {
+    **dict.fromkeys(("rows_pack_typed", "rows_gather_typed"), of_types("dot", HALVES + BYTES, 1, True)),
+    **{f"search_one_{name}_{metric}": of_types(metric, types, 1) for metric in METRICS
+       for name, types in (("f16", ("f16", "f16")), ("bf16", ("bf16", "bf16")), ("bytes", BYTES))},
+    **{f"search_tile_typed_{metric}": of_types(metric, HALVES + BYTES, 3) for metric in METRICS},
+    **{f"range_tile_typed_{metric}": of_types(metric, HALVES + BYTES, 3, bound=bound) for metric, bound in (("cosine", 0.1), ("l2", 900.0), ("dot", 2.0))},
+    **dict.fromkeys(("screen_pick_typed", "screen_score_typed"), of_types("l2", HALVES + ("i8",), 5, True)),
+    "screen_range_typed": of_types("l2", HALVES + ("i8",), 3, True, 900.0),
     **dict.fromkeys(("rows_pack", "rows_gather", "screen_code", "screen_gather"), kept),
     "search_one_cosine": searched("cosine", ONE),
     "search_one_l2": searched("l2", ONE),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "cli/json.h"
 #include "support/command.h"
 #include "support/data/random.h"
@@ -110,6 +111,61 @@ static void results_equal_a_naive_search_for_each_metric(void **state)
     }
 }
 
+/* Scores are those of the numbers as they are stored: the answers beside a naive search of the rounded rows. */
+static void rows_are_stored_as_their_type_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int32_t type;
+    } types[] = {{"f32", ROW_F32}, {"f16", ROW_F16}, {"bf16", ROW_BF16}};
+    static float given[ROWS][DIM];
+    memcpy(given, base, sizeof base);
+    for (int i = 0; i < 3; i++) {
+        for (int r = 0; r < ROWS; r++) {
+            uint32_t elements[DIM];
+            assert_true(row_narrow(types[i].type, given[r], DIM, elements));
+            row_widen(types[i].type, elements, DIM, base[r]);
+        }
+        json_t *report = COMMAND_JSON("search", "--base", scratch_path("base.npy"), "--queries", scratch_path("queries.fbin"),
+                                      "-k", "9", "--metric", "dot", "--type", types[i].name, "--device", "cpu", "--json");
+        assert_string_equal(json_string_value(json_object_get(report, "type")), types[i].name);
+        check_results(report, WW_DOT, 0, ROWS, K);
+        json_decref(report);
+    }
+    memcpy(base, given, sizeof base);
+}
+
+/* Files of bytes are taken as they are; what is no integer is refused with its row and column. */
+static void rows_of_bytes_are_taken_from_files_of_bytes(void **state)
+{
+    (void)state;
+    enum { MANY = 40, WIDE = 5 };
+    uint8_t file[8 + MANY * WIDE] = {MANY, 0, 0, 0, WIDE};
+    test_random random = {8};
+    for (int i = 8; i < 8 + MANY * WIDE; i++)
+        file[i] = (uint8_t)random_bits(&random);
+    scratch_write("bytes.u8bin", file, sizeof file);
+    scratch_write("bytes.i8bin", file, sizeof file);
+    static const char *const types[2][2] = {{"u8", "bytes.u8bin"}, {"i8", "bytes.i8bin"}};
+    for (int i = 0; i < 2; i++) {
+        const char *path = scratch_path(types[i][1]);
+        json_t *f32 = COMMAND_JSON("search", "--base", path, "--queries", path, "-k", "4", "--json", "--device", "cpu");
+        json_t *bytes = COMMAND_JSON("search", "--base", path, "--queries", path, "-k", "4", "--json", "--device", "cpu",
+                                     "--type", types[i][0]);
+        assert_true(json_equal(json_object_get(f32, "results"), json_object_get(bytes, "results")));
+        json_decref(f32);
+        json_decref(bytes);
+    }
+    command_result refused = COMMAND_RUN("search", "--base", scratch_path("base.npy"), "--queries",
+                                               scratch_path("queries.fbin"), "--type", "i8", "--device", "cpu");
+    assert_int_not_equal(refused.code, 0);
+    assert_non_null(strstr(refused.err, "row 0 of the batch"));
+    assert_non_null(strstr(refused.err, "column 0 is "));
+    assert_non_null(strstr(refused.err, "i8 rows hold integers from -128 to 127"));
+    command_free(&refused);
+}
+
 static void the_report_says_what_was_done(void **state)
 {
     (void)state;
@@ -125,6 +181,11 @@ static void the_report_says_what_was_done(void **state)
     assert_int_equal(json_integer_value(json_object_get(report, "repeat")), 4);
     for (int i = 0; i < 3; i++)
         assert_true(json_real_value(json_object_get(report, times[i])) > 0.0);
+    assert_null(json_object_get(report, "rows_checked"));
+    json_decref(report);
+    report = COMMAND_JSON("search", "--base", scratch_path("base.fbin"), "--queries", scratch_path("queries.fbin"), "--device",
+                          "cpu", "--check", "--json");
+    assert_int_equal(json_integer_value(json_object_get(report, "rows_checked")), ROWS);
     json_decref(report);
 }
 
@@ -498,6 +559,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_equal_a_naive_search_for_each_metric),
+        cmocka_unit_test(rows_are_stored_as_their_type_says),
+        cmocka_unit_test(rows_of_bytes_are_taken_from_files_of_bytes),
         cmocka_unit_test(the_report_says_what_was_done),
         cmocka_unit_test(exact_is_what_the_certificate_proves),
         cmocka_unit_test(rows_are_numbered_as_in_the_file),

@@ -40,10 +40,10 @@ static void every_call_survives_a_failure_of_every_call_of_the_device(void **sta
 {
     static const long counts[] = {1, 2, FOREVER};
     for (const collection_call *call = collection_calls; call->name; call++) {
-        for (size_t i = 0; i < 6; i++) {
+        for (size_t i = 0; i < (call->by_type ? 8 : 6); i++) {
             faulty_attach(*state);
-            ww_collection *c = collection_for_calls(*state);
-            const long attempts = walk(call, c, counts[i / 2], i % 2);
+            ww_collection *c = collection_for_calls_of(*state, i < 6 ? WW_VECTOR_F32 : WW_VECTOR_F16);
+            const long attempts = walk(call, c, counts[i / 2 % 3], i % 2);
             if (call->needs_device && attempts == 1)
                 fail_msg("%s: no call of the device was made to fail", call->name);
             ww_collection_destroy(c);

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/device.h"
 #include "gpu/search/choice/search_choice.h"
 #include "gpu/search/choice/search_cost.h"
 #include "support/collections.h"
+#include "support/data/datasets.h"
 #include "support/devices.h"
 
 /* ---- the model ------------------------------------------------------------------------------------------------------------
@@ -120,9 +122,69 @@ static void few_rows_are_screened_for_many_queries_and_give_the_same(void **stat
     ww_collection_destroy(c);
 }
 
+/* The fewest rows that the model has this device screen for so many queries, a multiple of 128. */
+static int64_t least_screened(ww_device *device, int64_t queries, int32_t dim, int32_t k)
+{
+    const search_rates rates = search_rates_of(device->info.compute_units, ((gpu_device *)device)->capabilities.sm_90a_code);
+    for (int64_t rows = 128;; rows += 128) {
+        const search_amount amount = {
+            .words = rows / 64, .queries = queries, .dim = dim, .k = k, .words_admitted = 1, .rows_admitted = 1};
+        const screen_plan plan = screen_plan_make((screen_size){.queries = queries, .dim = dim, .k = k, .words = amount.words});
+        if (plan.sample_tiles * 4 >= (uint32_t)k &&
+            search_cost_screened(&rates, &amount, &plan, true) < search_cost_plain(&rates, &amount))
+            return rows;
+    }
+}
+
+/* Nothing is forced: every shape of the screen at the size from which on users have it, with the sample and lists that they
+ * have. A card tries both ways where they are close, so it is asked until it has. */
+static void every_shape_is_screened_unforced_and_gives_the_cpus_bits(void **state)
+{
+    static const int64_t batches[] = {1, 4, 8, 40};
+    enum { DIM = 9, K = 5, QUERIES = 40 };
+    ww_device *device = *state, *cpu = NULL;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    static int64_t found[2][QUERIES * K];
+    static float scores[2][QUERIES * K];
+    assert_int_equal(memcmp(&device->tuning, &(device_tuning){0}, sizeof device->tuning), 0);
+    for (int b = 0; b < 4; b++) {
+        const int64_t count = least_screened(device, batches[b], DIM, K);
+        float *rows = malloc((size_t)count * DIM * sizeof *rows), queries[QUERIES * DIM];
+        test_random random = {(uint64_t)b + 1};
+        dataset_named(b % 2 ? "clustered" : "random normal")->make(&random, DIM, rows, count, queries, QUERIES);
+        ww_collection *here = collection_make(cpu, DIM, (ww_metric)(b % 3)),
+                      *there = collection_make(device, DIM, (ww_metric)(b % 3));
+        ww_rows all = ww_rows_default();
+        all.count = count;
+        all.dim = DIM;
+        all.vectors = rows;
+        CHECK_OK(ww_collection_add(here, &all));
+        CHECK_OK(ww_collection_add(there, &all));
+        search(here, queries, batches[b], DIM, found[0], scores[0]);
+        int64_t screened = 0;
+        for (int i = 0; i < (device_is_slow(device) ? 1 : 6); i++) {
+            const ww_search_stats stats = search(there, queries, batches[b], DIM, found[1], scores[1]);
+            const size_t results = (size_t)batches[b] * K;
+            screened += stats.rows_screened;
+            assert_true(stats.certificate >= 0 && stats.repeated_queries == 0);
+            assert_memory_equal(found[0], found[1], results * sizeof found[0][0]);
+            assert_memory_equal(scores[0], scores[1], results * sizeof scores[0][0]);
+        }
+        printf("%lld rows are screened for %lld queries on %s\n", (long long)count, (long long)batches[b], device->info.id);
+        assert_true(screened > 0);
+        ww_collection_destroy(here);
+        ww_collection_destroy(there);
+        free(rows);
+    }
+    ww_device_close(cpu);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows_are_screened_for_many_queries_and_give_the_same)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_rows_are_screened_for_many_queries_and_give_the_same),
+        cmocka_unit_test(every_shape_is_screened_unforced_and_gives_the_cpus_bits),
+    };
     const struct CMUnitTest of_no_device[] = {
         cmocka_unit_test(the_model_takes_the_better_way_of_what_was_measured),
         cmocka_unit_test(trials_end_with_the_quicker_way),

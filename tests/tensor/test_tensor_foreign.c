@@ -414,6 +414,45 @@ static void exported_memory_does_not_go_to_the_pool(void **state)
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
 
+/* What Python has for a capsule, as far as its destructor looks. */
+typedef struct capsule {
+    const char *name;
+    void *pointer;
+} capsule;
+
+static int capsule_has_name(void *of, const char *name)
+{
+    return strcmp(((capsule *)of)->name, name) == 0;
+}
+
+static void *capsule_pointer(void *of, const char *name)
+{
+    return capsule_has_name(of, name) ? ((capsule *)of)->pointer : NULL;
+}
+
+static void a_capsule_deletes_what_nobody_has_taken(void **state)
+{
+    ww_memory_info before = ww_memory_info_default(), after = before;
+    ww_tensor x = make_six(*state);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_dlpack_capsules(NULL, capsule_pointer));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_dlpack_capsules(capsule_has_name, NULL));
+    CHECK_OK(ww_dlpack_capsules(capsule_has_name, capsule_pointer));
+    struct DLManagedTensorVersioned *versioned;
+    struct DLManagedTensor *plain;
+    CHECK_OK(ww_tensor_to_dlpack(&x, WW_STREAM_NONE, &versioned));
+    CHECK_OK(ww_tensor_to_dlpack_unversioned(&x, WW_STREAM_NONE, &plain));
+    ww_tensor_release(&x);
+    CHECK_OK(ww_device_memory(*state, &before));
+    ww_dlpack_capsule_destroy(NULL);
+    ww_dlpack_capsule_destroy(&(capsule){"used_dltensor_versioned", versioned}); /* not ours any more */
+    CHECK_OK(ww_device_memory(*state, &after));
+    assert_int_equal(after.ours_bytes, before.ours_bytes);
+    ww_dlpack_capsule_destroy(&(capsule){"dltensor_versioned", versioned});
+    ww_dlpack_capsule_destroy(&(capsule){"dltensor", plain});
+    CHECK_OK(ww_device_memory(*state, &after));
+    assert_true(after.ours_bytes < before.ours_bytes);
+}
+
 /* In the emulator a stream does nothing before it is waited for, so work that is not waited for is not seen. */
 static void streams_wait_for_each_other(void **state)
 {
@@ -471,17 +510,12 @@ static void streams_wait_for_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exported_memory_does_not_go_to_the_pool),
-        cmocka_unit_test(wrapped_memory_is_used_where_it_lies),
-        cmocka_unit_test(an_owner_is_told_when_all_work_is_done),
-        cmocka_unit_test(what_cannot_be_wrapped_is_refused),
-        cmocka_unit_test(read_only_memory_is_not_written),
-        cmocka_unit_test(every_type_goes_there_and_back),
-        cmocka_unit_test(offsets_and_missing_strides_are_honoured),
-        cmocka_unit_test(imports_that_do_not_fit_are_refused),
-        cmocka_unit_test(host_memory_of_other_kinds_is_the_hosts),
-        cmocka_unit_test(an_export_outlives_everything_else),
-        cmocka_unit_test(streams_wait_for_each_other),
+        cmocka_unit_test(exported_memory_does_not_go_to_the_pool),  cmocka_unit_test(wrapped_memory_is_used_where_it_lies),
+        cmocka_unit_test(an_owner_is_told_when_all_work_is_done),   cmocka_unit_test(what_cannot_be_wrapped_is_refused),
+        cmocka_unit_test(read_only_memory_is_not_written),          cmocka_unit_test(every_type_goes_there_and_back),
+        cmocka_unit_test(offsets_and_missing_strides_are_honoured), cmocka_unit_test(imports_that_do_not_fit_are_refused),
+        cmocka_unit_test(host_memory_of_other_kinds_is_the_hosts),  cmocka_unit_test(an_export_outlives_everything_else),
+        cmocka_unit_test(a_capsule_deletes_what_nobody_has_taken),  cmocka_unit_test(streams_wait_for_each_other),
     };
     return RUN_ON_EVERY_DEVICE("foreign memory", tests);
 }

@@ -56,6 +56,7 @@ static void refuse_writes(void)
     REFUSED(ww_collection_set_payloads(collection, &id, &payload, 1));
     REFUSED(ww_collection_clear(collection));
     REFUSED(ww_collection_compact(collection, NULL, NULL));
+    REFUSED(ww_collection_check(collection, NULL, NULL, NULL));
     REFUSED(ww_collection_reserve(collection, 1000));
     REFUSED(ww_collection_move(collection, device));
 }

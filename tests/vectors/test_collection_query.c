@@ -236,6 +236,47 @@ static void refusals_leave_the_pointer_alone(void **state)
     ww_collection_destroy(c);
 }
 
+/* The arrays over all hits against what is read hit by hit. */
+static void columns_have_what_the_hits_have(void **state)
+{
+    test_random random = {5};
+    ww_collection *c = filled(*state, 0);
+    float queries[QUERIES * DIM];
+    random_normals(&random, queries, QUERIES * DIM);
+    ww_results *results = NULL;
+    const ww_query query = query_of(queries, QUERIES, K, FETCH_ALL);
+    CHECK_OK(ww_collection_query(c, &query, &results));
+    ww_results_columns columns = ww_results_columns_default();
+    CHECK_OK(ww_results_describe(results, &columns));
+    assert_int_equal(columns.query_count, QUERIES);
+    assert_int_equal(columns.hit_count, QUERIES * K);
+    assert_int_equal(columns.dim, DIM);
+    assert_null(columns.totals);
+    for (int64_t q = 0; q < QUERIES; q++) {
+        const int64_t first = columns.starts[q], count = columns.starts[q + 1] - first;
+        assert_int_equal(count, ww_results_count(results, q));
+        assert_ptr_equal(columns.rows + first, ww_results_rows(results, q));
+        assert_ptr_equal(columns.handles + first, ww_results_handles(results, q));
+        assert_ptr_equal(columns.scores + first, ww_results_scores(results, q));
+        for (int64_t i = 0; i < count; i++) {
+            const char *payload = ww_results_payload(results, q, i);
+            assert_ptr_equal(columns.text + columns.ids[first + i], ww_results_id(results, q, i));
+            assert_true(columns.payloads[first + i] < columns.text_bytes);
+            assert_true(payload ? columns.text + columns.payloads[first + i] == payload : columns.payloads[first + i] == -1);
+            assert_ptr_equal(columns.vectors + (first + i) * DIM, ww_results_vector(results, q, i));
+        }
+    }
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_results_describe(NULL, &columns));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_results_describe(results, NULL));
+    ww_results_destroy(results);
+    const ww_query bare = query_of(queries, QUERIES, K, 0);
+    CHECK_OK(ww_collection_query(c, &bare, &results));
+    CHECK_OK(ww_results_describe(results, &columns));
+    assert_true(!columns.ids && !columns.payloads && !columns.text && !columns.vectors && columns.text_bytes == 0);
+    ww_results_destroy(results);
+    ww_collection_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_query_of_nothing_has_no_hits),
         cmocka_unit_test(a_query_tells_its_stats),
         cmocka_unit_test(refusals_leave_the_pointer_alone),
+        cmocka_unit_test(columns_have_what_the_hits_have),
     };
     return RUN_ON_EVERY_DEVICE("queries", tests);
 }

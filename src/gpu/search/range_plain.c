@@ -2,6 +2,7 @@
  * the rows, the least of which cannot have more. Where a query has as many rows as were asked for, what is behind the last of
  * them is only counted from then on, so that few entries of the later pieces come down.
  */
+#include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "gpu/search/range.h"
 #include "kernels/search/packed_layout.h"
@@ -28,7 +29,7 @@ typedef struct plain {
 static uint32_t table_of_piece(const kernel_rows *rows, const kernel_segment *all, uint32_t begin, uint32_t end,
                                kernel_segment *part)
 {
-    const size_t row_floats = (size_t)rows->chunks * CANON_LANES;
+    const size_t row_bytes = (size_t)rows->chunks * CANON_LANES * row_type_bytes(rows->type);
     uint32_t count = 0, words = 0;
     for (uint32_t i = 0; i < rows->segment_count; i++) {
         const uint32_t first = i == 0 ? 0 : all[i - 1].word_end, last = all[i].word_end < end ? all[i].word_end : end;
@@ -37,7 +38,7 @@ static uint32_t table_of_piece(const kernel_rows *rows, const kernel_segment *al
             continue;
         const size_t skipped = (size_t)(from - first) * SEARCH_WORD_ROWS;
         words += last - from;
-        part[count++] = (kernel_segment){.rows = all[i].rows + skipped * row_floats,
+        part[count++] = (kernel_segment){.rows = (const float *)(const void *)((const char *)all[i].rows + skipped * row_bytes),
                                          .norms = all[i].norms + skipped,
                                          .live = all[i].live + (from - first),
                                          .first_row = all[i].first_row + (uint32_t)skipped,
@@ -72,8 +73,10 @@ static ww_status upload(plain *p, uint32_t begin, uint32_t end, kernel_rows *row
 /* Scores words `begin` to `end` of all segments. */
 static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answer *answer)
 {
-    static const int32_t kernels[3] = {GPU_KERNEL_range_tile_cosine, GPU_KERNEL_range_tile_l2, GPU_KERNEL_range_tile_dot};
-    const int32_t kernel = kernels[p->job.metric];
+    static const int32_t kernels[2][3] = {
+        {GPU_KERNEL_range_tile_cosine, GPU_KERNEL_range_tile_l2, GPU_KERNEL_range_tile_dot},
+        {GPU_KERNEL_range_tile_typed_cosine, GPU_KERNEL_range_tile_typed_l2, GPU_KERNEL_range_tile_typed_dot}};
+    const int32_t kernel = kernels[p->job.type != ROW_F32][p->job.metric];
     const search_plan *plan = &p->search.plan;
     range_tile_args args = {.search = {.queries = p->packed, .stages = (uint32_t)plan->stages, .whole = plan->whole}};
     const uint64_t *cuts = NULL;

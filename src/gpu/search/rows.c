@@ -6,8 +6,11 @@
  */
 #include "gpu/search/rows.h"
 
+#include <string.h>
 #include <time.h>
 
+#include "arithmetic/row_types.h"
+#include "arithmetic/screen.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
@@ -19,6 +22,7 @@
 enum {
     WORKSPACE_STAGED = 0,      /* rows as they came, or row numbers */
     WORKSPACE_REFUSED = 1,     /* one number */
+    WORKSPACE_WIDE = 2,        /* rows of another type as f32, for their codes */
     STAGED_BYTES = 32 << 20,   /* large enough to hide a launch, small beside any collection that would notice */
     GATHER_ROWS_MAX = 1 << 20, /* whose numbers are uploaded at a time */
 };
@@ -34,13 +38,13 @@ static int64_t launch_rows_max(const gpu_stream *stream)
     return gpu_blocks_max(stream->device) * ROWS_PER_BLOCK;
 }
 
-/* Codes of rows that were packed into their place, for the screen. */
-static ww_status code_rows(gpu_stream *stream, row_range rows)
+/* Codes of rows for the screen. `packed` is where row 0 of the segment is, or would be, in f32. */
+static ww_status code_rows(gpu_stream *stream, row_range rows, const float *packed)
 {
     const segment *part = rows.segment;
     if (part->codes.data == NULL)
         return WW_OK;
-    const screen_code_args args = {.rows = part->rows.data,
+    const screen_code_args args = {.rows = packed,
                                    .codes = part->codes.data,
                                    .scales = part->scales.data,
                                    .residuals = part->residuals.data,
@@ -75,7 +79,46 @@ static ww_status write_staged(gpu_stream *stream, row_range to, const float *row
         if (status == WW_OK)
             status = launch_rows_pack(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
         if (status == WW_OK)
-            status = code_rows(stream, now);
+            status = code_rows(stream, now, to.segment->rows.data);
+    }
+    return status;
+}
+
+/* The same for rows of another type: they are staged in it, and become f32 only for their codes. */
+static ww_status write_typed(gpu_stream *stream, row_range to, const void *rows, int64_t row_stride, uint64_t *refused)
+{
+    const segment *part = to.segment;
+    const size_t element_bytes = row_type_bytes(part->type), row_bytes = (size_t)to.dim * element_bytes;
+    const size_t wide_bytes = (size_t)canon_padded(to.dim) * sizeof(float);
+    const int64_t staged_rows = min_i64(min_i64((int64_t)(STAGED_BYTES / wide_bytes), to.count), launch_rows_max(stream));
+    const bool bytes = row_type_is_bytes(part->type);
+    void *staged, *wide = NULL;
+    ww_status status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged_rows * row_bytes, &staged);
+    if (status == WW_OK && part->codes.data)
+        status = gpu_workspace(stream, WORKSPACE_WIDE, (size_t)staged_rows * wide_bytes, &wide);
+    if (status == WW_OK)
+        status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
+    for (int64_t done = 0; status == WW_OK && done < to.count; done += staged_rows) {
+        const row_range now = {part, to.first + done, min_i64(staged_rows, to.count - done), to.dim};
+        const rows_pack_typed_args args = {.from = staged,
+                                           .to = part->rows.data,
+                                           .norms = part->norms.data,
+                                           .scales = bytes ? part->scales.data : NULL,
+                                           .residuals = bytes ? part->residuals.data : NULL,
+                                           .wide = wide,
+                                           .refused = refused,
+                                           .number = (uint64_t)done,
+                                           .first = (uint32_t)now.first,
+                                           .count = (uint32_t)now.count,
+                                           .dim = to.dim,
+                                           .type = part->type};
+        status = gpu_copy_in_pieces(stream, staged,
+                                    (host_pieces){(const char *)rows + (size_t)(done * row_stride) * element_bytes, row_bytes,
+                                                  (size_t)row_stride * element_bytes, now.count});
+        if (status == WW_OK)
+            status = launch_rows_pack_typed(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
+        if (status == WW_OK && wide)
+            status = code_rows(stream, now, (const float *)((uintptr_t)wide - (uintptr_t)now.first * wide_bytes));
     }
     return status;
 }
@@ -94,12 +137,63 @@ ww_status gpu_rows_write(ww_device *device, row_range to, const void *rows, int6
     uint64_t first_refused = UINT64_MAX;
     status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof first_refused, &flag);
     if (status == WW_OK)
-        status = write_staged(stream, to, rows, row_stride, flag);
+        status = to.segment->type == ROW_F32 ? write_staged(stream, to, rows, row_stride, flag)
+                                             : write_typed(stream, to, rows, row_stride, flag);
     if (status == WW_OK)
         status = gpu_copy_out(stream, &first_refused, flag, sizeof first_refused);
     if (status == WW_OK && first_refused != UINT64_MAX)
         *refused = (int64_t)first_refused;
     return gpu_stream_return(stream, status);
+}
+
+/* Where the four elements of a group are, in elements from where 64 rows begin, of which this is row `row`. */
+static size_t group_at(int32_t type, int32_t chunks, int64_t row, int32_t chunk, int32_t group)
+{
+    if (!row_type_is_bytes(type))
+        return (size_t)row * (size_t)(chunks * CANON_LANES) + (size_t)packed_at(chunks, chunk, group);
+    return 4 * ((size_t)chunk * SCREEN_SLAB + screen_piece((uint32_t)row, (uint32_t)group / 4) + (size_t)(group % 4));
+}
+
+/* Puts row `row` of 64 of another type than f32 back in order. */
+static void unpack_typed(const segment *part, const char *word, int64_t row, int32_t dim, char *out)
+{
+    static const int32_t offsets[4] = {0, 32, 16, 48};
+    const int32_t chunks = packed_chunks(dim);
+    const size_t bytes = row_type_bytes(part->type);
+    for (int32_t i = 0; i < chunks * CANON_LANES; i++) {
+        const int32_t chunk = i / CANON_LANES, group = i / 4 % PACKED_GROUPS;
+        const int32_t element = chunk * CANON_LANES + packed_first(group) + offsets[i % 4];
+        const char *from = word + (group_at(part->type, chunks, row, chunk, group) + (size_t)(i % 4)) * bytes;
+        if (element < dim)
+            memcpy(out + (size_t)element * bytes, from, bytes);
+        if (element < dim && part->type == ROW_U8)
+            out[element] = (char)((uint8_t)out[element] ^ 0x80);
+    }
+}
+
+/* Rows of another type: by whole words of 64, in which bytes are not row by row. */
+static ww_status read_typed(gpu_stream *stream, row_range from, char *out)
+{
+    const segment *part = from.segment;
+    const size_t word_bytes = (size_t)canon_padded(from.dim) * row_type_bytes(part->type) * SEARCH_WORD_ROWS;
+    const int64_t first_word = from.first / SEARCH_WORD_ROWS, end = from.first + from.count;
+    const int64_t words = divide_up_i64(end, SEARCH_WORD_ROWS) - first_word;
+    const int64_t staged = min_i64((int64_t)(STAGED_BYTES / word_bytes) + 1, words);
+    char *packed = memory_alloc((size_t)staged * word_bytes);
+    if (packed == NULL)
+        return memory_failed("rows to read", (size_t)staged * word_bytes);
+    ww_status status = WW_OK;
+    for (int64_t done = 0; status == WW_OK && done < words; done += staged) {
+        const int64_t begin = first_word + done, now = min_i64(staged, words - done);
+        status =
+            gpu_copy_out(stream, packed, (const char *)part->rows.data + (size_t)begin * word_bytes, (size_t)now * word_bytes);
+        const int64_t last = min_i64(end, (begin + now) * SEARCH_WORD_ROWS);
+        for (int64_t r = max_i64(from.first, begin * SEARCH_WORD_ROWS); status == WW_OK && r < last; r++)
+            unpack_typed(part, packed + (size_t)(r / SEARCH_WORD_ROWS - begin) * word_bytes, r % SEARCH_WORD_ROWS, from.dim,
+                         out + (size_t)(r - from.first) * (size_t)from.dim * row_type_bytes(part->type));
+    }
+    memory_free(packed);
+    return status;
 }
 
 /* Puts a packed row back in order. */
@@ -116,29 +210,33 @@ static void unpack_row(const float *packed, int32_t dim, float *out)
             }
 }
 
-ww_status gpu_rows_read(ww_device *device, row_range from, void *out)
+static ww_status read_f32(gpu_stream *stream, row_range from, float *out)
 {
-    gpu_device *gpu = gpu_of(device);
     const size_t row_bytes = (size_t)canon_padded(from.dim) * sizeof(float);
     const int64_t staged_rows = min_i64((int64_t)(STAGED_BYTES / row_bytes) + 1, from.count);
     float *packed = memory_alloc((size_t)staged_rows * row_bytes);
     if (packed == NULL)
         return memory_failed("rows to read", (size_t)staged_rows * row_bytes);
-    gpu_stream *stream;
-    ww_status status = gpu_stream_borrow(gpu, &stream);
-    if (status != WW_OK) {
-        memory_free(packed);
-        return status;
-    }
+    ww_status status = WW_OK;
     for (int64_t done = 0; status == WW_OK && done < from.count; done += staged_rows) {
         const int64_t now = min_i64(staged_rows, from.count - done);
         const char *rows = (const char *)from.segment->rows.data + (size_t)(from.first + done) * row_bytes;
         status = gpu_copy_out(stream, packed, rows, (size_t)now * row_bytes);
         for (int64_t r = 0; status == WW_OK && r < now; r++)
-            unpack_row(packed + r * canon_padded(from.dim), from.dim, (float *)out + (done + r) * from.dim);
+            unpack_row(packed + r * canon_padded(from.dim), from.dim, out + (done + r) * from.dim);
     }
     memory_free(packed);
-    return gpu_stream_return(stream, status);
+    return status;
+}
+
+ww_status gpu_rows_read(ww_device *device, row_range from, void *out)
+{
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(gpu_of(device), &stream);
+    if (status == WW_OK)
+        status = gpu_stream_return(stream,
+                                   from.segment->type == ROW_F32 ? read_f32(stream, from, out) : read_typed(stream, from, out));
+    return status;
 }
 
 /* Codes, scales and residuals go with their rows; `numbers` is on the device. */
@@ -160,6 +258,39 @@ static ww_status gather_codes(gpu_stream *stream, row_range rows, const segment 
     return launch_screen_gather(stream, rows_grid(rows.count), SCREEN_THREADS, 0, &args);
 }
 
+static ww_status gather_rows(gpu_stream *stream, row_range to, const segment *from, const int64_t *numbers)
+{
+    const size_t padded = (size_t)canon_padded(to.dim);
+    const rows_gather_args args = {.from_rows = from->rows.data,
+                                   .from_norms = from->norms.data,
+                                   .to_rows = (float *)to.segment->rows.data + (size_t)to.first * padded,
+                                   .to_norms = (float *)to.segment->norms.data + to.first,
+                                   .sources = numbers,
+                                   .count = (uint32_t)to.count,
+                                   .chunks = packed_chunks(to.dim)};
+    return launch_rows_gather(stream, rows_grid(to.count), ROWS_THREADS, 0, &args);
+}
+
+static ww_status gather_typed(gpu_stream *stream, row_range to, const segment *from, const int64_t *numbers)
+{
+    const segment *part = to.segment;
+    const bool scaled = row_type_is_bytes(from->type) && from->scales.data;
+    const rows_gather_typed_args args = {.from_rows = from->rows.data,
+                                         .from_norms = from->norms.data,
+                                         .from_scales = from->scales.data,
+                                         .from_residuals = from->residuals.data,
+                                         .to_rows = part->rows.data,
+                                         .to_norms = part->norms.data,
+                                         .to_scales = scaled ? part->scales.data : NULL,
+                                         .to_residuals = scaled ? part->residuals.data : NULL,
+                                         .sources = numbers,
+                                         .first = (uint32_t)to.first,
+                                         .count = (uint32_t)to.count,
+                                         .chunks = packed_chunks(to.dim),
+                                         .type = from->type};
+    return launch_rows_gather_typed(stream, rows_grid(to.count), ROWS_THREADS, 0, &args);
+}
+
 ww_status gpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources)
 {
     if (to.count == 0)
@@ -174,17 +305,9 @@ ww_status gpu_rows_gather(ww_device *device, row_range to, const segment *from, 
     status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged * sizeof *sources, &numbers);
     for (int64_t done = 0; status == WW_OK && done < to.count; done += staged) {
         const row_range now = {to.segment, to.first + done, min_i64(staged, to.count - done), to.dim};
-        const rows_gather_args args = {.from_rows = from->rows.data,
-                                       .from_norms = from->norms.data,
-                                       .to_rows =
-                                           (float *)to.segment->rows.data + (size_t)now.first * (size_t)canon_padded(to.dim),
-                                       .to_norms = (float *)to.segment->norms.data + now.first,
-                                       .sources = numbers,
-                                       .count = (uint32_t)now.count,
-                                       .chunks = packed_chunks(to.dim)};
         status = gpu_copy_in(stream, numbers, sources + done, (size_t)now.count * sizeof *sources);
         if (status == WW_OK)
-            status = launch_rows_gather(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
+            status = from->type == ROW_F32 ? gather_rows(stream, now, from, numbers) : gather_typed(stream, now, from, numbers);
         if (status == WW_OK)
             status = gather_codes(stream, now, from, numbers);
     }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "arithmetic/row_types.h"
 #include "arithmetic/screen.h"
 #include "gpu/error.h"
 #include "kernels/search/packed_layout.h"
@@ -34,7 +35,7 @@ static one_block lay_out(int32_t dim, size_t table_bytes)
 
 bool screen_one_pays(const search_job *job, int64_t count)
 {
-    return count == 1 && job->dim <= ONE_DIM_MOST;
+    return count == 1 && job->dim <= ONE_DIM_MOST && job->type == ROW_F32;
 }
 
 static float fold(float *acc)

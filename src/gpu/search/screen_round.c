@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arithmetic/row_types.h"
 #include "gpu/search/search.h"
 #include "gpu/search/search_marks.h"
 #include "kernels/search/packed_layout.h"
@@ -73,7 +74,8 @@ static size_t slot_unit(const screen_round *round, int64_t count)
 {
     if (round->shape == SCREEN_SHAPE_WGMMA)
         return (size_t)SCREEN_WGMMA_QUERIES * round->teams;
-    return count == 1 && !round->only_lists ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
+    const bool whole = !round->only_lists && round->job->type == ROW_F32;
+    return count == 1 && whole ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
 }
 
 /* The rows' numbers for a wgmma round; and the one that all queries share. */
@@ -250,7 +252,8 @@ static ww_status pick(const screen_round *round)
                                    .samples = round->samples,
                                    .buckets = round->plan->sample_tiles * 4,
                                    .k = (uint32_t)round->job->k};
-    return launch_screen_pick(round->stream, grid_of(round->queries.count), SCREEN_THREADS, 0, &args);
+    const int32_t kernel = round->job->type == ROW_F32 ? GPU_KERNEL_screen_pick : GPU_KERNEL_screen_pick_typed;
+    return gpu_launch(round->stream, kernel, (gpu_shape){grid_of(round->queries.count), SCREEN_THREADS, 0}, &args, sizeof args);
 }
 
 static ww_status score(const screen_round *round, bool more)
@@ -265,7 +268,9 @@ static ww_status score(const screen_round *round, bool more)
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     int64_t blocks = SCORE_BLOCKS_UNIT * units / round->queries.count;
     blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MOST ? SCORE_BLOCKS_MOST : blocks;
-    return launch_screen_score(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
+    const int32_t kernel = round->job->type == ROW_F32 ? GPU_KERNEL_screen_score : GPU_KERNEL_screen_score_typed;
+    return gpu_launch(round->stream, kernel, (gpu_shape){grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0}, &args,
+                      sizeof args);
 }
 
 /* `status`, and a mark behind what was queued with it. */

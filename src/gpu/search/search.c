@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "device/results.h"
 #include "gpu/search/search_common.h"
@@ -28,12 +29,19 @@ static const int32_t kernels[][3] = {
     [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream_cosine, GPU_KERNEL_search_stream_l2, GPU_KERNEL_search_stream_dot},
 };
 
+static int32_t kernel_of(const search *s)
+{
+    static const int32_t typed[3] = {GPU_KERNEL_search_tile_typed_cosine, GPU_KERNEL_search_tile_typed_l2,
+                                     GPU_KERNEL_search_tile_typed_dot};
+    return s->job->type == ROW_F32 ? kernels[s->plan.shape][s->job->metric] : typed[s->job->metric];
+}
+
 /* ---- one round ----------------------------------------------------------------------------------------------------------- */
 
 /* Queues the scoring and the merge of a round, whose keys go to `best`. */
 static ww_status score_queries(search *s, search_args *args, void *best)
 {
-    const int32_t kernel = kernels[s->plan.shape][s->job->metric];
+    const int32_t kernel = kernel_of(s);
     int64_t resident = 1;
     uint32_t *const taken = args->lists.taken;
     args->stages = (uint32_t)s->plan.stages;
@@ -110,6 +118,7 @@ static ww_status search_within_memory(search *s)
                                                  .dim = s->job->dim,
                                                  .k = s->job->k,
                                                  .watched = s->job->progress != NULL,
+                                                 .typed = s->job->type != ROW_F32,
                                                  .shared_bytes = s->device->base.info.shared_bytes_per_block,
                                                  .stream_wave = stream_wave(s->device),
                                                  .stream_small = s->device->base.tuning.search_stream == TUNING_ALWAYS,

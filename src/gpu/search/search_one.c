@@ -6,9 +6,17 @@
  */
 #include <string.h>
 
+#include "arithmetic/row_types.h"
 #include "gpu/search/search_common.h"
 
-static const int32_t kernels[3] = {GPU_KERNEL_search_one_cosine, GPU_KERNEL_search_one_l2, GPU_KERNEL_search_one_dot};
+/* By type and metric. */
+static const int32_t kernels[ROW_TYPES][3] = {
+    [ROW_F32] = {GPU_KERNEL_search_one_cosine, GPU_KERNEL_search_one_l2, GPU_KERNEL_search_one_dot},
+    [ROW_F16] = {GPU_KERNEL_search_one_f16_cosine, GPU_KERNEL_search_one_f16_l2, GPU_KERNEL_search_one_f16_dot},
+    [ROW_BF16] = {GPU_KERNEL_search_one_bf16_cosine, GPU_KERNEL_search_one_bf16_l2, GPU_KERNEL_search_one_bf16_dot},
+    [ROW_I8] = {GPU_KERNEL_search_one_bytes_cosine, GPU_KERNEL_search_one_bytes_l2, GPU_KERNEL_search_one_bytes_dot},
+    [ROW_U8] = {GPU_KERNEL_search_one_bytes_cosine, GPU_KERNEL_search_one_bytes_l2, GPU_KERNEL_search_one_bytes_dot},
+};
 
 /* Into the arguments, or to the device if it is too long for them. */
 static ww_status give_query(search *s, search_one_args *args)
@@ -30,7 +38,7 @@ static ww_status give_query(search *s, search_one_args *args)
 ww_status search_for_one(search *s)
 {
     static const search_one_state fresh = {.worst = CANON_KEY_WORST};
-    const int32_t kernel = kernels[s->job->metric];
+    const int32_t kernel = kernels[s->job->type][s->job->metric];
     search_one_args args = {.rows = s->rows};
     int64_t resident = 1;
     void *state = NULL, *best = NULL;

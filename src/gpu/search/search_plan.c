@@ -24,11 +24,11 @@ enum {
     FILL_ROUNDS_MAX = 6           /* of resident blocks */
 };
 
-static search_shape choose_shape(int64_t queries, int32_t chunks)
+static search_shape choose_shape(int64_t queries, int32_t chunks, bool typed)
 {
     if (queries == 1 && chunks <= SEARCH_ONE_CHUNKS_MAX)
         return SEARCH_SHAPE_ONE; /* SEARCH_SHAPE_STREAM in the place of a tile is chosen when it is known to fit */
-    if (chunks > 2)
+    if (chunks > 2 || typed)
         return SEARCH_SHAPE_TILE;
     return chunks == 1 ? SEARCH_SHAPE_REGISTERS_1 : SEARCH_SHAPE_REGISTERS_2;
 }
@@ -169,10 +169,10 @@ static int32_t choose_round(search_size size)
 search_plan search_plan_make(search_size size)
 {
     search_plan plan = {.round_queries = choose_round(size), .threads = SEARCH_THREADS, .block_parts = 1};
-    plan.shape = size.tile ? SEARCH_SHAPE_TILE : choose_shape(plan.round_queries, packed_chunks(size.dim));
+    plan.shape = size.tile ? SEARCH_SHAPE_TILE : choose_shape(plan.round_queries, packed_chunks(size.dim), size.typed);
     if (plan.shape == SEARCH_SHAPE_ONE)
         plan_one(&plan, size.dim, size.k);
-    else if (plan.shape == SEARCH_SHAPE_TILE && (size.tile || !plan_stream(&plan, &size)))
+    else if (plan.shape == SEARCH_SHAPE_TILE && (size.tile || size.typed || !plan_stream(&plan, &size)))
         plan_tile(&plan, packed_chunks(size.dim), size.shared_bytes);
     else if (plan.shape != SEARCH_SHAPE_STREAM)
         plan_registers(&plan, size.shared_bytes);

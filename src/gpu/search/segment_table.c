@@ -1,6 +1,7 @@
 /* The table of segments: one entry for each that has rows, in order. */
 #include "gpu/search/segment_table.h"
 
+#include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "kernels/search/packed_layout.h"
 
@@ -30,7 +31,7 @@ ww_status segment_table_make(const search_job *job, segment_table *table, kernel
             continue;
         words += (uint32_t)words_of(from);
         table->segments[filled++] = (kernel_segment){.rows = from->rows.data,
-                                                     .codes = from->codes.data,
+                                                     .codes = row_type_is_bytes(job->type) ? from->rows.data : from->codes.data,
                                                      .scales = from->scales.data,
                                                      .residuals = from->residuals.data,
                                                      .norms = from->norms.data,
@@ -39,7 +40,10 @@ ww_status segment_table_make(const search_job *job, segment_table *table, kernel
                                                      .word_end = words};
     }
     table->bytes = filled * sizeof *table->segments;
-    *rows =
-        (kernel_rows){.segment_count = filled, .word_count = words, .chunks = packed_chunks(job->dim), .metric = job->metric};
+    *rows = (kernel_rows){.segment_count = filled,
+                          .word_count = words,
+                          .chunks = packed_chunks(job->dim),
+                          .metric = job->metric,
+                          .type = job->type};
     return WW_OK;
 }

@@ -48,7 +48,11 @@ DEVICE exact_row exact_row_at(const kernel_rows *rows, uint32_t position)
     const segment_place place = segment_place_of(rows, position / 64);
     const uint32_t within = position - place.word_begin * 64;
     exact_row found;
+#ifdef ROW_TYPE /* where the word begins */
+    found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)(within / 64 * 64) * (size_t)ROW_FLOATS(rows);
+#else
     found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)within * (size_t)(rows->chunks * CANON_LANES);
+#endif
     found.norm = IN_GLOBAL(const float, place.segment->norms)[within];
     found.row = place.segment->first_row + within;
     return found;
@@ -85,6 +89,36 @@ DEVICE f32x4 exact_sums(const kernel_rows *rows, const float *query, const float
     return acc;
 }
 
+#ifdef ROW_TYPE
+/* The same for row `row` of the 64 of another type at `word`. */
+DEVICE f32x4 exact_sums_typed(const kernel_rows *rows, const float *query, const float *word, uint32_t row)
+{
+    const int32_t type = ROW_TYPE(rows), chunks = rows->chunks, group = group_lane();
+    const uint32_t *from = (const uint32_t *)word;
+    f32x4 acc = F32X4_ZERO;
+    int32_t chunk = 0;
+    for (; chunk + EXACT_AHEAD <= chunks; chunk += EXACT_AHEAD) {
+        f32x4 a[EXACT_AHEAD];
+        u32x2 b[EXACT_AHEAD];
+        UNROLL
+        for (int32_t i = 0; i < EXACT_AHEAD; i++) {
+            b[i] = typed_load(type, from + typed_at(type, chunks, row, chunk + i, group));
+            a[i] = load_f32x4_readonly(query + packed_at(chunks, chunk + i, group));
+        }
+        UNROLL
+        for (int32_t i = 0; i < EXACT_AHEAD; i++)
+            acc = exact_add(rows->metric, a[i], typed_floats(type, b[i]), acc);
+    }
+    for (; chunk < chunks; chunk++)
+        acc = exact_add(rows->metric, load_f32x4_readonly(query + packed_at(chunks, chunk, group)),
+                        typed_floats(type, typed_load(type, from + typed_at(type, chunks, row, chunk, group))), acc);
+    return acc;
+}
+#define EXACT_SUMS(rows, query, numbers, position) exact_sums_typed(rows, query, numbers, (position) % 64)
+#else
+#define EXACT_SUMS(rows, query, numbers, position) exact_sums(rows, query, numbers)
+#endif
+
 /* The key of the row at `position` for a query, in all lanes of the group. By a whole wave; groups that are not `active` read
  * nothing. */
 DEVICE canon_key exact_key(bool active, const kernel_rows *rows, const screen_queries *queries, uint32_t query,
@@ -96,8 +130,8 @@ DEVICE canon_key exact_key(bool active, const kernel_rows *rows, const screen_qu
     x.row = 0;
     if (active) {
         x = exact_row_at(rows, position);
-        acc = exact_sums(rows, IN_GLOBAL(const float, queries->packed) + (size_t)query * (size_t)(rows->chunks * CANON_LANES),
-                         x.numbers);
+        acc = EXACT_SUMS(rows, IN_GLOBAL(const float, queries->packed) + (size_t)query * (size_t)(rows->chunks * CANON_LANES),
+                         x.numbers, position);
     }
     const float sum = fold_row(acc);
     return canon_make_key(rows->metric, canon_score(rows->metric, sum, queries->numbers[query].norm, x.norm), x.row);

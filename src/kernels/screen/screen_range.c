@@ -1,19 +1,4 @@
-/* What the screen kept of a range search: scored exactly, and listed where it is within the bound. */
-#include "kernels/screen/screen_exact.h"
-#include "kernels/search/range_list.h"
+/* What the screen kept of rows of f32 within a range. */
+#include "kernels/screen/screen_range.h"
 
-/* A list that was full is left alone: its query is asked again. */
-KERNEL(screen_range, screen_range_args, SCREEN_THREADS)
-{
-    const uint32_t query = block_index_y(), kept = args.queries.counts[query];
-    const uint64_t *list = args.lists + (size_t)query * args.capacity;
-    const uint32_t count = kept > args.capacity ? 0 : kept;
-    if (block_index() == 0 && thread_index() == 0)
-        args.list.kept[query] = kept;
-    for (uint32_t first = block_index() * SCREEN_SCORE_GROUPS; first < count; first += block_count() * SCREEN_SCORE_GROUPS) {
-        const uint32_t i = first + group_index();
-        const bool active = i < count;
-        const canon_key key = exact_key(active, &args.rows, &args.queries, query, active ? (uint32_t)list[i] : 0);
-        range_add(&args.list, active && group_lane() == 0, query, key);
-    }
-}
+SCREEN_RANGE(screen_range)

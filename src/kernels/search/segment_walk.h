@@ -11,6 +11,15 @@
 #include "arithmetic/canon.h"
 #include "kernels/search/segments.h"
 
+/* Floats from one row to the next, on average of a word of 64 rows. */
+#ifdef ROW_TYPE
+#include "kernels/search/typed_rows.h"
+#define ROW_FLOATS(rows)                                                                                                       \
+    (row_type_is_bytes(ROW_TYPE(rows)) ? (rows)->chunks * (CANON_LANES / 4) : (rows)->chunks * (CANON_LANES / 2))
+#else
+#define ROW_FLOATS(rows) ((rows)->chunks * CANON_LANES)
+#endif
+
 /* A segment, in global memory, and the numbers of its words: begin <= word < end. */
 typedef struct segment_place {
     const kernel_segment *segment;
@@ -82,7 +91,7 @@ DEVICE row_word row_word_at(const kernel_rows *rows, uint32_t word, uint32_t *se
     const uint32_t within = word - (*segment == 0 ? 0 : segments[*segment - 1].word_end);
     const size_t row = (size_t)within * SEARCH_WORD_ROWS;
     row_word found;
-    found.rows = IN_GLOBAL(const float, s->rows) + row * (size_t)(rows->chunks * CANON_LANES);
+    found.rows = IN_GLOBAL(const float, s->rows) + row * (size_t)(ROW_FLOATS(rows));
     found.norms = IN_GLOBAL(const float, s->norms) + row;
     found.admitted = segment_admitted(rows, s, within);
     found.first_row = s->first_row + (uint32_t)row;

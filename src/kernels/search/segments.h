@@ -9,7 +9,7 @@ enum { SEARCH_WORD_ROWS = 64 }; /* rows go by words of their masks */
 
 /* Segments without rows are left out. codes, scales and residuals are NULL where the rows have no codes. */
 typedef struct kernel_segment {
-    const float *rows; /* packed (packed_layout.h) */
+    const float *rows; /* packed (packed_layout.h); of another type: typed_rows.h */
     const uint32_t *codes;
     const float *scales, *residuals, *norms;
     const uint64_t *live;
@@ -25,6 +25,7 @@ typedef struct kernel_rows {
     uint32_t word_count; /* of all segments */
     int32_t chunks;      /* of 64 elements, in a row */
     int32_t metric;
+    int32_t type; /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
 } kernel_rows;
 
 #endif

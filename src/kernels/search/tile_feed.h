@@ -45,6 +45,26 @@ DEVICE void tile_copy_rows(float *to, const float *from, int32_t strips, int32_t
                 (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* 2^21 floats at most */
 }
 
+#ifdef ROW_TYPE
+/* The same for rows of another type, which become floats on the way. */
+DEVICE void tile_copy_typed(float *to, const kernel_rows *rows, const row_word *tile, int32_t strips, int32_t pair,
+                            int32_t teams)
+{
+    const int32_t type = ROW_TYPE(rows), piece = tile8_lane();
+    const bool two = 2 * pair + 1 < rows->chunks;
+    const int32_t place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
+    const int32_t chunk = 2 * pair + (two ? piece % 2 : 0), group = two ? piece / 2 : piece;
+    if (!two && piece >= PACKED_GROUPS)
+        return;
+    const uint32_t *from = IN_GLOBAL(const uint32_t, (const uint32_t *)tile->rows);
+    for (int32_t v = tile8_team(); v < strips * TILE8_SIDE; v += teams) {
+        const uint32_t row = tile->first_row % SEARCH_WORD_ROWS + (uint32_t)v;
+        store_f32x4(AT_RANGE(to, v * TILE_ROW + at, 4),
+                    typed_floats(type, typed_load(type, from + typed_at(type, rows->chunks, row, chunk, group))));
+    }
+}
+#endif
+
 /* Where the stages begin in shared memory: behind the queries, if they are whole. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
@@ -72,8 +92,13 @@ DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring
     if (feed->tile < tiles_listed(ring)) {
         const bool two = 2 * feed->pair + 1 < feed->chunks;
         const int32_t teams = feed->row_strips * feed->query_strips, at = feed->pair * (2 * CANON_LANES);
+#ifdef ROW_TYPE
+        tile_copy_typed(feed->shared + feed->next, &args->rows, tiles_at(ring, feed->tile), feed->row_strips, feed->pair,
+                        teams);
+#else
         const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
         tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_strips, feed->chunks, teams, two);
+#endif
         if (!args->whole)
             tile8_copy_queries(feed->shared + (feed->next + feed->row_strips * TILE_ROWS_STRIP), feed->queries + at,
                                feed->query_strips, feed->chunks, teams, two);

@@ -28,7 +28,11 @@ typedef struct tile_ring {
 DEVICE row_word tile_of_word(row_word word, uint32_t first, uint32_t rows, int32_t chunks)
 {
     const uint64_t all = rows == SEARCH_WORD_ROWS ? ~(uint64_t)0 : ((uint64_t)1 << rows) - 1;
+#ifndef ROW_TYPE /* of other types the place in the word says where a row is: first_row % 64 */
     word.rows += (size_t)first * (size_t)(chunks * CANON_LANES);
+#else
+    (void)chunks;
+#endif
     word.norms += first;
     word.admitted = word.admitted >> first & all;
     word.first_row += first;

@@ -45,6 +45,8 @@
  *   is in a group as below, and ends when that has been waited for; it is there for all after a barrier.
  *   copies_in_background() says whether several can be on their way before the first ends
  *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
+ *   u32x2 with load_u32x2_readonly (8-byte aligned), load_u32_readonly: the same for two words and for one
+ *   bytes_f32x4(word, less): the four bytes of a word, 0 to 255, as floats, each less `less`, a small integer
  *   copy_16(to, from), copy_8(to, from): so many bytes, aligned so, from global to shared memory, in the background where the
  *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are there;
  *   for the others in the block after a barrier
@@ -69,6 +71,10 @@ typedef struct __attribute__((aligned(16))) f32x4 {
 } f32x4;
 
 /* Two floats in 8 aligned bytes. */
+typedef struct __attribute__((aligned(8))) u32x2 {
+    uint32_t x, y;
+} u32x2;
+
 typedef struct __attribute__((aligned(8))) f32x2 {
     float x, y;
 } f32x2;

@@ -231,6 +231,23 @@ DEVICE u32x4 load_u32x4_readonly(const uint32_t *from)
     return *(const u32x4 *)from;
 }
 
+DEVICE u32x2 load_u32x2_readonly(const uint32_t *from)
+{
+    return *(const u32x2 *)from;
+}
+
+DEVICE uint32_t load_u32_readonly(const uint32_t *from)
+{
+    return *from;
+}
+
+DEVICE f32x4 bytes_f32x4(uint32_t word, float less)
+{
+    const f32x4 value = {(float)(word & 255u) - less, (float)(word >> 8 & 255u) - less, (float)(word >> 16 & 255u) - less,
+                         (float)(word >> 24) - less};
+    return value;
+}
+
 SIMT_COPY_AT_ONCE
 
 #endif

@@ -288,6 +288,39 @@ DEVICE u32x4 load_u32x4_readonly(const uint32_t *from)
     return value;
 }
 
+DEVICE u32x2 load_u32x2_readonly(const uint32_t *from)
+{
+    u32x2 value;
+    const __attribute__((address_space(1))) uint32_t *global = (const __attribute__((address_space(1))) uint32_t *)from;
+    __asm__("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(global));
+    return value;
+}
+
+DEVICE uint32_t load_u32_readonly(const uint32_t *from)
+{
+    uint32_t value;
+    const __attribute__((address_space(1))) uint32_t *global = (const __attribute__((address_space(1))) uint32_t *)from;
+    __asm__("ld.global.nc.u32 %0, [%1];" : "=r"(value) : "l"(global));
+    return value;
+}
+
+/* A byte below 2^23's exponent is that much more than 2^23: two instructions each, and no conversion, of which there are few.
+ */
+#define SIMT_BYTE(selector, to) __asm__("prmt.b32 %0, %1, 0x4b000000, " selector ";" : "=r"(to) : "r"(word))
+DEVICE f32x4 bytes_f32x4(uint32_t word, float less)
+{
+    uint32_t x, y, z, w;
+    SIMT_BYTE("0x7440", x);
+    SIMT_BYTE("0x7441", y);
+    SIMT_BYTE("0x7442", z);
+    SIMT_BYTE("0x7443", w);
+    const float taken = 0x1p23f + less;
+    const f32x4 value = {__builtin_bit_cast(float, x) - taken, __builtin_bit_cast(float, y) - taken,
+                         __builtin_bit_cast(float, z) - taken, __builtin_bit_cast(float, w) - taken};
+    return value;
+}
+#undef SIMT_BYTE
+
 #if __CUDA_ARCH__ >= 800
 DEVICE void copy_16(uint32_t *to, const uint32_t *from)
 {

@@ -328,6 +328,9 @@ ww_status ww_mirror_append(mirror *m, const mirror_rows *rows)
     added.count = rows->count;
     added.dim = m->rows->dim;
     added.vectors = rows->vectors;
+    added.elements = rows->elements;
+    added.type = m->rows->type;
+    added.row_stride = rows->row_stride;
     status = ww_collection_add(m->rows, &added);
     if (status != WW_OK)
         return status;

@@ -41,7 +41,9 @@ typedef struct mirror_state {
 /* Rows for the end of a mirror, in order of place. */
 typedef struct mirror_rows {
     int64_t count;
-    const float *vectors; /* count x dim */
+    const float *vectors; /* count x dim, or NULL: */
+    const void *elements; /* count x dim in the collection's type */
+    int64_t row_stride;   /* numbers from one to the next; 0: dim */
     const int64_t *places;
     const int64_t *handles;
 } mirror_rows;

@@ -26,6 +26,15 @@ ww_status ww_durable_create(ww_device *device, const ww_collection_config *confi
     return WW_OK;
 }
 
+ww_status ww_durable_device_retain(ww_device *device, ww_device **retained)
+{
+    FLOAT_GUARD();
+    const ww_status status = device_check(device);
+    if (status == WW_OK)
+        *retained = device_retain(device);
+    return status;
+}
+
 bool ww_durable_tell(ww_progress progress, void *user, int64_t done, int64_t total)
 {
     return progress_tell(progress, user, done, total);
@@ -58,4 +67,12 @@ ww_status ww_durable_results_put(ww_results *results, int64_t *place, const char
 {
     FLOAT_GUARD();
     return results_put(results, place, text, length);
+}
+
+ww_status ww_durable_results_totals(ww_results *results)
+{
+    FLOAT_GUARD();
+    const size_t bytes = (size_t)results->query_count * sizeof *results->totals;
+    results->totals = memory_alloc(bytes);
+    return results->totals ? WW_OK : memory_failed("the totals of a range search", bytes);
 }

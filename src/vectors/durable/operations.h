@@ -47,6 +47,9 @@ WW_API int32_t ww_durable_version(void);
 WW_API ww_status ww_durable_create(ww_device *device, const ww_collection_config *config,
                                    const collection_operations *operations, void *owner, ww_collection **collection);
 
+/* Keeps a device open for one user more, who closes it with ww_device_close(). WW_OTHER_PROCESS in a child of fork(). */
+WW_API ww_status ww_durable_device_retain(ww_device *device, ww_device **retained);
+
 /* Tells a caller's callback how far a call through the table has come, in the caller's floating-point environment; true: stop.
  */
 WW_API bool ww_durable_tell(ww_progress progress, void *user, int64_t done, int64_t total);
@@ -57,5 +60,8 @@ WW_API bool ww_durable_is_finite(const float *vector, int32_t dim);
 WW_API ww_status ww_durable_results_create(int64_t query_count, int64_t hits, ww_results **results);
 WW_API ww_status ww_durable_results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size_t text_bytes);
 WW_API ww_status ww_durable_results_put(ww_results *results, int64_t *place, const char *text, size_t length);
+
+/* Gives results of a range search a place for the total of each query. */
+WW_API ww_status ww_durable_results_totals(ww_results *results);
 
 #endif

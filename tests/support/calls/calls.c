@@ -23,12 +23,23 @@ void collection_for_calls_fill(ww_collection *c)
 
 static ww_status range_of_some(ww_collection *c);
 
-ww_collection *collection_for_calls(ww_device *device)
+ww_collection *collection_for_calls_of(ww_device *device, ww_vector_type type)
 {
-    ww_collection *c = collection_make(device, DIM, WW_L2);
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "test";
+    config.dim = DIM;
+    config.metric = WW_L2;
+    config.type = type;
+    ww_collection *c = NULL;
+    CHECK_OK(ww_collection_create(device, &config, &c));
     collection_for_calls_fill(c);
     CHECK_OK(range_of_some(c)); /* what a device loads once, with the first search of a kind, is not left behind by a failure */
     return c;
+}
+
+ww_collection *collection_for_calls(ww_device *device)
+{
+    return collection_for_calls_of(device, WW_VECTOR_F32);
 }
 
 static ww_status write_rows(ww_collection *c, int64_t count, const char *prefix, int64_t first,
@@ -70,6 +81,12 @@ static ww_status remove_some(ww_collection *c)
 static ww_status compact(ww_collection *c)
 {
     return ww_collection_compact(c, NULL, NULL);
+}
+
+static ww_status check(ww_collection *c)
+{
+    ww_damage_report report = ww_damage_report_default();
+    return ww_collection_check(c, &report, NULL, NULL);
 }
 
 static ww_status reserve(ww_collection *c)
@@ -185,6 +202,12 @@ static ww_status vector(ww_collection *c)
     return ww_collection_vector(c, 5, values);
 }
 
+static ww_status elements(ww_collection *c)
+{
+    float values[DIM];
+    return ww_collection_elements(c, 5, values);
+}
+
 static ww_status lookup(ww_collection *c)
 {
     char text[64];
@@ -202,24 +225,26 @@ static ww_status describe(ww_collection *c)
 }
 
 const collection_call collection_calls[] = {
-    {"add one row", add_one, true, true},
-    {"add many rows", add_many, true, true},
-    {"upsert within the room there is", upsert_within_the_room, true, true},
-    {"upsert many rows", upsert_many, true, true},
-    {"remove", remove_some, true, true},
-    {"compact", compact, true, true},
-    {"reserve", reserve, true, true},
-    {"search one query", search_one, false, true},
-    {"search many queries with a mask", search_many, false, true},
-    {"query with everything fetched", query_everything, true, true},
-    {"range search", range_of_some, true, true},
-    {"range search that finds all rows", range_of_all, true, true},
-    {"get with everything fetched", get_everything, true, true},
-    {"set payloads", set_payloads, true, false},
-    {"discard", discard_some, true, true},
-    {"vector", vector, false, true},
-    {"find, id and payload", lookup, false, false},
-    {"describe", describe, false, false},
-    {"clear", ww_collection_clear, false, false},
-    {NULL, NULL, false, false},
+    {"add one row", add_one, true, true, false},
+    {"add many rows", add_many, true, true, true},
+    {"upsert within the room there is", upsert_within_the_room, true, true, false},
+    {"upsert many rows", upsert_many, true, true, false},
+    {"remove", remove_some, true, true, false},
+    {"compact", compact, true, true, true},
+    {"reserve", reserve, true, true, false},
+    {"search one query", search_one, false, true, true},
+    {"search many queries with a mask", search_many, false, true, true},
+    {"query with everything fetched", query_everything, true, true, true},
+    {"range search", range_of_some, true, true, true},
+    {"range search that finds all rows", range_of_all, true, true, false},
+    {"get with everything fetched", get_everything, true, true, false},
+    {"set payloads", set_payloads, true, false, false},
+    {"discard", discard_some, true, true, false},
+    {"vector", vector, false, true, true},
+    {"elements", elements, false, true, true},
+    {"check", check, true, true, true},
+    {"find, id and payload", lookup, false, false, false},
+    {"describe", describe, false, false, false},
+    {"clear", ww_collection_clear, false, false, false},
+    {NULL, NULL, false, false, false},
 };

@@ -12,11 +12,13 @@ typedef struct collection_call {
     ww_status (*call)(ww_collection *collection);
     bool needs_memory; /* must fail at least once when allocations do */
     bool needs_device; /* likewise for calls of the device */
+    bool by_type;      /* what it does depends on the type of the rows: it is made on rows of f16, too */
 } collection_call;
 
 extern const collection_call collection_calls[]; /* ends with a NULL name */
 
-/* The collection that they are made on. */
+/* The collection that they are made on; and one of rows of another type. */
+ww_collection *collection_for_calls_of(ww_device *device, ww_vector_type type);
 ww_collection *collection_for_calls(ww_device *device);
 
 /* Puts the same into an empty collection of dimension 9. */

@@ -161,6 +161,60 @@ const dataset datasets[] = {
     {NULL, NULL},
 };
 
+/* Rows and queries each of a size of its own, from `least` on over `octaves` powers of two. */
+static void sized(test_random *random, int32_t dim, float *vectors, int64_t count, int least, uint64_t octaves)
+{
+    for (int64_t v = 0; v < count; v++) {
+        const float size = ldexpf(1.0f, least + (int)random_below(random, octaves));
+        for (int32_t i = 0; i < dim; i++)
+            vectors[v * dim + i] = random_uniform(random) * size;
+    }
+}
+
+/* From denormals to where squares of a thousand elements end: everything underflows, overflows, or nearly. */
+static void any_size(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
+{
+    sized(random, dim, rows, count, -140, 195);
+    sized(random, dim, queries, query_count, -140, 195);
+}
+
+/* Scales and norms on both sides of 2^-40 and 2^40, from where on a gate keeps every row and a row passes every gate. */
+static void gates_end(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
+{
+    sized(random, dim, rows, count / 2, -46, 12);
+    sized(random, dim, rows + count / 2 * dim, count - count / 2, 34, 12);
+    sized(random, dim, queries, query_count / 2, -46, 12);
+    sized(random, dim, queries + query_count / 2 * dim, query_count - query_count / 2, 34, 12);
+}
+
+/* Thresholds equal to most scores: elements of -1, 0 and 1, rows and queries alike. */
+static void ties(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
+{
+    for (int64_t i = 0; i < count * dim; i++)
+        rows[i] = (float)(int32_t)random_below(random, 3) - 1.0f;
+    for (int64_t i = 0; i < query_count * dim; i++)
+        queries[i] = (float)(int32_t)random_below(random, 3) - 1.0f;
+}
+
+/* The best rows look worst to the screen: what coding threw away of them points along the query, all of it, and rows that look
+ * better stand just below (test_screen.c has the numbers). Queries differ by a factor, so that no two have one threshold. */
+static void at_the_bound(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
+{
+    for (int64_t r = 0; r < count; r++) {
+        const uint64_t kind = random_below(random, 16); /* 0: hidden; 1 to 4: decoys */
+        rows[r * dim] = 127.0f;
+        for (int32_t i = 1; i < dim; i++)
+            rows[r * dim + i] = kind == 0 ? 0.499f : kind < 5 && i <= dim * 47 / 100 ? 1.0f : 0.0f;
+    }
+    for (int64_t q = 0; q < query_count; q++)
+        for (int32_t i = 0; i < dim; i++)
+            queries[q * dim + i] = 1.0f + (float)q * 0.125f;
+}
+
+const dataset extreme_datasets[] = {
+    {"any size", any_size}, {"the end of gates", gates_end}, {"ties", ties}, {"at the bound", at_the_bound}, {NULL, NULL},
+};
+
 const dataset *dataset_named(const char *name)
 {
     const dataset *d = datasets;

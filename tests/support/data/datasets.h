@@ -12,6 +12,10 @@ typedef struct dataset {
 
 extern const dataset datasets[]; /* ends with a NULL name */
 
+/* More for the bound itself: sizes at the ends of what it is made for, ties without number, rows for which all of it is needed.
+ * Ends likewise. */
+extern const dataset extreme_datasets[];
+
 /* The one of that name; fails the test if there is none. */
 const dataset *dataset_named(const char *name);
 

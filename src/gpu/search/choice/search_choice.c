@@ -3,6 +3,7 @@
 #include "gpu/search/choice/search_choice.h"
 
 #include "arithmetic/canon.h"
+#include "arithmetic/row_types.h"
 #include "base/integers.h"
 #include "gpu/search/choice/search_cost.h"
 #include "gpu/search/screen_plan.h"
@@ -19,7 +20,7 @@ static const double CLOSE = 3.0; /* ways that the model finds closer than this a
 static bool has_codes(const search_job *job)
 {
     for (int64_t i = 0; i < job->segment_count; i++)
-        if (job->segments[i].count > 0 && job->segments[i].codes.data == NULL)
+        if (job->segments[i].count > 0 && job->segments[i].scales.data == NULL)
             return false;
     return true;
 }
@@ -66,6 +67,13 @@ static uint64_t shape_of(const search_job *job, const search_amount *amount, boo
     return hash == 0 ? 1 : hash;
 }
 
+/* u8 has an offset that the kernels of the screen do not know; and of rows of other types than f32 one query is faster scored
+ * at once, since only rows of f32 are so long that the launches of a screen pay. */
+static bool can_screen_type(const search_job *job, bool range)
+{
+    return job->type == ROW_F32 || (job->type != ROW_U8 && (range || job->query_count > 1));
+}
+
 static bool can_screen(const ww_device *device, const search_job *job, int64_t words)
 {
     return job->screen && words >= SCREEN_TILE_WORDS && has_codes(job) &&
@@ -82,7 +90,7 @@ search_choice search_choose(gpu_device *device, const search_job *job, bool rang
                             .words_admitted = 1,
                             .rows_admitted = 1};
     search_choice choice = {0};
-    if (!can_screen(&device->base, job, amount.words))
+    if (!can_screen(&device->base, job, amount.words) || !can_screen_type(job, range))
         return choice;
     const screen_plan plan = screen_plan_make((screen_size){.queries = job->query_count,
                                                             .dim = job->dim,

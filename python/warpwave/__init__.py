@@ -1,0 +1,28 @@
+"""Warpwave: exact vector search, tensors and quantized matrices on AMD GPUs, NVIDIA GPUs and CPUs, with the same bits on all of them.
+
+>>> c = warpwave.Collection(2, device="cpu")
+>>> c.add([[1, 0], [0, 1], [0.8, 0.6]], ids=["east", "north", "northeast"])
+>>> list(c.search([0.9, 0.1], k=2).ids)
+['east', 'northeast']
+"""
+from __future__ import annotations
+
+from . import _native
+from ._errors import (Busy, Cancelled, CorruptFile, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError,
+                      MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
+from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
+from .results import Hit, Results, Row, SearchStats
+from .flat import IndexFlat, IndexFlatIP, IndexFlatL2
+from .quant import Gguf, QuantMatrix, open_gguf
+from .tensor import *  # noqa: F403  the names of the array API
+from .tensor import __all__ as _tensor_names
+from .vectors import Collection, CollectionInfo, score
+
+__version__: str = _native.ww_version().decode()
+
+__all__ = [
+    "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
+    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "NoDevice", "NotFound", "OtherProcess",
+    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Status", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
+]
+__all__ += _tensor_names

@@ -1,0 +1,26 @@
+"""`python -m warpwave` is the command `warpwave`, which the wheel holds; so is the script of that name."""
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from ._library import PACKAGE
+
+
+def main() -> None:
+    """Becomes the command."""
+    inside = PACKAGE / "bin" / "warpwave"
+    told = os.environ.get("WARPWAVE_COMMAND", "")
+    command = told or (str(inside) if inside.is_file() else "")
+    if not command:
+        found = shutil.which("warpwave")
+        if found is None or os.path.realpath(found) == os.path.realpath(sys.argv[0]):
+            sys.exit("warpwave: the command is not in this package; install the wheel, or set WARPWAVE_COMMAND to its path")
+        command = found
+    sys.stdout.flush()
+    os.execv(command, ["warpwave", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

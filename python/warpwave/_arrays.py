@@ -1,0 +1,211 @@
+"""What people hand in, as the C library takes it: rows of f32, ids and payloads as addresses of texts, masks as bits.
+
+Nothing is looped over in Python that can be many: texts become one block of bytes with the addresses computed by NumPy.
+"""
+from __future__ import annotations
+
+import json
+from typing import Any, Optional, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native as c
+
+F32 = np.dtype(np.float32)
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Of the first element."""
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
+def _from_dlpack(value: Any) -> npt.NDArray[Any]:
+    """An array of another library, on the host; from a GPU it is brought there."""
+    from .tensor import from_dlpack
+
+    tensor = from_dlpack(value)
+    return (tensor if tensor.dtype == "f32" else tensor.astype("f32")).numpy()
+
+
+def as_array(value: Any, what: str) -> npt.NDArray[Any]:
+    """Any array, list, DLPack object or pandas column as a NumPy array of numbers."""
+    if not isinstance(value, np.ndarray):
+        if hasattr(value, "to_numpy"):  # pandas, polars: a column whose elements may be vectors themselves
+            value = value.to_numpy()
+            if value.dtype == object and value.size and not np.isscalar(value.flat[0]):
+                value = np.stack([np.asarray(element) for element in value.ravel()])
+        elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+            value = _from_dlpack(value)
+        else:
+            try:
+                value = np.asarray(value)
+            except ValueError as error:  # ragged lists
+                raise ValueError(f"{what}: {error}") from None
+    kind = value.dtype.kind
+    if kind in "fiub":
+        return value  # type: ignore[no-any-return]
+    if kind == "V" and value.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):  # ml_dtypes
+        return value  # type: ignore[no-any-return]
+    if kind == "O":
+        try:
+            return value.astype(np.float32)  # type: ignore[no-any-return]
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(f"{what} are of type {value.dtype}; numbers are needed")
+
+
+def as_rows(value: Any, dim: int, what: str, native: Optional[str] = None) -> tuple[npt.NDArray[Any], int, bool]:
+    """Vectors as f32 rows whose elements lie side by side, the elements from one row to the next, and whether it was a single vector.
+    Copies only what the C library cannot read in place: another type, another byte order, elements apart, negative strides. Arrays of the
+    type called `native` stay as they are."""
+    array = value if type(value) is np.ndarray and value.dtype is F32 else as_array(value, what)
+    single = array.ndim == 1
+    if single:
+        if array.shape[0] == 0 and dim != 0:  # [] is no vector, but no vectors
+            return np.empty((0, dim), np.float32), dim, False
+        array = array[None, :]
+    elif array.ndim != 2:
+        raise ValueError(f"{what} have {array.ndim} dimensions; a vector or a matrix of them is needed")
+    if array.dtype is not F32 and not (native is not None and array.dtype.name == native and array.dtype.isnative):  # also where the bytes are in the other order
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused by the library, with its place
+            array = array.astype(F32)
+    rows, columns = array.strides
+    size = array.itemsize
+    if (array.shape[1] > 1 and columns != size) or (array.shape[0] > 1 and (rows % size != 0 or rows < size * array.shape[1])) or not array.flags.aligned:
+        array = np.ascontiguousarray(array)
+        rows = array.strides[0]
+    stride = rows // size if array.shape[0] > 1 else array.shape[1]
+    return array, stride, single
+
+
+class Texts:
+    """Texts as C takes them: `pointers` is the address of an array of addresses, each of a text with a NUL, or 0 for none."""
+
+    __slots__ = ("pointers", "_block", "_array", "count")
+
+    def __init__(self, block: bytes, starts: IntArray, missing: Optional[npt.NDArray[np.bool_]] = None) -> None:
+        self._block = block
+        self._array = starts + np.frombuffer(block, np.uint8).__array_interface__["data"][0]
+        if missing is not None:
+            self._array[missing] = 0
+        self.pointers = address(self._array)
+        self.count = len(starts)
+
+
+def _block_of(texts: Sequence[str], what: str) -> tuple[bytes, IntArray]:
+    try:
+        block = ("\0".join(texts) + "\0").encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what}: {error}") from None
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 0)
+    if len(ends) != len(texts):
+        raise ValueError(f"{what}: a text holds a NUL character")
+    starts = np.empty(len(texts), np.int64)
+    starts[0] = 0
+    starts[1:] = ends[:-1] + 1
+    return block, starts
+
+
+def id_text(value: Any) -> str:
+    """An id: a text, or a whole number, which is its decimal digits."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(int(value))
+    raise TypeError(f"an id is {value!r}; it must be a str or an int")
+
+
+def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Texts:
+    """Ids: one, or a list, array or column of texts or whole numbers."""
+    if isinstance(values, (str, int, np.integer)):
+        values = [values]
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise ValueError(f"{what} have {values.ndim} dimensions; a list of them is needed")
+        if values.dtype.kind in "iu":
+            values = values.astype(np.str_).tolist()
+        else:
+            values = values.tolist()
+    else:
+        values = list(values)
+    if count is not None and len(values) != count:
+        raise ValueError(f"there are {len(values)} {what} for {count} vectors")
+    if not values:
+        return Texts(b"\0", np.empty(0, np.int64))
+    if set(map(type, values)) != {str}:
+        values = [id_text(value) for value in values]
+    return Texts(*_block_of(values, what))
+
+
+def _records(payloads: Any) -> Any:
+    return payloads.to_dict("records") if hasattr(payloads, "to_dict") and hasattr(payloads, "columns") else payloads
+
+
+def as_payloads(payloads: Any, count: int) -> Texts:
+    """Payloads: anything that JSON holds, None for none. A data frame has a row a payload."""
+    values = list(_records(payloads))
+    if len(values) != count:
+        raise ValueError(f"there are {len(values)} payloads for {count} vectors")
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
+    try:
+        texts = [encode(value) if value is not None else "" for value in values]
+    except TypeError as error:
+        raise TypeError(f"payloads: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"payloads: {error}") from None
+    if not texts:
+        return Texts(b"\0", np.empty(0, np.int64))
+    return Texts(*_block_of(texts, "payloads"), np.array([value is None for value in values]))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as JSON has them."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is nothing that JSON holds")
+
+
+def as_parameters(values: Any) -> Any:
+    """Values for the parameters of a `where`: a dict by name, or a list by place."""
+    named = [(f":{name.lstrip(':@$')}".encode() if name[:1] not in "@$?" else name.encode(), value) for name, value in values.items()] if isinstance(
+        values, dict) else [(None, value) for value in (values or ())]
+    listed = (c.ww_parameter * max(len(named), 1))()
+    for slot, (name, value) in zip(listed, named):
+        slot.name = name
+        value = value.item() if isinstance(value, np.generic) else value
+        if value is None:
+            slot.type = c.WW_VALUE_NULL
+        elif isinstance(value, int):
+            if not -2**63 <= value < 2**63:
+                raise OverflowError(f"parameter {value} does not fit 64 bits")
+            slot.type, slot.integer = c.WW_VALUE_INTEGER, value
+        elif isinstance(value, float):
+            slot.type, slot.real = c.WW_VALUE_REAL, value
+        elif isinstance(value, str):
+            if "\0" in value:
+                raise ValueError("a parameter holds a NUL character")
+            slot.type, slot.text = c.WW_VALUE_TEXT, value.encode()
+        else:
+            raise TypeError(f"a parameter is {type(value).__name__}; it must be None, an int, a float or a str")
+    return listed if named else (c.ww_parameter * 0)()
+
+
+def as_mask(mask: Any) -> tuple[npt.NDArray[np.uint64], int]:
+    """A boolean a row as bits, and how many rows they are."""
+    array = np.asarray(mask)
+    if array.dtype != np.bool_:
+        raise TypeError(f"the mask is of type {array.dtype}; it must be bool, one for each row")
+    if array.ndim != 1:
+        raise ValueError(f"the mask has {array.ndim} dimensions; it must have one")
+    bits = np.packbits(array, bitorder="little")
+    words = np.zeros((len(array) + 63) // 64 or 1, np.uint64)
+    words.view(np.uint8)[: len(bits)] = bits
+    return words if words.dtype.byteorder in "=<|" else words.byteswap(), len(array)

@@ -1,0 +1,812 @@
+"""The C library as ctypes sees it. Made from the headers by scripts/python-native; do not edit.
+
+A pointer to a struct of the API is a POINTER, so that byref() is checked; every other pointer is an address, so that arrays are passed
+without an object each. Calls release the GIL.
+"""
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int8, c_int16, c_int32, c_int64,
+                    c_longlong, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
+
+from ._library import function
+
+__all__: list[str] = []  # nothing is exported: this is for the modules of this package
+_UNUSED = (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int8, c_int16, c_uint8, c_uint16, c_uint32, c_uint64,
+           c_longlong)
+
+# ---- warpwave/status.h ---------------------------------------------------------------------------------------------------
+WW_VERSION_MAJOR = 0
+WW_VERSION_MINOR = 1
+WW_VERSION_PATCH = 0
+WW_VERSION_TEXT = "0.1.0"
+WW_OK = 0
+WW_INVALID_ARGUMENT = 1
+WW_DIMENSION_MISMATCH = 2
+WW_OUT_OF_MEMORY = 3
+WW_NO_DEVICE = 4
+WW_DRIVER_ERROR = 5
+WW_NOT_FOUND = 6
+WW_DUPLICATE_ID = 7
+WW_UNSUPPORTED = 8
+WW_CORRUPT_FILE = 9
+WW_IO_ERROR = 10
+WW_CANCELLED = 11
+WW_OUT_OF_RANGE = 12
+WW_INTERNAL = 13
+WW_OTHER_PROCESS = 14
+WW_BUSY = 15
+ww_progress = CFUNCTYPE(c_int, c_longlong, c_longlong, c_void_p)
+
+
+class ww_error_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("status", c_int),
+                ("code", c_int32),
+                ("backend", c_char * 16),
+                ("library", c_char * 16),
+                ("call", c_char * 64),
+                ("name", c_char * 64)]
+
+
+ww_status_name = function("warpwave", "ww_status_name", c_char_p, c_int)
+ww_error_message = function("warpwave", "ww_error_message", c_char_p)
+ww_error_info_init = function("warpwave", "ww_error_info_init", c_int, c_void_p, c_size_t)
+ww_error_detail = function("warpwave", "ww_error_detail", c_int, POINTER(ww_error_info))
+ww_version = function("warpwave", "ww_version", c_char_p)
+
+# ---- warpwave/files.h ----------------------------------------------------------------------------------------------------
+WW_ELEMENT_UNKNOWN = -1
+WW_ELEMENT_F32 = 0
+WW_ELEMENT_F64 = 1
+WW_ELEMENT_F16 = 2
+WW_ELEMENT_I8 = 3
+WW_ELEMENT_U8 = 4
+WW_ELEMENT_I32 = 5
+WW_ELEMENT_BF16 = 6
+WW_ELEMENT_I16 = 7
+WW_ELEMENT_I64 = 8
+WW_ELEMENT_U16 = 9
+WW_ELEMENT_U32 = 10
+WW_ELEMENT_U64 = 11
+WW_ELEMENT_BOOL = 12
+WW_ELEMENT_F8E4M3 = 13
+WW_ELEMENT_F8E5M2 = 14
+
+
+class ww_matrix_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("rows", c_int64),
+                ("dim", c_int64),
+                ("element", c_int)]
+
+
+class ww_matrix_options(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("format", c_char_p),
+                ("id_column", c_char_p),
+                ("streams", c_int32)]
+
+
+ww_matrix_info_init = function("warpwave", "ww_matrix_info_init", c_int, c_void_p, c_size_t)
+ww_element_name = function("warpwave", "ww_element_name", c_char_p, c_int)
+ww_element_bytes = function("warpwave", "ww_element_bytes", c_int64, c_int)
+ww_matrix_options_init = function("warpwave", "ww_matrix_options_init", c_int, c_void_p, c_size_t)
+ww_matrix_open = function("warpwave", "ww_matrix_open", c_int, c_char_p, c_void_p)
+ww_matrix_open_with = function("warpwave", "ww_matrix_open_with", c_int, c_char_p, POINTER(ww_matrix_options), c_void_p)
+ww_matrix_close = function("warpwave", "ww_matrix_close", None, c_void_p)
+ww_matrix_describe = function("warpwave", "ww_matrix_describe", c_int, c_void_p, POINTER(ww_matrix_info))
+ww_matrix_read_f32 = function("warpwave", "ww_matrix_read_f32", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_matrix_read_i32 = function("warpwave", "ww_matrix_read_i32", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_matrix_id = function("warpwave", "ww_matrix_id", c_char_p, c_void_p, c_int64)
+ww_matrix_check_finite = function("warpwave", "ww_matrix_check_finite", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_matrix_view_f32 = function("warpwave", "ww_matrix_view_f32", c_void_p, c_void_p)
+ww_matrix_write_f32 = function("warpwave", "ww_matrix_write_f32", c_int, c_char_p, c_void_p, c_int64, c_int64)
+ww_matrix_write_i32 = function("warpwave", "ww_matrix_write_i32", c_int, c_char_p, c_void_p, c_int64, c_int64)
+
+# ---- warpwave/arrays.h ---------------------------------------------------------------------------------------------------
+WW_ARRAY_RANK_MAX = 16
+WW_ARRAY_TYPE_TEXT = 24
+
+
+class ww_array_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("element", c_int),
+                ("type", c_char * WW_ARRAY_TYPE_TEXT),
+                ("rank", c_int32),
+                ("shape", c_int64 * WW_ARRAY_RANK_MAX),
+                ("elements", c_int64),
+                ("offset", c_int64),
+                ("bytes", c_int64)]
+
+
+class ww_array(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("element", c_int),
+                ("rank", c_int32),
+                ("shape", c_int64 * WW_ARRAY_RANK_MAX),
+                ("data", c_void_p)]
+
+
+ww_array_info_init = function("warpwave", "ww_array_info_init", c_int, c_void_p, c_size_t)
+ww_npy_open = function("warpwave", "ww_npy_open", c_int, c_char_p, c_void_p)
+ww_npy_close = function("warpwave", "ww_npy_close", None, c_void_p)
+ww_npy_describe = function("warpwave", "ww_npy_describe", c_int, c_void_p, POINTER(ww_array_info))
+ww_npy_read = function("warpwave", "ww_npy_read", c_int, c_void_p, c_int64, c_void_p, c_size_t)
+ww_safetensors_open = function("warpwave", "ww_safetensors_open", c_int, c_char_p, c_void_p)
+ww_safetensors_close = function("warpwave", "ww_safetensors_close", None, c_void_p)
+ww_safetensors_count = function("warpwave", "ww_safetensors_count", c_int64, c_void_p)
+ww_safetensors_at = function("warpwave", "ww_safetensors_at", c_int, c_void_p, c_int64, POINTER(ww_array_info))
+ww_safetensors_find = function("warpwave", "ww_safetensors_find", c_int, c_void_p, c_char_p, c_void_p)
+ww_safetensors_read = function("warpwave", "ww_safetensors_read", c_int, c_void_p, c_int64, c_int64, c_void_p, c_size_t)
+ww_safetensors_map = function("warpwave", "ww_safetensors_map", c_int, c_void_p, c_int64, c_void_p)
+ww_safetensors_metadata_count = function("warpwave", "ww_safetensors_metadata_count", c_int64, c_void_p)
+ww_safetensors_metadata_at = function("warpwave", "ww_safetensors_metadata_at", c_int, c_void_p, c_int64, c_void_p, c_void_p)
+ww_safetensors_metadata = function("warpwave", "ww_safetensors_metadata", c_int, c_void_p, c_char_p, c_void_p)
+ww_array_init = function("warpwave", "ww_array_init", c_int, c_void_p, c_size_t)
+ww_safetensors_write = function("warpwave", "ww_safetensors_write", c_int, c_char_p, POINTER(ww_array), c_int64, c_void_p)
+
+# ---- warpwave/device.h ---------------------------------------------------------------------------------------------------
+
+
+class ww_device_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("id", c_char * 32),
+                ("name", c_char * 128),
+                ("vendor", c_char * 32),
+                ("backend", c_char * 16),
+                ("arch", c_char * 32),
+                ("instruction_sets", c_char * 128),
+                ("kernels", c_char * 128),
+                ("driver_version", c_char * 48),
+                ("pci_address", c_char * 16),
+                ("index", c_int32),
+                ("wave_size", c_int32),
+                ("compute_units", c_int32),
+                ("max_threads_per_block", c_int32),
+                ("shared_bytes_per_block", c_int64),
+                ("memory_total_bytes", c_int64),
+                ("memory_free_bytes", c_int64),
+                ("memory_used_bytes", c_int64)]
+
+
+class ww_memory_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("total_bytes", c_int64),
+                ("free_bytes", c_int64),
+                ("ours_bytes", c_int64),
+                ("pooled_bytes", c_int64),
+                ("peak_bytes", c_int64)]
+
+
+ww_device_info_init = function("warpwave", "ww_device_info_init", c_int, c_void_p, c_size_t)
+ww_memory_info_init = function("warpwave", "ww_memory_info_init", c_int, c_void_p, c_size_t)
+ww_devices = function("warpwave", "ww_devices", c_int, POINTER(ww_device_info), c_size_t, c_void_p)
+ww_backend_absence = function("warpwave", "ww_backend_absence", c_char_p, c_char_p)
+ww_device_open = function("warpwave", "ww_device_open", c_int, c_char_p, c_void_p)
+ww_device_close = function("warpwave", "ww_device_close", None, c_void_p)
+ww_device_describe = function("warpwave", "ww_device_describe", c_int, c_void_p, POINTER(ww_device_info))
+ww_device_memory = function("warpwave", "ww_device_memory", c_int, c_void_p, POINTER(ww_memory_info))
+ww_device_trim = function("warpwave", "ww_device_trim", c_int, c_void_p)
+ww_kernel_chip_count = function("warpwave", "ww_kernel_chip_count", c_size_t)
+ww_kernel_chip = function("warpwave", "ww_kernel_chip", c_char_p, c_size_t)
+
+# ---- warpwave/tensor.h ---------------------------------------------------------------------------------------------------
+WW_RANK_MAX = 8
+WW_U8 = 0
+WW_U32 = 1
+WW_I16 = 2
+WW_I32 = 3
+WW_I64 = 4
+WW_BF16 = 5
+WW_F16 = 6
+WW_F32 = 7
+WW_F64 = 8
+WW_F8E4M3 = 9
+WW_I8 = 10
+WW_ABS = 0
+WW_NEG = 1
+WW_RECIP = 2
+WW_SQR = 3
+WW_SQRT = 4
+WW_RSQRT = 5
+WW_RELU = 6
+WW_FLOOR = 7
+WW_CEIL = 8
+WW_ROUND = 9
+WW_SIGN = 10
+WW_EXP = 11
+WW_EXPM1 = 12
+WW_LOG = 13
+WW_LOG1P = 14
+WW_SIN = 15
+WW_COS = 16
+WW_TANH = 17
+WW_ERF = 18
+WW_SIGMOID = 19
+WW_SILU = 20
+WW_GELU = 21
+WW_GELU_ERF = 22
+WW_ADD = 0
+WW_SUB = 1
+WW_MUL = 2
+WW_DIV = 3
+WW_MAXIMUM = 4
+WW_MINIMUM = 5
+WW_REM = 6
+WW_POW = 7
+WW_ATAN2 = 8
+WW_EQ = 0
+WW_NE = 1
+WW_LT = 2
+WW_LE = 3
+WW_GT = 4
+WW_GE = 5
+WW_MATH_CANONICAL = 0
+WW_MATH_FAST = 1
+
+
+class ww_layout(Structure):
+    _fields_ = [("rank", c_int32),
+                ("shape", c_int64 * WW_RANK_MAX),
+                ("strides", c_int64 * WW_RANK_MAX),
+                ("offset", c_int64)]
+
+
+class ww_tensor(Structure):
+    _fields_ = [("storage", c_void_p),
+                ("layout", ww_layout)]
+
+
+class ww_conv(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("padding", c_int64 * 2),
+                ("stride", c_int64 * 2),
+                ("dilation", c_int64 * 2),
+                ("output_padding", c_int64 * 2),
+                ("groups", c_int64),
+                ("math", c_int)]
+
+
+class ww_pool(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("kernel", c_int64 * 2),
+                ("stride", c_int64 * 2),
+                ("padding", c_int64 * 2),
+                ("padding_counts", c_int32)]
+
+
+ww_dtype_name = function("warpwave", "ww_dtype_name", c_char_p, c_int)
+ww_dtype_bytes = function("warpwave", "ww_dtype_bytes", c_size_t, c_int)
+ww_dtype_of_name = function("warpwave", "ww_dtype_of_name", c_int32, c_char_p)
+ww_layout_contiguous = function("warpwave", "ww_layout_contiguous", ww_layout, c_int32, c_void_p)
+ww_layout_elements = function("warpwave", "ww_layout_elements", c_int64, POINTER(ww_layout))
+ww_storage_create = function("warpwave", "ww_storage_create", c_int, c_void_p, c_int, c_int64, c_void_p)
+ww_storage_from_host = function("warpwave", "ww_storage_from_host", c_int, c_void_p, c_int, c_int64, c_void_p, c_void_p)
+ww_storage_retain = function("warpwave", "ww_storage_retain", c_void_p, c_void_p)
+ww_storage_release = function("warpwave", "ww_storage_release", None, c_void_p)
+ww_storage_dtype = function("warpwave", "ww_storage_dtype", c_int, c_void_p)
+ww_storage_elements = function("warpwave", "ww_storage_elements", c_int64, c_void_p)
+ww_storage_device = function("warpwave", "ww_storage_device", c_void_p, c_void_p)
+ww_storage_to_host = function("warpwave", "ww_storage_to_host", c_int, c_void_p, c_void_p)
+ww_device_synchronize = function("warpwave", "ww_device_synchronize", c_int, c_void_p)
+ww_tensor_release = function("warpwave", "ww_tensor_release", None, POINTER(ww_tensor))
+ww_tensor_dtype = function("warpwave", "ww_tensor_dtype", c_int, POINTER(ww_tensor))
+ww_tensor_from_host = function("warpwave", "ww_tensor_from_host", c_int, c_void_p, c_int, c_int32, c_void_p, c_void_p,
+                               POINTER(ww_tensor))
+ww_tensor_to_host = function("warpwave", "ww_tensor_to_host", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_write = function("warpwave", "ww_tensor_write", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_empty = function("warpwave", "ww_tensor_empty", c_int, c_void_p, c_int, c_int32, c_void_p, POINTER(ww_tensor))
+ww_tensor_zeros = function("warpwave", "ww_tensor_zeros", c_int, c_void_p, c_int, c_int32, c_void_p, POINTER(ww_tensor))
+ww_tensor_full = function("warpwave", "ww_tensor_full", c_int, c_void_p, c_int, c_int32, c_void_p, c_double, POINTER(ww_tensor))
+ww_tensor_arange = function("warpwave", "ww_tensor_arange", c_int, c_void_p, c_int, c_double, c_double, c_double,
+                            POINTER(ww_tensor))
+ww_device_seed = function("warpwave", "ww_device_seed", c_int, c_void_p, c_uint64)
+ww_tensor_uniform = function("warpwave", "ww_tensor_uniform", c_int, c_void_p, c_int, c_int32, c_void_p, c_double, c_double,
+                             POINTER(ww_tensor))
+ww_tensor_normal = function("warpwave", "ww_tensor_normal", c_int, c_void_p, c_int, c_int32, c_void_p, c_double, c_double,
+                            POINTER(ww_tensor))
+ww_tensor_view = function("warpwave", "ww_tensor_view", c_int, POINTER(ww_tensor), POINTER(ww_layout), POINTER(ww_tensor))
+ww_tensor_transpose = function("warpwave", "ww_tensor_transpose", c_int, POINTER(ww_tensor), c_int32, c_int32, POINTER(ww_tensor))
+ww_tensor_permute = function("warpwave", "ww_tensor_permute", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
+ww_tensor_narrow = function("warpwave", "ww_tensor_narrow", c_int, POINTER(ww_tensor), c_int32, c_int64, c_int64,
+                            POINTER(ww_tensor))
+ww_tensor_slice = function("warpwave", "ww_tensor_slice", c_int, POINTER(ww_tensor), c_int32, c_int64, c_int64, c_int64,
+                           POINTER(ww_tensor))
+ww_tensor_select = function("warpwave", "ww_tensor_select", c_int, POINTER(ww_tensor), c_int32, c_int64, POINTER(ww_tensor))
+ww_tensor_reshape = function("warpwave", "ww_tensor_reshape", c_int, POINTER(ww_tensor), c_int32, c_void_p, POINTER(ww_tensor))
+ww_tensor_broadcast_to = function("warpwave", "ww_tensor_broadcast_to", c_int, POINTER(ww_tensor), c_int32, c_void_p,
+                                  POINTER(ww_tensor))
+ww_tensor_squeeze = function("warpwave", "ww_tensor_squeeze", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_tensor_unsqueeze = function("warpwave", "ww_tensor_unsqueeze", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_tensor_contiguous = function("warpwave", "ww_tensor_contiguous", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_copy_to = function("warpwave", "ww_tensor_copy_to", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
+ww_tensor_copy_strided = function("warpwave", "ww_tensor_copy_strided", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_copy2d = function("warpwave", "ww_tensor_copy2d", c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_int64,
+                            c_int64, c_int64)
+ww_tensor_const_set = function("warpwave", "ww_tensor_const_set", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_cat = function("warpwave", "ww_tensor_cat", c_int, POINTER(ww_tensor), c_size_t, c_int32, POINTER(ww_tensor))
+ww_tensor_gather = function("warpwave", "ww_tensor_gather", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_int32,
+                            POINTER(ww_tensor))
+ww_tensor_index_select = function("warpwave", "ww_tensor_index_select", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_int32,
+                                  POINTER(ww_tensor))
+ww_tensor_scatter = function("warpwave", "ww_tensor_scatter", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+                             c_int32)
+ww_tensor_scatter_add = function("warpwave", "ww_tensor_scatter_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                                 POINTER(ww_tensor), c_int32)
+ww_tensor_index_add = function("warpwave", "ww_tensor_index_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                               POINTER(ww_tensor), c_int32)
+ww_unary_name = function("warpwave", "ww_unary_name", c_char_p, c_int)
+ww_binary_name = function("warpwave", "ww_binary_name", c_char_p, c_int)
+ww_cmp_name = function("warpwave", "ww_cmp_name", c_char_p, c_int)
+ww_unary_of_name = function("warpwave", "ww_unary_of_name", c_int32, c_char_p)
+ww_binary_of_name = function("warpwave", "ww_binary_of_name", c_int32, c_char_p)
+ww_cmp_of_name = function("warpwave", "ww_cmp_of_name", c_int32, c_char_p)
+ww_tensor_cast = function("warpwave", "ww_tensor_cast", c_int, POINTER(ww_tensor), c_int, POINTER(ww_tensor))
+ww_tensor_unary = function("warpwave", "ww_tensor_unary", c_int, c_int, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_binary = function("warpwave", "ww_tensor_binary", c_int, c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                            POINTER(ww_tensor))
+ww_tensor_cmp = function("warpwave", "ww_tensor_cmp", c_int, c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_where = function("warpwave", "ww_tensor_where", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+                           POINTER(ww_tensor))
+ww_tensor_affine = function("warpwave", "ww_tensor_affine", c_int, POINTER(ww_tensor), c_double, c_double, POINTER(ww_tensor))
+ww_tensor_powf = function("warpwave", "ww_tensor_powf", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
+ww_tensor_elu = function("warpwave", "ww_tensor_elu", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
+ww_tensor_matmul = function("warpwave", "ww_tensor_matmul", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_int,
+                            POINTER(ww_tensor))
+ww_conv_init = function("warpwave", "ww_conv_init", c_int, c_void_p, c_size_t)
+ww_conv_size = function("warpwave", "ww_conv_size", c_int64, c_int64, c_int64, c_int64, c_int64, c_int64)
+ww_conv_transpose_size = function("warpwave", "ww_conv_transpose_size", c_int64, c_int64, c_int64, c_int64, c_int64, c_int64,
+                                  c_int64)
+ww_tensor_conv1d = function("warpwave", "ww_tensor_conv1d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
+                            POINTER(ww_tensor))
+ww_tensor_conv2d = function("warpwave", "ww_tensor_conv2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
+                            POINTER(ww_tensor))
+ww_tensor_conv_transpose1d = function("warpwave", "ww_tensor_conv_transpose1d", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                                      POINTER(ww_conv), POINTER(ww_tensor))
+ww_tensor_conv_transpose2d = function("warpwave", "ww_tensor_conv_transpose2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                                      POINTER(ww_conv), POINTER(ww_tensor))
+ww_pool_init = function("warpwave", "ww_pool_init", c_int, c_void_p, c_size_t)
+ww_tensor_avg_pool2d = function("warpwave", "ww_tensor_avg_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool),
+                                POINTER(ww_tensor))
+ww_tensor_max_pool2d = function("warpwave", "ww_tensor_max_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool),
+                                POINTER(ww_tensor))
+ww_tensor_upsample_nearest1d = function("warpwave", "ww_tensor_upsample_nearest1d", c_int, POINTER(ww_tensor), c_int64,
+                                        POINTER(ww_tensor))
+ww_tensor_upsample_nearest2d = function("warpwave", "ww_tensor_upsample_nearest2d", c_int, POINTER(ww_tensor), c_int64, c_int64,
+                                        POINTER(ww_tensor))
+ww_tensor_upsample_bilinear2d = function("warpwave", "ww_tensor_upsample_bilinear2d", c_int, POINTER(ww_tensor), c_int64, c_int64,
+                                         c_int32, c_void_p, POINTER(ww_tensor))
+
+# ---- warpwave/quant.h ----------------------------------------------------------------------------------------------------
+WW_QUANT_F32 = 0
+WW_QUANT_F16 = 1
+WW_QUANT_Q4_0 = 2
+WW_QUANT_Q4_1 = 3
+WW_QUANT_Q5_0 = 6
+WW_QUANT_Q5_1 = 7
+WW_QUANT_Q8_0 = 8
+WW_QUANT_Q8_1 = 9
+WW_QUANT_Q2_K = 10
+WW_QUANT_Q3_K = 11
+WW_QUANT_Q4_K = 12
+WW_QUANT_Q5_K = 13
+WW_QUANT_Q6_K = 14
+WW_QUANT_Q8_K = 15
+WW_QUANT_IQ4_NL = 20
+WW_QUANT_IQ4_XS = 23
+WW_QUANT_BF16 = 30
+WW_QUANT_MXFP4 = 39
+WW_ACTIVATIONS_CODED = 0
+WW_ACTIVATIONS_FLOAT = 1
+
+
+class ww_quant_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("type", c_int),
+                ("rows", c_int64),
+                ("cols", c_int64),
+                ("row_bytes", c_int64),
+                ("bytes", c_int64),
+                ("device", c_char * 32)]
+
+
+class ww_quant_product(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("queued", c_int32),
+                ("math", c_int),
+                ("expert_rows", c_int64),
+                ("experts", c_void_p),
+                ("expert_ids", c_void_p),
+                ("activations", c_int)]
+
+
+ww_quant_info_init = function("warpwave", "ww_quant_info_init", c_int, c_void_p, c_size_t)
+ww_quant_name = function("warpwave", "ww_quant_name", c_char_p, c_int)
+ww_quant_find = function("warpwave", "ww_quant_find", c_int, c_char_p, c_void_p)
+ww_quant_block_elements = function("warpwave", "ww_quant_block_elements", c_int64, c_int)
+ww_quant_block_bytes = function("warpwave", "ww_quant_block_bytes", c_int64, c_int)
+ww_quant_row_bytes = function("warpwave", "ww_quant_row_bytes", c_int, c_int, c_int64, c_void_p)
+ww_quant_from_f32 = function("warpwave", "ww_quant_from_f32", c_int, c_void_p, c_int, c_void_p, c_int64, c_int64, c_int64,
+                             c_void_p)
+ww_quant_from_tensor = function("warpwave", "ww_quant_from_tensor", c_int, c_int, POINTER(ww_tensor), c_void_p)
+ww_quant_load = function("warpwave", "ww_quant_load", c_int, c_void_p, c_int, c_void_p, c_size_t, c_int64, c_int64, c_void_p)
+ww_quant_view = function("warpwave", "ww_quant_view", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_quant_destroy = function("warpwave", "ww_quant_destroy", None, c_void_p)
+ww_quant_describe = function("warpwave", "ww_quant_describe", c_int, c_void_p, POINTER(ww_quant_info))
+ww_quant_read_f32 = function("warpwave", "ww_quant_read_f32", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_quant_read_blocks = function("warpwave", "ww_quant_read_blocks", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_quant_get_rows = function("warpwave", "ww_quant_get_rows", c_int, c_void_p, c_void_p, c_int64, c_void_p)
+ww_quant_dequantize = function("warpwave", "ww_quant_dequantize", c_int, c_void_p, c_int64, c_int64, c_int, POINTER(ww_tensor))
+ww_quant_rows = function("warpwave", "ww_quant_rows", c_int, c_void_p, POINTER(ww_tensor), c_int, POINTER(ww_tensor))
+ww_quant_matmul = function("warpwave", "ww_quant_matmul", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_quant_matmul_experts = function("warpwave", "ww_quant_matmul_experts", c_int, c_void_p, c_int64, POINTER(ww_tensor), c_void_p,
+                                   POINTER(ww_tensor))
+ww_quant_product_init = function("warpwave", "ww_quant_product_init", c_int, c_void_p, c_size_t)
+ww_quant_multiply = function("warpwave", "ww_quant_multiply", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_quant_product),
+                             POINTER(ww_tensor))
+ww_quant_multiply_coded = function("warpwave", "ww_quant_multiply_coded", c_int, c_void_p, c_void_p, POINTER(ww_quant_product),
+                                   POINTER(ww_tensor))
+
+# ---- warpwave/gguf.h -----------------------------------------------------------------------------------------------------
+WW_GGUF_RANK_MAX = 4
+WW_GGUF_U8 = 0
+WW_GGUF_I8 = 1
+WW_GGUF_U16 = 2
+WW_GGUF_I16 = 3
+WW_GGUF_U32 = 4
+WW_GGUF_I32 = 5
+WW_GGUF_F32 = 6
+WW_GGUF_BOOL = 7
+WW_GGUF_STRING = 8
+WW_GGUF_ARRAY = 9
+WW_GGUF_U64 = 10
+WW_GGUF_I64 = 11
+WW_GGUF_F64 = 12
+
+
+class ww_gguf_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("version", c_int32),
+                ("alignment", c_int32),
+                ("keys", c_int64),
+                ("tensors", c_int64),
+                ("files", c_int64),
+                ("data_bytes", c_int64)]
+
+
+class ww_gguf_value(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("key", c_char_p),
+                ("kind", c_int),
+                ("element", c_int),
+                ("count", c_int64),
+                ("data", c_void_p),
+                ("data_bytes", c_size_t)]
+
+
+class ww_gguf_tensor(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("type", c_int32),
+                ("rank", c_int32),
+                ("shape", c_int64 * WW_GGUF_RANK_MAX),
+                ("file", c_int32),
+                ("offset", c_int64),
+                ("bytes", c_int64)]
+
+
+class ww_gguf_span(Structure):
+    _fields_ = [("text", c_void_p),
+                ("bytes", c_size_t)]
+
+
+ww_gguf_info_init = function("warpwave", "ww_gguf_info_init", c_int, c_void_p, c_size_t)
+ww_gguf_value_init = function("warpwave", "ww_gguf_value_init", c_int, c_void_p, c_size_t)
+ww_gguf_tensor_init = function("warpwave", "ww_gguf_tensor_init", c_int, c_void_p, c_size_t)
+ww_gguf_kind_name = function("warpwave", "ww_gguf_kind_name", c_char_p, c_int)
+ww_gguf_type_name = function("warpwave", "ww_gguf_type_name", c_char_p, c_int32)
+ww_gguf_open = function("warpwave", "ww_gguf_open", c_int, c_char_p, c_void_p)
+ww_gguf_close = function("warpwave", "ww_gguf_close", None, c_void_p)
+ww_gguf_describe = function("warpwave", "ww_gguf_describe", c_int, c_void_p, POINTER(ww_gguf_info))
+ww_gguf_value_at = function("warpwave", "ww_gguf_value_at", c_int, c_void_p, c_int64, POINTER(ww_gguf_value))
+ww_gguf_tensor_at = function("warpwave", "ww_gguf_tensor_at", c_int, c_void_p, c_int64, POINTER(ww_gguf_tensor))
+ww_gguf_find_value = function("warpwave", "ww_gguf_find_value", c_int, c_void_p, c_char_p, c_void_p)
+ww_gguf_find_tensor = function("warpwave", "ww_gguf_find_tensor", c_int, c_void_p, c_char_p, c_void_p)
+ww_gguf_u64 = function("warpwave", "ww_gguf_u64", c_int, c_void_p, c_char_p, c_void_p)
+ww_gguf_i64 = function("warpwave", "ww_gguf_i64", c_int, c_void_p, c_char_p, c_void_p)
+ww_gguf_f64 = function("warpwave", "ww_gguf_f64", c_int, c_void_p, c_char_p, c_void_p)
+ww_gguf_bool = function("warpwave", "ww_gguf_bool", c_int, c_void_p, c_char_p, c_void_p)
+ww_gguf_text = function("warpwave", "ww_gguf_text", c_int, c_void_p, c_char_p, c_void_p, c_void_p)
+ww_gguf_i64s = function("warpwave", "ww_gguf_i64s", c_int, c_void_p, c_char_p, c_void_p, c_int64, c_void_p)
+ww_gguf_f64s = function("warpwave", "ww_gguf_f64s", c_int, c_void_p, c_char_p, c_void_p, c_int64, c_void_p)
+ww_gguf_texts = function("warpwave", "ww_gguf_texts", c_int, c_void_p, c_char_p, POINTER(ww_gguf_span), c_int64, c_void_p)
+ww_gguf_view = function("warpwave", "ww_gguf_view", c_void_p, c_void_p, c_int64)
+ww_gguf_read = function("warpwave", "ww_gguf_read", c_int, c_void_p, c_int64, c_int64, c_void_p, c_size_t)
+ww_gguf_load = function("warpwave", "ww_gguf_load", c_int, c_void_p, c_int64, c_void_p, ww_progress, c_void_p, c_void_p)
+ww_gguf_load_all = function("warpwave", "ww_gguf_load_all", c_int, c_void_p, c_void_p, ww_progress, c_void_p, c_void_p)
+ww_gguf_writer_create = function("warpwave", "ww_gguf_writer_create", c_int, c_void_p)
+ww_gguf_writer_value = function("warpwave", "ww_gguf_writer_value", c_int, c_void_p, POINTER(ww_gguf_value))
+ww_gguf_writer_u32 = function("warpwave", "ww_gguf_writer_u32", c_int, c_void_p, c_char_p, c_uint32)
+ww_gguf_writer_string = function("warpwave", "ww_gguf_writer_string", c_int, c_void_p, c_char_p, c_char_p)
+ww_gguf_writer_tensor = function("warpwave", "ww_gguf_writer_tensor", c_int, c_void_p, POINTER(ww_gguf_tensor))
+ww_gguf_writer_open = function("warpwave", "ww_gguf_writer_open", c_int, c_void_p, c_char_p)
+ww_gguf_writer_data = function("warpwave", "ww_gguf_writer_data", c_int, c_void_p, c_void_p, c_size_t)
+ww_gguf_writer_finish = function("warpwave", "ww_gguf_writer_finish", c_int, c_void_p)
+ww_gguf_writer_destroy = function("warpwave", "ww_gguf_writer_destroy", None, c_void_p)
+
+# ---- warpwave/results.h --------------------------------------------------------------------------------------------------
+WW_FETCH_IDS = 1
+WW_FETCH_PAYLOADS = 2
+WW_FETCH_VECTORS = 4
+
+
+class ww_results_columns(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("query_count", c_int64),
+                ("hit_count", c_int64),
+                ("starts", c_void_p),
+                ("rows", c_void_p),
+                ("handles", c_void_p),
+                ("scores", c_void_p),
+                ("totals", c_void_p),
+                ("ids", c_void_p),
+                ("payloads", c_void_p),
+                ("text", c_void_p),
+                ("text_bytes", c_int64),
+                ("vectors", c_void_p),
+                ("dim", c_int32)]
+
+
+ww_results_destroy = function("warpwave", "ww_results_destroy", None, c_void_p)
+ww_results_query_count = function("warpwave", "ww_results_query_count", c_int64, c_void_p)
+ww_results_count = function("warpwave", "ww_results_count", c_int64, c_void_p, c_int64)
+ww_results_total = function("warpwave", "ww_results_total", c_int64, c_void_p, c_int64)
+ww_results_rows = function("warpwave", "ww_results_rows", c_void_p, c_void_p, c_int64)
+ww_results_handles = function("warpwave", "ww_results_handles", c_void_p, c_void_p, c_int64)
+ww_results_scores = function("warpwave", "ww_results_scores", c_void_p, c_void_p, c_int64)
+ww_results_id = function("warpwave", "ww_results_id", c_char_p, c_void_p, c_int64, c_int64)
+ww_results_payload = function("warpwave", "ww_results_payload", c_char_p, c_void_p, c_int64, c_int64)
+ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p, c_int64, c_int64)
+ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, c_size_t)
+ww_results_describe = function("warpwave", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
+
+# ---- warpwave/tensor_files.h ---------------------------------------------------------------------------------------------
+ww_tensor_load_npy = function("warpwave", "ww_tensor_load_npy", c_int, c_void_p, c_char_p, POINTER(ww_tensor))
+ww_tensor_load_safetensors = function("warpwave", "ww_tensor_load_safetensors", c_int, c_void_p, c_char_p, c_char_p,
+                                      POINTER(ww_tensor))
+ww_safetensors_load = function("warpwave", "ww_safetensors_load", c_int, c_void_p, c_int64, c_void_p, POINTER(ww_tensor))
+ww_safetensors_load_all = function("warpwave", "ww_safetensors_load_all", c_int, c_void_p, c_void_p, POINTER(ww_tensor))
+
+# ---- warpwave/tensor_foreign.h -------------------------------------------------------------------------------------------
+WW_STREAM_NONE = -1
+
+
+class ww_foreign(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("data", c_void_p),
+                ("dtype", c_int),
+                ("layout", ww_layout),
+                ("read_only", c_int32),
+                ("stream", c_void_p),
+                ("release", c_void_p),
+                ("owner", c_void_p)]
+
+
+ww_device_stream = function("warpwave", "ww_device_stream", c_int, c_void_p, c_void_p)
+ww_device_wait_stream = function("warpwave", "ww_device_wait_stream", c_int, c_void_p, c_void_p)
+ww_device_signal_stream = function("warpwave", "ww_device_signal_stream", c_int, c_void_p, c_void_p)
+ww_foreign_init = function("warpwave", "ww_foreign_init", c_int, c_void_p, c_size_t)
+ww_tensor_wrap = function("warpwave", "ww_tensor_wrap", c_int, c_void_p, POINTER(ww_foreign), POINTER(ww_tensor))
+ww_tensor_data = function("warpwave", "ww_tensor_data", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_to_dlpack = function("warpwave", "ww_tensor_to_dlpack", c_int, POINTER(ww_tensor), c_void_p, c_void_p)
+ww_tensor_to_dlpack_unversioned = function("warpwave", "ww_tensor_to_dlpack_unversioned", c_int, POINTER(ww_tensor), c_void_p,
+                                           c_void_p)
+ww_tensor_from_dlpack = function("warpwave", "ww_tensor_from_dlpack", c_int, c_void_p, c_void_p, c_void_p, POINTER(ww_tensor))
+ww_tensor_from_dlpack_unversioned = function("warpwave", "ww_tensor_from_dlpack_unversioned", c_int, c_void_p, c_void_p, c_void_p,
+                                             POINTER(ww_tensor))
+ww_dlpack_capsules = function("warpwave", "ww_dlpack_capsules", c_int, c_void_p, c_void_p)
+ww_dlpack_capsule_destroy = function("warpwave", "ww_dlpack_capsule_destroy", None, c_void_p)
+
+# ---- warpwave/tensor_rows.h ----------------------------------------------------------------------------------------------
+WW_REDUCE_SUM = 0
+WW_REDUCE_MIN = 1
+WW_REDUCE_MAX = 2
+WW_REDUCE_ARGMIN = 3
+WW_REDUCE_ARGMAX = 4
+WW_REDUCE_MEAN = 5
+WW_REDUCE_PROD = 6
+ww_reduce_name = function("warpwave", "ww_reduce_name", c_char_p, c_int)
+ww_reduce_of_name = function("warpwave", "ww_reduce_of_name", c_int32, c_char_p)
+ww_tensor_reduce = function("warpwave", "ww_tensor_reduce", c_int, c_int, POINTER(ww_tensor), c_void_p, c_int32,
+                            POINTER(ww_tensor))
+ww_tensor_cumsum = function("warpwave", "ww_tensor_cumsum", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_tensor_softmax = function("warpwave", "ww_tensor_softmax", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_tensor_layer_norm = function("warpwave", "ww_tensor_layer_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                                POINTER(ww_tensor), c_double, POINTER(ww_tensor))
+ww_tensor_rms_norm = function("warpwave", "ww_tensor_rms_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_double,
+                              POINTER(ww_tensor))
+ww_tensor_rope = function("warpwave", "ww_tensor_rope", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor), c_bool,
+                          POINTER(ww_tensor))
+ww_tensor_sort = function("warpwave", "ww_tensor_sort", c_int, POINTER(ww_tensor), c_bool, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_top_k = function("warpwave", "ww_tensor_top_k", c_int, POINTER(ww_tensor), c_int64, c_bool, POINTER(ww_tensor),
+                           POINTER(ww_tensor))
+
+# ---- warpwave/vectors.h --------------------------------------------------------------------------------------------------
+WW_DIM_MAX = 65536
+WW_ID_BYTES_MAX = 256
+WW_K_MAX = 2048
+WW_ROWS_MAX = 4294967295
+WW_COSINE = 0
+WW_L2 = 1
+WW_DOT = 2
+WW_SCREEN_INT8 = 0
+WW_SCREEN_NONE = 1
+WW_VECTOR_F32 = 0
+WW_VECTOR_F16 = 1
+WW_VECTOR_BF16 = 2
+WW_VECTOR_I8 = 3
+WW_VECTOR_U8 = 4
+WW_VALUE_NULL = 0
+WW_VALUE_INTEGER = 1
+WW_VALUE_REAL = 2
+WW_VALUE_TEXT = 3
+
+
+class ww_collection_config(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("dim", c_int32),
+                ("metric", c_int),
+                ("keep_host_copy", c_int32),
+                ("screen", c_int),
+                ("type", c_int)]
+
+
+class ww_rows(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("count", c_int64),
+                ("dim", c_int32),
+                ("vectors", c_void_p),
+                ("row_stride", c_int64),
+                ("ids", c_void_p),
+                ("payloads", c_void_p),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("elements", c_void_p),
+                ("type", c_int)]
+
+
+class ww_search_stats(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("rows_screened", c_int64),
+                ("rows_kept", c_int64),
+                ("rows_scored", c_int64),
+                ("fallback_queries", c_int64),
+                ("certificate", c_float),
+                ("repeated_queries", c_int64)]
+
+
+class ww_search(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("queries", c_void_p),
+                ("query_count", c_int64),
+                ("dim", c_int32),
+                ("query_stride", c_int64),
+                ("k", c_int32),
+                ("mask", c_void_p),
+                ("mask_rows", c_int64),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("stats", c_void_p)]
+
+
+class ww_parameter(Structure):
+    _fields_ = [("name", c_char_p),
+                ("type", c_int),
+                ("integer", c_int64),
+                ("real", c_double),
+                ("text", c_char_p)]
+
+
+class ww_query(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("queries", c_void_p),
+                ("query_count", c_int64),
+                ("dim", c_int32),
+                ("query_stride", c_int64),
+                ("k", c_int32),
+                ("mask", c_void_p),
+                ("mask_rows", c_int64),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("stats", c_void_p),
+                ("fetch", c_uint32),
+                ("where", c_char_p),
+                ("parameters", c_void_p),
+                ("parameter_count", c_int64)]
+
+
+class ww_range(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("queries", c_void_p),
+                ("query_count", c_int64),
+                ("dim", c_int32),
+                ("query_stride", c_int64),
+                ("bound", c_float),
+                ("limit", c_int64),
+                ("mask", c_void_p),
+                ("mask_rows", c_int64),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("stats", c_void_p),
+                ("fetch", c_uint32),
+                ("where", c_char_p),
+                ("parameters", c_void_p),
+                ("parameter_count", c_int64)]
+
+
+class ww_get(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("count", c_int64),
+                ("ids", c_void_p),
+                ("handles", c_void_p),
+                ("fetch", c_uint32)]
+
+
+class ww_collection_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("dim", c_int32),
+                ("metric", c_int),
+                ("rows_live", c_int64),
+                ("rows_removed", c_int64),
+                ("rows_capacity", c_int64),
+                ("segments", c_int64),
+                ("bytes_rows", c_int64),
+                ("bytes_ids", c_int64),
+                ("bytes_payloads", c_int64),
+                ("device", c_char * 32),
+                ("bytes_host_copy", c_int64),
+                ("screen", c_int),
+                ("bytes_screen", c_int64),
+                ("bytes_handles", c_int64),
+                ("mask_rows", c_int64),
+                ("type", c_int)]
+
+
+ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, c_size_t)
+ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, c_size_t)
+ww_search_init = function("warpwave", "ww_search_init", c_int, c_void_p, c_size_t)
+ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, c_size_t)
+ww_range_init = function("warpwave", "ww_range_init", c_int, c_void_p, c_size_t)
+ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, c_size_t)
+ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, c_size_t)
+ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, c_size_t)
+ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, c_int)
+ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, c_int)
+ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, c_int)
+ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
+ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
+ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_upsert = function("warpwave", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, c_int64)
+ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, c_int64, c_void_p)
+ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p, c_int64)
+ww_collection_clear = function("warpwave", "ww_collection_clear", c_int, c_void_p)
+ww_collection_compact = function("warpwave", "ww_collection_compact", c_int, c_void_p, ww_progress, c_void_p)
+ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, c_int64)
+ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p, c_void_p)
+ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
+ww_collection_describe = function("warpwave", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
+ww_collection_query = function("warpwave", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
+ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_search), c_void_p, c_void_p)
+ww_collection_range = function("warpwave", "ww_collection_range", c_int, c_void_p, POINTER(ww_range), c_void_p)
+ww_collection_get = function("warpwave", "ww_collection_get", c_int, c_void_p, POINTER(ww_get), c_void_p)
+ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p, c_char_p, c_void_p)
+ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, c_int64, c_void_p)
+ww_collection_find_handle = function("warpwave", "ww_collection_find_handle", c_int, c_void_p, c_int64, c_void_p)
+ww_collection_vector = function("warpwave", "ww_collection_vector", c_int, c_void_p, c_int64, c_void_p)
+ww_collection_elements = function("warpwave", "ww_collection_elements", c_int, c_void_p, c_int64, c_void_p)
+ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, c_int64, c_char_p, c_size_t, c_void_p)
+ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, c_int64, c_char_p, c_size_t, c_void_p)
+ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, c_int64)
+ww_score = function("warpwave", "ww_score", c_int, c_int, c_void_p, c_void_p, c_int32, c_void_p)

@@ -1,0 +1,117 @@
+"""An index with the calls of FAISS's IndexFlat, for those who come from there: results by position, L2 squared."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._arrays import FloatArray, IntArray
+from .device import DeviceLike
+from .results import FETCH_IDS
+from .vectors import Collection
+
+__all__ = ["IndexFlat", "IndexFlatIP", "IndexFlatL2"]
+
+METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
+_LARGEST = np.finfo(np.float32).max
+
+
+class IndexFlat:
+    """Vectors by position, found exactly.
+
+    >>> index = warpwave.IndexFlat(2, device="cpu")
+    >>> index.add(np.float32([[0, 0], [3, 4]]))
+    >>> distances, positions = index.search(np.float32([[0, 1]]), 2)
+    >>> positions
+    array([[0, 1]])
+    >>> distances.round()
+    array([[ 1., 18.]], dtype=float32)
+    """
+
+    is_trained = True
+
+    def __init__(self, d: int, metric: int = METRIC_L2, *, device: DeviceLike = "auto") -> None:
+        if metric not in (METRIC_INNER_PRODUCT, METRIC_L2):
+            raise ValueError(f"the metric is {metric!r}; it is METRIC_L2 (1) or METRIC_INNER_PRODUCT (0)")
+        self.d = d
+        self.metric_type = metric
+        self.collection = Collection(d, metric="l2" if metric == METRIC_L2 else "dot", device=device)
+
+    @property
+    def ntotal(self) -> int:
+        """How many vectors there are."""
+        return len(self.collection)
+
+    def train(self, x: Any) -> None:
+        """Nothing is trained: search is exact."""
+
+    def add(self, x: Any) -> None:
+        """Adds vectors behind those that are there."""
+        self.collection.add(x)
+
+    def reset(self) -> None:
+        """Forgets all vectors."""
+        self.collection.clear()
+
+    def _given(self, scores: Any) -> Any:
+        """Scores as FAISS gives them: squared distances."""
+        return scores * scores if self.metric_type == METRIC_L2 else scores
+
+    def search(self, x: Any, k: int) -> tuple[FloatArray, IntArray]:
+        """Distances and positions of the k nearest of each query; -1 where there are fewer."""
+        found = self.collection.search(np.atleast_2d(np.asarray(x, np.float32)), k, ids=False)
+        count, width = found.rows.shape
+        distances = np.full((count, k), _LARGEST if self.metric_type == METRIC_L2 else -_LARGEST, np.float32)
+        positions = np.full((count, k), -1, np.int64)
+        distances[:, :width] = self._given(found.scores)
+        positions[:, :width] = found.rows
+        return distances, positions
+
+    def range_search(self, x: Any, thresh: float) -> tuple[IntArray, FloatArray, IntArray]:
+        """Limits, distances and positions of all that are nearer than a threshold: squared distances below it, products above it."""
+        is_l2 = self.metric_type == METRIC_L2
+        bound = np.nextafter(np.sqrt(np.float32(max(thresh, 0))), np.float32(np.inf)) if is_l2 else np.float32(thresh)
+        found = self.collection.search(np.atleast_2d(np.asarray(x, np.float32)), radius=float(bound), ids=False)
+        distances = self._given(found._scores)
+        kept = distances < thresh if is_l2 else distances > thresh
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return before[found.starts], distances[kept], found._rows[kept]
+
+    def reconstruct(self, key: int) -> FloatArray:
+        """The vector at a position."""
+        found: FloatArray = self.reconstruct_n(key, 1)[0]
+        return found
+
+    def reconstruct_n(self, n0: int = 0, ni: int = -1) -> FloatArray:
+        """`ni` vectors from position `n0` on; all that follow for -1."""
+        end = self.ntotal if ni < 0 else n0 + ni
+        if not 0 <= n0 <= end <= self.ntotal:
+            raise IndexError(f"positions {n0} to {end} of {self.ntotal}")
+        handles = self.collection._get(None, 0)._handles[n0:end]
+        found: FloatArray = self.collection._get(None, 4, handles=np.ascontiguousarray(handles)).vectors
+        return found if len(handles) else np.empty((0, self.d), np.float32)
+
+    def remove_ids(self, positions: Any) -> int:
+        """Removes vectors by position; those behind move up, as in FAISS. Returns how many were there."""
+        there = np.unique(np.asarray(positions, np.int64))
+        there = there[(there >= 0) & (there < self.ntotal)]
+        self.collection.remove(self.collection._get(None, FETCH_IDS)._all_ids()[there])
+        self.collection.compact()
+        return len(there)
+
+    def __repr__(self) -> str:
+        return f"<warpwave.{type(self).__name__}: {self.ntotal:,} vectors of {self.d}, on {self.collection.device}>"
+
+
+class IndexFlatL2(IndexFlat):
+    """`IndexFlat` by squared distance."""
+
+    def __init__(self, d: int, *, device: DeviceLike = "auto") -> None:
+        super().__init__(d, METRIC_L2, device=device)
+
+
+class IndexFlatIP(IndexFlat):
+    """`IndexFlat` by inner product."""
+
+    def __init__(self, d: int, *, device: DeviceLike = "auto") -> None:
+        super().__init__(d, METRIC_INNER_PRODUCT, device=device)

@@ -1,0 +1,158 @@
+"""A vector store for LangChain, over a collection in memory or in a store."""
+from __future__ import annotations
+
+import uuid
+from typing import Any, Callable, Iterable, Optional, Sequence
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from .device import DeviceLike
+from .results import Results
+from .vectors import Collection
+
+__all__ = ["WarpwaveVectorStore"]
+
+
+def _document(identifier: str, payload: Any) -> Document:
+    return Document(id=identifier, page_content=payload["text"], metadata=payload["metadata"])
+
+
+class WarpwaveVectorStore(VectorStore):
+    """Documents by exact search.
+
+    `collection` is one that is there already, for example of a `Store`; without it one is made in memory when the first document comes.
+    Searches take `filter`, a function of a document, and, over a store, `where`, an SQL expression over `payload`.
+
+    >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+    >>> from warpwave.langchain import WarpwaveVectorStore
+    >>> store = WarpwaveVectorStore(DeterministicFakeEmbedding(size=8), device="cpu")
+    >>> _ = store.add_texts(["a fox", "a dog"], ids=["1", "2"])
+    >>> store.similarity_search("a dog", k=1)[0].page_content
+    'a dog'
+    """
+
+    def __init__(self, embedding: Embeddings, *, collection: Optional[Collection] = None, metric: str = "cosine", device: DeviceLike = "auto") -> None:
+        self._embedding = embedding
+        self._metric = metric
+        self._device = device
+        self._collection = collection
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """What makes vectors of texts."""
+        return self._embedding
+
+    @property
+    def collection(self) -> Optional[Collection]:
+        """Where the documents are; None while there are none."""
+        return self._collection
+
+    def add_texts(self, texts: Iterable[str], metadatas: Optional[list[dict[str, Any]]] = None, *, ids: Optional[Sequence[Optional[str]]] = None,
+                  **kwargs: Any) -> list[str]:
+        """Adds texts, or replaces those whose ids are there; returns the ids."""
+        listed = list(texts)
+        described = [{} for _ in listed] if metadatas is None else list(metadatas)
+        named = [str(uuid.uuid4()) if name is None else name for name in (ids if ids is not None else [None] * len(listed))]
+        if not len(listed) == len(described) == len(named):
+            raise ValueError(f"there are {len(listed)} texts, {len(described)} metadatas and {len(named)} ids")
+        if not listed:
+            return []
+        vectors = np.asarray(self._embedding.embed_documents(listed), np.float32)
+        if self._collection is None:
+            self._collection = Collection(vectors.shape[1], metric=self._metric, device=self._device)
+        payloads = [{"text": text, "metadata": metadata} for text, metadata in zip(listed, described)]
+        last = {name: i for i, name in enumerate(named)}  # an id that is named twice: the last stays
+        places = sorted(last.values())
+        self._collection.upsert(vectors[places], [named[i] for i in places], [payloads[i] for i in places])
+        return named
+
+    def delete(self, ids: Optional[list[str]] = None, **kwargs: Any) -> Optional[bool]:
+        """Removes documents; those that are not there are no error. Without ids all of them."""
+        if self._collection is not None:
+            if ids is None:
+                self._collection.clear()
+            else:
+                self._collection.discard(ids)
+        return True
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Those of the documents that are there, in the order of the ids."""
+        if self._collection is None:
+            return []
+        there = [identifier for identifier in ids if identifier in self._collection]
+        found = self._collection.get(there, vectors=False)
+        assert isinstance(found, Results)
+        return [_document(identifier, payload) for identifier, payload in zip(found._all_ids(), found._all_payloads())]
+
+    def _found(self, embedding: Any, k: int, filter: Optional[Callable[[Document], bool]], vectors: bool, options: dict[str, Any]) -> Optional[Results]:
+        if self._collection is None:
+            return None
+        if filter is not None:
+            mask = np.zeros(self._collection.mask_rows, bool)
+            rows = self._collection.get(vectors=False)
+            assert isinstance(rows, Results)
+            for row, identifier, payload in zip(rows._rows, rows._all_ids(), rows._all_payloads()):
+                mask[row] = filter(_document(identifier, payload))
+            options["mask"] = mask
+        return self._collection.search(np.asarray(embedding, np.float32), min(k, 2048), payloads=True, vectors=vectors, **options)
+
+    def similarity_search_with_score_by_vector(self, embedding: list[float], k: int = 4, filter: Optional[Callable[[Document], bool]] = None,
+                                               **kwargs: Any) -> list[tuple[Document, float]]:
+        """The nearest documents and their scores: larger is nearer for cosine and dot, smaller for l2."""
+        found = self._found(embedding, k, filter, False, _options(kwargs))
+        return [] if found is None else [(_document(str(hit.id), hit.payload), hit.score) for hit in found.hits()]
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        """The same for a text."""
+        return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, **kwargs)
+
+    def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+        """The nearest documents."""
+        return [document for document, _ in self.similarity_search_with_score_by_vector(embedding, k, **kwargs)]
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """The nearest documents of a text."""
+        return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
+
+    def max_marginal_relevance_search_by_vector(self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5,
+                                                filter: Optional[Callable[[Document], bool]] = None, **kwargs: Any) -> list[Document]:
+        """Near documents that differ from each other."""
+        found = self._found(embedding, fetch_k, filter, True, _options(kwargs))
+        if found is None or len(found) == 0:
+            return []
+        chosen = maximal_marginal_relevance(np.asarray(embedding, np.float32), list(found.vectors), lambda_mult, k)
+        hits = list(found.hits())
+        return [_document(str(hits[i].id), hits[i].payload) for i in chosen]
+
+    def max_marginal_relevance_search(self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any) -> list[Document]:
+        """The same for a text."""
+        return self.max_marginal_relevance_search_by_vector(self._embedding.embed_query(query), k, fetch_k, lambda_mult, **kwargs)
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        metric = self._collection.metric if self._collection is not None else self._metric
+        if metric == "cosine":
+            return lambda score: min(max((score + 1.0) / 2.0, 0.0), 1.0)  # rounding may leave a little more than 1
+        if metric == "l2":
+            near: Callable[[float], float] = self._euclidean_relevance_score_fn
+            return near
+        return lambda score: score
+
+    @classmethod
+    def from_texts(cls, texts: list[str], embedding: Embeddings, metadatas: Optional[list[dict[str, Any]]] = None, *, ids: Optional[list[str]] = None,
+                   **kwargs: Any) -> WarpwaveVectorStore:
+        """A store with these texts."""
+        store = cls(embedding, **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """What is passed on to the search."""
+    unknown = set(given) - {"where", "parameters"}
+    if unknown:
+        raise TypeError(f"a search does not take {', '.join(sorted(unknown))}; it takes filter, where and parameters")
+    return dict(given)

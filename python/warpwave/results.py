@@ -1,0 +1,320 @@
+"""What a search found, as arrays: copied out of the library, so it stays as it is and can be pickled."""
+from __future__ import annotations
+
+import html
+import json
+from ctypes import c_char, c_char_p, c_int64, string_at
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native as c
+from ._arrays import FloatArray, IntArray
+from ._calls import Handle
+
+ObjectArray = npt.NDArray[np.object_]
+_FEW = 32  # texts that are faster taken one by one
+_SHOWN = 10  # hits and queries of a table in a notebook
+
+
+class Row(NamedTuple):
+    """A row of a collection."""
+
+    id: str
+    vector: Optional[FloatArray]
+    payload: Any
+
+
+class Hit(NamedTuple):
+    """A row that a query found."""
+
+    id: Optional[str]
+    score: float
+    row: int
+    payload: Any = None
+
+
+@dataclass(frozen=True)
+class SearchStats:
+    """What a search did, over all its queries; a row counts once for each query."""
+
+    rows_screened: int
+    rows_kept: int
+    rows_scored: int
+    fallback_queries: int
+    certificate: float
+    repeated_queries: int
+
+
+def _copied(pointer: Optional[int], count: int, kind: Any) -> Any:
+    """So many elements at an address, as an array of one's own."""
+    if not pointer or count == 0:
+        return np.empty(0, kind)
+    size = count * np.dtype(kind).itemsize
+    return np.frombuffer(bytearray((c_char * size).from_address(pointer)), kind)
+
+
+def _texts(block: bytes, places: IntArray) -> ObjectArray:
+    """The texts that begin at these places of a block, each up to its NUL; None at place -1. No loop over them."""
+    parts = block.decode("utf-8", "surrogateescape").split("\0")
+    parts[-1] = None  # type: ignore[call-overload]  # behind the last NUL there is nothing
+    texts = np.empty(len(parts), object)
+    texts[:] = parts
+    begins = np.empty(len(parts), np.int64)
+    begins[0] = 0
+    begins[1:] = np.flatnonzero(np.frombuffer(block, np.uint8) == 0) + 1
+    return texts[np.where(places >= 0, np.searchsorted(begins, places), len(parts) - 1)]
+
+
+def _few_texts(text: int, places: int, count: int) -> ObjectArray:
+    """The same of a few, straight from where they are."""
+    few = np.empty(count, object)
+    few[:] = [(c_char_p(text + place).value or b"").decode("utf-8", "surrogateescape") if place >= 0 else None for place in (c_int64 * count).from_address(places)]
+    return few
+
+
+def _vectors(columns: Any) -> Optional[FloatArray]:
+    if not columns.vectors:
+        return None
+    found: FloatArray = _copied(columns.vectors, columns.hit_count * columns.dim, np.float32).reshape(columns.hit_count, columns.dim)
+    return found
+
+
+# What each column is copied from.
+_COLUMNS: dict[str, Callable[[Any], Any]] = {
+    "_starts": lambda c: _copied(c.starts, c.query_count + 1, np.int64),
+    "_rows": lambda c: _copied(c.rows, c.hit_count, np.int64),
+    "_handles": lambda c: _copied(c.handles, c.hit_count, np.int64),
+    "_scores": lambda c: _copied(c.scores, c.hit_count, np.float32),
+    "_totals": lambda c: _copied(c.totals, c.query_count, np.int64) if c.totals else None,
+    "_id_places": lambda c: _copied(c.ids, c.hit_count, np.int64) if c.ids else None,
+    "_payload_places": lambda c: _copied(c.payloads, c.hit_count, np.int64) if c.payloads else None,
+    "_text": lambda c: string_at(c.text, c.text_bytes) if c.text else b"",
+    "_vectors": _vectors,
+}
+
+
+def parse_payloads(texts: ObjectArray) -> list[Any]:
+    """JSON texts as objects, all in one go; None for none."""
+    return json.loads("[" + ",".join("null" if text is None else text for text in texts) + "]")  # type: ignore[no-any-return]
+
+
+class Results:
+    """The hits of queries, best first.
+
+    For a single query (a vector) the attributes are arrays of its hits; for several they are matrices, a line a query, since each finds as
+    many rows; of a search by radius they are lists of arrays. A `Results` of several queries can be indexed and iterated by query, one of
+    a single query by hit.
+
+    >>> c = warpwave.Collection(2, device="cpu")
+    >>> c.add([[1, 0], [0, 1], [0.8, 0.6]], ids=["east", "north", "northeast"])
+    >>> found = c.search([0.9, 0.1], k=2)
+    >>> found.ids
+    array(['east', 'northeast'], dtype=object)
+    >>> found.scores.round(4)
+    array([0.9939, 0.8614], dtype=float32)
+    """
+
+    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_id_places", "_payload_places", "_text", "_vectors",
+                 "_ids", "_payload_texts", "_payloads", "stats")
+
+    _found: Handle
+    _columns: Any
+    _single: bool
+    _shape: Optional[tuple[int, int]]
+    _starts: IntArray
+    _rows: IntArray
+    _handles: IntArray
+    _scores: FloatArray
+    _totals: Optional[IntArray]
+    _id_places: Optional[IntArray]
+    _payload_places: Optional[IntArray]
+    _text: bytes
+    _vectors: Optional[FloatArray]
+    _ids: Optional[ObjectArray]
+    _payload_texts: Optional[ObjectArray]
+    _payloads: Optional[list[Any]]
+    stats: Optional[SearchStats]
+
+    def __init__(self) -> None:
+        self._columns = self.stats = self._ids = self._payload_texts = self._payloads = None
+
+    @classmethod
+    def _of(cls, found: Handle, columns: Any, single: bool, width: Optional[int]) -> Results:
+        """Holds what was found; columns are copied when they are asked for. `width`: the k of a search, whose queries all find as many;
+        None where each finds its own number."""
+        self = cls()
+        self._found = found
+        self._columns = columns
+        self._single = single
+        queries = columns.query_count
+        self._shape = None if width is None else (queries, columns.hit_count // queries if queries else width)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """A column that was not asked for before."""
+        load = _COLUMNS.get(name)
+        if load is None:
+            raise AttributeError(name)
+        value = load(self._columns)
+        setattr(self, name, value)
+        return value
+
+    def _by_query(self, flat: Any) -> Any:
+        """An array by hit in the shape of the answer."""
+        if self._single:
+            return flat
+        if self._shape is not None:
+            return flat.reshape(self._shape + flat.shape[1:])
+        return np.split(flat, self._starts[1:-1]) if len(self._starts) > 1 else []
+
+    def _all_ids(self) -> ObjectArray:
+        if self._ids is None:
+            columns = self._columns
+            if columns is not None and columns.ids and columns.hit_count <= _FEW:
+                self._ids = _few_texts(columns.text, columns.ids, columns.hit_count)
+            elif self._id_places is None:
+                self._ids = np.empty(len(self._rows), object)
+            else:
+                self._ids = _texts(self._text, self._id_places)
+        return self._ids
+
+    def _all_payload_texts(self) -> ObjectArray:
+        if self._payload_texts is None:
+            if self._payload_places is None:
+                self._payload_texts = np.empty(len(self._rows), object)
+            else:
+                self._payload_texts = _texts(self._text, self._payload_places)
+        return self._payload_texts
+
+    def _all_payloads(self) -> list[Any]:
+        if self._payloads is None:
+            self._payloads = parse_payloads(self._all_payload_texts()) if self._payload_places is not None else [None] * len(self._rows)
+        return self._payloads
+
+    @property
+    def ids(self) -> Any:
+        """The ids, as `str` objects in an array."""
+        return self._by_query(self._all_ids())
+
+    @property
+    def scores(self) -> Any:
+        """The scores: larger is nearer for cosine and dot, smaller for l2."""
+        return self._by_query(self._scores)
+
+    @property
+    def rows(self) -> Any:
+        """The row numbers at the time of the search, which masks speak of; compact renumbers."""
+        return self._by_query(self._rows)
+
+    @property
+    def handles(self) -> Any:
+        """The handles, which name rows for good."""
+        return self._by_query(self._handles)
+
+    @property
+    def vectors(self) -> Any:
+        """The vectors, if the search was asked for them (`vectors=True`)."""
+        if self._vectors is None:
+            if len(self._rows) == 0:
+                return self._by_query(np.empty((0, 0), np.float32))
+            raise ValueError("the search was not asked for vectors: search(..., vectors=True)")
+        return self._by_query(self._vectors)
+
+    @property
+    def payloads(self) -> list[Any]:
+        """The payloads as Python objects, if the search was asked for them (`payloads=True`): a list, or a list a query."""
+        if self._payload_places is None and len(self._rows):
+            raise ValueError("the search was not asked for payloads: search(..., payloads=True)")
+        found = self._all_payloads()
+        if self._single:
+            return found
+        return [found[first:end] for first, end in zip(self._starts[:-1], self._starts[1:])]
+
+    @property
+    def counts(self) -> Any:
+        """How many hits each query has."""
+        return len(self._rows) if self._single else np.diff(self._starts)
+
+    @property
+    def totals(self) -> Any:
+        """How many rows each query found; more than `counts` where the limit of a search by radius cut them off."""
+        found = np.diff(self._starts) if self._totals is None else self._totals
+        return int(found[0]) if self._single else found
+
+    @property
+    def starts(self) -> IntArray:
+        """Where the hits of each query begin among all, and the end: what FAISS calls lims."""
+        return self._starts
+
+    def hits(self) -> Iterator[Hit]:
+        """All hits of all queries, one after the other."""
+        payloads = self._all_payloads()
+        for i, identifier in enumerate(self._all_ids()):
+            yield Hit(identifier, float(self._scores[i]), int(self._rows[i]), payloads[i])
+
+    def __len__(self) -> int:
+        return len(self._rows) if self._single else len(self._starts) - 1
+
+    def __getitem__(self, index: int) -> Union[Results, Hit]:
+        index = range(len(self))[index]
+        if self._single:
+            return Hit(self._all_ids()[index], float(self._scores[index]), int(self._rows[index]), self._all_payloads()[index])
+        first, end = int(self._starts[index]), int(self._starts[index + 1])
+        one = Results()
+        one._single, one._shape = True, None
+        one._starts = np.array([0, end - first])
+        one._rows, one._handles, one._scores = self._rows[first:end], self._handles[first:end], self._scores[first:end]
+        one._totals = None if self._totals is None else self._totals[index:index + 1]
+        one._id_places = None if self._id_places is None else self._id_places[first:end]
+        one._payload_places = None if self._payload_places is None else self._payload_places[first:end]
+        one._text = self._text
+        one._ids = self._all_ids()[first:end]
+        one._payload_texts = None if self._payload_places is None else self._all_payload_texts()[first:end]
+        one._vectors = None if self._vectors is None else self._vectors[first:end]
+        return one
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._single:
+            return self.hits()
+        return (self[i] for i in range(len(self)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__ if name not in ("_found", "_columns")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._columns = None
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        if self._single:
+            best = ", ".join(f"{hit.id if hit.id is not None else hit.row}: {hit.score:.4g}" for hit, _ in zip(self.hits(), range(3)))
+            return f"<warpwave.Results of one query, {len(self._rows)} hits{': ' + best if best else ''}{', ...' if len(self._rows) > 3 else ''}>"
+        return f"<warpwave.Results of {len(self)} queries, {len(self._rows)} hits>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the first hits of the first queries."""
+        lines = []
+        has_payloads = self._payload_places is not None
+        queries = 1 if self._single else min(len(self), _SHOWN)
+        for q in range(queries):
+            one = self if self._single else self[q]
+            assert isinstance(one, Results)
+            for i, hit in zip(range(_SHOWN), one.hits()):
+                payload = f"<td>{html.escape(json.dumps(hit.payload, ensure_ascii=False))}</td>" if has_payloads else ""
+                query = "" if self._single else f"<td>{q}</td>"
+                lines.append(f"<tr>{query}<td>{i + 1}</td><td>{html.escape(str(hit.id))}</td><td>{hit.score:.6g}</td>{payload}</tr>")
+        head = ("" if self._single else "<th>query</th>") + "<th>rank</th><th>id</th><th>score</th>" + ("<th>payload</th>" if has_payloads else "")
+        return f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def stats_of(value: Any) -> SearchStats:
+    """The struct as an object."""
+    return SearchStats(value.rows_screened, value.rows_kept, value.rows_scored, value.fallback_queries, value.certificate,
+                       value.repeated_queries)
+
+
+FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS

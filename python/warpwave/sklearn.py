@@ -1,0 +1,199 @@
+"""Estimators for scikit-learn: neighbours by exact search on any device.
+
+They behave as scikit-learn's own with algorithm="brute", in f32: `NearestNeighbors`, `KNeighborsClassifier`, and `KNeighborsTransformer`,
+which puts the neighbours' graph in front of another estimator. They can be pickled, cloned and searched over.
+"""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ._arrays import FloatArray, IntArray
+from .vectors import Collection
+
+__all__ = ["KNeighborsClassifier", "KNeighborsTransformer", "NearestNeighbors"]
+
+_METRICS = {"euclidean": "l2", "l2": "l2", "minkowski": "l2", "cosine": "cosine"}
+_F32_MAX = float(np.finfo(np.float32).max)
+
+
+class _Neighbors(BaseEstimator):
+    """What the three have in common: the fitted rows, and a collection of them that is made when it is first needed, on each process."""
+
+    n_neighbors: int
+    radius: float
+    metric: str
+    device: str
+
+    def _fit_rows(self, X: Any) -> None:
+        if self.metric not in _METRICS:
+            raise ValueError(f"metric is {self.metric!r}; it is one of {', '.join(_METRICS)}")
+        self._fit_X: FloatArray = np.ascontiguousarray(X, np.float32)
+        self.n_samples_fit_ = len(X)
+        self.effective_metric_ = "euclidean" if _METRICS[self.metric] == "l2" else "cosine"
+        self._collection: Optional[Collection] = None
+        self._searched()
+
+    def _searched(self) -> Collection:
+        found = self.__dict__.get("_collection")
+        if found is None:
+            found = Collection(self._fit_X.shape[1], metric=_METRICS[self.metric], device=self.device)
+            found.add(self._fit_X)
+            self._collection = found
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_collection", None)
+        return state
+
+    def _queries(self, X: Any) -> tuple[Any, bool]:
+        """The queries, and whether they are the fitted rows themselves, which then are not their own neighbours."""
+        check_is_fitted(self)
+        if X is None:
+            return self._fit_X, True
+        return validate_data(self, X, reset=False), False
+
+    def _distances(self, scores: Any) -> Any:
+        distances = scores.astype(np.float64)
+        return distances if self.effective_metric_ == "euclidean" else np.maximum(1.0 - distances, 0.0)
+
+    def kneighbors(self, X: Any = None, n_neighbors: Optional[int] = None, return_distance: bool = True) -> Any:
+        """Distances and positions of the nearest fitted rows of each row of X; without X of the fitted rows, each without itself."""
+        queries, own = self._queries(X)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        if not isinstance(k, (int, np.integer)):
+            raise TypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
+        if k <= 0:
+            raise ValueError(f"Expected n_neighbors > 0. Got {k}")
+        if k + own > self.n_samples_fit_:
+            raise ValueError(f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}, n_samples = {len(queries)}")
+        found = self._searched().search(queries, int(k) + own, ids=False)
+        rows, distances = found.rows, self._distances(found.scores)
+        if own:
+            keep = rows != np.arange(len(rows))[:, None]
+            keep[keep.all(axis=1), -1] = False  # more equal rows than asked for stand before it
+            rows, distances = rows[keep].reshape(len(rows), k), distances[keep].reshape(len(rows), k)
+        return (distances, rows) if return_distance else rows
+
+    def kneighbors_graph(self, X: Any = None, n_neighbors: Optional[int] = None, mode: str = "connectivity") -> csr_matrix:
+        """The neighbours as a sparse matrix, of ones or of distances."""
+        if mode not in ("connectivity", "distance"):
+            raise ValueError(f"mode is {mode!r}; it is connectivity or distance")
+        distances, rows = self.kneighbors(X, n_neighbors)
+        count, k = rows.shape
+        values = np.ones(count * k) if mode == "connectivity" else distances.ravel()
+        return csr_matrix((values, rows.ravel(), np.arange(0, count * k + 1, k)), shape=(count, self.n_samples_fit_))
+
+
+class NearestNeighbors(_Neighbors):
+    """Unsupervised neighbours, as sklearn.neighbors.NearestNeighbors.
+
+    >>> from warpwave.sklearn import NearestNeighbors
+    >>> near = NearestNeighbors(n_neighbors=2, device="cpu").fit([[0, 0], [1, 0], [5, 5]])
+    >>> near.kneighbors([[0.9, 0]], return_distance=False)
+    array([[1, 0]])
+    """
+
+    def __init__(self, n_neighbors: int = 5, radius: float = 1.0, metric: str = "euclidean", device: str = "auto") -> None:
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.metric = metric
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None) -> NearestNeighbors:
+        """Takes the rows."""
+        self._fit_rows(validate_data(self, X))
+        return self
+
+    def radius_neighbors(self, X: Any = None, radius: Optional[float] = None, return_distance: bool = True) -> Any:
+        """All fitted rows within a radius of each row of X, nearest first: an array a row."""
+        queries, own = self._queries(X)
+        bound = self.radius if radius is None else radius
+        found = self._searched().search(queries, radius=min(float(bound), _F32_MAX) if self.effective_metric_ == "euclidean" else 1.0 - bound, ids=False)
+        rows: list[IntArray] = list(found.rows)
+        distances = [self._distances(scores) for scores in found.scores]
+        if own:
+            keeps = [one != i for i, one in enumerate(rows)]
+            rows, distances = [one[keep] for one, keep in zip(rows, keeps)], [one[keep] for one, keep in zip(distances, keeps)]
+        return (_listed(distances), _listed(rows)) if return_distance else _listed(rows)
+
+
+def _listed(arrays: list[Any]) -> Any:
+    """Arrays of any length in one array of objects, as scikit-learn gives them."""
+    out = np.empty(len(arrays), object)
+    out[:] = arrays
+    return out
+
+
+class KNeighborsClassifier(ClassifierMixin, _Neighbors):
+    """A vote of the nearest, as sklearn.neighbors.KNeighborsClassifier.
+
+    >>> from warpwave.sklearn import KNeighborsClassifier
+    >>> KNeighborsClassifier(1, device="cpu").fit([[0.0], [1.0]], ["no", "yes"]).predict([[0.8]])
+    array(['yes'], dtype='<U3')
+    """
+
+    def __init__(self, n_neighbors: int = 5, weights: str = "uniform", metric: str = "euclidean", device: str = "auto") -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.device = device
+
+    def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
+        """Takes the rows and their classes."""
+        if self.weights not in ("uniform", "distance"):
+            raise ValueError(f"weights is {self.weights!r}; it is uniform or distance")
+        X, y = validate_data(self, X, y, multi_output=True)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, self._y = np.unique(y, return_inverse=True)
+        self._fit_rows(X)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """The share of each class among the nearest."""
+        distances, rows = self.kneighbors(X, n_neighbors=min(self.n_neighbors, self.n_samples_fit_) if hasattr(self, "n_samples_fit_") else None)
+        votes = np.ones_like(distances)
+        if self.weights == "distance":
+            exact = (distances == 0).any(axis=1)
+            with np.errstate(divide="ignore"):
+                votes = 1.0 / distances
+            votes[exact] = distances[exact] == 0  # those at the very place decide alone
+        shares = np.zeros((len(rows), len(self.classes_)))
+        np.add.at(shares, (np.arange(len(rows))[:, None], self._y[rows]), votes)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> Any:
+        """The class of most of the nearest; of equals the first."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)] if hasattr(self, "classes_") else self._queries(X)
+
+
+class KNeighborsTransformer(TransformerMixin, _Neighbors):
+    """Rows as the sparse graph of their neighbours, as sklearn.neighbors.KNeighborsTransformer: in front of estimators with
+    metric="precomputed"."""
+
+    def __init__(self, mode: str = "distance", n_neighbors: int = 5, metric: str = "euclidean", device: str = "auto") -> None:
+        self.mode = mode
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
+        """Takes the rows."""
+        self._fit_rows(validate_data(self, X))
+        return self
+
+    def transform(self, X: Any) -> csr_matrix:
+        """The neighbours of each row among the fitted; by distance one more, since a fitted row is its own nearest."""
+        check_is_fitted(self)
+        return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
+
+    def fit_transform(self, X: Any, y: Any = None) -> csr_matrix:
+        """Both at once."""
+        return self.fit(X).transform(X)

@@ -1,0 +1,451 @@
+"""Collections: vectors with ids and payloads, searched exactly."""
+from __future__ import annotations
+
+import html
+import json
+import threading
+from ctypes import addressof, byref, c_float, c_int64, c_void_p, sizeof
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Optional, Union
+
+import numpy as np
+
+from . import _native as c
+from ._arrays import FloatArray, IntArray, address, as_mask, as_parameters, as_payloads, as_rows, as_texts, id_text
+from ._calls import Handle, NotPicklable, Progress, interruptible
+from ._errors import NotFound, check
+from .device import Device, DeviceLike, from_struct, made, resolve
+from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results, Row, SearchStats, stats_of
+
+__all__ = ["Collection", "CollectionInfo", "score"]
+
+K_DEFAULT = 10
+# Numbers to be looked at from which a call is made so that it can be interrupted: some ten milliseconds.
+_LONG_SEARCH = 100_000_000
+_LONG_ADD = 4_000_000
+_BATCH = 1024  # rows that are got at once while iterating
+_SHOWN = 5
+
+
+def _names(prefix: tuple[str, ...], name_of: Callable[[int], Optional[bytes]]) -> dict[str, int]:
+    """Names of an enum's values, as the library calls them."""
+    values = [getattr(c, name) for name in prefix]
+    return {name.decode(): value for value in values for name in [name_of(value)] if name}
+
+
+_METRICS = _names(("WW_COSINE", "WW_L2", "WW_DOT"), c.ww_metric_name)
+_SCREENS = _names(("WW_SCREEN_INT8", "WW_SCREEN_NONE"), c.ww_screen_name)
+_TYPES = _names(("WW_VECTOR_F32", "WW_VECTOR_F16", "WW_VECTOR_BF16", "WW_VECTOR_I8", "WW_VECTOR_U8"), c.ww_vector_type_name)
+_TYPE_NAMES = {value: name for name, value in _TYPES.items()}
+_NUMPY_TYPES = {"f16": "float16", "bf16": "bfloat16", "i8": "int8", "u8": "uint8"}
+_METRIC_NAMES = {value: name for name, value in _METRICS.items()}
+
+
+def _chosen(names: dict[str, int], name: str, what: str) -> int:
+    if name not in names:
+        raise ValueError(f"{what} is {name!r}; it is one of {', '.join(names)}")
+    return names[name]
+
+
+@dataclass(frozen=True)
+class CollectionInfo:
+    """What a collection holds; the fields are those of the C struct ww_collection_info."""
+
+    dim: int
+    rows_live: int
+    rows_removed: int
+    rows_capacity: int
+    segments: int
+    bytes_rows: int
+    bytes_ids: int
+    bytes_payloads: int
+    device: str
+    bytes_host_copy: int
+    bytes_screen: int
+    bytes_handles: int
+    mask_rows: int
+
+
+class Collection(NotPicklable):
+    """Vectors of one length on a device, with ids and JSON payloads.
+
+    `metric` is "cosine", "l2" or "dot"; `type` what rows are stored as: "f32", "f16", "bf16", "i8" or "u8"; `device` a name ("auto", "cpu", "cuda:0") or a `Device`. Any number of threads may use it at once,
+    and every call that computes or waits leaves the other threads of Python running.
+
+    >>> c = warpwave.Collection(3, metric="l2", device="cpu")
+    >>> c.add(np.eye(3), ids=["x", "y", "z"], payloads=[{"axis": 0}, {"axis": 1}, None])
+    >>> len(c), "y" in c, list(c)
+    (3, True, ['x', 'y', 'z'])
+    >>> c.search([0, 1, 0.5], k=1, payloads=True).payloads
+    [{'axis': 1}]
+    """
+
+    def __init__(self, dim: int, metric: str = "cosine", type: str = "f32", device: DeviceLike = "auto", *, name: str = "",
+                 screen: str = "int8", keep_host_copy: bool = False) -> None:
+        config = made(c.ww_collection_config, name=name.encode(), dim=int(dim), metric=_chosen(_METRICS, metric, "the metric"),
+                      screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=_chosen(_TYPES, type, "the type"))
+        opened = resolve(device)
+        handle = opened._open()
+        pointer = c_void_p()
+        check(c.ww_collection_create(handle.pointer, byref(config), byref(pointer)))
+        self._attach(pointer, name)
+
+    def _attach(self, pointer: c_void_p, name: str) -> None:
+        self._handle: Optional[Handle] = Handle(pointer.value or 0, c.ww_collection_destroy)
+        self._writing = threading.RLock()  # an update is a reading and a writing
+        self.name = name
+        info = made(c.ww_collection_info)
+        check(c.ww_collection_describe(pointer, byref(info)))
+        self.dim: int = info.dim
+        self.metric: str = _METRIC_NAMES[info.metric]
+        self.type: str = _TYPE_NAMES[info.type]
+        self._native = _NUMPY_TYPES.get(self.type)
+        self._type = info.type
+
+    def _open(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise ValueError(f"the collection {self.name!r} is closed" if self.name else "the collection is closed")
+        return handle
+
+    # ---- writing ------------------------------------------------------------------------------------------------------------------
+
+    def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress) -> None:
+        array, stride, _ = as_rows(vectors, self.dim, "vectors", self._native)
+        count, dim = array.shape
+        if count == 0 and dim == 0:
+            dim = self.dim
+        rows = c.ww_rows(sizeof(c.ww_rows), count, dim, None, stride)
+        if array.dtype == _F32:
+            rows.vectors = address(array)
+        else:
+            rows.elements, rows.type = address(array), self._type
+        id_texts = payload_texts = None
+        if ids is not None:
+            id_texts = as_texts(ids, count)
+            rows.ids = id_texts.pointers
+        if payloads is not None:
+            payload_texts = as_payloads(payloads, count)
+            rows.payloads = payload_texts.pointers
+        handle = self._open()
+        with self._writing:
+            if count * dim < _LONG_ADD and not progress:
+                check(write(handle.pointer, byref(rows)))
+                return
+
+            def call(told: Any) -> int:
+                rows.progress = told
+                return write(handle.pointer, byref(rows))  # type: ignore[no-any-return]
+
+            interruptible(call, progress, what)
+
+    def add(self, vectors: Any, ids: Any = None, payloads: Any = None, *, progress: Progress = None) -> None:
+        """Adds every vector or, if one is refused, none.
+
+        Takes a matrix, a single vector, lists, pandas columns or anything with `__dlpack__`. Ids are texts or whole numbers, which are
+        their digits; without ids rows are numbered. Payloads are whatever JSON holds, None for none. `progress` is True for a bar (by
+        tqdm), or a function of (done, total).
+        """
+        self._write(c.ww_collection_add, "add", vectors, ids, payloads, progress)
+
+    def upsert(self, vectors: Any, ids: Any, payloads: Any = None, *, progress: Progress = None) -> None:
+        """As `add`, but a vector whose id is there replaces that row, payload and all."""
+        self._write(c.ww_collection_upsert, "upsert", vectors, ids, payloads, progress)
+
+    def update(self, ids: Any, vectors: Any = None, payloads: Any = None) -> None:
+        """Gives rows that are there new vectors, new payloads, or both; what is not given stays. `NotFound`, a KeyError, if one of the ids is
+        not there, and then nothing changes."""
+        if vectors is None and payloads is None:
+            raise ValueError("update: neither vectors nor payloads were given")
+        texts = as_texts(ids)
+        handle = self._open()
+        with self._writing:
+            if vectors is None:
+                new = as_payloads([payloads] if isinstance(ids, (str, int)) else payloads, texts.count)
+                check(c.ww_collection_set_payloads(handle.pointer, texts.pointers, new.pointers, texts.count))
+                return
+            found = self._get(texts, FETCH_IDS | FETCH_PAYLOADS)
+            self._refuse_missing(found, ids)
+            if payloads is None:
+                payloads = found._all_payloads()
+            elif isinstance(ids, (str, int)):
+                payloads = [payloads]
+            self.upsert(vectors, [ids] if isinstance(ids, (str, int)) else ids, payloads)
+
+    def remove(self, ids: Any) -> None:
+        """Removes every id or, if one is not there (`NotFound`, a KeyError), none."""
+        texts = as_texts(ids)
+        handle = self._open()
+        with self._writing:
+            check(c.ww_collection_remove(handle.pointer, texts.pointers, texts.count))
+
+    def discard(self, ids: Any) -> int:
+        """Removes those of the ids that are there, and says how many were not."""
+        texts = as_texts(ids)
+        handle = self._open()
+        missing = c_int64()
+        with self._writing:
+            check(c.ww_collection_discard(handle.pointer, texts.pointers, texts.count, byref(missing)))
+        return missing.value
+
+    def clear(self) -> None:
+        """Forgets all rows and frees their memory."""
+        handle = self._open()
+        with self._writing:
+            check(c.ww_collection_clear(handle.pointer))
+
+    def compact(self, *, progress: Progress = None) -> None:
+        """Reclaims removed rows; the others keep their order and are numbered anew."""
+        handle = self._open()
+        with self._writing:
+            interruptible(lambda told: c.ww_collection_compact(handle.pointer, told, None), progress, "compact")
+
+    def reserve(self, rows: int) -> None:
+        """Makes room for so many rows in all."""
+        handle = self._open()
+        check(c.ww_collection_reserve(handle.pointer, rows))
+
+    def move(self, device: DeviceLike) -> None:
+        """Moves everything to another device; all answers stay as they are, to the bit."""
+        handle = self._open()
+        to = resolve(device)._open()
+        with self._writing:
+            check(c.ww_collection_move(handle.pointer, to.pointer))
+
+    # ---- searching ----------------------------------------------------------------------------------------------------------------
+
+    def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[str] = None, parameters: Any = None, mask: Any = None,
+               ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None) -> Results:
+        """Finds the `k` nearest rows of each query (10 if nothing is said), exactly.
+
+        With `radius`: all rows within it (l2), or with at least that score (cosine, dot), of which `k`, if given, keeps the best. `mask` is
+        a bool for each row (see `mask_rows`) that says which may be found. `where` is an SQL expression over id, handle and payload, of the
+        collections of a `Store`, with `parameters` by name (a dict) or by place (a list). `payloads` and `vectors` are fetched on request; `ids=False`
+        leaves the ids out.
+        """
+        array, stride, single = (queries, self.dim, True) if (type(queries) is np.ndarray and queries.shape == (self.dim,)
+                                                              and queries.dtype is _F32 and queries.strides == (4,)) else as_rows(
+                                                                  queries, self.dim, "queries")
+        count, dim = (1, self.dim) if single else array.shape
+        fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        if single:
+            dim = array.shape[-1]
+        if radius is None:
+            width: Optional[int] = K_DEFAULT if k is None else int(k)
+            asked: Any = c.ww_query(_QUERY_BYTES, address(array), count, dim, stride, width)
+            find = c.ww_collection_query
+        else:
+            width = None
+            asked = c.ww_range(_RANGE_BYTES, address(array), count, dim, stride, radius, c.WW_ROWS_MAX if k is None else int(k))
+            find = c.ww_collection_range
+        asked.fetch = fetch
+        if where is not None:
+            self._check_where()
+            values = as_parameters(parameters)
+            asked.where, asked.parameters, asked.parameter_count = where.encode(), addressof(values), len(values)
+        elif parameters is not None:
+            raise ValueError("there are parameters, but no where")
+        return self._ask(find, asked, single, width, mask, stats, progress)
+
+    def _ask(self, find: Any, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress) -> Results:
+        """Makes the call and copies what was found."""
+        if mask is not None:
+            words, asked.mask_rows = as_mask(mask)
+            asked.mask = address(words)
+        counted = None
+        if stats:
+            counted = made(c.ww_search_stats)
+            asked.stats = addressof(counted)
+        handle = self._open()
+        found = c_void_p()
+        if not progress and asked.query_count * asked.dim * c.ww_collection_count(handle.pointer) < _LONG_SEARCH:
+            status = find(handle.pointer, asked, byref(found))
+            if status:
+                check(status)
+        else:
+            def call(told: Any) -> int:
+                asked.progress = told
+                return find(handle.pointer, asked, byref(found))  # type: ignore[no-any-return]
+
+            interruptible(call, progress, "search")
+        results = _taken(found, single, width)
+        if counted is not None:
+            results.stats = stats_of(counted)
+        return results
+
+    def _check_where(self) -> None:
+        raise ValueError("where: this collection is in memory only, and filters are for the collections of a Store; use mask= here")
+
+    # ---- reading ------------------------------------------------------------------------------------------------------------------
+
+    def _get(self, texts: Any = None, fetch: int = FETCH_IDS, *, handles: Optional[IntArray] = None) -> Results:
+        """Rows by ids, by handles, or all of them."""
+        asked = c.ww_get(sizeof(c.ww_get), c.WW_ROWS_MAX, None, None, fetch)
+        if texts is not None:
+            asked.count, asked.ids = texts.count, texts.pointers
+        elif handles is not None:
+            asked.count, asked.handles = len(handles), address(handles)
+        handle = self._open()
+        found = c_void_p()
+        check(c.ww_collection_get(handle.pointer, byref(asked), byref(found)))
+        return _taken(found, True, None)
+
+    def _refuse_missing(self, found: Results, ids: Any) -> None:
+        missing = np.flatnonzero(found._rows < 0)
+        if len(missing):
+            first = ids if isinstance(ids, (str, int)) else list(ids)[int(missing[0])]
+            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+            raise NotFound(f"id {id_text(first)!r} is not in the collection{more}")
+
+    def get(self, ids: Any = None, *, vectors: bool = True, payloads: bool = True) -> Union[Row, Results]:
+        """The row of an id, or the rows of a list of ids, in its order, or all rows. `NotFound`, a KeyError, if one is not there.
+
+        >>> c = warpwave.Collection(2, device="cpu")
+        >>> c.add([[1, 2], [3, 4]], ids=["a", "b"])
+        >>> c.get("b").vector
+        array([3., 4.], dtype=float32)
+        >>> c.get(["b", "a"]).vectors
+        array([[3., 4.],
+               [1., 2.]], dtype=float32)
+        """
+        fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        if ids is None:
+            return self._get(None, fetch)
+        found = self._get(as_texts(ids), fetch)
+        self._refuse_missing(found, ids)
+        if isinstance(ids, (str, int, np.integer)):
+            return Row(found._all_ids()[0], None if found._vectors is None else found._vectors[0], found._all_payloads()[0])
+        return found
+
+    def __getitem__(self, ids: Any) -> Union[Row, Results]:
+        """`c["a"]`, `c[["a", "b"]]`, and `c["a":"f"]`: the rows from one id to the other, both included, in their order."""
+        if not isinstance(ids, slice):
+            return self.get(ids)
+        if ids.step is not None:
+            raise ValueError("a slice by id has no step")
+        everything = self._get(None, 0)
+        limits = self._get(as_texts([end for end in (ids.start, ids.stop) if end is not None]), 0)
+        self._refuse_missing(limits, [end for end in (ids.start, ids.stop) if end is not None])
+        first = everything._rows[0] if ids.start is None and len(everything._rows) else limits._rows[0] if ids.start is not None else 0
+        last = limits._rows[-1] if ids.stop is not None else np.iinfo(np.int64).max
+        wanted = everything._handles[(everything._rows >= first) & (everything._rows <= last)]
+        return self._get(None, FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS, handles=np.ascontiguousarray(wanted))
+
+    def _live(self, fetch: int) -> Iterator[Results]:
+        """All rows of this moment, batch by batch; those that were removed meanwhile are left out."""
+        handles = self._get(None, 0)._handles
+        for first in range(0, len(handles), _BATCH):
+            yield self._get(None, fetch, handles=np.ascontiguousarray(handles[first:first + _BATCH]))
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids, in the order of the rows."""
+        for batch in self._live(FETCH_IDS):
+            yield from (identifier for identifier in batch._all_ids() if identifier is not None)
+
+    def items(self, *, vectors: bool = True, payloads: bool = True) -> Iterator[Row]:
+        """All rows, in their order."""
+        fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        for batch in self._live(fetch):
+            loaded = batch._all_payloads()
+            for i, identifier in enumerate(batch._all_ids()):
+                if identifier is not None:
+                    yield Row(identifier, None if batch._vectors is None else batch._vectors[i], loaded[i])
+
+    def __len__(self) -> int:
+        handle = self._open()
+        return int(c.ww_collection_count(handle.pointer))
+
+    def __bool__(self) -> bool:
+        return True  # an empty collection is one
+
+    def __contains__(self, identifier: object) -> bool:
+        if not isinstance(identifier, (str, int, np.integer)) or isinstance(identifier, bool):
+            return False
+        text = id_text(identifier)
+        if not text or "\0" in text:
+            return False
+        row = c_int64()
+        handle = self._open()
+        status = c.ww_collection_find(handle.pointer, text.encode(), byref(row))
+        if status not in (c.WW_OK, c.WW_NOT_FOUND, c.WW_INVALID_ARGUMENT):
+            check(status)
+        return bool(status == c.WW_OK)
+
+    @property
+    def info(self) -> CollectionInfo:
+        """How many rows there are and what they take."""
+        info = made(c.ww_collection_info)
+        handle = self._open()
+        check(c.ww_collection_describe(handle.pointer, byref(info)))
+        return from_struct(CollectionInfo, info)  # type: ignore[no-any-return]
+
+    @property
+    def mask_rows(self) -> int:
+        """How many rows a mask has to cover to speak of them all."""
+        return self.info.mask_rows
+
+    @property
+    def device(self) -> str:
+        """The name of the device that it is on."""
+        return self.info.device
+
+    # ---- life ---------------------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Frees it and all it holds, when calls of other threads have returned. May be called twice."""
+        self._handle = None
+
+    def __enter__(self) -> Collection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        if self._handle is None:
+            return f"<warpwave.Collection{name}, closed>"
+        info = self.info
+        return f"<warpwave.Collection{name}: {info.rows_live:,} rows of {self.dim}{'' if self.type == 'f32' else ' ' + self.type}, {self.metric}, on {info.device}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the first rows."""
+        lines = []
+        if self._handle is not None:
+            for row, _ in zip(self.items(), range(_SHOWN)):
+                start = np.array2string(row.vector[:4], precision=3, separator=", ") if row.vector is not None else ""
+                vector = start[:-1] + (", ...]" if self.dim > 4 else "]")
+                payload = "" if row.payload is None else json.dumps(row.payload, ensure_ascii=False)
+                lines.append(f"<tr><td>{html.escape(row.id)}</td><td>{vector}</td><td>{html.escape(payload)}</td></tr>")
+        return (f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr><th>id</th><th>vector</th><th>payload</th></tr></thead>"
+                f"<tbody>{''.join(lines)}</tbody></table>")
+
+
+def _taken(found: c_void_p, single: bool, width: Optional[int]) -> Results:
+    """What a call gave, freed with the object."""
+    held = Handle(found.value or 0, c.ww_results_destroy)
+    columns = c.ww_results_columns(_COLUMNS_BYTES)
+    status = c.ww_results_describe(found, columns)
+    if status:
+        check(status)
+    return Results._of(held, columns, single, width)
+
+
+def score(metric: str, a: Any, b: Any) -> float:
+    """The canonical score of two vectors: the bits that every device computes.
+
+    >>> warpwave.score("l2", [0, 0], [3, 4])
+    5.0
+    """
+    x, _, _ = as_rows(a, 0, "a")
+    y, _, _ = as_rows(b, 0, "b")
+    if x.shape != y.shape or x.shape[0] != 1:
+        raise ValueError(f"the vectors are of shape {x.shape[1:]} and {y.shape[1:]}; two of one length are needed")
+    result = c_float()
+    check(c.ww_score(_chosen(_METRICS, metric, "the metric"), address(x), address(y), x.shape[1], byref(result)))
+    return float(result.value)
+
+
+_F32 = np.dtype(np.float32)
+_QUERY_BYTES, _RANGE_BYTES, _COLUMNS_BYTES = sizeof(c.ww_query), sizeof(c.ww_range), sizeof(c.ww_results_columns)
+_UNUSED = (Device, FloatArray, SearchStats)

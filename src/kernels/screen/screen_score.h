@@ -1,0 +1,61 @@
+/* Thresholds from samples, and results from lists, for many queries: a block or more a query (screen_exact.h). */
+#ifndef WW_KERNELS_SCREEN_SCREEN_SCORE_H
+#define WW_KERNELS_SCREEN_SCREEN_SCORE_H
+
+#include "kernels/screen/screen_exact.h"
+#include "kernels/simt/last_block.h"
+
+#define SCREEN_PICK(name)                                                                                                      \
+    KERNEL(name, screen_pick_args, SCREEN_THREADS)                                                                             \
+    {                                                                                                                          \
+        EXACT_SHARED(at);                                                                                                      \
+        exact_pick(&args.rows, &args.queries, block_index(), args.samples + (size_t)block_index() * args.buckets,              \
+                   args.buckets, args.k, &at);                                                                                 \
+    }
+
+/* Leaves the `found` best of a list in it, for more to be listed behind them, and makes the last of k the threshold. A list
+ * that was full stays as it is. By all threads. */
+DEVICE void score_again(const screen_score_args *args, uint32_t query, uint32_t kept, uint32_t found, const exact_shared *at)
+{
+    uint64_t *list = args->lists + (size_t)query * args->capacity;
+    const bool full = kept > args->capacity;
+    for (uint32_t i = thread_index(); !full && i < found; i += block_size())
+        list[i] = AT(at->keys, i);
+    if (thread_index() != 0)
+        return;
+    const screen_queries *queries = &args->queries;
+    queries->scored[query] = full ? args->capacity : found;
+    queries->blocks_ready[query] = 0;
+    if (!full) {
+        queries->counts[query] = found;
+        queries->before[query] += kept - found;
+    }
+    if (found == args->k && AT(at->keys, found - 1) < queries->thresholds[query])
+        queries->thresholds[query] = AT(at->keys, found - 1);
+}
+
+/* Four blocks on a multiprocessor: left to itself ptxas aims at the six that shared memory allows, and spills. */
+#define SCREEN_SCORE(name)                                                                                                     \
+    KERNEL_RESIDENT(name, screen_score_args, SCREEN_THREADS, 4)                                                                \
+    {                                                                                                                          \
+        EXACT_SHARED(at);                                                                                                      \
+        SHARED(uint32_t, ticket, 1);                                                                                           \
+        const uint32_t query = block_index_y();                                                                                \
+        uint64_t *list = args.lists + (size_t)query * args.capacity;                                                           \
+        const uint32_t kept = args.queries.counts[query], count = kept < args.capacity ? kept : args.capacity;                 \
+        for (uint32_t first = args.queries.scored[query] + block_index() * SCREEN_SCORE_GROUPS; first < count;                 \
+             first += block_count() * SCREEN_SCORE_GROUPS) {                                                                   \
+            const uint32_t i = first + group_index();                                                                          \
+            const bool active = i < count;                                                                                     \
+            const canon_key key = exact_key(active, &args.rows, &args.queries, query, active ? (uint32_t)list[i] : 0);         \
+            if (active && group_lane() == 0)                                                                                   \
+                atomic_store_u64(&list[i], key);                                                                               \
+        }                                                                                                                      \
+        if (!block_is_last(&args.queries.blocks_ready[query], block_count(), ticket))                                          \
+            return;                                                                                                            \
+        const uint32_t found = exact_finish(query, list, count, args.k, args.best, &at);                                       \
+        if (args.more)                                                                                                         \
+            score_again(&args, query, kept, found, &at);                                                                       \
+    }
+
+#endif

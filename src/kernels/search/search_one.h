@@ -1,0 +1,293 @@
+/* Scores of one query against all rows, and the k best of them, in one launch.
+ *
+ * Bound by memory: every row is read once. Sixteen lanes hold the 64 accumulators of a row (packed_layout.h), so a lane reads
+ * 16 bytes of each chunk, and the loads of some rows are in flight before those of the rows before are used. Eight rows are
+ * folded across the lanes together: at each of three steps a lane keeps half of the sums and hands the other half over, so that
+ * eight sums cost eight shuffles, and each two lanes end with a sum to compare.
+ *
+ * A launch costs as much as reading 20 MB, so there is one: the query comes along with it, the block that is the last to end
+ * merges what all have found, and writes the answer to where the host looks for it. Every other search goes through the rows
+ * backward: what the one before has read last, tens of megabytes, is still in the cache.
+ */
+#ifndef WW_KERNELS_SEARCH_SEARCH_ONE_H
+#define WW_KERNELS_SEARCH_SEARCH_ONE_H
+
+#include "kernels/simt/simt.h"
+
+#include "kernels/search/merge_keys.h"
+#include "kernels/search/pack_row.h"
+#include "kernels/search/segment_walk.h"
+#include "kernels/search/topk_lists.h"
+#include "kernels/simt/last_block.h"
+
+/* Rows whose loads are in flight together: of rows of other types as their modules say; else four fill
+ * the memory of the fastest chips, and their registers; two do for NVIDIA's before those, whose compiler would spill. */
+#if defined(ROW_TYPE)
+enum { ONE_ROWS = ROWS_IN_FLIGHT };
+#elif defined(__NVPTX__) && __CUDA_ARCH__ < 900
+enum { ONE_ROWS = 2 };
+#else
+enum { ONE_ROWS = 4 };
+#endif
+
+enum {
+    ONE_FOLDED = SEARCH_ONE_ROWS / (SEARCH_THREADS / PACKED_GROUPS), /* 8 rows of a group that are folded together */
+    ONE_SHARERS = SEARCH_WORD_ROWS / ONE_FOLDED,                     /* groups that share a word */
+    ONE_WORDS = SEARCH_ONE_ROWS / SEARCH_WORD_ROWS
+};
+
+/* Two chunks of a row (or its last odd one), as one lane sees them. */
+#ifdef ROW_TYPE
+typedef struct one_piece {
+    u32x2 even, odd;
+} one_piece;
+#define ONE_FLOATS(rows, four) typed_floats((rows)->type, four)
+#else
+typedef struct one_piece {
+    f32x4 even, odd;
+} one_piece;
+#define ONE_FLOATS(rows, four) (four)
+#endif
+
+/* The rows of a group. */
+typedef struct one_rows {
+    const float *query; /* shared: chunks x 16 groups x 4 */
+    const float *x;     /* packed rows from here on */
+    int32_t chunks;
+    int32_t row;  /* of the next pieces, among them */
+    int32_t pair; /* of chunks, of the next pieces */
+    one_piece next[ONE_ROWS];
+#ifdef ROW_TYPE
+    int32_t type;
+    uint32_t first; /* of them, in the word at x */
+#endif
+} one_rows;
+
+/* Asks for the pieces behind the ones that came last; behind the last of all for those again. */
+DEVICE void one_fetch(one_rows *rows)
+{
+#ifdef ROW_TYPE
+    const int32_t even = 2 * rows->pair, odd = even + 1 < rows->chunks ? even + 1 : even;
+    UNROLL
+    for (int32_t r = 0; r < ONE_ROWS; r++) {
+        const uint32_t *x = (const uint32_t *)rows->x, row = rows->first + (uint32_t)(rows->row + r);
+        rows->next[r].even = typed_load(rows->type, x + typed_at(rows->type, rows->chunks, row, even, group_lane()));
+        rows->next[r].odd = typed_load(rows->type, x + typed_at(rows->type, rows->chunks, row, odd, group_lane()));
+    }
+#else
+    const size_t floats = (size_t)rows->chunks * CANON_LANES;
+    const bool whole = 2 * rows->pair + 1 < rows->chunks;
+    const float *x = rows->x + (size_t)rows->row * floats + rows->pair * (2 * CANON_LANES) + group_lane() * (whole ? 8 : 4);
+    UNROLL
+    for (int32_t r = 0; r < ONE_ROWS; r++) {
+        rows->next[r].even = load_f32x4_readonly(x + r * floats);
+        rows->next[r].odd = load_f32x4_readonly(x + r * floats + (whole ? 4 : 0));
+    }
+#endif
+    if (++rows->pair * 2 >= rows->chunks) {
+        rows->pair = 0;
+        rows->row = rows->row + ONE_ROWS < ONE_FOLDED ? rows->row + ONE_ROWS : rows->row;
+    }
+}
+
+DEVICE f32x4 one_step(int32_t metric, f32x4 q, f32x4 x, f32x4 acc)
+{
+    if (metric != CANON_L2)
+        return f32x4_fma(q, x, acc);
+    const f32x4 t = f32x4_sub(q, x);
+    return f32x4_fma(t, t, acc);
+}
+
+/* A lane's share of the sums of the next rows. The pieces behind them are asked for before these are used. */
+DEVICE void one_sums(int32_t metric, one_rows *rows, float *sums)
+{
+    f32x4 acc[ONE_ROWS];
+    UNROLL
+    for (int32_t r = 0; r < ONE_ROWS; r++)
+        acc[r] = F32X4_ZERO;
+    UNROLL_BY(1)
+    for (int32_t chunk = 0; chunk < rows->chunks; chunk += 2) {
+        one_piece pieces[ONE_ROWS];
+        UNROLL
+        for (int32_t r = 0; r < ONE_ROWS; r++)
+            pieces[r] = rows->next[r];
+        one_fetch(rows);
+        const f32x4 even = load_f32x4(AT_RANGE(rows->query, chunk * CANON_LANES + group_lane() * 4, 4));
+        UNROLL
+        for (int32_t r = 0; r < ONE_ROWS; r++)
+            acc[r] = one_step(metric, even, ONE_FLOATS(rows, pieces[r].even), acc[r]);
+        if (chunk + 1 < rows->chunks) {
+            const f32x4 odd = load_f32x4(AT_RANGE(rows->query, (chunk + 1) * CANON_LANES + group_lane() * 4, 4));
+            UNROLL
+            for (int32_t r = 0; r < ONE_ROWS; r++)
+                acc[r] = one_step(metric, odd, ONE_FLOATS(rows, pieces[r].odd), acc[r]);
+        }
+    }
+    UNROLL
+    for (int32_t r = 0; r < ONE_ROWS; r++) {
+        sums[r] = fold_group(acc[r]);
+        SETTLE(sums[r]);
+    }
+}
+
+/* One step of the fold: of each two sums a lane keeps the one that its bit of `mask` says, adds the neighbour's share of it,
+ * and gives the neighbour its own share of the other. */
+DEVICE void one_fold_step(float *sums, int32_t count, const uint32_t mask)
+{
+    const uint32_t upper = ((uint32_t)group_lane() & mask) != 0 ? 0xffffffffu : 0;
+    UNROLL
+    for (int32_t i = 0; i < count / 2; i++) {
+        /* Chosen by bits: a choice between two elements could become a choice between two addresses, and the sums leave the
+         * registers. */
+        const uint32_t a = canon_float_bits(sums[2 * i]), b = canon_float_bits(sums[2 * i + 1]);
+        const float keep = canon_bits_float((a & ~upper) | (b & upper));
+        const float give = canon_bits_float((a & upper) | (b & ~upper));
+        sums[i] = keep + wave_shuffle_xor_f32(give, mask);
+    }
+}
+
+/* Folds `count` sums to one, which is that of row lane / mask % count. */
+DEVICE void one_fold(float *sums, const int32_t count, const uint32_t mask)
+{
+    UNROLL
+    for (int32_t done = 1; done < count; done *= 2)
+        one_fold_step(sums, count / done, mask * (uint32_t)done);
+}
+
+/* Scores 8 rows from row `first` of a word, those that are admitted, and offers them: lane l the l-th. By a whole wave. */
+DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
+                      const row_word *word, uint32_t first)
+{
+    const uint32_t row = first + (uint32_t)group_lane() % ONE_FOLDED;
+    /* a word without rows has no norms, and admits none: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    const float row_norm = metric == CANON_COSINE ? word->norms[row] : 0.0f;
+    one_rows rows;
+    rows.query = query;
+    rows.chunks = args->rows.chunks;
+#ifdef ROW_TYPE
+    rows.x = word->rows;
+    rows.first = first;
+    rows.type = ROW_TYPE(&args->rows);
+#else
+    rows.x = word->rows + (size_t)first * (size_t)(rows.chunks * CANON_LANES);
+#endif
+    rows.row = 0;
+    rows.pair = 0;
+    one_fetch(&rows);
+    float sums[ONE_FOLDED / ONE_ROWS];
+    UNROLL
+    for (int32_t i = 0; i < ONE_FOLDED / ONE_ROWS; i++) {
+        float next[ONE_ROWS];
+        one_sums(metric, &rows, next);
+        one_fold(next, ONE_ROWS, 1);
+        sums[i] = next[0];
+    }
+    one_fold(sums, ONE_FOLDED / ONE_ROWS, ONE_ROWS);
+    sums[0] = sums[0] + wave_shuffle_xor_f32(sums[0], ONE_FOLDED); /* two lanes have shares of the same row */
+    if (group_lane() < ONE_FOLDED && (word->admitted >> row & 1) &&
+        topk_gate_open(metric, AT(top->gate, 0), sums[0], query_norm, row_norm))
+        topk_offer(top, &args->lists, 0, sums[0], query_norm, row_norm, word->first_row + row);
+}
+
+DEVICE uint32_t one_step_count(const search_one_args *args)
+{
+    return (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
+}
+
+/* The word of this thread's group in a step; without rows to score behind the last. */
+DEVICE row_word one_word(const search_one_args *args, uint32_t step, uint32_t *segment)
+{
+    const uint32_t steps = one_step_count(args);
+    const uint32_t from = args->backward && step < steps ? steps - 1 - step : step;
+    const uint32_t word = from * ONE_WORDS + group_index() / ONE_SHARERS;
+    row_word none = {0, 0, 0, 0};
+    return word < args->rows.word_count ? row_word_at(&args->rows, word, segment) : none; /* the same for a whole wave */
+}
+
+/* The steps of a block: two that it knows by its number, and then whichever is next when it comes for it, so that all blocks
+ * end together. The word of the next is asked for before one is scored; `word` is that of the first. `ticket` is shared. */
+DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
+                      row_word word, uint32_t segment, uint32_t *ticket)
+{
+    const uint32_t first = group_index() % ONE_SHARERS * ONE_FOLDED, parts = args->lists.parts;
+    uint32_t ahead = block_index() + parts;
+    for (uint32_t step = block_index(); step < one_step_count(args);) {
+        const row_word next = one_word(args, ahead, &segment);
+        if (wave_any((word.admitted >> first & (((uint64_t)1 << ONE_FOLDED) - 1)) != 0))
+            one_score(metric, args, top, query, query_norm, &word, first);
+        word = next;
+        step = ahead;
+        barrier();
+        if (thread_index() == SEARCH_THREADS - 1) /* in the last wave: the first looks after the list meanwhile */
+            AT(ticket, 0) = 2 * parts + atomic_add_u32(&args->state->given, 1);
+        topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
+        barrier();
+        ahead = AT(ticket, 0);
+    }
+}
+
+/* The part of a query that comes from `from`: a group of threads a chunk. */
+DEVICE void one_pack(const float *from, int32_t dim, float *query)
+{
+    for (int32_t chunk = (int32_t)group_index(); chunk * CANON_LANES < dim; chunk += SEARCH_THREADS / PACKED_GROUPS) {
+        const int32_t first = chunk * CANON_LANES + packed_first(group_lane());
+        store_f32x4(AT_RANGE(query, chunk * CANON_LANES + group_lane() * 4, 4),
+                    make_f32x4(pack_element(from, dim, first), pack_element(from, dim, first + 32),
+                               pack_element(from, dim, first + 16), pack_element(from, dim, first + 48)));
+    }
+}
+
+/* The packed query's norm. By whole waves. */
+DEVICE float one_norm(const float *query, int32_t chunks)
+{
+    f32x4 acc = F32X4_ZERO;
+    for (int32_t chunk = 0; chunk < chunks; chunk++) {
+        const f32x4 q = load_f32x4(AT_RANGE(query, chunk * CANON_LANES + group_lane() * 4, 4));
+        acc = f32x4_fma(q, q, acc);
+    }
+    return sqrt_f32(fold_row(acc));
+}
+
+DEVICE void search_one(int32_t metric, const search_one_args *args)
+{
+    SHARED_DYNAMIC(float, query);
+    SHARED_DYNAMIC(uint64_t, keys); /* in the end, in place of the query */
+    SHARED(uint64_t, threshold, 1);
+    SHARED(float, gate, 1);
+    SHARED(uint32_t, ticket, 1);
+    MERGE_SHARED(at, keys);
+    const topk top = {threshold,           at.length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
+                      &args->state->worst, 1,         1,    metric};
+    uint32_t segment = args->backward ? args->rows.segment_count - 1 : 0;
+    const row_word word = one_word(args, block_index(), &segment);
+    topk_begin(&top);
+    if (args->query_on_device != 0)
+        one_pack(IN_GLOBAL(const float, args->query_on_device), args->dim, query);
+    else
+        one_pack(args->query, args->dim, query);
+    barrier();
+    const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.chunks) : 0.0f;
+    one_steps(metric, args, &top, query, query_norm, word, segment, ticket);
+    topk_end(&top, &args->lists, 0);
+    if (!block_is_last(&args->state->done, args->lists.parts, ticket))
+        return;
+    const uint32_t taken = atomic_load_u32(&args->state->taken);
+    const uint64_t worst = atomic_load_u64(&args->state->worst);
+    barrier();
+    if (thread_index() == 0) {
+        atomic_store_u64(&args->state->worst, CANON_KEY_WORST);
+        atomic_store_u32(&args->state->taken, 0);
+        atomic_store_u32(&args->state->done, 0);
+        atomic_store_u32(&args->state->given, 0);
+    }
+    merge_best(args->lists.found, taken, worst, args->lists.k, &at, args->best);
+}
+
+/* A kernel for each metric, so that none carries the registers of another. */
+#define SEARCH_ONE(name, metric)                                                                                               \
+    KERNEL_RESIDENT(name, search_one_args, SEARCH_THREADS, 2)                                                                  \
+    {                                                                                                                          \
+        search_one(metric, &args);                                                                                             \
+    }
+
+#endif

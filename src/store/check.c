@@ -1,0 +1,188 @@
+/* Checking a store: that the file is sound, and that what its tables say of each other is true. Everything is read in one
+ * transaction, so writers meanwhile confuse nothing.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arithmetic/row_values.h"
+#include "base/float_guard.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "store/store_state.h"
+
+enum { FAULT_BYTES = 400, TOLD_ROWS = 4096 };
+
+typedef struct checking {
+    ww_store *store;
+    sqlite3 *db;
+    ww_progress progress;
+    void *user;
+    int64_t done, total; /* rows */
+    int64_t faults;
+    char first[FAULT_BYTES];
+} checking;
+
+__attribute__((format(printf, 2, 3))) static void fault(checking *k, const char *format, ...)
+{
+    if (k->faults++ > 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(k->first, sizeof k->first, format, arguments);
+    va_end(arguments);
+}
+
+/* SQLite's own check; it says "ok", or what is wrong, a line each. */
+static ww_status check_integrity(checking *k)
+{
+    sqlite3_stmt *s = NULL;
+    ww_status status = schema_statement(k->db, &s, "PRAGMA integrity_check(100)");
+    if (status != WW_OK)
+        return status;
+    int code;
+    while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+        const char *line = (const char *)sqlite3_column_text(s, 0);
+        if (!line || strcmp(line, "ok") != 0)
+            fault(k, "SQLite: %s", line ? line : "no answer");
+    }
+    if (code != SQLITE_DONE)
+        fault(k, "SQLite: %s", sqlite3_errmsg(k->db));
+    sqlite3_finalize(s);
+    return WW_OK;
+}
+
+static bool is_finite(const collection_record *record, const void *elements, float *wide)
+{
+    row_widen((int32_t)record->type, elements, record->dim, wide);
+    return ww_durable_is_finite(wide, record->dim);
+}
+
+/* Every vector: its length, its values, its place, and that a row has it. */
+static ww_status check_vectors(checking *k, const collection_record *record)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t count = 0;
+    float *wide = memory_alloc((size_t)record->dim * sizeof *wide);
+    if (!wide)
+        return memory_failed("a vector", (size_t)record->dim * sizeof *wide);
+    ww_status status = schema_statement(k->db, &s,
+                                        "SELECT v.place, v.handle, v.vector, r.place FROM main.\"%w_vectors\" AS v LEFT JOIN "
+                                        "main.\"%w_rows\" AS r ON r.handle = v.handle ORDER BY v.place",
+                                        record->name, record->name);
+    if (status != WW_OK) {
+        memory_free(wide);
+        return status;
+    }
+    int code = SQLITE_DONE;
+    while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        const long long place = sqlite3_column_int64(s, 0), handle = sqlite3_column_int64(s, 1);
+        const int bytes = sqlite3_column_bytes(s, 2);
+        if (sqlite3_column_type(s, 2) != SQLITE_BLOB || bytes != record_vector_bytes(record))
+            fault(k, "'%s': the vector at place %lld has %d bytes; %lld belong there", record->name, place, bytes,
+                  (long long)record_vector_bytes(record));
+        else if (!is_finite(record, sqlite3_column_blob(s, 2), wide))
+            fault(k, "'%s': the vector at place %lld is not finite", record->name, place);
+        if (place < 0 || place >= record->next_place)
+            fault(k, "'%s': place %lld was never given", record->name, place);
+        if (sqlite3_column_type(s, 3) == SQLITE_NULL || sqlite3_column_int64(s, 3) != place)
+            fault(k, "'%s': the vector at place %lld belongs to no row (handle %lld)", record->name, place, handle);
+        count++;
+        if (++k->done % TOLD_ROWS == 0 && progress_tell(k->progress, k->user, k->done, k->total))
+            status = ww_fail(WW_CANCELLED, "ww_store_check: cancelled after %lld of %lld rows", (long long)k->done,
+                             (long long)k->total);
+    }
+    if (status == WW_OK && code != SQLITE_DONE)
+        fault(k, "'%s': reading its vectors: %s", record->name, sqlite3_errmsg(k->db));
+    sqlite3_finalize(s);
+    memory_free(wide);
+    if (status == WW_OK && count != record->live)
+        fault(k, "'%s': there are %lld vectors; the list of collections says %lld", record->name, (long long)count,
+              (long long)record->live);
+    return status;
+}
+
+/* Every row: its vector, its number, its id, its payload. */
+static ww_status check_rows(checking *k, const collection_record *record)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t count = 0;
+    ww_status status = schema_statement(k->db, &s,
+                                        "SELECT r.handle, r.place, length(CAST(r.id AS BLOB)), r.payload, v.handle FROM "
+                                        "main.\"%w_rows\" AS r LEFT JOIN main.\"%w_vectors\" AS v ON v.place = r.place",
+                                        record->name, record->name);
+    if (status != WW_OK)
+        return status;
+    int code;
+    while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+        const long long handle = sqlite3_column_int64(s, 0);
+        const int id_bytes = sqlite3_column_int(s, 2);
+        const char *payload = (const char *)sqlite3_column_text(s, 3);
+        if (handle < 0 || handle >= record->next_handle)
+            fault(k, "'%s': handle %lld was never given", record->name, handle);
+        if (id_bytes < 1 || id_bytes > WW_ID_BYTES_MAX)
+            fault(k, "'%s': the id of handle %lld has %d bytes", record->name, handle, id_bytes);
+        if (sqlite3_column_type(s, 4) == SQLITE_NULL || sqlite3_column_int64(s, 4) != handle)
+            fault(k, "'%s': the row with handle %lld has no vector", record->name, handle);
+        if (payload && ww_durable_check_payload(record->name, 0, payload) != WW_OK)
+            fault(k, "'%s': the payload of handle %lld is no JSON", record->name, handle);
+        count++;
+    }
+    if (code != SQLITE_DONE)
+        fault(k, "'%s': reading its rows: %s", record->name, sqlite3_errmsg(k->db));
+    sqlite3_finalize(s);
+    if (count != record->live)
+        fault(k, "'%s': there are %lld rows; the list of collections says %lld", record->name, (long long)count,
+              (long long)record->live);
+    return WW_OK;
+}
+
+static ww_status check_collections(checking *k)
+{
+    collection_record *records = NULL;
+    int64_t count = 0;
+    bool has = false;
+    ww_status status = store_has_collections(k->db, &has);
+    if (status == WW_OK && has)
+        status = schema_list(k->db, "main", &records, &count);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        k->total += records[i].live;
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        status = check_vectors(k, &records[i]);
+        if (status == WW_OK)
+            status = check_rows(k, &records[i]);
+    }
+    memory_free(records);
+    return status;
+}
+
+/* A failure of SQLite's in between is a fault of the file, if it says so. */
+static ww_status check_all(checking *k)
+{
+    ww_status status = schema_run(k->db, "BEGIN");
+    if (status == WW_OK)
+        status = check_integrity(k);
+    if (status == WW_OK)
+        status = check_collections(k);
+    if (status == WW_INTERNAL && k->faults > 0)
+        status = WW_OK; /* a table that is missing or cannot be read: told already */
+    return status;
+}
+
+ww_status ww_store_check(ww_store *store, ww_progress progress, void *user)
+{
+    FLOAT_GUARD();
+    checking k = {.store = store, .progress = progress, .user = user};
+    ww_status status = store_check_handle(store, "ww_store_check");
+    if (status != WW_OK)
+        return status;
+    status = store_connect(store, true, &k.db);
+    if (status == WW_OK)
+        status = check_all(&k);
+    sqlite3_close(k.db);
+    if (status != WW_OK || k.faults == 0)
+        return status;
+    return ww_fail(WW_CORRUPT_FILE, "%s has %lld fault%s: %s", store->path, (long long)k.faults,
+                   k.faults == 1 ? "" : "s, the first", k.first);
+}

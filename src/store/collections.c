@@ -1,0 +1,332 @@
+/* The collections of a store: made, opened, dropped, listed, indexed. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arithmetic/row_types.h"
+#include "base/float_guard.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/structs.h"
+#include "base/text.h"
+#include "store/page_size.h"
+#include "store/store_state.h"
+#include "vectors/durable/operations.h"
+#include "vectors/results.h"
+
+enum { DESCRIPTION_BYTES = 256, JSON_PATH_BYTES_MAX = 200 };
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------
+ */
+
+static void stored_free(stored *c)
+{
+    readers_close(c->idle);
+    if (c->writer || c->written) {
+        pthread_mutex_lock(&c->store->writing);
+        writer_close(c->writer);
+        view_close(c->written);
+        pthread_mutex_unlock(&c->store->writing);
+    }
+    ww_device_close(c->device);
+    pthread_mutex_destroy(&c->lock);
+    memory_free(c->name);
+    ww_store_close(c->store);
+    memory_free(c);
+}
+
+void stored_destroy(void *owner)
+{
+    stored_free(owner);
+}
+
+static ww_status stored_create(ww_store *store, const collection_record *record, const ww_collection_config *config,
+                               stored **created)
+{
+    stored *c = memory_alloc_zeroed(1, sizeof *c);
+    if (!c)
+        return memory_failed("a collection of a store", sizeof *c);
+    store_retain(store);
+    c->store = store;
+    c->uid = record->uid;
+    c->dim = record->dim;
+    c->metric = record->metric;
+    c->screen = config->screen;
+    c->keep_host_copy = config->keep_host_copy != 0;
+    pthread_mutex_init(&c->lock, NULL);
+    c->name = memory_copy_text(record->name, strlen(record->name));
+    ww_status status = c->name ? WW_OK : memory_failed("a collection of a store", strlen(record->name));
+    if (status == WW_OK)
+        status = ww_durable_device_retain(store->device, &c->device);
+    const view_config written = {.db = store->writer,
+                                 .schema = "main",
+                                 .name = record->name,
+                                 .device = c->device,
+                                 .screen = c->screen,
+                                 .keep_host_copy = c->keep_host_copy};
+    if (status == WW_OK)
+        status = view_open(&written, &c->written);
+    if (status == WW_OK)
+        status = writer_open(store->writer, "main", record->name, &c->writer);
+    if (status == WW_OK)
+        *created = c;
+    else
+        stored_free(c);
+    return status;
+}
+
+/* A ww_collection for the record. */
+static ww_status open_record(ww_store *store, const collection_record *record, const ww_collection_config *like,
+                             ww_collection **collection)
+{
+    ww_collection_config config = *like;
+    config.name = record->name;
+    config.dim = record->dim;
+    config.metric = record->metric;
+    config.type = record->type;
+    stored *c = NULL;
+    ww_status status = stored_create(store, record, &config, &c);
+    if (status == WW_OK)
+        status = ww_durable_create(store->device, &config, &STORED_OPERATIONS, c, collection);
+    if (status != WW_OK && c)
+        stored_free(c);
+    return status;
+}
+
+/* In the list of the file, with a connection of its own transaction. */
+static ww_status find_record(ww_store *store, const char *name, collection_record *record)
+{
+    bool has = false;
+    pthread_mutex_lock(&store->writing);
+    ww_status status = store_has_collections(store->writer, &has);
+    if (status == WW_OK)
+        status = has ? schema_find(store->writer, "main", name, record)
+                     : ww_fail(WW_NOT_FOUND, "there is no collection '%s' in the store", name);
+    pthread_mutex_unlock(&store->writing);
+    return status;
+}
+
+ww_status ww_store_collection(ww_store *store, const char *name, ww_collection **collection)
+{
+    FLOAT_GUARD();
+    ww_status status = store_check_handle(store, "ww_store_collection");
+    if (status != WW_OK)
+        return status;
+    if (!name || !collection)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_collection: %s is NULL", name ? "collection" : "name");
+    collection_record record;
+    const ww_collection_config config = ww_collection_config_default();
+    status = find_record(store, name, &record);
+    return status == WW_OK ? open_record(store, &record, &config, collection) : status;
+}
+
+/* ---- making and dropping --------------------------------------------------------------------------------------------------
+ */
+
+/* A file that has nothing in it yet gets its page size and its mode now that a dimension is known. */
+static ww_status prepare_file(ww_store *store, const ww_collection_config *config)
+{
+    const int32_t page = store->config.page_bytes
+                             ? store->config.page_bytes
+                             : page_bytes_for(config->dim * (int64_t)row_type_bytes((int32_t)config->type));
+    if (store->config.read_only)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
+    pthread_mutex_lock(&store->writing);
+    ww_status status = schema_run(store->writer, "PRAGMA page_size = %d", page);
+    if (status == WW_OK)
+        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+    pthread_mutex_unlock(&store->writing);
+    return status;
+}
+
+ww_status ww_store_create(ww_store *store, const ww_collection_config *config, ww_collection **collection)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_store_create";
+    ww_collection_config checked;
+    ww_status status = store_check_handle(store, function);
+    if (status == WW_OK)
+        status = struct_read(&checked, sizeof checked, config, function, "ww_collection_config");
+    if (status != WW_OK)
+        return status;
+    if (!checked.name)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: config->name is NULL; a collection of a store has a name", function);
+    if (!ww_screen_name(checked.screen))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: screen is %d; it must be WW_SCREEN_INT8 or WW_SCREEN_NONE", function,
+                       (int)checked.screen);
+    collection_record record = {0};
+    status = prepare_file(store, &checked);
+    if (status == WW_OK)
+        status = store_begin(store);
+    if (status != WW_OK)
+        return status;
+    status = store_end(store, schema_create(store->writer, "main", &checked, false, &record));
+    return status == WW_OK && collection ? open_record(store, &record, &checked, collection) : status;
+}
+
+ww_status ww_store_drop(ww_store *store, const char *name)
+{
+    FLOAT_GUARD();
+    ww_status status = store_check_handle(store, "ww_store_drop");
+    if (status == WW_OK && !name)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_drop: name is NULL");
+    collection_record record;
+    if (status == WW_OK)
+        status = find_record(store, name, &record); /* a file that is new has no table to look in */
+    if (status == WW_OK)
+        status = store_begin(store);
+    return status == WW_OK ? store_end(store, schema_drop(store->writer, "main", name)) : status;
+}
+
+/* ---- listing --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status list_results(const collection_record *records, int64_t count, ww_results **results)
+{
+    ww_results *made = NULL;
+    ww_status status = ww_durable_results_create(1, count, &made);
+    if (status == WW_OK) {
+        made->starts[1] = count;
+        status = ww_durable_results_prepare(made, WW_FETCH_IDS | WW_FETCH_PAYLOADS, 1,
+                                            (size_t)count * (COLLECTION_NAME_BYTES_MAX + DESCRIPTION_BYTES) + 1);
+    }
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        char text[DESCRIPTION_BYTES];
+        const collection_record *r = &records[i];
+        snprintf(text, sizeof text, "{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld}", r->dim,
+                 ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live, (long long)r->format);
+        made->rows[i] = i;
+        made->handles[i] = r->uid;
+        made->scores[i] = 0.0f;
+        status = ww_durable_results_put(made, &made->ids[i], r->name, strlen(r->name));
+        if (status == WW_OK)
+            status = ww_durable_results_put(made, &made->payloads[i], text, strlen(text));
+    }
+    if (status == WW_OK)
+        *results = made;
+    else
+        ww_results_destroy(made);
+    return status;
+}
+
+static ww_status list_records(ww_store *store, collection_record **records, int64_t *count)
+{
+    bool has = false;
+    *records = NULL;
+    *count = 0;
+    pthread_mutex_lock(&store->writing);
+    ww_status status = store_has_collections(store->writer, &has);
+    if (status == WW_OK && has)
+        status = schema_list(store->writer, "main", records, count);
+    pthread_mutex_unlock(&store->writing);
+    return status;
+}
+
+ww_status ww_store_list(ww_store *store, ww_results **results)
+{
+    FLOAT_GUARD();
+    ww_status status = store_check_handle(store, "ww_store_list");
+    if (status != WW_OK)
+        return status;
+    if (!results)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_list: results is NULL");
+    collection_record *records = NULL;
+    int64_t count = 0;
+    status = list_records(store, &records, &count);
+    if (status == WW_OK)
+        status = list_results(records, count, results);
+    memory_free(records);
+    return status;
+}
+
+static int64_t pragma_number(sqlite3 *db, const char *pragma)
+{
+    sqlite3_stmt *asked = NULL;
+    int64_t number = 0;
+    if (schema_statement(db, &asked, "PRAGMA %s", pragma) == WW_OK && sqlite3_step(asked) == SQLITE_ROW)
+        number = sqlite3_column_int64(asked, 0);
+    sqlite3_finalize(asked);
+    return number;
+}
+
+static int64_t file_bytes(const char *path, const char *suffix)
+{
+    struct stat file;
+    char *name = sqlite3_mprintf("%s%s", path, suffix);
+    const int64_t bytes = name && stat(name, &file) == 0 ? (int64_t)file.st_size : 0;
+    sqlite3_free(name);
+    return bytes;
+}
+
+ww_status ww_store_describe(ww_store *store, ww_store_info *info)
+{
+    FLOAT_GUARD();
+    ww_status status = store_check_handle(store, "ww_store_describe");
+    if (status != WW_OK)
+        return status;
+    if (!info)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_describe: info is NULL");
+    collection_record *records = NULL;
+    ww_store_info found = {.format = WW_STORE_FORMAT};
+    status = list_records(store, &records, &found.collections);
+    memory_free(records);
+    if (status != WW_OK)
+        return status;
+    pthread_mutex_lock(&store->writing);
+    found.page_bytes = pragma_number(store->writer, "page_size");
+    found.bytes_unused = pragma_number(store->writer, "freelist_count") * found.page_bytes;
+    pthread_mutex_unlock(&store->writing);
+    found.bytes_file = file_bytes(store->path, "");
+    found.bytes_wal = file_bytes(store->path, "-wal");
+    text_copy(found.sqlite_version, sizeof found.sqlite_version, sqlite3_libversion());
+    return struct_write(info, &found, sizeof found, "ww_store_describe", "ww_store_info");
+}
+
+/* ---- indexes --------------------------------------------------------------------------------------------------------------
+ */
+
+/* "$.lang", "$.a.b", "$.list[0]", "$.\"a b\"": the path becomes part of a statement, in quotes of its own, so anything that
+ * SQLite takes as a path does; this only keeps out what cannot be one. */
+static ww_status path_check(const char *path)
+{
+    const size_t length = strnlen(path, JSON_PATH_BYTES_MAX + 1);
+    if (path[0] == '$' && length > 1 && length <= JSON_PATH_BYTES_MAX)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT,
+                   "ww_store_index: path is '%.*s'; it must begin with $ and have 2 to %d bytes, as \"$.lang\"",
+                   JSON_PATH_BYTES_MAX, path, JSON_PATH_BYTES_MAX);
+}
+
+/* SQLite finds out with the first row whether a path is one; an empty collection must not let a bad one in. */
+static ww_status path_try(sqlite3 *db, const char *path)
+{
+    sqlite3_stmt *tried = NULL;
+    ww_status status = schema_statement(db, &tried, "SELECT '{}' ->> %Q", path);
+    if (status == WW_OK && sqlite3_step(tried) != SQLITE_ROW)
+        status = ww_fail(WW_INVALID_ARGUMENT, "ww_store_index: path is '%s': %s", path, sqlite3_errmsg(db));
+    sqlite3_finalize(tried);
+    return status;
+}
+
+ww_status ww_store_index(ww_store *store, const char *collection, const char *path)
+{
+    FLOAT_GUARD();
+    ww_status status = store_check_handle(store, "ww_store_index");
+    if (status != WW_OK)
+        return status;
+    if (!collection || !path)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_index: %s is NULL", collection ? "path" : "collection");
+    collection_record record;
+    status = path_check(path);
+    if (status == WW_OK)
+        status = find_record(store, collection, &record);
+    if (status == WW_OK)
+        status = store_begin(store);
+    if (status != WW_OK)
+        return status;
+    status = path_try(store->writer, path);
+    if (status == WW_OK)
+        status = schema_run(store->writer, "CREATE INDEX IF NOT EXISTS main.\"%w_payload_%w\" ON \"%w_rows\"(payload ->> %Q)",
+                            record.name, path, record.name, path);
+    return store_end(store, status);
+}

@@ -1,0 +1,131 @@
+/* Compacting: places are numbered anew without gaps, the log of removals is emptied, and the file is rewritten without free
+ * pages, so that the space goes back to the file system.
+ */
+#include "base/memory.h"
+#include "base/status.h"
+#include "store/store_state.h"
+
+enum { MOVED_AT_ONCE = 1024 };
+
+typedef struct compaction {
+    stored *c;
+    sqlite3 *db;
+    ww_progress progress;
+    void *user;
+    sqlite3_stmt *next, *move_vector, *move_row;
+    int64_t done;
+    int64_t total;
+} compaction;
+
+static ww_status told(const compaction *m, int64_t done)
+{
+    if (!ww_durable_tell(m->progress, m->user, done, m->total))
+        return WW_OK;
+    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; it is as before", m->c->name,
+                   (long long)done, (long long)m->total);
+}
+
+static ww_status prepare(compaction *m)
+{
+    const char *name = m->c->name;
+    ww_status status = schema_statement(
+        m->db, &m->next, "SELECT place, handle FROM main.\"%w_vectors\" WHERE place >= ?1 ORDER BY place LIMIT %d", name,
+        (int)MOVED_AT_ONCE);
+    if (status == WW_OK)
+        status = schema_statement(m->db, &m->move_vector, "UPDATE main.\"%w_vectors\" SET place = ?2 WHERE place = ?1", name);
+    if (status == WW_OK)
+        status = schema_statement(m->db, &m->move_row, "UPDATE main.\"%w_rows\" SET place = ?2 WHERE handle = ?1", name);
+    return status;
+}
+
+static ww_status move(const compaction *m, sqlite3_stmt *statement, int64_t which, int64_t place)
+{
+    sqlite3_bind_int64(statement, 1, which);
+    sqlite3_bind_int64(statement, 2, place);
+    const int code = sqlite3_step(statement);
+    const ww_status status = code == SQLITE_DONE ? WW_OK : sqlite_failed(m->db, code, m->c->name);
+    sqlite3_reset(statement);
+    return status;
+}
+
+/* The next rows in order of place, from `*from` on; each goes to the number of those before it, which is free. */
+static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
+{
+    int64_t places[MOVED_AT_ONCE], handles[MOVED_AT_ONCE];
+    int count = 0, code = SQLITE_DONE;
+    sqlite3_bind_int64(m->next, 1, *from);
+    while (count < MOVED_AT_ONCE && (code = sqlite3_step(m->next)) == SQLITE_ROW) {
+        places[count] = sqlite3_column_int64(m->next, 0);
+        handles[count++] = sqlite3_column_int64(m->next, 1);
+    }
+    ww_status status = code == SQLITE_ROW || code == SQLITE_DONE ? WW_OK : sqlite_failed(m->db, code, m->c->name);
+    sqlite3_reset(m->next);
+    for (int i = 0; status == WW_OK && i < count; i++, m->done++) {
+        if (places[i] == m->done)
+            continue;
+        status = move(m, m->move_vector, places[i], m->done);
+        if (status == WW_OK)
+            status = move(m, m->move_row, handles[i], m->done);
+    }
+    *end = count < MOVED_AT_ONCE;
+    *from = count > 0 ? places[count - 1] + 1 : *from;
+    return status == WW_OK ? told(m, m->done) : status;
+}
+
+static ww_status renumber(compaction *m, collection_record *record)
+{
+    int64_t from = 0;
+    bool end = record->next_place == record->live; /* then there are no gaps */
+    ww_status status = end ? WW_OK : prepare(m);
+    while (status == WW_OK && !end)
+        status = renumber_some(m, &from, &end);
+    sqlite3_finalize(m->next);
+    sqlite3_finalize(m->move_vector);
+    sqlite3_finalize(m->move_row);
+    if (status != WW_OK || record->next_place == record->live)
+        return status;
+    if (m->done != record->live)
+        return ww_fail(WW_CORRUPT_FILE,
+                       "collection '%s': there are %lld vectors in the file; its list of collections says %lld", m->c->name,
+                       (long long)m->done, (long long)record->live);
+    status = schema_run(m->db, "DELETE FROM main.\"%w_removed\"", m->c->name);
+    record->sequence++;
+    record->log_start = record->sequence;
+    record->next_place = record->live;
+    record->epoch = schema_epoch();
+    return status == WW_OK ? schema_update(m->db, "main", record) : status;
+}
+
+/* The free pages go; then the file itself is made shorter, now or, if others are reading, when they are done. */
+static ww_status shrink(ww_store *store)
+{
+    pthread_mutex_lock(&store->writing);
+    ww_status status = schema_run(store->writer, "VACUUM");
+    if (status == WW_OK)
+        (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    pthread_mutex_unlock(&store->writing);
+    return status;
+}
+
+ww_status stored_compact(void *owner, ww_progress progress, void *user)
+{
+    stored *c = owner;
+    compaction m = {.c = c, .db = c->store->writer, .progress = progress, .user = user};
+    collection_record record;
+    ww_status status = process_check(c->store->made_in, c->store->path);
+    if (status == WW_OK)
+        status = store_begin(c->store);
+    if (status != WW_OK)
+        return status;
+    writer_forget(c->writer);
+    status = schema_find(m.db, "main", c->name, &record);
+    if (status == WW_OK && record.uid != c->uid)
+        status = ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    m.total = status == WW_OK ? record.live : 0;
+    if (status == WW_OK)
+        status = told(&m, 0);
+    if (status == WW_OK)
+        status = renumber(&m, &record);
+    status = store_end(c->store, status);
+    return status == WW_OK ? shrink(c->store) : status;
+}

@@ -1,0 +1,38 @@
+/* How SQLite lays vectors out in pages (its file format, "b-tree pages"): as many rows to a leaf as fit whole; of a row that is
+ * longer than a page a part stays in the leaf and the rest fills pages of its own, the last of them not quite.
+ */
+#include "store/page_size.h"
+
+enum {
+    PAGE_HEADER_BYTES = 8,  /* of a leaf */
+    CELL_BYTES = 2 + 3 + 4, /* the pointer to a cell, the length of the row, its number */
+    ROW_BYTES = 8 + 4,      /* the lengths of the columns, and the handle */
+    PAGE_USUAL_BYTES = 4096,
+};
+
+int64_t page_milli_bytes(int64_t page_bytes, int64_t vector_bytes)
+{
+    const int64_t row = vector_bytes + ROW_BYTES;
+    const int64_t local_most = page_bytes - 35;
+    int64_t local = row, overflow_pages = 0;
+    if (row > local_most) {
+        const int64_t local_least = (page_bytes - 12) * 32 / 255 - 23;
+        local = local_least + (row - local_least) % (page_bytes - 4);
+        if (local > local_most)
+            local = local_least;
+        overflow_pages = (row - local + page_bytes - 5) / (page_bytes - 4);
+    }
+    const int64_t rows_a_page = (page_bytes - PAGE_HEADER_BYTES) / (local + CELL_BYTES);
+    return 1000 * page_bytes / (rows_a_page > 0 ? rows_a_page : 1) + 1000 * overflow_pages * page_bytes;
+}
+
+int32_t page_bytes_for(int64_t vector_bytes)
+{
+    int64_t least = INT64_MAX;
+    for (int64_t page = PAGE_USUAL_BYTES; page <= PAGE_BYTES_MOST; page *= 2)
+        least = page_milli_bytes(page, vector_bytes) < least ? page_milli_bytes(page, vector_bytes) : least;
+    int64_t page = PAGE_USUAL_BYTES;
+    while (page_milli_bytes(page, vector_bytes) > least + least / 100)
+        page *= 2;
+    return (int32_t)page;
+}

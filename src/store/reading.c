@@ -1,0 +1,516 @@
+/* Reading a collection of a store: each call has a connection and a transaction of its own. */
+#include <math.h>
+#include <string.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "store/store_state.h"
+#include "vectors/durable/operations.h"
+#include "vectors/results.h"
+
+enum { RESTARTS_MAX = 1000 };
+
+/* ---- connections ----------------------------------------------------------------------------------------------------------
+ */
+
+static void reader_close(reader *r)
+{
+    view_close(r->view);
+    for (int i = 0; i < FILTERS_KEPT; i++) {
+        filter_key_free(r->filters[i].key);
+        filter_places_free(&r->filters[i].places);
+    }
+    sqlite3_finalize(r->begin);
+    sqlite3_finalize(r->commit);
+    sqlite3_close(r->db);
+    memory_free(r);
+}
+
+void readers_close(reader *list)
+{
+    while (list) {
+        reader *next = list->next;
+        reader_close(list);
+        list = next;
+    }
+}
+
+static ww_status reader_open(stored *c, ww_device *device, int64_t generation, reader **opened)
+{
+    reader *r = memory_alloc_zeroed(1, sizeof *r);
+    if (!r)
+        return memory_failed("a connection to a store", sizeof *r);
+    r->generation = generation;
+    ww_status status = store_connect(c->store, true, &r->db);
+    if (status == WW_OK)
+        status = schema_statement(r->db, &r->begin, "BEGIN");
+    if (status == WW_OK)
+        status = schema_statement(r->db, &r->commit, "COMMIT");
+    const view_config config = {.db = r->db,
+                                .schema = "main",
+                                .name = c->name,
+                                .device = device,
+                                .screen = c->screen,
+                                .keep_host_copy = c->keep_host_copy,
+                                .restarts = true,
+                                .progress = c->store->config.loading,
+                                .progress_user = c->store->config.loading_user};
+    if (status == WW_OK)
+        status = view_open(&config, &r->view);
+    if (status == WW_OK && filter_guard_install(r->db, &r->guard) != SQLITE_OK)
+        status = ww_fail(WW_INTERNAL, "%s: no authorizer could be installed", c->store->path);
+    if (status == WW_OK)
+        *opened = r;
+    else
+        reader_close(r);
+    return status;
+}
+
+/* An idle reader, or a new one. */
+static ww_status reader_take(stored *c, reader **taken)
+{
+    pthread_mutex_lock(&c->lock);
+    reader *r = c->idle;
+    if (r)
+        c->idle = r->next;
+    const int64_t generation = c->generation;
+    ww_device *device = NULL;
+    ww_status status = r ? WW_OK : ww_durable_device_retain(c->device, &device);
+    pthread_mutex_unlock(&c->lock);
+    if (!r && status == WW_OK)
+        status = reader_open(c, device, generation, &r);
+    ww_device_close(device);
+    if (status == WW_OK)
+        *taken = r;
+    return status;
+}
+
+static void reader_give(stored *c, reader *r)
+{
+    pthread_mutex_lock(&c->lock);
+    const bool useful = r->generation == c->generation;
+    if (useful) {
+        r->next = c->idle;
+        c->idle = r;
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (!useful)
+        reader_close(r);
+}
+
+/* ---- transactions ---------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status run(sqlite3 *db, sqlite3_stmt *statement)
+{
+    const int code = sqlite3_step(statement);
+    const ww_status status = code == SQLITE_DONE ? WW_OK : sqlite_failed(db, code, sqlite3_sql(statement));
+    sqlite3_reset(statement);
+    return status;
+}
+
+static void transaction_end(reader *r)
+{
+    view_end(r->view);
+    if (!sqlite3_get_autocommit(r->db) && run(r->db, r->commit) != WW_OK)
+        (void)sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* One attempt. The collection must be the one that was opened, not another one of its name. */
+static ww_status transaction_begin(stored *c, reader *r, bool search)
+{
+    ww_status status = run(r->db, r->begin);
+    if (status == WW_OK)
+        status = view_begin(r->view, search);
+    if (status == WW_OK && view_record(r->view)->uid != c->uid)
+        status = ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    return status;
+}
+
+ww_status reading_begin(stored *c, bool search, reader **opened)
+{
+    reader *r = NULL;
+    ww_status status = process_check(c->store->made_in, c->store->path);
+    if (status == WW_OK)
+        status = reader_take(c, &r);
+    if (status != WW_OK)
+        return status;
+    int64_t before = -1;
+    status = transaction_begin(c, r, search);
+    for (int i = 0; status != WW_OK && view_is_behind(r->view) && i < RESTARTS_MAX; i++) {
+        /* A mirror is never ahead of what is committed, and a new transaction sees all of that: so if it is behind a second
+         * time and has not come nearer, the file is another one than the mirror was read from (an older copy was put in its
+         * place). */
+        const int64_t sequence = view_record(r->view)->sequence;
+        if (sequence <= before)
+            view_reload(r->view);
+        before = sequence;
+        transaction_end(r);
+        status = transaction_begin(c, r, search);
+    }
+    if (status == WW_OK) {
+        *opened = r;
+        return WW_OK;
+    }
+    transaction_end(r);
+    reader_give(c, r);
+    return status;
+}
+
+void reading_end(stored *c, reader *r)
+{
+    transaction_end(r);
+    reader_give(c, r);
+}
+
+/* ---- filters --------------------------------------------------------------------------------------------------------------
+ */
+
+/* The list of rows that the `where` admits: one that was kept, if nothing has changed in the file since, or a new one in the
+ * place of that which was not used for the longest time. */
+static ww_status filter_ready(stored *c, reader *r, const filter_where *where, const kept_filter **found)
+{
+    static atomic_int_least64_t lists; /* numbers of lists are never given twice in a process */
+    uint32_t version = 0;
+    sqlite3_file_control(r->db, "main", SQLITE_FCNTL_DATA_VERSION, &version);
+    kept_filter *oldest = &r->filters[0];
+    for (int i = 0; i < FILTERS_KEPT; i++) {
+        kept_filter *f = &r->filters[i];
+        if (f->key && f->data_version == version && filter_key_is(f->key, where)) {
+            f->used = ++r->filter_clock;
+            *found = f;
+            return WW_OK;
+        }
+        if (f->used < oldest->used)
+            oldest = f;
+    }
+    filter_key_free(oldest->key);
+    filter_places_free(&oldest->places);
+    *oldest = (kept_filter){0};
+    const filter_target target = {.db = r->db,
+                                  .schema = "main",
+                                  .collection = view_record(r->view)->name,
+                                  .guard = &r->guard,
+                                  .seconds_max = (double)c->store->config.filter_ms / 1000.0};
+    ww_status status = filter_check(where, c->name);
+    if (status == WW_OK)
+        status = filter_run(where, &target, &oldest->places);
+    if (status == WW_OK && !(oldest->key = filter_key_copy(where)))
+        status = memory_failed("a filter", strlen(where->text));
+    if (status != WW_OK) {
+        filter_places_free(&oldest->places);
+        return status;
+    }
+    oldest->data_version = version;
+    oldest->number = atomic_fetch_add(&lists, 1) + 1;
+    oldest->used = ++r->filter_clock;
+    *found = oldest;
+    return WW_OK;
+}
+
+/* ---- searching ------------------------------------------------------------------------------------------------------------
+ */
+
+/* A mask that covers places, which rows are here, and a `where` may both be given: then a row must have both. */
+static ww_status both(const kept_filter *filter, view_search *search, int64_t **places)
+{
+    int64_t *kept = memory_alloc((size_t)filter->places.count * sizeof *kept);
+    if (!kept)
+        return memory_failed("a mask", (size_t)filter->places.count * sizeof *kept);
+    int64_t count = 0;
+    for (int64_t i = 0; i < filter->places.count; i++) {
+        const int64_t place = filter->places.places[i];
+        if (place >= 0 && place < search->by_place_count && search->by_place[place / 64] >> (place % 64) & 1)
+            kept[count++] = place;
+    }
+    search->by_place = NULL;
+    search->places = kept;
+    search->place_count = count;
+    *places = kept;
+    return WW_OK;
+}
+
+static ww_status mask_check(const reader *r, const stored *c, const view_search *search)
+{
+    if (!search->by_place || search->by_place_count > 0 || view_record(r->view)->next_place == 0)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': there is a mask, but mask_rows is 0; a mask over all rows has %lld",
+                   c->name, (long long)view_record(r->view)->next_place);
+}
+
+static const int64_t NO_PLACE = -1;
+
+static ww_status search(stored *c, view_search *asked, const filter_where *where, ww_results **results)
+{
+    reader *r = NULL;
+    int64_t *places = NULL;
+    const kept_filter *filter = NULL;
+    ww_status status = reading_begin(c, true, &r);
+    if (status != WW_OK)
+        return status;
+    status = mask_check(r, c, asked);
+    if (status == WW_OK && where->text)
+        status = filter_ready(c, r, where, &filter);
+    if (status == WW_OK && filter && asked->by_place) {
+        status = both(filter, asked, &places);
+    } else if (status == WW_OK && filter) {
+        asked->places = filter->places.count > 0 ? filter->places.places : &NO_PLACE;
+        asked->place_count = filter->places.count;
+        asked->list_number = filter->number;
+    }
+    if (status == WW_OK)
+        status = view_query(r->view, asked, results);
+    reading_end(c, r);
+    memory_free(places);
+    return status;
+}
+
+static ww_status stored_query(void *owner, const ww_query *query, ww_results **results)
+{
+    view_search asked = {.queries = query->queries,
+                         .query_count = query->query_count,
+                         .query_stride = query->query_stride,
+                         .k = query->k,
+                         .by_place = query->mask,
+                         .by_place_count = query->mask_rows,
+                         .fetch = query->fetch,
+                         .progress = query->progress,
+                         .progress_user = query->progress_user,
+                         .stats = query->stats};
+    const filter_where where = {query->where, query->parameters, query->parameter_count};
+    return search(owner, &asked, &where, results);
+}
+
+static ww_status stored_range(void *owner, const ww_range *range, ww_results **results)
+{
+    view_search asked = {.is_range = true,
+                         .queries = range->queries,
+                         .query_count = range->query_count,
+                         .query_stride = range->query_stride,
+                         .bound = range->bound,
+                         .limit = range->limit,
+                         .by_place = range->mask,
+                         .by_place_count = range->mask_rows,
+                         .fetch = range->fetch,
+                         .progress = range->progress,
+                         .progress_user = range->progress_user,
+                         .stats = range->stats};
+    const filter_where where = {range->where, range->parameters, range->parameter_count};
+    return search(owner, &asked, &where, results);
+}
+
+static ww_status stored_search(void *owner, const ww_search *asked, int64_t *rows, float *scores)
+{
+    stored *c = owner;
+    view_search wanted = {.queries = asked->queries,
+                          .query_count = asked->query_count,
+                          .query_stride = asked->query_stride,
+                          .k = asked->k,
+                          .by_place = asked->mask,
+                          .by_place_count = asked->mask_rows,
+                          .progress = asked->progress,
+                          .progress_user = asked->progress_user,
+                          .stats = asked->stats};
+    const filter_where where = {0};
+    ww_results *found = NULL;
+    const ww_status status = search(c, &wanted, &where, &found);
+    if (status != WW_OK)
+        return status;
+    const float worst = c->metric == WW_L2 ? INFINITY : -INFINITY;
+    for (int64_t q = 0; q < asked->query_count; q++) {
+        const int64_t count = found->starts[q + 1] - found->starts[q];
+        for (int64_t i = 0; i < asked->k; i++) {
+            rows[q * asked->k + i] = i < count ? found->rows[found->starts[q] + i] : -1;
+            scores[q * asked->k + i] = i < count ? found->scores[found->starts[q] + i] : worst;
+        }
+    }
+    ww_results_destroy(found);
+    return WW_OK;
+}
+
+/* ---- looking up -----------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status look_up(stored *c, const view_list *list, ww_results **results)
+{
+    reader *r = NULL;
+    ww_status status = reading_begin(c, false, &r);
+    if (status != WW_OK)
+        return status;
+    status = view_get(r->view, list, results);
+    reading_end(c, r);
+    return status;
+}
+
+static ww_status stored_get(void *owner, const ww_get *get, ww_results **results)
+{
+    const view_list list = {.by = get->ids       ? VIEW_BY_ID
+                                  : get->handles ? VIEW_BY_HANDLE
+                                                 : VIEW_ALL,
+                            .count = get->count,
+                            .ids = get->ids,
+                            .numbers = get->handles,
+                            .after = -1,
+                            .fetch = get->fetch};
+    return look_up(owner, &list, results);
+}
+
+/* One entry: its place, or -1. */
+static ww_status find_one(stored *c, const view_list *list, int64_t *place)
+{
+    ww_results *found = NULL;
+    const ww_status status = look_up(c, list, &found);
+    if (status == WW_OK)
+        *place = found->starts[1] > 0 ? found->rows[0] : -1;
+    ww_results_destroy(found);
+    return status;
+}
+
+static ww_status stored_find(void *owner, const char *id, int64_t *row)
+{
+    stored *c = owner;
+    int64_t place = -1;
+    const view_list list = {.by = VIEW_BY_ID, .count = 1, .ids = &id};
+    const ww_status status = find_one(c, &list, &place);
+    if (status == WW_OK && place < 0)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s'", c->name, WW_ID_BYTES_MAX, id);
+    if (status == WW_OK)
+        *row = place;
+    return status;
+}
+
+static ww_status stored_find_handle(void *owner, int64_t handle, int64_t *row)
+{
+    stored *c = owner;
+    int64_t place = -1;
+    const view_list list = {.by = VIEW_BY_HANDLE, .count = 1, .numbers = &handle};
+    const ww_status status = find_one(c, &list, &place);
+    if (status == WW_OK && place < 0)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row with handle %lld, or not any more", c->name,
+                       (long long)handle);
+    if (status == WW_OK)
+        *row = place;
+    return status;
+}
+
+static ww_status stored_row(void *owner, int64_t row, uint32_t fetch, ww_results **results)
+{
+    stored *c = owner;
+    ww_results *found = NULL;
+    const view_list list = {.by = VIEW_BY_PLACE, .count = 1, .numbers = &row, .fetch = fetch};
+    const ww_status status = look_up(c, &list, &found);
+    if (status == WW_OK && found->rows[0] >= 0) {
+        *results = found;
+        return WW_OK;
+    }
+    ww_results_destroy(found);
+    return status == WW_OK
+               ? ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld, or not any more", c->name, (long long)row)
+               : status;
+}
+
+static int64_t stored_next(void *owner, int64_t row)
+{
+    int64_t place = -1;
+    const view_list list = {.by = VIEW_ALL, .count = 1, .after = row};
+    return find_one(owner, &list, &place) == WW_OK ? place : -1;
+}
+
+static ww_status stored_describe(void *owner, ww_collection_info *info)
+{
+    stored *c = owner;
+    reader *r = NULL;
+    ww_status status = reading_begin(c, false, &r);
+    if (status != WW_OK)
+        return status;
+    ww_device_info device = ww_device_info_default();
+    pthread_mutex_lock(&c->lock);
+    status = ww_device_describe(c->device, &device);
+    pthread_mutex_unlock(&c->lock);
+    if (status == WW_OK)
+        status = view_describe(r->view, info);
+    text_copy(info->device, sizeof info->device, device.id);
+    reading_end(c, r);
+    return status;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status stored_reserve(void *owner, int64_t rows)
+{
+    stored *c = owner;
+    reader *r = NULL;
+    bool loaded = false;
+    ww_status status = reading_begin(c, true, &r);
+    if (status != WW_OK)
+        return status;
+    view_end(r->view); /* its lock would be in the way of ours */
+    const collection_record record = *view_record(r->view);
+    status = view_reserve(r->view, &record, max_i64(0, rows - record.live), &loaded);
+    reading_end(c, r);
+    return status;
+}
+
+/* Readers of the device that was are closed as they come back. */
+static ww_status stored_move(void *owner, ww_device *device)
+{
+    stored *c = owner;
+    ww_device *retained = NULL;
+    reader *r = NULL;
+    ww_status status = process_check(c->store->made_in, c->store->path);
+    if (status == WW_OK)
+        status = ww_durable_device_retain(device, &retained);
+    if (status != WW_OK)
+        return status;
+    pthread_mutex_lock(&c->lock);
+    const int64_t generation = c->generation + 1;
+    pthread_mutex_unlock(&c->lock);
+    status = reader_open(c, retained, generation, &r);
+    if (status == WW_OK)
+        status = transaction_begin(c, r, true); /* what cannot be loaded there does not move */
+    if (r)
+        transaction_end(r);
+    if (status != WW_OK) {
+        if (r)
+            reader_close(r);
+        ww_device_close(retained);
+        return status;
+    }
+    pthread_mutex_lock(&c->store->writing);
+    (void)view_move(c->written, retained); /* the device is open: it cannot fail */
+    pthread_mutex_unlock(&c->store->writing);
+    pthread_mutex_lock(&c->lock);
+    ww_device *old_device = c->device;
+    reader *old = c->idle;
+    c->device = retained;
+    c->generation = r->generation = c->generation + 1;
+    r->next = NULL;
+    c->idle = r;
+    pthread_mutex_unlock(&c->lock);
+    readers_close(old);
+    ww_device_close(old_device);
+    return WW_OK;
+}
+
+const collection_operations STORED_OPERATIONS = {
+    .add = stored_add,
+    .remove = stored_remove,
+    .set_payloads = stored_set_payloads,
+    .clear = stored_clear,
+    .compact = stored_compact,
+    .reserve = stored_reserve,
+    .move = stored_move,
+    .describe = stored_describe,
+    .search = stored_search,
+    .query = stored_query,
+    .range = stored_range,
+    .get = stored_get,
+    .find = stored_find,
+    .find_handle = stored_find_handle,
+    .row = stored_row,
+    .next = stored_next,
+    .destroy = stored_destroy,
+};

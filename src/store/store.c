@@ -1,0 +1,239 @@
+/* A store's life: the file, its connections, and the collections in it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/float_guard.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/structs.h"
+#include "store/page_size.h"
+#include "store/store_state.h"
+#include "vectors/durable/operations.h"
+
+enum { BUSY_MS = 5000, FILTER_MS = 60000, WRITER_CACHE_KIB = 8192 };
+
+STRUCT_INIT(ww_store_config, {.busy_ms = BUSY_MS, .filter_ms = FILTER_MS})
+STRUCT_INIT(ww_store_info, {0})
+
+static const char *const synchronous_names[] = {
+    [WW_SYNCHRONOUS_FULL] = "full", [WW_SYNCHRONOUS_NORMAL] = "normal", [WW_SYNCHRONOUS_OFF] = "off"};
+
+const char *ww_synchronous_name(ww_synchronous level)
+{
+    const unsigned index = (unsigned)level;
+    return index < sizeof synchronous_names / sizeof *synchronous_names ? synchronous_names[index] : NULL;
+}
+
+/* ---- connections ----------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
+{
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_busy_timeout(db, store->config.busy_ms);
+    ww_status status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
+    if (status == WW_OK && !reads_only)
+        status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
+    if (status == WW_OK && reads_only)
+        status = schema_run(db, "PRAGMA query_only = on");
+    return status;
+}
+
+ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
+{
+    /* A reader opens the file for writing, too: in WAL mode it may have to recover what a crash left. */
+    const int flags = (store->config.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
+                      (store->config.must_exist || store->config.read_only ? 0 : SQLITE_OPEN_CREATE);
+    sqlite3 *opened = NULL;
+    const int code = sqlite3_open_v2(store->path, &opened, flags, NULL);
+    ww_status status = code == SQLITE_OK ? WW_OK : sqlite_failed(opened, code, store->path);
+    if (status == WW_OK)
+        status = set_up(store, opened, reads_only);
+    if (status == WW_OK)
+        *db = opened;
+    else
+        sqlite3_close(opened);
+    return status;
+}
+
+ww_status store_has_collections(sqlite3 *db, bool *has)
+{
+    sqlite3_stmt *found = NULL;
+    ww_status status =
+        schema_statement(db, &found, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'warpwave_collections'");
+    if (status != WW_OK)
+        return status;
+    const int code = sqlite3_step(found);
+    *has = code == SQLITE_ROW;
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        status = sqlite_failed(db, code, "looking for collections");
+    sqlite3_finalize(found);
+    return status;
+}
+
+/* ---- transactions ---------------------------------------------------------------------------------------------------------
+ */
+
+ww_status store_begin(ww_store *store)
+{
+    if (store->config.read_only)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
+    pthread_mutex_lock(&store->writing);
+    const ww_status status = schema_run(store->writer, "BEGIN IMMEDIATE");
+    if (status != WW_OK)
+        pthread_mutex_unlock(&store->writing);
+    return status;
+}
+
+ww_status store_end(ww_store *store, ww_status status)
+{
+    if (status == WW_OK && !sqlite3_get_autocommit(store->writer))
+        status = schema_run(store->writer, "COMMIT");
+    if (!sqlite3_get_autocommit(store->writer)) /* the first failure is what the message tells of */
+        (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);
+    pthread_mutex_unlock(&store->writing);
+    return status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status config_check(const ww_store_config *config)
+{
+    if (!ww_synchronous_name(config->synchronous))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: synchronous is %d; it must be full, normal or off",
+                       (int)config->synchronous);
+    if (config->busy_ms < 0 || config->filter_ms < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: %s is %d; it must not be negative",
+                       config->busy_ms < 0 ? "busy_ms" : "filter_ms",
+                       config->busy_ms < 0 ? config->busy_ms : config->filter_ms);
+    const int32_t page = config->page_bytes;
+    if (page != 0 && (page < PAGE_BYTES_LEAST || page > PAGE_BYTES_MOST || (page & (page - 1)) != 0))
+        return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: page_bytes is %d; it must be a power of two, %d to %d", page,
+                       PAGE_BYTES_LEAST, PAGE_BYTES_MOST);
+    return WW_OK;
+}
+
+static ww_status libraries_check(void)
+{
+    if (ww_durable_version() != DURABLE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
+        return ww_fail(WW_UNSUPPORTED, "libwarpwave_store %s needs libwarpwave %s, and found %s; install both from one version",
+                       WW_VERSION_TEXT, WW_VERSION_TEXT, ww_version());
+    if (sqlite3_libversion_number() < SQLITE_VERSION_LEAST)
+        return ww_fail(WW_UNSUPPORTED, "a store needs SQLite 3.38 or later; this is %s", sqlite3_libversion());
+    if (!sqlite3_threadsafe())
+        return ww_fail(WW_UNSUPPORTED, "a store needs a SQLite that was built for threads");
+    return WW_OK;
+}
+
+/* Counts this process's use of the file, which is there by now. */
+static ww_status enter_file(ww_store *store)
+{
+    struct stat file;
+    if (stat(store->path, &file) != 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s", store->path);
+    store->file.file_device = (uint64_t)file.st_dev;
+    store->file.file_inode = (uint64_t)file.st_ino;
+    store->file.sqlite = sqlite_identity();
+    const ww_status status = ww_mirror_file_enter(&store->file, store->path);
+    store->file_entered = status == WW_OK;
+    return status;
+}
+
+/* A file that has something in it: a database, in WAL mode, with collections that this version can read. */
+static ww_status look_at_file(ww_store *store)
+{
+    bool has = false;
+    ww_status status = store_has_collections(store->writer, &has);
+    if (status != WW_OK || !has)
+        return status;
+    collection_record *records = NULL;
+    int64_t count = 0;
+    status = schema_list(store->writer, "main", &records, &count);
+    memory_free(records);
+    return status == WW_OK && !store->config.read_only ? schema_run(store->writer, "PRAGMA journal_mode = wal") : status;
+}
+
+static void store_free(ww_store *store)
+{
+    if (store->writer)
+        sqlite3_close(store->writer);
+    if (store->file_entered)
+        ww_mirror_file_leave(&store->file);
+    ww_device_close(store->device);
+    pthread_mutex_destroy(&store->writing);
+    memory_free(store->path);
+    memory_free(store);
+}
+
+static ww_status open_file(ww_store *store)
+{
+    struct stat file;
+    const bool there = stat(store->path, &file) == 0;
+    if (!there && (store->config.must_exist || store->config.read_only))
+        return ww_fail(WW_NOT_FOUND, "there is no file %s", store->path);
+    if (there && !S_ISREG(file.st_mode))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s is no file", store->path);
+    /* Before SQLite touches it: closing a connection would drop the locks that another SQLite has. */
+    ww_status status = there ? enter_file(store) : WW_OK;
+    if (status == WW_OK)
+        status = store_connect(store, false, &store->writer);
+    if (status == WW_OK)
+        status = look_at_file(store);
+    return status == WW_OK && !there ? enter_file(store) : status;
+}
+
+ww_status ww_store_open(const char *path, ww_device *device, const ww_store_config *config, ww_store **store)
+{
+    FLOAT_GUARD();
+    if (!path || !device || !store)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: %s is NULL", !path ? "path" : !device ? "device" : "store");
+    ww_store_config checked;
+    ww_status status = ww_store_config_init(&checked, sizeof checked);
+    if (status == WW_OK && config)
+        status = struct_read(&checked, sizeof checked, config, "ww_store_open", "ww_store_config");
+    if (status == WW_OK)
+        status = config_check(&checked);
+    if (status == WW_OK)
+        status = libraries_check();
+    if (status != WW_OK)
+        return status;
+    ww_store *made = memory_alloc_zeroed(1, sizeof *made);
+    if (!made)
+        return memory_failed("a store", sizeof *made);
+    atomic_init(&made->users, 1);
+    made->made_in = process_here();
+    made->config = checked;
+    pthread_mutex_init(&made->writing, NULL);
+    made->path = memory_copy_text(path, strlen(path));
+    if (!made->path)
+        status = memory_failed("a store", strlen(path));
+    if (status == WW_OK)
+        status = ww_durable_device_retain(device, &made->device);
+    if (status == WW_OK)
+        status = open_file(made);
+    if (status == WW_OK)
+        *store = made;
+    else
+        store_free(made);
+    return status;
+}
+
+void store_retain(ww_store *store)
+{
+    atomic_fetch_add(&store->users, 1);
+}
+
+void ww_store_close(ww_store *store)
+{
+    if (store && process_is_ours(store->made_in) && atomic_fetch_sub(&store->users, 1) == 1)
+        store_free(store);
+}
+
+ww_status store_check_handle(const ww_store *store, const char *function)
+{
+    if (!store)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: store is NULL", function);
+    return process_check(store->made_in, store->path);
+}

@@ -1,0 +1,103 @@
+/* A store and its collections as the files of the C interface see them.
+ *
+ * A store has one connection that writes, used by one call at a time. Every open collection has connections that read, as many
+ * as there are calls at once, each with a view of its own: so no search waits for a write, or for the sync that ends it.
+ */
+#ifndef WW_STORE_STORE_STATE_H
+#define WW_STORE_STORE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <warpwave/store.h>
+
+#include "base/process.h"
+#include "store/filter.h"
+#include "store/view.h"
+#include "store/writer.h"
+#include "vectors/durable/operations.h"
+
+struct ww_store {
+    atomic_int users; /* the caller, and every open collection */
+    process_mark made_in;
+    char *path;
+    ww_device *device;
+    ww_store_config config;
+    mirror_key file; /* device and inode, and the SQLite */
+    bool file_entered;
+    pthread_mutex_t writing; /* for `writer` */
+    sqlite3 *writer;
+};
+
+enum { FILTERS_KEPT = 4 };
+
+/* The rows that a `where` admitted, while nothing has changed. */
+typedef struct kept_filter {
+    filter_key *key;
+    filter_places places;
+    uint32_t data_version;
+    int64_t number; /* of the list, for the view's mask; 0: empty */
+    int64_t used;   /* when */
+} kept_filter;
+
+/* A connection that reads. */
+typedef struct reader {
+    struct reader *next;
+    int64_t generation; /* of the collection's device */
+    sqlite3 *db;
+    sqlite3_stmt *begin, *commit;
+    view *view;
+    filter_guard guard;
+    kept_filter filters[FILTERS_KEPT];
+    int64_t filter_clock;
+} reader;
+
+/* An open collection: the owner behind a ww_collection. */
+typedef struct stored {
+    ww_store *store;
+    char *name;
+    int64_t uid; /* a collection that is made again under the name is another one */
+    int32_t dim;
+    ww_metric metric;
+    ww_screen screen;
+    bool keep_host_copy;
+    pthread_mutex_t lock; /* for what follows */
+    ww_device *device;
+    int64_t generation;
+    reader *idle;
+    /* With the store's `writing`: */
+    writer *writer;
+    view *written; /* through the connection that writes: leads to the mirror */
+} stored;
+
+/* ---- store.c ---- */
+/* Opens a connection to the store's file. */
+ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db);
+ww_status store_check_handle(const ww_store *store, const char *function);
+/* Is warpwave_collections there? A file that is new has nothing. */
+ww_status store_has_collections(sqlite3 *db, bool *has);
+void store_retain(ww_store *store);
+/* Begin and end a transaction that writes; the lock is held between them. The end commits if `status` is WW_OK, else rolls
+ * back; it returns what became of it. */
+ww_status store_begin(ww_store *store);
+ww_status store_end(ww_store *store, ww_status status);
+
+/* ---- reading.c ---- */
+/* A read transaction with a view of it; with `search` the view can be searched. */
+ww_status reading_begin(stored *c, bool search, reader **opened);
+void reading_end(stored *c, reader *r);
+void readers_close(reader *list);
+extern const collection_operations STORED_OPERATIONS;
+
+/* ---- collections.c ---- */
+void stored_destroy(void *owner);
+
+/* ---- writing.c ---- */
+ww_status stored_add(void *owner, const ww_rows *rows, bool upsert);
+ww_status stored_remove(void *owner, const char *const *ids, int64_t count, int64_t *missing);
+ww_status stored_set_payloads(void *owner, const char *const *ids, const char *const *payloads, int64_t count);
+ww_status stored_clear(void *owner);
+/* ---- compact.c ---- */
+ww_status stored_compact(void *owner, ww_progress progress, void *user);
+
+#endif

@@ -1,0 +1,412 @@
+/* A view's life, and which mirror answers for its snapshot. */
+#include "store/view_state.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "vectors/durable/operations.h"
+
+static const char *const TEXTS[VIEW_STATEMENT_COUNT] = {
+    [READ_VECTORS] = "SELECT place, handle, vector FROM \"%w\".\"%w_vectors\" WHERE place >= ?1 ORDER BY place",
+    [READ_REMOVED] = "SELECT place FROM \"%w\".\"%w_removed\" WHERE sequence > ?1",
+    [READ_ENTRY] = "SELECT place, id, payload FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
+    [READ_VECTOR] = "SELECT handle, vector FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
+    [FIND_BY_ID] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE id = ?1",
+    [LIST_PLACES] = "SELECT place, handle FROM \"%w\".\"%w_vectors\" WHERE place > ?1 ORDER BY place",
+};
+
+ww_status view_ready(view *v, view_statement which)
+{
+    return v->statements[which] ? WW_OK : schema_statement(v->db, &v->statements[which], TEXTS[which], v->schema, v->name);
+}
+
+/* ---- life -----------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status view_open(const view_config *config, view **opened)
+{
+    view *v = memory_alloc_zeroed(1, sizeof *v);
+    if (!v)
+        return memory_failed("a view of a collection", sizeof *v);
+    const char *device_name = config->device_name ? config->device_name : "auto";
+    v->db = config->db;
+    v->screen = config->screen;
+    v->keep_host_copy = config->keep_host_copy;
+    v->restarts = config->restarts;
+    v->progress = config->progress;
+    v->progress_user = config->progress_user;
+    v->schema = memory_copy_text(config->schema, strlen(config->schema));
+    v->name = memory_copy_text(config->name, strlen(config->name));
+    v->device_name = memory_copy_text(device_name, strlen(device_name));
+    ww_status status = WW_OK;
+    if (!v->schema || !v->name || !v->device_name)
+        status = memory_failed("a view of a collection", strlen(config->schema) + strlen(config->name));
+    if (status == WW_OK && config->device)
+        status = ww_durable_device_retain(config->device, &v->device);
+    if (status == WW_OK)
+        *opened = v;
+    else
+        view_close(v);
+    return status;
+}
+
+static void overlay_drop(view *v)
+{
+    ww_mirror_release(v->overlay);
+    memory_free(v->overlay_mask);
+    v->overlay = NULL;
+    v->overlay_mask = NULL;
+}
+
+static void own_drop(view *v)
+{
+    ww_mirror_release(v->own);
+    v->own = NULL;
+}
+
+static void shared_drop(view *v)
+{
+    overlay_drop(v);
+    ww_mirror_release(v->shared);
+    v->shared = NULL;
+}
+
+void view_close(view *v)
+{
+    if (!v)
+        return;
+    view_end(v);
+    shared_drop(v);
+    own_drop(v);
+    sqlite3_finalize(v->find);
+    for (int i = 0; i < VIEW_STATEMENT_COUNT; i++)
+        sqlite3_finalize(v->statements[i]);
+    ww_device_close(v->device);
+    memory_free(v->kept_mask);
+    memory_free(v->device_name);
+    memory_free(v->name);
+    memory_free(v->schema);
+    memory_free(v);
+}
+
+const collection_record *view_record(const view *v)
+{
+    return &v->record;
+}
+
+/* ---- which mirror ---------------------------------------------------------------------------------------------------------
+ */
+
+static ww_collection_config mirror_config(const view *v)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.name = v->record.name;
+    config.dim = v->record.dim;
+    config.metric = v->record.metric;
+    config.type = v->record.type;
+    config.screen = v->screen;
+    config.keep_host_copy = v->keep_host_copy;
+    return config;
+}
+
+/* The file behind the connection's database; false if there is none (":memory:", a temporary one). */
+static bool file_key(const view *v, mirror_key *key)
+{
+    struct stat file;
+    const char *path = sqlite3_db_filename(v->db, v->schema);
+    if (!path || !path[0] || stat(path, &file) != 0)
+        return false;
+    key->file_device = (uint64_t)file.st_dev;
+    key->file_inode = (uint64_t)file.st_ino;
+    key->sqlite = sqlite_identity();
+    return true;
+}
+
+static ww_status device_ready(view *v)
+{
+    return v->device ? WW_OK : ww_device_open(v->device_name, &v->device);
+}
+
+/* Gets the shared mirror of the record's collection; there may be none to get, if there is no file. */
+static ww_status shared_ready(view *v)
+{
+    if (v->shared && v->key.uid == v->record.uid && v->key.epoch == v->record.epoch)
+        return WW_OK;
+    mirror_key key = {.uid = v->record.uid, .epoch = v->record.epoch, .screen = (int64_t)v->screen};
+    shared_drop(v);
+    if (!file_key(v, &key))
+        return WW_OK;
+    ww_device_info info = ww_device_info_default();
+    ww_status status = ww_device_describe(v->device, &info);
+    text_copy(key.device, sizeof key.device, info.id);
+    const ww_collection_config config = mirror_config(v);
+    if (status == WW_OK)
+        status = ww_mirror_acquire(&key, v->device, &config, &v->shared);
+    v->key = key;
+    return status;
+}
+
+/* Brings the shared mirror up to the snapshot, if nobody else has done it. Anything that fails leaves no mirror behind. */
+static ww_status shared_catch_up(view *v)
+{
+    mirror *m = v->shared;
+    ww_status status = WW_OK;
+    ww_mirror_lock_write(m);
+    const mirror_state state = ww_mirror_state(m);
+    if (!state.abandoned && state.loaded && state.sequence < v->record.log_start) {
+        ww_mirror_abandon(m); /* what went since then is not known any more */
+    } else if (!state.abandoned && (!state.loaded || state.sequence < v->record.sequence)) {
+        status = view_catch_up(v, m, NULL);
+        if (status != WW_OK)
+            ww_mirror_abandon(m);
+    }
+    ww_mirror_unlock(m);
+    return status;
+}
+
+/* Locks the shared mirror at the state of `target`. Not locked and WW_OK: it is not to be had there, and another way is needed.
+ */
+static ww_status shared_lock(view *v, const collection_record *target, bool *locked)
+{
+    const bool may_read = target == &v->record; /* else the connection has changes that are nobody else's */
+    *locked = false;
+    for (;;) {
+        ww_status status = shared_ready(v);
+        if (status != WW_OK || !v->shared)
+            return status;
+        ww_mirror_lock_read(v->shared);
+        const mirror_state state = ww_mirror_state(v->shared);
+        if (!state.abandoned && state.loaded && state.sequence == target->sequence) {
+            *locked = true;
+            return WW_OK;
+        }
+        ww_mirror_unlock(v->shared);
+        if (state.abandoned) {
+            shared_drop(v);
+            continue;
+        }
+        v->behind = state.loaded && state.sequence > target->sequence;
+        if (v->behind || !may_read)
+            return WW_OK;
+        status = shared_catch_up(v);
+        if (status != WW_OK)
+            return status;
+    }
+}
+
+/* The changes of the connection's transaction, on top of the shared mirror, which is locked. */
+static ww_status overlay_ready(view *v)
+{
+    const mirror_state state = ww_mirror_state(v->shared);
+    const size_t words = (size_t)divide_up_i64(state.rows, 64);
+    ww_status status = WW_OK;
+    if (v->overlay && v->overlay_rows != state.rows)
+        overlay_drop(v);
+    if (!v->overlay) {
+        const ww_collection_config config = mirror_config(v);
+        status = ww_mirror_create(v->device, &config, &v->overlay);
+        if (status != WW_OK)
+            return status;
+        v->overlay_mask = memory_alloc(words * sizeof *v->overlay_mask);
+        if (!v->overlay_mask) {
+            overlay_drop(v);
+            return memory_failed("changes that are not committed", words * sizeof *v->overlay_mask);
+        }
+        memset(v->overlay_mask, 0xff, words * sizeof *v->overlay_mask);
+        v->overlay_rows = state.rows;
+        ww_mirror_set_state(v->overlay, v->base.sequence, v->base.next_place);
+    }
+    if (ww_mirror_state(v->overlay).sequence == v->record.sequence)
+        return WW_OK;
+    const view_overlay overlay = {.first_place = v->base.next_place, .base = v->shared, .gone = v->overlay_mask};
+    status = view_catch_up(v, v->overlay, &overlay);
+    if (status != WW_OK)
+        overlay_drop(v);
+    return status;
+}
+
+/* A mirror of this view's own, read whole. */
+static ww_status own_ready(view *v)
+{
+    if (v->own && v->own_uid == v->record.uid && v->own_epoch == v->record.epoch &&
+        ww_mirror_state(v->own).sequence == v->record.sequence)
+        return WW_OK;
+    own_drop(v);
+    const ww_collection_config config = mirror_config(v);
+    ww_status status = ww_mirror_create(v->device, &config, &v->own);
+    if (status == WW_OK)
+        status = view_catch_up(v, v->own, NULL);
+    if (status != WW_OK)
+        own_drop(v);
+    v->own_uid = v->record.uid;
+    v->own_epoch = v->record.epoch;
+    return status;
+}
+
+ww_status view_begin(view *v, bool search)
+{
+    view_end(v);
+    v->behind = false;
+    ww_status status = v->find ? WW_OK : schema_prepare_find(v->db, v->schema, v->name, &v->find);
+    if (status == WW_OK)
+        status = schema_read(v->find, v->name, &v->record);
+    if (status == WW_OK && search)
+        status = device_ready(v);
+    if (status != WW_OK || !search)
+        return status;
+    const bool pending = v->changed && (v->record.sequence != v->base.sequence || v->record.epoch != v->base.epoch);
+    bool locked = false;
+    if (!pending || v->record.epoch == v->base.epoch)
+        status = shared_lock(v, pending ? &v->base : &v->record, &locked);
+    if (status == WW_OK && locked) {
+        v->active = v->shared;
+        v->overlaid = pending;
+        if (pending)
+            status = overlay_ready(v);
+    } else if (status == WW_OK && !(v->behind && v->restarts)) {
+        status = own_ready(v);
+        if (status == WW_OK) {
+            v->active = v->own;
+            ww_mirror_lock_read(v->own);
+        }
+    } else if (status == WW_OK) {
+        status = ww_fail(WW_BUSY, "collection '%s': a write came between; try again", v->name);
+    }
+    if (status != WW_OK)
+        view_end(v);
+    return status;
+}
+
+void view_end(view *v)
+{
+    if (v->active)
+        ww_mirror_unlock(v->active);
+    v->active = NULL;
+    v->overlaid = false;
+}
+
+/* ---- transactions ---------------------------------------------------------------------------------------------------------
+ */
+
+ww_status view_changed_first(view *v)
+{
+    if (v->changed)
+        return WW_OK;
+    ww_status status = v->find ? WW_OK : schema_prepare_find(v->db, v->schema, v->name, &v->find);
+    if (status == WW_OK)
+        status = schema_read(v->find, v->name, &v->base);
+    if (status != WW_OK)
+        return status;
+    v->changed = true;
+    v->record = v->base;
+    /* A mirror that is loaded is brought to this state now: afterwards the connection does not see it any more. */
+    if (v->shared && v->key.uid == v->base.uid && v->key.epoch == v->base.epoch)
+        status = shared_catch_up(v);
+    return status;
+}
+
+void view_rolled_back(view *v)
+{
+    overlay_drop(v);
+    own_drop(v);
+}
+
+void view_ended(view *v)
+{
+    view_rolled_back(v);
+    v->changed = false;
+}
+
+void view_committed(view *v, const view_commit *commit)
+{
+    if (!v->shared || v->key.uid != commit->after->uid || v->key.epoch != commit->after->epoch)
+        return;
+    mirror *m = v->shared;
+    ww_mirror_lock_write(m);
+    const mirror_state state = ww_mirror_state(m);
+    if (state.loaded && !state.abandoned && state.sequence == commit->before->sequence) {
+        ww_status status = commit->added.count > 0 ? ww_mirror_append(m, &commit->added) : WW_OK;
+        if (status == WW_OK && commit->removed_count > 0)
+            status = ww_mirror_remove(m, commit->removed, commit->removed_count);
+        if (status == WW_OK)
+            ww_mirror_set_state(m, commit->after->sequence, commit->after->next_place);
+        else
+            ww_mirror_abandon(m);
+    }
+    ww_mirror_unlock(m);
+}
+
+ww_status view_reserve(view *v, const collection_record *record, int64_t rows_more, bool *loaded)
+{
+    *loaded = false;
+    v->record = *record;
+    ww_status status = device_ready(v);
+    if (status == WW_OK)
+        status = shared_ready(v);
+    if (status != WW_OK || !v->shared)
+        return status;
+    ww_mirror_lock_read(v->shared);
+    mirror_state state = ww_mirror_state(v->shared);
+    ww_mirror_unlock(v->shared);
+    if (state.abandoned)
+        shared_drop(v);
+    *loaded = state.loaded && !state.abandoned;
+    if (!*loaded || rows_more == 0)
+        return WW_OK;
+    ww_mirror_lock_write(v->shared);
+    status = ww_mirror_reserve(v->shared, rows_more);
+    ww_mirror_unlock(v->shared);
+    return status;
+}
+
+void view_reload(view *v)
+{
+    if (!v->shared)
+        return;
+    ww_mirror_lock_write(v->shared);
+    ww_mirror_abandon(v->shared);
+    ww_mirror_unlock(v->shared);
+}
+
+ww_status view_move(view *v, ww_device *device)
+{
+    ww_device *retained = NULL;
+    const ww_status status = ww_durable_device_retain(device, &retained);
+    if (status != WW_OK)
+        return status;
+    shared_drop(v);
+    own_drop(v);
+    ww_device_close(v->device);
+    v->device = retained;
+    return WW_OK;
+}
+
+bool view_is_behind(const view *v)
+{
+    return v->behind;
+}
+
+ww_status view_describe(view *v, ww_collection_info *info)
+{
+    ww_status status = WW_OK;
+    mirror *m = v->shared;
+    if (m) {
+        ww_collection_info found = ww_collection_info_default();
+        ww_mirror_lock_read(m);
+        status = ww_collection_describe(ww_mirror_rows(m), &found);
+        ww_mirror_unlock(m);
+        if (status == WW_OK)
+            *info = found;
+    }
+    info->dim = v->record.dim;
+    info->metric = v->record.metric;
+    info->screen = v->screen;
+    info->type = v->record.type;
+    info->rows_live = v->record.live;
+    info->mask_rows = v->record.next_place;
+    return status;
+}

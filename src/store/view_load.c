@@ -1,0 +1,285 @@
+/* Reading vectors from the file into a mirror.
+ *
+ * SQLite is asked by the calling thread, whose connection it is, and fills one buffer while a second thread has the device take
+ * the other one in: rows are copied, their norms and codes made. Few rows, as a catch-up usually has, are taken in at once.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "arithmetic/row_values.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/system/threads.h"
+#include "base/text.h"
+#include "store/view_state.h"
+#include "vectors/durable/operations.h"
+
+enum {
+    PIECE_BYTES = 4 * 1024 * 1024, /* of vectors in a buffer */
+    PIECE_ROWS_LEAST = 64,
+    REASON_BYTES = 1024,
+};
+
+typedef struct piece {
+    void *elements;
+    int64_t *places;
+    int64_t *handles;
+    int64_t count;
+} piece;
+
+typedef struct loader {
+    view *v;
+    mirror *m;
+    int64_t rows_max; /* of a piece */
+    piece pieces[2];
+    int filling; /* which of them */
+    int64_t done;
+
+    /* Between the two threads. */
+    bool started;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    const piece *handed; /* to the second thread, which has not taken it in yet */
+    bool finished;       /* no more will come */
+    ww_status status;    /* of what it took in */
+    char reason[REASON_BYTES];
+} loader;
+
+static ww_status loader_create(loader *l, int64_t rows_expected)
+{
+    const int64_t row_bytes = record_vector_bytes(&l->v->record);
+    l->rows_max = max_i64(min_i64(PIECE_BYTES / row_bytes, rows_expected), PIECE_ROWS_LEAST);
+    for (int i = 0; i < 2; i++) {
+        piece *p = &l->pieces[i];
+        if (i > 0 && rows_expected <= l->rows_max)
+            break; /* one is enough */
+        p->elements = memory_alloc((size_t)(l->rows_max * row_bytes));
+        p->places = memory_alloc((size_t)l->rows_max * sizeof *p->places);
+        p->handles = memory_alloc((size_t)l->rows_max * sizeof *p->handles);
+        if (!p->elements || !p->places || !p->handles)
+            return memory_failed("vectors on their way from the file", (size_t)(l->rows_max * row_bytes));
+    }
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    return WW_OK;
+}
+
+static bool is_finite(const loader *l, const piece *p, int64_t row, float *wide)
+{
+    const collection_record *record = &l->v->record;
+    row_widen((int32_t)record->type, (const char *)p->elements + row * record_vector_bytes(record), record->dim, wide);
+    return ww_durable_is_finite(wide, record->dim);
+}
+
+/* A vector that the device refuses was never written by this library: the file was. */
+static ww_status take_in(const loader *l, const piece *p)
+{
+    const mirror_rows rows = {.count = p->count, .elements = p->elements, .places = p->places, .handles = p->handles};
+    const ww_status status = ww_mirror_append(l->m, &rows);
+    if (status != WW_INVALID_ARGUMENT)
+        return status;
+    float *wide = memory_alloc((size_t)l->v->record.dim * sizeof *wide);
+    int64_t bad = 0;
+    while (wide && bad < p->count && is_finite(l, p, bad, wide))
+        bad++;
+    memory_free(wide);
+    return bad < p->count ? ww_fail(WW_CORRUPT_FILE, "collection '%s': the vector at place %lld is not finite", l->v->name,
+                                    (long long)p->places[bad])
+                          : status;
+}
+
+static void *take_in_all(void *argument)
+{
+    loader *l = argument;
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->handed && !l->finished)
+            pthread_cond_wait(&l->changed, &l->lock);
+        if (!l->handed)
+            break;
+        pthread_mutex_unlock(&l->lock);
+        const ww_status status = l->status == WW_OK ? take_in(l, l->handed) : l->status;
+        pthread_mutex_lock(&l->lock);
+        if (status != WW_OK && l->status == WW_OK) {
+            l->status = status;
+            text_copy(l->reason, sizeof l->reason, ww_error_message());
+        }
+        l->handed = NULL;
+        pthread_cond_signal(&l->changed);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* Waits until the second thread has nothing to do. With its lock. */
+static ww_status wait_for_taker(loader *l)
+{
+    while (l->handed)
+        pthread_cond_wait(&l->changed, &l->lock);
+    return l->status == WW_OK ? WW_OK : ww_fail(l->status, "%s", l->reason);
+}
+
+static ww_status told(loader *l)
+{
+    const view *v = l->v;
+    if (!ww_durable_tell(v->progress, v->progress_user, l->done, v->record.live))
+        return WW_OK;
+    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows were loaded", v->name, (long long)l->done,
+                   (long long)v->record.live);
+}
+
+/* Hands the piece that is full to the second thread, which is started with the first one. */
+static ww_status hand_over(loader *l)
+{
+    piece *p = &l->pieces[l->filling];
+    l->done += p->count;
+    if (!l->started && thread_start(&l->thread, "ww-store-load", take_in_all, l) != 0) {
+        const ww_status status = take_in(l, p); /* there are no threads to be had: one after the other */
+        p->count = 0;
+        return status == WW_OK ? told(l) : status;
+    }
+    l->started = true;
+    pthread_mutex_lock(&l->lock);
+    const ww_status status = wait_for_taker(l);
+    if (status == WW_OK) {
+        l->handed = p;
+        pthread_cond_signal(&l->changed);
+    }
+    pthread_mutex_unlock(&l->lock);
+    l->filling ^= 1;
+    l->pieces[l->filling].count = 0;
+    return status == WW_OK ? told(l) : status;
+}
+
+/* What is left, and the end of the second thread. */
+static ww_status loader_finish(loader *l, ww_status status)
+{
+    if (l->started) {
+        pthread_mutex_lock(&l->lock);
+        const ww_status taken = wait_for_taker(l);
+        l->finished = true;
+        pthread_cond_signal(&l->changed);
+        pthread_mutex_unlock(&l->lock);
+        pthread_join(l->thread, NULL);
+        status = status == WW_OK ? taken : status;
+    }
+    piece *p = &l->pieces[l->filling];
+    if (status == WW_OK && p->count > 0) {
+        l->done += p->count;
+        status = take_in(l, p);
+    }
+    return status == WW_OK && l->done > 0 ? told(l) : status;
+}
+
+static void loader_destroy(loader *l)
+{
+    for (int i = 0; i < 2; i++) {
+        memory_free(l->pieces[i].elements);
+        memory_free(l->pieces[i].places);
+        memory_free(l->pieces[i].handles);
+    }
+}
+
+/* The row that the statement stands on. */
+static ww_status read_row(loader *l, sqlite3_stmt *s)
+{
+    const view *v = l->v;
+    piece *p = &l->pieces[l->filling];
+    const int64_t bytes = record_vector_bytes(&v->record);
+    const int64_t place = sqlite3_column_int64(s, 0);
+    const void *vector = sqlite3_column_type(s, 2) == SQLITE_BLOB ? sqlite3_column_blob(s, 2) : NULL;
+    if (!vector || sqlite3_column_bytes(s, 2) != bytes)
+        return ww_fail(WW_CORRUPT_FILE, "collection '%s': the vector at place %lld has %d bytes; %lld belong there", v->name,
+                       (long long)place, sqlite3_column_bytes(s, 2), (long long)bytes);
+    if (place < 0 || place >= v->record.next_place)
+        return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never given", v->name,
+                       (long long)place);
+    memcpy((char *)p->elements + p->count * bytes, vector, (size_t)bytes);
+    p->places[p->count] = place;
+    p->handles[p->count] = sqlite3_column_int64(s, 1);
+    p->count++;
+    return p->count == l->rows_max ? hand_over(l) : WW_OK;
+}
+
+static ww_status read_rows(view *v, mirror *m, int64_t first_place, int64_t rows_expected)
+{
+    loader l = {.v = v, .m = m};
+    ww_status status = view_ready(v, READ_VECTORS);
+    if (status == WW_OK)
+        status = loader_create(&l, rows_expected);
+    if (status == WW_OK) {
+        sqlite3_stmt *s = v->statements[READ_VECTORS];
+        int code = SQLITE_DONE;
+        sqlite3_bind_int64(s, 1, first_place);
+        while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
+            status = read_row(&l, s);
+        if (status == WW_OK && code != SQLITE_DONE)
+            status = sqlite_failed(v->db, code, v->name);
+        sqlite3_reset(s);
+        status = loader_finish(&l, status);
+        pthread_cond_destroy(&l.changed);
+        pthread_mutex_destroy(&l.lock);
+    }
+    loader_destroy(&l);
+    return status;
+}
+
+static ww_status read_removed(view *v, mirror *m, int64_t sequence, const view_overlay *overlay)
+{
+    ww_status status = view_ready(v, READ_REMOVED);
+    if (status != WW_OK)
+        return status;
+    sqlite3_stmt *s = v->statements[READ_REMOVED];
+    int64_t places[256];
+    int64_t count = 0;
+    int code = SQLITE_ROW;
+    sqlite3_bind_int64(s, 1, sequence);
+    while (status == WW_OK && code == SQLITE_ROW) {
+        code = sqlite3_step(s);
+        const int64_t place = code == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
+        if (overlay && place >= 0 && place < overlay->first_place) {
+            const int64_t row = ww_mirror_row(overlay->base, place);
+            if (row >= 0)
+                overlay->gone[row / 64] &= ~(UINT64_C(1) << (row % 64));
+        } else if (code == SQLITE_ROW) {
+            places[count++] = place;
+        }
+        if (count == 256 || (code == SQLITE_DONE && count > 0)) {
+            status = ww_mirror_remove(m, places, count);
+            count = 0;
+        }
+    }
+    if (status == WW_OK && code != SQLITE_DONE)
+        status = sqlite_failed(v->db, code, v->name);
+    sqlite3_reset(s);
+    return status;
+}
+
+ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
+{
+    const mirror_state before = ww_mirror_state(m);
+    const collection_record *record = &v->record;
+    const int64_t first_place = before.loaded ? before.next_place : 0;
+    const int64_t expected = before.loaded ? record->next_place - first_place : min_i64(record->live, record->next_place);
+    ww_status status = WW_OK;
+    if (!before.loaded)
+        status = ww_mirror_reserve(m, expected);
+    if (status == WW_OK && expected > 0)
+        status = read_rows(v, m, first_place, expected);
+    if (status == WW_OK && before.loaded)
+        status = read_removed(v, m, before.sequence, overlay);
+    const mirror_state after = ww_mirror_state(m);
+    if (status == WW_OK && !overlay && after.rows_live != record->live)
+        status =
+            ww_fail(WW_CORRUPT_FILE,
+                    "collection '%s': there are %lld vectors in the file; its list of collections says %lld. Its tables were "
+                    "changed by other means: see ww_store_check()",
+                    v->name, (long long)after.rows_live, (long long)record->live);
+    if (status == WW_OK)
+        status = ww_mirror_tidy(m);
+    if (status == WW_OK)
+        ww_mirror_set_state(m, record->sequence, record->next_place);
+    return status;
+}

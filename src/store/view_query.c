@@ -1,0 +1,343 @@
+/* Searching a view, and fetching from the file what belongs to hits. */
+#include <math.h>
+
+#include "arithmetic/row_values.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "store/view_state.h"
+#include "vectors/durable/operations.h"
+#include "vectors/results.h"
+
+enum { ID_BYTES_GUESSED = 24 };
+
+/* ---- what belongs to hits -------------------------------------------------------------------------------------------------
+ */
+
+static ww_status missing(const view *v, const char *what, int64_t number)
+{
+    return ww_fail(WW_CORRUPT_FILE, "collection '%s': %s %lld has no counterpart: its tables were changed by other means",
+                   v->name, what, (long long)number);
+}
+
+/* Copies id and payload of a hit, whose handle is known. */
+static ww_status fetch_texts(view *v, ww_results *results, int64_t hit)
+{
+    sqlite3_stmt *s = v->statements[READ_ENTRY];
+    sqlite3_bind_int64(s, 1, results->handles[hit]);
+    const int code = sqlite3_step(s);
+    ww_status status = WW_OK;
+    if (code == SQLITE_ROW) {
+        const char *id = (const char *)sqlite3_column_text(s, 1);
+        if (results->ids)
+            status = id ? ww_durable_results_put(results, &results->ids[hit], id, (size_t)sqlite3_column_bytes(s, 1))
+                        : missing(v, "the id of handle", results->handles[hit]);
+        const char *payload = status == WW_OK && results->payloads ? (const char *)sqlite3_column_text(s, 2) : NULL;
+        if (payload)
+            status = ww_durable_results_put(results, &results->payloads[hit], payload, (size_t)sqlite3_column_bytes(s, 2));
+    } else {
+        status = code == SQLITE_DONE ? missing(v, "the vector of handle", results->handles[hit])
+                                     : sqlite_failed(v->db, code, v->name);
+    }
+    sqlite3_reset(s);
+    return status;
+}
+
+static ww_status fetch_vector(view *v, ww_results *results, int64_t hit)
+{
+    sqlite3_stmt *s = v->statements[READ_VECTOR];
+    const int64_t bytes = record_vector_bytes(&v->record);
+    sqlite3_bind_int64(s, 1, results->rows[hit]);
+    const int code = sqlite3_step(s);
+    ww_status status = WW_OK;
+    if (code == SQLITE_ROW && sqlite3_column_bytes(s, 1) == bytes)
+        row_widen((int32_t)v->record.type, sqlite3_column_blob(s, 1), v->record.dim, results->vectors + hit * v->record.dim);
+    else
+        status = code == SQLITE_ROW || code == SQLITE_DONE ? missing(v, "the row of place", results->rows[hit])
+                                                           : sqlite_failed(v->db, code, v->name);
+    sqlite3_reset(s);
+    return status;
+}
+
+/* Rows, which are places, and handles are in the results already. */
+static ww_status fetch(view *v, ww_results *results, uint32_t what)
+{
+    const bool texts = (what & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
+    const int64_t hits = results->starts[results->query_count];
+    ww_status status = ww_durable_results_prepare(results, what, v->record.dim, texts ? (size_t)hits * ID_BYTES_GUESSED : 0);
+    if (status == WW_OK && texts)
+        status = view_ready(v, READ_ENTRY);
+    if (status == WW_OK && results->vectors)
+        status = view_ready(v, READ_VECTOR);
+    for (int64_t i = 0; status == WW_OK && i < hits; i++) {
+        if (results->rows[i] < 0)
+            continue;
+        if (texts)
+            status = fetch_texts(v, results, i);
+        if (status == WW_OK && results->vectors)
+            status = fetch_vector(v, results, i);
+    }
+    return status;
+}
+
+/* ---- masks ----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_restricted(const view_search *search)
+{
+    return search->by_place || search->places || search->place_count > 0;
+}
+
+/* Is the mask of this list the one that was kept? */
+static bool mask_is_kept(const view *v, const mirror *m, const view_search *search, int64_t rows)
+{
+    return search->list_number != 0 && v->kept_mask && v->kept_number == search->list_number && v->kept_of == m &&
+           v->kept_sequence == v->record.sequence && v->kept_rows == rows;
+}
+
+/* Makes in `mask` (memory_free()) the bits of the rows of `m` that a search admits. */
+static ww_status mask_make(const mirror *m, const view_search *search, int64_t rows, uint64_t **mask)
+{
+    const size_t words = (size_t)divide_up_i64(rows, 64) + 1;
+    uint64_t *made = memory_alloc_zeroed(words, sizeof *made);
+    if (!made)
+        return memory_failed("a mask", words * sizeof *made);
+    if (search->by_place) {
+        ww_mirror_mask(m, search->by_place, search->by_place_count, made);
+    } else {
+        for (int64_t i = 0; i < search->place_count; i++) {
+            const int64_t row = ww_mirror_row(m, search->places[i]);
+            if (row >= 0)
+                made[row / 64] |= UINT64_C(1) << (row % 64);
+        }
+    }
+    *mask = made;
+    return WW_OK;
+}
+
+static void mask_keep(view *v, const mirror *m, const view_search *search, int64_t rows, uint64_t *mask)
+{
+    memory_free(v->kept_mask);
+    v->kept_mask = mask;
+    v->kept_number = search->list_number;
+    v->kept_of = m;
+    v->kept_sequence = v->record.sequence;
+    v->kept_rows = rows;
+}
+
+/* ---- searching ------------------------------------------------------------------------------------------------------------
+ */
+
+/* A search of one mirror; rows become places. `mask` may be NULL, for all rows. */
+static ww_status search_masked(const view *v, mirror *m, const view_search *search, const uint64_t *mask, ww_results **results)
+{
+    const mirror_state state = ww_mirror_state(m);
+    ww_query query = ww_query_default();
+    ww_range range = ww_range_default();
+    ww_status status;
+    if (search->is_range) {
+        range.queries = search->queries, range.query_count = search->query_count, range.query_stride = search->query_stride;
+        range.dim = v->record.dim, range.bound = search->bound, range.limit = search->limit;
+        range.mask = mask, range.mask_rows = mask ? state.rows : 0, range.stats = search->stats;
+        range.progress = search->progress, range.progress_user = search->progress_user;
+        status = ww_collection_range(ww_mirror_rows(m), &range, results);
+    } else {
+        query.queries = search->queries, query.query_count = search->query_count, query.query_stride = search->query_stride;
+        query.dim = v->record.dim, query.k = search->k;
+        query.mask = mask, query.mask_rows = mask ? state.rows : 0, query.stats = search->stats;
+        query.progress = search->progress, query.progress_user = search->progress_user;
+        status = ww_collection_query(ww_mirror_rows(m), &query, results);
+    }
+    if (status == WW_OK)
+        ww_mirror_places(m, (*results)->rows, (*results)->starts[search->query_count], (*results)->rows, (*results)->handles);
+    return status;
+}
+
+/* The mirror with the mask of the search, and with `removed`, bits of the rows that are still there, if that is not NULL. */
+static ww_status search_mirror(view *v, mirror *m, const view_search *search, const uint64_t *removed, ww_results **results)
+{
+    const int64_t rows = ww_mirror_state(m).rows;
+    if (!is_restricted(search))
+        return search_masked(v, m, search, removed, results);
+    if (!removed && mask_is_kept(v, m, search, rows))
+        return search_masked(v, m, search, v->kept_mask, results);
+    uint64_t *mask = NULL;
+    ww_status status = mask_make(m, search, rows, &mask);
+    if (status != WW_OK)
+        return status;
+    for (int64_t i = 0; removed && i < divide_up_i64(rows, 64); i++)
+        mask[i] &= removed[i];
+    status = search_masked(v, m, search, mask, results);
+    if (status == WW_OK && !removed && search->list_number != 0)
+        mask_keep(v, m, search, rows, mask);
+    else
+        memory_free(mask);
+    return status;
+}
+
+/* Does a come before b? Of equals the smaller place does, and those of the mirror are all smaller than those of the overlay. */
+static bool is_better(ww_metric metric, float a, float b)
+{
+    return metric == WW_L2 ? a <= b : a >= b;
+}
+
+/* The best of two results, query by query. */
+static ww_status merge(const view *v, const view_search *search, ww_results *const parts[2], ww_results **results)
+{
+    const int64_t queries = search->query_count;
+    const int64_t most = search->is_range ? search->limit : search->k;
+    ww_results *made = NULL;
+    ww_status status = ww_durable_results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
+    if (status == WW_OK && search->is_range)
+        status = ww_durable_results_totals(made);
+    int64_t hits = 0;
+    for (int64_t q = 0; status == WW_OK && q < queries; q++) {
+        int64_t at[2] = {parts[0]->starts[q], parts[1]->starts[q]};
+        const int64_t end[2] = {parts[0]->starts[q + 1], parts[1]->starts[q + 1]};
+        for (int64_t n = 0; n < most && (at[0] < end[0] || at[1] < end[1]); n++, hits++) {
+            const bool first = at[1] == end[1] || (at[0] < end[0] && is_better(v->record.metric, parts[0]->scores[at[0]],
+                                                                               parts[1]->scores[at[1]]));
+            const ww_results *from = parts[first ? 0 : 1];
+            const int64_t hit = at[first ? 0 : 1]++;
+            made->rows[hits] = from->rows[hit];
+            made->handles[hits] = from->handles[hit];
+            made->scores[hits] = from->scores[hit];
+        }
+        made->starts[q + 1] = hits;
+        if (search->is_range)
+            made->totals[q] = ww_results_total(parts[0], q) + ww_results_total(parts[1], q);
+    }
+    *results = made;
+    return status;
+}
+
+static ww_status search_overlaid(view *v, const view_search *search, ww_results **results)
+{
+    ww_results *parts[2] = {NULL, NULL};
+    view_search quiet = *search; /* the figures and the progress are those of the greater part */
+    quiet.stats = NULL;
+    quiet.progress = NULL;
+    ww_status status = search_mirror(v, v->active, search, v->overlay_mask, &parts[0]);
+    if (status == WW_OK)
+        status = search_mirror(v, v->overlay, &quiet, NULL, &parts[1]);
+    if (status == WW_OK)
+        status = merge(v, search, parts, results);
+    ww_results_destroy(parts[0]);
+    ww_results_destroy(parts[1]);
+    return status;
+}
+
+ww_status view_query(view *v, const view_search *search, ww_results **results)
+{
+    ww_results *made = NULL;
+    ww_status status = v->overlaid ? search_overlaid(v, search, &made) : search_mirror(v, v->active, search, NULL, &made);
+    if (status == WW_OK)
+        status = fetch(v, made, search->fetch);
+    if (status == WW_OK)
+        *results = made;
+    else
+        ww_results_destroy(made);
+    return status;
+}
+
+ww_status view_ranked(view *v, const view_search *search, int64_t first, int64_t count, ww_results **results)
+{
+    view_search best = *search;
+    ww_results *ranked = NULL, *made = NULL;
+    best.is_range = true;
+    best.bound = v->record.metric == WW_L2 ? INFINITY : -INFINITY;
+    best.limit = min_i64(first + count, WW_ROWS_MAX);
+    best.query_count = 1;
+    ww_status status = v->overlaid ? search_overlaid(v, &best, &ranked) : search_mirror(v, v->active, &best, NULL, &ranked);
+    const int64_t found = status == WW_OK ? max_i64(0, ranked->starts[1] - first) : 0;
+    if (status == WW_OK)
+        status = ww_durable_results_create(1, found, &made);
+    if (status == WW_OK) {
+        for (int64_t i = 0; i < found; i++) {
+            made->rows[i] = ranked->rows[first + i];
+            made->handles[i] = ranked->handles[first + i];
+            made->scores[i] = ranked->scores[first + i];
+        }
+        made->starts[1] = found;
+        status = fetch(v, made, search->fetch);
+    }
+    ww_results_destroy(ranked);
+    if (status == WW_OK)
+        *results = made;
+    else
+        ww_results_destroy(made);
+    return status;
+}
+
+/* ---- looking up -----------------------------------------------------------------------------------------------------------
+ */
+
+/* Finds entry `i` of the list: place and handle, -1 both if it is not there. */
+static ww_status look_up(view *v, const view_list *list, int64_t i, int64_t *place, int64_t *handle)
+{
+    static const view_statement by[] = {
+        [VIEW_BY_PLACE] = READ_VECTOR, [VIEW_BY_HANDLE] = READ_ENTRY, [VIEW_BY_ID] = FIND_BY_ID};
+    sqlite3_stmt *s = v->statements[by[list->by]];
+    if (list->by == VIEW_BY_ID)
+        sqlite3_bind_text(s, 1, list->ids[i], -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_int64(s, 1, list->numbers[i]);
+    const int code = sqlite3_step(s);
+    *place = *handle = -1;
+    if (code == SQLITE_ROW) {
+        *handle = list->by == VIEW_BY_HANDLE ? list->numbers[i] : sqlite3_column_int64(s, 0);
+        *place = list->by == VIEW_BY_PLACE ? list->numbers[i] : sqlite3_column_int64(s, list->by == VIEW_BY_ID ? 1 : 0);
+    }
+    sqlite3_reset(s);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? WW_OK : sqlite_failed(v->db, code, v->name);
+}
+
+static ww_status list_entries(view *v, const view_list *list, ww_results *results)
+{
+    static const view_statement needed[] = {
+        [VIEW_BY_PLACE] = READ_VECTOR, [VIEW_BY_HANDLE] = READ_ENTRY, [VIEW_BY_ID] = FIND_BY_ID};
+    ww_status status = view_ready(v, needed[list->by]);
+    for (int64_t i = 0; status == WW_OK && i < list->count; i++) {
+        status = look_up(v, list, i, &results->rows[i], &results->handles[i]);
+        results->scores[i] = 0.0f;
+    }
+    results->starts[1] = list->count;
+    return status;
+}
+
+static ww_status all_entries(view *v, const view_list *list, int64_t count, ww_results *results)
+{
+    ww_status status = view_ready(v, LIST_PLACES);
+    if (status != WW_OK)
+        return status;
+    sqlite3_stmt *s = v->statements[LIST_PLACES];
+    int64_t found = 0;
+    int code = SQLITE_DONE;
+    sqlite3_bind_int64(s, 1, list->after);
+    while (found < count && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        results->rows[found] = sqlite3_column_int64(s, 0);
+        results->handles[found] = sqlite3_column_int64(s, 1);
+        results->scores[found++] = 0.0f;
+    }
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        status = sqlite_failed(v->db, code, v->name);
+    sqlite3_reset(s);
+    results->starts[1] = found;
+    return status;
+}
+
+ww_status view_get(view *v, const view_list *list, ww_results **results)
+{
+    ww_results *made = NULL;
+    const int64_t count = list->by == VIEW_ALL ? min_i64(list->count, v->record.live) : list->count;
+    ww_status status = ww_durable_results_create(1, count, &made);
+    if (status == WW_OK)
+        status = list->by == VIEW_ALL ? all_entries(v, list, count, made) : list_entries(v, list, made);
+    if (status == WW_OK)
+        status = fetch(v, made, list->fetch);
+    if (status == WW_OK)
+        *results = made;
+    else
+        ww_results_destroy(made);
+    return status;
+}

@@ -1,0 +1,67 @@
+/* A view as its files see it (view.h). */
+#ifndef WW_STORE_VIEW_STATE_H
+#define WW_STORE_VIEW_STATE_H
+
+#include "store/view.h"
+
+typedef enum view_statement {
+    READ_VECTORS, /* place, handle, vector from a place on */
+    READ_REMOVED, /* places that went after a sequence */
+    READ_ENTRY,   /* place, id, payload of a handle */
+    READ_VECTOR,  /* handle, vector of a place */
+    FIND_BY_ID,   /* handle, place */
+    LIST_PLACES,  /* place, handle after a place */
+    VIEW_STATEMENT_COUNT
+} view_statement;
+
+struct view {
+    sqlite3 *db;
+    char *schema;
+    char *name;
+    char *device_name;
+    ww_device *device;
+    ww_screen screen;
+    bool keep_host_copy;
+    ww_progress progress;
+    void *progress_user;
+
+    sqlite3_stmt *find;
+    sqlite3_stmt *statements[VIEW_STATEMENT_COUNT];
+    collection_record record; /* of the snapshot */
+
+    mirror *shared; /* or NULL */
+    mirror_key key; /* of it */
+    bool restarts;
+    bool behind; /* the snapshot was older than the shared mirror: a newer one would do */
+
+    bool changed;           /* the connection's transaction has changes, and before them the file had: */
+    collection_record base; /* this */
+    mirror *overlay;        /* vectors that came with them, or NULL */
+    uint64_t *overlay_mask; /* rows of the shared mirror that they left; memory_free() */
+    int64_t overlay_rows;   /* that the mask covers */
+
+    mirror *own; /* read by this view alone, or NULL */
+    int64_t own_uid, own_epoch;
+
+    mirror *active; /* between begin and end: shared or own, locked */
+    bool overlaid;  /* and the overlay counts, too */
+
+    uint64_t *kept_mask; /* of a list (view_search.list_number) */
+    int64_t kept_number, kept_sequence, kept_rows;
+    const mirror *kept_of;
+};
+
+/* Prepares a statement if it is not. */
+ww_status view_ready(view *v, view_statement which);
+
+/* Brings `m` from its state to the snapshot: what came, what went; all of it, if it is not loaded. Rows before `first_place`
+ * are another mirror's: if they went, their places are given to `gone` (a mask over the rows of `base`), if there is one. With
+ * the mirror's lock for writing. After a failure the mirror is neither old nor new. */
+typedef struct view_overlay {
+    int64_t first_place;
+    const mirror *base;
+    uint64_t *gone; /* bits are cleared */
+} view_overlay;
+ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay);
+
+#endif

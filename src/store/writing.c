@@ -1,0 +1,225 @@
+/* Writing to a collection of a store: one transaction a call.
+ *
+ * What can fail in memory comes first (room in the mirror, if there is one), then the transaction; when it is committed, the
+ * rows, which are still at hand, are put into the mirror. If that fails, nothing is lost: the mirror is given up, and the next
+ * search reads the file.
+ */
+#include <string.h>
+
+#include "arithmetic/row_types.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "store/store_state.h"
+
+enum { TOLD_ROWS = 4096 }; /* between two calls of a progress callback */
+
+/* A write on its way. */
+typedef struct change {
+    stored *c;
+    bool loaded; /* there is a mirror that wants to know */
+    collection_record before;
+    int64_t *places; /* of rows that came, */
+    int64_t *handles;
+    int64_t *removed; /* and of those that went */
+    int64_t removed_count;
+} change;
+
+/* Begins the transaction, and makes lists for `rows` rows that come and as many that go. */
+static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
+{
+    stored *c = w->c;
+    ww_status status = process_check(c->store->made_in, c->store->path);
+    if (status == WW_OK)
+        status = store_begin(c->store);
+    if (status != WW_OK)
+        return status;
+    writer_forget(c->writer);
+    status = schema_find(c->store->writer, "main", c->name, &w->before);
+    if (status == WW_OK && w->before.uid != c->uid)
+        status = ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    if (status == WW_OK)
+        status = view_reserve(c->written, &w->before, rows_more, &w->loaded);
+    if (status == WW_OK && w->loaded) {
+        const size_t bytes = (size_t)rows * sizeof *w->places;
+        w->places = memory_alloc(bytes);
+        w->handles = memory_alloc(bytes);
+        w->removed = memory_alloc(bytes);
+        if (!w->places || !w->handles || !w->removed)
+            status = memory_failed("the rows of a write", 3 * bytes);
+    }
+    if (status == WW_OK)
+        status = writer_begin(c->writer);
+    return status == WW_OK ? WW_OK : store_end(c->store, status);
+}
+
+/* Commits, if `status` is WW_OK, and tells the mirror; rows that came may be NULL. */
+static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
+{
+    stored *c = w->c;
+    if (status == WW_OK)
+        status = writer_flush(c->writer);
+    if (status == WW_OK)
+        status = schema_run(c->store->writer, "COMMIT");
+    if (status == WW_OK && w->loaded) {
+        const view_commit commit = {.before = &w->before,
+                                    .after = writer_record(c->writer),
+                                    .added = {.count = rows ? rows->count : 0,
+                                              .vectors = rows && !rows->elements ? rows->vectors : NULL,
+                                              .elements = rows ? rows->elements : NULL,
+                                              .row_stride = rows ? rows->row_stride : 0,
+                                              .places = w->places,
+                                              .handles = w->handles},
+                                    .removed = w->removed,
+                                    .removed_count = w->removed_count};
+        view_committed(c->written, &commit);
+    }
+    writer_forget(c->writer);
+    return store_end(c->store, status); /* nothing is left to commit after a success */
+}
+
+static void change_free(change *w)
+{
+    memory_free(w->places);
+    memory_free(w->handles);
+    memory_free(w->removed);
+}
+
+static void note_removed(change *w, int64_t place)
+{
+    if (w->loaded)
+        w->removed[w->removed_count++] = place;
+}
+
+/* ---- adding ---------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status told(const change *w, const ww_rows *rows, int64_t done)
+{
+    if (done % TOLD_ROWS != 0 && done != rows->count)
+        return WW_OK;
+    if (!ww_durable_tell(rows->progress, rows->progress_user, done, rows->count))
+        return WW_OK;
+    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; nothing was added", w->c->name,
+                   (long long)done, (long long)rows->count);
+}
+
+static ww_status put_row(change *w, const ww_rows *rows, int64_t i, bool upsert)
+{
+    writer *to = w->c->writer;
+    writer_row row = {.id = rows->ids ? rows->ids[i] : NULL,
+                      .payload = rows->payloads ? rows->payloads[i] : NULL,
+                      .payload_checked = true,
+                      .handle = -1};
+    if (rows->elements)
+        row.elements = (const char *)rows->elements + i * rows->row_stride * (int64_t)row_type_bytes((int32_t)w->before.type);
+    else
+        row.vector = rows->vectors + i * rows->row_stride;
+    if (rows->ids && !row.id)
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL", w->c->name,
+                       (long long)i);
+    ww_status status = WW_OK;
+    if (upsert && row.id && w->loaded) {
+        int64_t handle = -1, place = -1;
+        status = writer_find(to, row.id, &handle, &place);
+        if (status == WW_OK && place >= 0)
+            note_removed(w, place);
+    }
+    if (status == WW_OK)
+        status = upsert ? writer_upsert(to, &row) : writer_insert(to, &row);
+    if (status == WW_OK && w->loaded) {
+        w->places[i] = row.place;
+        w->handles[i] = row.handle;
+    }
+    return status;
+}
+
+ww_status stored_add(void *owner, const ww_rows *rows, bool upsert)
+{
+    change w = {.c = owner};
+    ww_status status = change_begin(&w, rows->count, rows->count);
+    if (status == WW_OK) {
+        status = told(&w, rows, 0);
+        for (int64_t i = 0; status == WW_OK && i < rows->count; i++) {
+            status = put_row(&w, rows, i, upsert);
+            if (status == WW_OK)
+                status = told(&w, rows, i + 1);
+        }
+        status = change_end(&w, status, rows);
+    }
+    change_free(&w);
+    return status;
+}
+
+/* ---- removing -------------------------------------------------------------------------------------------------------------
+ */
+
+/* Why an id cannot be removed: it is not there, or is gone already since it was named before in the same list. */
+static ww_status cannot_remove(const change *w, const char *const *ids, int64_t number)
+{
+    for (int64_t i = 0; i < number; i++)
+        if (strcmp(ids[i], ids[number]) == 0)
+            return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
+                           w->c->name, ids[number]);
+    return ww_fail(WW_NOT_FOUND,
+                   "collection '%s': there is no id '%.*s' to remove; nothing was removed (ww_collection_discard() leaves such "
+                   "ids out)",
+                   w->c->name, WW_ID_BYTES_MAX, ids[number]);
+}
+
+ww_status stored_remove(void *owner, const char *const *ids, int64_t count, int64_t *missing)
+{
+    change w = {.c = owner};
+    int64_t absent = 0;
+    ww_status status = change_begin(&w, count, 0);
+    if (status == WW_OK) {
+        for (int64_t i = 0; status == WW_OK && i < count; i++) {
+            int64_t handle = -1, place = -1;
+            status = writer_find(w.c->writer, ids[i], &handle, &place);
+            if (status == WW_OK && handle >= 0) {
+                note_removed(&w, place);
+                status = writer_remove(w.c->writer, handle);
+            } else if (status == WW_OK) {
+                absent++;
+                status = missing ? WW_OK : cannot_remove(&w, ids, i);
+            }
+        }
+        status = change_end(&w, status, NULL);
+    }
+    change_free(&w);
+    if (status == WW_OK && missing)
+        *missing = absent;
+    return status;
+}
+
+ww_status stored_set_payloads(void *owner, const char *const *ids, const char *const *payloads, int64_t count)
+{
+    change w = {.c = owner};
+    ww_status status = change_begin(&w, 0, 0);
+    if (status == WW_OK) {
+        for (int64_t i = 0; status == WW_OK && i < count; i++) {
+            writer_row row = {.payload = payloads[i], .payload_checked = true};
+            int64_t place = -1;
+            status = writer_find(w.c->writer, ids[i], &row.handle, &place);
+            if (status == WW_OK && row.handle < 0)
+                status = ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to give a payload; nothing was changed",
+                                 w.c->name, WW_ID_BYTES_MAX, ids[i]);
+            if (status == WW_OK)
+                status = writer_update(w.c->writer, &row, WRITER_PAYLOAD);
+        }
+        status = change_end(&w, status, NULL);
+    }
+    change_free(&w);
+    return status;
+}
+
+ww_status stored_clear(void *owner)
+{
+    change w = {.c = owner};
+    ww_status status = change_begin(&w, 0, 0);
+    if (status != WW_OK)
+        return status;
+    w.loaded = false; /* the new epoch is another mirror's */
+    status = change_end(&w, writer_clear(w.c->writer), NULL);
+    change_free(&w);
+    return status;
+}

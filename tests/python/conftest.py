@@ -1,0 +1,37 @@
+"""What the tests of the Python package share."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import warpwave
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEVICES = [device.id for device in warpwave.devices()]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    """Every device of the machine, emulated ones included."""
+    return request.param
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(19)
+
+
+@pytest.fixture
+def points(random):
+    """300 rows of 20 numbers."""
+    return random.standard_normal((300, 20)).astype(np.float32)
+
+
+def run_python(code, timeout=60, **environment):
+    """Runs a program of its own and returns what it printed; fails the test if it fails."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment}, check=False)
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout

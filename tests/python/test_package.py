@@ -1,0 +1,108 @@
+"""The package itself: generated from the headers, typed, documented with examples that run, complete."""
+import doctest
+import importlib
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT, run_python
+
+import warpwave
+
+PACKAGE = ROOT / "python" / "warpwave"
+MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__main__")
+
+
+def test_the_native_functions_are_those_of_the_headers():
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "python-native"), "--check"], check=True)
+
+
+def test_the_generator_sees_a_changed_header(tmp_path):
+    """The check above can fail."""
+    import shutil
+    shutil.copytree(ROOT / "include", tmp_path / "include")
+    for part in ("scripts", "python/warpwave"):
+        (tmp_path / part).mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "python-native", tmp_path / "scripts")
+    shutil.copy(PACKAGE / "_native.py", tmp_path / "python" / "warpwave")
+    check = [sys.executable, str(tmp_path / "scripts" / "python-native"), "--check"]
+    assert subprocess.run(check, check=False).returncode == 0
+    header = tmp_path / "include" / "warpwave" / "status.h"
+    header.write_text(header.read_text().replace("WW_INTERNAL = 13", "WW_INTERNAL = 15"))
+    assert subprocess.run(check, check=False, capture_output=True).returncode != 0
+
+
+def test_structs_have_the_sizes_of_c(tmp_path):
+    """Every struct and enumeration constant, as a C compiler sees it."""
+    import ctypes
+    import shutil
+    from warpwave import _native
+    compiler = os.environ.get("CC", "cc")
+    if not shutil.which(compiler):
+        pytest.fail(f"no C compiler: {compiler}")
+    names = [name for name, value in vars(_native).items() if isinstance(value, type) and issubclass(value, ctypes.Structure) and name.startswith("ww_")]
+    numbers = {name: value for name, value in vars(_native).items() if name.startswith("WW_") and isinstance(value, int) and name != "WW_STREAM_NONE"}
+    assert len(names) > 20 and len(numbers) > 100
+    lines = [f'printf("%zu ", sizeof({name}));' for name in names] + [f'printf("%lld ", (long long){name});' for name in numbers]
+    headers = "".join(f"#include <warpwave/{path.stem}.h>\n" for path in sorted((ROOT / "include" / "warpwave").glob("*.h")) if path.stem not in ("dlpack", "kernel"))
+    source = tmp_path / "sizes.c"
+    source.write_text(f"#include <stdio.h>\n{headers}int main(void) {{ {' '.join(lines)} return 0; }}\n")
+    # only sizes and constants are asked for, and a library to link with is not needed
+    subprocess.run([compiler, "-I", str(ROOT / "include"), "-c", "-o", str(tmp_path / "sizes.o"), str(source)], check=True)
+    library = pathlib.Path(os.environ["WARPWAVE_LIBRARY"])
+    subprocess.run([compiler, "-o", str(tmp_path / "sizes"), str(tmp_path / "sizes.o"), str(library), f"-Wl,-rpath,{library.parent}"], check=True)
+    printed = subprocess.run([str(tmp_path / "sizes")], capture_output=True, text=True, check=True).stdout.split()
+    wanted = [ctypes.sizeof(getattr(_native, name)) for name in names] + list(numbers.values())
+    assert dict(zip([*names, *numbers], map(int, printed))) == dict(zip([*names, *numbers], wanted))
+
+
+def test_mypy_strict_has_nothing_to_say():
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml", "--no-incremental", "--cache-dir", os.devnull],
+                          cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ""})
+    assert done.returncode == 0, done.stdout
+    assert (PACKAGE / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_run(name):
+    module = importlib.import_module(f"warpwave.{name}" if name != "__init__" else "warpwave")
+    failed, _ = doctest.testmod(module, extraglobs={"warpwave": warpwave, "np": np}, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+def test_everything_public_is_documented():
+    for name in warpwave.__all__:
+        thing = getattr(warpwave, name)
+        if callable(thing):
+            assert thing.__doc__, name
+            for method, value in vars(thing).items() if isinstance(thing, type) else ():
+                if not method.startswith("_") and callable(value) and name in ("Collection", "Device", "Results", "QuantMatrix", "Gguf"):
+                    assert value.__doc__, f"{name}.{method}"
+
+
+def test_it_needs_numpy_alone():
+    run_python("""
+import sys
+class Refuse:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] in ("tqdm", "pandas", "sklearn", "scipy", "ml_dtypes", "langchain_core", "torch"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+import warpwave, numpy as np
+c = warpwave.Collection(2, device="cpu"); c.add(np.eye(2), progress=True)
+assert c.search([1, 0]).ids[0] == "0"
+""")
+
+
+def test_a_missing_or_wrong_library_is_told():
+    for library, says in (("/nowhere/libwarpwave.so", "WARPWAVE_LIBRARY"), ("libm.so.6", "another version")):
+        printed = run_python("""
+try:
+    import warpwave
+except ImportError as error:
+    print(error)
+""", WARPWAVE_LIBRARY=library)
+        assert says in printed
