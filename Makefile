@@ -1,7 +1,7 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
 .PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench ulp lint format \
-    docs fuzz install uninstall package wheel clean
+    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan install uninstall package wheel clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -36,6 +36,8 @@ help:
 	@echo "make ulp      docs/evidence/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
+	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
+	@echo "make nightly  nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
@@ -146,6 +148,31 @@ fuzz:
 	@scripts/setup build fuzz
 	tests/fuzz/run
 
+faults:
+	$(setup_all) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS)
+	scripts/fault-report $(BUILD)
+
+# What takes too long for every change. Each can be run alone.
+nightly: nightly-fuzz nightly-valgrind nightly-msan
+
+nightly-fuzz:
+	@scripts/setup build fuzz
+	FUZZ_RUNS=100000000 tests/fuzz/run
+
+nightly-valgrind:
+	@scripts/setup build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS)
+	tests/memcheck/run $(BUILD) --all
+
+nightly-msan:
+	@scripts/setup build test fuzz
+	$(configure) -B '$(BUILD)-msan' -DCMAKE_C_COMPILER=clang-19 -DWARPWAVE_SANITIZE=memory -DWARPWAVE_CHIPS=none -DWARPWAVE_TESTS=OFF
+	cmake --build '$(BUILD)-msan' -j $(JOBS) --target warpwave_command
+	tests/memcheck/run $(BUILD)-msan --msan
+
 install:
 	$(setup_here) build
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here) -DCMAKE_INSTALL_PREFIX='$(PREFIX)'
@@ -167,4 +194,4 @@ wheel:
 	scripts/make-wheel '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel

@@ -81,7 +81,11 @@ WW_API ww_status ww_error_detail(ww_error_info *info);
 /* Returns the version of the library that is running, "0.1.0"; compare with WW_VERSION_TEXT, the one compiled against. */
 WW_API const char *ww_version(void);
 
-/* Told how far a long call has come, in units of that call (rows, queries). Returning non-zero cancels it cleanly. */
+/* Told how far a long call has come, in units of that call (rows, queries). Returning non-zero cancels it cleanly, and is the
+ * only way to leave the call early. It is called on the thread that made the call, which holds the locks of what it works on and
+ * may have others at work on memory of its stack: a callback must return. It must not jump out (longjmp) or end its thread; an
+ * exception of C++ that would leave it ends the program (std::terminate), as one that leaves a noexcept function does. It must
+ * not call functions of this library that take the collection or device of the call. */
 typedef int (*ww_progress)(long long done, long long total, void *user);
 
 #ifdef __cplusplus

@@ -14,6 +14,7 @@ from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats
 from .flat import IndexFlat, IndexFlatIP, IndexFlatL2
 from .quant import Gguf, QuantMatrix, open_gguf
+from .store import Store, StoreInfo
 from .tensor import *  # noqa: F403  the names of the array API
 from .tensor import __all__ as _tensor_names
 from .vectors import Collection, CollectionInfo, score
@@ -23,6 +24,6 @@ __version__: str = _native.ww_version().decode()
 __all__ = [
     "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
     "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "NoDevice", "NotFound", "OtherProcess",
-    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Status", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
+    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
 ]
 __all__ += _tensor_names

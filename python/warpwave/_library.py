@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import threading
 from typing import Any
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
@@ -16,7 +17,7 @@ def _candidates(name: str) -> list[str]:
     """Where lib<name>.so may be, best first."""
     told = os.environ.get("WARPWAVE_LIBRARY", "")
     if told:
-        return [told if name == "warpwave" else str(pathlib.Path(told).resolve().parent / f"lib{name}.so")]
+        return [told]
     inside = sorted(str(path) for path in (PACKAGE / "lib").glob(f"lib{name}.so*"))
     return [*inside, f"lib{name}.so.0"]
 
@@ -32,21 +33,68 @@ def _load(name: str) -> ctypes.CDLL:
                       + "\n".join(tried))
 
 
+def _load_store() -> ctypes.CDLL:
+    """The store has no SQLite of its own: two copies in one process would drop each other's locks on a file. It works with Python's, which
+    loads it as an extension of a connection to nothing, and so hands over its functions."""
+    import sqlite3
+
+    told = os.environ.get("WARPWAVE_LIBRARY", "")
+    path = pathlib.Path(told).resolve().parent / "python" / "libwarpwave_store.so" if told else PACKAGE / "lib" / "libwarpwave_store.so.0"
+    if not path.is_file():
+        raise ImportError(f"{path} is not there: this package was built without the store, which needs the headers of SQLite 3.38 or later")
+    if sqlite3.sqlite_version_info < (3, 38):
+        raise ImportError(f"a store needs SQLite 3.38 or later, and this Python has {sqlite3.sqlite_version}")
+    connection = sqlite3.connect(":memory:")
+    try:
+        if hasattr(connection, "enable_load_extension"):
+            connection.enable_load_extension(True)
+            connection.execute("SELECT load_extension(?, 'sqlite3_warpwave_init')", (str(path),)).fetchall()
+        else:
+            _load_through_library(str(path), connection.execute("SELECT sqlite_source_id()").fetchone()[0])
+    except sqlite3.Error as error:
+        raise ImportError(f"a store works with Python's own SQLite, which cannot load it here: {error}") from None
+    finally:
+        connection.close()
+    return ctypes.CDLL(str(path))
+
+
+def _load_through_library(path: str, source_id: str) -> None:
+    """The same where Python's module was built without load_extension(): by the functions of the SQLite that it uses, which is found among
+    the libraries of this process and known by its source id."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        loaded = sorted({line.split(None, 5)[5].strip() for line in maps if "libsqlite3" in line})
+    for name in loaded:
+        library = ctypes.CDLL(name)
+        library.sqlite3_sourceid.restype = ctypes.c_char_p
+        if library.sqlite3_sourceid().decode() != source_id:
+            continue
+        db, message = ctypes.c_void_p(), ctypes.c_char_p()
+        try:
+            if library.sqlite3_open(b":memory:", ctypes.byref(db)) == 0 and library.sqlite3_enable_load_extension(db, 1) == 0 and library.sqlite3_load_extension(
+                    db, path.encode(), b"sqlite3_warpwave_init", ctypes.byref(message)) == 0:
+                return
+            raise ImportError(f"a store works with Python's own SQLite, which cannot load it here: {(message.value or b'').decode()}")
+        finally:
+            library.sqlite3_close(db)
+    raise ImportError("a store works with Python's own SQLite; this Python was built without load_extension(), and has its SQLite inside of itself, where "
+                      "it cannot be found. Use a Python with load_extension(), as distributions have it")
+
+
 _libraries: dict[str, ctypes.CDLL] = {"warpwave": _load("warpwave")}
+_loading = threading.Lock()
 
 
 def function(library: str, name: str, result: Any, *arguments: Any) -> Any:
-    """A function of a library, with its types. One of a library that is not there says so when it is called."""
-    if library not in _libraries:
-        try:
-            _libraries[library] = _load(library)
-        except ImportError as error:
-            reason = str(error)
+    """A function of a library, with its types. The store's is loaded when it is first called."""
+    if library == "warpwave_store" and library not in _libraries:
 
-            def absent(*_: Any) -> Any:
-                raise ImportError(f"{name}() is in a library of its own: {reason}")
+        def first(*values: Any) -> Any:
+            with _loading:
+                if library not in _libraries:
+                    _libraries[library] = _load_store()
+            return function(library, name, result, *arguments)(*values)
 
-            return absent
+        return first
     try:
         found = getattr(_libraries[library], name)
     except AttributeError:

@@ -33,6 +33,7 @@ WW_OUT_OF_RANGE = 12
 WW_INTERNAL = 13
 WW_OTHER_PROCESS = 14
 WW_BUSY = 15
+WW_DAMAGED = 16
 ww_progress = CFUNCTYPE(c_int, c_longlong, c_longlong, c_void_p)
 
 
@@ -570,67 +571,6 @@ ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p
 ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, c_size_t)
 ww_results_describe = function("warpwave", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
 
-# ---- warpwave/tensor_files.h ---------------------------------------------------------------------------------------------
-ww_tensor_load_npy = function("warpwave", "ww_tensor_load_npy", c_int, c_void_p, c_char_p, POINTER(ww_tensor))
-ww_tensor_load_safetensors = function("warpwave", "ww_tensor_load_safetensors", c_int, c_void_p, c_char_p, c_char_p,
-                                      POINTER(ww_tensor))
-ww_safetensors_load = function("warpwave", "ww_safetensors_load", c_int, c_void_p, c_int64, c_void_p, POINTER(ww_tensor))
-ww_safetensors_load_all = function("warpwave", "ww_safetensors_load_all", c_int, c_void_p, c_void_p, POINTER(ww_tensor))
-
-# ---- warpwave/tensor_foreign.h -------------------------------------------------------------------------------------------
-WW_STREAM_NONE = -1
-
-
-class ww_foreign(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("data", c_void_p),
-                ("dtype", c_int),
-                ("layout", ww_layout),
-                ("read_only", c_int32),
-                ("stream", c_void_p),
-                ("release", c_void_p),
-                ("owner", c_void_p)]
-
-
-ww_device_stream = function("warpwave", "ww_device_stream", c_int, c_void_p, c_void_p)
-ww_device_wait_stream = function("warpwave", "ww_device_wait_stream", c_int, c_void_p, c_void_p)
-ww_device_signal_stream = function("warpwave", "ww_device_signal_stream", c_int, c_void_p, c_void_p)
-ww_foreign_init = function("warpwave", "ww_foreign_init", c_int, c_void_p, c_size_t)
-ww_tensor_wrap = function("warpwave", "ww_tensor_wrap", c_int, c_void_p, POINTER(ww_foreign), POINTER(ww_tensor))
-ww_tensor_data = function("warpwave", "ww_tensor_data", c_int, POINTER(ww_tensor), c_void_p)
-ww_tensor_to_dlpack = function("warpwave", "ww_tensor_to_dlpack", c_int, POINTER(ww_tensor), c_void_p, c_void_p)
-ww_tensor_to_dlpack_unversioned = function("warpwave", "ww_tensor_to_dlpack_unversioned", c_int, POINTER(ww_tensor), c_void_p,
-                                           c_void_p)
-ww_tensor_from_dlpack = function("warpwave", "ww_tensor_from_dlpack", c_int, c_void_p, c_void_p, c_void_p, POINTER(ww_tensor))
-ww_tensor_from_dlpack_unversioned = function("warpwave", "ww_tensor_from_dlpack_unversioned", c_int, c_void_p, c_void_p, c_void_p,
-                                             POINTER(ww_tensor))
-ww_dlpack_capsules = function("warpwave", "ww_dlpack_capsules", c_int, c_void_p, c_void_p)
-ww_dlpack_capsule_destroy = function("warpwave", "ww_dlpack_capsule_destroy", None, c_void_p)
-
-# ---- warpwave/tensor_rows.h ----------------------------------------------------------------------------------------------
-WW_REDUCE_SUM = 0
-WW_REDUCE_MIN = 1
-WW_REDUCE_MAX = 2
-WW_REDUCE_ARGMIN = 3
-WW_REDUCE_ARGMAX = 4
-WW_REDUCE_MEAN = 5
-WW_REDUCE_PROD = 6
-ww_reduce_name = function("warpwave", "ww_reduce_name", c_char_p, c_int)
-ww_reduce_of_name = function("warpwave", "ww_reduce_of_name", c_int32, c_char_p)
-ww_tensor_reduce = function("warpwave", "ww_tensor_reduce", c_int, c_int, POINTER(ww_tensor), c_void_p, c_int32,
-                            POINTER(ww_tensor))
-ww_tensor_cumsum = function("warpwave", "ww_tensor_cumsum", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
-ww_tensor_softmax = function("warpwave", "ww_tensor_softmax", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
-ww_tensor_layer_norm = function("warpwave", "ww_tensor_layer_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                                POINTER(ww_tensor), c_double, POINTER(ww_tensor))
-ww_tensor_rms_norm = function("warpwave", "ww_tensor_rms_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_double,
-                              POINTER(ww_tensor))
-ww_tensor_rope = function("warpwave", "ww_tensor_rope", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor), c_bool,
-                          POINTER(ww_tensor))
-ww_tensor_sort = function("warpwave", "ww_tensor_sort", c_int, POINTER(ww_tensor), c_bool, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_top_k = function("warpwave", "ww_tensor_top_k", c_int, POINTER(ww_tensor), c_int64, c_bool, POINTER(ww_tensor),
-                           POINTER(ww_tensor))
-
 # ---- warpwave/vectors.h --------------------------------------------------------------------------------------------------
 WW_DIM_MAX = 65536
 WW_ID_BYTES_MAX = 256
@@ -650,6 +590,12 @@ WW_VALUE_NULL = 0
 WW_VALUE_INTEGER = 1
 WW_VALUE_REAL = 2
 WW_VALUE_TEXT = 3
+WW_DAMAGE_VECTOR = 1
+WW_DAMAGE_NORM = 2
+WW_DAMAGE_CODES = 4
+WW_DAMAGE_SCALE = 8
+WW_DAMAGE_RESIDUAL = 16
+WW_DAMAGE_LIVE = 32
 
 
 class ww_collection_config(Structure):
@@ -773,6 +719,15 @@ class ww_collection_info(Structure):
                 ("type", c_int)]
 
 
+class ww_damage_report(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("rows_checked", c_int64),
+                ("rows_damaged", c_int64),
+                ("first_row", c_int64),
+                ("first_damage", c_uint32),
+                ("damage", c_uint32)]
+
+
 ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, c_size_t)
 ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, c_size_t)
 ww_search_init = function("warpwave", "ww_search_init", c_int, c_void_p, c_size_t)
@@ -781,6 +736,7 @@ ww_range_init = function("warpwave", "ww_range_init", c_int, c_void_p, c_size_t)
 ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, c_size_t)
 ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, c_size_t)
 ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, c_size_t)
+ww_damage_report_init = function("warpwave", "ww_damage_report_init", c_int, c_void_p, c_size_t)
 ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, c_int)
 ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, c_int)
 ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, c_int)
@@ -793,6 +749,8 @@ ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_v
 ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p, c_int64)
 ww_collection_clear = function("warpwave", "ww_collection_clear", c_int, c_void_p)
 ww_collection_compact = function("warpwave", "ww_collection_compact", c_int, c_void_p, ww_progress, c_void_p)
+ww_collection_check = function("warpwave", "ww_collection_check", c_int, c_void_p, POINTER(ww_damage_report), ww_progress,
+                               c_void_p)
 ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, c_int64)
 ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p, c_void_p)
 ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
@@ -810,3 +768,108 @@ ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, c_i
 ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, c_int64, c_char_p, c_size_t, c_void_p)
 ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, c_int64)
 ww_score = function("warpwave", "ww_score", c_int, c_int, c_void_p, c_void_p, c_int32, c_void_p)
+
+# ---- warpwave/store.h ----------------------------------------------------------------------------------------------------
+WW_STORE_FORMAT = 1
+WW_SYNCHRONOUS_FULL = 0
+WW_SYNCHRONOUS_NORMAL = 1
+WW_SYNCHRONOUS_OFF = 2
+
+
+class ww_store_config(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("synchronous", c_int),
+                ("busy_ms", c_int32),
+                ("page_bytes", c_int32),
+                ("filter_ms", c_int32),
+                ("must_exist", c_int32),
+                ("read_only", c_int32),
+                ("loading", ww_progress),
+                ("loading_user", c_void_p)]
+
+
+class ww_store_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("format", c_int64),
+                ("collections", c_int64),
+                ("page_bytes", c_int64),
+                ("bytes_file", c_int64),
+                ("bytes_wal", c_int64),
+                ("bytes_unused", c_int64),
+                ("sqlite_version", c_char * 32)]
+
+
+ww_store_config_init = function("warpwave_store", "ww_store_config_init", c_int, c_void_p, c_size_t)
+ww_store_info_init = function("warpwave_store", "ww_store_info_init", c_int, c_void_p, c_size_t)
+ww_synchronous_name = function("warpwave_store", "ww_synchronous_name", c_char_p, c_int)
+ww_store_open = function("warpwave_store", "ww_store_open", c_int, c_char_p, c_void_p, POINTER(ww_store_config), c_void_p)
+ww_store_close = function("warpwave_store", "ww_store_close", None, c_void_p)
+ww_store_create = function("warpwave_store", "ww_store_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
+ww_store_collection = function("warpwave_store", "ww_store_collection", c_int, c_void_p, c_char_p, c_void_p)
+ww_store_drop = function("warpwave_store", "ww_store_drop", c_int, c_void_p, c_char_p)
+ww_store_list = function("warpwave_store", "ww_store_list", c_int, c_void_p, c_void_p)
+ww_store_index = function("warpwave_store", "ww_store_index", c_int, c_void_p, c_char_p, c_char_p)
+ww_store_backup = function("warpwave_store", "ww_store_backup", c_int, c_void_p, c_char_p, ww_progress, c_void_p)
+ww_store_check = function("warpwave_store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)
+ww_store_describe = function("warpwave_store", "ww_store_describe", c_int, c_void_p, POINTER(ww_store_info))
+
+# ---- warpwave/tensor_files.h ---------------------------------------------------------------------------------------------
+ww_tensor_load_npy = function("warpwave", "ww_tensor_load_npy", c_int, c_void_p, c_char_p, POINTER(ww_tensor))
+ww_tensor_load_safetensors = function("warpwave", "ww_tensor_load_safetensors", c_int, c_void_p, c_char_p, c_char_p,
+                                      POINTER(ww_tensor))
+ww_safetensors_load = function("warpwave", "ww_safetensors_load", c_int, c_void_p, c_int64, c_void_p, POINTER(ww_tensor))
+ww_safetensors_load_all = function("warpwave", "ww_safetensors_load_all", c_int, c_void_p, c_void_p, POINTER(ww_tensor))
+
+# ---- warpwave/tensor_foreign.h -------------------------------------------------------------------------------------------
+WW_STREAM_NONE = -1
+
+
+class ww_foreign(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("data", c_void_p),
+                ("dtype", c_int),
+                ("layout", ww_layout),
+                ("read_only", c_int32),
+                ("stream", c_void_p),
+                ("release", c_void_p),
+                ("owner", c_void_p)]
+
+
+ww_device_stream = function("warpwave", "ww_device_stream", c_int, c_void_p, c_void_p)
+ww_device_wait_stream = function("warpwave", "ww_device_wait_stream", c_int, c_void_p, c_void_p)
+ww_device_signal_stream = function("warpwave", "ww_device_signal_stream", c_int, c_void_p, c_void_p)
+ww_foreign_init = function("warpwave", "ww_foreign_init", c_int, c_void_p, c_size_t)
+ww_tensor_wrap = function("warpwave", "ww_tensor_wrap", c_int, c_void_p, POINTER(ww_foreign), POINTER(ww_tensor))
+ww_tensor_data = function("warpwave", "ww_tensor_data", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_to_dlpack = function("warpwave", "ww_tensor_to_dlpack", c_int, POINTER(ww_tensor), c_void_p, c_void_p)
+ww_tensor_to_dlpack_unversioned = function("warpwave", "ww_tensor_to_dlpack_unversioned", c_int, POINTER(ww_tensor), c_void_p,
+                                           c_void_p)
+ww_tensor_from_dlpack = function("warpwave", "ww_tensor_from_dlpack", c_int, c_void_p, c_void_p, c_void_p, POINTER(ww_tensor))
+ww_tensor_from_dlpack_unversioned = function("warpwave", "ww_tensor_from_dlpack_unversioned", c_int, c_void_p, c_void_p, c_void_p,
+                                             POINTER(ww_tensor))
+ww_dlpack_capsules = function("warpwave", "ww_dlpack_capsules", c_int, c_void_p, c_void_p)
+ww_dlpack_capsule_destroy = function("warpwave", "ww_dlpack_capsule_destroy", None, c_void_p)
+
+# ---- warpwave/tensor_rows.h ----------------------------------------------------------------------------------------------
+WW_REDUCE_SUM = 0
+WW_REDUCE_MIN = 1
+WW_REDUCE_MAX = 2
+WW_REDUCE_ARGMIN = 3
+WW_REDUCE_ARGMAX = 4
+WW_REDUCE_MEAN = 5
+WW_REDUCE_PROD = 6
+ww_reduce_name = function("warpwave", "ww_reduce_name", c_char_p, c_int)
+ww_reduce_of_name = function("warpwave", "ww_reduce_of_name", c_int32, c_char_p)
+ww_tensor_reduce = function("warpwave", "ww_tensor_reduce", c_int, c_int, POINTER(ww_tensor), c_void_p, c_int32,
+                            POINTER(ww_tensor))
+ww_tensor_cumsum = function("warpwave", "ww_tensor_cumsum", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_tensor_softmax = function("warpwave", "ww_tensor_softmax", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_tensor_layer_norm = function("warpwave", "ww_tensor_layer_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                                POINTER(ww_tensor), c_double, POINTER(ww_tensor))
+ww_tensor_rms_norm = function("warpwave", "ww_tensor_rms_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_double,
+                              POINTER(ww_tensor))
+ww_tensor_rope = function("warpwave", "ww_tensor_rope", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor), c_bool,
+                          POINTER(ww_tensor))
+ww_tensor_sort = function("warpwave", "ww_tensor_sort", c_int, POINTER(ww_tensor), c_bool, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_top_k = function("warpwave", "ww_tensor_top_k", c_int, POINTER(ww_tensor), c_int64, c_bool, POINTER(ww_tensor),
+                           POINTER(ww_tensor))

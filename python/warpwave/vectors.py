@@ -90,6 +90,18 @@ class Collection(NotPicklable):
         check(c.ww_collection_create(handle.pointer, byref(config), byref(pointer)))
         self._attach(pointer, name)
 
+    @classmethod
+    def _of_store(cls, pointer: c_void_p, name: str, store: Any) -> Collection:
+        """A collection of a store, which it keeps open."""
+        self = cls.__new__(cls)
+        self._attach(pointer, name)
+        self._stored = True
+        self._store = store
+        return self
+
+    _stored = False
+    _store: Any = None
+
     def _attach(self, pointer: c_void_p, name: str) -> None:
         self._handle: Optional[Handle] = Handle(pointer.value or 0, c.ww_collection_destroy)
         self._writing = threading.RLock()  # an update is a reading and a writing
@@ -274,7 +286,8 @@ class Collection(NotPicklable):
         return results
 
     def _check_where(self) -> None:
-        raise ValueError("where: this collection is in memory only, and filters are for the collections of a Store; use mask= here")
+        if not self._stored:
+            raise ValueError("where: this collection is in memory only, and filters are for the collections of a Store; use mask= here")
 
     # ---- reading ------------------------------------------------------------------------------------------------------------------
 
@@ -402,11 +415,12 @@ class Collection(NotPicklable):
         self.close()
 
     def __repr__(self) -> str:
+        place = ", in a store" if self._stored else ""
         name = f" {self.name!r}" if self.name else ""
         if self._handle is None:
             return f"<warpwave.Collection{name}, closed>"
         info = self.info
-        return f"<warpwave.Collection{name}: {info.rows_live:,} rows of {self.dim}{'' if self.type == 'f32' else ' ' + self.type}, {self.metric}, on {info.device}>"
+        return f"<warpwave.Collection{name}: {info.rows_live:,} rows of {self.dim}{'' if self.type == 'f32' else ' ' + self.type}, {self.metric}, on {info.device}{place}>"
 
     def _repr_html_(self) -> str:
         """A table for notebooks: the first rows."""

@@ -15,21 +15,32 @@ static void break_line(const json_writer *w)
         fprintf(w->to, "\n%*s", 2 * w->level, "");
 }
 
+/* Everything but ASCII by its number; a byte that is no UTF-8 as the character that stands for one. Returns the bytes that it
+ * took. */
+static size_t print_escaped(FILE *to, const char *text, size_t length)
+{
+    uint32_t c = 0xfffd;
+    const size_t bytes = utf8_read(text, length, &c);
+    if (c >= 0x10000)
+        fprintf(to, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
+    else
+        fprintf(to, "\\u%04x", c);
+    return bytes > 0 ? bytes : 1;
+}
+
 static void print_text(FILE *to, const char *text, size_t length)
 {
     putc('"', to);
     for (size_t at = 0; at < length;) {
-        uint32_t c = 0xfffd; /* what stands for a byte that is no UTF-8 */
-        const size_t bytes = utf8_read(text + at, length - at, &c);
-        at += bytes > 0 ? bytes : 1;
+        const unsigned char c = (unsigned char)text[at];
+        if (c < 0x20 || c > 0x7e) {
+            at += print_escaped(to, text + at, length - at);
+            continue;
+        }
         if (c == '"' || c == '\\')
-            fprintf(to, "\\%c", (char)c);
-        else if (c >= 0x10000)
-            fprintf(to, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
-        else if (c < 0x20 || c > 0x7e)
-            fprintf(to, "\\u%04x", c);
-        else
-            putc((int)c, to);
+            putc('\\', to);
+        putc(c, to);
+        at++;
     }
     putc('"', to);
 }
@@ -71,6 +82,26 @@ void json_put_null(json_writer *w, const char *key)
 {
     begin_value(w, key);
     fputs("null", w->to);
+}
+
+/* Outside of its texts JSON is ASCII, so whatever is not can be escaped where it stands; so can a DEL. Line ends between values
+ * would only look odd. */
+void json_put_json(json_writer *w, const char *key, const char *json)
+{
+    if (!json) {
+        json_put_null(w, key);
+        return;
+    }
+    begin_value(w, key);
+    for (size_t at = 0, length = strlen(json); at < length;) {
+        const unsigned char c = (unsigned char)json[at];
+        if (c > 0x7e) {
+            at += print_escaped(w->to, json + at, length - at);
+            continue;
+        }
+        putc(c < 0x20 ? ' ' : c, w->to);
+        at++;
+    }
 }
 
 void json_put_bytes(json_writer *w, const char *key, const char *text, size_t length)

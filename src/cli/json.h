@@ -38,6 +38,9 @@ void json_put_real(json_writer *w, const char *key, double value);
 void json_put_bool(json_writer *w, const char *key, bool value);
 void json_put_null(json_writer *w, const char *key);
 
+/* A value that is JSON already; what is not ASCII in it is escaped. NULL is null. */
+void json_put_json(json_writer *w, const char *key, const char *json);
+
 /* What a search did, as an object; an infinite certificate is null. */
 void json_put_statistics(json_writer *w, const char *key, ww_screen screen, const ww_search_stats *stats);
 

@@ -44,6 +44,16 @@ static ww_status choice_parse(const option *o, const char *text, int *value)
     }
 }
 
+static ww_status list_add(const option *o, const char *text, text_list *list)
+{
+    if (*text == '\0')
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the %s is empty", o->name, o->argument);
+    if (list->count == TEXT_LIST_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s is given more than %d times", o->name, TEXT_LIST_MAX);
+    list->texts[list->count++] = text;
+    return WW_OK;
+}
+
 static ww_status value_set(const option *o, const char *text, void *settings)
 {
     void *value = (char *)settings + o->offset;
@@ -60,6 +70,8 @@ static ww_status value_set(const option *o, const char *text, void *settings)
         return integer_parse(o, text, value);
     case OPTION_CHOICE:
         return choice_parse(o, text, value);
+    case OPTION_LIST:
+        return list_add(o, text, value);
     }
     return ww_fail(WW_INTERNAL, "option %s has an unknown kind", o->name);
 }
@@ -94,7 +106,7 @@ ww_status options_parse(const option *options, size_t option_count, const char *
         const option *o = option_named(options, option_count, arguments[at]);
         if (!o)
             return ww_fail(WW_INVALID_ARGUMENT, "unknown option '%s'", arguments[at]);
-        if (given[o - options])
+        if (given[o - options] && o->kind != OPTION_LIST)
             return ww_fail(WW_INVALID_ARGUMENT, "%s is given twice", o->name);
         given[o - options] = true;
         const ww_status status = option_take(o, arguments, count, &at, settings);

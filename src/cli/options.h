@@ -16,8 +16,16 @@ typedef enum option_kind {
     OPTION_FLAG,    /* takes no value; sets a bool */
     OPTION_TEXT,    /* sets a const char *, not empty */
     OPTION_INTEGER, /* sets an int64_t between least and most */
-    OPTION_CHOICE   /* sets an int: the place of the word in `argument`, "cosine|l2|dot" */
+    OPTION_CHOICE,  /* sets an int: the place of the word in `argument`, "cosine|l2|dot" */
+    OPTION_LIST     /* adds to a text_list; may be given several times */
 } option_kind;
+
+enum { TEXT_LIST_MAX = 32 };
+
+typedef struct text_list {
+    const char *texts[TEXT_LIST_MAX];
+    int64_t count;
+} text_list;
 
 typedef struct option {
     const char *name;     /* "--base", "-k" */
@@ -39,6 +47,9 @@ enum { OPTIONS_MAX = 32 };
     {name, argument, help, OPTION_INTEGER, required, offsetof(settings, field), least, most}
 #define OPTION_IS_CHOICE(settings, field, required, name, words, help)                                                         \
     {name, words, help, OPTION_CHOICE, required, offsetof(settings, field), 0, 0}
+
+#define OPTION_IS_LIST(settings, field, required, name, argument, help)                                                        \
+    {name, argument, help, OPTION_LIST, required, offsetof(settings, field), 0, 0}
 
 /* Reads `name value`, `name=value` and flags into `settings`. Refuses, with WW_INVALID_ARGUMENT and a message, what the top
  * of this file lists. The texts it sets point into the arguments. */

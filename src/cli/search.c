@@ -13,7 +13,7 @@
 #include "cli/search_range.h"
 #include "cli/terminal.h"
 
-enum { PIECE_BYTES = 64 << 20, REPEAT_MAX = 10000 };
+enum { PIECE_BYTES = 64 << 20, REPEAT_MAX = 10000, METRIC_NOT_GIVEN = -1 };
 
 /* ---- files ----------------------------------------------------------------------------------------------------------------
  */
@@ -273,22 +273,46 @@ static ww_status search(const search_settings *settings)
     return status;
 }
 
+/* A search is over the rows of a file, or over a collection of a store, which brings its metric and its ids. */
+static ww_status check_where(const search_settings *s)
+{
+    const bool of_file = s->base || s->ids || s->id_column || s->query_id_column || s->out_neighbors || s->out_distances ||
+                         s->rows_skip > 0 || s->rows_take != ROWS_ALL || s->repeat > 1 || s->check ||
+                         s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8;
+    if (!s->store && !s->base)
+        return ww_fail(WW_INVALID_ARGUMENT, "--base FILE is missing, or --store FILE in its place");
+    if (!s->store && (s->collection || s->where || s->params.count > 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "--collection, --where and --param go with --store");
+    if (s->store && !s->collection)
+        return ww_fail(WW_INVALID_ARGUMENT, "--collection NAME is missing beside --store");
+    if (s->store && of_file)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "beside --store only --collection, --queries, --format, -k, --where, --param, --radius, "
+                       "--min-score, --limit, --device, --quiet and --json can be given");
+    return WW_OK;
+}
+
 static exit_code search_run_command(const char *const *arguments, size_t count)
 {
-    search_settings settings = {.k = 10, .metric = WW_L2, .rows_take = ROWS_ALL, .repeat = 1, .limit = -1};
+    search_settings settings = {.k = 10, .metric = METRIC_NOT_GIVEN, .rows_take = ROWS_ALL, .repeat = 1, .limit = -1};
     const exit_code code = command_parse(&command_search, arguments, count, &settings);
     if (code != EXIT_CODE_OK)
         return code;
     if (settings.quiet)
         terminal_be_quiet();
-    return command_end(&command_search, search(&settings));
+    ww_status status = command_line_wrong(check_where(&settings));
+    if (settings.metric == METRIC_NOT_GIVEN && !settings.store)
+        settings.metric = WW_L2;
+    if (status == WW_OK)
+        status = settings.store ? search_in_store(&settings) : search(&settings);
+    return command_end(&command_search, status);
 }
 
 #define TEXT(...)    OPTION_IS_TEXT(search_settings, __VA_ARGS__)
 #define INTEGER(...) OPTION_IS_INTEGER(search_settings, __VA_ARGS__)
 
 static const option options[] = {
-    TEXT(base, true, "--base", "FILE", "the rows to search; - is standard input"),
+    TEXT(base, false, "--base", "FILE", "the rows to search; - is standard input"),
     TEXT(queries, true, "--queries", "FILE", "the rows to search for; - is standard input"),
     TEXT(format, false, "--format", "F", "npy, fbin, csv, ...: what inputs are whose names do not end in a format"),
     INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
@@ -313,6 +337,11 @@ static const option options[] = {
     INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "skip the first N rows of the base; default: 0"),
     INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "use N rows of the base; default: all that remain"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and report the median time; default: 1"),
+    TEXT(store, false, "--store", "FILE", "search a collection of this store in place of --base; see `warpwave help store`"),
+    TEXT(collection, false, "--collection", "NAME", "with --store: the collection"),
+    TEXT(where, false, "--where", "SQL", "with --store: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),
+    OPTION_IS_LIST(search_settings, params, false, "--param", "N=V",
+                   "with --store: the value of a parameter :N of --where; several"),
     OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check what the device keeps of the rows, bit by bit"),
     OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),

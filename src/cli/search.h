@@ -11,6 +11,7 @@
 #include <warpwave/vectors.h>
 
 #include "cli/ids.h"
+#include "cli/options.h"
 
 typedef struct search_settings {
     const char *base, *queries, *format, *device, *ids, *id_column, *query_id_column, *out_neighbors, *out_distances;
@@ -23,6 +24,8 @@ typedef struct search_settings {
     int64_t limit;                  /* so many of a query at most; -1 before LIMIT_DEFAULT stands there */
     bool ranged;                    /* is one given, and read into the next? (search_range.h) */
     float bound;
+    const char *store, *collection, *where; /* in place of a base (cli/store) */
+    text_list params;
 } search_settings;
 
 enum { LIMIT_DEFAULT = 1000 };
@@ -46,6 +49,9 @@ typedef struct search_run {
     ww_damage_report checked; /* with --check; else of no row */
     double load_seconds, add_seconds, search_seconds;
 } search_run;
+
+/* Searches a collection in a store and prints what it found: a search with --store. */
+ww_status search_in_store(const search_settings *settings);
 
 /* Refuses output paths with an ending that cannot be written, in a folder that is not there, or that are an input or each
  * other, before any work is done. */

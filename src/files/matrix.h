@@ -14,13 +14,13 @@ ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww
 
 /* How a matrix is written: as .npy, or as rows, dim and the rows. */
 typedef struct matrix_write {
-    const void *data;
+    const void *data; /* NULL: the rows follow by output_write() */
     int64_t rows, dim;
     ww_element element; /* f32 or i32 */
     bool npy;
 } matrix_write;
 
-/* Opens `o` on `path` and writes the whole matrix; output_finish() is left to the caller, and output_discard(), also after a
+/* Opens `o` on `path` and writes the matrix, or what stands before its rows; output_finish() is left to the caller, and output_discard(), also after a
  * failure. */
 ww_status matrix_write_begin(output *o, const char *path, const matrix_write *matrix);
 

@@ -111,7 +111,7 @@ static ww_status read_header(const file_source *source, header *h)
 
 static ww_status parse_header(const header *h, json_t **root)
 {
-    json_error_t error;
+    json_error_t error = {0}; /* which memory checkers do not see Jansson fill in */
     *root = json_loadb(h->text, (size_t)h->bytes, JSON_REJECT_DUPLICATES, &error);
     if (*root)
         return WW_OK;

@@ -39,7 +39,7 @@ static size_t make_npy_header(char *header, const char *type, int64_t rows, int6
     return NPY_HEADER_BYTES;
 }
 
-static ww_status check(const char *path, const void *data, int64_t rows, int64_t dim, bool bin)
+static ww_status check(const char *path, int64_t rows, int64_t dim, bool bin)
 {
     char name[SOURCE_NAME_BYTES];
     int64_t elements, bytes;
@@ -48,8 +48,6 @@ static ww_status check(const char *path, const void *data, int64_t rows, int64_t
         return ww_fail(WW_INVALID_ARGUMENT,
                        "%s: %lld rows of dim %lld cannot be written; rows must be at least 0, dim at least 1", name,
                        (long long)rows, (long long)dim);
-    if (!data && elements > 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: data must not be NULL", name);
     if (bin && (rows > UINT32_MAX || dim > UINT32_MAX))
         return ww_fail(WW_UNSUPPORTED, "%s: %lld rows of dim %lld do not fit the format's 32-bit counts; write a .npy", name,
                        (long long)rows, (long long)dim);
@@ -61,7 +59,7 @@ ww_status matrix_write_begin(output *o, const char *path, const matrix_write *m)
     char header[NPY_HEADER_BYTES];
     o->descriptor = -1;
     o->temporary[0] = '\0';
-    ww_status status = check(path, m->data, m->rows, m->dim, !m->npy);
+    ww_status status = check(path, m->rows, m->dim, !m->npy);
     if (status != WW_OK)
         return status;
     const size_t header_bytes = m->npy ? make_npy_header(header, m->element == WW_ELEMENT_F32 ? "<f4" : "<i4", m->rows, m->dim)
@@ -69,7 +67,7 @@ ww_status matrix_write_begin(output *o, const char *path, const matrix_write *m)
     status = output_open(o, path);
     if (status == WW_OK)
         status = output_write(o, header, header_bytes);
-    return status == WW_OK ? output_write(o, m->data, (size_t)(m->rows * m->dim * 4)) : status;
+    return status == WW_OK && m->data ? output_write(o, m->data, (size_t)(m->rows * m->dim * 4)) : status;
 }
 
 static ww_status write_matrix(const char *path, const void *data, int64_t rows, int64_t dim, ww_element element)
@@ -84,6 +82,8 @@ static ww_status write_matrix(const char *path, const void *data, int64_t rows, 
         return ww_fail(WW_UNSUPPORTED, "%s: unknown format for %s; the name must end in .npy, %s", name,
                        ww_element_name(element), f32 ? ".fbin or .f32bin" : ".ibin or .i32bin");
     }
+    if (!data && rows > 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: data must not be NULL", path);
     output *o = memory_alloc(sizeof *o);
     if (!o)
         return memory_failed("writing a file of vectors", sizeof *o);

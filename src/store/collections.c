@@ -40,6 +40,16 @@ void stored_destroy(void *owner)
     stored_free(owner);
 }
 
+ww_status stored_is(const stored *c, const collection_record *record)
+{
+    if (record->uid != c->uid)
+        return ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    if (record->dim == c->dim && record->metric == c->metric && record->type == c->type)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE, "collection '%s': its entry in warpwave_collections was changed while it was open",
+                   c->name);
+}
+
 static ww_status stored_create(ww_store *store, const collection_record *record, const ww_collection_config *config,
                                stored **created)
 {
@@ -51,6 +61,7 @@ static ww_status stored_create(ww_store *store, const collection_record *record,
     c->uid = record->uid;
     c->dim = record->dim;
     c->metric = record->metric;
+    c->type = record->type;
     c->screen = config->screen;
     c->keep_host_copy = config->keep_host_copy != 0;
     pthread_mutex_init(&c->lock, NULL);
@@ -134,9 +145,16 @@ static ww_status prepare_file(ww_store *store, const ww_collection_config *confi
     pthread_mutex_lock(&store->writing);
     ww_status status = schema_run(store->writer, "PRAGMA page_size = %d", page);
     if (status == WW_OK)
-        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+        status = store_enter_wal(store);
     pthread_mutex_unlock(&store->writing);
     return status;
+}
+
+/* The collection as a virtual table, so that SQL finds it under its name once the extension is loaded. */
+static ww_status declare(ww_store *store, const ww_collection_config *config)
+{
+    return schema_run(store->writer, "CREATE VIRTUAL TABLE main.\"%w\" USING warpwave(dim=%d, metric=%s, type=%s)",
+                      config->name, config->dim, ww_metric_name(config->metric), ww_vector_type_name(config->type));
 }
 
 ww_status ww_store_create(ww_store *store, const ww_collection_config *config, ww_collection **collection)
@@ -160,8 +178,27 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
         status = store_begin(store);
     if (status != WW_OK)
         return status;
-    status = store_end(store, schema_create(store->writer, "main", &checked, false, &record));
+    status = schema_create(store->writer, "main", &checked, false, &record);
+    if (status == WW_OK)
+        status = declare(store, &checked);
+    status = store_end(store, status);
     return status == WW_OK && collection ? open_record(store, &record, &checked, collection) : status;
+}
+
+/* With its virtual table, which drops the rest; one that SQL dropped, or an older version made, has none. */
+static ww_status drop(ww_store *store, const char *name)
+{
+    sqlite3_stmt *found = NULL;
+    ww_status status =
+        schema_statement(store->writer, &found,
+                         "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 AND lower(name) = "
+                         "lower(%Q)",
+                         name);
+    if (status != WW_OK)
+        return status;
+    const bool declared = sqlite3_step(found) == SQLITE_ROW;
+    sqlite3_finalize(found);
+    return declared ? schema_run(store->writer, "DROP TABLE main.\"%w\"", name) : schema_drop(store->writer, "main", name);
 }
 
 ww_status ww_store_drop(ww_store *store, const char *name)
@@ -175,7 +212,7 @@ ww_status ww_store_drop(ww_store *store, const char *name)
         status = find_record(store, name, &record); /* a file that is new has no table to look in */
     if (status == WW_OK)
         status = store_begin(store);
-    return status == WW_OK ? store_end(store, schema_drop(store->writer, "main", name)) : status;
+    return status == WW_OK ? store_end(store, drop(store, name)) : status;
 }
 
 /* ---- listing --------------------------------------------------------------------------------------------------------------

@@ -119,8 +119,8 @@ ww_status stored_compact(void *owner, ww_progress progress, void *user)
         return status;
     writer_forget(c->writer);
     status = schema_find(m.db, "main", c->name, &record);
-    if (status == WW_OK && record.uid != c->uid)
-        status = ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    if (status == WW_OK)
+        status = stored_is(c, &record);
     m.total = status == WW_OK ? record.live : 0;
     if (status == WW_OK)
         status = told(&m, 0);

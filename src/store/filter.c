@@ -346,7 +346,7 @@ static bool same_text(const char *a, const char *b)
 static bool same_value(const ww_parameter *a, const ww_parameter *b)
 {
     return a->type == b->type && same_text(a->name, b->name) && (a->type != WW_VALUE_INTEGER || a->integer == b->integer) &&
-           (a->type != WW_VALUE_REAL || memcmp(&a->real, &b->real, sizeof a->real) == 0) &&
+           (a->type != WW_VALUE_REAL || a->real == b->real) &&
            (a->type != WW_VALUE_TEXT || same_text(a->text, b->text));
 }
 

@@ -5,8 +5,8 @@
 
 enum {
     PAGE_HEADER_BYTES = 8,  /* of a leaf */
-    CELL_BYTES = 2 + 3 + 4, /* the pointer to a cell, the length of the row, its number */
-    ROW_BYTES = 8 + 4,      /* the lengths of the columns, and the handle */
+    CELL_BYTES = 2 + 2 + 3, /* the pointer to a cell, the length of the row, its place; of a few million rows */
+    ROW_BYTES = 5 + 3,      /* the types of the columns, and the handle */
     PAGE_USUAL_BYTES = 4096,
 };
 

@@ -124,8 +124,8 @@ static ww_status transaction_begin(stored *c, reader *r, bool search)
     ww_status status = run(r->db, r->begin);
     if (status == WW_OK)
         status = view_begin(r->view, search);
-    if (status == WW_OK && view_record(r->view)->uid != c->uid)
-        status = ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    if (status == WW_OK)
+        status = stored_is(c, view_record(r->view));
     return status;
 }
 
@@ -454,6 +454,22 @@ static ww_status stored_reserve(void *owner, int64_t rows)
     return status;
 }
 
+/* What is damaged in memory is whole in the file: the next search reads it anew. */
+static ww_status stored_check(void *owner, ww_damage_report *report, ww_progress progress, void *user)
+{
+    stored *c = owner;
+    reader *r = NULL;
+    ww_status status = reading_begin(c, true, &r);
+    if (status != WW_OK)
+        return status;
+    status = view_check(r->view, report, progress, user);
+    view_end(r->view); /* its lock would be in the way */
+    if (status == WW_DAMAGED)
+        view_reload(r->view);
+    reading_end(c, r);
+    return status;
+}
+
 /* Readers of the device that was are closed as they come back. */
 static ww_status stored_move(void *owner, ww_device *device)
 {
@@ -503,6 +519,7 @@ const collection_operations STORED_OPERATIONS = {
     .compact = stored_compact,
     .reserve = stored_reserve,
     .move = stored_move,
+    .check = stored_check,
     .describe = stored_describe,
     .search = stored_search,
     .query = stored_query,

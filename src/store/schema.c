@@ -176,6 +176,9 @@ static bool type_from_name(const char *name, ww_vector_type *type)
 
 /* The row that a statement over RECORD_COLUMNS stands on. The format comes first: a newer one may mean anything else by the
  * rest. */
+/* No file gets there by counting, so that counting on from a record never overflows. */
+static const int64_t COUNTER_MAX = INT64_MAX / 2;
+
 static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -198,7 +201,8 @@ static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
     record->log_start = sqlite3_column_int64(row, 10);
     record->live = sqlite3_column_int64(row, 11);
     if (record->format < 1 || dim < 1 || dim > WW_DIM_MAX || !metric_known || !type_known || record->next_handle < 0 ||
-        record->next_place < 0 || record->sequence < 0 || record->live < 0 || record->live > WW_ROWS_MAX)
+        record->next_place < 0 || record->next_place > COUNTER_MAX || record->sequence < 0 || record->sequence > COUNTER_MAX ||
+        record->live < 0 || record->live > WW_ROWS_MAX)
         return ww_fail(WW_CORRUPT_FILE,
                        "collection '%s': its entry in warpwave_collections makes no sense (format %lld, dim %lld, type '%s')",
                        record->name, (long long)record->format, (long long)dim, type ? type : "");

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/structs.h"
 #include "store/page_size.h"
+#include "store/sqlite/module.h"
 #include "store/store_state.h"
 #include "vectors/durable/operations.h"
 
@@ -35,6 +36,10 @@ static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
     ww_status status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
     if (status == WW_OK && !reads_only)
         status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
+    if (status == WW_OK && !reads_only) { /* collections are virtual tables, too, and only their module makes and drops those */
+        const int code = module_register(db, NULL);
+        status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, "registering the module warpwave");
+    }
     if (status == WW_OK && reads_only)
         status = schema_run(db, "PRAGMA query_only = on");
     return status;
@@ -141,6 +146,20 @@ static ww_status enter_file(ww_store *store)
     return status;
 }
 
+/* Going to WAL mode is a transaction with a journal of the old kind, whose removal ends it. At level full SQLite does not sync
+ * the folder then, and a power failure could bring the journal back, however long ago it was: it would undo everything. At
+ * level extra it does. */
+ww_status store_enter_wal(ww_store *store)
+{
+    const bool full = store->config.synchronous == WW_SYNCHRONOUS_FULL;
+    ww_status status = full ? schema_run(store->writer, "PRAGMA synchronous = extra") : WW_OK;
+    if (status == WW_OK)
+        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+    if (status == WW_OK && full)
+        status = schema_run(store->writer, "PRAGMA synchronous = full");
+    return status;
+}
+
 /* A file that has something in it: a database, in WAL mode, with collections that this version can read. */
 static ww_status look_at_file(ww_store *store)
 {
@@ -152,7 +171,7 @@ static ww_status look_at_file(ww_store *store)
     int64_t count = 0;
     status = schema_list(store->writer, "main", &records, &count);
     memory_free(records);
-    return status == WW_OK && !store->config.read_only ? schema_run(store->writer, "PRAGMA journal_mode = wal") : status;
+    return status == WW_OK && !store->config.read_only ? store_enter_wal(store) : status;
 }
 
 static void store_free(ww_store *store)

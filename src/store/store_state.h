@@ -59,6 +59,7 @@ typedef struct stored {
     int64_t uid; /* a collection that is made again under the name is another one */
     int32_t dim;
     ww_metric metric;
+    ww_vector_type type;
     ww_screen screen;
     bool keep_host_copy;
     pthread_mutex_t lock; /* for what follows */
@@ -76,11 +77,18 @@ ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db);
 ww_status store_check_handle(const ww_store *store, const char *function);
 /* Is warpwave_collections there? A file that is new has nothing. */
 ww_status store_has_collections(sqlite3 *db, bool *has);
+/* With the lock, or before anybody else has the store. */
+ww_status store_enter_wal(ww_store *store);
 void store_retain(ww_store *store);
 /* Begin and end a transaction that writes; the lock is held between them. The end commits if `status` is WW_OK, else rolls
  * back; it returns what became of it. */
 ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
+
+/* ---- collections.c ---- */
+/* WW_NOT_FOUND, or WW_CORRUPT_FILE, if the record is not of the collection that was opened. */
+ww_status stored_is(const stored *c, const collection_record *record);
+void stored_destroy(void *owner);
 
 /* ---- reading.c ---- */
 /* A read transaction with a view of it; with `search` the view can be searched. */
@@ -88,9 +96,6 @@ ww_status reading_begin(stored *c, bool search, reader **opened);
 void reading_end(stored *c, reader *r);
 void readers_close(reader *list);
 extern const collection_operations STORED_OPERATIONS;
-
-/* ---- collections.c ---- */
-void stored_destroy(void *owner);
 
 /* ---- writing.c ---- */
 ww_status stored_add(void *owner, const ww_rows *rows, bool upsert);

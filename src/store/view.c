@@ -27,6 +27,31 @@ ww_status view_ready(view *v, view_statement which)
 /* ---- life -----------------------------------------------------------------------------------------------------------------
  */
 
+/* The file behind the connection's database; false if there is none (":memory:", a temporary one). */
+static bool file_key(const view *v, mirror_key *key)
+{
+    struct stat file;
+    const char *path = sqlite3_db_filename(v->db, v->schema);
+    if (!path || !path[0] || stat(path, &file) != 0)
+        return false;
+    key->file_device = (uint64_t)file.st_dev;
+    key->file_inode = (uint64_t)file.st_ino;
+    key->sqlite = sqlite_identity();
+    return true;
+}
+
+/* Counts this connection's use of its file: no other SQLite may have it. A file that is not there yet is counted later. */
+static ww_status file_enter(view *v)
+{
+    mirror_key file = {0};
+    if (v->file_entered || !file_key(v, &file))
+        return WW_OK;
+    const ww_status status = ww_mirror_file_enter(&file, sqlite3_db_filename(v->db, v->schema));
+    v->file_entered = status == WW_OK;
+    v->file = file;
+    return status;
+}
+
 ww_status view_open(const view_config *config, view **opened)
 {
     view *v = memory_alloc_zeroed(1, sizeof *v);
@@ -45,6 +70,8 @@ ww_status view_open(const view_config *config, view **opened)
     ww_status status = WW_OK;
     if (!v->schema || !v->name || !v->device_name)
         status = memory_failed("a view of a collection", strlen(config->schema) + strlen(config->name));
+    if (status == WW_OK)
+        status = file_enter(v);
     if (status == WW_OK && config->device)
         status = ww_durable_device_retain(config->device, &v->device);
     if (status == WW_OK)
@@ -85,6 +112,8 @@ void view_close(view *v)
     sqlite3_finalize(v->find);
     for (int i = 0; i < VIEW_STATEMENT_COUNT; i++)
         sqlite3_finalize(v->statements[i]);
+    if (v->file_entered)
+        ww_mirror_file_leave(&v->file);
     ww_device_close(v->device);
     memory_free(v->kept_mask);
     memory_free(v->device_name);
@@ -113,19 +142,6 @@ static ww_collection_config mirror_config(const view *v)
     return config;
 }
 
-/* The file behind the connection's database; false if there is none (":memory:", a temporary one). */
-static bool file_key(const view *v, mirror_key *key)
-{
-    struct stat file;
-    const char *path = sqlite3_db_filename(v->db, v->schema);
-    if (!path || !path[0] || stat(path, &file) != 0)
-        return false;
-    key->file_device = (uint64_t)file.st_dev;
-    key->file_inode = (uint64_t)file.st_ino;
-    key->sqlite = sqlite_identity();
-    return true;
-}
-
 static ww_status device_ready(view *v)
 {
     return v->device ? WW_OK : ww_device_open(v->device_name, &v->device);
@@ -141,7 +157,9 @@ static ww_status shared_ready(view *v)
     if (!file_key(v, &key))
         return WW_OK;
     ww_device_info info = ww_device_info_default();
-    ww_status status = ww_device_describe(v->device, &info);
+    ww_status status = file_enter(v);
+    if (status == WW_OK)
+        status = ww_device_describe(v->device, &info);
     text_copy(key.device, sizeof key.device, info.id);
     const ww_collection_config config = mirror_config(v);
     if (status == WW_OK)
@@ -172,7 +190,7 @@ static ww_status shared_catch_up(view *v)
  */
 static ww_status shared_lock(view *v, const collection_record *target, bool *locked)
 {
-    const bool may_read = target == &v->record; /* else the connection has changes that are nobody else's */
+    const bool may_read = target == &v->record && !v->uncertain; /* else the connection has changes that are nobody else's */
     *locked = false;
     for (;;) {
         ww_status status = shared_ready(v);
@@ -258,6 +276,8 @@ ww_status view_begin(view *v, bool search)
         status = device_ready(v);
     if (status != WW_OK || !search)
         return status;
+    if (sqlite3_txn_state(v->db, v->schema) != SQLITE_TXN_WRITE)
+        v->uncertain = false;
     const bool pending = v->changed && (v->record.sequence != v->base.sequence || v->record.epoch != v->base.epoch);
     bool locked = false;
     if (!pending || v->record.epoch == v->base.epoch)
@@ -294,7 +314,7 @@ void view_end(view *v)
 
 ww_status view_changed_first(view *v)
 {
-    if (v->changed)
+    if (v->changed || v->uncertain)
         return WW_OK;
     ww_status status = v->find ? WW_OK : schema_prepare_find(v->db, v->schema, v->name, &v->find);
     if (status == WW_OK)
@@ -318,7 +338,12 @@ void view_rolled_back(view *v)
 void view_ended(view *v)
 {
     view_rolled_back(v);
-    v->changed = false;
+    v->changed = v->uncertain = false;
+}
+
+void view_uncertain(view *v)
+{
+    v->uncertain = true;
 }
 
 void view_committed(view *v, const view_commit *commit)
@@ -388,6 +413,11 @@ ww_status view_move(view *v, ww_device *device)
 bool view_is_behind(const view *v)
 {
     return v->behind;
+}
+
+ww_status view_check(view *v, ww_damage_report *report, ww_progress progress, void *user)
+{
+    return ww_collection_check(ww_mirror_rows(v->active), report, progress, user);
 }
 
 ww_status view_describe(view *v, ww_collection_info *info)

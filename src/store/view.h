@@ -52,7 +52,7 @@ typedef struct view_search {
     ww_search_stats *stats; /* may be NULL */
 } view_search;
 
-/* Does not touch the file. */
+/* Does not read the file. WW_UNSUPPORTED if another SQLite of this process has it open. */
 ww_status view_open(const view_config *config, view **opened);
 void view_close(view *v); /* accepts NULL */
 
@@ -89,6 +89,9 @@ ww_status view_get(view *v, const view_list *list, ww_results **results);
  * rolled_back      a rollback, of all or to a savepoint (xRollback, xRollbackTo): the overlay is forgotten
  * ended            the transaction is over (xCommit, xRollback). */
 ww_status view_changed_first(view *v);
+/* The view was opened in the middle of somebody's write transaction, so that what the connection sees may not be committed:
+ * until the transaction ends, nothing that it reads goes to the shared mirror, and view_changed_first() is left out. */
+void view_uncertain(view *v);
 void view_rolled_back(view *v);
 void view_ended(view *v);
 
@@ -118,6 +121,9 @@ void view_reload(view *v);
 
 /* From now on it searches on another device, which is kept open. */
 ww_status view_move(view *v, ww_device *device);
+
+/* Checks what is in memory, between view_begin() and view_end(), as ww_collection_check() does. */
+ww_status view_check(view *v, ww_damage_report *report, ww_progress progress, void *user);
 
 /* Figures of what is in memory; zero if nothing is. */
 ww_status view_describe(view *v, ww_collection_info *info);

@@ -47,23 +47,21 @@ typedef struct loader {
     char reason[REASON_BYTES];
 } loader;
 
+static ww_status piece_create(const loader *l, piece *p)
+{
+    const size_t bytes = (size_t)(l->rows_max * record_vector_bytes(&l->v->record));
+    p->elements = memory_alloc(bytes);
+    p->places = memory_alloc((size_t)l->rows_max * sizeof *p->places);
+    p->handles = memory_alloc((size_t)l->rows_max * sizeof *p->handles);
+    return p->elements && p->places && p->handles ? WW_OK : memory_failed("vectors on their way from the file", bytes);
+}
+
 static ww_status loader_create(loader *l, int64_t rows_expected)
 {
-    const int64_t row_bytes = record_vector_bytes(&l->v->record);
-    l->rows_max = max_i64(min_i64(PIECE_BYTES / row_bytes, rows_expected), PIECE_ROWS_LEAST);
-    for (int i = 0; i < 2; i++) {
-        piece *p = &l->pieces[i];
-        if (i > 0 && rows_expected <= l->rows_max)
-            break; /* one is enough */
-        p->elements = memory_alloc((size_t)(l->rows_max * row_bytes));
-        p->places = memory_alloc((size_t)l->rows_max * sizeof *p->places);
-        p->handles = memory_alloc((size_t)l->rows_max * sizeof *p->handles);
-        if (!p->elements || !p->places || !p->handles)
-            return memory_failed("vectors on their way from the file", (size_t)(l->rows_max * row_bytes));
-    }
+    l->rows_max = max_i64(min_i64(PIECE_BYTES / record_vector_bytes(&l->v->record), rows_expected), PIECE_ROWS_LEAST);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
-    return WW_OK;
+    return piece_create(l, &l->pieces[0]);
 }
 
 static bool is_finite(const loader *l, const piece *p, int64_t row, float *wide)
@@ -142,14 +140,17 @@ static ww_status hand_over(loader *l)
     }
     l->started = true;
     pthread_mutex_lock(&l->lock);
-    const ww_status status = wait_for_taker(l);
+    ww_status status = wait_for_taker(l);
     if (status == WW_OK) {
         l->handed = p;
         pthread_cond_signal(&l->changed);
     }
     pthread_mutex_unlock(&l->lock);
     l->filling ^= 1;
-    l->pieces[l->filling].count = 0;
+    piece *next = &l->pieces[l->filling];
+    next->count = 0;
+    if (status == WW_OK && !next->elements)
+        status = piece_create(l, next); /* few rows need but one */
     return status == WW_OK ? told(l) : status;
 }
 
@@ -180,6 +181,8 @@ static void loader_destroy(loader *l)
         memory_free(l->pieces[i].places);
         memory_free(l->pieces[i].handles);
     }
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
 }
 
 /* The row that the statement stands on. */
@@ -207,8 +210,9 @@ static ww_status read_rows(view *v, mirror *m, int64_t first_place, int64_t rows
 {
     loader l = {.v = v, .m = m};
     ww_status status = view_ready(v, READ_VECTORS);
-    if (status == WW_OK)
-        status = loader_create(&l, rows_expected);
+    if (status != WW_OK)
+        return status;
+    status = loader_create(&l, rows_expected);
     if (status == WW_OK) {
         sqlite3_stmt *s = v->statements[READ_VECTORS];
         int code = SQLITE_DONE;
@@ -219,8 +223,6 @@ static ww_status read_rows(view *v, mirror *m, int64_t first_place, int64_t rows
             status = sqlite_failed(v->db, code, v->name);
         sqlite3_reset(s);
         status = loader_finish(&l, status);
-        pthread_cond_destroy(&l.changed);
-        pthread_mutex_destroy(&l.lock);
     }
     loader_destroy(&l);
     return status;

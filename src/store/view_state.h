@@ -25,6 +25,8 @@ struct view {
     ww_progress progress;
     void *progress_user;
 
+    bool file_entered;
+    mirror_key file; /* if so: of the connection's database */
     sqlite3_stmt *find;
     sqlite3_stmt *statements[VIEW_STATEMENT_COUNT];
     collection_record record; /* of the snapshot */
@@ -35,6 +37,7 @@ struct view {
     bool behind; /* the snapshot was older than the shared mirror: a newer one would do */
 
     bool changed;           /* the connection's transaction has changes, and before them the file had: */
+    bool uncertain;         /* view_uncertain() */
     collection_record base; /* this */
     mirror *overlay;        /* vectors that came with them, or NULL */
     uint64_t *overlay_mask; /* rows of the shared mirror that they left; memory_free() */

@@ -35,8 +35,8 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
         return status;
     writer_forget(c->writer);
     status = schema_find(c->store->writer, "main", c->name, &w->before);
-    if (status == WW_OK && w->before.uid != c->uid)
-        status = ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
+    if (status == WW_OK)
+        status = stored_is(c, &w->before);
     if (status == WW_OK)
         status = view_reserve(c->written, &w->before, rows_more, &w->loaded);
     if (status == WW_OK && w->loaded) {

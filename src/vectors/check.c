@@ -98,8 +98,8 @@ static ww_status checker_make(checker *k)
     const row_store *store = &k->collection->store;
     ww_device *device = k->collection->device;
     const segment *like = &store->segments[0];
-    const size_t padded = (size_t)canon_padded(store->dim), element_bytes = word_bytes(like, 0) / PAGE_ROWS / padded;
-    const int64_t fit = (int64_t)(PIECE_BYTES / word_bytes(like, 0)) * PAGE_ROWS;
+    const size_t padded = (size_t)canon_padded(store->dim), element_bytes = word_bytes(like, 0) / (PAGE_ROWS * padded);
+    const int64_t fit = (int64_t)(PIECE_BYTES / (element_bytes * padded + 1)) / PAGE_ROWS * PAGE_ROWS;
     const int64_t capacity = max_i64(min_i64(fit, round_up_i64(store->rows_count, PAGE_ROWS)), PAGE_ROWS);
     const size_t rows = (size_t)capacity, compared = word_bytes(like, 0) * (rows / PAGE_ROWS);
     k->row_bytes = (size_t)store->dim * element_bytes;
@@ -304,6 +304,8 @@ ww_status ww_collection_check(ww_collection *collection, ww_damage_report *repor
     ww_status status = collection_check(collection, function);
     if (status == WW_OK && report)
         status = struct_check(report, function, "ww_damage_report");
+    if (status == WW_OK && collection->durable)
+        return collection->durable->check(collection->owner, report, progress, user);
     if (status == WW_OK)
         status = search_lock(collection);
     if (status != WW_OK)

@@ -140,7 +140,8 @@ static void numbers_are_whole_and_in_range(void **state)
 static void search_insists_on_what_it_needs(void **state)
 {
     (void)state;
-    COMMAND_SAYS(2, "warpwave search: --base FILE is missing", "search");
+    COMMAND_SAYS(2, "warpwave search: --queries FILE is missing", "search");
+    COMMAND_SAYS(2, "--base FILE is missing", "search", "--queries", "q.npy");
     COMMAND_SAYS(2, "--queries FILE is missing", "search", "--base", "b.npy");
     COMMAND_SAYS(2, "-k must be between 1 and 2048, not 0", "search", "-k", "0");
     COMMAND_SAYS(2, "--rows-skip must be between 0", "search", "--rows-skip", "-1");

@@ -2,6 +2,7 @@
  * the collection as it was, nothing left alive in the runtime or on the host, and no handle used after its end.
  *
  * One process for all: the stand-in is set up anew for each attempt. */
+#include "support/fault_counts.h"
 #include "support/standin.h"
 
 #include <stdlib.h>
@@ -131,6 +132,7 @@ static void fail_each_call_of(const collection_call *call, int number)
         set("any", n, number);
         const ww_status status = call->call(c);
         failed = rocm.victim() != NULL;
+        fault_count("call of ROCm", failed);
         check_message(call, status, number);
         rocm.configure("memory=64MiB");
         if (status == WW_OK) {
@@ -174,6 +176,7 @@ static bool lose_at_call(const collection_call *call, long n)
     set("any", n, AMD_ERROR_LAUNCH_FAILURE);
     const ww_status status = call->call(c);
     const bool lost = rocm.victim() != NULL;
+    fault_count("call of ROCm", lost);
     check_message(call, status, AMD_ERROR_LAUNCH_FAILURE);
     if (lost && strcmp(call->name, "clear") != 0)
         check_host_side(c, status != WW_OK);
@@ -219,6 +222,7 @@ static void each_call_of_opening_may_fail(void **state)
             set("any", n, numbers[kind]);
             const ww_status status = ww_device_open(device_name(n), &device);
             failed = rocm.victim() != NULL;
+            fault_count("call of ROCm", failed);
             if (status == WW_OK)
                 ww_device_close(device);
             else

@@ -27,7 +27,9 @@ static void fuzz_safetensors_tensor(ww_safetensors *file, int64_t index, const u
         ww_safetensors_read(file, index, 1, data, (size_t)info.bytes) != WW_OUT_OF_RANGE)
         abort();
     free(data);
-    if (ww_safetensors_map(file, index, &view) == WW_OK && view != bytes + info.offset)
+    const uintptr_t each = info.element != WW_ELEMENT_UNKNOWN ? (uintptr_t)ww_element_bytes(info.element) : 1;
+    if (ww_safetensors_map(file, index, &view) != WW_OK || (uintptr_t)view % each != 0 ||
+        memcmp(view, bytes + info.offset, (size_t)info.bytes) != 0)
         abort();
 }
 

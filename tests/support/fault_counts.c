@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory_hooks.h"
+
 enum { KINDS_MAX = 32 };
 
 static struct {
@@ -32,9 +34,11 @@ void fault_count(const char *kind, long count)
 __attribute__((destructor)) static void write_counts(void)
 {
     const char *path = getenv("WARPWAVE_FAULT_COUNTS");
+    if (path && memory_failures_made() > 0)
+        fault_count("allocation", (long)memory_failures_made());
     FILE *file = path ? fopen(path, "ae") : NULL;
     for (int i = 0; file && i < KINDS_MAX && counts[i].kind; i++)
-        fprintf(file, "%s %s %ld\n", program_invocation_short_name, counts[i].kind, counts[i].count);
+        fprintf(file, "%s|%s|%ld\n", program_invocation_short_name, counts[i].kind, counts[i].count);
     if (file)
         fclose(file);
 }

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "device/backend.h"
 #include "device/quant_jobs.h"
+#include "support/fault_counts.h"
 
 fault_plan faults;
 
@@ -18,6 +19,7 @@ static bool fails(void)
 
 static ww_status injected(const char *call)
 {
+    fault_count("call of a backend", 1);
     return ww_fail(WW_DRIVER_ERROR, "%s: injected failure (999)", call);
 }
 

@@ -1,6 +1,7 @@
 /* A driver table that fails on demand. */
 #include "support/faulty_driver.h"
 
+#include "support/fault_counts.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static int judge(const char *name)
     if (!fails)
         return 0;
     failed_here = name;
+    fault_count("call of a GPU's driver", 1);
     if (atomic_load(&victim) == NULL)
         atomic_store(&victim, name);
     if (inner->error_class(answer) == DRIVER_ERROR_LOST)

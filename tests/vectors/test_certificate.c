@@ -12,7 +12,7 @@
 #include "support/devices.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
-enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MOST = 9000 };
+enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MOST = 10400 };
 
 /* By how many floats a threshold is too good: one, and so many that it is twice and more what it should be, or better than any
  * score. */
@@ -28,6 +28,12 @@ static const struct shape {
     tuning_choice wgmma;
 } shapes[] = {{1, TUNING_AUTO}, {3, TUNING_AUTO}, {7, TUNING_AUTO}, {QUERIES, TUNING_NEVER}, {QUERIES, TUNING_ALWAYS}};
 enum { SHAPES = 5 };
+
+/* On emulated devices every other shape, where each takes many searches. */
+static int step(ww_device *device)
+{
+    return device_is_slow(device) ? 2 : 1;
+}
 
 /* What was seen over all searches. */
 static struct tally {
@@ -126,7 +132,9 @@ static void check_lowered(const pair *p, const char *kind, struct shape shape, u
     if (left > 0)
         fail_msg("%s, %lld queries, thresholds too good by %u: %lld queries are wrong", kind, (long long)shape.queries, by,
                  (long long)left);
-    if (wrong > mended.stats.repeated_queries || (wrong > 0 && !(unproven.stats.certificate < 0.0f)))
+    /* A CPU's threads learn thresholds from one another, so two searches lose different rows; each is judged by itself. */
+    const bool alike = strcmp(p->device->backend->name, "cpu") != 0;
+    if ((alike && wrong > mended.stats.repeated_queries) || (wrong > 0 && !(unproven.stats.certificate < 0.0f)))
         fail_msg("%s, %lld queries, thresholds too good by %u: %lld were wrong, %lld were repeated; certificate %g", kind,
                  (long long)shape.queries, by, (long long)wrong, (long long)mended.stats.repeated_queries,
                  (double)unproven.stats.certificate);
@@ -153,7 +161,7 @@ static void check_pairs(ww_device *device, int share)
                 assert_int_equal(wrong_queries(&plain, &right, shapes[s].queries), 0);
                 assert_int_equal(right.stats.repeated_queries, 0);
                 for (int i = 0; i < STEPS; i++)
-                    if (!device_is_slow(device) || (i + s + kind) % 4 == 0)
+                    if (!device_is_slow(device) || (i + s + kind) % STEPS == 0)
                         check_lowered(&p, kinds[kind], shapes[s], steps[i]);
             }
             pair_free(&p);
@@ -179,7 +187,7 @@ static void every_answer_that_a_wrong_threshold_spoils_is_mended(void **state)
     }
     printf("%lld searches with wrong thresholds on %s: %lld queries would have been wrong, %lld were repeated, none is wrong\n",
            (long long)seen.searches, device->info.id, (long long)seen.wrong, (long long)seen.repeated);
-    assert_true(seen.wrong > seen.searches); /* or nothing was tested */
+    assert_true(seen.wrong > seen.searches && seen.repeated >= seen.wrong / 2); /* or nothing was tested */
 }
 
 /* A threshold that is better than every score leaves nothing at all: the k-th result is missing. */
@@ -187,7 +195,7 @@ static void a_missing_result_is_found(void **state)
 {
     pair p = pair_make(*state, "random normal", WW_L2);
     answer plain, unproven, mended;
-    for (int s = 0; s < SHAPES; s++) {
+    for (int s = 0; s < SHAPES; s += step(*state)) {
         p.device->tuning.screen_wgmma = shapes[s].wgmma;
         p.device->tuning.thresholds_lowered = UINT32_MAX;
         p.device->tuning.keep_unproven = false;
@@ -210,9 +218,9 @@ static void a_missing_result_is_found(void **state)
 /* Lists that are full are asked again with thresholds that were wrong, too. */
 static void full_lists_are_mended_too(void **state)
 {
-    for (int kind = 0; kind < KINDS; kind += device_is_slow(*state) ? 2 : 1) {
+    for (int kind = 0; kind < KINDS; kind += device_is_slow(*state) ? 3 : 1) {
         pair p = pair_make(*state, kinds[kind], metrics[kind % METRICS]);
-        for (int s = 0; s < SHAPES; s++) {
+        for (int s = 0; s < SHAPES; s += step(*state)) {
             p.device->tuning.screen_list_capacity = 12;
             check_lowered(&p, kinds[kind], shapes[s], steps[1 + (s + kind) % (STEPS - 1)]);
         }
@@ -270,7 +278,7 @@ static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
         range.bound = best.scores[K - 1];
         range.limit = WW_ROWS_MAX;
         range.stats = &stats;
-        for (int s = 0; s < SHAPES; s++) {
+        for (int s = 0; s < SHAPES; s += step(*state)) {
             ww_results *plain = NULL, *unproven = NULL, *mended = NULL;
             p.device->tuning.screen_wgmma = shapes[s].wgmma;
             range.query_count = shapes[s].queries;

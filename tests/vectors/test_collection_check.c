@@ -87,10 +87,11 @@ static void check_each_kind(ww_collection *c, test_random *random, bool screened
         const int bit = (int)random_below(random, 8);
         const size_t number = (size_t)at * 4 + random_below(random, 4);
         check_flip(c, &part->norms, number, bit, row, WW_DAMAGE_NORM);
-        if (screened) {
+        if (screened && part->scales.data) {
             check_flip(c, &part->scales, number, bit, row, WW_DAMAGE_SCALE);
             check_flip(c, &part->residuals, number, bit, row, WW_DAMAGE_RESIDUAL);
-            check_flip(c, &part->codes, code_offset(c, at, random), bit, row, WW_DAMAGE_CODES);
+            if (part->codes.data) /* rows of bytes are their own */
+                check_flip(c, &part->codes, code_offset(c, at, random), bit, row, WW_DAMAGE_CODES);
         }
         check_flip(c, &part->live, (size_t)at / 8, (int)(at % 8), row, WW_DAMAGE_LIVE);
     }
@@ -109,6 +110,32 @@ static void one_flipped_bit_of_each_kind_is_found(void **state)
         assert_true(report.rows_damaged == 0 && report.first_row == -1 && report.damage == 0);
         check_each_kind(c, &random, true);
         check_unchanged(c, &before);
+        ww_collection_destroy(c);
+    }
+}
+
+/* Integers, which every type holds. */
+static void rows_of_every_type_are_checked(void **state)
+{
+    enum { DIM = 24, COUNT = 300 };
+    static float vectors[COUNT * DIM];
+    test_random random = {11};
+    for (int i = 0; i < COUNT * DIM; i++)
+        vectors[i] = (float)random_below(&random, 100);
+    for (int type = WW_VECTOR_F32; type <= WW_VECTOR_U8; type++) {
+        ww_collection_config config = ww_collection_config_default();
+        config.dim = DIM;
+        config.metric = WW_L2;
+        config.type = (ww_vector_type)type;
+        ww_collection *c = NULL;
+        CHECK_OK(ww_collection_create(*state, &config, &c));
+        ww_rows rows = ww_rows_default();
+        rows.count = COUNT;
+        rows.dim = DIM;
+        rows.vectors = vectors;
+        CHECK_OK(ww_collection_add(c, &rows));
+        check(c, WW_OK);
+        check_each_kind(c, &random, true);
         ww_collection_destroy(c);
     }
 }
@@ -202,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_flipped_bit_of_each_kind_is_found),
+        cmocka_unit_test(rows_of_every_type_are_checked),
         cmocka_unit_test(a_collection_without_a_screen_is_checked_too),
         cmocka_unit_test(a_damaged_vector_is_found_by_what_was_made_of_it),
         cmocka_unit_test(many_damaged_rows_are_counted),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/integers.h"
+#include "base/memory_hooks.h"
 #include "base/system/large_blocks.h"
 #include "base/system/limits.h"
 #include "base/text.h"
@@ -18,12 +19,16 @@
 
 static atomic_int_least64_t blocks_held;
 static atomic_int_least64_t fail_countdown; /* 0: off */
+static atomic_int_least64_t failures_made;
 
 static bool must_fail(void)
 {
     if (atomic_load_explicit(&fail_countdown, memory_order_relaxed) == 0)
         return false;
-    return atomic_fetch_sub_explicit(&fail_countdown, 1, memory_order_relaxed) == 1;
+    if (atomic_fetch_sub_explicit(&fail_countdown, 1, memory_order_relaxed) != 1)
+        return false;
+    atomic_fetch_add_explicit(&failures_made, 1, memory_order_relaxed);
+    return true;
 }
 
 static void *counted(void *block)
@@ -161,4 +166,9 @@ void memory_fail_at(int64_t n)
 int64_t memory_blocks_held(void)
 {
     return atomic_load(&blocks_held);
+}
+
+int64_t memory_failures_made(void)
+{
+    return atomic_load(&failures_made);
 }

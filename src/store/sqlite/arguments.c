@@ -50,9 +50,10 @@ static ww_status read_metric(const char *value, table_arguments *arguments)
 {
     if (arguments->metric_given)
         return ww_fail(WW_INVALID_ARGUMENT, "metric is given twice");
-    for (int metric = 0; ww_metric_name((ww_metric)metric); metric++)
-        if (strcasecmp(value, ww_metric_name((ww_metric)metric)) == 0) {
-            arguments->metric = (ww_metric)metric;
+    static const ww_metric METRICS[] = {WW_COSINE, WW_L2, WW_DOT};
+    for (size_t i = 0; i < sizeof METRICS / sizeof *METRICS; i++)
+        if (strcasecmp(value, ww_metric_name(METRICS[i])) == 0) {
+            arguments->metric = METRICS[i];
             arguments->metric_given = true;
             return WW_OK;
         }
@@ -104,7 +105,7 @@ static ww_status read_one(const char *text, table_arguments *arguments)
 
 ww_status arguments_read(const char *const *texts, int count, table_arguments *arguments)
 {
-    *arguments = (table_arguments){.metric = WW_COSINE, .type = VALUE_F32};
+    *arguments = (table_arguments){.metric = WW_COSINE, .type = WW_VECTOR_F32};
     ww_status status = WW_OK;
     for (int i = 0; status == WW_OK && i < count; i++) {
         size_t from = 0, to = strlen(texts[i]);

@@ -12,7 +12,7 @@
 typedef struct table_arguments {
     int32_t dim; /* 0: not given */
     ww_metric metric;
-    value_type type;
+    ww_vector_type type;
     char device[32];
     bool metric_given, type_given, device_given;
 } table_arguments;

@@ -20,6 +20,8 @@ int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routine
 {
     static _Atomic(const sqlite3_api_routines *) host;
     const sqlite3_api_routines *before = NULL;
+    if (!api)
+        return SQLITE_MISUSE;
     if (!atomic_compare_exchange_strong(&host, &before, api) && before != api) {
         *message = (api->mprintf)("warpwave is in use by another SQLite (%s) of this process; load it in one of them only",
                                   (before->libversion)());

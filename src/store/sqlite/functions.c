@@ -31,9 +31,9 @@ static void score(sqlite3_context *context, int count, sqlite3_value **arguments
         return;
     vector_buffer a = {0}, b = {0};
     float result = 0.0f;
-    ww_status status = vector_read(arguments[0], VALUE_F32, 0, &a);
+    ww_status status = vector_read(arguments[0], WW_VECTOR_F32, 0, &a);
     if (status == WW_OK)
-        status = vector_read(arguments[1], VALUE_F32, 0, &b);
+        status = vector_read(arguments[1], WW_VECTOR_F32, 0, &b);
     if (status == WW_OK && a.dim != b.dim)
         status = ww_fail(WW_DIMENSION_MISMATCH, "a vector of %d numbers and one of %d", a.dim, b.dim);
     if (status == WW_OK)
@@ -47,9 +47,9 @@ static void score(sqlite3_context *context, int count, sqlite3_value **arguments
 }
 
 /* The type that the second argument names, f32 if there is none. */
-static ww_status type_argument(int count, sqlite3_value **arguments, value_type *type)
+static ww_status type_argument(int count, sqlite3_value **arguments, ww_vector_type *type)
 {
-    *type = VALUE_F32;
+    *type = WW_VECTOR_F32;
     if (count < 2)
         return WW_OK;
     const char *name = (const char *)sqlite3_value_text(arguments[1]);
@@ -63,19 +63,19 @@ static void vector(sqlite3_context *context, int count, sqlite3_value **argument
     if (sqlite3_value_type(arguments[0]) == SQLITE_NULL)
         return;
     vector_buffer read = {0};
-    value_type type = VALUE_F32;
+    ww_vector_type type = WW_VECTOR_F32;
     void *bytes = NULL;
     ww_status status = type_argument(count, arguments, &type);
     if (status == WW_OK)
-        status = vector_read(arguments[0], VALUE_F32, 0, &read);
+        status = vector_read(arguments[0], WW_VECTOR_F32, 0, &read);
+    if (status == WW_OK)
+        status = vector_check(read.values, read.dim, type);
     if (status == WW_OK && !(bytes = sqlite3_malloc64((sqlite3_uint64)read.dim * value_type_bytes(type))))
         status = WW_OUT_OF_MEMORY;
-    if (status == WW_OK)
-        status = vector_write(read.values, read.dim, type, bytes);
     if (status == WW_OK) {
+        vector_write(read.values, read.dim, type, bytes);
         sqlite3_result_blob64(context, bytes, (sqlite3_uint64)read.dim * value_type_bytes(type), sqlite3_free);
     } else {
-        sqlite3_free(bytes);
         fail(context, status, "ww_vector");
     }
     vector_buffer_free(&read);
@@ -91,7 +91,7 @@ static void to_json(sqlite3_context *context, int count, sqlite3_value **argumen
     if (sqlite3_value_type(arguments[0]) == SQLITE_NULL)
         return;
     vector_buffer read = {0};
-    value_type type = VALUE_F32;
+    ww_vector_type type = WW_VECTOR_F32;
     char *json = NULL;
     ww_status status = type_argument(count, arguments, &type);
     if (status == WW_OK)

@@ -9,7 +9,7 @@
 enum { ROWID_COLUMN = -1 };
 
 /* Costs, in what SQLite takes for disk accesses. They only rank our plans among themselves and other tables' around them. */
-static const double COST_ROW = 10.0, COST_SEARCH = 1000.0, COST_STREAM = 10000.0, COST_SCAN = 1e6;
+static const double COST_ROW = 10.0, COST_SEARCH = 1000.0, COST_ORDERED = 10000.0, COST_SCAN = 1e6;
 /* A search for each row of another table, `JOIN m ON m.handle = docs.rowid`: the join should go the other way round, because
  * then k counts before the join, as without it. */
 static const double COST_NEVER = 1e15;
@@ -141,10 +141,10 @@ static void choose_search(choice *c)
 {
     c->plan &= ~(unsigned)PLAN_ID; /* SQLite looks at the ids of what was found */
     const bool bounded = c->plan & (PLAN_K | PLAN_RADIUS | PLAN_ROWID_IN);
-    c->info->estimatedCost = c->plan & PLAN_ROWID ? COST_NEVER : bounded ? COST_SEARCH : COST_STREAM;
+    c->info->estimatedCost = c->plan & PLAN_ROWID ? COST_NEVER : bounded ? COST_SEARCH : COST_ORDERED;
     c->info->estimatedRows = c->plan & PLAN_K ? 10 : 1000;
     c->info->orderByConsumed = order_is_ours(c);
-    c->info->idxStr = c->plan & PLAN_K ? "nearest" : c->plan & PLAN_RADIUS ? "range" : "stream";
+    c->info->idxStr = c->plan & PLAN_K ? "nearest" : c->plan & PLAN_RADIUS ? "range" : "ordered";
 }
 
 static void choose_rows(choice *c)
@@ -160,8 +160,6 @@ static void choose_rows(choice *c)
     if (one)
         c->info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
     c->info->idxStr = c->plan & PLAN_ROWID ? "rowid" : c->plan & PLAN_ID ? "id" : "scan";
-    c->info->orderByConsumed =
-        !c->plan && c->info->nOrderBy == 1 && c->info->aOrderBy[0].iColumn == ROWID_COLUMN && !c->info->aOrderBy[0].desc;
 }
 
 int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)

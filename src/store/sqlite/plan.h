@@ -5,8 +5,8 @@
  *   id         id = ? without MATCH: one row
  *   nearest    MATCH with k: the k nearest, in order
  *   range      MATCH with radius: all rows within it, in order
- *   stream     MATCH with neither: all rows in order, found piece by piece as they are asked for
- *   scan       all rows, in order of handles
+ *   ordered    MATCH with neither: all rows in order of distance, found piece by piece as they are asked for
+ *   scan       all rows, in the order in which their vectors were written
  * With MATCH, `filter` and `rowid IN (...)` admit rows before anything is searched. Bounds on distance or score end a search
  * early; SQLite looks at them once more.
  */

@@ -18,25 +18,25 @@ static const struct {
     const char *name;
     size_t bytes;
 } TYPES[VALUE_TYPES] = {
-    [VALUE_F32] = {"f32", 4}, [VALUE_F16] = {"f16", 2}, [VALUE_BF16] = {"bf16", 2},
-    [VALUE_I8] = {"i8", 1},   [VALUE_U8] = {"u8", 1},
+    [WW_VECTOR_F32] = {"f32", 4}, [WW_VECTOR_F16] = {"f16", 2}, [WW_VECTOR_BF16] = {"bf16", 2},
+    [WW_VECTOR_I8] = {"i8", 1},   [WW_VECTOR_U8] = {"u8", 1},
 };
 
-const char *value_type_name(value_type type)
+const char *value_type_name(ww_vector_type type)
 {
     return TYPES[type].name;
 }
 
-size_t value_type_bytes(value_type type)
+size_t value_type_bytes(ww_vector_type type)
 {
     return TYPES[type].bytes;
 }
 
-bool value_type_find(const char *name, value_type *type)
+bool value_type_find(const char *name, ww_vector_type *type)
 {
     for (int i = 0; i < VALUE_TYPES; i++)
         if (strcasecmp(name, TYPES[i].name) == 0) {
-            *type = (value_type)i;
+            *type = (ww_vector_type)i;
             return true;
         }
     return false;
@@ -69,33 +69,33 @@ static ww_status check_finite(const vector_buffer *buffer)
     return WW_OK;
 }
 
-static void widen(const unsigned char *bytes, value_type type, vector_buffer *buffer)
+static void widen(const unsigned char *bytes, ww_vector_type type, vector_buffer *buffer)
 {
     float *to = buffer->values;
     const size_t count = (size_t)buffer->dim;
-    if (type == VALUE_F32)
+    if (type == WW_VECTOR_F32)
         memcpy(to, bytes, count * sizeof *to);
-    for (size_t i = 0; type == VALUE_I8 && i < count; i++)
+    for (size_t i = 0; type == WW_VECTOR_I8 && i < count; i++)
         to[i] = (float)(signed char)bytes[i];
-    for (size_t i = 0; type == VALUE_U8 && i < count; i++)
+    for (size_t i = 0; type == WW_VECTOR_U8 && i < count; i++)
         to[i] = (float)bytes[i];
     for (size_t i = 0; TYPES[type].bytes == 2 && i < count; i++) {
         uint16_t half;
         memcpy(&half, bytes + 2 * i, sizeof half);
-        to[i] = type == VALUE_F16 ? f32_from_f16(half) : f32_from_bf16(half);
+        to[i] = type == WW_VECTOR_F16 ? f32_from_f16(half) : f32_from_bf16(half);
     }
 }
 
 /* Which type the blob has by its length, and of how many elements. */
-static ww_status blob_shape(size_t bytes, value_type type, int32_t dim, value_type *found, int32_t *count)
+static ww_status blob_shape(size_t bytes, ww_vector_type type, int32_t dim, ww_vector_type *found, int32_t *count)
 {
     const size_t size = TYPES[type].bytes;
     if (dim > 0) {
         *count = dim;
-        *found = bytes == (size_t)dim * sizeof(float) ? VALUE_F32 : type;
+        *found = bytes == (size_t)dim * sizeof(float) ? WW_VECTOR_F32 : type;
         if (bytes == (size_t)dim * TYPES[*found].bytes)
             return WW_OK;
-        if (type == VALUE_F32)
+        if (type == WW_VECTOR_F32)
             return ww_fail(WW_DIMENSION_MISMATCH, "a blob of %zu bytes; %d f32 numbers take %zu", bytes, dim, (size_t)dim * 4);
         return ww_fail(WW_DIMENSION_MISMATCH, "a blob of %zu bytes; %d numbers take %zu as f32 and %zu as %s", bytes, dim,
                        (size_t)dim * 4, (size_t)dim * size, TYPES[type].name);
@@ -108,13 +108,13 @@ static ww_status blob_shape(size_t bytes, value_type type, int32_t dim, value_ty
     return WW_OK;
 }
 
-static ww_status read_blob(sqlite3_value *value, value_type type, int32_t dim, vector_buffer *buffer)
+static ww_status read_blob(sqlite3_value *value, ww_vector_type type, int32_t dim, vector_buffer *buffer)
 {
     const unsigned char *bytes = sqlite3_value_blob(value);
     const size_t length = (size_t)sqlite3_value_bytes(value);
     if (!bytes && length > 0)
         return memory_failed("a blob", length);
-    value_type found = type;
+    ww_vector_type found = type;
     int32_t count = 0;
     ww_status status = blob_shape(length, type, dim, &found, &count);
     if (status == WW_OK)
@@ -195,7 +195,7 @@ const char *value_kind(sqlite3_value *value)
     }
 }
 
-ww_status vector_read(sqlite3_value *value, value_type type, int32_t dim, vector_buffer *buffer)
+ww_status vector_read(sqlite3_value *value, ww_vector_type type, int32_t dim, vector_buffer *buffer)
 {
     const int kind = sqlite3_value_type(value);
     if (kind == SQLITE_BLOB)
@@ -207,27 +207,35 @@ ww_status vector_read(sqlite3_value *value, value_type type, int32_t dim, vector
     return ww_fail(WW_INVALID_ARGUMENT, "%s; a vector is a blob of f32 numbers or a JSON array", value_kind(value));
 }
 
-ww_status vector_write(const float *values, int32_t dim, value_type type, void *bytes)
+ww_status vector_check(const float *values, int32_t dim, ww_vector_type type)
 {
-    unsigned char *to = bytes;
+    const float least = type == WW_VECTOR_I8 ? -128.0f : 0.0f, most = type == WW_VECTOR_I8 ? 127.0f : 255.0f;
     for (int32_t i = 0; i < dim; i++) {
         const float value = values[i];
-        const float least = type == VALUE_I8 ? -128.0f : 0.0f, most = type == VALUE_I8 ? 127.0f : 255.0f;
-        const uint16_t half = type == VALUE_BF16 ? bf16_from_f32(value) : f16_from_f32(value);
-        if (type == VALUE_F32) {
-            memcpy(to + 4 * (size_t)i, &value, 4);
-        } else if (TYPES[type].bytes == 2) {
-            if (!isfinite(type == VALUE_BF16 ? f32_from_bf16(half) : f32_from_f16(half)))
-                return ww_fail(WW_INVALID_ARGUMENT, "element %d, %g, is too large for %s", i, (double)value, TYPES[type].name);
-            memcpy(to + 2 * (size_t)i, &half, 2);
-        } else if (value < least || value > most || value != truncf(value)) {
+        const bool fits = type == WW_VECTOR_F32    ? true
+                          : type == WW_VECTOR_F16  ? isfinite(f32_from_f16(f16_from_f32(value)))
+                          : type == WW_VECTOR_BF16 ? isfinite(f32_from_bf16(bf16_from_f32(value)))
+                                                   : value >= least && value <= most && value == truncf(value);
+        if (!fits && TYPES[type].bytes == 2)
+            return ww_fail(WW_INVALID_ARGUMENT, "element %d, %g, is too large for %s", i, (double)value, TYPES[type].name);
+        if (!fits)
             return ww_fail(WW_INVALID_ARGUMENT, "element %d, %g, is no integer from %g to %g; %s takes no other", i,
                            (double)value, (double)least, (double)most, TYPES[type].name);
-        } else {
-            to[i] = type == VALUE_I8 ? (unsigned char)(signed char)value : (unsigned char)value;
-        }
     }
     return WW_OK;
+}
+
+void vector_write(const float *values, int32_t dim, ww_vector_type type, void *bytes)
+{
+    unsigned char *to = bytes;
+    if (type == WW_VECTOR_F32)
+        memcpy(to, values, (size_t)dim * sizeof *values);
+    for (size_t i = 0; TYPES[type].bytes == 2 && i < (size_t)dim; i++) {
+        const uint16_t half = type == WW_VECTOR_BF16 ? bf16_from_f32(values[i]) : f16_from_f32(values[i]);
+        memcpy(to + 2 * i, &half, sizeof half);
+    }
+    for (size_t i = 0; TYPES[type].bytes == 1 && i < (size_t)dim; i++)
+        to[i] = type == WW_VECTOR_I8 ? (unsigned char)(signed char)values[i] : (unsigned char)values[i];
 }
 
 /* Six digits do for most numbers, nine for all f32. */
@@ -275,6 +283,8 @@ int value_result_code(ww_status status)
         return SQLITE_CORRUPT_VTAB;
     case WW_IO_ERROR:
         return SQLITE_IOERR;
+    case WW_BUSY:
+        return SQLITE_BUSY;
     case WW_CANCELLED:
         return SQLITE_INTERRUPT;
     default:

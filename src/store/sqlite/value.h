@@ -10,15 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <warpwave/vectors.h>
+
 #include "base/status.h"
 #include "store/sqlite_api.h"
 
-typedef enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16, VALUE_I8, VALUE_U8, VALUE_TYPES } value_type;
+enum { VALUE_TYPES = WW_VECTOR_U8 + 1 };
 
-const char *value_type_name(value_type type);
-size_t value_type_bytes(value_type type);
+const char *value_type_name(ww_vector_type type);
+size_t value_type_bytes(ww_vector_type type);
 /* The type of that name, in any case; false if there is none. */
-bool value_type_find(const char *name, value_type *type);
+bool value_type_find(const char *name, ww_vector_type *type);
 
 /* Memory for one vector after the other. Starts zeroed. */
 typedef struct vector_buffer {
@@ -32,11 +34,13 @@ void vector_buffer_free(vector_buffer *buffer);
 /* Reads a value as a vector: of `dim` numbers, or of any number of them if that is 0. A blob is of f32 or, where that fits its
  * length and not f32, of `type`; with `dim` 0 it is of `type`. Refuses NULL, numbers, other lengths, values that are not
  * finite, texts that are no JSON array of numbers; the message does not say whose value it was. */
-ww_status vector_read(sqlite3_value *value, value_type type, int32_t dim, vector_buffer *buffer);
+ww_status vector_read(sqlite3_value *value, ww_vector_type type, int32_t dim, vector_buffer *buffer);
 
-/* Writes `dim` numbers as elements of `type`, rounded to nearest for f16 and bf16. Refuses what does not fit: i8 and u8 take
- * integral values in their range only. `bytes` has room for dim elements. */
-ww_status vector_write(const float *values, int32_t dim, value_type type, void *bytes);
+/* Can rows of `type` have these values? f16 and bf16 take what does not become infinite, i8 and u8 integers in their range. */
+ww_status vector_check(const float *values, int32_t dim, ww_vector_type type);
+
+/* Writes `dim` such numbers as elements of `type`, rounded to nearest for f16 and bf16. `bytes` has room for them. */
+void vector_write(const float *values, int32_t dim, ww_vector_type type, void *bytes);
 
 /* A JSON array of the shortest numbers that read back as the same f32, from sqlite3_malloc(); NULL without memory. */
 char *vector_to_json(const float *values, int32_t dim);

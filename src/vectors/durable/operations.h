@@ -12,7 +12,7 @@
 
 #include <warpwave/vectors.h>
 
-enum { DURABLE_VERSION = 1 }; /* of this header and mirror.h; raised with every change */
+enum { DURABLE_VERSION = 2 }; /* of this header and mirror.h; raised with every change */
 
 typedef struct collection_operations {
     /* Writes: each is on disk when it returns WW_OK, whole or not at all. */
@@ -23,6 +23,7 @@ typedef struct collection_operations {
     ww_status (*compact)(void *owner, ww_progress progress, void *user);
     ww_status (*reserve)(void *owner, int64_t rows);
     ww_status (*move)(void *owner, ww_device *device);
+    ww_status (*check)(void *owner, ww_damage_report *report, ww_progress progress, void *user);
 
     /* Reads. */
     ww_status (*describe)(void *owner, ww_collection_info *info); /* all of ours: no struct_size to mind */

@@ -1,0 +1,172 @@
+"""Stores: collections in a SQLite file, durable, searched in memory."""
+from __future__ import annotations
+
+import os
+import threading
+from ctypes import byref, c_void_p
+from dataclasses import dataclass
+from typing import Any, Iterator, Optional
+
+from . import _native as c
+from ._calls import Handle, NotPicklable, Progress, interruptible
+from ._errors import check
+from .device import DeviceLike, from_struct, made, resolve
+from .vectors import _METRICS, _SCREENS, _TYPES, Collection, _chosen, _taken
+
+__all__ = ["Store", "StoreInfo"]
+
+_LEVELS = {"full": c.WW_SYNCHRONOUS_FULL, "normal": c.WW_SYNCHRONOUS_NORMAL, "off": c.WW_SYNCHRONOUS_OFF}
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """What a store's file is; the fields are those of the C struct ww_store_info."""
+
+    format: int
+    collections: int
+    page_bytes: int
+    bytes_file: int
+    bytes_wal: int
+    bytes_unused: int
+    sqlite_version: str
+
+
+class Store(NotPicklable):
+    """Collections in a file. A write that returns is on disk, whole. Other processes, and Python's `sqlite3`, may use the file as well.
+
+    `synchronous` is "full", "normal" or "off": what a power failure may do. `busy_ms` says how long a call waits for another's lock before
+    it fails with `Busy`, `filter_ms` how long a `where` may take.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "library.db")
+    >>> with warpwave.Store(path, device="cpu") as store:
+    ...     docs = store.create("docs", dim=2)
+    ...     docs.add([[1, 0], [0, 1]], ids=["a", "b"], payloads=[{"lang": "de"}, {"lang": "en"}])
+    >>> with warpwave.Store(path, device="cpu") as store:
+    ...     store["docs"].search([1, 0], where="payload->>'$.lang' = :lang", parameters={"lang": "en"}).ids
+    array(['b'], dtype=object)
+    """
+
+    def __init__(self, path: Any, device: DeviceLike = "auto", *, synchronous: str = "full", busy_ms: int = 5000, filter_ms: int = 60000, page_bytes: int = 0,
+                 must_exist: bool = False, read_only: bool = False) -> None:
+        self.path = os.fspath(path)
+        config = made(c.ww_store_config)
+        check(c.ww_store_config_init(byref(config), config.struct_size))
+        config.synchronous = _chosen(_LEVELS, synchronous, "synchronous")
+        config.busy_ms, config.filter_ms, config.page_bytes = busy_ms, filter_ms, page_bytes
+        config.must_exist, config.read_only = int(must_exist), int(read_only)
+        opened, pointer = resolve(device), c_void_p()
+        handle = opened._open()
+        check(c.ww_store_open(os.fsencode(path), handle.pointer, byref(config), byref(pointer)), str(self.path))
+        self._handle: Optional[Handle] = Handle(pointer.value or 0, c.ww_store_close)
+        self._open_collections: dict[str, Collection] = {}
+        self._lock = threading.Lock()
+
+    def _open(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise ValueError(f"the store {self.path} is closed")
+        return handle
+
+    def create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False) -> Collection:
+        """Makes an empty collection. Refuses a name that is taken."""
+        config = made(c.ww_collection_config, name=name.encode(), dim=int(dim), metric=_chosen(_METRICS, metric, "the metric"),
+                      type=_chosen(_TYPES, type, "the type"), screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy))
+        handle, pointer = self._open(), c_void_p()
+        check(c.ww_store_create(handle.pointer, byref(config), byref(pointer)))
+        return self._keep(name, Collection._of_store(pointer, name, handle))
+
+    def _keep(self, name: str, collection: Collection) -> Collection:
+        with self._lock:
+            self._open_collections[name] = collection
+        return collection
+
+    def __getitem__(self, name: str) -> Collection:
+        """A collection by its name; `NotFound`, a KeyError, if it is not there. It is the same object while it is open."""
+        handle = self._open()
+        with self._lock:
+            kept = self._open_collections.get(name)
+        if kept is not None and kept._handle is not None and name in self:
+            return kept
+        pointer = c_void_p()
+        check(c.ww_store_collection(handle.pointer, name.encode(), byref(pointer)))
+        return self._keep(name, Collection._of_store(pointer, name, handle))
+
+    def drop(self, name: str) -> None:
+        """Drops a collection with all its rows; `NotFound`, a KeyError, if it is not there."""
+        handle = self._open()
+        check(c.ww_store_drop(handle.pointer, name.encode()))
+        with self._lock:
+            gone = self._open_collections.pop(name, None)
+        if gone is not None:
+            gone.close()
+
+    __delitem__ = drop
+
+    def list(self) -> dict[str, Any]:
+        """What collections there are, by name: dimension, metric, type and rows of each."""
+        handle, found = self._open(), c_void_p()
+        check(c.ww_store_list(handle.pointer, byref(found)))
+        listed = _taken(found, True, None)
+        return dict(zip(listed._all_ids(), listed._all_payloads()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.list())
+
+    def __len__(self) -> int:
+        return self.info.collections
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.list()
+
+    def index(self, collection: str, path: str) -> None:
+        """Makes an index over what a path ("$.lang") finds in the payloads, so that a `where` need not look at every row."""
+        handle = self._open()
+        check(c.ww_store_index(handle.pointer, collection.encode(), path.encode()))
+
+    def backup(self, path: Any, *, progress: Progress = None) -> None:
+        """Copies the store, as it is at one moment, to another file."""
+        handle = self._open()
+        interruptible(lambda told: c.ww_store_backup(handle.pointer, os.fsencode(path), told, None), progress, "backup")
+
+    def check(self, *, progress: Progress = None) -> None:
+        """Reads everything; `CorruptFile` names the first fault."""
+        handle = self._open()
+        interruptible(lambda told: c.ww_store_check(handle.pointer, told, None), progress, "check")
+
+    @property
+    def info(self) -> StoreInfo:
+        """The file's sizes and counts."""
+        info = made(c.ww_store_info)
+        handle = self._open()
+        check(c.ww_store_describe(handle.pointer, byref(info)))
+        return from_struct(StoreInfo, info)  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Closes the store and the collections that it gave. May be called twice."""
+        with self._lock:
+            for collection in self._open_collections.values():
+                collection.close()
+            self._open_collections.clear()
+        self._handle = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return f"<warpwave.Store {self.path!r}, closed>"
+        return f"<warpwave.Store {self.path!r}: {', '.join(self) or 'no collections'}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        import html
+
+        listed = {} if self._handle is None else self.list()
+        lines = [f"<tr><td>{html.escape(name)}</td><td>{what['rows']}</td><td>{what['dim']}</td><td>{what['metric']}</td><td>{what['type']}</td></tr>"
+                 for name, what in listed.items()]
+        return (f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr><th>collection</th><th>rows</th><th>dim</th><th>metric</th>"
+                f"<th>type</th></tr></thead><tbody>{''.join(lines)}</tbody></table>")

@@ -1,0 +1,29 @@
+/* In place of src/cli/store where the library was built without SQLite: says so. */
+#include "cli/command.h"
+#include "cli/search.h"
+
+static ww_status say_missing(void)
+{
+    return ww_fail(WW_UNSUPPORTED, "this command was built without stores, since SQLite 3.38 or later was missing; install "
+                                   "libsqlite3-dev and build it again");
+}
+
+ww_status search_in_store(const search_settings *settings)
+{
+    (void)settings;
+    return say_missing();
+}
+
+static exit_code run(const char *const *arguments, size_t count)
+{
+    (void)arguments;
+    (void)count;
+    return command_end(&command_store, say_missing());
+}
+
+const command command_store = {
+    .name = "store",
+    .summary = "Keep vectors, ids and payloads in a SQLite file (not in this build)",
+    .operand = "ACTION STORE...",
+    .run = run,
+};

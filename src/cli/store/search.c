@@ -1,0 +1,314 @@
+/* Searches of a collection in a store, with filters: `warpwave store search`, and `warpwave search --store`. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/search.h"
+#include "cli/store/store.h"
+#include "cli/terminal.h"
+
+enum { QUERIES_SHOWN = 3, NAME_BYTES = 64 };
+
+/* ---- parameters -----------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct parameters {
+    ww_parameter list[TEXT_LIST_MAX];
+    char names[TEXT_LIST_MAX][NAME_BYTES];
+    char *texts[TEXT_LIST_MAX]; /* of those in quotes */
+} parameters;
+
+/* ":lang" for "lang", "?1" for "1", and what begins with one of SQLite's signs as it is. */
+static bool name_read(char name[NAME_BYTES], const char *text, size_t length)
+{
+    const bool number = length > 0 && strspn(text, "0123456789") >= length;
+    const char *sign = length > 0 && strchr(":@$?", text[0]) ? "" : number ? "?" : ":";
+    return length > 0 && snprintf(name, NAME_BYTES, "%s%.*s", sign, (int)length, text) < NAME_BYTES;
+}
+
+static void value_read(ww_parameter *p, const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    const long long integer = strtoll(text, &end, 10);
+    if (end != text && *end == '\0' && errno == 0) {
+        p->type = WW_VALUE_INTEGER;
+        p->integer = integer;
+        return;
+    }
+    errno = 0;
+    p->real = strtod(text, &end);
+    if (end != text && *end == '\0' && isfinite(p->real) && errno == 0) {
+        p->type = WW_VALUE_REAL;
+        return;
+    }
+    p->type = strcmp(text, "null") == 0 ? WW_VALUE_NULL : WW_VALUE_TEXT;
+    p->text = text;
+}
+
+static ww_status parameter_read(parameters *ps, int64_t i, const char *given)
+{
+    ww_parameter *p = &ps->list[i];
+    const char *equals = strchr(given, '=');
+    if (!equals || !name_read(ps->names[i], given, (size_t)(equals - given)))
+        return command_line_wrong(ww_fail(
+            WW_INVALID_ARGUMENT, "--param '%s': it must be a name of less than %d bytes, =, and a value", given, NAME_BYTES));
+    const char *value = equals + 1;
+    const size_t length = strlen(value);
+    p->name = ps->names[i];
+    if (length >= 2 && value[0] == '\'' && value[length - 1] == '\'') {
+        ps->texts[i] = memory_alloc(length - 1);
+        if (!ps->texts[i])
+            return memory_failed("a parameter", length - 1);
+        text_copy(ps->texts[i], length - 1, value + 1);
+        p->type = WW_VALUE_TEXT;
+        p->text = ps->texts[i];
+        return WW_OK;
+    }
+    value_read(p, value);
+    return WW_OK;
+}
+
+static ww_status parameters_read(parameters *ps, const store_settings *s)
+{
+    ww_status status = WW_OK;
+    if (s->params.count > 0 && !s->where)
+        status = command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT, "--param gives a value to a parameter of --where, which is missing"));
+    for (int64_t i = 0; status == WW_OK && i < s->params.count; i++)
+        status = parameter_read(ps, i, s->params.texts[i]);
+    return status;
+}
+
+static void parameters_free(parameters *ps)
+{
+    for (int64_t i = 0; i < TEXT_LIST_MAX; i++)
+        memory_free(ps->texts[i]);
+}
+
+/* ---- queries --------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct asked {
+    store_call *call;
+    float *queries;
+    int64_t count;
+    bool ranged;
+    float bound;
+    parameters parameters;
+    ww_search_stats stats;
+    double seconds;
+} asked;
+
+static ww_status read_file(asked *a)
+{
+    const store_settings *s = &a->call->settings;
+    ww_matrix_options options = ww_matrix_options_default();
+    ww_matrix_info info = ww_matrix_info_default();
+    ww_matrix *matrix = NULL;
+    options.format = s->format;
+    options.streams = 1;
+    ww_status status = ww_matrix_open_with(s->queries, &options, &matrix);
+    if (status == WW_OK)
+        status = ww_matrix_describe(matrix, &info);
+    if (status == WW_OK && info.dim != a->call->info.dim)
+        status = ww_fail(WW_DIMENSION_MISMATCH,
+                         "%s has vectors of dimension %lld, the collection of dimension %d; they must be equal", s->queries,
+                         (long long)info.dim, a->call->info.dim);
+    size_t bytes = 0;
+    if (status == WW_OK && (!size_multiply((size_t)info.rows, (size_t)info.dim, &bytes) || !size_multiply(bytes, 4, &bytes)))
+        status = ww_fail(WW_OUT_OF_MEMORY, "%s: the queries do not fit into memory", s->queries);
+    if (status == WW_OK && !(a->queries = memory_alloc(bytes)))
+        status = memory_failed("the queries", bytes);
+    if (status == WW_OK)
+        status = ww_matrix_read_f32(matrix, 0, info.rows, a->queries);
+    if (status == WW_OK)
+        status = ww_matrix_check_finite(matrix, 0, info.rows, a->queries);
+    a->count = info.rows;
+    ww_matrix_close(matrix);
+    return status;
+}
+
+static ww_status read_queries(asked *a)
+{
+    const store_settings *s = &a->call->settings;
+    int32_t dim = a->call->info.dim;
+    if ((s->vector != NULL) == (s->queries != NULL))
+        return command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT, "give either --vector, for one query, or --queries, for those of a file"));
+    if (s->queries)
+        return read_file(a);
+    a->count = 1;
+    return command_line_wrong(vector_parse(s->vector, "--vector", &dim, &a->queries));
+}
+
+static ww_status read_bound(asked *a)
+{
+    store_settings *s = &a->call->settings;
+    const bool l2 = a->call->info.metric == WW_L2;
+    const char *text = s->radius ? s->radius : s->min_score, *name = s->radius ? "--radius" : "--min-score";
+    char *end = NULL;
+    if (s->radius && s->min_score)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--radius and --min-score: give one of them"));
+    if (!text && s->limit >= 0)
+        return command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT, "--limit goes with --radius or --min-score; -k is for the others"));
+    if (!text)
+        return WW_OK;
+    if ((s->radius != NULL) != l2)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s does not go with a collection ranked by %s; give %s", name,
+                                          ww_metric_name(a->call->info.metric), l2 ? "--radius" : "--min-score"));
+    a->bound = strtof(text, &end);
+    if (end == text || *end != '\0' || isnan(a->bound) || (l2 && a->bound < 0.0f))
+        return command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT, "%s '%s': it must be a number%s", name, text, l2 ? " from 0" : ""));
+    a->ranged = true;
+    if (s->limit < 0)
+        s->limit = LIMIT_DEFAULT;
+    return WW_OK;
+}
+
+static ww_status ask_range(asked *a, progress *bar, ww_results **results)
+{
+    const store_settings *s = &a->call->settings;
+    ww_range range = ww_range_default();
+    range.queries = a->queries;
+    range.query_count = a->count;
+    range.dim = a->call->info.dim;
+    range.bound = a->bound;
+    range.limit = s->limit;
+    range.progress = progress_report;
+    range.progress_user = bar;
+    range.stats = &a->stats;
+    range.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
+    range.where = s->where;
+    range.parameters = a->parameters.list;
+    range.parameter_count = s->params.count;
+    return ww_collection_range(a->call->collection, &range, results);
+}
+
+static ww_status ask_nearest(asked *a, progress *bar, ww_results **results)
+{
+    const store_settings *s = &a->call->settings;
+    ww_query query = ww_query_default();
+    query.queries = a->queries;
+    query.query_count = a->count;
+    query.dim = a->call->info.dim;
+    query.k = (int32_t)s->k;
+    query.progress = progress_report;
+    query.progress_user = bar;
+    query.stats = &a->stats;
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
+    query.where = s->where;
+    query.parameters = a->parameters.list;
+    query.parameter_count = s->params.count;
+    return ww_collection_query(a->call->collection, &query, results);
+}
+
+/* ---- reports --------------------------------------------------------------------------------------------------------------
+ */
+
+static void report_json(const asked *a, const ww_results *results)
+{
+    const store_call *call = a->call;
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+    json_open(&w, NULL, '{');
+    json_put_text(&w, "device", call->info.device);
+    json_put_text(&w, "collection", call->operands[1]);
+    json_put_integer(&w, "rows", call->info.rows_live);
+    json_put_integer(&w, "dim", call->info.dim);
+    json_put_text(&w, "metric", ww_metric_name(call->info.metric));
+    json_put_integer(&w, "queries", a->count);
+    json_put_real(&w, "search_seconds", a->seconds);
+    json_put_statistics(&w, "statistics", call->info.screen, &a->stats);
+    if (a->ranged) {
+        json_open(&w, "totals", '[');
+        for (int64_t q = 0; q < a->count; q++)
+            json_put_integer(&w, NULL, ww_results_total(results, q));
+        json_close(&w);
+    }
+    json_open(&w, "results", '[');
+    for (int64_t q = 0; q < a->count; q++) {
+        json_open(&w, NULL, '[');
+        w.compact = true;
+        for (int64_t i = 0; i < ww_results_count(results, q); i++)
+            hit_put(&w, &(hit_of){.results = results, .query = q, .hit = i, .scored = true});
+        json_close(&w);
+        w.compact = false;
+    }
+    json_close(&w);
+    json_close(&w);
+}
+
+static void report_text(const asked *a, const ww_results *results)
+{
+    const int64_t shown = min_i64(a->count, QUERIES_SHOWN);
+    for (int64_t q = 0; q < shown; q++) {
+        if (a->count > 1)
+            printf("%squery %lld\n", q > 0 ? "\n" : "", (long long)q);
+        for (int64_t i = 0; i < ww_results_count(results, q); i++) {
+            printf("%15.9g  ", (double)ww_results_scores(results, q)[i]);
+            hit_print(&(hit_of){.results = results, .query = q, .hit = i});
+        }
+        if (ww_results_count(results, q) == 0)
+            printf("no row is found\n");
+        if (a->ranged && ww_results_total(results, q) > ww_results_count(results, q))
+            printf("and %lld more\n", (long long)(ww_results_total(results, q) - ww_results_count(results, q)));
+    }
+    if (shown < a->count)
+        printf("\n%lld more queries: --json prints all results\n", (long long)(a->count - shown));
+}
+
+ww_status store_search(store_call *call)
+{
+    asked a = {.call = call, .stats = ww_search_stats_default()};
+    ww_results *results = NULL;
+    progress bar;
+    ww_status status = read_bound(&a);
+    if (status == WW_OK)
+        status = parameters_read(&a.parameters, &call->settings);
+    if (status == WW_OK)
+        status = read_queries(&a);
+    progress_begin(&bar, "searching", a.count);
+    const double start = seconds_now();
+    if (status == WW_OK)
+        status = a.ranged ? ask_range(&a, &bar, &results) : ask_nearest(&a, &bar, &results);
+    a.seconds = seconds_now() - start;
+    progress_end(&bar);
+    if (status == WW_OK && call->settings.json)
+        report_json(&a, results);
+    else if (status == WW_OK)
+        report_text(&a, results);
+    ww_results_destroy(results);
+    parameters_free(&a.parameters);
+    memory_free(a.queries);
+    return status;
+}
+
+ww_status search_in_store(const search_settings *s)
+{
+    store_call call = {.settings = {.device = s->device,
+                                    .queries = s->queries,
+                                    .format = s->format,
+                                    .where = s->where,
+                                    .params = s->params,
+                                    .radius = s->radius,
+                                    .min_score = s->min_score,
+                                    .limit = s->limit,
+                                    .k = s->k,
+                                    .json = s->json},
+                       .operands = {s->store, s->collection}};
+    ww_store_config config = ww_store_config_default();
+    config.read_only = 1;
+    ww_status status = store_call_open(&call, &config, s->device, s->collection);
+    if (status == WW_OK)
+        status = store_search(&call);
+    store_call_close(&call);
+    return status;
+}

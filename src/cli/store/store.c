@@ -1,0 +1,384 @@
+/* `warpwave store`: collections in a SQLite file. */
+#include "cli/store/store.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/operands.h"
+#include "cli/terminal.h"
+
+/* ---- what is open ---------------------------------------------------------------------------------------------------------
+ */
+
+ww_status store_call_open(store_call *call, const ww_store_config *config, const char *device, const char *name)
+{
+    call->info = ww_collection_info_default();
+    ww_status status = command_open_device(device, &call->device);
+    if (status == WW_OK)
+        status = ww_store_open(call->operands[0], call->device, config, &call->store);
+    if (status == WW_OK && name)
+        status = ww_store_collection(call->store, name, &call->collection);
+    if (status == WW_OK && name)
+        status = ww_collection_describe(call->collection, &call->info);
+    return status;
+}
+
+void store_call_close(store_call *call)
+{
+    ww_collection_destroy(call->collection);
+    ww_store_close(call->store);
+    ww_device_close(call->device);
+}
+
+/* ---- small actions --------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status create_run(store_call *call)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.name = call->operands[1];
+    config.dim = (int32_t)call->settings.dim;
+    config.metric = (ww_metric)call->settings.metric;
+    config.type = (ww_vector_type)call->settings.type;
+    return ww_store_create(call->store, &config, NULL);
+}
+
+static ww_status drop_run(store_call *call)
+{
+    return ww_store_drop(call->store, call->operands[1]);
+}
+
+static ww_status index_run(store_call *call)
+{
+    return ww_store_index(call->store, call->operands[1], call->operands[2]);
+}
+
+static ww_status compact_run(store_call *call)
+{
+    progress bar;
+    progress_begin(&bar, "compacting", call->info.rows_live);
+    const ww_status status = ww_collection_compact(call->collection, progress_report, &bar);
+    progress_end(&bar);
+    return status;
+}
+
+static ww_status backup_run(store_call *call)
+{
+    progress bar;
+    progress_begin(&bar, "copying pages", 0);
+    const ww_status status = ww_store_backup(call->store, call->operands[1], progress_report, &bar);
+    progress_end(&bar);
+    return status;
+}
+
+static ww_status check_run(store_call *call)
+{
+    progress bar;
+    progress_begin(&bar, "checking rows", 0);
+    const ww_status status = ww_store_check(call->store, progress_report, &bar);
+    progress_end(&bar);
+    if (status == WW_OK && !call->settings.json)
+        printf("sound\n");
+    if (status == WW_OK && call->settings.json)
+        printf("{\"sound\": true}\n");
+    return status;
+}
+
+/* ---- what there is --------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct listed {
+    const char *name, *metric, *type;
+    json_int_t dim, rows;
+} listed;
+
+/* Prints the collections: each is a hit whose payload says what it is. */
+static ww_status print_collections(const ww_results *list, json_writer *w)
+{
+    if (!w)
+        printf("%12s  %6s  %-6s  %-4s  name\n", "rows", "dim", "metric", "type");
+    for (int64_t i = 0; i < ww_results_count(list, 0); i++) {
+        listed c = {.name = ww_results_id(list, 0, i)};
+        json_t *told = json_loads(ww_results_payload(list, 0, i), 0, NULL);
+        if (!told || json_unpack(told, "{s:I, s:s, s:s, s:I}", "dim", &c.dim, "metric", &c.metric, "type", &c.type, "rows",
+                                 &c.rows) != 0) {
+            json_decref(told);
+            return ww_fail(WW_INTERNAL, "the store describes '%s' in a way that is not understood", c.name);
+        }
+        if (w) {
+            json_open(w, NULL, '{');
+            json_put_text(w, "name", c.name);
+            json_put_integer(w, "rows", c.rows);
+            json_put_integer(w, "dim", c.dim);
+            json_put_text(w, "metric", c.metric);
+            json_put_text(w, "type", c.type);
+            json_close(w);
+        } else {
+            printf("%12lld  %6lld  %-6s  %-4s  ", (long long)c.rows, (long long)c.dim, c.metric, c.type);
+            print_plain(stdout, c.name);
+            putchar('\n');
+        }
+        json_decref(told);
+    }
+    return WW_OK;
+}
+
+static ww_status list_run(store_call *call)
+{
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+    ww_results *list = NULL;
+    ww_status status = ww_store_list(call->store, &list);
+    if (status == WW_OK && call->settings.json)
+        json_open(&w, NULL, '[');
+    if (status == WW_OK)
+        status = print_collections(list, call->settings.json ? &w : NULL);
+    if (status == WW_OK && call->settings.json)
+        json_close(&w);
+    ww_results_destroy(list);
+    return status;
+}
+
+static void print_info(const ww_store_info *info, const char *path)
+{
+    char bytes[3][32];
+    printf("store    ");
+    print_plain(stdout, path);
+    printf("\nformat   %lld, SQLite %s\n", (long long)info->format, info->sqlite_version);
+    printf("size     %s in pages of %lld bytes, of which unused %s; log %s\n\n", human_bytes(bytes[0], info->bytes_file),
+           (long long)info->page_bytes, human_bytes(bytes[1], info->bytes_unused), human_bytes(bytes[2], info->bytes_wal));
+}
+
+static ww_status info_run(store_call *call)
+{
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+    const bool json = call->settings.json;
+    ww_store_info info = ww_store_info_default();
+    ww_results *list = NULL;
+    ww_status status = ww_store_describe(call->store, &info);
+    if (status == WW_OK)
+        status = ww_store_list(call->store, &list);
+    if (status == WW_OK && json) {
+        json_open(&w, NULL, '{');
+        json_put_integer(&w, "format", info.format);
+        json_put_text(&w, "sqlite_version", info.sqlite_version);
+        json_put_integer(&w, "page_bytes", info.page_bytes);
+        json_put_integer(&w, "bytes_file", info.bytes_file);
+        json_put_integer(&w, "bytes_wal", info.bytes_wal);
+        json_put_integer(&w, "bytes_unused", info.bytes_unused);
+        json_open(&w, "collections", '[');
+    } else if (status == WW_OK) {
+        print_info(&info, call->operands[0]);
+    }
+    if (status == WW_OK)
+        status = print_collections(list, json ? &w : NULL);
+    if (status == WW_OK && json) {
+        json_close(&w);
+        json_close(&w);
+    }
+    ww_results_destroy(list);
+    return status;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------------------
+ */
+
+#define FLAG(...)    OPTION_IS_FLAG(store_settings, __VA_ARGS__)
+#define TEXT(...)    OPTION_IS_TEXT(store_settings, __VA_ARGS__)
+#define INTEGER(...) OPTION_IS_INTEGER(store_settings, __VA_ARGS__)
+#define CHOICE(...)  OPTION_IS_CHOICE(store_settings, __VA_ARGS__)
+#define LIST(...)    OPTION_IS_LIST(store_settings, __VA_ARGS__)
+#define JSON         FLAG(json, "--json", "print JSON")
+#define QUIET        FLAG(quiet, "--quiet", "show no progress bar")
+#define DIM(needed)  INTEGER(dim, needed, "--dim", "N", 1, WW_DIM_MAX, "for create: numbers per vector")
+#define METRIC       CHOICE(metric, false, "--metric", "cosine|l2|dot", "for create and import: what to rank by; default: cosine")
+#define TYPE         CHOICE(type, false, "--type", "f32|f16|bf16|i8|u8", "for create and import: how vectors are stored; default: f32")
+#define SYNC         CHOICE(synchronous, false, "--synchronous", "full|normal|off", "when a write is done; default: full")
+#define FORMAT       TEXT(format, false, "--format", "F", "npy, fbin, csv, jsonl, ...: what a file is whose name does not say")
+#define IDS          TEXT(ids, false, "--ids", "FILE", "ids, one per line: of the rows to add, to get or to remove; export writes them")
+#define ID_COLUMN                                                                                                              \
+    TEXT(id_column, false, "--id-column", "C", "the column of a CSV file that holds the ids: its name, or its number from 1")
+#define PAYLOADS                                                                                                               \
+    TEXT(payloads, false, "--payloads", "FILE", "payloads, one JSON text per line, an empty line for none; export writes them")
+#define UPSERT  FLAG(upsert, "--upsert", "for add and import: replace rows whose ids are there")
+#define ID      LIST(id, false, "--id", "ID", "an id, of the row to add, to get or to remove; several for the last two")
+#define VECTOR  TEXT(vector, false, "--vector", "JSON", "for add and search: one vector, as in '[0.1, 2]'")
+#define VECTORS FLAG(vectors, "--vectors", "for get: the vectors, too")
+
+static const option none_options[] = {JSON};
+static const option create_options[] = {DIM(true), METRIC, TYPE, SYNC, JSON};
+static const option write_options[] = {QUIET, SYNC, JSON};
+static const option add_options[] = {TEXT(queries, false, "--in", "FILE", "for add: the vectors"),
+                                     FORMAT,
+                                     IDS,
+                                     ID_COLUMN,
+                                     PAYLOADS,
+                                     VECTOR,
+                                     ID,
+                                     TEXT(payload, false, "--payload", "JSON", "for add: the payload of the one row"),
+                                     UPSERT,
+                                     SYNC,
+                                     QUIET,
+                                     JSON};
+static const option import_options[] = {FORMAT, IDS, ID_COLUMN, PAYLOADS, METRIC, TYPE, UPSERT, SYNC, QUIET, JSON};
+static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
+static const option get_options[] = {ID, IDS, VECTORS, JSON};
+static const option remove_options[] = {
+    ID, IDS, FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"), SYNC, JSON};
+#define SEARCH_OPTIONS                                                                                                         \
+    TEXT(queries, false, "--queries", "FILE", "for search: the vectors to search for; - is standard input"),                   \
+        INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "for search: neighbours per query, 1 to 2048; default: 10"),                 \
+        TEXT(where, false, "--where", "SQL",                                                                                   \
+             "for search: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),                               \
+        LIST(params, false, "--param", "N=V", "for search: the value of a parameter :N of --where; several"),                  \
+        TEXT(radius, false, "--radius", "R", "for search: all rows at most so far away (l2) instead of the nearest k"),        \
+        TEXT(min_score, false, "--min-score", "S", "for search: all rows with at least this score (cosine, dot)"),             \
+        INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX, "with --radius or --min-score: the best N; default: 1000"),      \
+        TEXT(device, false, "--device", "D", "for search: auto, cpu, cuda:0, ...; default: auto")
+static const option search_options[] = {SEARCH_OPTIONS, VECTOR, FORMAT, QUIET, JSON};
+/* All of them, for help. */
+static const option all_options[] = {DIM(false),
+                                     METRIC,
+                                     TYPE,
+                                     TEXT(queries, false, "--in", "FILE", "for add: the vectors"),
+                                     FORMAT,
+                                     IDS,
+                                     ID_COLUMN,
+                                     PAYLOADS,
+                                     ID,
+                                     VECTOR,
+                                     TEXT(payload, false, "--payload", "JSON", "for add: the payload of the one row"),
+                                     UPSERT,
+                                     FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"),
+                                     VECTORS,
+                                     SEARCH_OPTIONS,
+                                     SYNC,
+                                     QUIET,
+                                     JSON};
+
+#define TAKES(options, operands, count) {(options), sizeof(options) / sizeof *(options), operands, count}
+
+typedef struct action {
+    const char *name;
+    syntax takes;
+    ww_status (*run)(store_call *call);
+    bool makes;         /* the file, if it is not there */
+    bool reads;         /* and writes nothing */
+    bool on_collection; /* NAME is open */
+    const char *done;   /* what is said in the end, if nothing else is */
+} action;
+
+static const action actions[] = {
+    {"create", TAKES(create_options, "create STORE NAME", 2), create_run, .makes = true, .done = "created"},
+    {"drop", TAKES(write_options, "drop STORE NAME", 2), drop_run, .done = "dropped"},
+    {"list", TAKES(none_options, "list STORE", 1), list_run, .reads = true},
+    {"info", TAKES(none_options, "info STORE", 1), info_run, .reads = true},
+    {"add", TAKES(add_options, "add STORE NAME", 2), store_add, .on_collection = true},
+    {"import", TAKES(import_options, "import STORE NAME FILE", 3), store_import, .makes = true},
+    {"export", TAKES(export_options, "export STORE NAME FILE", 3), store_export, .reads = true, .on_collection = true},
+    {"get", TAKES(get_options, "get STORE NAME", 2), store_get, .reads = true, .on_collection = true},
+    {"remove", TAKES(remove_options, "remove STORE NAME", 2), store_remove, .on_collection = true},
+    {"search", TAKES(search_options, "search STORE NAME", 2), store_search, .reads = true, .on_collection = true},
+    {"index", TAKES(write_options, "index STORE NAME PATH", 3), index_run, .done = "indexed"},
+    {"compact", TAKES(write_options, "compact STORE NAME", 2), compact_run, .on_collection = true, .done = "compacted"},
+    {"backup", TAKES(write_options, "backup STORE FILE", 2), backup_run, .reads = true, .done = "copied to"},
+    {"check", TAKES(write_options, "check STORE", 1), check_run, .reads = true},
+};
+
+static void say_done(const action *a, const store_call *call)
+{
+    if (!a->done)
+        return;
+    if (call->settings.json) {
+        json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+        json_open(&w, NULL, '{');
+        json_put_text(&w, "done", a->name);
+        json_put_text(&w, strcmp(a->name, "backup") == 0 ? "file" : "collection", call->operands[1]);
+        json_close(&w);
+        return;
+    }
+    printf("%s ", a->done);
+    print_plain(stdout, call->operands[1]);
+    putchar('\n');
+}
+
+/* Vectors are loaded by a search alone: other actions need no device but the one that is always there. */
+static ww_status act(const action *a, store_call *call)
+{
+    ww_store_config config = ww_store_config_default();
+    progress bar;
+    config.synchronous = (ww_synchronous)call->settings.synchronous;
+    config.must_exist = !a->makes;
+    config.read_only = a->reads;
+    config.loading = progress_report;
+    config.loading_user = &bar;
+    progress_begin(&bar, "loading vectors", 0);
+    const bool searches = a->run == store_search;
+    ww_status status =
+        store_call_open(call, &config, searches ? call->settings.device : "cpu", a->on_collection ? call->operands[1] : NULL);
+    if (status == WW_OK)
+        status = a->run(call);
+    progress_end(&bar);
+    if (status == WW_OK)
+        say_done(a, call);
+    store_call_close(call);
+    return status;
+}
+
+static exit_code store_run(const char *const *arguments, size_t count)
+{
+    for (size_t i = 0; count > 0 && i < sizeof actions / sizeof *actions; i++) {
+        store_call call = {.settings = {.k = 10, .limit = -1}};
+        if (strcmp(arguments[0], actions[i].name) != 0)
+            continue;
+        const argument_list given = {arguments + 1, count - 1};
+        const exit_code code = operands_parse(&command_store, &actions[i].takes, given, call.operands, &call.settings);
+        if (code != EXIT_CODE_OK)
+            return code;
+        if (call.settings.quiet)
+            terminal_be_quiet();
+        return command_end(&command_store, act(&actions[i], &call));
+    }
+    static const char names[] =
+        "create, drop, list, info, add, import, export, get, remove, search, index, compact, backup and check";
+    if (count == 0)
+        return command_misused(&command_store, "no action given; the actions are %s", names);
+    return command_misused(&command_store, "unknown action '%s'; the actions are %s", arguments[0], names);
+}
+
+const command command_store = {
+    .name = "store",
+    .summary = "Keep vectors, ids and payloads in a SQLite file, and search them with filters",
+    .notes =
+        "Actions:\n"
+        "  create STORE NAME       make an empty collection of --dim numbers; the file too, if it is not there\n"
+        "  drop STORE NAME         remove a collection with all its rows\n"
+        "  list STORE              list the collections\n"
+        "  info STORE              the same with the figures of the file\n"
+        "  add STORE NAME          add one row (--vector, --id, --payload) or those of a file (--in, --ids, --payloads)\n"
+        "  import STORE NAME FILE  make the collection if it is not there, and add the rows of a file\n"
+        "  export STORE NAME FILE  write the rows to a file\n"
+        "  get STORE NAME          print rows by their ids (--id, --ids)\n"
+        "  remove STORE NAME       remove rows by their ids (--id, --ids): all of them, or none if one is not there\n"
+        "  search STORE NAME       the nearest rows of --vector or of each row of --queries\n"
+        "  index STORE NAME PATH   an index for --where over what PATH, '$.lang' or the like, finds in payloads\n"
+        "  compact STORE NAME      reclaim the space of removed rows, also that of the file\n"
+        "  backup STORE FILE       copy the store, which may be in use, to another file\n"
+        "  check STORE             read everything and check it\n"
+        "\n"
+        "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ...} of which id and payload may "
+        "be\n"
+        "left out, or vectors as `warpwave search` reads them, with --ids or --id-column and --payloads beside them. Files to\n"
+        "export are .jsonl, .csv (with ids), or .npy and .fbin with --ids and --payloads beside them. Rows are added in "
+        "batches,\n"
+        "each whole and on disk before the next: after a failure the message says how many rows are in the store.\n"
+        "\n"
+        "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as one, null, "
+        "or\n"
+        "else a text; in single quotes it is a text in any case.\n",
+    .operand = "ACTION STORE...",
+    .options = all_options,
+    .option_count = sizeof all_options / sizeof *all_options,
+    .run = store_run,
+};

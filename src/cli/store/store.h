@@ -1,0 +1,99 @@
+/* The parts of `warpwave store`: what was asked, what is open for it, and the actions that have a file of their own. */
+#ifndef CLI_STORE_STORE_H
+#define CLI_STORE_STORE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <warpwave/store.h>
+
+#include "cli/json.h"
+#include "cli/options.h"
+
+typedef struct store_settings {
+    const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *radius, *min_score;
+    text_list id, params;
+    int metric, type, synchronous;
+    int64_t dim, k, limit; /* a limit of -1: none was given */
+    bool json, quiet, upsert, missing_ok, vectors;
+} store_settings;
+
+typedef struct store_call {
+    store_settings settings;
+    const char *operands[3]; /* STORE, NAME, and what else the action takes */
+    ww_device *device;
+    ww_store *store;
+    ww_collection *collection; /* NAME, for actions on one */
+    ww_collection_info info;   /* its */
+} store_call;
+
+/* Adds rows: one from the command line, or those of a file of vectors with files of ids and payloads. */
+ww_status store_add(store_call *call);
+/* Makes the collection if it is not there, and adds what is in a file: JSON lines with ids and payloads, or vectors. */
+ww_status store_import(store_call *call);
+/* Writes a collection to a file. */
+ww_status store_export(store_call *call);
+ww_status store_get(store_call *call);
+ww_status store_remove(store_call *call);
+ww_status store_search(store_call *call);
+
+/* Opens the store, and the collection if `name` is not NULL, for `store search` and for `search --store`. */
+ww_status store_call_open(store_call *call, const ww_store_config *config, const char *device, const char *name);
+void store_call_close(store_call *call);
+
+/* Adds the rows of the file that operand 2 names to the collection NAME; `make`: which is made if it is not there. */
+ww_status store_add_file(store_call *call, bool make);
+
+/* Rows to be added, batch by batch. */
+typedef struct row_batches {
+    store_call *call;
+    int64_t added;
+} row_batches;
+
+ww_status batches_add(row_batches *batches, const ww_rows *rows);
+
+/* Reads a JSON array of numbers, `dim` of them if that is not 0, into memory_alloc()ed floats; `what` begins messages. */
+ww_status vector_parse(const char *text, const char *what, int32_t *dim, float **vector);
+
+/* `--id` and `--ids` as one list of texts; free with named_ids_free(). */
+typedef struct named_ids {
+    const char **texts;
+    int64_t count;
+    void *file; /* the ids of --ids */
+} named_ids;
+
+ww_status named_ids_read(const store_settings *settings, named_ids *list);
+void named_ids_free(named_ids *list);
+
+/* A vector, as vector_parse() reads it, of an array of JSON that was read. */
+ww_status vector_of_json(const json_t *array, const char *what, int32_t *dim, float **vector);
+
+/* Lines of a file of texts, one after the other, without their ends. */
+typedef struct line_reader {
+    const char *name; /* for messages */
+    FILE *file;
+    char *text; /* the line */
+    size_t length, room;
+    int64_t number; /* of the line, from 1 */
+} line_reader;
+
+/* Opens the file, "-" is standard input. Close in any case. */
+ww_status lines_open(line_reader *lines, const char *path);
+/* Reads the next line; `end` says that there is none. */
+ww_status lines_next(line_reader *lines, bool *end);
+void lines_close(line_reader *lines);
+
+/* Puts a hit into a report: id, handle, score if there is one, payload, and the vector if it was fetched. */
+typedef struct hit_of {
+    const ww_results *results;
+    int64_t query, hit;
+    int32_t dim; /* 0: without its vector */
+    bool scored;
+} hit_of;
+
+void hit_put(json_writer *w, const hit_of *hit);
+/* The same for a person: the rest of a line. */
+void hit_print(const hit_of *hit);
+
+#endif

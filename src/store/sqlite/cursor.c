@@ -1,0 +1,334 @@
+/* The rows of a SELECT.
+ *
+ * A cursor holds results, which are copies, and no lock: between two calls the view is free for writers, and for other cursors
+ * on the same table. An ordered search asks for more when its results are read to the end; rows that its caller wrote meanwhile
+ * may or may not be among them, but none comes twice, because it only goes on behind the last score and place.
+ */
+#include "store/sqlite/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/sqlite/request.h"
+
+enum { PIECE_FIRST = 32, PIECE_GROWTH = 4, PIECE_MOST = 32768, SCAN_ROWS = 256 };
+
+typedef struct cursor {
+    sqlite3_vtab_cursor base;
+    unsigned plan;
+    search_request request;
+    ww_results *results;
+    int64_t at, count;
+    bool has_more;       /* behind the results, by asking again */
+    int64_t piece_first; /* the number of the next hit to ask for */
+    int64_t piece_count; /* how many then */
+    int64_t changes;     /* of the connection when it last asked */
+    int64_t last_place;  /* of the row that was given last, -1 before the first */
+    float last_score;
+} cursor;
+
+static table *table_of(const cursor *c)
+{
+    return (table *)c->base.pVtab;
+}
+
+int cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **opened)
+{
+    (void)vtab;
+    cursor *c = memory_alloc_zeroed(1, sizeof *c);
+    if (!c)
+        return SQLITE_NOMEM;
+    *opened = &c->base;
+    return SQLITE_OK;
+}
+
+static void cursor_reset(cursor *c)
+{
+    ww_results_destroy(c->results);
+    request_free(&c->request);
+    *c = (cursor){.base = c->base, .request.k = -1, .last_place = -1};
+}
+
+int cursor_close(sqlite3_vtab_cursor *base)
+{
+    cursor_reset((cursor *)base);
+    memory_free(base);
+    return SQLITE_OK;
+}
+
+static uint32_t fetch_of(unsigned plan)
+{
+    return (plan & PLAN_WANTS_ID ? WW_FETCH_IDS : 0u) | (plan & PLAN_WANTS_PAYLOAD ? WW_FETCH_PAYLOADS : 0u) |
+           (plan & PLAN_WANTS_VECTOR ? WW_FETCH_VECTORS : 0u);
+}
+
+/* The places of the request's handles. */
+static ww_status places_of_handles(view *v, const filter_places *handles, filter_places *places)
+{
+    ww_results *found = NULL;
+    const view_list list = {.by = VIEW_BY_HANDLE, .count = handles->count, .numbers = handles->places};
+    ww_status status = handles->count > 0 ? view_get(v, &list, &found) : WW_OK;
+    const int64_t *rows = ww_results_rows(found, 0);
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(found, 0); i++)
+        if (rows[i] >= 0)
+            status = filter_places_append(places, rows[i]);
+    ww_results_destroy(found);
+    return status;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Leaves in `places` those that are in `others`, too. */
+static ww_status intersect(filter_places *places, const filter_places *others)
+{
+    if (others->count == 0)
+        places->count = 0;
+    if (places->count == 0)
+        return WW_OK;
+    const size_t bytes = (size_t)others->count * sizeof *others->places;
+    int64_t *sorted = memory_alloc(bytes);
+    if (!sorted)
+        return memory_failed("a list of places", bytes);
+    memcpy(sorted, others->places, bytes);
+    qsort(sorted, (size_t)others->count, sizeof *sorted, compare_places);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < places->count; i++)
+        if (bsearch(&places->places[i], sorted, (size_t)others->count, sizeof *sorted, compare_places))
+            places->places[kept++] = places->places[i];
+    places->count = kept;
+    memory_free(sorted);
+    return WW_OK;
+}
+
+/* Which rows are admitted. The lists stay with the table or in `own` until the search is done. */
+static ww_status admit(cursor *c, view *v, const filter_places *filtered, filter_places *own, view_search *search)
+{
+    static const int64_t none = 0;
+    if (!c->request.has_handles) {
+        search->places = filtered ? (filtered->places ? filtered->places : &none) : NULL;
+        search->place_count = filtered ? filtered->count : 0;
+        return WW_OK;
+    }
+    ww_status status = places_of_handles(v, &c->request.handles, own);
+    if (status == WW_OK && filtered)
+        status = intersect(own, filtered);
+    search->places = own->places ? own->places : &none;
+    search->place_count = own->count;
+    search->list_number = 0;
+    return status;
+}
+
+/* Without a k there may be a radius, or all rows are wanted, piece by piece. */
+static bool is_ordered(const cursor *c)
+{
+    return c->request.k < 0 && !c->request.has_bound;
+}
+
+static float infinite_bound(ww_metric metric)
+{
+    return metric == WW_L2 ? INFINITY : -INFINITY;
+}
+
+static ww_status ask(cursor *c, view *v, view_search *search)
+{
+    const search_request *request = &c->request;
+    if (is_ordered(c) && c->piece_first == 0 && c->piece_count <= WW_K_MAX) { /* nearly always enough, and the screen helps */
+        search->k = (int32_t)c->piece_count;
+        return view_query(v, search, &c->results);
+    }
+    if (is_ordered(c))
+        return view_ranked(v, search, c->piece_first, c->piece_count, &c->results);
+    search->is_range = request->has_bound || request->k > WW_K_MAX;
+    search->k = search->is_range ? 0 : (int32_t)request->k;
+    search->bound = request->has_bound ? request->bound : infinite_bound(table_of(c)->arguments.metric);
+    search->limit = request->k >= 0 ? request->k : WW_ROWS_MAX;
+    return view_query(v, search, &c->results);
+}
+
+/* Searches, or goes on with an ordered search, in the statement's read transaction. */
+static ww_status cursor_search(cursor *c)
+{
+    table *t = table_of(c);
+    view *v = NULL;
+    view_search search = {.queries = c->request.query.values, .query_count = 1, .fetch = fetch_of(c->plan)};
+    const filter_places *filtered = NULL;
+    filter_places own = {0};
+    ww_status status = table_flush(t);
+    if (status == WW_OK)
+        status = table_view(t, &v);
+    if (status == WW_OK && c->request.filter)
+        status = request_filter(t, c->request.filter, &filtered, &search.list_number);
+    if (status == WW_OK)
+        status = view_begin(v, true);
+    if (status != WW_OK)
+        return status;
+    status = table_check_record(t, view_record(v));
+    if (status == WW_OK)
+        status = admit(c, v, filtered, &own, &search);
+    if (status == WW_OK)
+        status = ask(c, v, &search);
+    view_end(v);
+    filter_places_free(&own);
+    return status;
+}
+
+static ww_status cursor_get(cursor *c, const view_list *list)
+{
+    table *t = table_of(c);
+    view *v = NULL;
+    ww_status status = table_flush(t);
+    if (status == WW_OK)
+        status = table_view(t, &v);
+    if (status == WW_OK)
+        status = view_begin(v, false);
+    if (status != WW_OK)
+        return status;
+    status = table_check_record(t, view_record(v));
+    if (status == WW_OK)
+        status = view_get(v, list, &c->results);
+    view_end(v);
+    return status;
+}
+
+/* Is the hit behind the last one that was given? Always, unless rows were written in between. */
+static bool is_behind(const cursor *c, int64_t at)
+{
+    const float score = ww_results_scores(c->results, 0)[at];
+    const int64_t place = ww_results_rows(c->results, 0)[at];
+    if (c->last_place < 0)
+        return true;
+    if (score == c->last_score)
+        return place > c->last_place;
+    return table_of(c)->arguments.metric == WW_L2 ? score > c->last_score : score < c->last_score;
+}
+
+/* The next piece of an ordered search or of a scan; none is the end. */
+static ww_status cursor_more(cursor *c)
+{
+    const bool scan = !(c->plan & PLAN_MATCH);
+    if (c->piece_first > 0 && c->changes != sqlite3_total_changes64(table_of(c)->db)) {
+        c->piece_count += c->piece_first; /* rows were written: the numbers of hits are not what they were */
+        c->piece_first = 0;
+    }
+    ww_results_destroy(c->results);
+    c->results = NULL;
+    c->at = c->count = 0;
+    ww_status status =
+        scan ? cursor_get(c,
+                          &(view_list){.by = VIEW_ALL, .count = SCAN_ROWS, .after = c->last_place, .fetch = fetch_of(c->plan)})
+             : cursor_search(c);
+    if (status != WW_OK)
+        return status;
+    c->count = ww_results_count(c->results, 0);
+    c->has_more = c->count == (scan ? SCAN_ROWS : c->piece_count);
+    if (scan)
+        return WW_OK;
+    c->piece_first += c->count;
+    c->changes = sqlite3_total_changes64(table_of(c)->db);
+    c->piece_count = c->piece_count * PIECE_GROWTH > PIECE_MOST ? PIECE_MOST : c->piece_count * PIECE_GROWTH;
+    while (c->at < c->count && !is_behind(c, c->at))
+        c->at++;
+    return WW_OK;
+}
+
+/* One row by rowid or id, or none. */
+static ww_status cursor_lookup(cursor *c, sqlite3_value *value)
+{
+    const bool by_id = c->plan & PLAN_ID;
+    const char *id = by_id && sqlite3_value_type(value) != SQLITE_NULL ? (const char *)sqlite3_value_text(value) : NULL;
+    const int64_t handle = by_id ? -1 : sqlite3_value_int64(value);
+    if (by_id ? !id : sqlite3_value_type(value) == SQLITE_NULL)
+        return WW_OK;
+    const view_list list = {.by = by_id ? VIEW_BY_ID : VIEW_BY_HANDLE,
+                            .count = 1,
+                            .numbers = by_id ? NULL : &handle,
+                            .ids = by_id ? &id : NULL,
+                            .fetch = fetch_of(c->plan)};
+    const ww_status status = cursor_get(c, &list);
+    const int64_t *rows = ww_results_rows(c->results, 0);
+    c->count = status == WW_OK && rows && rows[0] >= 0 ? 1 : 0;
+    return status;
+}
+
+static ww_status cursor_first(cursor *c, sqlite3_value **values)
+{
+    if (c->plan & PLAN_MATCH) {
+        ww_status status = request_read(table_of(c), c->plan, values, &c->request);
+        if (status != WW_OK || c->request.finds_nothing || c->request.k == 0)
+            return status;
+        c->piece_count = PIECE_FIRST;
+        if (is_ordered(c))
+            return cursor_more(c);
+        status = cursor_search(c);
+        c->count = ww_results_count(c->results, 0);
+        return status;
+    }
+    return c->plan & (PLAN_ROWID | PLAN_ID) ? cursor_lookup(c, values[0]) : cursor_more(c);
+}
+
+int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int count, sqlite3_value **values)
+{
+    cursor *c = (cursor *)base;
+    (void)plan_text, (void)count;
+    cursor_reset(c);
+    c->plan = (unsigned)plan;
+    return table_failed(table_of(c), cursor_first(c, values));
+}
+
+int cursor_next(sqlite3_vtab_cursor *base)
+{
+    cursor *c = (cursor *)base;
+    c->last_place = ww_results_rows(c->results, 0)[c->at];
+    c->last_score = ww_results_scores(c->results, 0)[c->at];
+    c->at++;
+    ww_status status = WW_OK;
+    while (status == WW_OK && c->at >= c->count && c->has_more)
+        status = cursor_more(c);
+    return table_failed(table_of(c), status);
+}
+
+int cursor_eof(sqlite3_vtab_cursor *base)
+{
+    const cursor *c = (const cursor *)base;
+    return c->at >= c->count;
+}
+
+static void give_text(sqlite3_context *context, const char *text)
+{
+    if (text)
+        sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+/* What is not set is NULL: k, radius and filter are for asking, and a row that was not searched for has no score. */
+int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+    const cursor *c = (const cursor *)base;
+    const table *t = table_of(c);
+    if (sqlite3_vtab_nochange(context)) /* of an UPDATE that leaves it as it is */
+        return SQLITE_OK;
+    const float *vector = column == COLUMN_VECTOR ? ww_results_vector(c->results, 0, c->at) : NULL;
+    if (column == COLUMN_ID)
+        give_text(context, ww_results_id(c->results, 0, c->at));
+    else if (column == COLUMN_PAYLOAD)
+        give_text(context, ww_results_payload(c->results, 0, c->at));
+    else if (vector)
+        sqlite3_result_blob64(context, vector, (sqlite3_uint64)t->arguments.dim * sizeof *vector, SQLITE_TRANSIENT);
+    else if (c->plan & PLAN_MATCH && column == COLUMN_SCORE)
+        sqlite3_result_double(context, (double)ww_results_scores(c->results, 0)[c->at]);
+    else if (c->plan & PLAN_MATCH && column == COLUMN_DISTANCE)
+        sqlite3_result_double(context, distance_of_score(t->arguments.metric, ww_results_scores(c->results, 0)[c->at]));
+    return SQLITE_OK;
+}
+
+int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
+{
+    const cursor *c = (const cursor *)base;
+    *rowid = ww_results_handles(c->results, 0)[c->at];
+    return SQLITE_OK;
+}

@@ -1,0 +1,264 @@
+/* Reading what a SELECT asks for.
+ *
+ * A search has bounds on f32 scores, SQL has f64 distances. To find exactly the rows whose distance is at most the radius, the
+ * bound is the last f32 score whose distance, computed as for the column, still is: found by bisection over all f32, which the
+ * distance is monotonic in.
+ */
+#include "store/sqlite/request.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+double distance_of_score(ww_metric metric, float score)
+{
+    return metric == WW_L2 ? (double)score : metric == WW_DOT ? -(double)score : 1.0 - (double)score;
+}
+
+/* The finite f32 in ascending order, as integers. */
+static float float_of_order(int64_t order)
+{
+    const uint32_t bits = order < 0 ? 0x80000000u | (uint32_t)-order : (uint32_t)order;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+enum { ORDER_MAX = 0x7f7fffff }; /* of FLT_MAX */
+
+static bool is_within(ww_metric metric, float score, double distance_max)
+{
+    return distance_of_score(metric, score) <= distance_max;
+}
+
+bool bound_of_distance(ww_metric metric, double distance_max, float *bound)
+{
+    if (isnan(distance_max))
+        return false;
+    const bool less_is_nearer = metric == WW_L2;
+    int64_t inside = less_is_nearer ? 0 : ORDER_MAX; /* the best score there can be */
+    int64_t outside = less_is_nearer ? (int64_t)ORDER_MAX + 1 : -(int64_t)ORDER_MAX - 1;
+    if (!is_within(metric, float_of_order(inside), distance_max))
+        return false;
+    while (inside - outside > 1 || outside - inside > 1) {
+        const int64_t middle = inside + (outside - inside) / 2;
+        if (is_within(metric, float_of_order(middle), distance_max))
+            inside = middle;
+        else
+            outside = middle;
+    }
+    *bound = float_of_order(inside);
+    return true;
+}
+
+bool bound_of_score(ww_metric metric, double score, float *bound)
+{
+    if (metric == WW_L2)
+        return bound_of_distance(WW_L2, score, bound);
+    return bound_of_distance(WW_DOT, -score, bound); /* where the distance is the negative score, exactly */
+}
+
+void request_free(search_request *request)
+{
+    vector_buffer_free(&request->query);
+    memory_free(request->filter);
+    filter_places_free(&request->handles);
+    *request = (search_request){.k = -1};
+}
+
+static ww_status read_k(sqlite3_value *value, search_request *request)
+{
+    const int type = sqlite3_value_numeric_type(value);
+    const double real = type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0.0;
+    if (type != SQLITE_INTEGER && !(type == SQLITE_FLOAT && real == floor(real) && fabs(real) < 1e15))
+        return ww_fail(WW_INVALID_ARGUMENT, "k is %s; it must be an integer", value_kind(value));
+    request->k = sqlite3_value_int64(value);
+    if (request->k < 0 || request->k > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "k is %lld; it must be 0 to %lld", (long long)request->k, (long long)WW_ROWS_MAX);
+    return WW_OK;
+}
+
+static bool is_number(sqlite3_value *value)
+{
+    const int type = sqlite3_value_numeric_type(value);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+/* The tighter one of several bounds counts. */
+static void tighten(search_request *request, ww_metric metric, bool possible, float bound)
+{
+    const bool tighter = metric == WW_L2 ? bound < request->bound : bound > request->bound;
+    request->finds_nothing |= !possible;
+    if (possible && (!request->has_bound || tighter)) {
+        request->has_bound = true;
+        request->bound = bound;
+    }
+}
+
+static ww_status read_radius(const table *t, sqlite3_value *value, search_request *request)
+{
+    const ww_metric metric = t->arguments.metric;
+    if (!is_number(value))
+        return ww_fail(WW_INVALID_ARGUMENT, "radius is %s; it must be a number", value_kind(value));
+    const double radius = sqlite3_value_double(value);
+    if (metric == WW_L2 && radius < 0.0)
+        return ww_fail(WW_OUT_OF_RANGE, "radius is %g; a distance is not negative", radius);
+    float bound = 0.0f;
+    const bool possible = bound_of_distance(metric, radius, &bound);
+    tighten(request, metric, possible, bound);
+    return WW_OK;
+}
+
+/* SQLite looks at the term once more, so what is no number need not be understood here. */
+static void read_term(const table *t, unsigned bit, sqlite3_value *value, search_request *request)
+{
+    float bound = 0.0f;
+    if (!is_number(value))
+        return;
+    const double number = sqlite3_value_double(value);
+    const bool possible = bit == PLAN_DISTANCE_MAX ? bound_of_distance(t->arguments.metric, number, &bound)
+                                                   : bound_of_score(t->arguments.metric, number, &bound);
+    tighten(request, t->arguments.metric, possible, bound);
+}
+
+static ww_status read_filter(sqlite3_value *value, search_request *request)
+{
+    if (sqlite3_value_type(value) != SQLITE_TEXT)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "filter is %s; it is the text of an SQL expression, and left out to search all rows", value_kind(value));
+    const char *text = (const char *)sqlite3_value_text(value);
+    const size_t length = (size_t)sqlite3_value_bytes(value);
+    if (text && strlen(text) != length)
+        return ww_fail(WW_INVALID_ARGUMENT, "filter: a NUL at byte %zu of the text", strlen(text) + 1);
+    request->filter = text ? memory_copy_text(text, length) : NULL;
+    return request->filter ? WW_OK : memory_failed("a filter", length);
+}
+
+/* What is no integer is no handle, and admits nothing. */
+static ww_status append_handle(sqlite3_value *value, filter_places *handles)
+{
+    if (sqlite3_value_numeric_type(value) == SQLITE_INTEGER ||
+        (is_number(value) && sqlite3_value_double(value) == (double)sqlite3_value_int64(value)))
+        return filter_places_append(handles, sqlite3_value_int64(value));
+    return WW_OK;
+}
+
+static ww_status read_list(sqlite3_value *list, filter_places *handles)
+{
+    sqlite3_value *value = NULL;
+    ww_status status = WW_OK;
+    int code = sqlite3_vtab_in_first(list, &value);
+    while (code == SQLITE_OK && value && status == WW_OK) {
+        status = append_handle(value, handles);
+        code = sqlite3_vtab_in_next(list, &value);
+    }
+    if (status == WW_OK && code == SQLITE_NOMEM)
+        return memory_failed("a list of rowids", 0);
+    if (status == WW_OK && code != SQLITE_OK && code != SQLITE_DONE)
+        return ww_fail(WW_INTERNAL, "the list of rowids cannot be read (SQLite's code %d)", code);
+    return status;
+}
+
+static void keep_common(filter_places *handles, const filter_places *others)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < handles->count; i++)
+        for (int64_t j = 0; j < others->count; j++)
+            if (handles->places[i] == others->places[j]) {
+                handles->places[kept++] = handles->places[i];
+                break;
+            }
+    handles->count = kept;
+}
+
+/* A list, then a single rowid: those that are in both. */
+static ww_status read_handles(unsigned bit, sqlite3_value *value, search_request *request)
+{
+    filter_places read = {0};
+    const ww_status status = bit == PLAN_ROWID_IN ? read_list(value, &read) : append_handle(value, &read);
+    if (status == WW_OK && request->has_handles)
+        keep_common(&read, &request->handles);
+    filter_places_free(&request->handles);
+    request->handles = read;
+    request->has_handles = true;
+    return status;
+}
+
+ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, search_request *request)
+{
+    ww_status status = WW_OK;
+    int next = 0;
+    for (int i = 0; status == WW_OK && i < PLAN_ARGUMENTS; i++) {
+        const unsigned bit = 1u << i;
+        if (!(plan & bit))
+            continue;
+        sqlite3_value *value = values[next++];
+        if (bit == PLAN_MATCH)
+            status = vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
+        else if (bit == PLAN_K)
+            status = read_k(value, request);
+        else if (bit == PLAN_RADIUS)
+            status = read_radius(t, value, request);
+        else if (bit == PLAN_FILTER)
+            status = read_filter(value, request);
+        else if (bit == PLAN_ROWID_IN || bit == PLAN_ROWID)
+            status = read_handles(bit, value, request);
+        else
+            read_term(t, bit, value, request);
+    }
+    return status;
+}
+
+/* The place in the table for a filter: its own, or the one that was not used for longest. */
+static kept_filter *place_for(table *t, const filter_where *where)
+{
+    kept_filter *oldest = &t->filters[0];
+    for (int i = 0; i < FILTERS_KEPT; i++) {
+        kept_filter *kept = &t->filters[i];
+        if (kept->key && filter_key_is(kept->key, where))
+            return kept;
+        if (kept->last_use < oldest->last_use)
+            oldest = kept;
+    }
+    filter_key_free(oldest->key);
+    oldest->key = NULL;
+    return oldest;
+}
+
+static int64_t next_list_number(void)
+{
+    static _Atomic int64_t last;
+    return ++last;
+}
+
+ww_status request_filter(table *t, const char *text, const filter_places **places, int64_t *number)
+{
+    const filter_where where = {.text = text};
+    const filter_target target = {.db = t->db, .schema = t->schema, .collection = t->name};
+    unsigned data_version = 0;
+    const bool may_keep = sqlite3_txn_state(t->db, t->schema) != SQLITE_TXN_WRITE &&
+                          sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &data_version) == SQLITE_OK;
+    const int64_t changes = sqlite3_total_changes64(t->db);
+    kept_filter *kept = place_for(t, &where);
+    kept->last_use = ++t->filter_uses;
+    *places = &kept->places;
+    *number = kept->number;
+    if (kept->key && may_keep && kept->number != 0 && kept->data_version == data_version && kept->changes == changes)
+        return WW_OK;
+    ww_status status = kept->key ? WW_OK : filter_check(&where, t->name); /* a text is checked once */
+    if (status == WW_OK && !kept->key && !(kept->key = filter_key_copy(&where)))
+        status = memory_failed("a filter", strlen(text));
+    kept->places.count = 0;
+    kept->number = 0;
+    if (status == WW_OK)
+        status = filter_run(&where, &target, &kept->places);
+    if (status == WW_OK && may_keep) {
+        kept->number = next_list_number();
+        kept->data_version = data_version;
+        kept->changes = changes;
+    }
+    *number = kept->number;
+    return status;
+}

@@ -1,0 +1,35 @@
+/* What a SELECT with MATCH asks for, from the SQL values that it comes with. */
+#ifndef WW_STORE_SQLITE_REQUEST_H
+#define WW_STORE_SQLITE_REQUEST_H
+
+#include "store/sqlite/table.h"
+
+typedef struct search_request {
+    vector_buffer query;
+    int64_t k;          /* -1: not given */
+    bool has_bound;     /* a radius, or a bound on distance or score */
+    float bound;        /* as a search takes it: the largest l2 distance, else the least score */
+    bool finds_nothing; /* no score is within the bounds */
+    char *filter;       /* NULL: none */
+    bool has_handles;   /* rowid IN (...), or rowid = */
+    filter_places handles;
+} search_request;
+
+void request_free(search_request *request);
+
+/* Reads the arguments of a plan, in its order. */
+ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, search_request *request);
+
+/* The places that a filter admits, run now or kept from before; belongs to the table until the next call. `number` is what the
+ * view may keep a mask by, 0 if it may not. In the connection's read transaction. */
+ww_status request_filter(table *t, const char *text, const filter_places **places, int64_t *number);
+
+/* The bounds on scores that a radius or a term `distance <= radius`, `score >= bound` is. The score is within it exactly if the
+ * f64 that SQL sees is. False: no score is. Public for tests. */
+bool bound_of_distance(ww_metric metric, double distance_max, float *bound);
+bool bound_of_score(ww_metric metric, double score, float *bound);
+
+/* What SQL sees as distance. */
+double distance_of_score(ww_metric metric, float score);
+
+#endif

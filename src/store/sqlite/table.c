@@ -1,0 +1,401 @@
+/* The virtual table as a whole. */
+#include "store/sqlite/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+static const char *const SUFFIXES[] = {"rows", "vectors", "removed"}; /* of the tables behind it: NAME_rows, ... */
+
+int table_refuse(table *t, int code, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    sqlite3_free(t->base.zErrMsg);
+    t->base.zErrMsg = sqlite3_mprintf("%s: %s", t->name, text);
+    return t->base.zErrMsg ? code : SQLITE_NOMEM;
+}
+
+int table_failed(table *t, ww_status status)
+{
+    if (status == WW_OK || status == WW_OUT_OF_MEMORY)
+        return value_result_code(status);
+    return table_refuse(t, value_result_code(status), "%s", ww_error_message());
+}
+
+static void forget_filter(kept_filter *kept)
+{
+    filter_key_free(kept->key);
+    filter_places_free(&kept->places);
+    *kept = (kept_filter){0};
+}
+
+/* Everything but the table itself: afterwards nothing is open on the connection. */
+static void table_release(table *t)
+{
+    for (int i = 0; i < FILTERS_KEPT; i++)
+        forget_filter(&t->filters[i]);
+    view_close(t->view);
+    writer_close(t->writer);
+    t->view = NULL;
+    t->writer = NULL;
+    t->changing = false;
+}
+
+static void table_free(table *t)
+{
+    table_release(t);
+    vector_buffer_free(&t->vector);
+    memory_free(t->schema);
+    memory_free(t->name);
+    sqlite3_free(t->base.zErrMsg);
+    memory_free(t);
+}
+
+ww_status table_view(table *t, view **opened)
+{
+    const view_config config = {.db = t->db, .schema = t->schema, .name = t->name, .device_name = t->arguments.device};
+    const bool open = t->view != NULL;
+    const ww_status status = open ? WW_OK : view_open(&config, &t->view);
+    if (status == WW_OK && !open && t->uncertain)
+        view_uncertain(t->view);
+    *opened = t->view;
+    return status;
+}
+
+ww_status table_writer(table *t, writer **opened)
+{
+    ww_status status = t->writer ? WW_OK : writer_open(t->db, t->schema, t->name, &t->writer);
+    *opened = t->writer;
+    return status;
+}
+
+ww_status table_flush(table *t)
+{
+    if (!t->changing)
+        return WW_OK;
+    t->changing = false;
+    return writer_flush(t->writer);
+}
+
+/* What the arguments say and what the collection is must agree; what was not said is the collection's. */
+static ww_status table_agree(table *t, const collection_record *record)
+{
+    table_arguments *said = &t->arguments;
+    if (said->dim != 0 && said->dim != record->dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "dim=%d, but the collection is there with dim=%d", said->dim, record->dim);
+    if (said->metric_given && said->metric != record->metric)
+        return ww_fail(WW_INVALID_ARGUMENT, "metric=%s, but the collection is there with metric=%s",
+                       ww_metric_name(said->metric), ww_metric_name(record->metric));
+    if (said->type_given && said->type != record->type)
+        return ww_fail(WW_INVALID_ARGUMENT, "type=%s, but the collection is there with type=%s", value_type_name(said->type),
+                       value_type_name(record->type));
+    said->dim = record->dim;
+    said->metric = record->metric;
+    said->type = record->type;
+    return WW_OK;
+}
+
+/* Before the first change of a transaction, while all that is in the file is committed: later nobody could tell. */
+static ww_status table_changes(table *t)
+{
+    view *v = NULL;
+    const ww_status status = table_view(t, &v);
+    return status == WW_OK ? view_changed_first(v) : status;
+}
+
+/* Makes the tables behind a new virtual table, or takes over those that a store made. */
+static ww_status table_make(table *t)
+{
+    collection_record record;
+    ww_status status = schema_prepare(t->db, t->schema);
+    if (status == WW_OK)
+        status = schema_find(t->db, t->schema, t->name, &record);
+    if (status == WW_OK)
+        return table_agree(t, &record);
+    if (status != WW_NOT_FOUND)
+        return status;
+    if (t->arguments.dim == 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "dim is missing; write USING warpwave(dim=384)");
+    ww_collection_config config = ww_collection_config_default();
+    config.name = t->name;
+    config.dim = t->arguments.dim;
+    config.metric = t->arguments.metric;
+    config.type = t->arguments.type;
+    status = schema_create(t->db, t->schema, &config, true, NULL);
+    t->uncertain = false; /* nobody else knows this collection */
+    return status == WW_OK ? table_changes(t) : status;
+}
+
+ww_status table_check_record(const table *t, const collection_record *record)
+{
+    if (record->dim == t->arguments.dim && record->metric == t->arguments.metric && record->type == t->arguments.type)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE,
+                   "the table was made with dim=%d, metric=%s, type=%s, and its record says dim=%d, metric=%s, type=%s",
+                   t->arguments.dim, ww_metric_name(t->arguments.metric), value_type_name(t->arguments.type), record->dim,
+                   ww_metric_name(record->metric), value_type_name(record->type));
+}
+
+/* A table whose collection is damaged or missing connects, so that it can be dropped; whoever reads or writes it is told. */
+static ww_status table_find(table *t)
+{
+    collection_record record;
+    const ww_status status = schema_find(t->db, t->schema, t->name, &record);
+    if (status == WW_OK)
+        (void)table_agree(t, &record);
+    return status == WW_OUT_OF_MEMORY || status == WW_BUSY ? status : WW_OK;
+}
+
+static int refuse_new(ww_status status, char **message)
+{
+    if (status != WW_OUT_OF_MEMORY)
+        *message = sqlite3_mprintf("warpwave: %s", ww_error_message());
+    return value_result_code(status);
+}
+
+/* texts: the module, the database, the table, then the arguments. */
+static int table_start(sqlite3 *db, int count, const char *const *texts, bool make, sqlite3_vtab **vtab, char **message)
+{
+    table *t = memory_alloc_zeroed(1, sizeof *t);
+    if (!t)
+        return SQLITE_NOMEM;
+    t->db = db;
+    t->schema = memory_copy_text(texts[1], strlen(texts[1]));
+    t->name = memory_copy_text(texts[2], strlen(texts[2]));
+    t->uncertain = sqlite3_txn_state(db, texts[1]) == SQLITE_TXN_WRITE;
+    ww_status status = t->schema && t->name ? WW_OK : memory_failed("a table", 0);
+    if (status == WW_OK)
+        status = arguments_read(texts + 3, count - 3, &t->arguments);
+    if (status == WW_OK)
+        status = make ? table_make(t) : table_find(t);
+    int code = status == WW_OK ? sqlite3_declare_vtab(db, TABLE_DECLARATION) : refuse_new(status, message);
+    if (code == SQLITE_OK)
+        code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
+    if (code == SQLITE_OK)
+        *vtab = &t->base;
+    else
+        table_free(t);
+    return code;
+}
+
+static int table_create(sqlite3 *db, void *user, int count, const char *const *texts, sqlite3_vtab **vtab, char **message)
+{
+    (void)user;
+    return table_start(db, count, texts, true, vtab, message);
+}
+
+static int table_connect(sqlite3 *db, void *user, int count, const char *const *texts, sqlite3_vtab **vtab, char **message)
+{
+    (void)user;
+    return table_start(db, count, texts, false, vtab, message);
+}
+
+static int table_disconnect(sqlite3_vtab *vtab)
+{
+    table_free((table *)vtab);
+    return SQLITE_OK;
+}
+
+/* What is left of a collection whose record is missing or makes no sense. */
+static ww_status drop_remains(const table *t, bool has_record)
+{
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && i < sizeof SUFFIXES / sizeof *SUFFIXES; i++)
+        status = schema_run(t->db, "DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", t->schema, t->name, SUFFIXES[i]);
+    if (status == WW_OK && has_record)
+        status =
+            schema_run(t->db, "DELETE FROM \"%w\".warpwave_collections WHERE name = %Q COLLATE NOCASE", t->schema, t->name);
+    return status;
+}
+
+static int table_destroy(sqlite3_vtab *vtab)
+{
+    table *t = (table *)vtab;
+    table_release(t);
+    ww_status status = schema_drop(t->db, t->schema, t->name);
+    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE || status == WW_INTERNAL) /* the last: no table of records */
+        status = drop_remains(t, status == WW_CORRUPT_FILE);
+    if (status != WW_OK)
+        return table_failed(t, status);
+    table_free(t);
+    return SQLITE_OK;
+}
+
+static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
+{
+    table *t = (table *)vtab;
+    char *message = NULL;
+    const int code = plan_choose(t->arguments.metric, info, &message);
+    if (!message)
+        return code;
+    table_refuse(t, code, "%s", message);
+    sqlite3_free(message);
+    return code;
+}
+
+static int table_begin(sqlite3_vtab *vtab)
+{
+    return table_failed((table *)vtab, table_changes((table *)vtab));
+}
+
+static int table_sync(sqlite3_vtab *vtab)
+{
+    return table_failed((table *)vtab, table_flush((table *)vtab));
+}
+
+static void table_ended(table *t)
+{
+    t->changing = t->uncertain = false;
+    if (t->writer)
+        writer_forget(t->writer);
+    if (t->view)
+        view_ended(t->view);
+}
+
+static int table_commit(sqlite3_vtab *vtab)
+{
+    table_ended((table *)vtab);
+    return SQLITE_OK;
+}
+
+static void table_rolled_back(table *t)
+{
+    t->changing = false;
+    if (t->writer)
+        writer_forget(t->writer);
+    if (t->view)
+        view_rolled_back(t->view);
+}
+
+static int table_rollback(sqlite3_vtab *vtab)
+{
+    table_rolled_back((table *)vtab);
+    table_ended((table *)vtab);
+    return SQLITE_OK;
+}
+
+/* What was changed before a savepoint is in the file before it, so that going back to it finds the right record. */
+static int table_savepoint(sqlite3_vtab *vtab, int number)
+{
+    (void)number;
+    return table_failed((table *)vtab, table_flush((table *)vtab));
+}
+
+static int table_release_savepoint(sqlite3_vtab *vtab, int number)
+{
+    (void)vtab, (void)number;
+    return SQLITE_OK;
+}
+
+static int table_rollback_to(sqlite3_vtab *vtab, int number)
+{
+    (void)number;
+    table_rolled_back((table *)vtab);
+    return SQLITE_OK;
+}
+
+/* The tables behind it and the record have the name, too. */
+static ww_status rename_tables(const table *t, const char *name)
+{
+    ww_status status = schema_check_name(t->db, t->schema, name, true);
+    for (size_t i = 0; status == WW_OK && i < sizeof SUFFIXES / sizeof *SUFFIXES; i++)
+        status = schema_run(t->db, "ALTER TABLE \"%w\".\"%w_%s\" RENAME TO \"%w_%s\"", t->schema, t->name, SUFFIXES[i], name,
+                            SUFFIXES[i]);
+    if (status == WW_OK)
+        status = schema_run(t->db, "UPDATE \"%w\".warpwave_collections SET name = %Q WHERE name = %Q COLLATE NOCASE", t->schema,
+                            name, t->name);
+    return status;
+}
+
+static int table_rename(sqlite3_vtab *vtab, const char *name)
+{
+    table *t = (table *)vtab;
+    ww_status status = table_flush(t);
+    char *copy = memory_copy_text(name, strlen(name));
+    if (status == WW_OK && !copy)
+        status = memory_failed("a table's name", strlen(name));
+    table_release(t);
+    if (status == WW_OK)
+        status = rename_tables(t, name);
+    if (status != WW_OK) {
+        memory_free(copy);
+        return table_failed(t, status);
+    }
+    memory_free(t->name);
+    t->name = copy;
+    t->uncertain = true; /* the view that knew what is committed is closed */
+    return SQLITE_OK;
+}
+
+static int table_shadow_name(const char *suffix)
+{
+    for (size_t i = 0; i < sizeof SUFFIXES / sizeof *SUFFIXES; i++)
+        if (sqlite3_stricmp(suffix, SUFFIXES[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* PRAGMA integrity_check asks tables, too, from SQLite 3.44 on. */
+static int table_integrity(sqlite3_vtab *vtab, const char *schema, const char *name, int flags, char **problem)
+{
+    table *t = (table *)vtab;
+    (void)schema, (void)name;
+    const bool quick = flags & 1;
+    ww_status status = table_flush(t);
+    if (status == WW_OK)
+        status = table_check(t, quick, problem);
+    if (status == WW_OK || *problem || status == WW_OUT_OF_MEMORY)
+        return status == WW_OUT_OF_MEMORY ? SQLITE_NOMEM : SQLITE_OK;
+    *problem = sqlite3_mprintf("%s: %s", t->name, ww_error_message());
+    return *problem ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* The header may be older than the SQLite that runs: what came later stands behind what it declares, as there. */
+static const struct {
+    sqlite3_module module;
+#if SQLITE_VERSION_NUMBER < 3044000
+    int (*xIntegrity)(sqlite3_vtab *, const char *, const char *, int, char **);
+#endif
+} MODULE = {
+    .module =
+        {
+            .iVersion = 4,
+            .xCreate = table_create,
+            .xConnect = table_connect,
+            .xBestIndex = table_best_index,
+            .xDisconnect = table_disconnect,
+            .xDestroy = table_destroy,
+            .xOpen = cursor_open,
+            .xClose = cursor_close,
+            .xFilter = cursor_filter,
+            .xNext = cursor_next,
+            .xEof = cursor_eof,
+            .xColumn = cursor_column,
+            .xRowid = cursor_rowid,
+            .xUpdate = table_update,
+            .xBegin = table_begin,
+            .xSync = table_sync,
+            .xCommit = table_commit,
+            .xRollback = table_rollback,
+            .xRename = table_rename,
+            .xSavepoint = table_savepoint,
+            .xRelease = table_release_savepoint,
+            .xRollbackTo = table_rollback_to,
+            .xShadowName = table_shadow_name,
+#if SQLITE_VERSION_NUMBER >= 3044000
+            .xIntegrity = table_integrity,
+#endif
+        },
+#if SQLITE_VERSION_NUMBER < 3044000
+    .xIntegrity = table_integrity,
+#endif
+};
+
+const sqlite3_module *const table_module = &MODULE.module;

@@ -1,0 +1,77 @@
+/* A virtual table on a connection: a collection as SQL sees it.
+ *
+ *   table.c    the table as a whole: created, connected, renamed, dropped; transactions and savepoints
+ *   plan.c     which way a SELECT goes
+ *   cursor.c   the rows of a SELECT
+ *   request.c  what a SELECT asks for, from SQL values: query, k, radius, filter, lists of rowids
+ *   update.c   INSERT, UPDATE, DELETE
+ *   integrity.c  whether the tables behind it agree
+ * It only translates: rows are written by store/writer.h, and searched and read through store/view.h.
+ */
+#ifndef WW_STORE_SQLITE_TABLE_H
+#define WW_STORE_SQLITE_TABLE_H
+
+#include <stdbool.h>
+
+#include "store/filter.h"
+#include "store/sqlite/arguments.h"
+#include "store/sqlite/plan.h"
+#include "store/view.h"
+#include "store/writer.h"
+
+enum { FILTERS_KEPT = 8 };
+
+/* A filter and what it admitted, while nothing has changed. */
+typedef struct kept_filter {
+    filter_key *key; /* NULL: empty */
+    filter_places places;
+    int64_t number; /* of this list, for the view, which keeps a mask for it */
+    uint32_t data_version;
+    int64_t changes;
+    uint64_t last_use;
+} kept_filter;
+
+typedef struct table {
+    sqlite3_vtab base; /* first: SQLite knows the table by it */
+    sqlite3 *db;
+    char *schema, *name;
+    table_arguments arguments; /* what the collection has, where that is known */
+    view *view;                /* with the first SELECT */
+    writer *writer;            /* with the first change */
+    bool uncertain;            /* connected within a write transaction: an earlier part of it may have changed the collection */
+    bool changing;             /* changes were made that are not flushed */
+    kept_filter filters[FILTERS_KEPT];
+    uint64_t filter_uses;
+    vector_buffer vector; /* of the row that is being written */
+} table;
+
+/* Gives a failure of the library to SQLite: the code, and the thread's message as the table's. */
+int table_failed(table *t, ww_status status);
+/* The same with a text. */
+__attribute__((format(printf, 3, 4))) int table_refuse(table *t, int code, const char *format, ...);
+
+/* The view and the writer, opened if they are not. */
+ww_status table_view(table *t, view **opened);
+ww_status table_writer(table *t, writer **opened);
+/* Is the record what the table was made with? Somebody may have edited it. */
+ww_status table_check_record(const table *t, const collection_record *record);
+/* Writes out what the writer still has, before anything is read. */
+ww_status table_flush(table *t);
+
+/* Looks for what is wrong with the tables behind it: a text from sqlite3_mprintf(), NULL if nothing is. `quick` leaves out what
+ * reads tables against each other. */
+ww_status table_check(const table *t, bool quick, char **problem);
+
+/* The cursor's and the update's side of the module. */
+int cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **opened);
+int cursor_close(sqlite3_vtab_cursor *base);
+int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int count, sqlite3_value **values);
+int cursor_next(sqlite3_vtab_cursor *base);
+int cursor_eof(sqlite3_vtab_cursor *base);
+int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
+int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid);
+int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid);
+
+extern const sqlite3_module *const table_module;
+
+#endif

@@ -1,0 +1,189 @@
+/* INSERT, UPDATE and DELETE, one row a call.
+ *
+ * A rowid is the row's handle: it can be given with an INSERT, if it was never used, and never changes. OR REPLACE goes by id:
+ * the row with that id gets the new vector and payload, and keeps its handle. Every other way to resolve a conflict is
+ * SQLite's, which is told of it with SQLITE_CONSTRAINT.
+ */
+#include "store/sqlite/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "vectors/durable/operations.h"
+
+enum { FIRST_COLUMN = 2 }; /* values[0] is the old rowid, values[1] the new one */
+
+/* A row as the statement has it. */
+typedef struct new_row {
+    writer_row row;
+    int changed; /* WRITER_ID, ... */
+} new_row;
+
+static bool is_unchanged(sqlite3_value *value)
+{
+    return sqlite3_value_nochange(value) != 0;
+}
+
+/* Texts without a NUL in them; numbers as SQLite writes them. NULL stays NULL. */
+static ww_status read_text(sqlite3_value *value, const char *what, const char **text)
+{
+    const int type = sqlite3_value_type(value);
+    *text = NULL;
+    if (type == SQLITE_NULL)
+        return WW_OK;
+    if (type == SQLITE_BLOB)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s is a blob; it must be a text", what);
+    *text = (const char *)sqlite3_value_text(value);
+    if (!*text)
+        return memory_failed(what, 0);
+    if (strlen(*text) != (size_t)sqlite3_value_bytes(value))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s has a NUL at byte %zu", what, strlen(*text) + 1);
+    return WW_OK;
+}
+
+static ww_status check_hidden(sqlite3_value **columns)
+{
+    static const char *const NAMES[] = {[COLUMN_SCORE] = "score",
+                                        [COLUMN_DISTANCE] = "distance",
+                                        [COLUMN_K] = "k",
+                                        [COLUMN_RADIUS] = "radius",
+                                        [COLUMN_FILTER] = "filter"};
+    for (int column = COLUMN_SCORE; column <= COLUMN_FILTER; column++)
+        if (!is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector and payload", NAMES[column]);
+    return WW_OK;
+}
+
+static ww_status read_vector(table *t, sqlite3_value *value, new_row *new)
+{
+    if (sqlite3_value_type(value) == SQLITE_NULL)
+        return ww_fail(WW_INVALID_ARGUMENT, "vector is NULL; every row has a vector of %d numbers", t->arguments.dim);
+    const ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &t->vector);
+    new->row.vector = t->vector.values;
+    new->changed |= WRITER_VECTOR;
+    return status;
+}
+
+/* Everything that can be refused, before anything is changed: OR FAIL keeps what was done before a refusal. */
+static ww_status check_row(const table *t, new_row *new)
+{
+    if (new->row.vector && !ww_durable_is_finite(new->row.vector, t->arguments.dim))
+        return ww_fail(WW_INVALID_ARGUMENT, "the values of the vector are so large that its squared norm is not finite");
+    const ww_status status = new->row.vector ? vector_check(new->row.vector, t->arguments.dim, t->arguments.type) : WW_OK;
+    if (status != WW_OK)
+        return status;
+    new->row.payload_checked = true;
+    return new->row.payload ? ww_durable_check_payload(t->name, 0, new->row.payload) : WW_OK;
+}
+
+static ww_status read_row(table *t, sqlite3_value **columns, new_row *new)
+{
+    *new = (new_row){.row.handle = -1, .row.place = -1};
+    ww_status status = check_hidden(columns);
+    if (status == WW_OK && !is_unchanged(columns[COLUMN_ID])) {
+        status = read_text(columns[COLUMN_ID], "id", &new->row.id);
+        new->changed |= WRITER_ID;
+    }
+    if (status == WW_OK && !is_unchanged(columns[COLUMN_PAYLOAD])) {
+        status = read_text(columns[COLUMN_PAYLOAD], "payload", &new->row.payload);
+        new->changed |= WRITER_PAYLOAD;
+    }
+    if (status == WW_OK && !is_unchanged(columns[COLUMN_VECTOR]))
+        status = read_vector(t, columns[COLUMN_VECTOR], new);
+    return status == WW_OK ? check_row(t, new) : status;
+}
+
+/* Is there a row with this handle? */
+static ww_status is_live(table *t, int64_t handle, bool *live)
+{
+    sqlite3_stmt *statement = NULL;
+    ww_status status = schema_statement(t->db, &statement, "SELECT 1 FROM \"%w\".\"%w_rows\" WHERE handle = %lld", t->schema,
+                                        t->name, (long long)handle);
+    const int code = status == WW_OK ? sqlite3_step(statement) : SQLITE_DONE;
+    *live = code == SQLITE_ROW;
+    if (status == WW_OK && code != SQLITE_ROW && code != SQLITE_DONE)
+        status = sqlite_failed(t->db, code, t->name);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* Takes the row that has the id away, unless it is the one with `handle`. */
+static ww_status make_way(writer *w, const char *id, int64_t handle)
+{
+    int64_t other = -1, place = -1;
+    ww_status status = id ? writer_find(w, id, &other, &place) : WW_OK;
+    if (status == WW_OK && other >= 0 && other != handle)
+        status = writer_remove(w, other);
+    return status;
+}
+
+/* With a rowid of the caller's. */
+static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
+{
+    bool live = false;
+    ww_status status = is_live(t, new->row.handle, &live);
+    if (status == WW_OK && live && !replace)
+        return ww_fail(WW_DUPLICATE_ID, "rowid %lld is there already", (long long)new->row.handle);
+    if (status == WW_OK && replace)
+        status = make_way(w, new->row.id, new->row.handle);
+    if (status != WW_OK)
+        return status;
+    return live ? writer_update(w, &new->row, WRITER_ID | WRITER_PAYLOAD | WRITER_VECTOR) : writer_insert(w, &new->row);
+}
+
+static ww_status insert(table *t, writer *w, sqlite3_value **values, sqlite3_int64 *rowid)
+{
+    const bool replace = sqlite3_vtab_on_conflict(t->db) == SQLITE_REPLACE;
+    const int type = sqlite3_value_type(values[1]);
+    new_row new;
+    ww_status status = read_row(t, values + FIRST_COLUMN, &new);
+    if (status == WW_OK && !(new.changed &WRITER_VECTOR))
+        status = ww_fail(WW_INVALID_ARGUMENT, "vector is NULL; every row has a vector of %d numbers", t->arguments.dim);
+    if (status != WW_OK)
+        return status;
+    if (type != SQLITE_NULL && (type != SQLITE_INTEGER || sqlite3_value_int64(values[1]) < 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "rowid must be an integer from 0 on, or left out");
+    if (type != SQLITE_NULL) {
+        new.row.handle = sqlite3_value_int64(values[1]);
+        status = insert_at(t, w, &new, replace);
+    } else {
+        status = replace && new.row.id ? writer_upsert(w, &new.row) : writer_insert(w, &new.row);
+    }
+    *rowid = new.row.handle;
+    return status;
+}
+
+static ww_status update(table *t, writer *w, sqlite3_value **values)
+{
+    const int64_t handle = sqlite3_value_int64(values[0]);
+    new_row new;
+    if (sqlite3_value_type(values[1]) != SQLITE_INTEGER || sqlite3_value_int64(values[1]) != handle)
+        return ww_fail(WW_INVALID_ARGUMENT, "rowid %lld cannot be changed: it names the row for good", (long long)handle);
+    ww_status status = read_row(t, values + FIRST_COLUMN, &new);
+    if (status == WW_OK && new.changed & WRITER_ID &&sqlite3_vtab_on_conflict(t->db) == SQLITE_REPLACE)
+        status = make_way(w, new.row.id, handle);
+    new.row.handle = handle;
+    return status == WW_OK && new.changed ? writer_update(w, &new.row, new.changed) : status;
+}
+
+int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid)
+{
+    table *t = (table *)vtab;
+    writer *w = NULL;
+    ww_status status = table_writer(t, &w);
+    if (status == WW_OK)
+        status = writer_begin(w); /* a change of its own: an id may come again in the next row of the statement */
+    if (status == WW_OK)
+        status = table_check_record(t, writer_record(w));
+    if (status != WW_OK)
+        return table_failed(t, status);
+    t->changing = true;
+    if (count == 1)
+        status = writer_remove(w, sqlite3_value_int64(values[0]));
+    else if (sqlite3_value_type(values[0]) == SQLITE_NULL)
+        status = insert(t, w, values, rowid);
+    else
+        status = update(t, w, values);
+    return table_failed(t, status);
+}

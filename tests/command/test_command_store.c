@@ -1,0 +1,209 @@
+/* `warpwave store` and `warpwave search --store`: what they keep, find, print and refuse. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/command.h"
+
+static char store[SCRATCH_PATH_BYTES];
+
+static const char lines[] = "{\"id\": \"a\", \"vector\": [1, 0, 0], \"payload\": {\"lang\": \"en\", \"year\": 1999}}\n"
+                            "{\"id\": \"b\", \"vector\": [0.9, 0.1, 0], \"payload\": {\"lang\": \"de\", \"year\": 2005}}\r\n"
+                            "\n"
+                            "{\"id\": \"c\", \"vector\": [0, 1, 0.5], \"payload\": {\"lang\": \"en\", \"year\": 2010}}\n"
+                            "{\"id\": 7, \"vector\": [0, 0, 1]}";
+
+/* A store with the collection `docs` of these four rows. */
+static int setup(void **state)
+{
+    const int made = scratch_setup(state);
+    snprintf(store, sizeof store, "%s", scratch_path("s.db"));
+    const char *file = scratch_write("rows.jsonl", lines, sizeof lines - 1);
+    COMMAND_SAYS(0, "4 rows, 0 before", "store", "import", store, "docs", file, "--metric", "l2");
+    return made;
+}
+
+/* The ids of the only query's results, with commas between. */
+static void assert_found(json_t *report, const char *expected)
+{
+    char found[256] = "";
+    size_t i;
+    json_t *hit;
+    json_array_foreach(json_array_get(json_object_get(report, "results"), 0), i, hit)
+    {
+        strncat(found, i > 0 ? "," : "", sizeof found - strlen(found) - 1);
+        strncat(found, json_string_value(json_object_get(hit, "id")), sizeof found - strlen(found) - 1);
+    }
+    assert_string_equal(found, expected);
+    json_decref(report);
+}
+
+static void what_was_imported_is_listed_got_and_found(void **state)
+{
+    (void)state;
+    json_t *list = COMMAND_JSON("store", "list", store, "--json"), *first = json_array_get(list, 0);
+    assert_int_equal(json_array_size(list), 1);
+    assert_string_equal(json_string_value(json_object_get(first, "name")), "docs");
+    assert_int_equal(json_integer_value(json_object_get(first, "rows")), 4);
+    assert_int_equal(json_integer_value(json_object_get(first, "dim")), 3);
+    json_decref(list);
+    json_t *rows = COMMAND_JSON("store", "get", store, "docs", "--id", "b", "--id", "7", "--vectors", "--json");
+    json_t *payload = json_object_get(json_array_get(rows, 0), "payload");
+    assert_int_equal(json_integer_value(json_object_get(payload, "year")), 2005);
+    assert_true(json_is_null(json_object_get(json_array_get(rows, 1), "payload")));
+    json_t *vector = json_object_get(json_array_get(rows, 0), "vector");
+    assert_true((float)json_number_value(json_array_get(vector, 1)) == 0.1f);
+    json_decref(rows);
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[1, 0, 0]", "-k", "2", "--json"), "a,b");
+    COMMAND_SAYS(0, "{\"lang\":\"en\",\"year\":1999}", "store", "search", store, "docs", "--vector", "[1, 0, 0]", "-k", "1");
+    COMMAND_SAYS(0, "docs", "store", "info", store);
+}
+
+static void filters_take_parameters(void **state)
+{
+    (void)state;
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[1, 0, 0]", "--where", "payload->>'$.year' > :y",
+                              "--param", "y=2000", "--json"),
+                 "b,c");
+    COMMAND_SAYS(0, "indexed docs", "store", "index", store, "docs", "$.lang");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[1, 0, 0]", "--where",
+                              "payload->>'$.lang' = :lang AND payload->>'$.year' < ?2", "--param", "lang=en", "--param",
+                              "2=2000.5", "--json"),
+                 "a");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[1, 0, 0]", "--where", "id = :id", "--param",
+                              "id='7'", "--json"),
+                 "7");
+    const char *queries = scratch_write("q.csv", "0,1,0.4\n", 8);
+    assert_found(COMMAND_JSON("search", "--store", store, "--collection", "docs", "--queries", queries, "-k", "1", "--where",
+                              "id <> 'zzz'", "--json"),
+                 "c");
+    assert_found(
+        COMMAND_JSON("search", "--store", store, "--collection", "docs", "--queries", queries, "--radius", "0.2", "--json"),
+        "c");
+    COMMAND_SAYS(2, "--where, which is missing", "store", "search", store, "docs", "--vector", "[1,0,0]", "--param", "a=1");
+    COMMAND_SAYS(2, "--param 'a'", "store", "search", store, "docs", "--vector", "[1,0,0]", "--where", "id = :a", "--param",
+                 "a");
+}
+
+static void rows_are_added_replaced_and_removed(void **state)
+{
+    (void)state;
+    COMMAND_SAYS(0, "5 rows, 4 before", "store", "add", store, "docs", "--vector", "[5, 5, 5]", "--id", "e", "--payload",
+                 "{\"n\": 1}");
+    COMMAND_SAYS(3, "e", "store", "add", store, "docs", "--vector", "[6, 6, 6]", "--id", "e");
+    COMMAND_SAYS(0, "5 rows, 5 before", "store", "add", store, "docs", "--vector", "[6, 6, 6]", "--id", "e", "--upsert");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[6, 6, 6]", "-k", "1", "--json"), "e");
+    COMMAND_SAYS(0, "removed 1 rows", "store", "remove", store, "docs", "--id", "e");
+    command_result result = COMMAND_RUN("store", "remove", store, "docs", "--id", "e");
+    assert_int_not_equal(result.code, 0);
+    command_free(&result);
+    COMMAND_SAYS(0, "removed 1 rows; the others", "store", "remove", store, "docs", "--id", "e", "--id", "a", "--missing-ok");
+    COMMAND_SAYS(0, "compacted docs", "store", "compact", store, "docs");
+    COMMAND_SAYS(0, "sound", "store", "check", store);
+    json_t *list = COMMAND_JSON("store", "list", store, "--json");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "rows")), 3);
+    json_decref(list);
+}
+
+/* What is exported and imported again finds the same, with the same scores. */
+static void an_export_can_be_imported(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"out.jsonl", "out.csv", "out.npy", "out.fbin"};
+    for (int i = 0; i < 4; i++) {
+        char file[SCRATCH_PATH_BYTES], ids[SCRATCH_PATH_BYTES], payloads[SCRATCH_PATH_BYTES];
+        snprintf(file, sizeof file, "%s", scratch_path(names[i]));
+        snprintf(ids, sizeof ids, "%s", scratch_path("ids.txt"));
+        snprintf(payloads, sizeof payloads, "%s", scratch_path("payloads.txt"));
+        if (i == 0) {
+            COMMAND_SAYS(0, "wrote 4 rows", "store", "export", store, "docs", file);
+            COMMAND_SAYS(0, "4 rows", "store", "import", store, names[i], file, "--metric", "l2");
+        } else {
+            COMMAND_SAYS(0, "wrote 4 rows", "store", "export", store, "docs", file, "--ids", ids, "--payloads", payloads);
+            if (i == 1)
+                COMMAND_SAYS(0, "4 rows", "store", "import", store, names[i], file, "--id-column", "id", "--payloads", payloads,
+                             "--metric", "l2");
+            else
+                COMMAND_SAYS(0, "4 rows", "store", "import", store, names[i], file, "--ids", ids, "--payloads", payloads,
+                             "--metric", "l2");
+        }
+        json_t *one = COMMAND_JSON("store", "search", store, "docs", "--vector", "[1, 2, 3]", "--json"),
+               *other = COMMAND_JSON("store", "search", store, names[i], "--vector", "[1, 2, 3]", "--json");
+        json_t *a = json_array_get(json_object_get(one, "results"), 0),
+               *b = json_array_get(json_object_get(other, "results"), 0);
+        assert_int_equal(json_array_size(a), 4);
+        for (size_t j = 0; j < 4; j++) {
+            json_t *x = json_array_get(a, j), *y = json_array_get(b, j);
+            assert_true(json_equal(json_object_get(x, "id"), json_object_get(y, "id")));
+            assert_true(json_equal(json_object_get(x, "score"), json_object_get(y, "score")));
+            assert_true(json_equal(json_object_get(x, "payload"), json_object_get(y, "payload")));
+        }
+        json_decref(one);
+        json_decref(other);
+    }
+}
+
+static void a_backup_is_a_store_of_its_own(void **state)
+{
+    (void)state;
+    char copy[SCRATCH_PATH_BYTES];
+    snprintf(copy, sizeof copy, "%s", scratch_path("copy.db"));
+    COMMAND_SAYS(0, "copied to", "store", "backup", store, copy);
+    COMMAND_SAYS(0, "dropped docs", "store", "drop", store, "docs");
+    assert_found(COMMAND_JSON("store", "search", copy, "docs", "--vector", "[0, 0, 1]", "-k", "1", "--json"), "7");
+    command_result result = COMMAND_RUN("store", "search", store, "docs", "--vector", "[0, 0, 1]");
+    assert_int_not_equal(result.code, 0);
+    assert_non_null(strstr(result.err, "docs"));
+    command_free(&result);
+}
+
+static void a_batch_that_fails_says_what_is_in_the_store(void **state)
+{
+    (void)state;
+    static const char bad[] = "{\"vector\": [1, 2, 3]}\n{\"vector\": [1, 2]}\n";
+    const char *file = scratch_write("bad.jsonl", bad, sizeof bad - 1);
+    COMMAND_SAYS(3, "line 2: the vector has 2 numbers", "store", "import", store, "docs", file);
+    static const char none[] = "{\"vector\": [1, 2, 3]\n";
+    COMMAND_SAYS(3, "line 1", "store", "import", store, "docs", scratch_write("none.jsonl", none, sizeof none - 1));
+    static const char mixed[] = "{\"vector\": [1, 2, 3]}\n{\"id\": \"a\", \"vector\": [1, 2, 3]}\n";
+    COMMAND_SAYS(3, "1 rows before this batch are in the store", "store", "import", store, "docs",
+                 scratch_write("mixed.jsonl", mixed, sizeof mixed - 1));
+}
+
+static void wrong_command_lines_are_refused(void **state)
+{
+    (void)state;
+    COMMAND_SAYS(2, "no action given", "store");
+    COMMAND_SAYS(2, "unknown action 'fetch'", "store", "fetch", store);
+    COMMAND_SAYS(2, "create STORE NAME", "store", "create", store, "--dim", "3");
+    COMMAND_SAYS(2, "--dim", "store", "create", store, "x");
+    COMMAND_SAYS(2, "give either --vector", "store", "search", store, "docs");
+    COMMAND_SAYS(2, "give either --vector", "store", "add", store, "docs");
+    COMMAND_SAYS(2, "give either --id", "store", "get", store, "docs");
+    COMMAND_SAYS(2, "is not JSON", "store", "search", store, "docs", "--vector", "[1,");
+    COMMAND_SAYS(2, "the vector has 1 numbers", "store", "search", store, "docs", "--vector", "[1]");
+    COMMAND_SAYS(2, "--min-score does not go", "store", "search", store, "docs", "--vector", "[1,0,0]", "--min-score", "1");
+    COMMAND_SAYS(2, "must end in .jsonl", "store", "export", store, "docs", scratch_path("x.txt"));
+    COMMAND_SAYS(2, "--collection NAME is missing", "search", "--store", store, "--queries", "q.npy");
+    COMMAND_SAYS(2, "--base FILE is missing", "search", "--queries", "q.npy");
+    COMMAND_SAYS(2, "beside --store", "search", "--store", store, "--collection", "docs", "--queries", "q.npy", "--metric",
+                 "l2");
+    command_result result = COMMAND_RUN("store", "list", scratch_path("none.db"));
+    assert_int_not_equal(result.code, 0);
+    command_free(&result);
+    assert_int_equal(scratch_entries() > 0, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_imported_is_listed_got_and_found, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(filters_take_parameters, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(rows_are_added_replaced_and_removed, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_export_can_be_imported, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_its_own, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_batch_that_fails_says_what_is_in_the_store, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

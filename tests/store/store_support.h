@@ -1,0 +1,130 @@
+/* For tests of stores: a workload that can be cut off anywhere, and a collection in memory that it is compared with. */
+#ifndef TESTS_STORE_SUPPORT_H
+#define TESTS_STORE_SUPPORT_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <warpwave/store.h>
+
+#include "support/collections.h"
+
+enum { WORK_DIM = 8, WORK_ROWS_MAX = 12, WORK_IDS = 60, WORK_QUERIES = 2 };
+
+/* Operation `number` of a workload: the same one each time, whatever was done before. It never fails for what it asks. */
+static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_t number)
+{
+    test_random random = {seed * 1000003 + (uint64_t)number};
+    const uint64_t kind = random_below(&random, 20);
+    const int64_t count = 1 + (int64_t)random_below(&random, WORK_ROWS_MAX);
+    const int64_t first = (int64_t)random_below(&random, WORK_IDS);
+    test_rows rows = test_rows_make(&random, count, WORK_DIM, "id", first);
+    ww_status status;
+    if (kind == 0) {
+        status = ww_collection_clear(collection);
+    } else if (kind == 1) {
+        status = ww_collection_compact(collection, NULL, NULL);
+    } else if (kind < 7) {
+        status = ww_collection_discard(collection, rows.rows.ids, count, NULL);
+    } else if (kind < 9) {
+        rows.rows.ids = NULL; /* numbers of their own */
+        status = ww_collection_add(collection, &rows.rows);
+    } else {
+        status = ww_collection_upsert(collection, &rows.rows);
+    }
+    test_rows_free(&rows);
+    return status;
+}
+
+static inline bool texts_equal(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* All but the rows' numbers, which are a matter of where rows are kept. */
+static inline bool results_equal(const ww_results *a, const ww_results *b, int32_t dim)
+{
+    if (ww_results_query_count(a) != ww_results_query_count(b))
+        return false;
+    for (int64_t q = 0; q < ww_results_query_count(a); q++) {
+        if (ww_results_count(a, q) != ww_results_count(b, q) || ww_results_total(a, q) != ww_results_total(b, q))
+            return false;
+        for (int64_t i = 0; i < ww_results_count(a, q); i++)
+            if (ww_results_handles(a, q)[i] != ww_results_handles(b, q)[i] ||
+                memcmp(&ww_results_scores(a, q)[i], &ww_results_scores(b, q)[i], sizeof(float)) != 0 ||
+                !texts_equal(ww_results_id(a, q, i), ww_results_id(b, q, i)) ||
+                !texts_equal(ww_results_payload(a, q, i), ww_results_payload(b, q, i)) ||
+                memcmp(ww_results_vector(a, q, i), ww_results_vector(b, q, i), (size_t)dim * sizeof(float)) != 0)
+                return false;
+    }
+    return true;
+}
+
+/* Do both have the same rows in the same order, and answer queries with the same bits? */
+static inline bool collections_equal(ww_collection *a, ww_collection *b)
+{
+    ww_collection *const both[2] = {a, b};
+    ww_results *all[2] = {NULL, NULL}, *found[2] = {NULL, NULL};
+    test_random random = {99};
+    float queries[WORK_QUERIES * WORK_DIM];
+    random_normals(&random, queries, WORK_QUERIES * WORK_DIM);
+    for (int i = 0; i < 2; i++) {
+        ww_get get = ww_get_default();
+        get.count = WW_ROWS_MAX, get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+        CHECK_OK(ww_collection_get(both[i], &get, &all[i]));
+        ww_query query = ww_query_default();
+        query.queries = queries, query.query_count = WORK_QUERIES, query.dim = WORK_DIM, query.k = 10, query.fetch = get.fetch;
+        CHECK_OK(ww_collection_query(both[i], &query, &found[i]));
+    }
+    const bool equal = results_equal(all[0], all[1], WORK_DIM) && results_equal(found[0], found[1], WORK_DIM);
+    for (int i = 0; i < 2; i++) {
+        ww_results_destroy(all[i]);
+        ww_results_destroy(found[i]);
+    }
+    return equal;
+}
+
+static ww_synchronous work_synchronous; /* off where a test is of something else */
+
+/* Opens the store and its collection "work", which is made if it is not there. */
+static inline ww_status work_open(const char *path, ww_device *device, ww_store **store, ww_collection **collection)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "work", config.dim = WORK_DIM, config.metric = WW_L2;
+    ww_store_config how = ww_store_config_default();
+    how.synchronous = work_synchronous;
+    ww_status status = ww_store_open(path, device, &how, store);
+    if (status == WW_OK)
+        status = ww_store_collection(*store, "work", collection);
+    if (status == WW_NOT_FOUND)
+        status = ww_store_create(*store, &config, collection);
+    return status;
+}
+
+static inline void work_close(ww_store *store, ww_collection *collection)
+{
+    ww_collection_destroy(collection);
+    ww_store_close(store);
+}
+
+/* What is in the file, after whatever happened to it, is `model`, or what `model` is after operation `next`; then that is done
+ * to the model, too. Returns how many operations were done. */
+static inline int64_t work_verify(const char *path, ww_device *device, ww_collection *model, uint64_t seed, int64_t next)
+{
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    CHECK_OK(work_open(path, device, &store, &collection));
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    bool equal = collections_equal(collection, model);
+    if (!equal) {
+        CHECK_OK(work_do(model, seed, next++));
+        equal = collections_equal(collection, model);
+    }
+    work_close(store, collection);
+    if (!equal)
+        fail_msg("after operation %lld the file is neither as before nor as after it", (long long)next);
+    return next;
+}
+
+#endif

@@ -1,0 +1,323 @@
+/* Files that are not what they should be: refused with a status that says so, or repaired, never a crash and never a wrong
+ * answer. And names and texts that mean harm. */
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/store_support.h"
+#include "support/devices.h"
+#include "support/scratch.h"
+
+static ww_device *cpu;
+static char *path;
+
+static int setup(void **state)
+{
+    work_synchronous = WW_SYNCHRONOUS_OFF;
+    scratch_setup(state);
+    path = strdup(scratch_path("damage.db"));
+    return ww_device_open("cpu", &cpu) == WW_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    ww_device_close(cpu);
+    free(path);
+    return scratch_teardown(state);
+}
+
+/* A store with a few rows, closed. */
+static void make(int64_t operations)
+{
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    test_random random = {5};
+    test_rows rows = test_rows_make(&random, 200, WORK_DIM, "r", 0);
+    CHECK_OK(ww_collection_add(collection, &rows.rows));
+    for (int64_t i = 0; i < operations; i++)
+        CHECK_OK(work_do(collection, 3, i));
+    test_rows_free(&rows);
+    work_close(store, collection);
+}
+
+/* Runs SQL on the file, as anybody could. */
+static void edit(const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *message = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", sql, message);
+    sqlite3_close(db);
+}
+
+/* Opens, searches, looks at every row, checks and writes, and returns the first failure. Whatever it is, it is told. */
+static ww_status use(void)
+{
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    ww_results *found = NULL, *all = NULL;
+    const float zeros[WORK_DIM] = {0};
+    ww_query query = ww_query_default();
+    ww_get get = ww_get_default();
+    query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 200,
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
+    get.count = WW_ROWS_MAX, get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    ww_store_config how = ww_store_config_default();
+    how.synchronous = WW_SYNCHRONOUS_OFF;
+    ww_status status = ww_store_open(path, cpu, &how, &store);
+    if (status == WW_OK)
+        status = ww_store_collection(store, "work", &collection);
+    if (status == WW_OK)
+        status = ww_collection_query(collection, &query, &found);
+    if (status == WW_OK)
+        status = ww_collection_get(collection, &get, &all);
+    if (status == WW_OK)
+        status = ww_store_check(store, NULL, NULL);
+    for (int64_t i = 0; status == WW_OK && i < 10; i++)
+        status = work_do(collection, 17, i);
+    ww_results_destroy(found);
+    ww_results_destroy(all);
+    work_close(store, collection);
+    return status;
+}
+
+static void refused(const char *sql, ww_status expected, const char *text)
+{
+    make(0);
+    edit(sql);
+    const ww_status status = use();
+    if (status != expected || !strstr(ww_error_message(), text))
+        fail_msg("%s: %s: %s", sql, ww_status_name(status), ww_error_message());
+    unlink(path);
+}
+
+static void tables_that_were_edited_are_found_out(void **state)
+{
+    (void)state;
+    refused("UPDATE work_vectors SET vector = x'0000' WHERE place = 7", WW_CORRUPT_FILE, "place 7 has 2 bytes");
+    refused("UPDATE work_vectors SET vector = zeroblob(65536) WHERE place = 7", WW_CORRUPT_FILE, "place 7");
+    refused("UPDATE work_vectors SET vector = 'text' WHERE place = 7", WW_CORRUPT_FILE, "place 7");
+    refused("UPDATE work_vectors SET vector = x'0000c07f' || zeroblob(28) WHERE place = 7", WW_CORRUPT_FILE, "place 7");
+    refused("UPDATE work_vectors SET vector = CAST(x'0000c07f' || zeroblob(28) AS BLOB) WHERE place = 7", WW_CORRUPT_FILE,
+            "place 7");
+    refused("DELETE FROM work_vectors WHERE place = 7", WW_CORRUPT_FILE, "199 vectors");
+    refused("DELETE FROM work_rows WHERE handle = 7", WW_CORRUPT_FILE, "7");
+    refused("UPDATE work_vectors SET place = 100000 WHERE place = 199", WW_CORRUPT_FILE, "100000");
+    refused("UPDATE work_rows SET place = 8 WHERE handle = 7", WW_CORRUPT_FILE, "handle 7");
+    refused("UPDATE work_rows SET payload = '{' WHERE handle = 7", WW_CORRUPT_FILE, "no JSON");
+    refused("UPDATE warpwave_collections SET live = 7", WW_CORRUPT_FILE, "200 vectors");
+    refused("UPDATE warpwave_collections SET live = -7", WW_CORRUPT_FILE, "makes no sense");
+    refused("UPDATE warpwave_collections SET dim = 9", WW_DIMENSION_MISMATCH, "dimension 9");
+    refused("UPDATE warpwave_collections SET dim = 99999999999", WW_CORRUPT_FILE, "makes no sense");
+    refused("UPDATE warpwave_collections SET metric = 'taxi'", WW_CORRUPT_FILE, "makes no sense");
+    refused("UPDATE warpwave_collections SET type = 'f8'", WW_CORRUPT_FILE, "f8");
+    refused("UPDATE warpwave_collections SET next_place = 5", WW_CORRUPT_FILE, "never given");
+    refused("UPDATE warpwave_collections SET next_handle = 5", WW_CORRUPT_FILE, "never given");
+    refused("DROP TABLE work_vectors", WW_INTERNAL, "work_vectors");
+}
+
+static void a_collection_that_changes_its_shape_while_it_is_open_is_refused(void **state)
+{
+    (void)state;
+    static const char *const edits[] = {"UPDATE warpwave_collections SET dim = 64",
+                                        "UPDATE warpwave_collections SET metric = 'dot'",
+                                        "UPDATE warpwave_collections SET type = 'f16'"};
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        make(0);
+        ww_store *store = NULL;
+        ww_collection *collection = NULL;
+        ww_results *found = NULL;
+        const float zeros[WORK_DIM] = {0};
+        ww_query query = ww_query_default();
+        query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 3;
+        CHECK_OK(work_open(path, cpu, &store, &collection));
+        edit(edits[i]);
+        CHECK_FAILS(WW_CORRUPT_FILE, ww_collection_query(collection, &query, &found));
+        CHECK_FAILS(WW_CORRUPT_FILE, ww_collection_clear(collection));
+        work_close(store, collection);
+        unlink(path);
+    }
+}
+
+static void a_newer_format_is_refused_with_both_numbers(void **state)
+{
+    (void)state;
+    make(0);
+    edit("UPDATE warpwave_collections SET format = 7");
+    assert_int_equal(use(), WW_UNSUPPORTED);
+    assert_non_null(strstr(ww_error_message(), "format 7"));
+    assert_non_null(strstr(ww_error_message(), "format 1"));
+}
+
+static void a_file_that_is_no_database_is_refused(void **state)
+{
+    (void)state;
+    FILE *file = fopen(path, "wb");
+    for (int i = 0; i < 1000; i++)
+        fputs("this is a text, ", file);
+    fclose(file);
+    assert_int_equal(use(), WW_CORRUPT_FILE);
+    struct stat after;
+    stat(path, &after);
+    assert_int_equal(after.st_size, 16000);
+}
+
+/* Pages flipped and files cut off, everywhere: in a child, so that a crash would be seen. */
+static void damage(bool cut)
+{
+    make(8);
+    size_t size = 0;
+    char *bytes = scratch_content(path, &size);
+    test_random random = {77};
+    int refusals = 0;
+    for (int i = 0; i < 120; i++) {
+        const size_t at = random_below(&random, size);
+        FILE *file = fopen(path, "wb");
+        if (!cut)
+            for (size_t k = 0; k < 16 && at + k < size; k++)
+                bytes[at + k] = (char)~bytes[at + k];
+        fwrite(bytes, 1, cut ? at : size, file);
+        fclose(file);
+        if (!cut)
+            for (size_t k = 0; k < 16 && at + k < size; k++)
+                bytes[at + k] = (char)~bytes[at + k];
+        const ww_status status = use();
+        refusals += status != WW_OK;
+        char wal[4096];
+        snprintf(wal, sizeof wal, "%s-wal", path);
+        unlink(wal);
+        snprintf(wal, sizeof wal, "%s-shm", path);
+        unlink(wal);
+    }
+    print_message("%d of 120 refused\n", refusals);
+    assert_true(refusals > 5); /* others hit what nobody reads, or values that any vector could have */
+    free(bytes);
+}
+
+static void flipped_bytes_never_crash(void **state)
+{
+    (void)state;
+    damage(false);
+}
+
+static void files_that_were_cut_off_never_crash(void **state)
+{
+    (void)state;
+    damage(true);
+}
+
+static void names_reach_sql_in_quotes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "a\"b", "a'; DROP TABLE warpwave_collections; --", "%s%n", "select", "ä ö", "1", "x;y", "[z]", "a`b"};
+    ww_store *store = NULL;
+    CHECK_OK(ww_store_open(path, cpu, NULL, &store));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ww_collection_config config = ww_collection_config_default();
+        ww_collection *collection = NULL;
+        config.name = names[i], config.dim = WORK_DIM, config.metric = WW_L2;
+        CHECK_OK(ww_store_create(store, &config, &collection));
+        test_random random = {6};
+        test_rows rows = test_rows_make(&random, 20, WORK_DIM, "id", 0);
+        CHECK_OK(ww_collection_add(collection, &rows.rows));
+        test_rows_free(&rows);
+        ww_results *found = NULL;
+        const float zeros[WORK_DIM] = {0};
+        ww_query query = ww_query_default();
+        query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 3, query.fetch = WW_FETCH_IDS;
+        query.where = "id LIKE 'id%'";
+        CHECK_OK(ww_collection_query(collection, &query, &found));
+        assert_int_equal(ww_results_count(found, 0), 3);
+        ww_results_destroy(found);
+        CHECK_OK(ww_store_index(store, names[i], "$.n"));
+        ww_collection_destroy(collection);
+    }
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    ww_results *list = NULL;
+    CHECK_OK(ww_store_list(store, &list));
+    assert_int_equal(ww_results_count(list, 0), sizeof names / sizeof *names);
+    ww_results_destroy(list);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        CHECK_OK(ww_store_drop(store, names[i]));
+    ww_store_close(store);
+}
+
+static void names_whose_tables_collide_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "A", "a_rows", "A_VECTORS", "a_removed", "sqlite_x", "warpwave_x", "mine", "b"};
+    ww_store *store = NULL;
+    ww_collection_config config = ww_collection_config_default();
+    CHECK_OK(ww_store_open(path, cpu, NULL, &store));
+    config.name = "a", config.dim = WORK_DIM;
+    CHECK_OK(ww_store_create(store, &config, NULL));
+    edit("CREATE TABLE mine(x); CREATE TABLE b_Rows(x)");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        config.name = bad[i];
+        CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_create(store, &config, NULL));
+    }
+    char longest[200];
+    memset(longest, 'x', sizeof longest);
+    longest[129] = '\0';
+    config.name = longest;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_create(store, &config, NULL));
+    longest[128] = '\0';
+    CHECK_OK(ww_store_create(store, &config, NULL));
+    config.name = "zero", config.dim = 0;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_store_create(store, &config, NULL));
+    ww_store_close(store);
+}
+
+static void a_where_runs_nothing_but_itself(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "1; DROP TABLE work_rows",
+        "1) OR (SELECT count(*) FROM sqlite_schema",
+        "random() > 0",
+        "load_extension('x')",
+        "id IN (SELECT name FROM sqlite_schema)",
+        "date('now') > ''",
+        "(1",
+        "",
+        "payload->>'$.n' = :missing",
+        "nonsense = 1",
+        "EXISTS (WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT x FROM t)"};
+    make(0);
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    const float zeros[WORK_DIM] = {0};
+    ww_query query = ww_query_default();
+    query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 3;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ww_results *found = NULL;
+        query.where = bad[i];
+        const ww_status status = ww_collection_query(collection, &query, &found);
+        if (status != WW_INVALID_ARGUMENT)
+            fail_msg("'%s': %s: %s", bad[i], ww_status_name(status), ww_error_message());
+    }
+    assert_int_equal(ww_collection_count(collection), 200);
+    work_close(store, collection);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tables_that_were_edited_are_found_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_collection_that_changes_its_shape_while_it_is_open_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_newer_format_is_refused_with_both_numbers, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_is_no_database_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(flipped_bytes_never_crash, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_that_were_cut_off_never_crash, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_reach_sql_in_quotes, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_whose_tables_collide_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_where_runs_nothing_but_itself, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("store: damage", tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* Every call to a file fails in turn, and the power does at every sync: a status, nothing lost, nothing half, and the handle
+ * that failed goes on as if nothing had been. */
+#include "store/faulty_vfs.h"
+#include "store/store_support.h"
+#include "support/devices.h"
+#include "support/scratch.h"
+
+enum { OPERATIONS = 6, SEED = 21 };
+
+typedef struct trial {
+    ww_device *device;
+    char *path;
+    ww_store *store;
+    ww_collection *collection;
+    int64_t done; /* acknowledged */
+} trial;
+
+/* The workload until something fails. */
+static ww_status trial_run(trial *t)
+{
+    const float zeros[WORK_DIM] = {0};
+    ww_query query = ww_query_default();
+    query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 3, query.fetch = WW_FETCH_IDS;
+    ww_status status = work_open(t->path, t->device, &t->store, &t->collection);
+    for (t->done = 0; status == WW_OK && t->done < OPERATIONS;) {
+        ww_results *found = NULL;
+        status = work_do(t->collection, SEED, t->done);
+        t->done += status == WW_OK;
+        if (status == WW_OK)
+            status = ww_collection_query(t->collection, &query, &found);
+        ww_results_destroy(found);
+    }
+    return status;
+}
+
+static void remove_files(const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    for (int i = 0; i < 4; i++) {
+        char name[4096];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        unlink(name);
+    }
+}
+
+static ww_collection *model_make(ww_device *device, int64_t done)
+{
+    ww_collection *model = collection_make(device, WORK_DIM, WW_L2);
+    for (int64_t i = 0; i < done; i++)
+        CHECK_OK(work_do(model, SEED, i));
+    return model;
+}
+
+/* One trial with the fault at call `n`; false if it never came to that. */
+static bool trial_with(ww_device *device, vfs_fault fault, int64_t n)
+{
+    trial t = {.device = device, .path = strdup(scratch_path("vfs.db"))};
+    remove_files(t.path);
+    vfs_forget();
+    vfs_arm(fault, n);
+    const ww_status status = trial_run(&t);
+    const bool tripped = vfs_disarm();
+    if (!tripped && status != WW_OK)
+        fail_msg("without a fault: %s", ww_error_message());
+    if (status != WW_OK && (status == WW_INTERNAL || ww_error_message()[0] == '\0'))
+        fail_msg("fault %d at call %lld: %s: %s", (int)fault, (long long)n, ww_status_name(status), ww_error_message());
+    ww_collection *model = model_make(device, t.done);
+    int64_t next = t.done;
+    if (t.collection && fault != VFS_POWER && !collections_equal(t.collection, model)) {
+        CHECK_OK(work_do(model, SEED, next++)); /* it came to the file all the same */
+        if (!collections_equal(t.collection, model))
+            fail_msg("fault %d at call %lld: what is in memory is neither before nor after it", (int)fault, (long long)n);
+    }
+    work_close(t.store, t.collection);
+    if (fault == VFS_POWER && tripped)
+        vfs_power_back(t.path);
+    (void)work_verify(t.path, device, model, SEED, next);
+    ww_collection_destroy(model);
+    free(t.path);
+    return tripped;
+}
+
+static void every_call_in_turn(vfs_fault fault, int64_t step)
+{
+    ww_device *device = NULL;
+    CHECK_OK(ww_device_open("cpu", &device));
+    int64_t n = 1;
+    while (trial_with(device, fault, n))
+        n += step;
+    assert_true(n > 5);
+    print_message("%lld calls\n", (long long)n);
+    ww_device_close(device);
+}
+
+static void an_io_error_at_every_call(void **state)
+{
+    (void)state;
+    every_call_in_turn(VFS_IO_ERROR, 1);
+}
+
+static void a_full_disk_at_every_call(void **state)
+{
+    (void)state;
+    every_call_in_turn(VFS_FULL, 1);
+}
+
+static void a_short_write_at_every_call(void **state)
+{
+    (void)state;
+    every_call_in_turn(VFS_SHORT_WRITE, 1);
+}
+
+static void a_power_failure_at_every_sync(void **state)
+{
+    (void)state;
+    every_call_in_turn(VFS_POWER, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_io_error_at_every_call, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_full_disk_at_every_call, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_short_write_at_every_call, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_power_failure_at_every_sync, scratch_setup, scratch_teardown),
+    };
+    vfs_install();
+    const int failed = cmocka_run_group_tests_name("store: files that fail", tests, NULL, NULL);
+    vfs_forget();
+    return failed;
+}

@@ -1,0 +1,204 @@
+/* A store used by many at once: another process that writes, threads that read, a reader that keeps an old snapshot,
+ * checkpoints. Every answer is of one moment: whole batches, never a part. */
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/store_support.h"
+#include "support/scratch.h"
+
+enum { BATCH = 8, READERS = 4, WRITES = 40 };
+
+/* Batch `number`: BATCH rows with ids of their own, whose first element is the number of the batch. */
+static ww_status batch_write(ww_collection *collection, int64_t number)
+{
+    float vectors[BATCH * WORK_DIM] = {0};
+    char texts[BATCH][32];
+    const char *ids[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+        vectors[i * WORK_DIM] = (float)number;
+        vectors[i * WORK_DIM + 1] = (float)i;
+        snprintf(texts[i], sizeof texts[i], "b%d",
+                 (int)(number % 5) * BATCH + i); /* after five batches the first is replaced */
+        ids[i] = texts[i];
+    }
+    ww_rows rows = ww_rows_default();
+    rows.count = BATCH, rows.dim = WORK_DIM, rows.vectors = vectors, rows.ids = ids;
+    return ww_collection_upsert(collection, &rows);
+}
+
+/* Of every batch that is found, all rows are, and what belongs to them agrees. */
+static bool answer_is_whole(const ww_results *found)
+{
+    int counts[1024] = {0};
+    if (ww_results_count(found, 0) % BATCH != 0)
+        return false;
+    for (int64_t i = 0; i < ww_results_count(found, 0); i++) {
+        const float *vector = ww_results_vector(found, 0, i);
+        const int number = (int)vector[0];
+        char id[32];
+        snprintf(id, sizeof id, "b%d", number % 5 * BATCH + (int)vector[1]);
+        if (strcmp(ww_results_id(found, 0, i), id) != 0)
+            return false;
+        counts[number]++;
+    }
+    for (int i = 0; i < 1024; i++)
+        if (counts[i] != 0 && counts[i] != BATCH)
+            return false;
+    return true;
+}
+
+typedef struct reading {
+    ww_collection *collection;
+    atomic_bool *stop;
+    int64_t answers;
+    bool failed;
+    char message[512];
+} reading;
+
+static void *read_until_told(void *argument)
+{
+    reading *r = argument;
+    const float zeros[WORK_DIM] = {0};
+    while (!atomic_load(r->stop) && !r->failed) {
+        ww_results *found = NULL;
+        ww_query query = ww_query_default();
+        query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 10 * BATCH;
+        query.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
+        if (ww_collection_query(r->collection, &query, &found) != WW_OK) {
+            r->failed = true;
+            snprintf(r->message, sizeof r->message, "%s", ww_error_message());
+        } else if (!answer_is_whole(found)) {
+            r->failed = true;
+            snprintf(r->message, sizeof r->message, "an answer has a part of a batch");
+        }
+        ww_results_destroy(found);
+        r->answers++;
+    }
+    return NULL;
+}
+
+static void start(reading *readings, pthread_t *threads, ww_collection *collection, atomic_bool *stop)
+{
+    for (int i = 0; i < READERS; i++) {
+        readings[i] = (reading){.collection = collection, .stop = stop};
+        assert_int_equal(pthread_create(&threads[i], NULL, read_until_told, &readings[i]), 0);
+    }
+}
+
+static void finish(reading *readings, pthread_t *threads, atomic_bool *stop)
+{
+    atomic_store(stop, true);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < READERS; i++) {
+        if (readings[i].failed)
+            fail_msg("reader %d: %s", i, readings[i].message);
+        assert_true(readings[i].answers > 0);
+    }
+}
+
+static void readers_see_whole_batches_of_a_writer_in_the_same_process(void **state)
+{
+    (void)state;
+    char *path = strdup(scratch_path("threads.db"));
+    ww_device *device = NULL;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    work_synchronous = WW_SYNCHRONOUS_OFF;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(work_open(path, device, &store, &collection));
+    CHECK_OK(batch_write(collection, 0));
+    atomic_bool stop = false;
+    reading readings[READERS];
+    pthread_t threads[READERS];
+    start(readings, threads, collection, &stop);
+    for (int64_t i = 1; i < WRITES; i++) {
+        CHECK_OK(batch_write(collection, i));
+        if (i % 16 == 0)
+            CHECK_OK(ww_collection_compact(collection, NULL, NULL));
+    }
+    finish(readings, threads, &stop);
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    work_close(store, collection);
+    ww_device_close(device);
+    free(path);
+}
+
+/* The other process: writes until it is told to stop, by the end of its input. */
+static void write_elsewhere(const char *path, int ready)
+{
+    ww_device *device = NULL;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    if (ww_device_open("cpu", &device) != WW_OK || work_open(path, device, &store, &collection) != WW_OK)
+        _exit(1);
+    for (int64_t i = 0; i < WRITES; i++)
+        if (batch_write(collection, i) != WW_OK || (i == 0 && write(ready, "x", 1) != 1))
+            _exit(2);
+    work_close(store, collection);
+    ww_device_close(device);
+    _exit(0);
+}
+
+static void what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_snapshot(void **state)
+{
+    (void)state;
+    char *path = strdup(scratch_path("processes.db"));
+    int pipes[2];
+    char byte;
+    assert_int_equal(pipe(pipes), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        write_elsewhere(path, pipes[1]);
+    assert_int_equal(read(pipes[0], &byte, 1), 1);
+    ww_device *device = NULL;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(work_open(path, device, &store, &collection));
+    sqlite3 *old = NULL; /* a long transaction, which keeps the log from being emptied */
+    assert_int_equal(sqlite3_open(path, &old), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(old, "BEGIN; SELECT count(*) FROM work_rows", NULL, NULL, NULL), SQLITE_OK);
+    atomic_bool stop = false;
+    reading readings[READERS];
+    pthread_t threads[READERS];
+    start(readings, threads, collection, &stop);
+    sqlite3 *other = NULL;
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    int ended = 0;
+    while (waitpid(child, &ended, WNOHANG) == 0) {
+        (void)sqlite3_wal_checkpoint_v2(other, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        usleep(2000);
+    }
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    finish(readings, threads, &stop);
+    sqlite3_close(other);
+    sqlite3_exec(old, "COMMIT", NULL, NULL, NULL);
+    sqlite3_close(old);
+    assert_int_equal(ww_collection_count(collection), 5 * BATCH);
+    int64_t row;
+    CHECK_OK(ww_collection_find(collection, "b0", &row));
+    float vector[WORK_DIM];
+    CHECK_OK(ww_collection_vector(collection, row, vector));
+    assert_true(vector[0] == (float)(WRITES - 5));
+    work_close(store, collection);
+    ww_device_close(device);
+    close(pipes[0]);
+    close(pipes[1]);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_snapshot,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(readers_see_whole_batches_of_a_writer_in_the_same_process, scratch_setup,
+                                        scratch_teardown),
+    };
+    return cmocka_run_group_tests_name("threads: store", tests, NULL, NULL);
+}
