@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-codeobjects parity resources bench ulp lint format \
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-codeobjects parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan install uninstall package wheel clean
 
 BUILD ?= build
@@ -27,6 +27,7 @@ help:
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
+	@echo "make test-kill  kill -9 at 1,000 moments of a workload on a store; takes minutes"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make parity   docs/evidence/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
@@ -37,7 +38,7 @@ help:
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
-	@echo "make nightly  nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests"
+	@echo "make nightly  test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
@@ -91,6 +92,13 @@ bench-gpu:
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	scripts/gpu-report $(BUILD) figures scripts/bench-gpu $(BUILD) $(DEVICES)
+
+# kill -9 at 1,000 random moments of a workload on a store: for a nightly run.
+test-kill:
+	$(setup_here) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_kill
+	WARPWAVE_KILLS=1000 $(BUILD)/tests/test_store_kill
 
 soak:
 	$(setup_all) build test
@@ -155,7 +163,7 @@ faults:
 	scripts/fault-report $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
-nightly: nightly-fuzz nightly-valgrind nightly-msan
+nightly: test-kill nightly-fuzz nightly-valgrind nightly-msan
 
 nightly-fuzz:
 	@scripts/setup build fuzz

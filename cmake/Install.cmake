@@ -47,3 +47,7 @@ file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave.pc.in ${CMAKE_BINARY_DIR}/warpwave.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/warpwave.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+if(WARPWAVE_STORE)
+    configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave_store.pc.in ${CMAKE_BINARY_DIR}/warpwave_store.pc @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/warpwave_store.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endif()

@@ -332,7 +332,7 @@ static void failures_carry_their_reason_in_json(void **state)
     const char *cut = scratch_write("cut.gguf", "GG", 2);
     FAILS_IN_JSON(3, "input/output error", "cannot open", "search", "--base", scratch_path("absent.npy"), "--queries", path,
                   "--json");
-    FAILS_IN_JSON(2, "invalid argument", "--base FILE is missing", "search", "--json");
+    FAILS_IN_JSON(2, "invalid argument", "--queries FILE is missing", "search", "--json");
     FAILS_IN_JSON(2, "invalid argument", "-k must be between", "search", "--json", "-k", "0");
     FAILS_IN_JSON(2, "out of range", "--rows-skip 99", "search", "--json", "--base", path, "--queries", path, "--rows-skip",
                   "99");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/memory.h"
 #include "cpu/cpu.h"
 #include "support/collections.h"
 #include "support/data/datasets.h"
@@ -306,6 +307,37 @@ static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
     }
 }
 
+/* Every allocation fails in turn, those of the repetition too: a status, nothing left behind, and the right answer when none
+ * fails. */
+static void no_memory_for_a_repetition_is_a_status(void **state)
+{
+    enum { ATTEMPTS_MAX = 500 };
+    const int64_t queries = device_is_slow(*state) ? 2 : QUERIES;
+    pair p = pair_make(*state, "random normal", WW_L2);
+    answer plain, mended;
+    ask(p.plain, &p, queries, &plain);
+    p.device->tuning.thresholds_lowered = 1u << 24;
+    ask(p.screened, &p, queries, &mended); /* the device has what it keeps now */
+    assert_true(mended.stats.repeated_queries > 0);
+    ww_search search = ww_search_default();
+    search.queries = p.queries;
+    search.query_count = queries;
+    search.dim = DIM;
+    search.k = K;
+    int64_t n = 1;
+    for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n++) {
+        const int64_t blocks = memory_blocks_held();
+        memory_fail_at(n);
+        status = ww_collection_search(p.screened, &search, mended.rows, mended.scores);
+        memory_fail_at(0);
+        assert_true(n < ATTEMPTS_MAX && (status == WW_OK || status == WW_OUT_OF_MEMORY));
+        assert_int_equal(memory_blocks_held(), blocks);
+    }
+    assert_true(n > 4); /* of the search, of the list, of the repetition */
+    assert_int_equal(wrong_queries(&plain, &mended, queries), 0);
+    pair_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +346,7 @@ int main(void)
         cmocka_unit_test(full_lists_are_mended_too),
         cmocka_unit_test(a_query_is_mended_as_a_search_is),
         cmocka_unit_test(a_range_whose_threshold_is_not_its_bound_is_mended),
+        cmocka_unit_test(no_memory_for_a_repetition_is_a_status),
     };
     return RUN_ON_EVERY_DEVICE("certificates", tests);
 }

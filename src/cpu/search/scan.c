@@ -109,6 +109,7 @@ void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, i
                int32_t end)
 {
     const int32_t most = seg->type == ROW_F32 ? SUMS_ROWS_MAX : s->block_rows;
+    count = (int32_t)min_i64(count, seg->count - row); /* a unit of the screen may reach behind the last row */
     for (int32_t first = 0; first < count; first += most) {
         const int32_t rows = (int32_t)min_i64(most, count - first);
         const uint64_t bits = admitted >> first & (UINT64_MAX >> (64 - rows));

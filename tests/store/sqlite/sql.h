@@ -39,7 +39,9 @@ static inline char *sql_text(sqlite3 *db, const char *sql)
         for (int i = 0; i < sqlite3_column_count(statement); i++) {
             const char *value = (const char *)sqlite3_column_text(statement, i);
             const size_t bytes = value ? strlen(value) : 0;
-            text = realloc(text, length + bytes + 2);
+            char *larger = realloc(text, length + bytes + 2);
+            assert_non_null(larger);
+            text = larger;
             if (i > 0 || length > 0)
                 text[length++] = i > 0 ? '|' : ' ';
             memcpy(text + length, value ? value : "", bytes);
