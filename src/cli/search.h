@@ -44,8 +44,8 @@ typedef struct search_run {
     float *queries;
     int64_t *rows; /* query_count x k: numbers in the base file, -1 for none */
     float *scores;
-    int64_t *totals;       /* rows within the bound of each query; NULL without one */
-    ww_search_stats stats; /* of the last repetition */
+    int64_t *totals;          /* rows within the bound of each query; NULL without one */
+    ww_search_stats stats;    /* of the last repetition */
     ww_damage_report checked; /* with --check; else of no row */
     double load_seconds, add_seconds, search_seconds;
 } search_run;

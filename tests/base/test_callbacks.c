@@ -107,9 +107,9 @@ static void an_exception_that_would_leave_a_callback_ends_the_program(void **sta
     char source[SCRATCH_PATH_BYTES], program[SCRATCH_PATH_BYTES];
     snprintf(source, sizeof source, "%s", scratch_write("thrower.cpp", thrower, strlen(thrower)));
     snprintf(program, sizeof program, "%s", scratch_path("thrower"));
-    const char *const compile[] = {
-        "g++", source, "-o", program, "-I", SOURCE_DIR "/include", "-L", BUILD_DIR, "-lwarpwave", "-Wl,-rpath," BUILD_DIR,
-        NULL};
+    static const char headers[] = SOURCE_DIR "/include";
+    static const char run_path[] = "-Wl,-rpath," BUILD_DIR;
+    const char *const compile[] = {"g++", source, "-o", program, "-I", headers, "-L", BUILD_DIR, "-lwarpwave", run_path, NULL};
     command_result made = program_run("/usr/bin/g++", compile);
     if (made.code != 0)
         fail_msg("the program cannot be compiled: %s", made.err);

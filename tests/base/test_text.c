@@ -42,6 +42,7 @@ static void every_character_is_read_and_nothing_else(void **state)
     assert_true(utf8_check("a\0b", 3));
 }
 
+/* NOLINTBEGIN(misc-misleading-bidirectional): they are what is tested */
 static void plain_text_stays_and_orders_are_spelt(void **state)
 {
     (void)state;
@@ -107,6 +108,7 @@ static void messages_are_plain_whatever_they_quote(void **state)
         assert_null(strchr(ww_error_message(), '\x1b'));
     }
 }
+/* NOLINTEND(misc-misleading-bidirectional) */
 
 int main(void)
 {

@@ -11,6 +11,7 @@
 #include "support/command.h"
 #include "support/data/bytes.h"
 
+/* NOLINTBEGIN(misc-misleading-bidirectional): they are what is tested */
 /* Orders in every form, the last of which are no UTF-8: C0, DEL and C1; what breaks lines; marks, embeddings, overrides and
  * isolates of direction, a separator of lines, a byte order mark, a tag, no character; C1 and others as lone bytes, an overlong
  * form, half a surrogate pair, a character that is cut off. */
@@ -32,6 +33,7 @@ static const char *const forbidden[] = {
     "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",     "\xe2\x81\xa6", "\xe2\x81\xa7",
     "\xe2\x81\xa8", "\xe2\x81\xa9", "\xef\xbb\xbf", "\xf3\xa0\x81\x81", "\xef\xbf\xbe",
 };
+/* NOLINTEND(misc-misleading-bidirectional) */
 
 static void check_plain(const char *what, const char *text, bool ascii)
 {
@@ -225,6 +227,31 @@ static void names_metadata_and_types_of_safetensors(void **state)
     }
 }
 
+/* Ids and payloads that are kept, names of collections, and paths of stores. */
+static void rows_of_a_store(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ORDERS_UTF8; i++) {
+        char path[SCRATCH_PATH_BYTES];
+        const char *order = orders[i];
+        json_t *payload = json_pack("{s:s}", order, order);
+        char *text = json_dumps(payload, 0);
+        assert_non_null(text);
+        snprintf(path, sizeof path, "%s", scratch_path(named("s", order, ".db")));
+        (void)run_plain(0, (const char *const[]){"store", "create", path, "docs", "--dim", "2", NULL});
+        (void)run_plain(0, (const char *const[]){"store", "create", path, order, "--dim", "2", NULL});
+        PLAIN(0, "store", "add", path, "docs", "--vector", "[1, 2]", "--id", order, "--payload", text, "--upsert");
+        PLAIN(0, "store", "get", path, "docs", "--id", order);
+        PLAIN(0, "store", "search", path, "docs", "--vector", "[1, 2]", "--device", "cpu");
+        PLAIN(0, "store", "list", path);
+        PLAIN(0, "store", "info", path);
+        PLAIN(1, "store", "get", path, "docs", "--id", named("no", order, ""));
+        PLAIN(1, "store", "get", path, named("no", order, ""), "--id", order);
+        free(text);
+        json_decref(payload);
+    }
+}
+
 /* ---- arguments and the environment --------------------------------------------------------------------------------------- */
 
 static void arguments_that_are_quoted(void **state)
@@ -290,6 +317,7 @@ int main(void)
         cmocka_unit_test(keys_texts_and_tensors_of_models),
         cmocka_unit_test(json_has_the_texts_as_they_were),
         cmocka_unit_test(names_metadata_and_types_of_safetensors),
+        cmocka_unit_test(rows_of_a_store),
         cmocka_unit_test(arguments_that_are_quoted),
         cmocka_unit_test(variables_that_are_quoted),
         cmocka_unit_test(cases_of_tensors),

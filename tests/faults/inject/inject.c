@@ -67,6 +67,7 @@ static bool refuses(inject_kind kind, inject_kind partial, int error, size_t *by
     return fail || interrupt;
 }
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the names of the C library are of its own */
 ssize_t write(int file, const void *from, size_t bytes)
 {
     NEXT(write);
@@ -171,3 +172,4 @@ __attribute__((constructor)) static void arm_by_environment(void)
     }
 }
 #endif
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
