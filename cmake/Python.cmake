@@ -19,7 +19,8 @@ if(WARPWAVE_WHEEL)
     set(wheel_all "")
 endif()
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
-add_library(wheel_command_objects OBJECT ${wheel_all} ${command_sources} ${CMAKE_SOURCE_DIR}/python/command_library.c)
+add_library(wheel_command_objects OBJECT ${wheel_all} ${command_sources} ${CMAKE_SOURCE_DIR}/src/cli/no_store.c # stores need Python's SQLite
+            ${CMAKE_SOURCE_DIR}/python/command_library.c)
 target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})
 target_compile_definitions(wheel_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data" main=command_main)
 target_compile_options(wheel_command_objects PRIVATE -Wno-missing-prototypes) # of what was main()
@@ -68,8 +69,11 @@ endif()
 add_custom_target(wheel_files DEPENDS ${wheel_made})
 
 # For the test that links these very objects for an old glibc (tests/python/test_wheel.py).
-file(GENERATE OUTPUT ${wheel_dir}/objects.rsp
-     CONTENT "$<JOIN:$<TARGET_OBJECTS:warpwave_objects>;$<TARGET_OBJECTS:warpwave_command>;${wheel_libraries},\n>\n")
+file(GENERATE OUTPUT ${wheel_dir}/objects.rsp CONTENT "$<JOIN:$<TARGET_OBJECTS:warpwave_objects>;${wheel_libraries},\n>\n")
+if(TARGET python_store)
+    file(GENERATE OUTPUT ${wheel_dir}/store.rsp
+         CONTENT "$<JOIN:$<TARGET_OBJECTS:python_store_objects>;$<TARGET_OBJECTS:warpwave_store_base>;${wheel_libraries},\n>\n")
+endif()
 
 if(WARPWAVE_WHEEL)
     add_custom_target(wheel_files_all ALL DEPENDS wheel_files)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import html
 import json
-from ctypes import c_char, c_char_p, c_int64, string_at
+from ctypes import c_char_p, c_int64, string_at
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 
@@ -15,6 +15,7 @@ from ._arrays import FloatArray, IntArray
 from ._calls import Handle
 
 ObjectArray = npt.NDArray[np.object_]
+_I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
 _FEW = 32  # texts that are faster taken one by one
 _SHOWN = 10  # hits and queries of a table in a notebook
 
@@ -52,8 +53,7 @@ def _copied(pointer: Optional[int], count: int, kind: Any) -> Any:
     """So many elements at an address, as an array of one's own."""
     if not pointer or count == 0:
         return np.empty(0, kind)
-    size = count * np.dtype(kind).itemsize
-    return np.frombuffer(bytearray((c_char * size).from_address(pointer)), kind)
+    return np.frombuffer(bytearray(string_at(pointer, count * kind.itemsize)), kind)
 
 
 def _texts(block: bytes, places: IntArray) -> ObjectArray:
@@ -78,19 +78,19 @@ def _few_texts(text: int, places: int, count: int) -> ObjectArray:
 def _vectors(columns: Any) -> Optional[FloatArray]:
     if not columns.vectors:
         return None
-    found: FloatArray = _copied(columns.vectors, columns.hit_count * columns.dim, np.float32).reshape(columns.hit_count, columns.dim)
+    found: FloatArray = _copied(columns.vectors, columns.hit_count * columns.dim, _F32).reshape(columns.hit_count, columns.dim)
     return found
 
 
 # What each column is copied from.
 _COLUMNS: dict[str, Callable[[Any], Any]] = {
-    "_starts": lambda c: _copied(c.starts, c.query_count + 1, np.int64),
-    "_rows": lambda c: _copied(c.rows, c.hit_count, np.int64),
-    "_handles": lambda c: _copied(c.handles, c.hit_count, np.int64),
-    "_scores": lambda c: _copied(c.scores, c.hit_count, np.float32),
-    "_totals": lambda c: _copied(c.totals, c.query_count, np.int64) if c.totals else None,
-    "_id_places": lambda c: _copied(c.ids, c.hit_count, np.int64) if c.ids else None,
-    "_payload_places": lambda c: _copied(c.payloads, c.hit_count, np.int64) if c.payloads else None,
+    "_starts": lambda c: _copied(c.starts, c.query_count + 1, _I64),
+    "_rows": lambda c: _copied(c.rows, c.hit_count, _I64),
+    "_handles": lambda c: _copied(c.handles, c.hit_count, _I64),
+    "_scores": lambda c: _copied(c.scores, c.hit_count, _F32),
+    "_totals": lambda c: _copied(c.totals, c.query_count, _I64) if c.totals else None,
+    "_id_places": lambda c: _copied(c.ids, c.hit_count, _I64) if c.ids else None,
+    "_payload_places": lambda c: _copied(c.payloads, c.hit_count, _I64) if c.payloads else None,
     "_text": lambda c: string_at(c.text, c.text_bytes) if c.text else b"",
     "_vectors": _vectors,
 }

@@ -199,6 +199,18 @@ static void rows_of_other_types_are_the_floats_that_they_are(void **state)
                 (*set)->widen(type, row, wide, PADDED);
                 assert_memory_equal(wide, numbers, sizeof wide);
                 for (int l2 = 0; l2 < 2; l2++) {
+                    float sums[SUMS_ROWS_MAX];
+                    const sums_job job = {.metric = l2 ? CANON_L2 : CANON_DOT,
+                                          .queries = query,
+                                          .rows = row,
+                                          .query_count = 1,
+                                          .row_count = 3,
+                                          .padded = PADDED / 3,
+                                          .sums = sums};
+                    (*set)->sums_typed(type, &job);
+                    for (int r = 0; r < 3; r++)
+                        same_bits("sums_typed", (*set)->name, l2 ? "l2" : "dot", type, sums[r],
+                                  defined(l2, query, numbers + r * (PADDED / 3), PADDED / 3));
                     const typed_pair pair = {type, l2, PADDED, l2 ? 4096 : 0, query, row};
                     same_bits("pair_typed", (*set)->name, l2 ? "l2" : "dot", type, (*set)->pair_typed(&pair),
                               defined(l2, query, numbers, PADDED));

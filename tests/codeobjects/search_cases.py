@@ -219,7 +219,7 @@ def of_types(metric, types, queries, screen=False, bound=None):
     """Rows of a type: added, read, searched or asked for a range, removed, compacted, asked again."""
     def test(bench):
         for n, type in enumerate(types):
-            dim, total = (70, 130)[n % 2], 150 if screen else 100
+            dim, total = (70, 130)[n % 2], 300 if screen else 100
             rows = rows_of_type(n, total, dim, type)
             asked = np.ascontiguousarray(rows[1:queries + 1] + normals(n + 60, queries, dim))
 

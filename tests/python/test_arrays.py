@@ -133,7 +133,7 @@ def test_an_array_may_be_changed_or_freed_after_the_call(points):
 
 
 @pytest.mark.parametrize("name, kind", [("f16", np.float16), ("bf16", ml_dtypes.bfloat16), ("i8", np.int8), ("u8", np.uint8)])
-def test_rows_of_other_types_are_stored_as_they_are(random, name, kind, device="cpu"):
+def test_rows_of_other_types_are_stored_as_they_are(device, random, name, kind):
     whole = random.integers(0, 100, (60, 20))
     c = warpwave.Collection(20, metric="l2", type=name, device=device)
     assert c.type == name

@@ -298,6 +298,25 @@ static void long_rows_give_the_bits_of_f32(void **state)
     }
 }
 
+/* More rows than the blocks of a device take in their first steps, forward and backward, some steps without an admitted row. */
+static void one_query_goes_through_many_rows(void **state)
+{
+    enum { DIM = 20, COUNT = 3000 };
+    for (int32_t i = 0; i < TYPES; i++) {
+        test_random random = {(uint64_t)i + 50};
+        numbers n = numbers_make(&random, types[i], COUNT, DIM);
+        twins t = twins_make(*state, DIM, metrics[i % METRICS], WW_SCREEN_NONE, types[i]);
+        twins_fill(&t, &n, COUNT);
+        uint64_t mask[COUNT / 64 + 1];
+        for (int32_t w = 0; w <= COUNT / 64; w++)
+            mask[w] = w / 9 % 2 ? random_bits(&random) : 0;
+        for (int32_t q = 0; q < 4; q++)
+            check_query(&t, (asked){n.held + q * DIM, 1, 30, q > 1 ? mask : NULL, COUNT});
+        twins_free(&t);
+        numbers_free(&n);
+    }
+}
+
 /* The screen excludes rows of bytes by themselves. */
 static void rows_of_bytes_are_their_own_screen(void **state)
 {
@@ -519,6 +538,7 @@ int main(void)
         cmocka_unit_test(every_metric_with_a_screen_gives_the_bits_of_f32),
         cmocka_unit_test(every_metric_without_a_screen_gives_the_bits_of_f32),
         cmocka_unit_test(long_rows_give_the_bits_of_f32),
+        cmocka_unit_test(one_query_goes_through_many_rows),
         cmocka_unit_test(rows_of_bytes_are_their_own_screen),
         cmocka_unit_test(halves_take_half_of_the_memory),
         cmocka_unit_test(what_a_type_does_not_hold_is_refused),

@@ -52,6 +52,7 @@ ww_status instruction_set_complete(instruction_set *set)
     FALL_BACK(store);
     FALL_BACK(sums);
     FALL_BACK(widen);
+    FALL_BACK(sums_typed);
     FALL_BACK(pair_typed);
     FALL_BACK(filter_sums);
     FALL_BACK(filter_dots);

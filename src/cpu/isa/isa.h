@@ -42,7 +42,8 @@ enum { SUMS_ROWS_MAX = 64 }; /* rows that one call of `sums` takes: a word of a 
 
 typedef struct sums_job {
     int32_t metric;
-    const float *queries, *rows;            /* `padded` floats each, a multiple of 64, one after the other */
+    const float *queries;                   /* `padded` floats each, a multiple of 64, one after the other */
+    const void *rows;                       /* likewise; floats but for `sums_typed` */
     int32_t query_count, row_count, padded; /* 1 <= row_count <= SUMS_ROWS_MAX */
     float *sums;                            /* sums[q * SUMS_ROWS_MAX + r] for query q and row r */
 } sums_job;
@@ -74,6 +75,9 @@ typedef struct instruction_set {
 
     /* n elements, a multiple of 64, as floats. */
     void (*widen)(int32_t type, const void *from, float *to, int64_t n);
+
+    /* `sums` of one query with such rows. */
+    void (*sums_typed)(int32_t type, const sums_job *job);
 
     /* Canonical dot(a,b), or for l2 the sum of squared differences, of a query and such a row, both `padded` elements. What
      * lies `ahead` bytes behind is prefetched, unless that is 0. */

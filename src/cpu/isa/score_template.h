@@ -38,19 +38,31 @@ INLINE vec accumulate(bool l2, vec a, vec b, vec acc)
 /* ---- tiles ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Some rows and queries, each `padded` floats, and where the 16 lanes of each pair go. */
+/* Elements of a row of f32, f16 or bf16 as floats; the type is a constant. */
+INLINE vec load_row(int32_t type, const void *rows, int64_t element)
+{
+    if (type == ROW_F16)
+        return vec_load_f16((const uint16_t *)rows + element);
+    if (type == ROW_BF16)
+        return vec_load_bf16((const uint16_t *)rows + element);
+    return vec_load((const float *)rows + element);
+}
+
+/* Some rows and queries, each `padded` elements, and where the 16 lanes of each pair go. */
 typedef struct score_tile {
-    const float *queries, *rows;
+    const float *queries;
+    const void *rows;
     int32_t padded;
-    int64_t ahead; /* floats from a row to what is prefetched; 0: nothing is */
+    int64_t ahead; /* elements from a row to what is prefetched; 0: nothing is */
     float *out;    /* out[q * out_stride + r * FOLDED] for the pair (r, q) */
     int out_stride;
 } score_tile;
 
 /* Accumulates TILE_LANES of the 64 lanes, from lane `first` on, of R x Q pairs, and stores 16 for each: the fold of all lanes
- * by 32 and 16, or the quarter that was accumulated. R, Q and l2 are constants. */
-INLINE void tile_pass(int R, int Q, bool l2, const score_tile *t, int first)
+ * by 32 and 16, or the quarter that was accumulated. R, Q, l2 and the rows' type are constants. */
+INLINE void tile_pass(int R, int Q, bool l2, int32_t type, const score_tile *t, int first)
 {
+    const bool line = type == ROW_F32 || first % (2 * FOLDED) == 0; /* does a cache line of a row begin here? */
     vec acc[TILE_ROWS][TILE_QUERIES][VEC_TILE_VECS];
     UNROLL for (int r = 0; r < R; r++) UNROLL for (int q = 0; q < Q; q++) UNROLL for (int v = 0; v < VEC_TILE_VECS; v++)
         acc[r][q][v] = vec_zero();
@@ -60,12 +72,12 @@ INLINE void tile_pass(int R, int Q, bool l2, const score_tile *t, int first)
             vec row[TILE_ROWS];
             UNROLL for (int r = 0; r < R; r++)
             {
-                const float *at = t->rows + (int64_t)r * t->padded + i + v * VEC_LANES;
-                row[r] = vec_load(at);
+                const int64_t at = (int64_t)r * t->padded + i + v * VEC_LANES;
+                row[r] = load_row(type, t->rows, at);
                 if (Q > 1)
                     row[r] = vec_keep(row[r]);
-                if (t->ahead != 0 && v * VEC_LANES % FOLDED == 0)
-                    __builtin_prefetch(at + t->ahead);
+                if (t->ahead != 0 && v * VEC_LANES % FOLDED == 0 && line)
+                    __builtin_prefetch((const char *)t->rows + (at + t->ahead) * (int64_t)row_type_bytes(type));
             }
             UNROLL for (int q = 0; q < Q; q++)
             {
@@ -87,10 +99,10 @@ INLINE void tile_pass(int R, int Q, bool l2, const score_tile *t, int first)
     }
 }
 
-INLINE void tile(int R, int Q, bool l2, const score_tile *t)
+INLINE void tile(int R, int Q, bool l2, int32_t type, const score_tile *t)
 {
     if (TILE_LANES == CANON_LANES) {
-        tile_pass(R, Q, l2, t, 0);
+        tile_pass(R, Q, l2, type, t, 0);
         return;
     }
     float quarter[CANON_LANES / FOLDED][TILE_QUERIES * TILE_ROWS * FOLDED];
@@ -99,7 +111,7 @@ INLINE void tile(int R, int Q, bool l2, const score_tile *t)
     ONCE for (int g = 0; g < CANON_LANES / FOLDED; g++)
     {
         pass.out = quarter[g];
-        tile_pass(R, Q, l2, &pass, g * FOLDED);
+        tile_pass(R, Q, l2, type, &pass, g * FOLDED);
     }
     for (int q = 0; q < Q; q++) {
         for (int i = 0; i < R * FOLDED; i += VEC_LANES) {
@@ -112,8 +124,9 @@ INLINE void tile(int R, int Q, bool l2, const score_tile *t)
 }
 
 /* The sums of Q queries, from number `first` on, and all rows: tiles of R x Q, then of 1 x Q, sixteen rows at a time. */
-INLINE void sums_of(int R, int Q, bool l2, const sums_job *job, int32_t first, int64_t ahead)
+INLINE void sums_of(int R, int Q, bool l2, int32_t type, const sums_job *job, int32_t first, int64_t ahead)
 {
+    const int64_t row_bytes = (int64_t)job->padded * (int64_t)row_type_bytes(type);
     float lanes[TILE_QUERIES][FOLDED * FOLDED];
     score_tile t = {.queries = job->queries + (int64_t)first * job->padded,
                     .padded = job->padded,
@@ -123,17 +136,17 @@ INLINE void sums_of(int R, int Q, bool l2, const sums_job *job, int32_t first, i
         memset(lanes, 0, sizeof lanes); /* rows past the last are folded with the others */
     for (int32_t begin = 0; begin < job->row_count; begin += FOLDED) {
         const int32_t count = job->row_count - begin < FOLDED ? job->row_count - begin : FOLDED;
-        const float *from = job->rows + (int64_t)begin * job->padded;
+        const char *from = (const char *)job->rows + begin * row_bytes;
         int32_t r = 0;
         for (; r + R <= count; r += R) {
-            t.rows = from + (int64_t)r * job->padded;
+            t.rows = from + r * row_bytes;
             t.out = lanes[0] + r * FOLDED;
-            tile(R, Q, l2, &t);
+            tile(R, Q, l2, type, &t);
         }
         for (; r < count; r++) {
-            t.rows = from + (int64_t)r * job->padded;
+            t.rows = from + r * row_bytes;
             t.out = lanes[0] + r * FOLDED;
-            tile(1, Q, l2, &t);
+            tile(1, Q, l2, type, &t);
         }
         for (int q = 0; q < Q; q++)
             vec_fold(lanes[q], job->sums + (first + q) * SUMS_ROWS_MAX + begin);
@@ -148,16 +161,16 @@ INLINE void sums_for(bool l2, const sums_job *job)
     const int32_t count = job->query_count;
     int32_t q = 0;
     if (count >= 3) {
-        sums_of(2, 3, l2, job, 0, block);
+        sums_of(2, 3, l2, ROW_F32, job, 0, block);
         for (q = 3; q + 3 <= count; q += 3)
-            sums_of(2, 3, l2, job, q, 0);
+            sums_of(2, 3, l2, ROW_F32, job, q, 0);
     }
     if (count - q == 2)
-        sums_of(2, 2, l2, job, q, 0);
+        sums_of(2, 2, l2, ROW_F32, job, q, 0);
     else if (count == 1)
-        sums_of(4, 1, l2, job, 0, PREFETCH_FLOATS);
+        sums_of(4, 1, l2, ROW_F32, job, 0, PREFETCH_FLOATS);
     else if (count - q == 1)
-        sums_of(4, 1, l2, job, q, 0);
+        sums_of(4, 1, l2, ROW_F32, job, q, 0);
 }
 
 static void sums(const sums_job *job)
@@ -166,6 +179,24 @@ static void sums(const sums_job *job)
         sums_for(true, job);
     else
         sums_for(false, job);
+}
+
+static void sums_of_bytes(int32_t type, const sums_job *job);
+
+/* One query and rows of another type: halves by tiles as f32; of bytes a row has too few for that to pay. */
+static void sums_typed(int32_t type, const sums_job *job)
+{
+    const bool l2 = job->metric == CANON_L2;
+    if (type == ROW_F16 && l2)
+        sums_of(4, 1, true, ROW_F16, job, 0, 2 * PREFETCH_FLOATS);
+    else if (type == ROW_F16)
+        sums_of(4, 1, false, ROW_F16, job, 0, 2 * PREFETCH_FLOATS);
+    else if (type == ROW_BF16 && l2)
+        sums_of(4, 1, true, ROW_BF16, job, 0, 2 * PREFETCH_FLOATS);
+    else if (type == ROW_BF16)
+        sums_of(4, 1, false, ROW_BF16, job, 0, 2 * PREFETCH_FLOATS);
+    else
+        sums_of_bytes(type, job);
 }
 
 /* ---- filters: which rows can still be better than a query's worst result --------------------------------------------------
@@ -377,13 +408,27 @@ static float pair_typed(const typed_pair *pair)
     return pair->l2 ? pair_as(pair->type, true, pair) : pair_as(pair->type, false, pair);
 }
 
+static void sums_of_bytes(int32_t type, const sums_job *job)
+{
+    typed_pair pair = {.type = type,
+                       .l2 = job->metric == CANON_L2,
+                       .padded = job->padded,
+                       .ahead = PREFETCH_BYTES,
+                       .query = job->queries,
+                       .row = job->rows};
+    for (int32_t r = 0; r < job->row_count; r++) {
+        job->sums[r] = pair_typed(&pair);
+        pair.row = (const char *)pair.row + job->padded;
+    }
+}
+
 #include "cpu/isa/screen_template.h"
 
 /* What this file and screen_template.h make, for the table of the set. */
 #define VEC_KERNELS                                                                                                            \
-    .dot = dot, .squares = squares, .store = store, .sums = sums, .widen = widen, .pair_typed = pair_typed,                    \
-    .filter_sums = filter_sums, .filter_dots = filter_dots, .encode = encode, .store_encoded = store_encoded,                  \
-    .bound_strips = bound_strips, .filter_strips = filter_strips, .filter_leads = filter_leads, .filter_rows = filter_rows,    \
-    .filter_one = filter_one
+    .dot = dot, .squares = squares, .store = store, .sums = sums, .widen = widen, .sums_typed = sums_typed,                    \
+    .pair_typed = pair_typed, .filter_sums = filter_sums, .filter_dots = filter_dots, .encode = encode,                        \
+    .store_encoded = store_encoded, .bound_strips = bound_strips, .filter_strips = filter_strips,                              \
+    .filter_leads = filter_leads, .filter_rows = filter_rows, .filter_one = filter_one
 
 #endif

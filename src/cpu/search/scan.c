@@ -42,22 +42,6 @@ static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool
     return candidates;
 }
 
-/* The sums of one query with rows of another type than f32. */
-static void sum_typed(const scan *s, const segment *seg, int64_t row, const sums_job *job)
-{
-    const int64_t row_bytes = (int64_t)s->padded * (int64_t)row_type_bytes(seg->type);
-    typed_pair pair = {.type = seg->type,
-                       .l2 = job->metric == CANON_L2,
-                       .padded = s->padded,
-                       .ahead = PREFETCH_BYTES,
-                       .query = job->queries,
-                       .row = (const char *)seg->rows.data + row * row_bytes};
-    for (int32_t r = 0; r < job->row_count; r++) {
-        job->sums[r] = s->isa->pair_typed(&pair);
-        pair.row = (const char *)pair.row + row_bytes;
-    }
-}
-
 /* Where the rows are as floats: in the segment, or widened for all queries that are to come. NULL: for one query that does not
  * pay. */
 static const float *rows_as_floats(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count,
@@ -82,17 +66,18 @@ static void scan_block(const scan *s, int32_t worker, const segment *seg, int64_
     for (int32_t group = begin; group < end; group += QUERY_GROUP) {
         const int32_t queries = (int32_t)min_i64(QUERY_GROUP, end - group);
         const bool by_dots = dots_pay(s, worker, group, queries);
-        const sums_job job = {.metric = by_dots ? CANON_DOT : s->job->metric,
-                              .queries = s->queries + (int64_t)group * s->padded,
-                              .rows = rows,
-                              .query_count = queries,
-                              .row_count = count,
-                              .padded = s->padded,
-                              .sums = sums};
+        sums_job job = {.metric = by_dots ? CANON_DOT : s->job->metric,
+                        .queries = s->queries + (int64_t)group * s->padded,
+                        .query_count = queries,
+                        .row_count = count,
+                        .padded = s->padded,
+                        .sums = sums};
+        job.rows =
+            rows ? (const void *)rows : (const char *)seg->rows.data + row * s->padded * (int64_t)row_type_bytes(seg->type);
         if (rows)
             s->isa->sums(&job);
         else
-            sum_typed(s, seg, row, &job);
+            s->isa->sums_typed(seg->type, &job);
         s->counts[worker].looked_at += by_dots ? queries * count : 0;
         for (int32_t q = 0; q < queries; q++) {
             float *query_sums = sums + q * SUMS_ROWS_MAX;

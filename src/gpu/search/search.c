@@ -118,7 +118,7 @@ static ww_status search_within_memory(search *s)
                                                  .dim = s->job->dim,
                                                  .k = s->job->k,
                                                  .watched = s->job->progress != NULL,
-                                                 .typed = s->job->type != ROW_F32,
+                                                 .element_bytes = (int32_t)row_type_bytes(s->job->type),
                                                  .shared_bytes = s->device->base.info.shared_bytes_per_block,
                                                  .stream_wave = stream_wave(s->device),
                                                  .stream_small = s->device->base.tuning.search_stream == TUNING_ALWAYS,

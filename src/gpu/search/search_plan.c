@@ -24,6 +24,11 @@ enum {
     FILL_ROUNDS_MAX = 6           /* of resident blocks */
 };
 
+static bool is_typed(const search_size *size)
+{
+    return size->element_bytes != 0 && size->element_bytes != (int32_t)sizeof(float);
+}
+
 static search_shape choose_shape(int64_t queries, int32_t chunks, bool typed)
 {
     if (queries == 1 && chunks <= SEARCH_ONE_CHUNKS_MAX)
@@ -144,13 +149,13 @@ static bool plan_stream(search_plan *plan, const search_size *size)
 }
 
 /* For the packed query while rows are scored, and for the keys that are sorted behind that. */
-static void plan_one(search_plan *plan, int32_t dim, int32_t k)
+static void plan_one(search_plan *plan, const search_size *size)
 {
-    const size_t query = (size_t)canon_padded(dim) * sizeof(float);
-    const size_t keys = sizeof(canon_key) * (k > SEARCH_MERGE_KEYS / 4 ? SEARCH_MERGE_KEYS : SEARCH_MERGE_KEYS / 2);
+    const size_t query = (size_t)canon_padded(size->dim) * sizeof(float);
+    const size_t keys = sizeof(canon_key) * (size->k > SEARCH_MERGE_KEYS / 4 ? SEARCH_MERGE_KEYS : SEARCH_MERGE_KEYS / 2);
     plan->shared_bytes = query > keys ? query : keys;
     plan->slot_queries = 1;
-    plan->tile_rows = SEARCH_ONE_ROWS;
+    plan->tile_rows = SEARCH_ONE_ROWS * (is_typed(size) ? SEARCH_ONE_REPEAT(size->element_bytes) : 1);
 }
 
 /* Rounds of equal size, none larger than the limits allow. */
@@ -169,10 +174,10 @@ static int32_t choose_round(search_size size)
 search_plan search_plan_make(search_size size)
 {
     search_plan plan = {.round_queries = choose_round(size), .threads = SEARCH_THREADS, .block_parts = 1};
-    plan.shape = size.tile ? SEARCH_SHAPE_TILE : choose_shape(plan.round_queries, packed_chunks(size.dim), size.typed);
+    plan.shape = size.tile ? SEARCH_SHAPE_TILE : choose_shape(plan.round_queries, packed_chunks(size.dim), is_typed(&size));
     if (plan.shape == SEARCH_SHAPE_ONE)
-        plan_one(&plan, size.dim, size.k);
-    else if (plan.shape == SEARCH_SHAPE_TILE && (size.tile || size.typed || !plan_stream(&plan, &size)))
+        plan_one(&plan, &size);
+    else if (plan.shape == SEARCH_SHAPE_TILE && (size.tile || is_typed(&size) || !plan_stream(&plan, &size)))
         plan_tile(&plan, packed_chunks(size.dim), size.shared_bytes);
     else if (plan.shape != SEARCH_SHAPE_STREAM)
         plan_registers(&plan, size.shared_bytes);

@@ -44,6 +44,9 @@ enum {
     SEARCH_MERGE_KEYS = 4096     /* that search_merge can sort: twice the largest k */
 };
 
+/* Times that a block of search_one_* takes SEARCH_ONE_ROWS in a step, of rows whose elements have so many bytes. */
+#define SEARCH_ONE_REPEAT(element_bytes) (4 / (element_bytes))
+
 typedef struct search_queries {
     float *packed;   /* slots x 64*chunks */
     float *norms;    /* slots */

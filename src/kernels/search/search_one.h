@@ -22,7 +22,9 @@
 
 /* Rows whose loads are in flight together: of rows of other types as their modules say; else four fill
  * the memory of the fastest chips, and their registers; two do for NVIDIA's before those, whose compiler would spill. */
-#if defined(ROW_TYPE)
+#if defined(ROW_TYPE) && defined(__NVPTX__) && __CUDA_ARCH__ < 900
+enum { ONE_ROWS = ROWS_IN_FLIGHT < 4 ? ROWS_IN_FLIGHT : 4 };
+#elif defined(ROW_TYPE)
 enum { ONE_ROWS = ROWS_IN_FLIGHT };
 #elif defined(__NVPTX__) && __CUDA_ARCH__ < 900
 enum { ONE_ROWS = 2 };
@@ -35,6 +37,13 @@ enum {
     ONE_SHARERS = SEARCH_WORD_ROWS / ONE_FOLDED,                     /* groups that share a word */
     ONE_WORDS = SEARCH_ONE_ROWS / SEARCH_WORD_ROWS
 };
+
+/* How often a block takes that many rows in a step: as often as makes a step as long as one of f32. */
+#if defined(ROW_TYPE)
+enum { ONE_REPEAT = SEARCH_ONE_REPEAT(ROWS_ELEMENT_BYTES) };
+#else
+enum { ONE_REPEAT = 1 };
+#endif
 
 /* Two chunks of a row (or its last odd one), as one lane sees them. */
 #ifdef ROW_TYPE
@@ -59,20 +68,41 @@ typedef struct one_rows {
     one_piece next[ONE_ROWS];
 #ifdef ROW_TYPE
     int32_t type;
-    uint32_t first; /* of them, in the word at x */
 #endif
 } one_rows;
 
-/* Asks for the pieces behind the ones that came last; behind the last of all for those again. */
+#ifdef ROW_TYPE
+/* The same two chunks of a row, at `x`, whose first row is in the place of its word that row 0 would have. */
+DEVICE one_piece one_load(const one_rows *rows, uint32_t row)
+{
+    const int32_t even = 2 * rows->pair, odd = even + 1 < rows->chunks ? even + 1 : even;
+    const uint32_t *x = (const uint32_t *)rows->x, *at = x + typed_at(rows->type, rows->chunks, row, even, group_lane());
+    one_piece piece;
+    if (!row_type_is_bytes(rows->type) && odd != even) { /* side by side */
+        const u32x4 both = load_u32x4_readonly(at);
+        const u32x2 first = {both.x, both.y}, second = {both.z, both.w};
+        piece.even = first;
+        piece.odd = second;
+    } else {
+        piece.even = typed_load(rows->type, at);
+        piece.odd = typed_load(rows->type, x + typed_at(rows->type, rows->chunks, row, odd, group_lane()));
+    }
+    return piece;
+}
+#endif
+
+/* Asks for the pieces behind the ones that came last; behind the last of all for those again, or of other types for nothing. */
 DEVICE void one_fetch(one_rows *rows)
 {
 #ifdef ROW_TYPE
-    const int32_t even = 2 * rows->pair, odd = even + 1 < rows->chunks ? even + 1 : even;
+    if (rows->row >= ONE_FOLDED)
+        return;
     UNROLL
-    for (int32_t r = 0; r < ONE_ROWS; r++) {
-        const uint32_t *x = (const uint32_t *)rows->x, row = rows->first + (uint32_t)(rows->row + r);
-        rows->next[r].even = typed_load(rows->type, x + typed_at(rows->type, rows->chunks, row, even, group_lane()));
-        rows->next[r].odd = typed_load(rows->type, x + typed_at(rows->type, rows->chunks, row, odd, group_lane()));
+    for (int32_t r = 0; r < ONE_ROWS; r++)
+        rows->next[r] = one_load(rows, (uint32_t)(rows->row + r));
+    if (++rows->pair * 2 >= rows->chunks) {
+        rows->pair = 0;
+        rows->row += ONE_ROWS;
     }
 #else
     const size_t floats = (size_t)rows->chunks * CANON_LANES;
@@ -83,11 +113,11 @@ DEVICE void one_fetch(one_rows *rows)
         rows->next[r].even = load_f32x4_readonly(x + r * floats);
         rows->next[r].odd = load_f32x4_readonly(x + r * floats + (whole ? 4 : 0));
     }
-#endif
     if (++rows->pair * 2 >= rows->chunks) {
         rows->pair = 0;
         rows->row = rows->row + ONE_ROWS < ONE_FOLDED ? rows->row + ONE_ROWS : rows->row;
     }
+#endif
 }
 
 DEVICE f32x4 one_step(int32_t metric, f32x4 q, f32x4 x, f32x4 acc)
@@ -164,10 +194,9 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
     one_rows rows;
     rows.query = query;
     rows.chunks = args->rows.chunks;
-#ifdef ROW_TYPE
-    rows.x = word->rows;
-    rows.first = first;
+#ifdef ROW_TYPE /* eight rows from a multiple of eight on: bytes stand as in the first eight */
     rows.type = ROW_TYPE(&args->rows);
+    rows.x = word->rows + (size_t)first * (size_t)(row_type_is_bytes(rows.type) ? CANON_LANES / 4 : ROW_FLOATS(&args->rows));
 #else
     rows.x = word->rows + (size_t)first * (size_t)(rows.chunks * CANON_LANES);
 #endif
@@ -189,15 +218,21 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
         topk_offer(top, &args->lists, 0, sums[0], query_norm, row_norm, word->first_row + row);
 }
 
-DEVICE uint32_t one_step_count(const search_one_args *args)
+/* Pieces of ONE_WORDS words; and steps, ONE_REPEAT pieces each. */
+DEVICE uint32_t one_piece_count(const search_one_args *args)
 {
     return (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
 }
 
-/* The word of this thread's group in a step; without rows to score behind the last. */
+DEVICE uint32_t one_step_count(const search_one_args *args)
+{
+    return (one_piece_count(args) + ONE_REPEAT - 1) / ONE_REPEAT;
+}
+
+/* The word of this thread's group in a piece; without rows to score behind the last. */
 DEVICE row_word one_word(const search_one_args *args, uint32_t step, uint32_t *segment)
 {
-    const uint32_t steps = one_step_count(args);
+    const uint32_t steps = one_piece_count(args);
     const uint32_t from = args->backward && step < steps ? steps - 1 - step : step;
     const uint32_t word = from * ONE_WORDS + group_index() / ONE_SHARERS;
     row_word none = {0, 0, 0, 0};
@@ -212,10 +247,12 @@ DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *t
     const uint32_t first = group_index() % ONE_SHARERS * ONE_FOLDED, parts = args->lists.parts;
     uint32_t ahead = block_index() + parts;
     for (uint32_t step = block_index(); step < one_step_count(args);) {
-        const row_word next = one_word(args, ahead, &segment);
-        if (wave_any((word.admitted >> first & (((uint64_t)1 << ONE_FOLDED) - 1)) != 0))
-            one_score(metric, args, top, query, query_norm, &word, first);
-        word = next;
+        for (uint32_t piece = 1; piece <= ONE_REPEAT; piece++) {
+            const row_word next = one_word(args, piece < ONE_REPEAT ? step * ONE_REPEAT + piece : ahead * ONE_REPEAT, &segment);
+            if (wave_any((word.admitted >> first & (((uint64_t)1 << ONE_FOLDED) - 1)) != 0))
+                one_score(metric, args, top, query, query_norm, &word, first);
+            word = next;
+        }
         step = ahead;
         barrier();
         if (thread_index() == SEARCH_THREADS - 1) /* in the last wave: the first looks after the list meanwhile */
@@ -259,7 +296,7 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     const topk top = {threshold,           at.length, gate, args->lists.keys + (size_t)block_index() * args->lists.capacity,
                       &args->state->worst, 1,         1,    metric};
     uint32_t segment = args->backward ? args->rows.segment_count - 1 : 0;
-    const row_word word = one_word(args, block_index(), &segment);
+    const row_word word = one_word(args, block_index() * ONE_REPEAT, &segment);
     topk_begin(&top);
     if (args->query_on_device != 0)
         one_pack(IN_GLOBAL(const float, args->query_on_device), args->dim, query);

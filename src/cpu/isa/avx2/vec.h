@@ -132,19 +132,27 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[8])
     }
 }
 
-/* 16 elements of other types, as floats. */
+/* Elements of other types as floats: a vector of them, and 16. */
+static inline vec vec_load_f16(const uint16_t *from)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+}
+
+static inline vec vec_load_bf16(const uint16_t *from)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from)), 16));
+}
+
 static inline void vec_widen_f16(const uint16_t *from, vec to[2])
 {
-    to[0] = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
-    to[1] = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + 8)));
+    to[0] = vec_load_f16(from);
+    to[1] = vec_load_f16(from + 8);
 }
 
 static inline void vec_widen_bf16(const uint16_t *from, vec to[2])
 {
-    for (int i = 0; i < 2; i++) {
-        const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(from + 8 * i)));
-        to[i] = _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-    }
+    to[0] = vec_load_bf16(from);
+    to[1] = vec_load_bf16(from + 8);
 }
 
 static inline void vec_widen_bytes(const int8_t *from, int32_t offset, vec to[2])

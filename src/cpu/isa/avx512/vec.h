@@ -133,16 +133,25 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[4])
     _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
 }
 
-/* 16 elements of other types, as floats. */
+/* Elements of other types as floats: a vector of them, and 16, which is the same. */
+static inline vec vec_load_f16(const uint16_t *from)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
+}
+
+static inline vec vec_load_bf16(const uint16_t *from)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)), 16));
+}
+
 static inline void vec_widen_f16(const uint16_t *from, vec to[1])
 {
-    to[0] = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
+    to[0] = vec_load_f16(from);
 }
 
 static inline void vec_widen_bf16(const uint16_t *from, vec to[1])
 {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
-    to[0] = _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+    to[0] = vec_load_bf16(from);
 }
 
 static inline void vec_widen_bytes(const int8_t *from, int32_t offset, vec to[1])

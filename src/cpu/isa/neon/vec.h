@@ -132,7 +132,17 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[16])
     }
 }
 
-/* 16 elements of other types, as floats. */
+/* Elements of other types as floats: a vector of them, and 16. */
+static inline vec vec_load_f16(const uint16_t *from)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+}
+
+static inline vec vec_load_bf16(const uint16_t *from)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(from), 16));
+}
+
 static inline void vec_widen_f16(const uint16_t *from, vec to[4])
 {
     const float16x8_t low = vreinterpretq_f16_u16(vld1q_u16(from)), high = vreinterpretq_f16_u16(vld1q_u16(from + 8));

@@ -54,7 +54,7 @@ static void sums(const sums_job *job)
     const int32_t padded = job->padded;
     for (int32_t q = 0; q < job->query_count; q++) {
         for (int32_t r = 0; r < job->row_count; r++) {
-            const float *query = job->queries + (int64_t)q * padded, *row = job->rows + (int64_t)r * padded;
+            const float *query = job->queries + (int64_t)q * padded, *row = (const float *)job->rows + (int64_t)r * padded;
             job->sums[q * SUMS_ROWS_MAX + r] = job->metric == CANON_L2 ? squares(query, row, padded) : dot(query, row, padded);
         }
     }
@@ -83,6 +83,17 @@ static float pair_typed(const typed_pair *pair)
         acc[i % CANON_LANES] = fmaf(t, pair->l2 ? t : x, acc[i % CANON_LANES]);
     }
     return fold(acc);
+}
+
+static void sums_typed(int32_t type, const sums_job *job)
+{
+    const size_t row_bytes = (size_t)job->padded * row_type_bytes(type);
+    for (int32_t r = 0; r < job->row_count; r++)
+        job->sums[r] = pair_typed(&(typed_pair){.type = type,
+                                                .l2 = job->metric == CANON_L2,
+                                                .padded = job->padded,
+                                                .query = job->queries,
+                                                .row = (const char *)job->rows + (size_t)r * row_bytes});
 }
 
 static uint64_t filter_sums(int32_t metric, const float *sums_, int32_t row_count, float limit, float query_norm,
@@ -210,6 +221,7 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .store = store,
                                                 .sums = sums,
                                                 .widen = widen,
+                                                .sums_typed = sums_typed,
                                                 .pair_typed = pair_typed,
                                                 .filter_sums = filter_sums,
                                                 .filter_dots = filter_dots,
