@@ -127,8 +127,9 @@ typedef struct measure {
     double wrong_y;
 } measure;
 
-static inline void count(measure *m, bool same, bool special, double error, double x, double y)
+static inline void count(measure *m, bool same, bool special, double error, const double at[2])
 {
+    const double x = at[0], y = at[1];
     m->inputs++;
     m->rounded += same;
     if (special) {
@@ -153,7 +154,7 @@ static inline void compare_f32(measure *m, float got, double exact, double x, do
         const int exponent = exact == 0 ? -149 : ilogb(exact) - 23;
         error = fabs((double)got - exact) * ldexp(1.0, exponent < -149 ? 149 : -exponent);
     }
-    count(m, same || (!special && error <= 0.5), special, error, x, y);
+    count(m, same || (!special && error <= 0.5), special, error, (const double[]){x, y});
 }
 
 static inline void compare_f64(measure *m, double got, long double exact, double x, double y)
@@ -167,7 +168,7 @@ static inline void compare_f64(measure *m, double got, long double exact, double
         const int exponent = exact == 0 ? -1074 : ilogbl(exact) - 52;
         error = (double)ldexpl(fabsl((long double)got - exact), exponent < -1074 ? 1074 : -exponent);
     }
-    count(m, same || (!special && error <= 0.5), special, error, x, y);
+    count(m, same || (!special && error <= 0.5), special, error, (const double[]){x, y});
 }
 
 #endif

@@ -184,9 +184,11 @@ static double median_of(void (*run)(void *), void *context, int before)
     return times[count / 2];
 }
 
-static void try_shape(const options *o, ww_device *device, ww_collection *collection, int64_t rows, int32_t dim,
-                      int64_t queries, double *worst)
+/* `shape` is rows, dimension and queries. */
+static void try_shape(const options *o, ww_device *device, ww_collection *collection, const int64_t shape[3], double *worst)
 {
+    const int64_t rows = shape[0], queries = shape[2];
+    const int32_t dim = (int32_t)shape[1];
     searching s = searching_make(o, collection, dim, queries);
     const double products = (double)rows * (double)queries * (double)dim;
     double plain = INFINITY;
@@ -329,7 +331,7 @@ static void try_grid(const options *o, ww_device *device, double *worst)
             }
             ww_collection *collection = collection_of(o, device, rows, dim);
             for (int q = 0; q < query_counts; q++)
-                try_shape(o, device, collection, rows, dim, o->quick ? quick_queries[q] : all_queries[q], worst);
+                try_shape(o, device, collection, (int64_t[]){rows, dim, o->quick ? quick_queries[q] : all_queries[q]}, worst);
             ww_collection_destroy(collection);
         }
 }
@@ -396,7 +398,7 @@ int main(int argc, char **argv)
                "|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|\n");
         for (int i = 0; i < o.shape_count; i++) {
             ww_collection *collection = collection_of(&o, device, o.shapes[i][0], (int32_t)o.shapes[i][1]);
-            try_shape(&o, device, collection, o.shapes[i][0], (int32_t)o.shapes[i][1], o.shapes[i][2], &worst);
+            try_shape(&o, device, collection, o.shapes[i], &worst);
             ww_collection_destroy(collection);
         }
         if (o.shape_count == 0)

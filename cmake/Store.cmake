@@ -14,7 +14,7 @@ set(store_entry ${CMAKE_SOURCE_DIR}/src/store/sqlite/entry.c) # of the extension
 list(REMOVE_ITEM store_sources ${store_entry})
 # Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.
 set(store_base ${CMAKE_SOURCE_DIR}/src/base)
-set(store_base_sources ${store_base}/memory.c ${store_base}/json.c ${store_base}/text.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
+set(store_base_sources ${store_base}/system/memory.c ${store_base}/json.c ${store_base}/text.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
     ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c)
 
 # Compiled once for the library and for tests, which link it with the core's objects.

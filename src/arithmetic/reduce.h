@@ -30,7 +30,7 @@ typedef struct reduce_dims {
 } reduce_dims;
 
 /* Where element i of the dimensions is. Where there are several of them, i is below 2^32: division in 64 bits is a long piece
- * of code on GPUs. reduce_place_wide is for any i. */
+ * of code on GPUs. reduce_place_64 is for any i. */
 CANON_FUNCTION int64_t reduce_place(const reduce_dims *dims, int64_t i)
 {
     int64_t place = 0;
@@ -45,7 +45,7 @@ CANON_FUNCTION int64_t reduce_place(const reduce_dims *dims, int64_t i)
     return place;
 }
 
-CANON_FUNCTION int64_t reduce_place_wide(const reduce_dims *dims, int64_t i)
+CANON_FUNCTION int64_t reduce_place_64(const reduce_dims *dims, int64_t i)
 {
     int64_t place = 0;
     if (dims->rank == 1)

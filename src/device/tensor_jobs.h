@@ -75,10 +75,10 @@ struct conv_integer_args; /* arithmetic/conv_integer.h */
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
-    /* As buffer_create and buffer_destroy, in the order of the work on tensors: given back while that is queued, it does not
+    /* As buffer_create and buffer_destroy, in the order of the work on tensors: released while that is queued, it does not
      * wait. A buffer of 0 bytes is empty. */
-    ww_status (*take)(ww_device *device, size_t bytes, buffer *out);
-    void (*give)(ww_device *device, buffer *held);
+    ww_status (*alloc)(ww_device *device, size_t bytes, buffer *out);
+    void (*release)(ww_device *device, buffer *memory);
     /* All bytes of a buffer: zeroed; from the host, which may change them after; to the host (waits). */
     ww_status (*zero)(ww_device *device, const buffer *to);
     ww_status (*write)(ww_device *device, const buffer *to, const void *from);
@@ -87,8 +87,8 @@ typedef struct tensor_backend {
 
     /* ---- streams and memory that others use ------------------------------------------------------------------------------ */
 
-    /* As give, of memory on which others may have queued work: what is on the device is waited for. */
-    void (*give_shared)(ww_device *device, buffer *held);
+    /* As release, of memory on which others may have queued work: what is on the device is waited for. */
+    void (*release_shared)(ww_device *device, buffer *memory);
     /* The stream of the work on tensors, as others know it; NULL where there is none. */
     ww_status (*stream)(ww_device *device, void **stream);
     /* The work waits for what is on the stream of another now, or that stream for the work; WW_STREAM_NONE: nobody does. */

@@ -42,6 +42,13 @@ static bool is_number(ww_gguf_kind kind)
     return kind != WW_GGUF_STRING && kind != WW_GGUF_ARRAY && kind != WW_GGUF_BOOL;
 }
 
+/* Finds a single number; `wanted` says in words what was asked for. */
+static ww_status find_number(const char *wanted, const ww_gguf *gguf, const char *key, const void *out, asked *a)
+{
+    const ww_status status = find(a->call, gguf, key, out, a);
+    return status != WW_OK || is_number(a->value.kind) ? status : other_kind(a, wanted);
+}
+
 static number signed_number(int64_t value)
 {
     return (number){.negative = value < 0, .magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value};
@@ -133,31 +140,25 @@ static ww_status to_f64(const asked *a, int64_t i, double *value)
 ww_status ww_gguf_u64(const ww_gguf *gguf, const char *key, uint64_t *value)
 {
     FLOAT_GUARD();
-    asked a;
-    const ww_status status = find("ww_gguf_u64", gguf, key, value, &a);
-    if (status != WW_OK)
-        return status;
-    return is_number(a.value.kind) ? to_u64(&a, 0, value) : other_kind(&a, "a u64");
+    asked a = {.call = "ww_gguf_u64"};
+    const ww_status status = find_number("a u64", gguf, key, value, &a);
+    return status == WW_OK ? to_u64(&a, 0, value) : status;
 }
 
 ww_status ww_gguf_i64(const ww_gguf *gguf, const char *key, int64_t *value)
 {
     FLOAT_GUARD();
-    asked a;
-    const ww_status status = find("ww_gguf_i64", gguf, key, value, &a);
-    if (status != WW_OK)
-        return status;
-    return is_number(a.value.kind) ? to_i64(&a, 0, value) : other_kind(&a, "an i64");
+    asked a = {.call = "ww_gguf_i64"};
+    const ww_status status = find_number("an i64", gguf, key, value, &a);
+    return status == WW_OK ? to_i64(&a, 0, value) : status;
 }
 
 ww_status ww_gguf_f64(const ww_gguf *gguf, const char *key, double *value)
 {
     FLOAT_GUARD();
-    asked a;
-    const ww_status status = find("ww_gguf_f64", gguf, key, value, &a);
-    if (status != WW_OK)
-        return status;
-    return is_number(a.value.kind) ? to_f64(&a, 0, value) : other_kind(&a, "an f64");
+    asked a = {.call = "ww_gguf_f64"};
+    const ww_status status = find_number("an f64", gguf, key, value, &a);
+    return status == WW_OK ? to_f64(&a, 0, value) : status;
 }
 
 ww_status ww_gguf_bool(const ww_gguf *gguf, const char *key, int32_t *value)
@@ -206,7 +207,7 @@ static ww_status find_array(const ww_gguf *gguf, asked *a, int64_t capacity, int
         return status;
     if (capacity < 0 || (!values && capacity > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: capacity is %lld, values is %s", call, (long long)capacity,
-                       values ? "there" : "NULL");
+                       values ? "not NULL" : "NULL");
     const bool texts = strcmp(wanted, "an array of strings") == 0;
     if (a->value.kind != WW_GGUF_ARRAY || (texts ? a->value.element != WW_GGUF_STRING : !is_number(a->value.element)))
         return other_kind(a, wanted);

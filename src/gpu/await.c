@@ -29,8 +29,8 @@ static int64_t now_nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Passes by the words that are there, and says whether all are. */
-static bool all_there(const uint64_t *words, int64_t count, int64_t *seen)
+/* Passes by the words that were written, and says whether all were. */
+static bool all_written(const uint64_t *words, int64_t count, int64_t *seen)
 {
     while (*seen < count && __atomic_load_n(&words[*seen], __ATOMIC_ACQUIRE) != 0)
         ++*seen;
@@ -44,7 +44,7 @@ ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count)
     const int64_t until = device->driver->kernels_run_unwaited ? now_nanoseconds() + LOOK_NANOSECONDS : 0;
     while (until > 0 && now_nanoseconds() < until)
         for (int32_t looks = 0; looks < LOOKS_A_TIME; looks++) {
-            if (all_there(words, count, &seen)) {
+            if (all_written(words, count, &seen)) {
                 atomic_store(&stream->state, STREAM_ANSWERED);
                 return WW_OK;
             }

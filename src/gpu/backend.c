@@ -50,17 +50,17 @@ ww_status gpu_buffer_create(ww_device *base, size_t bytes, buffer *out)
     return status;
 }
 
-void gpu_buffer_destroy(ww_device *base, buffer *held)
+void gpu_buffer_destroy(ww_device *base, buffer *memory)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
-    if (held->data != NULL) {
+    if (memory->data != NULL) {
         gpu_enter_to_free(device, &previous);
         gpu_drain(device);
-        gpu_memory_free(device, held);
+        gpu_memory_free(device, memory);
         gpu_leave(device, previous);
     }
-    held->bytes = 0;
+    memory->bytes = 0;
 }
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
@@ -80,25 +80,25 @@ ww_status gpu_backend_stream_create(ww_device *base, device_stream **out)
     return status;
 }
 
-void gpu_backend_stream_destroy(ww_device *base, device_stream *on)
+void gpu_backend_stream_destroy(ww_device *base, device_stream *stream)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
-    if (on == NULL)
+    if (stream == NULL)
         return;
     gpu_enter_to_free(device, &previous);
-    gpu_stream_destroy((gpu_stream *)on);
+    gpu_stream_destroy((gpu_stream *)stream);
     gpu_leave(device, previous);
 }
 
-ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on)
+ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *stream)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = gpu_enter(device, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_synchronize((gpu_stream *)on);
+    status = gpu_synchronize((gpu_stream *)stream);
     gpu_leave(device, previous);
     return status;
 }
@@ -130,7 +130,7 @@ pool *gpu_threads(ww_device *device)
     return gpu_of(device)->threads;
 }
 
-ww_status gpu_backend_fill(ww_device *base, device_stream *on, buffer_range to, uint32_t pattern)
+ww_status gpu_backend_fill(ww_device *base, device_stream *stream, buffer_range to, uint32_t pattern)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
@@ -139,36 +139,36 @@ ww_status gpu_backend_fill(ww_device *base, device_stream *on, buffer_range to, 
     ww_status status = enter_for_range(device, to, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_fill((gpu_stream *)on, range_data(to), pattern, to.bytes / sizeof pattern);
+    status = gpu_fill((gpu_stream *)stream, range_data(to), pattern, to.bytes / sizeof pattern);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, buffer_range to, const void *from)
+ww_status gpu_backend_copy_in(ww_device *base, device_stream *stream, buffer_range to, const void *from)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = enter_for_range(device, to, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_in((gpu_stream *)on, range_data(to), from, to.bytes);
+    status = gpu_copy_in((gpu_stream *)stream, range_data(to), from, to.bytes);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, buffer_range from)
+ww_status gpu_backend_copy_out(ww_device *base, device_stream *stream, void *to, buffer_range from)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
     ww_status status = enter_for_range(device, from, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy_out((gpu_stream *)on, to, range_data(from), from.bytes);
+    status = gpu_copy_out((gpu_stream *)stream, to, range_data(from), from.bytes);
     gpu_leave(device, previous);
     return status;
 }
 
-ww_status gpu_backend_copy(ww_device *base, device_stream *on, buffer_range to, const buffer *from, size_t from_offset)
+ww_status gpu_backend_copy(ww_device *base, device_stream *stream, buffer_range to, const buffer *from, size_t from_offset)
 {
     gpu_device *device = gpu_of(base);
     driver_context previous = NULL;
@@ -178,7 +178,7 @@ ww_status gpu_backend_copy(ww_device *base, device_stream *on, buffer_range to, 
         status = enter_for_range(device, source, &previous);
     if (status != WW_OK)
         return status;
-    status = gpu_copy((gpu_stream *)on, range_data(to), range_data(source), to.bytes);
+    status = gpu_copy((gpu_stream *)stream, range_data(to), range_data(source), to.bytes);
     gpu_leave(device, previous);
     return status;
 }

@@ -17,15 +17,15 @@ extern const backend backend_emulator;
 ww_status gpu_memory(ww_device *base, ww_memory_info *memory);
 ww_status gpu_trim(ww_device *base);
 ww_status gpu_buffer_create(ww_device *base, size_t bytes, buffer *out);
-void gpu_buffer_destroy(ww_device *base, buffer *held);
+void gpu_buffer_destroy(ww_device *base, buffer *memory);
 ww_status gpu_backend_stream_create(ww_device *base, device_stream **out);
-void gpu_backend_stream_destroy(ww_device *base, device_stream *on);
-ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *on);
+void gpu_backend_stream_destroy(ww_device *base, device_stream *stream);
+ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *stream);
 pool *gpu_threads(ww_device *device);
-ww_status gpu_backend_fill(ww_device *base, device_stream *on, buffer_range to, uint32_t pattern);
-ww_status gpu_backend_copy_in(ww_device *base, device_stream *on, buffer_range to, const void *from);
-ww_status gpu_backend_copy_out(ww_device *base, device_stream *on, void *to, buffer_range from);
-ww_status gpu_backend_copy(ww_device *base, device_stream *on, buffer_range to, const buffer *from, size_t from_offset);
+ww_status gpu_backend_fill(ww_device *base, device_stream *stream, buffer_range to, uint32_t pattern);
+ww_status gpu_backend_copy_in(ww_device *base, device_stream *stream, buffer_range to, const void *from);
+ww_status gpu_backend_copy_out(ww_device *base, device_stream *stream, void *to, buffer_range from);
+ww_status gpu_backend_copy(ww_device *base, device_stream *stream, buffer_range to, const buffer *from, size_t from_offset);
 
 /* Those functions as the entries of a table, and the operations of gpu/search/rows.h behind them. */
 #define GPU_BACKEND_COMMON                                                                                                     \

@@ -199,31 +199,31 @@ ww_status gpu_memory_alloc(gpu_device *device, size_t bytes, buffer *out)
     return status;
 }
 
-void gpu_memory_free(gpu_device *device, buffer *held)
+void gpu_memory_free(gpu_device *device, buffer *memory)
 {
     gpu_pool *store = device->pool;
-    if (held->data != NULL) {
-        const size_t bytes = gpu_block_bytes(held->bytes);
+    if (memory->data != NULL) {
+        const size_t bytes = gpu_block_bytes(memory->bytes);
         pthread_mutex_lock(&store->lock);
-        store->free_blocks[store->free_count++] = (block){.address = held->data, .bytes = bytes};
+        store->free_blocks[store->free_count++] = (block){.address = memory->data, .bytes = bytes};
         store->ours_bytes -= (int64_t)bytes;
         store->pooled_bytes += (int64_t)bytes;
         pthread_mutex_unlock(&store->lock);
     }
-    held->data = NULL;
-    held->bytes = 0;
+    memory->data = NULL;
+    memory->bytes = 0;
 }
 
-void gpu_memory_discard(gpu_device *device, buffer *held)
+void gpu_memory_discard(gpu_device *device, buffer *memory)
 {
     gpu_pool *store = device->pool;
-    if (held->data != NULL) {
+    if (memory->data != NULL) {
         pthread_mutex_lock(&store->lock);
-        store->ours_bytes -= (int64_t)gpu_block_bytes(held->bytes);
+        store->ours_bytes -= (int64_t)gpu_block_bytes(memory->bytes);
         store->blocks--;
         pthread_mutex_unlock(&store->lock);
-        (void)device->driver->memory_free(held->data);
+        (void)device->driver->memory_free(memory->data);
     }
-    held->data = NULL;
-    held->bytes = 0;
+    memory->data = NULL;
+    memory->bytes = 0;
 }

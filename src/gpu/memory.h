@@ -17,10 +17,10 @@ void gpu_pool_destroy(gpu_device *device);
 ww_status gpu_memory_alloc(gpu_device *device, size_t bytes, buffer *out);
 
 /* Gives it back to the pool and empties the struct. The work that used it is done. */
-void gpu_memory_free(gpu_device *device, buffer *held);
+void gpu_memory_free(gpu_device *device, buffer *memory);
 
 /* Gives it to the driver, which waits for work on the device, whoever queued that, and empties the struct. */
-void gpu_memory_discard(gpu_device *device, buffer *held);
+void gpu_memory_discard(gpu_device *device, buffer *memory);
 
 /* Gives the pooled blocks to the driver; returns the first number that was not 0. */
 int gpu_pool_trim(gpu_device *device);

@@ -70,8 +70,7 @@ static ww_status check_axis(const conv *c, axis *a)
                    (long long)a->dilation, (long long)a->output_padding);
 }
 
-/* Puts in a dimension of 1 before the last, so that a row is an image. */
-static ww_tensor with_height(const ww_tensor *x)
+ww_tensor tensor_with_height(const ww_tensor *x)
 {
     ww_tensor tall = *x;
     if (x->layout.rank == 3) {
@@ -89,8 +88,8 @@ static ww_status check_shapes(conv *c, const ww_tensor *x, const ww_tensor *w)
     if (x->layout.rank != c->rank || w->layout.rank != c->rank)
         return ww_fail(WW_DIMENSION_MISMATCH, "%s: the shapes are %s and %s; both must have %d dimensions", c->name,
                        SHAPE_TEXT(&x->layout), SHAPE_TEXT(&w->layout), (int)c->rank);
-    c->x = with_height(x);
-    c->w = with_height(w);
+    c->x = tensor_with_height(x);
+    c->w = tensor_with_height(w);
     const int64_t *in = c->x.layout.shape, *kernel = c->w.layout.shape;
     c->images = in[0];
     c->in_channels = in[1];
@@ -175,7 +174,7 @@ static part part_of_place(const axis *a, int64_t place)
 }
 
 /* The kernel's taps of a part as rows of a dense matrix for each group: [groups, out / groups, in / groups, taps...]. */
-static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_tensor *held)
+static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_tensor *copy)
 {
     const ww_layout *w = &c->w.layout;
     const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
@@ -188,8 +187,8 @@ static ww_status part_weights(const conv *c, const part *y, const part *x, ww_te
     *weights = (ww_tensor){c->w.storage, seen};
     if (layout_is_dense(&seen))
         return WW_OK;
-    const ww_status status = ww_tensor_contiguous(weights, held);
-    *weights = *held;
+    const ww_status status = ww_tensor_contiguous(weights, copy);
+    *weights = *copy;
     return status;
 }
 
@@ -230,10 +229,10 @@ static void set_window(const conv *c, const part *y, const part *x, matmul_windo
 /* The outputs of one part, the first of them at element `at` of the result. */
 static ww_status run_part(const conv *c, const part *y, const part *x, const ww_tensor *made, int64_t at)
 {
-    ww_tensor held = {0};
+    ww_tensor copy = {0};
     ww_tensor weights;
     matmul_window window;
-    ww_status status = part_weights(c, y, x, &weights, &held);
+    ww_status status = part_weights(c, y, x, &weights, &copy);
     if (status != WW_OK)
         return status;
     const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups, place = c->y.out * c->x_axis.out;
@@ -264,7 +263,7 @@ static ww_status run_part(const conv *c, const part *y, const part *x, const ww_
         job.window = &window;
     }
     status = run_product(c->x.storage->device, &job);
-    ww_tensor_release(&held);
+    ww_tensor_release(&copy);
     return status;
 }
 

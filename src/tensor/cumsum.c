@@ -49,7 +49,7 @@ static ww_status sum_lines(ww_device *device, const cumsum_args *lines)
 ww_status ww_tensor_cumsum(const ww_tensor *x, int32_t dim, ww_tensor *out)
 {
     FLOAT_GUARD();
-    ww_tensor held = {0};
+    ww_tensor copy = {0};
     ww_status status = check_out("cumsum", out);
     if (status == WW_OK)
         status = check_tensor("cumsum", "x", x);
@@ -58,7 +58,7 @@ ww_status ww_tensor_cumsum(const ww_tensor *x, int32_t dim, ww_tensor *out)
     if (status == WW_OK && x->storage->dtype == WW_I8)
         status = refuse_type("cumsum", WW_I8);
     if (status == WW_OK && !layout_is_dense(&x->layout))
-        status = ww_tensor_contiguous(x, &held);
+        status = ww_tensor_contiguous(x, &copy);
     if (status != WW_OK)
         return status;
     ww_device *device = x->storage->device;
@@ -73,10 +73,10 @@ ww_status ww_tensor_cumsum(const ww_tensor *x, int32_t dim, ww_tensor *out)
     result r = {.operation = "cumsum", .out = out, .inputs = {x}};
     status = result_begin(&r, device, x->storage->dtype, x->layout.rank, x->layout.shape);
     if (status == WW_OK && lines.count > 0) {
-        lines.in = operand_of(held.storage ? &held : x).data;
+        lines.in = operand_of(copy.storage ? &copy : x).data;
         lines.out = operand_of(&r.at).data;
         status = sum_lines(device, &lines);
     }
-    ww_tensor_release(&held);
+    ww_tensor_release(&copy);
     return result_end(&r, status);
 }

@@ -80,7 +80,7 @@ void ww_module_unload(ww_module *module)
  */
 
 /* The lock is held. */
-static ww_kernel *find_known(const ww_module *module, const char *name)
+static ww_kernel *find_loaded(const ww_module *module, const char *name)
 {
     ww_kernel *kernel = module->kernels;
     while (kernel && strcmp(kernel->name, name) != 0)
@@ -121,7 +121,7 @@ ww_status ww_module_function(ww_module *module, const char *name, ww_kernel **ke
         return ww_fail(WW_OUT_OF_RANGE, "ww_module_function: a name of %zu bytes; the maximum is %d", strlen(name),
                        NAME_BYTES - 1);
     pthread_mutex_lock(&module->lock);
-    *kernel = find_known(module, name);
+    *kernel = find_loaded(module, name);
     if (!*kernel)
         status = find_new(module, name, kernel);
     pthread_mutex_unlock(&module->lock);

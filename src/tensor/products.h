@@ -15,6 +15,9 @@ typedef struct named_tensor {
 ww_status check_product_types(const char *operation, named_tensor a, named_tensor b, uint32_t integers);
 ww_status check_math(const char *operation, ww_math math);
 
+/* x as [images, channels, y, x]: of rank 3 with a height of 1. */
+ww_tensor tensor_with_height(const ww_tensor *x);
+
 /* Hands a job with k > 0 to the device, unless it has no results. */
 ww_status run_product(ww_device *device, const matmul_job *job);
 

@@ -10,20 +10,6 @@
 /* Everything about an image is counted in 32 bits; how many there are is not. */
 enum { SIZE_MAX_32 = INT32_MAX / 4 };
 
-/* x as [images, channels, y, x]: of rank 3 with a height of 1. */
-static ww_tensor with_height(const ww_tensor *x)
-{
-    ww_tensor tall = *x;
-    if (x->layout.rank == 3) {
-        tall.layout.rank = 4;
-        tall.layout.shape[3] = x->layout.shape[2];
-        tall.layout.strides[3] = x->layout.strides[2];
-        tall.layout.shape[2] = 1;
-        tall.layout.strides[2] = 0;
-    }
-    return tall;
-}
-
 static ww_status check_images(const char *name, const ww_tensor *x, int32_t rank)
 {
     const ww_status status = check_tensor(name, "x", x);
@@ -44,7 +30,7 @@ static ww_status check_images(const char *name, const ww_tensor *x, int32_t rank
 /* Makes the result and has it filled. `args` says what is done; sizes of the output are there. */
 static ww_status run(const char *name, const ww_tensor *images, resample_args *args, ww_tensor *out)
 {
-    const ww_tensor x = with_height(images);
+    const ww_tensor x = tensor_with_height(images);
     const int64_t *in = x.layout.shape, *strides = x.layout.strides;
     const int64_t tall[4] = {in[0], in[1], args->outs_y, args->outs_x}, flat[3] = {in[0], in[1], args->outs_x};
     const int32_t rank = images->layout.rank;

@@ -17,7 +17,7 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
     ww_storage *storage = memory_alloc_zeroed(1, sizeof *storage);
     if (!storage)
         return memory_failed("a storage", sizeof *storage);
-    status = tensors_of(device)->take(device, bytes, &storage->data);
+    status = tensors_of(device)->alloc(device, bytes, &storage->data);
     if (status != WW_OK) {
         memory_free(storage);
         return status;
@@ -90,9 +90,9 @@ void ww_storage_release(ww_storage *storage)
         if (storage->release)
             storage->release(storage->owner);
     } else if (atomic_load(&storage->shared)) {
-        tensors->give_shared(storage->device, &storage->data);
+        tensors->release_shared(storage->device, &storage->data);
     } else {
-        tensors->give(storage->device, &storage->data);
+        tensors->release(storage->device, &storage->data);
     }
     ww_device_close(storage->device);
     memory_free(storage);

@@ -182,15 +182,21 @@ static ww_status fail_refused(const batch *b, const ww_collection *c, int64_t nu
     return status;
 }
 
-/* Where rows `first`, `*count` of them or fewer, are in the collection's type: as the caller gave them, or narrowed now. */
-static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, int64_t *count, const void **rows,
-                              int64_t *stride)
+/* Rows in the collection's type: as the caller gave them, or narrowed. */
+typedef struct typed_rows {
+    const void *rows;
+    int64_t stride; /* elements */
+    int64_t count;
+} typed_rows;
+
+/* Where rows from `first` on, at most typed->count of them, are in the collection's type; there may be fewer then. */
+static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, typed_rows *typed)
 {
     const size_t row_bytes = store_element_bytes(&c->store);
     const void *given = c->type == WW_VECTOR_F32 && b->rows.vectors ? b->rows.vectors : b->rows.elements;
     if (given) {
-        *stride = b->rows.row_stride;
-        *rows = (const char *)given + (size_t)(first * *stride) * row_type_bytes((int32_t)c->type);
+        typed->stride = b->rows.row_stride;
+        typed->rows = (const char *)given + (size_t)(first * typed->stride) * row_type_bytes((int32_t)c->type);
         return WW_OK;
     }
     if (!b->narrowed) {
@@ -199,25 +205,24 @@ static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, i
         if (!b->narrowed)
             return memory_failed("rows on their way to their type", (size_t)b->narrowed_rows * row_bytes);
     }
-    *count = min_i64(*count, b->narrowed_rows);
-    *stride = c->dim;
-    *rows = b->narrowed;
+    const int64_t count = min_i64(typed->count, b->narrowed_rows);
+    *typed = (typed_rows){b->narrowed, c->dim, count};
     narrow_job job = {.rows = &b->rows,
                       .first = first,
-                      .count = *count,
+                      .count = count,
                       .item_rows = NARROW_ITEM_NUMBERS / c->dim + 1,
                       .type = (int32_t)c->type,
                       .row_bytes = row_bytes,
                       .to = b->narrowed};
-    atomic_init(&job.refused, *count);
-    const int64_t items = divide_up_i64(*count, job.item_rows);
+    atomic_init(&job.refused, count);
+    const int64_t items = divide_up_i64(count, job.item_rows);
     pool *threads = items > 1 ? c->device->backend->threads(c->device) : NULL;
     if (threads)
         (void)pool_run(threads, items, narrow_item, NULL, &job);
     else
         pool_run_here(items, narrow_item, &job);
     const int64_t refused = atomic_load(&job.refused);
-    return refused < *count ? fail_narrow(b, c, first + refused) : WW_OK;
+    return refused < count ? fail_narrow(b, c, first + refused) : WW_OK;
 }
 
 static ww_status write_rows(batch *b, ww_collection *c)
@@ -231,19 +236,18 @@ static ww_status write_rows(batch *b, ww_collection *c)
     for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
         const segment *part = &store->segments[store_segment_of(store, b->first_row + done)];
         const int64_t at = b->first_row + done - part->first_row;
-        int64_t count = b->rows.count - done < step ? b->rows.count - done : step;
-        if (count > part->capacity - at)
-            count = part->capacity - at;
-        int64_t refused = -1, stride = 0;
-        const void *rows = NULL;
-        status = rows_in_type(b, c, done, &count, &rows, &stride);
+        typed_rows typed = {.count = min_i64(min_i64(b->rows.count - done, step), part->capacity - at)};
+        int64_t refused = -1;
+        status = rows_in_type(b, c, done, &typed);
+        const char *rows = typed.rows;
+        const int64_t count = typed.count, stride = typed.stride;
         if (status == WW_OK)
             status = c->device->backend->rows_write(c->device, (row_range){part, at, count, c->dim}, rows, stride, &refused);
         if (status == WW_OK && refused >= 0)
-            status = fail_refused(b, c, done + refused, (const char *)rows + (size_t)(refused * stride) * element_bytes);
+            status = fail_refused(b, c, done + refused, rows + (size_t)(refused * stride) * element_bytes);
         char *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
         for (int64_t i = 0; copy && i < count; i++)
-            memcpy(copy + (size_t)i * row_bytes, (const char *)rows + (size_t)(i * stride) * element_bytes, row_bytes);
+            memcpy(copy + (size_t)i * row_bytes, rows + (size_t)(i * stride) * element_bytes, row_bytes);
         done += count;
         if (status == WW_OK)
             status = told(b, c, done);

@@ -191,7 +191,7 @@ static void long_rows_and_many_columns_too(void **state)
     static const int32_t some[] = {BLOCK_Q4_0, BLOCK_Q5_1,   BLOCK_Q8_0,   BLOCK_Q4_K,
                                    BLOCK_Q6_K, BLOCK_IQ4_NL, BLOCK_IQ4_XS, BLOCK_MXFP4};
     for (size_t t = 0; t < sizeof some / sizeof *some; t++) {
-        const shape s = {18, 140, block_elements(some[t]) == BLOCK_SMALL ? 77 : 21, 1};
+        const shape s = {18, 140, block_elements(some[t]) == BLOCK32_ELEMENTS ? 77 : 21, 1};
         check_shape(some[t], &s);
     }
 }

@@ -5,29 +5,14 @@
  * pair without the other saw a write half done.
  */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "support/collections.h"
 #include "support/devices.h"
+#include "support/scene.h"
 
 enum { DIM = 3, STABLE = 50, PAIRS_MAX = 40, K = 256, SEARCHERS = 4 };
-
-typedef struct scene {
-    ww_collection *collection;
-    atomic_bool done;
-    atomic_int faults;
-    atomic_int answers;
-    int rounds;
-} scene;
-
-static void blame(scene *s, const char *what, double code)
-{
-    if (atomic_fetch_add(&s->faults, 1) == 0)
-        printf("%s (%g): %s\n", what, code, ww_error_message());
-}
 
 static void check_answer(scene *s, const int64_t *rows, const float *scores)
 {
@@ -147,7 +132,6 @@ static void *writer(void *user)
 static void searches_see_whole_writes_only_and_do_not_keep_the_writer_out(void **state)
 {
     scene s = {.collection = collection_make(*state, DIM, WW_DOT), .rounds = device_is_slow(*state) ? 60 : 600};
-    pthread_t threads[SEARCHERS + 1];
     float vectors[STABLE * DIM] = {0};
     char texts[STABLE][32];
     const char *ids[STABLE];
@@ -162,14 +146,7 @@ static void searches_see_whole_writes_only_and_do_not_keep_the_writer_out(void *
     rows.vectors = vectors;
     rows.ids = ids;
     CHECK_OK(ww_collection_add(s.collection, &rows));
-    for (int i = 0; i < SEARCHERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, searcher, &s), 0);
-    assert_int_equal(pthread_create(&threads[SEARCHERS], NULL, writer, &s), 0);
-    for (int i = 0; i <= SEARCHERS; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(atomic_load(&s.faults), 0);
-    assert_true(atomic_load(&s.answers) > s.rounds / 10);
-    ww_collection_destroy(s.collection);
+    scene_play(&s, SEARCHERS, searcher, writer);
 }
 
 typedef struct own {

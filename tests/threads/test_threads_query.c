@@ -3,30 +3,14 @@
  * A row's vector has its number in one element, so the score says which row was found, and the id and the payload must say the
  * same. Looking ids up after a search would give those of rows that took the number meanwhile.
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "support/collections.h"
 #include "support/devices.h"
+#include "support/scene.h"
 
 enum { DIM = 3, ROWS = 200, REMOVED = 20, K = 10, READERS = 3 };
-
-typedef struct scene {
-    ww_collection *collection;
-    atomic_bool done;
-    atomic_int faults;
-    atomic_int answers;
-    int rounds;
-} scene;
-
-static void blame(scene *s, const char *what, double number)
-{
-    if (atomic_fetch_add(&s->faults, 1) == 0)
-        printf("%s (%g): %s\n", what, number, ww_error_message());
-}
 
 static ww_status add_row(ww_collection *collection, int number)
 {
@@ -104,17 +88,9 @@ static void *writer(void *user)
 static void every_id_is_that_of_the_row_that_was_found(void **state)
 {
     scene s = {.collection = collection_make(*state, DIM, WW_DOT), .rounds = device_is_slow(*state) ? 5 : 200};
-    pthread_t threads[READERS + 1];
     for (int i = 0; i < ROWS; i++)
         CHECK_OK(add_row(s.collection, i));
-    for (int i = 0; i < READERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, reader, &s), 0);
-    assert_int_equal(pthread_create(&threads[READERS], NULL, writer, &s), 0);
-    for (int i = 0; i <= READERS; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(atomic_load(&s.faults), 0);
-    assert_true(atomic_load(&s.answers) > s.rounds / 10);
-    ww_collection_destroy(s.collection);
+    scene_play(&s, READERS, reader, writer);
 }
 
 int main(void)

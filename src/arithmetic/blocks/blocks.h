@@ -61,8 +61,8 @@
 #define BLOCK_FORMATS_LINEAR(FORMAT)         BLOCK_FORMATS_SMALL(FORMAT) BLOCK_FORMATS_LARGE(FORMAT)
 #define BLOCK_FORMATS(FORMAT)                BLOCK_FORMATS_LINEAR(FORMAT) BLOCK_FORMATS_CODEBOOK(FORMAT)
 
-#define BLOCK_SMALL 32  /* elements of a block */
-#define BLOCK_LARGE 256 /* of a K block */
+#define BLOCK32_ELEMENTS 32  /* elements of a block */
+#define KBLOCK_ELEMENTS  256 /* of a K block */
 
 /* f16 numbers are in memory as their bits. Blocks are only two-byte aligned: 18 of q4_0's bytes follow 18 others.
  * Those of mxfp4 have 17. */
@@ -167,10 +167,10 @@ CANON_FUNCTION int32_t block_elements(int32_t type)
 #define FORMAT(name, number, size, text) case number:
         BLOCK_FORMATS_SMALL(FORMAT)
         BLOCK_FORMATS_CODEBOOK_SMALL(FORMAT)
-        return BLOCK_SMALL;
+        return BLOCK32_ELEMENTS;
         BLOCK_FORMATS_LARGE(FORMAT)
         BLOCK_FORMATS_CODEBOOK_LARGE(FORMAT)
-        return BLOCK_LARGE;
+        return KBLOCK_ELEMENTS;
 #undef FORMAT
     default:
         return 0;

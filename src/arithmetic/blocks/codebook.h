@@ -70,12 +70,12 @@ CANON_FUNCTION int32_t codebook_nearest(float x)
  * order by fma, and the fit that leaves the least error, the largest gain, is taken. 0 for nothing but zeros. */
 CANON_FUNCTION float codebook_fit(const float *x, int32_t largest)
 {
-    const float inverse = block_inverse(block_extreme(x, BLOCK_SMALL, largest));
+    const float inverse = block_inverse(block_extreme(x, BLOCK32_ELEMENTS, largest));
     float best = 0.0f, most = -1.0f;
     for (int32_t level = -135; level <= -115; level += 2) {
         const float scaled = inverse * (float)level;
         float qx = 0.0f, qq = 0.0f;
-        for (int32_t i = 0; i < BLOCK_SMALL; i++) {
+        for (int32_t i = 0; i < BLOCK32_ELEMENTS; i++) {
             const float q = (float)codebook_value(BLOCK_IQ4_NL, codebook_nearest(x[i] * scaled));
             qx = __builtin_fmaf(q, x[i], qx);
             qq = __builtin_fmaf(q, q, qq);
@@ -96,7 +96,7 @@ CANON_FUNCTION void codebook_pack(const float *x, float inverse, uint8_t *codes)
 
 CANON_FUNCTION int encode_iq4_nl(const float *x, block_iq4_nl *b)
 {
-    const int32_t largest = block_largest(x, BLOCK_SMALL);
+    const int32_t largest = block_largest(x, BLOCK32_ELEMENTS);
     b->d = (block_f16)block_f16_from_f32(codebook_fit(x, largest));
     codebook_pack(x, block_inverse(block_f32_from_f16(b->d)), b->codes);
     return (largest >= BLOCK_INFINITE) | block_f16_bad(b->d);
@@ -109,8 +109,8 @@ CANON_FUNCTION int encode_iq4_xs(const float *x, block_iq4_xs *b)
     float extreme = 0.0f;
     int32_t largest = 0;
     for (int32_t r = 0; r < 8; r++) {
-        const int32_t here = block_largest(x + (int64_t)BLOCK_SMALL * r, BLOCK_SMALL);
-        const float scale = codebook_fit(x + (int64_t)BLOCK_SMALL * r, here);
+        const int32_t here = block_largest(x + (int64_t)BLOCK32_ELEMENTS * r, BLOCK32_ELEMENTS);
+        const float scale = codebook_fit(x + (int64_t)BLOCK32_ELEMENTS * r, here);
         extreme = magnitude_bits(scale) > magnitude_bits(extreme) ? scale : extreme;
         largest = here > largest ? here : largest;
     }
@@ -118,8 +118,8 @@ CANON_FUNCTION int encode_iq4_xs(const float *x, block_iq4_xs *b)
     const float d = block_f32_from_f16(b->d), inverse = block_inverse(d);
     uint32_t low = 0, high = 0;
     for (int32_t r = 0; r < 8; r++) {
-        const float *from = x + (int64_t)BLOCK_SMALL * r;
-        const int32_t nearest = block_round_away(codebook_fit(from, block_largest(from, BLOCK_SMALL)) * inverse);
+        const float *from = x + (int64_t)BLOCK32_ELEMENTS * r;
+        const int32_t nearest = block_round_away(codebook_fit(from, block_largest(from, BLOCK32_ELEMENTS)) * inverse);
         const int32_t most = nearest < 31 ? nearest : 31, scale = most > -32 ? most : -32;
         low |= (uint32_t)((scale + 32) & 15) << 4 * r;
         high |= (uint32_t)((scale + 32) >> 4) << 2 * r;
@@ -144,7 +144,7 @@ CANON_FUNCTION int32_t e2m1_nearest(float x, float d)
 /* The scale is that by which the largest magnitude is from 4 to below 8; 6 is the largest number. */
 CANON_FUNCTION int encode_mxfp4(const float *x, block_mxfp4 *b)
 {
-    const int32_t largest = block_largest(x, BLOCK_SMALL), exponent = largest >> 23;
+    const int32_t largest = block_largest(x, BLOCK32_ELEMENTS), exponent = largest >> 23;
     b->e = (uint8_t)(exponent > 2 ? exponent - 2 : 0);
     const float d = block_e8m0_half(b->e);
     for (int32_t l = 0; l < 16; l++)

@@ -213,7 +213,7 @@ CANON_FUNCTION float decode_element(int32_t type, const void *block, int32_t i)
         return block_f32_from_f16(*(const uint16_t *)block);
     if (type == BLOCK_BF16)
         return block_f32_from_bf16(*(const uint16_t *)block);
-    return block_elements(type) == BLOCK_SMALL ? decode_small(type, block, i) : decode_large(type, block, i);
+    return block_elements(type) == BLOCK32_ELEMENTS ? decode_small(type, block, i) : decode_large(type, block, i);
 }
 
 /* ---- whole blocks, for CPUs: loops that become vector code ----------------------------------------------------------------

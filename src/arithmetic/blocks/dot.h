@@ -54,7 +54,7 @@ DOT_FUNCTION int dot_has_min(int32_t type)
 DOT_FUNCTION int32_t dot_activations(int32_t type)
 {
     const int32_t elements = block_elements(type);
-    return elements == 1 ? -1 : elements == BLOCK_SMALL ? BLOCK_Q8_1 : BLOCK_Q8_K;
+    return elements == 1 ? -1 : elements == BLOCK32_ELEMENTS ? BLOCK_Q8_1 : BLOCK_Q8_K;
 }
 
 /* The factors of J and M. */

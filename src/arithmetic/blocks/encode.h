@@ -76,8 +76,8 @@ CANON_FUNCTION int32_t block_round_away(float x)
 
 CANON_FUNCTION int encode_q4_0(const float *x, block_q4_0 *b)
 {
-    const int32_t largest = block_largest(x, BLOCK_SMALL);
-    const float d = block_extreme(x, BLOCK_SMALL, largest) / -8.0f, inverse = block_inverse(d);
+    const int32_t largest = block_largest(x, BLOCK32_ELEMENTS);
+    const float d = block_extreme(x, BLOCK32_ELEMENTS, largest) / -8.0f, inverse = block_inverse(d);
     b->d = (block_f16)block_f16_from_f32(d);
     for (int32_t l = 0; l < 16; l++) {
         const int32_t low = block_cut(__builtin_fmaf(x[l], inverse, 8.5f), 15.0f),
@@ -89,8 +89,8 @@ CANON_FUNCTION int encode_q4_0(const float *x, block_q4_0 *b)
 
 CANON_FUNCTION int encode_q5_0(const float *x, block_q5_0 *b)
 {
-    const int32_t largest = block_largest(x, BLOCK_SMALL);
-    const float d = block_extreme(x, BLOCK_SMALL, largest) / -16.0f, inverse = block_inverse(d);
+    const int32_t largest = block_largest(x, BLOCK32_ELEMENTS);
+    const float d = block_extreme(x, BLOCK32_ELEMENTS, largest) / -16.0f, inverse = block_inverse(d);
     uint32_t fifth = 0;
     b->d = (block_f16)block_f16_from_f32(d);
     for (int32_t l = 0; l < 16; l++) {
@@ -112,7 +112,7 @@ typedef struct block_range {
 CANON_FUNCTION block_range block_range_of(const float *x)
 {
     int32_t least = 0x7fffffff, most = -0x7fffffff;
-    for (int32_t i = 0; i < BLOCK_SMALL; i++) {
+    for (int32_t i = 0; i < BLOCK32_ELEMENTS; i++) {
         const int32_t here = block_ordered(x[i]);
         least = here < least ? here : least;
         most = here > most ? here : most;
@@ -158,21 +158,21 @@ CANON_FUNCTION int encode_q5_1(const float *x, block_q5_1 *b)
 
 CANON_FUNCTION int encode_q8_0(const float *x, block_q8_0 *b)
 {
-    const int32_t largest = block_largest(x, BLOCK_SMALL);
+    const int32_t largest = block_largest(x, BLOCK32_ELEMENTS);
     const float d = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(d);
     b->d = (block_f16)block_f16_from_f32(d);
-    for (int32_t i = 0; i < BLOCK_SMALL; i++)
+    for (int32_t i = 0; i < BLOCK32_ELEMENTS; i++)
         b->codes[i] = (int8_t)block_round_away(x[i] * inverse);
     return (largest >= BLOCK_INFINITE) | block_f16_bad(b->d);
 }
 
 CANON_FUNCTION int encode_q8_1(const float *x, block_q8_1 *b)
 {
-    const int32_t largest = block_largest(x, BLOCK_SMALL);
+    const int32_t largest = block_largest(x, BLOCK32_ELEMENTS);
     const float d = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(d);
     int32_t sum = 0;
     b->d = (block_f16)block_f16_from_f32(d);
-    for (int32_t i = 0; i < BLOCK_SMALL; i++) {
+    for (int32_t i = 0; i < BLOCK32_ELEMENTS; i++) {
         const int32_t code = block_round_away(x[i] * inverse);
         b->codes[i] = (int8_t)code;
         sum += code;
@@ -185,8 +185,8 @@ CANON_FUNCTION int encode_q8_1(const float *x, block_q8_1 *b)
  * by which 127 could not be divided, is coded as zeros. */
 CANON_FUNCTION int encode_q8_k(const float *x, block_q8_k *b)
 {
-    const int32_t largest = block_largest(x, BLOCK_LARGE);
-    const float inverse = largest > 0x03800000 ? -127.0f / block_extreme(x, BLOCK_LARGE, largest) : 0.0f;
+    const int32_t largest = block_largest(x, KBLOCK_ELEMENTS);
+    const float inverse = largest > 0x03800000 ? -127.0f / block_extreme(x, KBLOCK_ELEMENTS, largest) : 0.0f;
     b->d = block_inverse(inverse);
     for (int32_t r = 0; r < 16; r++) {
         int32_t sum = 0;

@@ -407,7 +407,7 @@ SEARCH_FUNCTION search_limits search_limits_of(int32_t type)
 {
     search_limits limits;
     limits.length = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 32 : 16;
-    limits.sub_blocks = BLOCK_LARGE / limits.length;
+    limits.sub_blocks = KBLOCK_ELEMENTS / limits.length;
     limits.least = type == BLOCK_Q3_K ? -4.0f : type == BLOCK_Q6_K ? -32.0f : 0.0f;
     limits.most = type == BLOCK_Q2_K || type == BLOCK_Q3_K ? 3.0f : type == BLOCK_Q4_K ? 15.0f : 31.0f;
     limits.levels = type == BLOCK_Q2_K ? 15.0f : type == BLOCK_Q3_K ? 31.0f : type == BLOCK_Q6_K ? 127.0f : 63.0f;

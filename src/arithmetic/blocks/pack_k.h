@@ -75,7 +75,7 @@ CANON_FUNCTION void pack_six_bits(const block_fields *fields, uint8_t *to, int32
 /* Four bits: of each 2 x `apart` elements in `apart` bytes. */
 CANON_FUNCTION void pack_nibbles(const uint8_t *codes, int32_t apart, uint8_t *to, int32_t first, int32_t step)
 {
-    for (int32_t part = 0; part < BLOCK_LARGE / 2; part += apart)
+    for (int32_t part = 0; part < KBLOCK_ELEMENTS / 2; part += apart)
         for (int32_t l = first; l < apart; l += step)
             to[part + l] = (uint8_t)((codes[2 * part + l] & 15) | (codes[2 * part + apart + l] & 15) << 4);
 }

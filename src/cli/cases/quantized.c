@@ -13,16 +13,16 @@
 #include "cli/cases/cases.h"
 
 /* The blocks that are looked into here. */
-enum { BLOCK_SMALL = 32, BLOCK_LARGE = 256 };
+enum { BLOCK32_ELEMENTS = 32, KBLOCK_ELEMENTS = 256 };
 
 typedef struct block_q4_0 { /* d * (code - 8) */
     uint16_t d;
-    uint8_t codes[BLOCK_SMALL / 2]; /* the first half low, the second high */
+    uint8_t codes[BLOCK32_ELEMENTS / 2]; /* the first half low, the second high */
 } block_q4_0;
 
 typedef struct block_q8_1 { /* d * code */
     uint16_t d, sum;
-    int8_t codes[BLOCK_SMALL];
+    int8_t codes[BLOCK32_ELEMENTS];
 } block_q8_1;
 
 /* ---- matrices --------------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ static ww_status run_there_and_back(case_run *run)
         status = back ? ww_tensor_to_host(&out, back) : memory_failed("rows", (size_t)(m.rows * m.cols) * sizeof(float));
     }
     if (status == WW_OK) {
-        const bool small = ww_quant_block_elements(type) == BLOCK_SMALL;
+        const bool small = ww_quant_block_elements(type) == BLOCK32_ELEMENTS;
         run->encoder_is_free = !small || type == WW_QUANT_IQ4_NL;
         run->coded_from = small ? m.values : NULL;
         run->largest_error = largest_difference(m.values, back, m.rows * m.cols);
@@ -168,17 +168,17 @@ static ww_status two_inputs(case_run *run, ww_quant_type *type, ww_tensor *x, ww
 static void code_q4_0(const float *x, block_q4_0 *block)
 {
     float largest = 0.0f;
-    for (int i = 0; i < BLOCK_SMALL; i++)
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
         largest = fabsf(x[i]) > fabsf(largest) ? x[i] : largest;
     const float d = largest / -8.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
-    uint8_t codes[BLOCK_SMALL];
-    for (int i = 0; i < BLOCK_SMALL; i++) {
+    uint8_t codes[BLOCK32_ELEMENTS];
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++) {
         const float scaled = x[i] * inverse;
         codes[i] = (uint8_t)fminf(scaled + 8.5f, 15.0f);
     }
     block->d = f16_from_f32(d);
-    for (int i = 0; i < BLOCK_SMALL / 2; i++)
-        block->codes[i] = (uint8_t)(codes[i] | codes[i + BLOCK_SMALL / 2] << 4);
+    for (int i = 0; i < BLOCK32_ELEMENTS / 2; i++)
+        block->codes[i] = (uint8_t)(codes[i] | codes[i + BLOCK32_ELEMENTS / 2] << 4);
 }
 
 /* The weights of a product. What the library would refuse it is asked to code, and refuses. */
@@ -191,12 +191,12 @@ static ww_status code_weights(const case_run *run, ww_quant_type type, const mat
     ww_quant_destroy(*coded);
     *coded = NULL;
     status = ww_quant_row_bytes(type, m->cols, &row_bytes);
-    const int64_t blocks = m->rows * (m->cols / BLOCK_SMALL);
+    const int64_t blocks = m->rows * (m->cols / BLOCK32_ELEMENTS);
     block_q4_0 *made = memory_alloc((size_t)blocks * sizeof *made);
     if (!made)
         return memory_failed("blocks", (size_t)blocks * sizeof *made);
     for (int64_t b = 0; b < blocks; b++)
-        code_q4_0(m->values + b * BLOCK_SMALL, &made[b]);
+        code_q4_0(m->values + b * BLOCK32_ELEMENTS, &made[b]);
     if (status == WW_OK)
         status = ww_quant_load(run->device, type, made, (size_t)(m->rows * row_bytes), m->rows, m->cols, coded);
     memory_free(made);
@@ -357,9 +357,9 @@ typedef float (*sum_function)(const block_q4_0 *w, const block_q8_1 *a, const ui
 
 static void sum_activations(const matrix *x, uint16_t *sums)
 {
-    for (int64_t b = 0; b < x->rows * x->cols / BLOCK_SMALL; b++) {
+    for (int64_t b = 0; b < x->rows * x->cols / BLOCK32_ELEMENTS; b++) {
         float acc[WAVE];
-        memcpy(acc, x->values + b * BLOCK_SMALL, sizeof acc);
+        memcpy(acc, x->values + b * BLOCK32_ELEMENTS, sizeof acc);
         sums[b] = f16_from_f32(fold(acc));
     }
 }
@@ -367,7 +367,7 @@ static void sum_activations(const matrix *x, uint16_t *sums)
 static ww_status multiply_blocks(const case_run *run, const matrix *x, const matrix *w, sum_function sum, float *results)
 {
     void *weights = NULL, *activations = NULL;
-    const int64_t blocks = x->cols / BLOCK_SMALL;
+    const int64_t blocks = x->cols / BLOCK32_ELEMENTS;
     uint16_t *sums = memory_alloc((size_t)(x->rows * blocks) * sizeof *sums);
     ww_status status = sums ? code_blocks(run, WW_QUANT_Q4_0, w, &weights) : memory_failed("sums", (size_t)(x->rows * blocks));
     if (status == WW_OK)

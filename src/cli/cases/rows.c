@@ -104,10 +104,10 @@ static ww_status run_rms_norm(case_run *run)
 
 /* cos and sin have a row for each place, and may have one for each sequence besides: [t, d] or [b, t, d]. As large as x, which
  * has its heads before its places, [b, h, t, d], or behind them, [b, t, h, d]. */
-static void fit_angles(const ww_tensor *x, bool heads_behind, ww_tensor *angles)
+static void fit_angles(const ww_tensor *x, bool heads_last, ww_tensor *angles)
 {
     const ww_layout from = angles->layout;
-    const int32_t rank = x->layout.rank, places = heads_behind ? rank - 3 : rank - 2;
+    const int32_t rank = x->layout.rank, places = heads_last ? rank - 3 : rank - 2;
     if (rank != 4 || from.rank < 2 || from.rank > 3)
         return;
     ww_layout *to = &angles->layout;
@@ -119,7 +119,7 @@ static void fit_angles(const ww_tensor *x, bool heads_behind, ww_tensor *angles)
     }
 }
 
-static ww_status run_rope_of(case_run *run, bool interleaved, bool heads_behind)
+static ww_status run_rope_of(case_run *run, bool interleaved, bool heads_last)
 {
     ww_tensor x;
     ww_tensor cosines;
@@ -131,8 +131,8 @@ static ww_status run_rope_of(case_run *run, bool interleaved, bool heads_behind)
     if (status == WW_OK)
         status = case_input(run, "sin", &sines);
     if (status == WW_OK) {
-        fit_angles(&x, heads_behind, &cosines);
-        fit_angles(&x, heads_behind, &sines);
+        fit_angles(&x, heads_last, &cosines);
+        fit_angles(&x, heads_last, &sines);
         status = ww_tensor_rope(&x, &cosines, &sines, case_truth(run, "interleaved", interleaved), &out);
     }
     return case_give(run, status, &out);

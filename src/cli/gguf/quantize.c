@@ -159,10 +159,9 @@ static ww_status convert_rows(const conversion *c, int64_t rows)
     return status;
 }
 
-static ww_status convert_tensor(const ww_gguf *in, int64_t index, const ww_gguf_tensor *t, ww_quant_type to, ww_device *device,
-                                ww_gguf_writer *out)
+static ww_status convert_tensor(const quantizing *z, int64_t index, const ww_gguf_tensor *t, ww_quant_type to)
 {
-    conversion c = {.device = device, .from = (ww_quant_type)t->type, .to = to, .cols = t->shape[0]};
+    conversion c = {.device = z->of->device, .from = (ww_quant_type)t->type, .to = to, .cols = t->shape[0]};
     const int64_t rows = t->shape[1] * t->shape[2] * t->shape[3];
     ww_status status = ww_quant_row_bytes(c.from, c.cols, &c.from_row_bytes);
     if (status == WW_OK)
@@ -178,11 +177,11 @@ static ww_status convert_tensor(const ww_gguf *in, int64_t index, const ww_gguf_
         status = memory_failed("converting a tensor", 3 * bytes);
     for (int64_t done = 0; status == WW_OK && done < rows; done += piece) {
         const int64_t now = min_i64(rows - done, piece);
-        status = ww_gguf_read(in, index, done * c.from_row_bytes, c.blocks, (size_t)(now * c.from_row_bytes));
+        status = ww_gguf_read(z->of->in, index, done * c.from_row_bytes, c.blocks, (size_t)(now * c.from_row_bytes));
         if (status == WW_OK)
             status = convert_rows(&c, now);
         if (status == WW_OK)
-            status = ww_gguf_writer_data(out, c.blocks, (size_t)(now * c.to_row_bytes));
+            status = ww_gguf_writer_data(z->out, c.blocks, (size_t)(now * c.to_row_bytes));
         if (status == WW_OK)
             status = interrupt_check();
     }
@@ -201,8 +200,7 @@ static ww_status write_tensors(const quantizing *z, progress *bar)
         if (status != WW_OK)
             return status;
         const int32_t wanted = wanted_type(z, &t);
-        status = wanted == t.type ? copy_bytes(in, i, t.bytes, z->out)
-                                  : convert_tensor(in, i, &t, (ww_quant_type)wanted, z->of->device, z->out);
+        status = wanted == t.type ? copy_bytes(in, i, t.bytes, z->out) : convert_tensor(z, i, &t, (ww_quant_type)wanted);
         status = failed_at(status, &t);
         bar->before += t.bytes;
         if (status == WW_OK && progress_report(0, 0, bar) != 0)

@@ -95,7 +95,7 @@ LANES_FUNCTION int64_t small_encode_many(int32_t type, const float *from, char *
         float scale;
         int32_t sum;
         block_f16 d[2];
-        if (small_encode(from + i * BLOCK_SMALL, (int8_t *)to + codes_at, d, &scale, &sum) && i < refused)
+        if (small_encode(from + i * BLOCK32_ELEMENTS, (int8_t *)to + codes_at, d, &scale, &sum) && i < refused)
             refused = i;
         d[1] = (block_f16)block_f16_from_f32((float)sum * scale);
         memcpy(to, d, codes_at);
@@ -117,16 +117,16 @@ static int64_t encode_many_q8_1(const float *from, void *to, int64_t count)
 LANES_FUNCTION int large_encode(const float *x, block_q8_k *b)
 {
     static const int32_t from_0[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    lanes_mask most = {0}, first = (lanes_mask){0} + BLOCK_LARGE, places;
+    lanes_mask most = {0}, first = (lanes_mask){0} + KBLOCK_ELEMENTS, places;
     lanes all[LANES_REGISTERS];
     memcpy(&places, from_0, sizeof places);
-    for (int32_t at = 0; at < BLOCK_LARGE; at += REGISTER_LANES) {
+    for (int32_t at = 0; at < KBLOCK_ELEMENTS; at += REGISTER_LANES) {
         lanes here;
         memcpy(&here, x + at, sizeof here);
         most = MASK_LARGER(lanes_magnitude(here), most);
     }
     const int32_t largest = mask_largest(most);
-    for (int32_t at = BLOCK_LARGE - REGISTER_LANES; at >= 0; at -= REGISTER_LANES) {
+    for (int32_t at = KBLOCK_ELEMENTS - REGISTER_LANES; at >= 0; at -= REGISTER_LANES) {
         lanes here;
         memcpy(&here, x + at, sizeof here);
         first = mask_select(lanes_magnitude(here) == largest, places + at, first);
@@ -150,7 +150,7 @@ static int64_t encode_many_q8_k(const float *from, void *to, int64_t count)
 {
     int64_t refused = count;
     for (int64_t i = 0; i < count; i++)
-        if (large_encode(from + i * BLOCK_LARGE, (block_q8_k *)to + i) && i < refused)
+        if (large_encode(from + i * KBLOCK_ELEMENTS, (block_q8_k *)to + i) && i < refused)
             refused = i;
     return refused;
 }

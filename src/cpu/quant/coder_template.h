@@ -20,7 +20,7 @@
  */
 
 typedef struct sub_blocks_coded {
-    uint8_t codes[2 * BLOCK_LARGE];
+    uint8_t codes[2 * KBLOCK_ELEMENTS];
     lanes_bytes scales, mins;
     float d[LANES], dmin[LANES], error[LANES];
 } sub_blocks_coded;
@@ -67,22 +67,22 @@ static __attribute__((noinline)) void sub_blocks_code(const float *from, int32_t
         enum { TOGETHER = (type) == BLOCK_Q4_K || (type) == BLOCK_Q5_K ? 2 : 1 };                                              \
         int64_t refused = count;                                                                                               \
         for (int64_t i = 0; i < count; i += TOGETHER) {                                                                        \
-            float padded[2 * BLOCK_LARGE];                                                                                     \
-            const float *x = from + i * BLOCK_LARGE;                                                                           \
+            float padded[2 * KBLOCK_ELEMENTS];                                                                                 \
+            const float *x = from + i * KBLOCK_ELEMENTS;                                                                       \
             if (i + TOGETHER > count) {                                                                                        \
-                memcpy(padded, x, BLOCK_LARGE * sizeof *x);                                                                    \
-                memset(padded + BLOCK_LARGE, 0, BLOCK_LARGE * sizeof *x);                                                      \
+                memcpy(padded, x, KBLOCK_ELEMENTS * sizeof *x);                                                                \
+                memset(padded + KBLOCK_ELEMENTS, 0, KBLOCK_ELEMENTS * sizeof *x);                                              \
                 x = padded;                                                                                                    \
             }                                                                                                                  \
             sub_blocks_coded coded;                                                                                            \
             sub_blocks_code(x, type, &coded);                                                                                  \
             for (int64_t k = 0; k < TOGETHER && i + k < count; k++) {                                                          \
                 const int64_t first = k * (LANES / TOGETHER);                                                                  \
-                const block_fields fields = {coded.codes + k * BLOCK_LARGE, (const uint8_t *)&coded.scales + first,            \
+                const block_fields fields = {coded.codes + k * KBLOCK_ELEMENTS, (const uint8_t *)&coded.scales + first,        \
                                              (const uint8_t *)&coded.mins + first, block_f16_from_f32(coded.d[first]),         \
                                              block_f16_from_f32(coded.dmin[first])};                                           \
                 pack_##name(&fields, (block_##name *)to + i + k, 0, 1);                                                        \
-                if (block_largest(x + k * BLOCK_LARGE, BLOCK_LARGE) >= SEARCH_TOO_LARGE ||                                     \
+                if (block_largest(x + k * KBLOCK_ELEMENTS, KBLOCK_ELEMENTS) >= SEARCH_TOO_LARGE ||                             \
                     !(coded.error[first] < __builtin_inff()) || block_f16_bad(fields.d) || block_f16_bad(fields.dmin))         \
                     refused = i + k < refused ? i + k : refused;                                                               \
             }                                                                                                                  \
@@ -108,13 +108,13 @@ ENCODE_LARGE(q6_k, BLOCK_Q6_K)
                 refused = i;                                                                                                   \
         return refused;                                                                                                        \
     }
-ENCODE_BLOCKS(q4_0, BLOCK_SMALL)
-ENCODE_BLOCKS(q4_1, BLOCK_SMALL)
-ENCODE_BLOCKS(q5_0, BLOCK_SMALL)
-ENCODE_BLOCKS(q5_1, BLOCK_SMALL)
-ENCODE_BLOCKS(iq4_nl, BLOCK_SMALL)
-ENCODE_BLOCKS(mxfp4, BLOCK_SMALL)
-ENCODE_BLOCKS(iq4_xs, BLOCK_LARGE)
+ENCODE_BLOCKS(q4_0, BLOCK32_ELEMENTS)
+ENCODE_BLOCKS(q4_1, BLOCK32_ELEMENTS)
+ENCODE_BLOCKS(q5_0, BLOCK32_ELEMENTS)
+ENCODE_BLOCKS(q5_1, BLOCK32_ELEMENTS)
+ENCODE_BLOCKS(iq4_nl, BLOCK32_ELEMENTS)
+ENCODE_BLOCKS(mxfp4, BLOCK32_ELEMENTS)
+ENCODE_BLOCKS(iq4_xs, KBLOCK_ELEMENTS)
 #undef ENCODE_BLOCKS
 
 static int64_t encode_many_f32(const float *from, void *to, int64_t count)

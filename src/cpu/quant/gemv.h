@@ -78,8 +78,8 @@ DOT_FUNCTION dot_floats gemv_add_large(int32_t type, const gemv_group *group, co
 
 DOT_FUNCTION dot_floats gemv_add(int32_t type, const gemv_group *group, const char *x, dot_floats acc)
 {
-    return block_elements(type) == BLOCK_SMALL ? gemv_add_small(type, group, (const gemv_small *)(const void *)x, acc)
-                                               : gemv_add_large(type, group, (const gemv_large *)(const void *)x, acc);
+    return block_elements(type) == BLOCK32_ELEMENTS ? gemv_add_small(type, group, (const gemv_small *)(const void *)x, acc)
+                                                    : gemv_add_large(type, group, (const gemv_large *)(const void *)x, acc);
 }
 
 /* A group with the columns of a piece: the first `count` lanes of the accumulators take part. Blocks of zeros must not touch
@@ -121,7 +121,7 @@ DOT_FUNCTION void gemv_some_rows(int32_t type, const quant_gemv *piece, int64_t 
 {
     const int64_t whole = piece->blocks / BLOCK_GROUP, rest = piece->blocks % BLOCK_GROUP,
                   group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
-    const int64_t x_bytes = block_elements(type) == BLOCK_SMALL ? sizeof(gemv_small) : sizeof(gemv_large);
+    const int64_t x_bytes = block_elements(type) == BLOCK32_ELEMENTS ? sizeof(gemv_small) : sizeof(gemv_large);
     dot_floats acc[GEMV_ROWS][GEMV_COLUMNS];
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
@@ -152,7 +152,7 @@ DOT_FUNCTION void gemv_some_rows(int32_t type, const quant_gemv *piece, int64_t 
 DOT_FUNCTION void gemv_rows(int32_t type, const quant_gemv *piece)
 {
 #if defined(GEMV_SMALL_ROWS)
-    if (block_elements(type) == BLOCK_SMALL) {
+    if (block_elements(type) == BLOCK32_ELEMENTS) {
         GEMV_SMALL_ROWS(type, piece);
         return;
     }

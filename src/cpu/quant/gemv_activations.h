@@ -27,7 +27,7 @@ typedef struct gemv_large {
 /* What is added to the codes of weights before they meet activations. */
 DOT_FUNCTION int32_t codes_offset(int32_t type)
 {
-    return codes_signed(type) && block_elements(type) == BLOCK_SMALL ? GEMV_SIGNED_OFFSET : dot_offset(type);
+    return codes_signed(type) && block_elements(type) == BLOCK32_ELEMENTS ? GEMV_SIGNED_OFFSET : dot_offset(type);
 }
 
 DOT_FUNCTION int32_t sums_factor(int32_t type)

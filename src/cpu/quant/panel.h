@@ -161,7 +161,7 @@ DOT_FUNCTION void panel_put_large(int32_t type, const char *group, int32_t first
 
 DOT_FUNCTION void panel_put(int32_t type, const char *group, int32_t first, char *panel, int64_t place)
 {
-    if (block_elements(type) == BLOCK_SMALL)
+    if (block_elements(type) == BLOCK32_ELEMENTS)
         panel_put_small(type, group, first, (panel_small *)(void *)panel + place);
     else
         panel_put_large(type, group, first, (panel_large *)(void *)panel + place);

@@ -281,7 +281,7 @@ static void run_items(cpu_device *cpu, bool here, int64_t items, pool_work work,
 /* See the top of this file. */
 static bool is_for_gemv(const product_work *w)
 {
-    const int64_t most = block_elements(w->job->type) == BLOCK_SMALL ? w->set->gemv_most : w->set->gemv_most_large;
+    const int64_t most = block_elements(w->job->type) == BLOCK32_ELEMENTS ? w->set->gemv_most : w->set->gemv_most_large;
     return w->columns / w->expert_count <= most || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
 }
 

@@ -39,7 +39,7 @@ static void work_begin(code_work *w, const cpu_device *cpu, int32_t type, int64_
     w->piece_rows = w->piece_rows > 0 ? w->piece_rows : 1;
 }
 
-static void work_run(cpu_device *cpu, code_work *w, int64_t rows, int64_t cols, pool_work work)
+static void run_on_pool(cpu_device *cpu, code_work *w, int64_t rows, int64_t cols, pool_work work)
 {
     const int64_t pieces = divide_up_i64(rows, w->piece_rows);
     if (rows * cols * (int64_t)sizeof(float) <= HERE_BYTES)
@@ -79,7 +79,7 @@ static ww_status cpu_encode(ww_device *device, const quant_encode_job *job)
     code_work w = {.encode = job, .blocks = (char *)job->to->data + job->to_offset};
     atomic_init(&w.refused, INT64_MAX);
     work_begin(&w, cpu, job->type, job->cols);
-    work_run(cpu, &w, job->rows, job->cols, encode_piece);
+    run_on_pool(cpu, &w, job->rows, job->cols, encode_piece);
     *job->refused = atomic_load(&w.refused) == INT64_MAX ? -1 : atomic_load(&w.refused);
     return WW_OK;
 }
@@ -98,7 +98,7 @@ static ww_status cpu_decode(ww_device *device, const quant_decode_job *job)
     cpu_device *cpu = (cpu_device *)device;
     code_work w = {.decode = job, .blocks = (char *)job->from->data + job->from_offset};
     work_begin(&w, cpu, job->type, job->cols);
-    work_run(cpu, &w, job->count, job->cols, decode_piece);
+    run_on_pool(cpu, &w, job->count, job->cols, decode_piece);
     return WW_OK;
 }
 
@@ -116,7 +116,7 @@ static ww_status cpu_arrange(ww_device *device, const quant_rows *rows)
     code_work w = {.arrange = rows, .blocks = (char *)rows->blocks->data + rows->offset};
     work_begin(&w, cpu, rows->type, rows->cols);
     if (block_elements(rows->type) > 1)
-        work_run(cpu, &w, rows->rows, rows->cols, arrange_piece);
+        run_on_pool(cpu, &w, rows->rows, rows->cols, arrange_piece);
     return WW_OK;
 }
 
@@ -133,7 +133,7 @@ static ww_status cpu_read(ww_device *device, const quant_rows *rows, void *to)
     cpu_device *cpu = (cpu_device *)device;
     code_work w = {.read = rows, .blocks = (char *)rows->blocks->data + rows->offset, .to = to};
     work_begin(&w, cpu, rows->type, rows->cols);
-    work_run(cpu, &w, rows->rows, rows->cols, read_piece);
+    run_on_pool(cpu, &w, rows->rows, rows->cols, read_piece);
     return WW_OK;
 }
 

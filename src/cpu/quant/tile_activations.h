@@ -21,7 +21,7 @@ typedef struct tile_large {
 DOT_FUNCTION void tile_put_small(const block_q8_1 *block, int64_t c, tile_small *to)
 {
     int32_t sum = 0;
-    for (int32_t i = 0; i < BLOCK_SMALL; i++)
+    for (int32_t i = 0; i < BLOCK32_ELEMENTS; i++)
         sum += block->codes[i];
     memcpy(to->codes[c], block->codes, sizeof block->codes);
     to->d[c] = block_f32_from_f16(block->d);
@@ -53,7 +53,7 @@ DOT_FUNCTION void tile_put_large(int32_t type, const block_q8_k *block, int64_t 
 
 DOT_FUNCTION void tile_prepare_all(int32_t type, const char *coded, int64_t stride, int64_t columns, int64_t blocks, char *to)
 {
-    const int small = block_elements(type) == BLOCK_SMALL;
+    const int small = block_elements(type) == BLOCK32_ELEMENTS;
     if (columns < TILE_SIDE)
         memset(to, 0, (size_t)blocks * (small ? sizeof(tile_small) : sizeof(tile_large)));
     for (int64_t c = 0; c < columns; c++)

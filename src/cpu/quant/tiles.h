@@ -111,7 +111,7 @@ DOT_FUNCTION void accumulate(int32_t type, const quant_tiles *piece, int64_t fir
                              tile_floats acc[][TILE_SIDE])
 {
     const int64_t a = t * piece->blocks + first, b = next * piece->blocks + first;
-    if (block_elements(type) == BLOCK_SMALL) {
+    if (block_elements(type) == BLOCK32_ELEMENTS) {
         const tile_small *all = (const tile_small *)(const void *)piece->tiles, *const tiles[] = {all + a, all + b};
         accumulate_small(type, (const panel_small *)piece->panel + first, tiles, count, acc);
     } else {

@@ -60,7 +60,7 @@ static void gather(const reduce_round *r, const char *from, int64_t first, int64
     const int64_t stride = r->reduced.strides[r->reduced.rank - 1] * size;
     for (int64_t done = 0, span; done < count; done += span) {
         const int64_t i = first + done;
-        const char *x = from + reduce_place_wide(&r->reduced, i) * size;
+        const char *x = from + reduce_place_64(&r->reduced, i) * size;
         span = min_i64(inner - i % inner, count - done);
         for (int64_t j = 0; j < span; j++, x += stride, to += size)
             switch (size) {
@@ -85,7 +85,7 @@ static const void *elements_of(const reduce_round *r, int64_t out, int64_t first
 {
     const bool dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
     const int32_t size = type_size(r->type);
-    const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
+    const char *x = r->x + reduce_place_64(&r->kept, out) * size;
     if (dense)
         x += first * size;
     else {
@@ -106,7 +106,7 @@ static const char *dense_at(const reduce_round *r, int64_t out, int64_t first)
 {
     if (r->reduced.rank > 1 || (r->reduced.rank == 1 && r->reduced.strides[0] != 1))
         return NULL;
-    return r->x + (reduce_place_wide(&r->kept, out) + first) * type_size(r->type);
+    return r->x + (reduce_place_64(&r->kept, out) + first) * type_size(r->type);
 }
 
 /* Joins elements that lie side by side, all at once; false where the set has no loop for their type. */

@@ -41,7 +41,7 @@ static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t
     T widened_row[COLUMNS_BYTES / sizeof(T)];
     const int32_t size = type_size(r->type);
     const int64_t end = min_i64((chunk + 1) * REDUCE_CHUNK, r->n);
-    const char *x = r->x + reduce_place_wide(&r->kept, out) * size;
+    const char *x = r->x + reduce_place_64(&r->kept, out) * size;
     const int64_t lanes = min_i64(end - chunk * REDUCE_CHUNK, REDUCE_LANES);
     for (int64_t i = 0; i < lanes * columns; i++)
         sums[i] = OF(reduce_neutral)(r->op);
@@ -50,7 +50,7 @@ static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t
         r->rows->OF(each_row)(r->op, sums, (const T *)(const void *)x + first * stride, stride, end - first, columns);
     } else if (!OF(columns_direct)(r, sums, x, (row_span){chunk * REDUCE_CHUNK, end}, columns)) {
         for (int64_t i = chunk * REDUCE_CHUNK; i < end; i++) {
-            const void *row = x + reduce_place_wide(&r->reduced, i) * size;
+            const void *row = x + reduce_place_64(&r->reduced, i) * size;
             r->rows->OF(each)(r->op, sums + i % REDUCE_LANES * columns, OF(widened)(r, widened_row, row, columns), columns);
         }
     }

@@ -216,8 +216,8 @@ static void rope_range(void *context, int64_t begin, int64_t end)
     for (int64_t row = begin; row < end; row++) {
         const int64_t at = row * 2 * job->half * size;
         const char *x = (const char *)job->x + at;
-        const char *cosine = (const char *)job->cosine + reduce_place_wide(&job->cosines, row) * size;
-        const char *sine = (const char *)job->sine + reduce_place_wide(&job->sines, row) * size;
+        const char *cosine = (const char *)job->cosine + reduce_place_64(&job->cosines, row) * size;
+        const char *sine = (const char *)job->sine + reduce_place_64(&job->sines, row) * size;
         if (type_kind(job->type) == KIND_F64)
             rope_row_f64(w, x, cosine, sine, (char *)job->out + at);
         else

@@ -112,9 +112,9 @@ static ww_status cpu_meet_stream(ww_device *device, void *stream)
 }
 
 const tensor_backend tensors_cpu = {
-    .take = cpu_tensor_alloc,
-    .give = cpu_tensor_free,
-    .give_shared = cpu_tensor_free,
+    .alloc = cpu_tensor_alloc,
+    .release = cpu_tensor_free,
+    .release_shared = cpu_tensor_free,
     .stream = cpu_stream,
     .wait_stream = cpu_meet_stream,
     .signal_stream = cpu_meet_stream,

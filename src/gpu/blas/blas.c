@@ -153,7 +153,7 @@ ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_produ
     const scalar alpha = scalar_of(p->type, p->alpha);
     const scalar beta = scalar_of(p->type, p->beta);
     const blas_call call = {.type = p->type,
-                            .wide = p->wide,
+                            .f32_results = p->f32_results,
                             .transpose_a = p->b.transposed,
                             .transpose_b = p->a.transposed,
                             .m = (int)p->n,

@@ -29,8 +29,8 @@ typedef struct blas_product {
     void *c;
     int64_t c_stride, c_batch_stride;
     double alpha, beta;
-    bool rough; /* f32 may be cut to fewer bits before it is multiplied (TF32), where that is faster */
-    bool wide;  /* c is f32, for f16 and bf16 */
+    bool rough;       /* f32 may be cut to fewer bits before it is multiplied (TF32), where that is faster */
+    bool f32_results; /* c is f32, for f16 and bf16 */
 } blas_product;
 
 typedef struct gpu_blas gpu_blas;
@@ -58,7 +58,7 @@ typedef struct blas_call {
     long long stride_a, stride_b, stride_c;
     int batch;
     const void *alpha, *beta; /* of the type that sums are kept in: f32, f64 or i32 */
-    bool rough, wide;
+    bool rough, f32_results;
 } blas_call;
 
 /* Functions give the vendor's number, 0 for success. */

@@ -98,7 +98,7 @@ static int operation(bool transpose)
 static int cublas_multiply(void *handle, const blas_call *c)
 {
     const int in = types[c->type].operands;
-    const int out = c->wide ? NV_R_32F : types[c->type].result;
+    const int out = c->f32_results ? NV_R_32F : types[c->type].result;
     const int compute = c->type == BLAS_F32 && c->rough ? NV_COMPUTE_32F_FAST_TF32 : types[c->type].compute;
     if (c->batch == 1)
         return blas_answer("cublasGemmEx", cublas.gemm(handle, operation(c->transpose_a), operation(c->transpose_b), c->m, c->n,

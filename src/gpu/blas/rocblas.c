@@ -68,7 +68,7 @@ static int operation(bool transpose)
 static int rocblas_multiply(void *handle, const blas_call *c)
 {
     const int in = types[c->type].operands;
-    const int out = c->wide ? AMD_DATATYPE_F32 : types[c->type].result;
+    const int out = c->f32_results ? AMD_DATATYPE_F32 : types[c->type].result;
     const int compute = types[c->type].compute;
     if (c->batch == 1)
         return blas_answer("rocblas_gemm_ex",

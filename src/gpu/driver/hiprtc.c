@@ -40,7 +40,7 @@ typedef struct compiler {
     HIPRTC_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     const char *(*error_string)(int number);
-    bool there;
+    bool loaded;
     char why[256]; /* not */
 } compiler;
 
@@ -95,23 +95,23 @@ static void look_for_compiler(void *hip_library)
 {
     static const char *const names[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"};
     const char *path;
-    rtc.there = false;
+    rtc.loaded = false;
     if (!environment_path("WARPWAVE_HIPRTC_LIBRARY", &path, rtc.why, sizeof rtc.why))
         return;
     const bool named = path != NULL;
-    rtc.there = !named && find_functions(hip_library);
-    for (size_t i = 0; !rtc.there && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
+    rtc.loaded = !named && find_functions(hip_library);
+    for (size_t i = 0; !rtc.loaded && i < (named ? 1 : sizeof names / sizeof names[0]); i++) {
         void *library = rocm_library_open(named ? path : names[i]);
-        rtc.there = find_functions(library);
-        if (!rtc.there && library != NULL)
+        rtc.loaded = find_functions(library);
+        if (!rtc.loaded && library != NULL)
             dlclose(library);
     }
-    if (!rtc.there)
+    if (!rtc.loaded)
         snprintf(rtc.why, sizeof rtc.why, "%s has no hipRTC to compile them here",
                  named ? path : "neither the ROCm runtime nor libhiprtc.so");
 }
 
-static bool compiler_is_there(void *hip_library, char *detail, size_t capacity)
+static bool compiler_is_loaded(void *hip_library, char *detail, size_t capacity)
 {
     pthread_mutex_lock(&rtc_lock);
     if (!rtc_looked || rtc_hip_library != hip_library)
@@ -120,7 +120,7 @@ static bool compiler_is_there(void *hip_library, char *detail, size_t capacity)
     rtc_hip_library = hip_library;
     pthread_mutex_unlock(&rtc_lock);
     text_copy(detail, capacity, rtc.why);
-    return rtc.there;
+    return rtc.loaded;
 }
 
 /* ---- what is compiled ---------------------------------------------------------------------------------------------------- */
@@ -250,7 +250,7 @@ int hiprtc_compile(const hiprtc_job *job, driver_compiled *out)
     program_text text = {0};
     char name[192];
     *out = (driver_compiled){0};
-    if (!compiler_is_there(job->hip_library, job->detail, job->detail_capacity))
+    if (!compiler_is_loaded(job->hip_library, job->detail, job->detail_capacity))
         return AMD_ERROR_NO_BINARY_FOR_GPU;
     if (!collect(job->module, &text)) {
         snprintf(job->detail, job->detail_capacity, "this library has no source of '%s' to compile", job->module);

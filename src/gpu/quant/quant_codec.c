@@ -32,7 +32,7 @@ static ww_status encode_launch(gpu_stream *stream, const quant_encode_args *args
     const int64_t count = (int64_t)args->count;
     if (block_has_codebook(type))
         return launch_quant_encode_codebook(stream, threads_grid(count), QUANT_THREADS, 0, args);
-    if (block_elements(type) < BLOCK_LARGE || type == BLOCK_Q8_K)
+    if (block_elements(type) < KBLOCK_ELEMENTS || type == BLOCK_Q8_K)
         return launch_quant_encode_block32(stream, threads_grid(count), QUANT_THREADS, 0, args);
     const int64_t sub_blocks = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 8 : 16;
     return launch_quant_encode_kblock(stream, threads_grid(count * sub_blocks), QUANT_THREADS, 0, args);
@@ -66,12 +66,12 @@ static ww_status encode_batches(gpu_stream *stream, const quant_encode_job *job,
     return status;
 }
 
-static ww_status gpu_encode(ww_device *of, const quant_encode_job *job)
+static ww_status gpu_encode(ww_device *base, const quant_encode_job *job)
 {
     *job->refused = -1;
     if (job->rows == 0)
         return WW_OK;
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     ww_status status = gpu_stream_borrow(device, &stream);
     if (status != WW_OK)
@@ -124,11 +124,11 @@ static ww_status decode_batch(gpu_stream *stream, const quant_decode_job *job, i
     return status;
 }
 
-static ww_status gpu_decode(ww_device *of, const quant_decode_job *job)
+static ww_status gpu_decode(ww_device *base, const quant_decode_job *job)
 {
     if (job->count == 0)
         return WW_OK;
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     ww_status status = gpu_stream_borrow(device, &stream);
     if (status != WW_OK)
@@ -169,9 +169,9 @@ static ww_status encode_on_stream(gpu_stream *stream, const quant_encode_job *jo
     return status;
 }
 
-static ww_status gpu_encode_tensor(ww_device *of, const quant_encode_job *job)
+static ww_status gpu_encode_tensor(ww_device *base, const quant_encode_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     void *flag = NULL;
@@ -217,9 +217,9 @@ static ww_status decode_on_stream(gpu_stream *stream, const quant_decode_tensor_
     return status;
 }
 
-static ww_status gpu_decode_tensor(ww_device *of, const quant_decode_tensor_job *job)
+static ww_status gpu_decode_tensor(ww_device *base, const quant_decode_tensor_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);

@@ -55,7 +55,7 @@ static ww_status launch_fast(quant_product *p)
 {
     const quant_product_job *job = p->job;
     const blas_product product = {.type = BLAS_BF16,
-                                  .wide = true,
+                                  .f32_results = true,
                                   .m = job->columns,
                                   .n = p->plan.rows,
                                   .k = job->cols,

@@ -138,7 +138,7 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     const size_t blocks = (size_t)plan->columns_padded * plan->blocks_padded, elements = (size_t)block_length(job->type);
     plan->activations = (quant_coded_bytes){
         .codes = blocks * elements,
-        .sums = blocks * (elements / BLOCK_SMALL) * sizeof(uint32_t),
+        .sums = blocks * (elements / BLOCK32_ELEMENTS) * sizeof(uint32_t),
         .factors = blocks * sizeof(float),
         .partial = plan->splits > 1 ? (size_t)tiles * QUANT_CLASSES * QUANT_GEMV_RESULTS * sizeof(float) : 0};
     return plan->kernel >= 0 ? WW_OK : ww_fail(WW_INTERNAL, "no product for format %d", job->type);
@@ -232,7 +232,7 @@ static const tile_kernels tile_kernels_of[2][2] = {
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
 {
     const size_t blocks = (size_t)lines * plan->blocks_padded;
-    const size_t words = plan->k_blocks ? QUANT_RECORD : (size_t)block_length(job->type) / BLOCK_SMALL;
+    const size_t words = plan->k_blocks ? QUANT_RECORD : (size_t)block_length(job->type) / BLOCK32_ELEMENTS;
     return (quant_coded_bytes){
         .codes = blocks * code_bytes, .sums = blocks * words * sizeof(uint32_t), .factors = blocks * sizeof(float)};
 }
@@ -295,7 +295,7 @@ ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quan
         plan->strategy = choose(device, job);
     plan->columns = min_i64(columns_at_once(job, plan->strategy), job->columns - plan->first_column);
     plan->rows = job->rows - plan->first_row;
-    plan->k_blocks = block_length(job->type) == BLOCK_LARGE;
+    plan->k_blocks = block_length(job->type) == KBLOCK_ELEMENTS;
     plan->blocks = (uint32_t)(job->cols / block_length(job->type));
     if (plan->strategy == QUANT_GEMV)
         return plan_gemv(device, job, plan);

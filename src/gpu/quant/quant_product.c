@@ -75,9 +75,9 @@ static ww_status check_counts(const quant_product_job *job)
                    (long long)job->cols, INT32_MAX);
 }
 
-ww_status gpu_quant_product(ww_device *of, const quant_product_job *job)
+ww_status gpu_quant_product(ww_device *base, const quant_product_job *job)
 {
-    gpu_device *device = gpu_of(of);
+    gpu_device *device = gpu_of(base);
     quant_product p = {.job = job};
     driver_context previous = NULL;
     ww_status status = check_counts(job);

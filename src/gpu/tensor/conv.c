@@ -66,7 +66,7 @@ static void reach_of(int64_t taps, int64_t tap, int64_t *least, int64_t *most)
     *most = far > 0 ? far : 0;
 }
 
-static int64_t held_pixels(const matmul_window *w, int64_t *least_shift)
+static int64_t pixels_in_shared(const matmul_window *w, int64_t *least_shift)
 {
     int64_t least_y, most_y, least_x, most_x;
     reach_of(w->taps_y, w->tap_y, &least_y, &most_y);
@@ -89,7 +89,7 @@ static bool fits_shared(const gpu_device *device, const matmul_job *job)
                        w->in_y < INT32_MAX / w->in_x;
     if (!same || !dense || matmul_batch_count(job) != 1)
         return false;
-    const int64_t pixels = held_pixels(w, &least_shift);
+    const int64_t pixels = pixels_in_shared(w, &least_shift);
     return pixels <= CONV_PIXELS_MOST && (int64_t)shared_bytes(pixels) <= device->base.info.shared_bytes_per_block;
 }
 
@@ -99,7 +99,7 @@ static conv_args shared_args(const matmul_job *job, const matmul_args *product)
     const int64_t taps = w->taps_y * w->taps_x, channels = job->k / taps;
     const int64_t slabs = tiles(channels, CONV_SLAB_BYTES / type_size(job->type));
     int64_t least_shift;
-    const int64_t pixels = held_pixels(w, &least_shift);
+    const int64_t pixels = pixels_in_shared(w, &least_shift);
     conv_args args = {.product = *product,
                       .pieces = tiles(job->m, FAST_DOWN) * slabs * taps * FAST_DOWN * (CONV_SLAB_BYTES / 16),
                       .channels = (int32_t)channels,
@@ -137,7 +137,7 @@ ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *arg
     const bool in_shared = fits_shared(device, job);
     if (in_shared)
         shared = shared_args(job, args);
-    ww_status status = tensors_gpu.take(base, (size_t)shared.pieces * 16, &weights);
+    ww_status status = tensors_gpu.alloc(base, (size_t)shared.pieces * 16, &weights);
     if (status != WW_OK)
         return status;
     shared.weights = weights.data;
@@ -146,6 +146,6 @@ ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *arg
         status = in_shared ? launch_shared(stream, job, &shared) : launch_window(stream, job, args);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(base, &weights);
+    tensors_gpu.release(base, &weights);
     return status;
 }

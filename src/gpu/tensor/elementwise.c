@@ -121,7 +121,7 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
     elementwise_args args = {.count = job->count,
                              .op = job->op,
                              .rank = job->rank,
-                             .wide = job->count > NARROW_COUNT_MAX,
+                             .indices_64 = job->count > NARROW_COUNT_MAX,
                              .compares = job->family == ELEMENTWISE_CMP,
                              .unit_quads = 1,
                              .a = job->a,
@@ -133,7 +133,7 @@ elementwise_args gpu_elementwise_args(const elementwise_job *job)
         args.in[i] = operand_args(job, &job->in[i]);
     for (int32_t d = 0; d < job->rank; d++) {
         args.shape[d] = job->shape[d];
-        if (!args.wide)
+        if (!args.indices_64)
             args.divisors[d] = fast_divisor_of((uint32_t)job->shape[d]);
     }
     args.quads = quads_of(job, &args);

@@ -110,13 +110,13 @@ typedef struct tile_shape {
 /* Large tiles where there are enough of them for every compute unit; wide ones for convolutions to few channels. */
 static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
 {
-    static const tile_shape large = {128, 128}, wide = {64, 256}, small = {64, 64};
-    const tile_shape *wanted = job->m > small.rows ? &large : &wide;
+    static const tile_shape by_128 = {128, 128}, by_64_256 = {64, 256}, by_64 = {64, 64};
+    const tile_shape *wanted = job->m > by_64.rows ? &by_128 : &by_64_256;
     const int64_t count = tiles(job->m, wanted->rows) * tiles(job->n, wanted->columns) * matmul_batch_count(job);
     const bool f32 = job->type == TYPE_F32 || job->type == TYPE_F16 || job->type == TYPE_BF16;
-    const bool exists = f32 && (wanted == &large ? job->n > small.columns : job->window != NULL) &&
+    const bool exists = f32 && (wanted == &by_128 ? job->n > by_64.columns : job->window != NULL) &&
                         (job->window == NULL || gpu_window_is_marked(job));
-    return exists && count >= device->base.info.compute_units ? *wanted : small;
+    return exists && count >= device->base.info.compute_units ? *wanted : by_64;
 }
 
 static ww_status launch(gpu_stream *stream, const matmul_job *job, matmul_args *args)
@@ -168,11 +168,11 @@ static ww_status check_counts(const matmul_job *job)
 }
 
 /* f16 and bf16 keep the totals of several chunks in f32 beside the results. */
-static ww_status take_totals(ww_device *base, const matmul_job *job, buffer *totals)
+static ww_status alloc_totals(ww_device *base, const matmul_job *job, buffer *totals)
 {
     const bool narrow = job->type == TYPE_F16 || job->type == TYPE_BF16;
     *totals = (buffer){0};
-    return narrow && job->k > MATMUL_CHUNK ? tensors_gpu.take(base, (size_t)job->c_elements * sizeof(float), totals) : WW_OK;
+    return narrow && job->k > MATMUL_CHUNK ? tensors_gpu.alloc(base, (size_t)job->c_elements * sizeof(float), totals) : WW_OK;
 }
 
 static ww_status multiply(ww_device *base, const matmul_job *job)
@@ -190,14 +190,14 @@ static ww_status multiply(ww_device *base, const matmul_job *job)
     if (status == WW_OK && gpu_conv_can_be_fast(device, job))
         return gpu_conv_fast(base, job, &args);
     if (status == WW_OK)
-        status = take_totals(base, job, &totals);
+        status = alloc_totals(base, job, &totals);
     if (status != WW_OK)
         return status;
     args.totals = totals.data;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
         status = gpu_tensors_leave(device, previous, launch(stream, job, &args));
-    tensors_gpu.give(base, &totals);
+    tensors_gpu.release(base, &totals);
     return status;
 }
 

@@ -7,8 +7,8 @@ ww_status gpu_random(ww_device *base, const random_job *job)
     gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
-    const bool wide = job->type == TYPE_F64;
-    const int64_t blocks = (job->count + (wide ? 1 : 3)) / (wide ? 2 : 4);
+    const bool doubles = job->type == TYPE_F64;
+    const int64_t blocks = (job->count + (doubles ? 1 : 3)) / (doubles ? 2 : 4);
     const gpu_grid grid = grid_of((blocks + RANDOM_THREADS - 1) / RANDOM_THREADS);
     const random_args args = {.to = job->to,
                               .count = job->count,
@@ -21,7 +21,7 @@ ww_status gpu_random(ww_device *base, const random_job *job)
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = wide ? launch_tensor_random_f64(stream, grid, RANDOM_THREADS, 0, &args)
-                  : launch_tensor_random_f32(stream, grid, RANDOM_THREADS, 0, &args);
+    status = doubles ? launch_tensor_random_f64(stream, grid, RANDOM_THREADS, 0, &args)
+                     : launch_tensor_random_f32(stream, grid, RANDOM_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
 }

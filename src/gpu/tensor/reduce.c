@@ -217,7 +217,7 @@ static ww_status run_arg(gpu_stream *stream, const reduce_job *job, int64_t *bet
 }
 
 /* Dimensions of more elements than the kernels can take apart are made dense first. */
-static bool too_wide(const reduce_job *job)
+static bool exceeds_32_bits(const reduce_job *job)
 {
     return (job->kept.rank > 1 && job->outs > UINT32_MAX) || (job->reduced.rank > 1 && job->n > UINT32_MAX);
 }
@@ -226,7 +226,7 @@ static ww_status copy_dense(ww_device *base, reduce_job *job, buffer *dense)
 {
     const int32_t rank = job->kept.rank + job->reduced.rank;
     elementwise_job copy = {.family = ELEMENTWISE_COPY, .inputs = 1, .rank = rank, .count = job->outs * job->n};
-    ww_status status = tensors_gpu.take(base, (size_t)(copy.count * type_size(job->type)), dense);
+    ww_status status = tensors_gpu.alloc(base, (size_t)(copy.count * type_size(job->type)), dense);
     if (status != WW_OK)
         return status;
     copy.out = (tensor_operand){.data = dense->data, .type = job->type};
@@ -257,7 +257,7 @@ static ww_status reduce_narrow(ww_device *base, const reduce_job *job)
     const int64_t parts = wanted < ARG_PARTS_MAX ? wanted : ARG_PARTS_MAX;
     const int64_t half = (job->outs * chunks * type_size(kind_type(job->type)) + 255) / 256 * 256;
     const int64_t bytes = arg ? job->outs * parts * 16 : chunks > 1 ? 2 * half : 0;
-    ww_status status = tensors_gpu.take(base, (size_t)bytes, &between);
+    ww_status status = tensors_gpu.alloc(base, (size_t)bytes, &between);
     if (status != WW_OK)
         return status;
     status = gpu_tensors_enter(device, &stream, &previous);
@@ -265,7 +265,7 @@ static ww_status reduce_narrow(ww_device *base, const reduce_job *job)
         status = arg ? run_arg(stream, job, between.data, parts) : run_rounds(stream, job, between.data, half);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(base, &between);
+    tensors_gpu.release(base, &between);
     return status;
 }
 
@@ -273,9 +273,9 @@ ww_status gpu_reduce(ww_device *base, const reduce_job *job)
 {
     reduce_job narrow = *job;
     buffer dense = {0};
-    ww_status status = too_wide(job) ? copy_dense(base, &narrow, &dense) : WW_OK;
+    ww_status status = exceeds_32_bits(job) ? copy_dense(base, &narrow, &dense) : WW_OK;
     if (status == WW_OK)
         status = reduce_narrow(base, &narrow);
-    tensors_gpu.give(base, &dense);
+    tensors_gpu.release(base, &dense);
     return status;
 }

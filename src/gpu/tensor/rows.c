@@ -150,13 +150,13 @@ ww_status gpu_rows(ww_device *base, const rows_job *job)
     driver_context previous = NULL;
     buffer results = {0};
     const int64_t chunks = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
-    ww_status status = tensors_gpu.take(base, chunks > ROW_RESULTS_SHARED ? (size_t)(job->rows * chunks * 8) : 0, &results);
+    ww_status status = tensors_gpu.alloc(base, chunks > ROW_RESULTS_SHARED ? (size_t)(job->rows * chunks * 8) : 0, &results);
     if (status != WW_OK)
         return status;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK)
         status = gpu_tensors_leave(device, previous, launch_rows(stream, job, results.data));
-    tensors_gpu.give(base, &results);
+    tensors_gpu.release(base, &results);
     return status;
 }
 
@@ -219,7 +219,7 @@ static ww_status run_sort(gpu_stream *stream, sort_args *args)
 }
 
 /* Does one block sort a row? */
-static bool is_short(const sort_job *job)
+static bool fits_a_block(const sort_job *job)
 {
     return job->n <= SORT_ROW_MAX && job->type != TYPE_F64 && job->type != TYPE_I64;
 }
@@ -238,12 +238,12 @@ ww_status gpu_sort(ww_device *base, const sort_job *job)
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer pairs = {0};
-    const bool by_blocks = is_short(job);
+    const bool by_blocks = fits_a_block(job);
     int64_t padded = 1;
     while (!by_blocks && padded < job->n)
         padded *= 2;
     const size_t bytes = by_blocks ? 0 : (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t));
-    ww_status status = tensors_gpu.take(base, bytes, &pairs);
+    ww_status status = tensors_gpu.alloc(base, bytes, &pairs);
     if (status != WW_OK)
         return status;
     sort_args args = {.x = job->x,
@@ -264,6 +264,6 @@ ww_status gpu_sort(ww_device *base, const sort_job *job)
         status = by_blocks ? sort_by_blocks(stream, &args) : run_sort(stream, &args);
         status = gpu_tensors_leave(device, previous, status);
     }
-    tensors_gpu.give(base, &pairs);
+    tensors_gpu.release(base, &pairs);
     return status;
 }

@@ -6,7 +6,6 @@
  */
 #include "gpu/tensor/tensor.h"
 
-
 #include <warpwave/tensor_foreign.h>
 
 #include "base/memory.h"
@@ -173,7 +172,7 @@ static bool take_unused(gpu_device *device, size_t bytes, buffer *out)
     return false;
 }
 
-static ww_status tensors_take(ww_device *base, size_t bytes, buffer *out)
+static ww_status tensors_alloc(ww_device *base, size_t bytes, buffer *out)
 {
     gpu_device *device = gpu_of(base);
     gpu_stream *stream;
@@ -194,37 +193,37 @@ static ww_status tensors_take(ww_device *base, size_t bytes, buffer *out)
     return gpu_tensors_leave(device, previous, status);
 }
 
-static void tensors_give(ww_device *base, buffer *held)
+static void tensors_release(ww_device *base, buffer *memory)
 {
     gpu_device *device = gpu_of(base);
     gpu_tensors *tensors = device->tensors;
     driver_context previous = NULL;
-    if (held->data == NULL)
+    if (memory->data == NULL)
         return;
     gpu_enter_to_free(device, &previous);
     pthread_mutex_lock(&tensors->lock);
     if (tensors->unused_count == UNUSED_MAX)
         release(device);
-    tensors->unused[tensors->unused_count++] = *held;
-    count_unused(device, (int64_t)gpu_block_bytes(held->bytes));
+    tensors->unused[tensors->unused_count++] = *memory;
+    count_unused(device, (int64_t)gpu_block_bytes(memory->bytes));
     pthread_mutex_unlock(&tensors->lock);
     gpu_leave(device, previous);
-    *held = (buffer){0};
+    *memory = (buffer){0};
 }
 
 /* The pool would hand it out while others' work on it may still be queued, on streams that it does not know. */
-static void tensors_give_shared(ww_device *base, buffer *held)
+static void tensors_release_shared(ww_device *base, buffer *memory)
 {
     gpu_device *device = gpu_of(base);
     gpu_tensors *tensors = device->tensors;
     driver_context previous = NULL;
-    if (held->data == NULL)
+    if (memory->data == NULL)
         return;
     gpu_enter_to_free(device, &previous);
     pthread_mutex_lock(&tensors->lock);
     if (tensors->stream != NULL)
         gpu_settle(tensors->stream);
-    gpu_memory_discard(device, held);
+    gpu_memory_discard(device, memory);
     pthread_mutex_unlock(&tensors->lock);
     gpu_leave(device, previous);
 }
@@ -341,10 +340,10 @@ static ww_status tensors_signal_stream(ww_device *base, void *given)
 }
 
 const tensor_backend tensors_gpu = {
-    .take = tensors_take,
-    .give = tensors_give,
+    .alloc = tensors_alloc,
+    .release = tensors_release,
     .zero = tensors_zero,
-    .give_shared = tensors_give_shared,
+    .release_shared = tensors_release_shared,
     .stream = tensors_stream,
     .wait_stream = tensors_wait_stream,
     .signal_stream = tensors_signal_stream,

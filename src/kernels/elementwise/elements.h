@@ -30,7 +30,7 @@ DEVICE int64_t place_of(const elementwise_args *args, const elementwise_operand 
     int64_t at = 0;
     if (operand->layout <= LAYOUT_SCALAR)
         return operand->layout == LAYOUT_DENSE ? i : 0;
-    if (args->wide) {
+    if (args->indices_64) {
         uint64_t rest = (uint64_t)i;
         UNROLL_BY(1) for (int32_t d = args->rank - 1; d > 0; d--)
         {

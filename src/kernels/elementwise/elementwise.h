@@ -58,7 +58,7 @@ typedef struct elementwise_args {
     int64_t first;
     int32_t op;
     int32_t rank;
-    int32_t wide;       /* 2^31 elements and more: the divisors are not enough */
+    int32_t indices_64; /* 2^31 elements and more: the divisors are not enough */
     int32_t quads;      /* QUADS_..., for types that the kernel takes by quads */
     int32_t compares;   /* op is a comparison */
     int32_t unit_quads; /* quads of a unit, in kernels that take units: a tile is that many times larger */

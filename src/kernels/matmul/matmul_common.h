@@ -31,7 +31,7 @@ DEVICE int32_t matmul_down(matmul_shape shape)
 }
 
 /* Of a side of `side` rows or columns: elements of a slice that a thread brings, numbers from one step to the next, and all. */
-DEVICE int32_t matmul_held(int32_t side)
+DEVICE int32_t matmul_fetched(int32_t side)
 {
     return side * MATMUL_STEPS / MATMUL_THREADS;
 }
@@ -71,7 +71,7 @@ DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *
     const int32_t thread = (int32_t)thread_index();
     const bool across_k = layout == MATMUL_ACROSS_K;
     const int32_t mine = across_k ? thread % 16 * 4 : thread % side_count;
-    const int32_t k = across_k ? thread / 16 : thread / side_count * matmul_held(side_count);
+    const int32_t k = across_k ? thread / 16 : thread / side_count * matmul_fetched(side_count);
     const matmul_side side = {data,
                               (first + (int64_t)mine) * stride + k * k_stride,
                               MATMUL_STEPS * k_stride,
@@ -88,7 +88,7 @@ typedef struct matmul_look {
     int64_t at;   /* of tap 0 and channel 0, were it inside */
     int32_t y, x; /* where taps have marks, y is the column's */
     int32_t k;    /* of the thread's first element */
-    bool there;
+    bool exists;
 } matmul_look;
 
 DEVICE int32_t matmul_image_of(const matmul_window_32 *w, int32_t n, int32_t *y, int32_t *x)
@@ -167,14 +167,14 @@ DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_args *args, i
     const int32_t thread = (int32_t)thread_index(), n = first + thread % shape.columns;
     matmul_look look;
     int32_t y = 0, x = 0;
-    look.there = n < count;
-    look.k = thread / shape.columns * matmul_held(shape.columns);
+    look.exists = n < count;
+    look.k = thread / shape.columns * matmul_fetched(shape.columns);
     if (shape.marked) {
         look.x = 0;
         look.y = (int32_t)matmul_marks_of(args, n, &look.at);
         return look;
     }
-    const int64_t image = look.there ? matmul_image_of(w, n, &y, &x) : 0;
+    const int64_t image = look.exists ? matmul_image_of(w, n, &y, &x) : 0;
     look.y = w->first_y + y * w->step_y;
     look.x = w->first_x + x * w->step_x;
     look.at = image * w->image_stride + look.y * w->y_stride + look.x * w->x_stride;
@@ -196,10 +196,10 @@ DEVICE void matmul_list_taps(const matmul_args *args, int32_t k, matmul_tap *tap
     if (thread_index() >= MATMUL_STEPS)
         return;
     const uint32_t row = step / (uint32_t)w->taps_x, channel = row / (uint32_t)w->taps_y;
-    const bool there = step < (uint32_t)args->k;
+    const bool exists = step < (uint32_t)args->k;
     matmul_tap tap;
     tap.x = (int32_t)(step - row * (uint32_t)w->taps_x) * w->tap_x;
-    tap.y = there ? (int32_t)(row - channel * (uint32_t)w->taps_y) * w->tap_y : INT32_MIN / 2;
+    tap.y = exists ? (int32_t)(row - channel * (uint32_t)w->taps_y) * w->tap_y : INT32_MIN / 2;
     tap.at = channel * w->channel_stride + tap.y * w->y_stride + tap.x * w->x_stride;
     AT(taps, thread_index()) = tap;
 }

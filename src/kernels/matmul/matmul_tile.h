@@ -17,22 +17,22 @@
 
 /* ---- from memory into registers ------------------------------------------------------------------------------------------ */
 
-/* Four neighbours, the first `there` of them; +0 where there are none. */
-DEVICE FOUR side_four(int32_t type, const void *data, int64_t at, int32_t there)
+/* Four neighbours, the first `left` of them; +0 where there are none. */
+DEVICE FOUR side_four(int32_t type, const void *data, int64_t at, int32_t left)
 {
     FOUR four;
-    if (there >= 4)
+    if (left >= 4)
         return four_take(type, data, at);
     UNROLL
     for (int32_t i = 0; i < 4; i++)
-        four.v[i] = i < there ? number_take(type, data, at + i) : (NUMBER)0;
+        four.v[i] = i < left ? number_take(type, data, at + i) : (NUMBER)0;
     return four;
 }
 
 /* The elements of the next slice that this thread brings; `left` steps of k are left. */
 DEVICE void side_bring_of(int32_t type, int32_t side_count, const matmul_side *side, int32_t left, NUMBER *fetched)
 {
-    const int32_t count = matmul_held(side_count), mine = left - side->k;
+    const int32_t count = matmul_fetched(side_count), mine = left - side->k;
     if (side->layout == MATMUL_STRIDED) {
         int32_t none = 0;
         SETTLE(none); /* or all of the distances would be kept in registers from before the loop over k */
@@ -44,8 +44,8 @@ DEVICE void side_bring_of(int32_t type, int32_t side_count, const matmul_side *s
         const bool along = side->layout == MATMUL_ALONG_K;
         UNROLL
         for (int32_t i = 0; i < count / 4; i++) {
-            const int32_t there = along ? (side->across > 0 ? mine - i * 4 : 0) : (mine > 0 ? side->across - i * 64 : 0);
-            const FOUR four = side_four(type, side->data, side->at + i * (along ? 4 : 64), there);
+            const int32_t some = along ? (side->across > 0 ? mine - i * 4 : 0) : (mine > 0 ? side->across - i * 64 : 0);
+            const FOUR four = side_four(type, side->data, side->at + i * (along ? 4 : 64), some);
             UNROLL
             for (int32_t j = 0; j < 4; j++)
                 fetched[i * 4 + j] = four.v[j];
@@ -67,9 +67,9 @@ DEVICE void window_bring_of(int32_t type, matmul_shape shape, const matmul_args 
                             const matmul_look *look, const matmul_tap *taps, NUMBER *fetched)
 {
     UNROLL
-    for (int32_t i = 0; i < matmul_held(shape.columns); i++) {
+    for (int32_t i = 0; i < matmul_fetched(shape.columns); i++) {
         const matmul_tap tap = AT(taps, look->k + i);
-        const bool inside = look->there && (uint32_t)(look->y + tap.y) < (uint32_t)args->window.in_y &&
+        const bool inside = look->exists && (uint32_t)(look->y + tap.y) < (uint32_t)args->window.in_y &&
                             (uint32_t)(look->x + tap.x) < (uint32_t)args->window.in_x;
         fetched[i] = inside ? number_take(type, data, look->at + tap.at) : (NUMBER)0;
     }
@@ -80,7 +80,7 @@ DEVICE void marked_bring_of(int32_t type, matmul_shape shape, const char *from, 
                             NUMBER *fetched)
 {
     UNROLL
-    for (int32_t i = 0; i < matmul_held(shape.columns); i += 2) {
+    for (int32_t i = 0; i < matmul_fetched(shape.columns); i += 2) {
         const matmul_marks two = matmul_two_marks(marks, i);
         UNROLL
         for (int32_t j = 0; j < 2; j++)
@@ -118,7 +118,7 @@ DEVICE void window_list(matmul_shape shape, const matmul_args *args, int32_t k, 
 /* From registers into a slice. */
 DEVICE void slice_lay(int32_t side_count, int32_t layout, const NUMBER *fetched, NUMBER *slice)
 {
-    const int32_t thread = (int32_t)thread_index(), count = matmul_held(side_count), stride = matmul_stride(side_count);
+    const int32_t thread = (int32_t)thread_index(), count = matmul_fetched(side_count), stride = matmul_stride(side_count);
     if (layout == MATMUL_ACROSS_K) {
         UNROLL
         for (int32_t i = 0; i < count / 4; i++) {

@@ -53,19 +53,19 @@ DEVICE int encode_block32(int32_t type, const float *from, uint8_t *to, uint64_t
         ((uint16_t *)to)[block] = (uint16_t)block_bf16_from_f32(from[block]);
         return 0;
     case BLOCK_Q4_0:
-        return encode_q4_0(from + block * BLOCK_SMALL, (block_q4_0 *)to + block);
+        return encode_q4_0(from + block * BLOCK32_ELEMENTS, (block_q4_0 *)to + block);
     case BLOCK_Q4_1:
-        return encode_q4_1(from + block * BLOCK_SMALL, (block_q4_1 *)to + block);
+        return encode_q4_1(from + block * BLOCK32_ELEMENTS, (block_q4_1 *)to + block);
     case BLOCK_Q5_0:
-        return encode_q5_0(from + block * BLOCK_SMALL, (block_q5_0 *)to + block);
+        return encode_q5_0(from + block * BLOCK32_ELEMENTS, (block_q5_0 *)to + block);
     case BLOCK_Q5_1:
-        return encode_q5_1(from + block * BLOCK_SMALL, (block_q5_1 *)to + block);
+        return encode_q5_1(from + block * BLOCK32_ELEMENTS, (block_q5_1 *)to + block);
     case BLOCK_Q8_0:
-        return encode_q8_0(from + block * BLOCK_SMALL, (block_q8_0 *)to + block);
+        return encode_q8_0(from + block * BLOCK32_ELEMENTS, (block_q8_0 *)to + block);
     case BLOCK_Q8_1:
-        return encode_q8_1(from + block * BLOCK_SMALL, (block_q8_1 *)to + block);
+        return encode_q8_1(from + block * BLOCK32_ELEMENTS, (block_q8_1 *)to + block);
     default:
-        return encode_q8_k(from + block * BLOCK_LARGE, (block_q8_k *)to + block);
+        return encode_q8_k(from + block * KBLOCK_ELEMENTS, (block_q8_k *)to + block);
     }
 }
 
@@ -80,11 +80,11 @@ DEVICE int encode_with_codebook(int32_t type, const float *from, uint8_t *to, ui
 {
     switch (type) {
     case BLOCK_IQ4_NL:
-        return encode_iq4_nl(from + block * BLOCK_SMALL, (block_iq4_nl *)to + block);
+        return encode_iq4_nl(from + block * BLOCK32_ELEMENTS, (block_iq4_nl *)to + block);
     case BLOCK_MXFP4:
-        return encode_mxfp4(from + block * BLOCK_SMALL, (block_mxfp4 *)to + block);
+        return encode_mxfp4(from + block * BLOCK32_ELEMENTS, (block_mxfp4 *)to + block);
     default:
-        return encode_iq4_xs(from + block * BLOCK_LARGE, (block_iq4_xs *)to + block);
+        return encode_iq4_xs(from + block * KBLOCK_ELEMENTS, (block_iq4_xs *)to + block);
     }
 }
 
@@ -119,7 +119,7 @@ DEVICE void pack_block(int32_t type, const block_fields *parts, uint8_t *to, uin
 /* The sub-blocks of all threads, `length` floats each, a bank apart; zeros past the last. */
 DEVICE void encode_fetch(const quant_encode_args *args, uint32_t length, float *staged)
 {
-    const uint64_t first = (uint64_t)block_index() * QUANT_THREADS * length, end = args->count * BLOCK_LARGE;
+    const uint64_t first = (uint64_t)block_index() * QUANT_THREADS * length, end = args->count * KBLOCK_ELEMENTS;
     UNROLL_BY(4)
     for (uint32_t i = thread_index(); i < QUANT_THREADS * length; i += QUANT_THREADS)
         AT(staged, i / length * (length + 1) + i % length) = first + i < end ? args->from[first + i] : 0.0f;
@@ -156,7 +156,7 @@ KERNEL(quant_encode_kblock, quant_encode_args, QUANT_THREADS)
     barrier();
 
     block_fields parts;
-    parts.codes = AT_RANGE(codes, (thread - sub_block) * length, BLOCK_LARGE);
+    parts.codes = AT_RANGE(codes, (thread - sub_block) * length, KBLOCK_ELEMENTS);
     parts.scales = AT_RANGE(scales, thread - sub_block, sub_blocks);
     parts.mins = AT_RANGE(mins, thread - sub_block, sub_blocks);
     parts.d = block_f16_from_f32(found.d[0]);

@@ -69,7 +69,7 @@ KERNEL(quant_float_product, quant_float_args, QUANT_THREADS)
     const uint64_t column = args.first_column + (uint64_t)block_index_y() * args.together, left = args.columns - column;
     const float_columns columns = {args.x + column * args.cols, left < args.together ? (uint32_t)left : args.together};
     const uint64_t first = args.first_rows ? args.first_rows[column] : 0;
-    const bool known = first != QUANT_NO_ROW && first != QUANT_SKIPPED, exists = row < args.rows;
+    const bool has_row = first != QUANT_NO_ROW && first != QUANT_SKIPPED, exists = row < args.rows;
     float acc[QUANT_FLOAT_COLUMNS][4];
     UNROLL
     for (uint32_t c = 0; c < QUANT_FLOAT_COLUMNS; c++) {
@@ -77,7 +77,7 @@ KERNEL(quant_float_product, quant_float_args, QUANT_THREADS)
         for (uint32_t i = 0; i < 4; i++)
             acc[c][i] = 0.0f;
     }
-    if (exists && known)
+    if (exists && has_row)
         float_any_row(&args, args.weights + (first + row) * args.weights_stride, columns, acc);
     UNROLL
     for (uint32_t c = 0; c < QUANT_FLOAT_COLUMNS; c++) {

@@ -18,7 +18,7 @@
 /* Rounds of a stage: some 1000 to 2300 bytes of each row. */
 CANON_FUNCTION uint32_t stage_rounds(int32_t type)
 {
-    return block_elements(type) == BLOCK_LARGE ? 1 : block_bytes(type) < BLOCK_SMALL ? 8 : 4;
+    return block_elements(type) == KBLOCK_ELEMENTS ? 1 : block_bytes(type) < BLOCK32_ELEMENTS ? 8 : 4;
 }
 
 CANON_FUNCTION uint32_t stage_blocks(int32_t type)

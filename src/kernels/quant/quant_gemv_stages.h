@@ -178,7 +178,7 @@ DEVICE void stages_columns(int32_t type, const stage_ring *r)
 DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
 {
     (void)type;
-    ring_take(&r->arrivals, r->now);
+    ring_await(&r->arrivals, r->now);
     return r->now.stage * r->bytes;
 }
 
@@ -187,12 +187,12 @@ DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
 DEVICE void stages_give(int32_t type, stage_ring *r)
 {
     (void)type;
-    ring_give(&r->arrivals, r->now);
+    ring_release(&r->arrivals, r->now);
     const uint32_t stages = r->arrivals.stages, lag = stages > 1 ? 1 : 0, next = r->chunk + stages - lag;
     if (thread_index() % QUANT_TEAM < 3 && r->chunk >= lag && next < r->chunks) {
         const bool around = r->now.stage < lag;
-        const ring_cursor to = {around ? stages - 1 : r->now.stage - lag, around ? r->now.turn : r->now.turn + 1};
-        ring_open(&r->arrivals, to);
+        const ring_cursor to = {around ? stages - 1 : r->now.stage - lag, around ? r->now.phase : r->now.phase + 1};
+        ring_acquire(&r->arrivals, to);
         stage_fetch(&r->from, next, to.stage, r->shared + to.stage * r->bytes / 4);
     }
     r->chunk++;

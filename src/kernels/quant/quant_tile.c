@@ -109,7 +109,7 @@ DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t
 {
     const uint32_t steps_of_class = args->blocks_padded / QUANT_CLASSES / 2, steps = steps_of_class * args->classes;
     const uint32_t stage_words = QUANT_TILE_STAGE_WORDS + QUANT_TILE_BLOCK32_WORDS;
-    tile_source from = tile_source_of(args, BLOCK_SMALL / 4, BLOCK_SMALL / 4);
+    tile_source from = tile_source_of(args, BLOCK32_ELEMENTS / 4, BLOCK32_ELEMENTS / 4);
     float acc[TILE_SUMS];
     tile_clear(acc);
     uint32_t filled = 0, now = 0, left = steps_of_class, done = 0;
@@ -120,8 +120,8 @@ DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t
         barrier();
         if (step < steps) {
             uint32_t *stage = AT_RANGE(shared, filled * stage_words, stage_words);
-            from.rows = tile_fetch(from.rows, from.rows_more, from.to, stage);
-            from.columns = tile_fetch(from.columns, from.columns_more, from.to, stage + TILE_SLAB);
+            from.rows = tile_fetch(from.rows, from.rows_second, from.to, stage);
+            from.columns = tile_fetch(from.columns, from.columns_second, from.to, stage + TILE_SLAB);
             tile_fetch_extras(&from, stage);
         }
         copies_commit();
@@ -217,7 +217,7 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
     const uint32_t steps_of_class = args->blocks_padded / QUANT_CLASSES * 4, steps = steps_of_class * args->classes;
     const uint32_t stage_words = QUANT_TILE_KBLOCK_WORDS;
     uint32_t *stages = shared + QUANT_TILE_RECORD_WORDS;
-    tile_source from = tile_source_of(args, 2 * BLOCK_LARGE / 4, BLOCK_LARGE / 4);
+    tile_source from = tile_source_of(args, 2 * KBLOCK_ELEMENTS / 4, KBLOCK_ELEMENTS / 4);
     float acc[TILE_SUMS];
     int32_t j[TILE_SUMS];
     tile_clear(acc);
@@ -232,9 +232,9 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
         barrier();
         if (step < steps) {
             uint32_t *stage = AT_RANGE(stages, filled * stage_words, stage_words);
-            from.rows = tile_fetch(from.rows, from.rows_more, from.to, stage);
-            from.rows = tile_fetch(from.rows, from.rows_more, from.to, stage + TILE_SLAB);
-            from.columns = tile_fetch(from.columns, from.columns_more, from.to, stage + 2 * TILE_SLAB);
+            from.rows = tile_fetch(from.rows, from.rows_second, from.to, stage);
+            from.rows = tile_fetch(from.rows, from.rows_second, from.to, stage + TILE_SLAB);
+            from.columns = tile_fetch(from.columns, from.columns_second, from.to, stage + 2 * TILE_SLAB);
         }
         if (step + 1 >= args->stages && worked % 4 == 0)
             tile_fetch_records(args, tile_first_place(args) + worked / 4, shared);

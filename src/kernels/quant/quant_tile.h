@@ -16,7 +16,7 @@ enum { TILE_SLAB = QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4 /* words */ };
 /* What this thread copies into each stage: 16 bytes of two rows of each slab, and the scales of blocks of 32. */
 typedef struct tile_source {
     const uint32_t *rows, *columns;
-    uint64_t rows_more, columns_more; /* words to the second row */
+    uint64_t rows_second, columns_second; /* words to the second row */
     const uint32_t *extras;
     uint32_t to, extras_to; /* words of a stage */
     uint32_t extras_step;   /* words from stage to stage */
@@ -40,8 +40,8 @@ DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t row_word
     tile_source from;
     from.rows = args->row_codes + ((row + line) * args->blocks_padded + position) * row_words + piece * 4;
     from.columns = args->column_codes + ((column + line) * args->blocks_padded + position) * column_words + piece * 4;
-    from.rows_more = (uint64_t)QUANT_TILE / 2 * args->blocks_padded * row_words;
-    from.columns_more = (uint64_t)QUANT_TILE / 2 * args->blocks_padded * column_words;
+    from.rows_second = (uint64_t)QUANT_TILE / 2 * args->blocks_padded * row_words;
+    from.columns_second = (uint64_t)QUANT_TILE / 2 * args->blocks_padded * column_words;
     from.extras = which == 0   ? (const uint32_t *)args->row_factors + of_row
                   : which == 1 ? (const uint32_t *)args->row_mins + of_row
                   : which == 2 ? (const uint32_t *)args->column_factors + of_column
@@ -53,10 +53,10 @@ DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t row_word
 }
 
 /* A slab of rows, the next 64 bytes of each. */
-DEVICE const uint32_t *tile_fetch(const uint32_t *from, uint64_t more, uint32_t to, uint32_t *slab)
+DEVICE const uint32_t *tile_fetch(const uint32_t *from, uint64_t second, uint32_t to, uint32_t *slab)
 {
     copy_16(AT_RANGE(slab, to, 4), from);
-    copy_16(AT_RANGE(slab, TILE_SLAB / 2 + to, 4), from + more);
+    copy_16(AT_RANGE(slab, TILE_SLAB / 2 + to, 4), from + second);
     return from + QUANT_SLAB_ROW_BYTES / 4;
 }
 

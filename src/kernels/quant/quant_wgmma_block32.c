@@ -59,9 +59,9 @@ DEVICE uint32_t tile_first_place(const quant_tile_args *args)
 
 /* Four threads bring stages, each its share: codes of rows, of columns, what belongs to rows, to columns. */
 typedef struct tile_share {
-    const uint32_t *from, *more; /* of the tile's first position; `more`: minima or sums */
-    uint32_t words, at_once;     /* of a position, and how many positions are brought at once */
-    uint32_t to, more_to;        /* words of a stage */
+    const uint32_t *from, *extra; /* of the tile's first position; `extra`: minima or sums */
+    uint32_t words, at_once;      /* of a position, and how many positions are brought at once */
+    uint32_t to, extra_to;        /* words of a stage */
 } tile_share;
 
 enum { TILE_SHARES = 4 };
@@ -80,29 +80,29 @@ DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
         share.words = QUANT_TILE;
         share.from = (const uint32_t *)args->row_factors + rows * QUANT_TILE;
         share.to = TILE_FACTORS;
-        share.more = (const uint32_t *)args->row_mins + rows * QUANT_TILE;
-        share.more_to = TILE_MINS;
+        share.extra = (const uint32_t *)args->row_mins + rows * QUANT_TILE;
+        share.extra_to = TILE_MINS;
     } else {
         share.words = QUANT_WGMMA_BLOCK32_FACTORS / QUANT_WGMMA_BLOCK32_GROUP;
         share.at_once = QUANT_WGMMA_BLOCK32_GROUP;
         share.from = (const uint32_t *)args->column_factors + columns * share.words;
         share.to = TILE_COLUMN_FACTORS;
-        share.more = (const uint32_t *)args->column_sums + columns * QUANT_TILE;
-        share.more_to = TILE_COLUMN_SUMS;
+        share.extra = (const uint32_t *)args->column_sums + columns * QUANT_TILE;
+        share.extra_to = TILE_COLUMN_SUMS;
     }
     return share;
 }
 
 /* What a stage wants from `position` on. */
-DEVICE void tile_bring(bool has_more, const tile_share *share, uint32_t position, const ring *to, ring_cursor at,
+DEVICE void tile_bring(bool has_extra, const tile_share *share, uint32_t position, const ring *to, ring_cursor at,
                        uint32_t *stage)
 {
     const uint32_t words = share->words * share->at_once;
-    ring_open(to, at);
-    ring_expect(to, at, (words + (has_more ? QUANT_WGMMA_BLOCK32_SCALES : 0)) * 4);
+    ring_acquire(to, at);
+    ring_expect(to, at, (words + (has_extra ? QUANT_WGMMA_BLOCK32_SCALES : 0)) * 4);
     ring_copy(to, at, stage + share->to, share->from + (uint64_t)(position / share->at_once) * words, words * 4);
-    if (has_more)
-        ring_copy(to, at, stage + share->more_to, share->more + (uint64_t)position * QUANT_TILE,
+    if (has_extra)
+        ring_copy(to, at, stage + share->extra_to, share->extra + (uint64_t)position * QUANT_TILE,
                   QUANT_WGMMA_BLOCK32_SCALES * 4);
 }
 
@@ -215,9 +215,9 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t steps_
         for (uint32_t step = 0; step < steps_of_class; step++) {
             const uint32_t *stage =
                 AT_RANGE(stages, now.stage * QUANT_WGMMA_BLOCK32_STAGE_WORDS, QUANT_WGMMA_BLOCK32_STAGE_WORDS);
-            ring_take(from, now);
+            ring_await(from, now);
             tile_stage(has_min, stage, four++ % (QUANT_WGMMA_BLOCK32_GROUP / QUANT_WGMMA_BLOCK32_BLOCKS), halves, acc);
-            ring_give(from, now);
+            ring_release(from, now);
             ring_next(from, &now);
         }
         tile_park(args, done, args->sums_in_shared, shared_sums, acc);

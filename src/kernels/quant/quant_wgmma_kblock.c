@@ -82,7 +82,7 @@ DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
 /* Into the next stage. */
 DEVICE void tile_bring(tile_share *share, const ring *to, ring_cursor at, uint32_t *stages)
 {
-    ring_open(to, at);
+    ring_acquire(to, at);
     ring_expect(to, at, share->words * 4);
     ring_copy(to, at, stages + at.stage * share->stage_words + share->to, share->from, share->words * 4);
     share->from += share->words;
@@ -172,24 +172,24 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
     for (uint32_t block = 1; block <= blocks_of_class * args->classes; block++) {
         UNROLL
         for (uint32_t quarter = 0; quarter < 4; quarter++) {
-            ring_take(&from->codes, now);
+            ring_await(&from->codes, now);
             tile_quarter(AT_RANGE(from->stages, now.stage * QUANT_TILE_KBLOCK_WORDS, QUANT_TILE_KBLOCK_WORDS), quarter > 0,
                          upper, lower);
             if (quarter > 0)
                 wgmma_wait_but_two();
-            ring_give_late(&from->codes, now, quarter > 0);
+            ring_release_late(&from->codes, now, quarter > 0);
             ring_next(&from->codes, &now);
         }
         wgmma_wait(upper);
         wgmma_wait(lower);
-        ring_give_last(&from->codes, now);
-        ring_take(&from->scales, of_block);
+        ring_release_last(&from->codes, now);
+        ring_await(&from->scales, of_block);
         const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
         tile_codes_kblock(record, upper, lower, acc);
         wave_barrier(); /* what minima want is not read before, or there would not be registers enough */
         if (has_min)
             tile_mins_kblock(record, acc);
-        ring_give(&from->scales, of_block);
+        ring_release(&from->scales, of_block);
         ring_next(&from->scales, &of_block);
         if (block % blocks_of_class == 0)
             tile_park(args, block / blocks_of_class - 1, args->sums_in_shared, shared_sums, acc);

@@ -53,7 +53,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         }                                                                                                                      \
     } while (0)
 
-#define HELD_ELEMENT(kind, i) AT(row_held, i)
+#define SHARED_ELEMENT(kind, i) AT(row_shared, i)
 
 /* Sums the row into `total`, which all threads have then. */
 #define SUM_ROW(T, kind, what, center, total)                                                                                  \
@@ -64,7 +64,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
             const int64_t end_ = (run_ + 1) * REDUCE_CHUNK < args.n ? (run_ + 1) * REDUCE_CHUNK : args.n;                      \
             T sum_ = 0;                                                                                                        \
             if (args.in_shared)                                                                                                \
-                JOIN_LANE(T, kind, what, 1, HELD_ELEMENT, first_, end_, sum_, center);                                         \
+                JOIN_LANE(T, kind, what, 1, SHARED_ELEMENT, first_, end_, sum_, center);                                       \
             else                                                                                                               \
                 JOIN_LANE(T, kind, what, 0, GLOBAL_ELEMENT, first_, end_, sum_, center);                                       \
             FOLD(T, kind, sum_);                                                                                               \
@@ -110,7 +110,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
     {                                                                                                                          \
         SHARED(T, folds, ROW_THREADS);                                                                                         \
         SHARED(T, results, ROW_RESULTS_SHARED);                                                                                \
-        SHARED_DYNAMIC(T, row_held);                                                                                           \
+        SHARED_DYNAMIC(T, row_shared);                                                                                         \
         const int32_t thread = (int32_t)thread_index();                                                                        \
         const int32_t threads = (int32_t)block_size();                                                                         \
         const int32_t group = thread / REDUCE_LANES;                                                                           \
@@ -129,7 +129,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
             LARGEST(T, kind, most);                                                                                            \
             center = most;                                                                                                     \
             for (int64_t i = thread; args.in_shared && i < args.n; i += threads)                                               \
-                AT(row_held, i) = row_exponential_##kind(AT(row_held, i), center);                                             \
+                AT(row_shared, i) = row_exponential_##kind(AT(row_shared, i), center);                                         \
             barrier();                                                                                                         \
             SUM_ROW(T, kind, SUM_EXPONENTIALS, center, scale);                                                                 \
             scale = (T)1 / scale;                                                                                              \
@@ -158,12 +158,12 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         const __typeof__(most) value_ = GLOBAL_ELEMENT(kind, i);                                                               \
         most = canon_max_##kind(most, value_);                                                                                 \
         if (args.in_shared)                                                                                                    \
-            AT(row_held, i) = value_;                                                                                          \
+            AT(row_shared, i) = value_;                                                                                        \
     }
 
 #define STORE_ONE_BY_ONE(T, kind)                                                                                              \
     for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
-        const T value_ = args.in_shared ? AT(row_held, i) : GLOBAL_ELEMENT(kind, i);                                           \
+        const T value_ = args.in_shared ? AT(row_shared, i) : GLOBAL_ELEMENT(kind, i);                                         \
         bits_put(out, i, bytes, kind##_to_bits(FINISHED(T, kind, value_, i), args.type));                                      \
     }
 
@@ -182,7 +182,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
                     if (args.op == ROW_SOFTMAX)                                                                                \
                         EACH most = canon_max_f32(most, quad.v[j]);                                                            \
                     if (args.in_shared)                                                                                        \
-                        store_f32x4(AT_RANGE(row_held, i, 4), make_f32x4(quad.v[0], quad.v[1], quad.v[2], quad.v[3]));         \
+                        store_f32x4(AT_RANGE(row_shared, i, 4), make_f32x4(quad.v[0], quad.v[1], quad.v[2], quad.v[3]));       \
                 }                                                                                                              \
             }                                                                                                                  \
         }                                                                                                                      \
@@ -193,7 +193,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
             quad_f32 quad;                                                                                                     \
             if (args.in_shared) {                                                                                              \
-                const f32x4 four = load_f32x4(AT_RANGE(row_held, i, 4));                                                       \
+                const f32x4 four = load_f32x4(AT_RANGE(row_shared, i, 4));                                                     \
                 quad.v[0] = four.x;                                                                                            \
                 quad.v[1] = four.y;                                                                                            \
                 quad.v[2] = four.z;                                                                                            \
@@ -227,8 +227,8 @@ ROWS(double, f64)
             return;                                                                                                            \
         const int64_t one = row * 2 * args.half + (args.interleaved ? 2 * pair : pair);                                        \
         const int64_t other = one + (args.interleaved ? 1 : args.half);                                                        \
-        const int64_t cosine_at = reduce_place_wide(&args.cosines, row) + pair * args.cosine_step;                             \
-        const int64_t sine_at = reduce_place_wide(&args.sines, row) + pair * args.sine_step;                                   \
+        const int64_t cosine_at = reduce_place_64(&args.cosines, row) + pair * args.cosine_step;                               \
+        const int64_t sine_at = reduce_place_64(&args.sines, row) + pair * args.sine_step;                                     \
         const T a = bits_to_##kind(bits_at(args.x, one, bytes), args.type);                                                    \
         const T b = bits_to_##kind(bits_at(args.x, other, bytes), args.type);                                                  \
         const T c = bits_to_##kind(bits_at(args.cosine, cosine_at, bytes), args.type);                                         \

@@ -100,7 +100,7 @@ DEVICE void wgmma_fetch(bool sample, bool third, const screen_scan_args *args, w
         return;
     if (feed->chunk == 0)
         wgmma_find(sample, args, feed);
-    ring_open(&at->codes, feed->at);
+    ring_acquire(&at->codes, feed->at);
     ring_expect(&at->codes, feed->at,
                 feed->chunk != 0 ? STAGE_WORDS * 4
                 : third          ? STAGE_WORDS * 4 + WGMMA_ROWS * 12
@@ -139,7 +139,7 @@ DEVICE void wgmma_feed_all(bool sample, bool third, const screen_scan_args *args
     feed.number = args->tile_begin + block_index();
     feed.slot = 0;
     feed.chunk = 0;
-    feed.at.stage = feed.at.turn = 0;
+    feed.at.stage = feed.at.phase = 0;
     feed.place = segment_place_none(&args->rows);
     if (feeds) {
         wgmma_fetch_queries(args, at);
@@ -331,23 +331,23 @@ DEVICE void wgmma_work(const bool sample, const bool third, const screen_scan_ar
     kept.entries = at->kept + wave_index() * wave_size();
     kept.count = 0;
     uint32_t slot = 0, tiles = 0;
-    ring_take(&at->whole, cursor);
-    ring_give(&at->whole, cursor);
+    ring_await(&at->whole, cursor);
+    ring_release(&at->whole, cursor);
     for (uint32_t number = args->tile_begin + block_index(); number < args->tile_end; number += block_count()) {
         int32_t sums[WGMMA_SUMS];
         UNROLL_BY(1)
         for (int32_t chunk = 0; chunk < args->rows.chunks; chunk++) {
-            ring_take(&at->codes, cursor);
+            ring_await(&at->codes, cursor);
             wgmma_multiply(queries + (uint32_t)chunk * SCREEN_SLAB, at->stages + cursor.stage * STAGE_WORDS, chunk != 0, sums);
             if (chunk > 0) {
                 wgmma_wait_but_last();
-                ring_give(&at->codes, before);
+                ring_release(&at->codes, before);
             }
             before = cursor;
             ring_next(&at->codes, &cursor);
         }
         wgmma_wait(sums);
-        ring_give(&at->codes, before);
+        ring_release(&at->codes, before);
         const float *pairs = at->pairs + slot * (WGMMA_ROWS * 2);
         if (sample)
             wgmma_name(args, &mine, pairs, number, sums);

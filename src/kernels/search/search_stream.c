@@ -75,7 +75,7 @@ DEVICE void stream_copy(int32_t metric, const stream_shared *at, const tile_ring
     const bool norms = own == 0 && metric == CANON_COSINE && feed->pair + STREAM_SPAN >= at->pairs;
     float *stage = at->stages + feed->at.stage * (uint32_t)at->stage_floats;
     if (lane() == 0) {
-        ring_open(&at->rows, feed->at);
+        ring_acquire(&at->rows, feed->at);
         ring_expect(&at->rows, feed->at, (uint32_t)(floats * ((rows - own + waves - 1) / waves) + (norms ? rows : 0)) * 4);
     }
     wave_barrier();
@@ -103,7 +103,7 @@ DEVICE bool stream_fetch(int32_t metric, const search_args *args, const stream_s
     if (feed->ended) {
         if (lane() == 0) {
             AT(at->end, 0) = feed->tile;
-            ring_open(&at->rows, feed->at);
+            ring_acquire(&at->rows, feed->at);
             ring_expect(&at->rows, feed->at, 0);
         }
         return true;
@@ -194,9 +194,9 @@ DEVICE void stream_tile(int32_t metric, const stream_shared *at, const tile8_pla
     UNROLL_BY(1)
     for (int32_t pair = 1; pair < at->pairs; pair++) {
         if (pair % STREAM_SPAN == 0) {
-            ring_give(&at->rows, *cursor);
+            ring_release(&at->rows, *cursor);
             ring_next(&at->rows, cursor);
-            ring_take(&at->rows, *cursor);
+            ring_await(&at->rows, *cursor);
             stage = at->stages + cursor->stage * (uint32_t)at->stage_floats;
         }
         stream_pair(metric, false, at, stage + pair % STREAM_SPAN * STREAM_PAIR_FLOATS, pair, places, acc);
@@ -206,7 +206,7 @@ DEVICE void stream_tile(int32_t metric, const stream_shared *at, const tile8_pla
         row_norms[0] = AT(stage, stream_tile_rows(at) * STREAM_ROW + row);
         row_norms[1] = AT(stage, stream_tile_rows(at) * STREAM_ROW + row + 4);
     }
-    ring_give(&at->rows, *cursor);
+    ring_release(&at->rows, *cursor);
     ring_next(&at->rows, cursor);
     tile8_fold(acc, true, totals);
 }
@@ -219,7 +219,7 @@ DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top
     const tile8_places places = stream_places(at);
     for (uint32_t number = 0;; number++) {
         float totals[2], row_norms[2] = {0.0f, 0.0f};
-        ring_take(&at->rows, cursor);
+        ring_await(&at->rows, cursor);
         if (number == AT(at->end, 0))
             break;
         stream_tile(metric, at, &places, &cursor, row_norms, totals);
@@ -230,7 +230,7 @@ DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top
             wave_barrier();
         }
     }
-    ring_give(&at->rows, cursor);
+    ring_release(&at->rows, cursor);
 }
 
 /* What a wave keeps for its queries. */

@@ -1,13 +1,13 @@
 /* A ring of stages in shared memory that the copy engine fills while the block works: who fills waits for room, who works waits
  * for bytes, and the waves of a block need not go in step.
  *
- * One thread fills the stages in order, by ring_open, ring_expect and any number of ring_copy each; or some do, each its share.
- * The working waves use them in the same order, ring_take before and ring_give behind; a wave may be a few stages ahead of
- * another. Each side has its own place in the ring, a ring_cursor that begins as {0, 0}.
+ * One thread fills the stages in order, by ring_acquire, ring_expect and any number of ring_copy each; or some do, each its
+ * share. The working waves use them in the same order, ring_await before and ring_release behind; a wave may be a few stages
+ * ahead of another. Each side has its own place in the ring, a ring_cursor that begins as {0, 0}.
  *
  * From sm_90 on by the bulk copy engine and its barriers, which count bytes that came and waves that went. Everywhere else, for
- * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, at its taking and at
- * its giving, so every wave that does not work must go through ring_pass once for each stage that is worked on.
+ * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, when it is awaited
+ * and when it is released, so every wave that does not work must go through ring_pass once for each stage that is worked on.
  */
 #ifndef WW_KERNELS_SIMT_RING_H
 #define WW_KERNELS_SIMT_RING_H
@@ -21,7 +21,7 @@ typedef struct ring {
 
 typedef struct ring_cursor {
     uint32_t stage; /* below ring.stages */
-    uint32_t turn;  /* how often all stages were used */
+    uint32_t phase; /* how often all stages were used; barriers know whether that is even or odd */
 } ring_cursor;
 
 DEVICE void ring_next(const ring *r, ring_cursor *cursor)
@@ -29,7 +29,7 @@ DEVICE void ring_next(const ring *r, ring_cursor *cursor)
     cursor->stage++;
     if (cursor->stage == r->stages) {
         cursor->stage = 0;
-        cursor->turn++;
+        cursor->phase++;
     }
 }
 
@@ -82,10 +82,10 @@ DEVICE void ring_begin(const ring *r, uint32_t fillers, uint32_t waves)
 }
 
 /* Waits until there is room. By a filling thread, as the next. */
-DEVICE void ring_open(const ring *r, ring_cursor at)
+DEVICE void ring_acquire(const ring *r, ring_cursor at)
 {
-    if (at.turn > 0)
-        ring_wait(&r->empty[at.stage], (at.turn + 1) % 2);
+    if (at.phase > 0)
+        ring_wait(&r->empty[at.stage], (at.phase + 1) % 2);
 }
 
 /* How many bytes the thread will see to, all its copies together; a multiple of 16. */
@@ -116,44 +116,45 @@ DEVICE void ring_pass(const ring *r)
     (void)r;
 }
 
-DEVICE void ring_take(const ring *r, ring_cursor at)
+DEVICE void ring_await(const ring *r, ring_cursor at)
 {
-    ring_wait(&r->full[at.stage], at.turn % 2);
+    ring_wait(&r->full[at.stage], at.phase % 2);
     wave_barrier();
 }
 
 /* By a whole wave, when all its lanes have read what they want. */
-DEVICE void ring_give(const ring *r, ring_cursor at)
+DEVICE void ring_release(const ring *r, ring_cursor at)
 {
     wave_barrier();
     if (lane() == 0)
         __asm__ volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_address(&r->empty[at.stage])) : "memory");
 }
 
-/* For work that goes on behind its begin. Each stage is given late, while the next is worked on: with `now`, the stage before
- * it, if there `is_one`; and the one before `now` at the end. Where the block meets, work is done at once, and `now` is given.
+/* For work that goes on behind its begin. Each stage is released late, while the next is worked on: with `now`, the stage
+ * before it, if there `is_one`; and the one before `now` at the end. Where the block meets, work is done at once, and `now` is
+ * released.
  */
-DEVICE void ring_give_before(const ring *r, ring_cursor now)
+DEVICE void ring_release_before(const ring *r, ring_cursor now)
 {
     ring_cursor before = now;
     before.stage = (now.stage == 0 ? r->stages : now.stage) - 1;
-    ring_give(r, before);
+    ring_release(r, before);
 }
 
-DEVICE void ring_give_late(const ring *r, ring_cursor now, bool is_one)
+DEVICE void ring_release_late(const ring *r, ring_cursor now, bool is_one)
 {
     if (is_one)
-        ring_give_before(r, now);
+        ring_release_before(r, now);
 }
 
-DEVICE void ring_give_last(const ring *r, ring_cursor now)
+DEVICE void ring_release_last(const ring *r, ring_cursor now)
 {
-    ring_give_before(r, now);
+    ring_release_before(r, now);
 }
 
 #else
 
-DEVICE void ring_open(const ring *r, ring_cursor at)
+DEVICE void ring_acquire(const ring *r, ring_cursor at)
 {
     (void)r;
     (void)at;
@@ -180,11 +181,11 @@ DEVICE void ring_meet(void)
     barrier();
 }
 
-#define ring_begin(r, fillers, waves)  ((void)(r), (void)(fillers), (void)(waves), ring_meet())
-#define ring_take(r, at)               ((void)(r), (void)(at), ring_meet())
-#define ring_give(r, at)               ((void)(r), (void)(at), ring_meet())
-#define ring_give_late(r, now, is_one) ((void)(is_one), ring_give(r, now))
-#define ring_give_last(r, now)         ((void)(r), (void)(now))
+#define ring_begin(r, fillers, waves)     ((void)(r), (void)(fillers), (void)(waves), ring_meet())
+#define ring_await(r, at)                 ((void)(r), (void)(at), ring_meet())
+#define ring_release(r, at)               ((void)(r), (void)(at), ring_meet())
+#define ring_release_late(r, now, is_one) ((void)(is_one), ring_release(r, now))
+#define ring_release_last(r, now)         ((void)(r), (void)(now))
 
 DEVICE void ring_pass(const ring *r)
 {

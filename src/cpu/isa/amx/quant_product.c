@@ -23,7 +23,7 @@ void quant_amx_begin(int32_t type)
 {
     static const tile_config small = {
         .palette = 1, .bytes = {64, 64, 64, 64, 32, 32, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, 8, 8}};
-    if (block_elements(type) == BLOCK_SMALL)
+    if (block_elements(type) == BLOCK32_ELEMENTS)
         _tile_loadconfig(&small);
     else
         tiles_begin();

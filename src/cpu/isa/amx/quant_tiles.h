@@ -15,7 +15,7 @@
 enum { TILE_INTS = TILE_SIDE * TILE_SIDE, ROW_BYTES = 64 };
 
 /* Two tiles of columns share what is loaded of the weights where that is much. */
-#define TILES_AT_ONCE(type) (block_elements(type) == BLOCK_SMALL ? 1 : 2)
+#define TILES_AT_ONCE(type) (block_elements(type) == BLOCK32_ELEMENTS ? 1 : 2)
 
 /* ---- blocks of 32 ---------------------------------------------------------------------------------------------------------
  */

@@ -153,7 +153,7 @@ static inline void filter_block(work *w, place at)
     pass_on(w, at);
 }
 
-static inline place place_behind(const work *w, place at)
+static inline place place_after(const work *w, place at)
 {
     if (at.row + BLOCK_ROWS < w->job->row_count)
         return (place){at.group, at.row + BLOCK_ROWS};
@@ -175,7 +175,7 @@ static void filtered_blocks(work *w, int32_t group_count)
         }
         older = before;
         before = at;
-        at = place_behind(w, at);
+        at = place_after(w, at);
     }
     store_block(sums_of(w, before));
     if (older.group != before.group || older.row != before.row)
