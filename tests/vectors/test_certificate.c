@@ -256,7 +256,7 @@ static void a_query_is_mended_as_a_search_is(void **state)
     query.stats = &stats;
     ww_results *plain = NULL, *mended = NULL;
     CHECK_OK(ww_collection_query(p.plain, &query, &plain));
-    p.device->tuning.thresholds_lowered = 1u << 21;
+    p.device->tuning.thresholds_lowered = 1u << 26;
     CHECK_OK(ww_collection_query(p.screened, &query, &mended));
     assert_true(stats.repeated_queries > 0 && stats.certificate >= 0.0f);
     check_same(plain, mended, QUERIES);
