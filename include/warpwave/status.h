@@ -48,7 +48,8 @@ typedef enum ww_status {
 WW_API const char *ww_status_name(ww_status status);
 
 /* Returns the calling thread's last error text, "" if it has had none; valid until that thread's next failing call. It is UTF-8
- * in one line that can be printed: what a terminal would obey, in a path, name or id that the text quotes, is written as \x1b. */
+ * in one line that can be printed: what a terminal would obey, in a path, name or id that the text quotes, is written as \x1b.
+ */
 WW_API const char *ww_error_message(void);
 
 /* The calling thread's last failure as fields, for a program that acts on more than the status. What a vendor's library said is
@@ -82,10 +83,10 @@ WW_API ww_status ww_error_detail(ww_error_info *info);
 WW_API const char *ww_version(void);
 
 /* Told how far a long call has come, in units of that call (rows, queries). Returning non-zero cancels it cleanly, and is the
- * only way to leave the call early. It is called on the thread that made the call, which holds the locks of what it works on and
- * may have others at work on memory of its stack: a callback must return. It must not jump out (longjmp) or end its thread; an
- * exception of C++ that would leave it ends the program (std::terminate), as one that leaves a noexcept function does. It must
- * not call functions of this library that take the collection or device of the call. */
+ * only way to leave the call early. It is called on the thread that made the call, which holds the locks of what it works on
+ * and may have others at work on memory of its stack: a callback must return. It must not jump out (longjmp) or end its thread;
+ * an exception of C++ that would leave it ends the program (std::terminate), as one that leaves a noexcept function does. It
+ * must not call functions of this library that take the collection or device of the call. */
 typedef int (*ww_progress)(long long done, long long total, void *user);
 
 #ifdef __cplusplus

@@ -20,8 +20,8 @@ typedef struct matrix_write {
     bool npy;
 } matrix_write;
 
-/* Opens `o` on `path` and writes the matrix, or what stands before its rows; output_finish() is left to the caller, and output_discard(), also after a
- * failure. */
+/* Opens `o` on `path` and writes the matrix, or what stands before its rows; output_finish() is left to the caller, and
+ * output_discard(), also after a failure. */
 ww_status matrix_write_begin(output *o, const char *path, const matrix_write *matrix);
 
 /* True if `path` ends in `ending`, ".npy", whatever the case of its letters, and has something before it. */

@@ -346,8 +346,7 @@ static bool same_text(const char *a, const char *b)
 static bool same_value(const ww_parameter *a, const ww_parameter *b)
 {
     return a->type == b->type && same_text(a->name, b->name) && (a->type != WW_VALUE_INTEGER || a->integer == b->integer) &&
-           (a->type != WW_VALUE_REAL || a->real == b->real) &&
-           (a->type != WW_VALUE_TEXT || same_text(a->text, b->text));
+           (a->type != WW_VALUE_REAL || a->real == b->real) && (a->type != WW_VALUE_TEXT || same_text(a->text, b->text));
 }
 
 bool filter_key_is(const filter_key *key, const filter_where *where)

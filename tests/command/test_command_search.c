@@ -158,7 +158,7 @@ static void rows_of_bytes_are_taken_from_files_of_bytes(void **state)
         json_decref(bytes);
     }
     command_result refused = COMMAND_RUN("search", "--base", scratch_path("base.npy"), "--queries",
-                                               scratch_path("queries.fbin"), "--type", "i8", "--device", "cpu");
+                                         scratch_path("queries.fbin"), "--type", "i8", "--device", "cpu");
     assert_int_not_equal(refused.code, 0);
     assert_non_null(strstr(refused.err, "row 0 of the batch"));
     assert_non_null(strstr(refused.err, "column 0 is "));

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "vectors/ids/automatic_ids.h"
 #include "vectors/collection.h"
+#include "vectors/ids/automatic_ids.h"
 
 /* Ids go in and out at random around the table's full load, where buckets overflow into the next ones. Whatever the order, an
  * id that is in is found and one that is out is not. */

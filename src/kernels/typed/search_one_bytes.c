@@ -1,6 +1,6 @@
 /* One query against rows of i8 and u8. */
-#define ROW_TYPE(rows) ((rows)->type == ROW_U8 ? ROW_U8 : ROW_I8)
-#define ROWS_IN_FLIGHT 8
+#define ROW_TYPE(rows)     ((rows)->type == ROW_U8 ? ROW_U8 : ROW_I8)
+#define ROWS_IN_FLIGHT     8
 #define ROWS_ELEMENT_BYTES 1
 #include "kernels/search/search_one.h"
 

@@ -1,6 +1,6 @@
 /* One query against rows of f16. */
-#define ROW_TYPE(rows) ROW_F16
-#define ROWS_IN_FLIGHT 4
+#define ROW_TYPE(rows)     ROW_F16
+#define ROWS_IN_FLIGHT     4
 #define ROWS_ELEMENT_BYTES 2
 #include "kernels/search/search_one.h"
 
