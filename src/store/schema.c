@@ -156,9 +156,10 @@ ww_status schema_prepare(sqlite3 *db, const char *schema)
 
 static bool metric_from_name(const char *name, ww_metric *metric)
 {
-    for (int i = 0; ww_metric_name((ww_metric)i); i++)
-        if (name && strcmp(ww_metric_name((ww_metric)i), name) == 0) {
-            *metric = (ww_metric)i;
+    static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
+    for (size_t i = 0; name && i < sizeof metrics / sizeof *metrics; i++)
+        if (strcmp(ww_metric_name(metrics[i]), name) == 0) {
+            *metric = metrics[i];
             return true;
         }
     return false;
@@ -166,19 +167,20 @@ static bool metric_from_name(const char *name, ww_metric *metric)
 
 static bool type_from_name(const char *name, ww_vector_type *type)
 {
-    for (int i = 0; ww_vector_type_name((ww_vector_type)i); i++)
-        if (name && strcmp(ww_vector_type_name((ww_vector_type)i), name) == 0) {
-            *type = (ww_vector_type)i;
+    static const ww_vector_type types[] = {WW_VECTOR_F32, WW_VECTOR_F16, WW_VECTOR_BF16, WW_VECTOR_I8, WW_VECTOR_U8};
+    for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
+        if (strcmp(ww_vector_type_name(types[i]), name) == 0) {
+            *type = types[i];
             return true;
         }
     return false;
 }
 
-/* The row that a statement over RECORD_COLUMNS stands on. The format comes first: a newer one may mean anything else by the
- * rest. */
 /* No file gets there by counting, so that counting on from a record never overflows. */
 static const int64_t COUNTER_MAX = INT64_MAX / 2;
 
+/* The row that a statement over RECORD_COLUMNS stands on. The format comes first: a newer one may mean anything else by the
+ * rest. */
 static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
