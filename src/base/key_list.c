@@ -88,7 +88,7 @@ static int64_t part(uint64_t *keys, int64_t count)
 /* Sorts by parts, the smaller one first, so that those which wait are few. Should `tries` parts be no help, by a heap. */
 static void part_sort(uint64_t *keys, int64_t count)
 {
-    int32_t tries = 2 * (64 - __builtin_clzll((uint64_t)count));
+    int32_t tries = 2 * (64 - __builtin_clzll((uint64_t)count | 1));
     while (count > INSERTED_MOST && tries-- > 0) {
         const int64_t at = part(keys, count), behind = count - at - 1;
         if (at < behind) {
