@@ -275,8 +275,7 @@ static void every_metric_with_a_screen_gives_the_bits_of_f32(void **state)
 {
     ww_device *device = *state;
     const bool before = device->tuning.screen_always;
-    device->tuning.screen_always = !device->backend->on_host;
-    /* a GPU screens from more rows on */ /* which would choose it for more rows than a test has time for */
+    device->tuning.screen_always = !device->backend->on_host; /* a GPU screens from more rows on than a test has time for */
     for (int32_t t = 0; t < TYPES; t++)
         for (int32_t m = 0; m < METRICS; m++)
             compare(device, m == 0 ? 100 : 64, metrics[m], WW_SCREEN_INT8, types[t]);
