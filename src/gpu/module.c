@@ -287,11 +287,12 @@ static ww_status check_shape(const gpu_device *device, const loaded_kernel *load
 ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_shape shape, const void *arguments, size_t arguments_bytes)
 {
     gpu_device *device = stream->device;
-    const kernel_entry *entry = &entries[kernel];
     const loaded_kernel *loaded = NULL;
     ww_status status = find_kernel(device, kernel, &loaded);
-    if (status == WW_OK)
-        status = check_shape(device, loaded, entry->name, shape);
+    if (status != WW_OK)
+        return status;
+    const kernel_entry *entry = &entries[kernel];
+    status = check_shape(device, loaded, entry->name, shape);
     if (status == WW_OK && arguments_bytes != entry->arguments_bytes)
         status = ww_fail(WW_INTERNAL, "kernel '%s': %zu bytes of arguments; it takes %zu", entry->name, arguments_bytes,
                          entry->arguments_bytes);
