@@ -7,32 +7,12 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <warpwave.h>
 
+#include "measure.h"
+
 enum { ROUNDS = 2000, K = 10, WAYS = 4 };
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static void check(ww_status status)
-{
-    if (status == WW_OK)
-        return;
-    fprintf(stderr, "query: %s\n", ww_error_message());
-    exit(1);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Rows with ids of 16 bytes and payloads of 40. */
 static void fill(ww_collection *collection, int64_t count, int32_t dim)
@@ -56,7 +36,7 @@ static void fill(ww_collection *collection, int64_t count, int32_t dim)
     }
     ww_rows rows = ww_rows_default();
     rows.count = count, rows.dim = dim, rows.vectors = vectors, rows.ids = ids, rows.payloads = payloads;
-    check(ww_collection_add(collection, &rows));
+    check(ww_collection_add(collection, &rows), "adding");
     free(payloads);
     free(ids);
     free(jsons);
@@ -70,18 +50,18 @@ static double time_search(ww_collection *collection, const ww_query *query)
     float scores[K];
     ww_search search = ww_search_default();
     search.queries = query->queries, search.query_count = 1, search.dim = query->dim, search.k = K;
-    const double begin = now_us();
-    check(ww_collection_search(collection, &search, rows, scores));
-    return now_us() - begin;
+    const double begin = seconds_now() * 1e6;
+    check(ww_collection_search(collection, &search, rows, scores), "a search");
+    return seconds_now() * 1e6 - begin;
 }
 
 static double time_query(ww_collection *collection, const ww_query *query)
 {
     ww_results *results = NULL;
-    const double begin = now_us();
-    check(ww_collection_query(collection, query, &results));
+    const double begin = seconds_now() * 1e6;
+    check(ww_collection_query(collection, query, &results), "a query");
     ww_results_destroy(results);
-    return now_us() - begin;
+    return seconds_now() * 1e6 - begin;
 }
 
 int main(int argc, char **argv)
@@ -96,14 +76,14 @@ int main(int argc, char **argv)
     config.dim = argc > 3 ? (int32_t)atoi(argv[3]) : 128;
     ww_device *device = NULL;
     ww_collection *collection = NULL;
-    check(ww_device_open(argc > 1 ? argv[1] : "cpu", &device));
-    check(ww_collection_create(device, &config, &collection));
+    check(ww_device_open(argc > 1 ? argv[1] : "cpu", &device), "the device");
+    check(ww_collection_create(device, &config, &collection), "the collection");
     fill(collection, rows, config.dim);
     float *vector = malloc((size_t)config.dim * sizeof *vector);
     ww_query query = ww_query_default();
     query.queries = vector, query.query_count = 1, query.dim = config.dim, query.k = K;
     for (int round = 0; round < ROUNDS; round++) {
-        check(ww_collection_vector(collection, (int64_t)round * 7919 % rows, vector));
+        check(ww_collection_vector(collection, (int64_t)round * 7919 % rows, vector), "a vector");
         for (int turn = 0; turn < WAYS; turn++) {
             const int way = (turn + round) % WAYS; /* the first finds the query's rows out of the cache */
             query.fetch = fetches[way];
@@ -111,7 +91,7 @@ int main(int argc, char **argv)
         }
     }
     for (int way = 0; way < WAYS; way++) {
-        qsort(times[way], ROUNDS, sizeof **times, ascending);
+        qsort(times[way], ROUNDS, sizeof **times, by_value);
         printf("%-28s %9.2f us, %+.2f\n", names[way], times[way][ROUNDS / 2], times[way][ROUNDS / 2] - times[0][ROUNDS / 2]);
     }
     free(vector);

@@ -9,9 +9,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <warpwave.h>
+
+#include "measure.h"
 
 enum { K = 10, KINDS = 9, ROUNDS_MAX = 20000, QUERIES = 100 };
 
@@ -23,27 +24,6 @@ static const struct kind {
     {WW_VECTOR_I8, WW_SCREEN_NONE},  {WW_VECTOR_U8, WW_SCREEN_NONE},  {WW_VECTOR_F32, WW_SCREEN_INT8},
     {WW_VECTOR_F16, WW_SCREEN_INT8}, {WW_VECTOR_I8, WW_SCREEN_INT8},  {WW_VECTOR_U8, WW_SCREEN_INT8},
 };
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static void check(ww_status status)
-{
-    if (status == WW_OK)
-        return;
-    fprintf(stderr, "row_types: %s\n", ww_error_message());
-    exit(1);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* About normal, as wide as a byte allows. */
 static float number(uint32_t *random)
@@ -65,10 +45,10 @@ static ww_collection *make(ww_device *device, struct kind kind, const float *row
     config.type = kind.type;
     config.screen = kind.screen;
     ww_collection *made = NULL;
-    check(ww_collection_create(device, &config, &made));
+    check(ww_collection_create(device, &config, &made), "the collection");
     ww_rows given = ww_rows_default();
     given.count = count, given.dim = dim, given.vectors = rows;
-    check(ww_collection_add(made, &given));
+    check(ww_collection_add(made, &given), "adding");
     return made;
 }
 
@@ -78,9 +58,9 @@ static double search(ww_collection *collection, const float *query, int32_t dim)
     float scores[K];
     ww_search asked = ww_search_default();
     asked.queries = query, asked.query_count = 1, asked.dim = dim, asked.k = K;
-    const double begin = now_us();
-    check(ww_collection_search(collection, &asked, rows, scores));
-    return now_us() - begin;
+    const double begin = seconds_now() * 1e6;
+    check(ww_collection_search(collection, &asked, rows, scores), "a search");
+    return seconds_now() * 1e6 - begin;
 }
 
 int main(int count, char **words)
@@ -89,7 +69,7 @@ int main(int count, char **words)
     const int32_t dim = count > 3 ? atoi(words[3]) : 128;
     const double seconds = count > 4 ? atof(words[4]) : 2.0;
     ww_device *device = NULL;
-    check(ww_device_open(count > 1 ? words[1] : "cpu", &device));
+    check(ww_device_open(count > 1 ? words[1] : "cpu", &device), "the device");
     float *vectors = malloc((size_t)rows * (size_t)dim * sizeof *vectors);
     double *times = malloc((size_t)KINDS * ROUNDS_MAX * sizeof *times);
     if (!vectors || !times || rows < QUERIES)
@@ -109,7 +89,8 @@ int main(int count, char **words)
         collections[i] = make(device, kinds[i], vectors, rows, dim);
     }
     int rounds = 0;
-    for (const double end = now_us() + 1e6 * seconds * KINDS; rounds < ROUNDS_MAX && (rounds < 3 || now_us() < end); rounds++)
+    for (const double end = seconds_now() * 1e6 + 1e6 * seconds * KINDS;
+         rounds < ROUNDS_MAX && (rounds < 3 || seconds_now() * 1e6 < end); rounds++)
         for (int i = 0; i < KINDS; i++)
             times[i * ROUNDS_MAX + rounds] = search(collections[i], vectors + rounds % QUERIES * dim, dim);
     printf("%lld x %d, %d rounds\n%-5s %-6s %14s %12s %12s %10s\n", (long long)rows, dim, rounds, "type", "screen",
@@ -117,10 +98,10 @@ int main(int count, char **words)
     double f32 = 0;
     for (int i = 0; i < KINDS; i++) {
         double *own = times + i * ROUNDS_MAX;
-        qsort(own, (size_t)rounds, sizeof *own, ascending);
+        qsort(own, (size_t)rounds, sizeof *own, by_value);
         f32 = i == 0 ? own[0] : f32;
         ww_collection_info info = ww_collection_info_default();
-        check(ww_collection_describe(collections[i], &info));
+        check(ww_collection_describe(collections[i], &info), "the collection");
         printf("%-5s %-6s %14.1f %12.1f %12.1f %9.2fx\n", ww_vector_type_name(kinds[i].type), ww_screen_name(kinds[i].screen),
                (double)(info.bytes_rows + info.bytes_screen) / (double)info.rows_capacity, own[0], own[rounds / 2],
                f32 / own[0]);

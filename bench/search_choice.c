@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <warpwave.h>
 
 #include "arithmetic/canon.h"
 #include "device/backend.h"
+#include "measure.h"
 
 enum {
     RUNS_MOST = 9,
@@ -42,21 +42,6 @@ typedef struct options {
     int64_t shapes[SHAPES_MOST][3];
     int shape_count;
 } options;
-
-static double seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static void check(ww_status status, const char *what)
-{
-    if (status == WW_OK)
-        return;
-    fprintf(stderr, "search_choice: %s: %s: %s\n", what, ww_status_name(status), ww_error_message());
-    exit(1);
-}
 
 /* ---- numbers --------------------------------------------------------------------------------------------------------------
  */
@@ -158,30 +143,23 @@ static void searching_free(searching *s)
     free(s->scores);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median, in microseconds, of runs behind `before` that are not timed. */
-static double median_of(void (*run)(void *), void *context, int before)
+static double median_run(void (*run)(void *), void *context, int before)
 {
     double times[RUNS_MOST];
-    const double begin = seconds();
+    const double begin = seconds_now();
     int count = 0;
     for (int i = 0; i < before; i++)
         run(context);
-    const double started = seconds();
-    for (; count < RUNS_MOST && (count < RUNS_LEAST || seconds() - started < ROUND_SECONDS); count++) {
-        const double one = seconds();
+    const double started = seconds_now();
+    for (; count < RUNS_MOST && (count < RUNS_LEAST || seconds_now() - started < ROUND_SECONDS); count++) {
+        const double one = seconds_now();
         run(context);
-        times[count] = (seconds() - one) * 1e6;
-        if (seconds() - begin > 20 * ROUND_SECONDS && count >= 1)
+        times[count] = (seconds_now() - one) * 1e6;
+        if (seconds_now() - begin > 20 * ROUND_SECONDS && count >= 1)
             return times[count];
     }
-    qsort(times, (size_t)count, sizeof *times, by_value);
-    return times[count / 2];
+    return median_of(times, (size_t)count);
 }
 
 /* `shape` is rows, dimension and queries. */
@@ -194,14 +172,14 @@ static void try_shape(const options *o, ww_device *device, ww_collection *collec
     double plain = INFINITY;
     if (products <= o->products_most) {
         device->tuning.screen = TUNING_NEVER;
-        plain = median_of(search_once, &s, 2);
+        plain = median_run(search_once, &s, 2);
     }
     device->tuning.screen = TUNING_ALWAYS;
-    const double screened = median_of(search_once, &s, 2);
+    const double screened = median_run(search_once, &s, 2);
     const bool could = s.stats.rows_screened > 0;
     const double kept = (double)s.stats.rows_kept / (double)queries, fallbacks = (double)s.stats.fallback_queries;
     device->tuning.screen = TUNING_AUTO;
-    const double chosen = median_of(search_once, &s, products <= o->products_most ? SETTLING_RUNS : 1);
+    const double chosen = median_run(search_once, &s, products <= o->products_most ? SETTLING_RUNS : 1);
     const double better = could && screened < plain ? screened : plain, ratio = chosen / better;
     if (ratio > *worst)
         *worst = ratio;
@@ -233,9 +211,9 @@ static void try_phases(const options *o, ww_device *device, const int64_t shape[
     searching s = searching_make(o, collection_of(o, device, shape[0], (int32_t)shape[1]), (int32_t)shape[1], shape[2]);
     search_marks marks = {0};
     device->tuning.screen = TUNING_ALWAYS;
-    const double whole = median_of(search_once, &s, 3);
+    const double whole = median_run(search_once, &s, 3);
     s.search.k = 0;
-    const double checks = median_of(search_once, &s, 3);
+    const double checks = median_run(search_once, &s, 3);
     s.search.k = o->k;
     device->tuning.marks = &marks;
     search_once(&s);
@@ -284,7 +262,7 @@ static void try_range(const options *o, ww_device *device, const int64_t shape[3
 {
     const int64_t queries = shape[2];
     searching s = searching_make(o, collection_of(o, device, shape[0], (int32_t)shape[1]), (int32_t)shape[1], queries);
-    const double search = median_of(search_once, &s, SETTLING_RUNS);
+    const double search = median_run(search_once, &s, SETTLING_RUNS);
     double bound = 0;
     for (int64_t q = 0; q < queries; q++)
         bound += s.scores[(q + 1) * o->k - 1] / (double)queries;
@@ -296,7 +274,7 @@ static void try_range(const options *o, ww_device *device, const int64_t shape[3
     r.range.limit = 10000;
     ww_search_stats stats = ww_search_stats_default();
     r.range.stats = &stats;
-    const double range = median_of(range_once, &r, SETTLING_RUNS);
+    const double range = median_run(range_once, &r, SETTLING_RUNS);
     double mean = 0;
     for (int64_t q = 0; q < queries; q++)
         mean += (double)ww_results_total(r.results, q) / (double)queries;

@@ -12,22 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <warpwave.h>
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
+#include "measure.h"
 
 /* Prints a step and begins the next. */
 static double lap(const char *step, double *since)
 {
-    const double now = now_ms();
+    const double now = seconds_now() * 1e3;
     const double took = now - *since;
     printf("  %-44s %9.2f ms\n", step, took);
     fflush(stdout);
@@ -48,7 +42,7 @@ static void find(void *library, const char *name, void *function)
 
 static void empty_context(int index)
 {
-    double since = now_ms();
+    double since = seconds_now() * 1e3;
     const double begin = since;
     void *context = NULL;
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -82,7 +76,7 @@ static void empty_context(int index)
 /* In a process of its own; returns how long that lived, or a negative number. */
 static double empty_process(int index)
 {
-    const double begin = now_ms();
+    const double begin = seconds_now() * 1e3;
     const pid_t child = fork();
     if (child == 0) {
         empty_context(index);
@@ -91,20 +85,12 @@ static double empty_process(int index)
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         return -1;
-    const double took = now_ms() - begin;
+    const double took = seconds_now() * 1e3 - begin;
     printf("  %-44s %9.2f ms\n", "the process with an empty context", took);
     return took;
 }
 
 /* ---- a search ------------------------------------------------------------------------------------------------------------ */
-
-static void check(ww_status status, const char *what)
-{
-    if (status == WW_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", what, ww_error_message());
-    exit(1); // NOLINT(concurrency-mt-unsafe): one thread
-}
 
 static float *random_vectors(int64_t rows, int32_t dim)
 {
@@ -125,7 +111,7 @@ static void first_steps(const char *name, int64_t rows_count, int32_t dim)
     int64_t found[K];
     float scores[K];
     float *vectors = random_vectors(rows_count, dim);
-    double since = now_ms();
+    double since = seconds_now() * 1e3;
     const double begin = since;
     check(ww_device_open(name, &device), "ww_device_open");
     const double opened = lap("ww_device_open", &since);
@@ -175,7 +161,7 @@ int main(int argc, char **argv)
     }
     printf("A search in %lld rows of %d on %s:\n", (long long)rows, dim, name);
     fflush(stdout);
-    const double begin = now_ms();
+    const double begin = seconds_now() * 1e3;
     const pid_t child = fork();
     if (child == 0) {
         first_steps(name, rows, dim);
@@ -184,7 +170,7 @@ int main(int argc, char **argv)
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         return 1;
-    const double took = now_ms() - begin;
+    const double took = seconds_now() * 1e3 - begin;
     printf("  %-44s %9.2f ms\n", "the process with a search", took);
     if (empty > 0)
         printf("Above an empty CUDA context: %.2f ms\n", took - empty);

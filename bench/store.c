@@ -12,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <warpwave/files.h>
 #include <warpwave/store.h>
+
+#include "measure.h"
 
 enum { SINGLES = 300, QUERY_RUNS = 101, PATH_BYTES = 4096 };
 
@@ -28,39 +29,12 @@ typedef struct bench {
     char path[PATH_BYTES], bare[PATH_BYTES];
 } bench;
 
-static double seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static void check(ww_status status, const char *what)
-{
-    if (status == WW_OK)
-        return;
-    fprintf(stderr, "store_figures: %s: %s: %s\n", what, ww_status_name(status), ww_error_message());
-    exit(1);
-}
-
 static void check_sql(sqlite3 *db, int code, const char *what)
 {
     if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW)
         return;
     fprintf(stderr, "store_figures: %s: %s\n", what, sqlite3_errmsg(db));
     exit(1);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
 }
 
 static int64_t file_bytes(const char *path)
@@ -236,29 +210,29 @@ static void adding(const bench *b)
     ww_store *store = open_store(b);
     ww_collection *docs = make_collection(b, store, "docs");
     ww_rows rows = some_rows(b, 0, bulk);
-    double start = seconds();
+    double start = seconds_now();
     check(ww_collection_add(docs, &rows), "adding");
-    const double ours = seconds() - start;
-    start = seconds();
+    const double ours = seconds_now() - start;
+    start = seconds_now();
     for (int64_t i = bulk; i < b->count; i++) {
         rows = some_rows(b, i, 1);
         check(ww_collection_add(docs, &rows), "adding one");
     }
-    const double our_singles = seconds() - start;
+    const double our_singles = seconds_now() - start;
     bare s = bare_open(b);
-    start = seconds();
+    start = seconds_now();
     check_sql(s.db, sqlite3_exec(s.db, "BEGIN IMMEDIATE", NULL, NULL, NULL), "begin");
     for (int64_t i = 0; i < bulk; i++)
         bare_add(b, &s, i, i + 1);
     check_sql(s.db, sqlite3_exec(s.db, "COMMIT", NULL, NULL, NULL), "commit");
-    const double theirs = seconds() - start;
-    start = seconds();
+    const double theirs = seconds_now() - start;
+    start = seconds_now();
     for (int64_t i = bulk; i < b->count; i++) {
         check_sql(s.db, sqlite3_exec(s.db, "BEGIN IMMEDIATE", NULL, NULL, NULL), "begin");
         bare_add(b, &s, i, i + 1);
         check_sql(s.db, sqlite3_exec(s.db, "COMMIT", NULL, NULL, NULL), "commit");
     }
-    const double their_singles = seconds() - start;
+    const double their_singles = seconds_now() - start;
     bare_close(&s);
     printf("| add, one write, rows a second | %.0f | bare SQLite %.0f | %.2f |\n", (double)bulk / ours, (double)bulk / theirs,
            theirs / ours);
@@ -280,9 +254,9 @@ static double query_once(const bench *b, ww_collection *collection, int64_t row,
     query.dim = (int32_t)b->dim;
     query.k = 10;
     query.fetch = fetch;
-    const double start = seconds();
+    const double start = seconds_now();
     check(ww_collection_query(collection, &query, &results), "a query");
-    const double taken = seconds() - start;
+    const double taken = seconds_now() - start;
     ww_results_destroy(results);
     return taken;
 }
@@ -298,12 +272,12 @@ static double query_median(const bench *b, ww_collection *collection, uint32_t f
 static void opening_and_searching(const bench *b)
 {
     const int64_t before = resident();
-    const double start = seconds();
+    const double start = seconds_now();
     ww_store *store = open_store(b);
     ww_collection *docs = NULL;
     check(ww_store_collection(store, "docs", &docs), "opening the collection");
     (void)query_once(b, docs, 0, WW_FETCH_IDS | WW_FETCH_PAYLOADS);
-    const double first = seconds() - start, bytes = (double)(b->count * b->dim) * 4.0;
+    const double first = seconds_now() - start, bytes = (double)(b->count * b->dim) * 4.0;
     ww_collection *memory = make_collection(b, NULL, "memory");
     const int64_t loaded = resident();
     ww_rows rows = some_rows(b, 0, b->count);
@@ -338,12 +312,12 @@ static void compacting(bench *b)
     for (int64_t i = 0; i < b->count; i++)
         if (i % 10 != 0)
             gone[count++] = b->ids[i];
-    double start = seconds();
+    double start = seconds_now();
     check(ww_collection_remove(docs, gone, count), "removing");
-    const double removing = seconds() - start;
-    start = seconds();
+    const double removing = seconds_now() - start;
+    start = seconds_now();
     check(ww_collection_compact(docs, NULL, NULL), "compacting");
-    const double taken = seconds() - start;
+    const double taken = seconds_now() - start;
     ww_collection_destroy(docs);
     ww_store_close(store);
     const int64_t left = file_bytes(b->path);
