@@ -25,6 +25,7 @@ set(ONLY_FOR_quant_gemv_codebook_fused "^sm_")
 set(ONLY_FOR_quant_wgmma_block32 "^sm_90a$")
 set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")
 set(ONLY_FOR_search_stream "^sm_90a$")
+set(ONLY_FOR_matmul_fast "^gfx(908|90a|942|1[12])") # chips with matrix units for floats: src/gpu/chip.c
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
 set(ONLY_FOR_conv_shared "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
@@ -183,7 +184,7 @@ set(COMPILED_AS_gfx12-generic gfx1201)
 # instructions, or functions differ: those modules it gets for itself.
 set(COMPILED_AS_gfx906 gfx906)
 set(COMPILED_AS_gfx908 gfx906)
-set(OWN_CODE_gfx908 quant_tile_activations quant_gemv quant_gemv_codebook quant_tile screen_batch screen_small_batch tensor_binary tensor_unary)
+set(OWN_CODE_gfx908 quant_tile_activations quant_gemv quant_gemv_codebook quant_tile screen_batch screen_small_batch tensor_binary tensor_unary matmul_fast)
 
 # The assembly of a module for a chip: once, for whoever asks first.
 set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")

@@ -49,6 +49,15 @@ int32_t chip_sm_number(const char *target)
     return sm_number(target, &number, &feature) ? (int32_t)number : 0;
 }
 
+bool chip_has_matrix_f16(const char *target)
+{
+    static const char *const with[] = {"gfx908", "gfx90a", "gfx942", "gfx11", "gfx12"};
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (strncmp(target, with[i], strlen(with[i])) == 0)
+            return true;
+    return false;
+}
+
 int32_t chip_code_fitness(const char *arch, const char *target, const char *format)
 {
     const int32_t fitness = chip_fitness(arch, target);

@@ -2,6 +2,7 @@
 #ifndef WW_GPU_CHIP_H
 #define WW_GPU_CHIP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -22,5 +23,8 @@ int32_t chip_code_fitness(const char *arch, const char *target, const char *form
 
 /* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
 int32_t chip_sm_number(const char *target);
+
+/* Has AMD's code for this target the kernels for matrix units on floats? (cmake/Kernels.cmake: matmul_fast) */
+bool chip_has_matrix_f16(const char *target);
 
 #endif

@@ -113,6 +113,7 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip, code->format);
             device->capabilities.sm_80_code = chip_sm_number(code->chip) >= 80;
             device->capabilities.sm_90a_code = strcmp(code->chip, "sm_90a") == 0;
+            device->capabilities.matrix_f16_code = chip_has_matrix_f16(code->chip);
         }
     }
     return status;
@@ -232,6 +233,7 @@ ww_status gpu_modules_create(gpu_device *device)
     device->modules = modules;
     device->capabilities.emulated = !device->driver->loads_code;
     device->capabilities.sm_80_code = device->capabilities.emulated;
+    device->capabilities.matrix_f16_code = device->capabilities.emulated;
     device->capabilities.fused_gemv = device->driver->kind != DRIVER_HIP; /* AMD's chips do without */
     const loaded_kernel *first = NULL;
     const ww_status status = find_kernel(device, 0, &first);

@@ -74,6 +74,19 @@ class Bench:
             expected = self._done(self.gpu, make)
         self._compare(what, expected, self._done(self.gpu, make))
 
+    def near(self, what, make, expected, error):
+        """For fast modes: what the device gives may be so far from the numbers expected, element by element."""
+        found = self._done(self.gpu, make)
+        if self.executor.wrong is not None:
+            raise self.executor.wrong
+        if isinstance(found, Refused):
+            raise found
+        self.checks += 1
+        far = np.abs(found.reshape(-1).astype(np.float64) - expected.reshape(-1)) / error.reshape(-1)
+        if not np.all(far <= 1):
+            at = int(np.argmax(far))
+            self.fail(f"{what}: {found.reshape(-1)[at]!r}, not {expected.reshape(-1)[at]!r}, at {at}: {far[at]:.3g} times the error that may be")
+
     def _compare(self, what, expected, found):
         if self.executor.wrong is not None:
             raise self.executor.wrong

@@ -288,6 +288,32 @@ def product(types, shapes):
     return test
 
 
+def bits_as_floats(values):
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
+def fast_product(type_):
+    """Products by matrix units, which is what becomes of a fast one that the BLAS refuses: rows of a overlap. The error: f32 sums in any order, and
+    one rounding to the type."""
+    def test(bench):
+        for s, (batch, m, n, k, a_strides, b_turned) in enumerate((
+                (1, 130, 132, 40, (8, 1), False), (1, 33, 257, 72, (8, 1), True), (2, 128, 64, 96, (1, 2), False), (1, 64, 40, 520, (16, 1), True))):
+            elements = (m - 1) * a_strides[0] + (k - 1) * a_strides[1] + 1 + 64
+            a, b = plain(s, (batch, elements // 8 * 8 + 8), type_), plain(s + 5, (batch, k, n), type_)
+            x, y = (bits_as_floats(v) if type_ == "bf16" else v for v in (a, b))
+            x = np.stack([np.lib.stride_tricks.as_strided(row, (m, k), tuple(step * row.itemsize for step in a_strides)) for row in x.astype(np.float64)])
+            y = y.astype(np.float64).reshape(batch, n, k).transpose(0, 2, 1) if b_turned else y.astype(np.float64)
+            expected, size = x @ y, np.abs(x) @ np.abs(y)
+
+            def make(on):
+                left = on.tensor(a, type_, shape=(batch, m, k), strides=(a.shape[1], *a_strides))
+                right = on.tensor(b, type_, shape=(batch, k, n), strides=(k * n, 1, k) if b_turned else (k * n, n, 1))
+                found = on.call("ww_tensor_matmul", left, right, api.WW_MATH_FAST)
+                return bits_as_floats(found) if type_ == "bf16" else found
+            bench.near(f"fast {type_} {batch} of {m} x {k} by {n}", make, expected, 2 * k * 2.0**-24 * size + 2.0 ** (-8 if type_ == "bf16" else -11) * np.abs(expected))
+    return test
+
+
 SMALL = [(1, 5, 7, 3, False, False), (2, 65, 33, 20, True, False), (1, 17, 66, 600, False, True), (3, 64, 64, 16, False, False), (1, 1, 70, 9, True, True)]
 LARGE = [(1, 130, 131, 9, False, False), (1, 129, 200, 20, True, True), (2, 132, 136, 516, False, False)]
 
@@ -389,6 +415,8 @@ TESTS = {
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
     "matmul_f32_128": product(("f32", "f16"), LARGE),
+    "matmul_fast_f16": fast_product("f16"),
+    "matmul_fast_bf16": fast_product("bf16"),
     "matmul_f64_64": product(("f64",), SMALL),
     "matmul_i8_64": product(("i8",), SMALL),
     "conv_f32_64": convolution(("f32", "f16", "bf16"), CONV_SMALL),

@@ -2,6 +2,7 @@
  *
  * Which kernel when (src/gpu/tensor/matmul.c, conv.c), fastest first:
  *   vendor's BLAS        fast mode, a plain product of types that it has
+ *   matmul_fast_TYPE     fast mode, AMD's matrix units, f16 and bf16, where there is no BLAS or it refuses
  *   conv_shared_TYPE     fast mode, a convolution with as many outputs as inputs, steps of one: the image in shared memory
  *   conv_fast_TYPE       fast mode, every other convolution, on the matrix units
  *   matmul_f32_128       128 x 128 results a block, where there are enough of them for every compute unit
