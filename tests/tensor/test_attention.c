@@ -53,8 +53,9 @@ static void try_shape(ww_device *device, const attention_shape *shape, int64_t t
     place_last(&s, &t);
     tokens_send(&s, &t);
     scene_store(&s, &t); /* once more, and their q are rotated */
-    for (size_t m = 0; m < sizeof masks / sizeof *masks; m++)
-        attend_and_compare(&s, &t, masks[m], what);
+    const size_t count = sizeof masks / sizeof *masks, any = (size_t)(shape->head_size / 8 + shape->type + shape->heads);
+    for (size_t m = 0; m < (device_is_slow(device) ? 1 : count); m++)
+        attend_and_compare(&s, &t, masks[(any + m) % count], what);
     tokens_free(&s, &t);
     scene_free(&s);
 }
@@ -86,7 +87,7 @@ static void several_sequences_and_lengths_have_the_defined_bits(void **state)
         memcpy(shape.lengths, lengths[i], sizeof shape.lengths);
         try_shape(*state, &shape, 4, 13, "one token of each");
         shape.heads = 20; /* groups of five */
-        try_shape(*state, &shape, i == 0 ? 4 : 32, 512, "eight tokens of each");
+        try_shape(*state, &shape, i == 0 ? 4 : device_is_slow(*state) ? 16 : 32, 512, "some tokens of each");
     }
 }
 
@@ -98,7 +99,7 @@ static void one_head_of_keys_serves_many_queries(void **state)
 
 static void a_prompt_has_the_bits_of_its_tokens_alone(void **state)
 {
-    const int32_t length = device_is_slow(*state) ? 300 : 600;
+    const int32_t length = device_is_slow(*state) ? 280 : 600;
     const attention_shape shape = {
         .heads = 3, .kv_heads = 1, .head_size = 64, .sequences = 1, .lengths = {length}, .rope = 2, .half = 32};
     try_shape(*state, &shape, length, length, "a prompt");

@@ -37,14 +37,16 @@ ww_status gpu_attention_store(ww_device *base, const attention_store_job *job)
                                        .heads = job->heads,
                                        .rope = job->rope,
                                        .half = job->half};
-    const int64_t blocks = divide_up_i64(batch->layer.head_size, ATTENTION_BLOCK) * 2 * batch->layer.kv_heads;
-    const int64_t items = batch->tokens * (blocks + (job->rope != ATTENTION_ROPE_NONE && job->q ? job->heads * job->half : 0));
+    const bool q8_0 = batch->layer.type == ATTENTION_Q8_0;
+    const int64_t pieces = 2 * batch->layer.kv_heads * (batch->layer.head_size / (q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES));
+    const int64_t items = batch->tokens * (pieces + (job->rope != ATTENTION_ROPE_NONE && job->q ? job->heads * job->half : 0));
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
     const int64_t most = min_i64(gpu_blocks_max(device), BLOCKS_MAX);
-    status = launch_attention_store(stream, grid_of(min_i64(divide_up_i64(items, ATTENTION_THREADS), most)), ATTENTION_THREADS,
-                                    0, &args);
+    const gpu_grid grid = grid_of(min_i64(divide_up_i64(items, ATTENTION_THREADS), most));
+    status = q8_0 ? launch_attention_store_q8_0(stream, grid, ATTENTION_THREADS, 0, &args)
+                  : launch_attention_store(stream, grid, ATTENTION_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
 }
 
