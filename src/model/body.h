@@ -42,7 +42,7 @@ typedef struct attention_of_layer {
 ww_status body_attention(const pass *p, const attention_of_layer *a);
 
 /* act(gate(x)) * up(x), or act(up(x)), into `up`, and that through `down` into y. */
-ww_status body_feed_forward(const pass *p, const layer *l, const ww_tensor *x, ww_tensor *y);
+ww_status body_feed_forward(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y);
 
 /* WW_CANCELLED if somebody asked to stop. */
 ww_status body_check_cancelled(const pass *p);

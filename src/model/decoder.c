@@ -22,7 +22,7 @@ static ww_status norm_heads(const pass *p, const norm *n, const ww_tensor *x, ww
     return ww_tensor_rms_norm(&from, &n->weight, p->model->sizes.eps, &to);
 }
 
-static ww_status project(const pass *p, const layer *l, attention_of_layer *a)
+static ww_status project(const pass *p, const layer_weights *l, attention_of_layer *a)
 {
     const ww_model *model = p->model;
     const pass_tensors *t = &model->work.pass;
@@ -63,7 +63,7 @@ static ww_status run_layer(const pass *p, int32_t number)
 {
     const ww_model *model = p->model;
     const model_sizes *s = &model->sizes;
-    const layer *l = &model->weights.layers[number];
+    const layer_weights *l = &model->weights.layers[number];
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
     ww_tensor normed = rows_of(&model->work.pass.normed, p->tokens, s->width);
     attention_of_layer a = {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include <warpwave/tensor_rows.h>
+#include <warpwave/vectors.h>
 
-#include "arithmetic/canon.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -173,10 +173,12 @@ static ww_status norm_vectors(const text_pass *p, float *vectors)
         const float count = s->pooling == WW_POOLING_MEAN ? (float)p->lengths[i] : 1.0f;
         for (int32_t d = 0; d < s->width; d++)
             v[d] = v[d] / count + 0.0f;
-        const float length = canon_sqrt_f32(canon_dot(v, v, s->width));
-        if (!isfinite(length))
+        float squared;
+        const bool fine = ww_score(WW_DOT, v, v, s->width, &squared) == WW_OK && isfinite(squared);
+        if (!fine)
             return ww_fail(WW_OUT_OF_RANGE, "the activations of text %zu are too large for the model; float activations may help",
                            p->e->done + p->first + i);
+        const float length = sqrtf(squared);
         for (int32_t d = 0; d < s->width && length > 0.0f; d++)
             v[d] /= length;
     }
@@ -270,15 +272,15 @@ typedef struct texts {
 
 static ww_status embed_some(const texts *t, embedding *e, token_list *list, size_t *counts)
 {
-    const tokenizer *tokenizer = e->model->tokenizer;
+    const tokenizer *tokens = e->model->tokenizer;
     ww_status status = WW_OK;
     list->count = 0;
     for (size_t i = 0; i < e->count && status == WW_OK; i++) {
         const char *text = t->texts[e->done + i];
         token_list one = {0};
-        status = tokenizer_encode(tokenizer, text, t->bytes ? t->bytes[e->done + i] : strlen(text), 0, &one);
+        status = tokenizer_encode(tokens, text, t->bytes ? t->bytes[e->done + i] : strlen(text), 0, &one);
         if (status == WW_OK)
-            tokenizer_truncate(tokenizer, 0, e->model->context, &one);
+            tokenizer_truncate(tokens, 0, e->model->context, &one);
         for (int64_t k = 0; k < one.count && status == WW_OK; k++)
             status = token_list_add(list, one.ids[k]);
         counts[i] = (size_t)one.count;

@@ -20,7 +20,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     const ww_model *model = p->model;
     const pass_tensors *t = &model->work.pass;
     const model_sizes *s = &model->sizes;
-    const layer *l = &model->weights.layers[number];
+    const layer_weights *l = &model->weights.layers[number];
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
     ww_tensor x = rows_of(&t->x, p->tokens, s->width), y = rows_of(&t->y, p->tokens, s->width);
     ww_tensor between = rows_of(&t->normed, p->tokens, s->width);

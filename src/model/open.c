@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arithmetic/attention.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -64,16 +65,22 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
 {
     const model_sizes *s = &model->sizes;
     const bool decoder = model->architecture->kind == WW_MODEL_DECODER;
+    const int32_t type = !decoder || options->cache == WW_QUANT_F32 ? ATTENTION_F32
+                         : options->cache == WW_QUANT_F16           ? ATTENTION_F16
+                                                                    : ATTENTION_Q8_0;
+    const int32_t multiple = type == ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
+    if (s->head_size < ATTENTION_HEAD_LEAST || s->head_size > ATTENTION_HEAD_MOST || s->head_size % multiple)
+        return ww_fail(WW_UNSUPPORTED, "heads of %d elements are not supported; %d to %d are, in multiples of %d%s",
+                       (int)s->head_size, (int)ATTENTION_HEAD_LEAST, (int)ATTENTION_HEAD_MOST, (int)multiple,
+                       type == ATTENTION_Q8_0 ? " with a cache of q8_0" : "");
+    const int64_t bytes = attention_layer_bytes(type, s->key_heads, s->head_size);
     model->pool = (page_pool){.device = model->device,
-                              .type = !decoder || options->cache == WW_QUANT_F32 ? WW_ATTENTION_F32
-                                      : options->cache == WW_QUANT_F16           ? WW_ATTENTION_F16
-                                                                                 : WW_ATTENTION_Q8_0,
+                              .type = type,
                               .key_heads = s->key_heads,
-                              .head_size = s->head_size};
-    const ww_status status =
-        ww_attention_layer_bytes(model->pool.type, s->key_heads, s->head_size, &model->pool.layer_bytes);
-    model->pool.bytes = model->pool.layer_bytes * (decoder ? s->layers : 1);
-    return status;
+                              .head_size = s->head_size,
+                              .layer_bytes = bytes,
+                              .bytes = bytes * (decoder ? s->layers : 1)};
+    return WW_OK;
 }
 
 /* ---- text ------------------------------------------------------------------------------------------------------------------ */

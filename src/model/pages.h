@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-#include <warpwave/attention.h>
 #include <warpwave/tensor.h>
 
 enum { PAGE_POSITIONS = 256 };
@@ -20,7 +19,7 @@ typedef struct page {
 
 typedef struct page_pool {
     ww_device *device;
-    ww_attention_type type;
+    int32_t type; /* of attention_type */
     int32_t key_heads, head_size;
     int64_t layer_bytes, bytes; /* of a layer's part, and of all */
     page *free;

@@ -75,7 +75,7 @@ static ww_status find(loader *l, const wanted *want, int64_t *index)
     return WW_OK;
 }
 
-static ww_status check_finite(loader *l, const char *name, const ww_quant *matrix, int64_t rows, int64_t cols)
+static ww_status check_finite(const char *name, const ww_quant *matrix, int64_t rows, int64_t cols)
 {
     const int64_t together = max_i64(1, CHECKED_ELEMENTS / cols);
     ww_status status = WW_OK;
@@ -110,7 +110,7 @@ static ww_status load_matrix(loader *l, const wanted *want, ww_quant **out)
     ww_quant_info info = ww_quant_info_default();
     status = ww_quant_describe(*out, &info);
     l->bytes_before += info.bytes;
-    return status == WW_OK ? check_finite(l, want->name, *out, info.rows, info.cols) : status;
+    return status == WW_OK ? check_finite(want->name, *out, info.rows, info.cols) : status;
 }
 
 /* A tensor as f32 of shape [n]. */
@@ -176,7 +176,7 @@ static ww_status load_linear(loader *l, linear_name n, linear *out)
  */
 
 /* q, k and v; those of nomic-bert are one tensor in the file, of which they are views. */
-static ww_status load_attention(loader *l, int32_t i, layer *to)
+static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
 {
     const model_sizes *s = l->source->sizes;
     const architecture *a = l->source->architecture;
@@ -220,7 +220,7 @@ static ww_status load_layer(loader *l, int32_t i)
     const architecture *a = l->source->architecture;
     const bool encoder = a->kind == WW_MODEL_ENCODER;
     const int64_t width = s->width, hidden = s->hidden;
-    layer *to = &l->w->layers[i];
+    layer_weights *to = &l->w->layers[i];
     ww_status status = load_attention(l, i, to);
     if (status == WW_OK)
         status = load_norm(l, (norm_name){i, encoder ? "attn_output_norm" : "attn_norm", width, encoder}, &to->attention_norm);
@@ -372,7 +372,7 @@ static void linear_free(linear *l)
 void weights_free(weights *w)
 {
     for (int32_t i = 0; i < w->layer_count; i++) {
-        layer *x = &w->layers[i];
+        layer_weights *x = &w->layers[i];
         linear *const linears[] = {&x->query, &x->key, &x->value, &x->output, &x->gate, &x->up, &x->down};
         norm *const norms[] = {&x->attention_norm,      &x->query_norm,        &x->key_norm,
                                &x->attention_post_norm, &x->feed_forward_norm, &x->feed_forward_post_norm};

@@ -22,7 +22,7 @@ typedef struct norm {
     ww_tensor bias;   /* may be empty */
 } norm;
 
-typedef struct layer {
+typedef struct layer_weights {
     norm attention_norm; /* before attention; of an encoder behind it */
     linear query, key, value, output;
     norm query_norm, key_norm; /* of a head */
@@ -30,7 +30,7 @@ typedef struct layer {
     norm feed_forward_norm; /* before the network; of an encoder behind it */
     linear gate, up, down;
     norm feed_forward_post_norm;
-} layer;
+} layer_weights;
 
 typedef struct weights {
     ww_quant *embedding;
@@ -41,7 +41,7 @@ typedef struct weights {
     ww_quant *output;      /* of a decoder; the embedding where there is none in the file */
     bool output_is_tied;   /* then */
     float *rope_factors;   /* rope_size / 2 of them, or NULL */
-    layer *layers;
+    layer_weights *layers;
     int32_t layer_count;
     int64_t parameters, bytes;
 } weights;
