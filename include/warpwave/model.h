@@ -1,8 +1,8 @@
 /* Models: text in, embeddings or text out, from a GGUF file and nothing else.
  *
- * A model is an encoder, which embeds texts, or a decoder, which continues them. What it computes is a function of the text, the
- * weights and the options it was opened with: the same bits on every device, alone or in a batch with others, with a text fed in
- * one piece or in many. docs/guide/models.md says which architectures are known, and which were run with real weights.
+ * A model is an encoder, which embeds texts, or a decoder, which continues them. What it computes is a function of the text,
+ * the weights and the options it was opened with: the same bits on every device, alone or in a batch with others, with a text
+ * fed in one piece or in many. docs/guide/models.md says which architectures are known, and which were run with real weights.
  *
  * A model may be used from any thread; its computations happen one after the other. Sessions hold the model: either may be
  * closed first. The functions are in a library of their own, libwarpwave_model.
@@ -46,7 +46,7 @@ typedef struct ww_model_info {
     char architecture[32]; /* "llama", "bert" */
     char name[128];
     char licence[64];
-    char tokenizer[32];   /* "gpt2", "llama", "bert"; "none": the model takes tokens only */
+    char tokenizer[32]; /* "gpt2", "llama", "bert"; "none": the model takes tokens only */
     char device[32];
     char fingerprint[40]; /* of metadata, shapes and samples of all weights, in hexadecimal: another file has another */
     int64_t parameters;
@@ -82,9 +82,9 @@ static inline ww_model_info ww_model_info_default(void)
     return value;
 }
 
-/* Opens the GGUF file at `path` on a device. Everything is checked here: refuses an architecture or tokenizer that is not known,
- * by name, a tensor that is missing or has another shape than the metadata says, and weights that are not finite. `options` may
- * be NULL. Blocks. */
+/* Opens the GGUF file at `path` on a device. Everything is checked here: refuses an architecture or tokenizer that is not
+ * known, by name, a tensor that is missing or has another shape than the metadata says, and weights that are not finite.
+ * `options` may be NULL. Blocks. */
 WW_API ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model);
 
 /* Gives it back, when its last session is gone. Accepts NULL. */
@@ -93,15 +93,16 @@ WW_API void ww_model_close(ww_model *model);
 /* Describes a model into `info`. Refuses NULL. Does not block. */
 WW_API ww_status ww_model_describe(const ww_model *model, ww_model_info *info);
 
-/* ---- text and tokens ------------------------------------------------------------------------------------------------------ */
+/* ---- text and tokens ------------------------------------------------------------------------------------------------------
+ */
 
 /* How text becomes tokens, otherwise than usual: names of special tokens in it ("<|im_end|>") are text, and not these tokens;
  * nothing is added at its ends, neither BOS nor EOS, [CLS] nor [SEP]. */
 enum { WW_TOKENS_PLAIN = 1, WW_TOKENS_NO_ADD = 2 };
 
 /* The tokens of `bytes` bytes of text. `count` gets how many there are, also where `ids` is NULL and `capacity` 0, and where
- * WW_OUT_OF_RANGE says that the capacity is too small. What is no UTF-8 reads as U+FFFD. Refuses a model without a tokenizer. Does
- * not block. */
+ * WW_OUT_OF_RANGE says that the capacity is too small. What is no UTF-8 reads as U+FFFD. Refuses a model without a tokenizer.
+ * Does not block. */
 WW_API ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
                                    size_t capacity, size_t *count);
 
@@ -116,22 +117,25 @@ typedef struct ww_chat_message {
     const char *text;
 } ww_chat_message;
 
-/* A conversation as the model's chat template writes it, up to where the assistant begins to speak, without a NUL, to be tokenized with
- * WW_TOKENS_NO_ADD; `bytes` as above. Refuses a model whose template is none of those known. */
+/* A conversation as the model's chat template writes it, up to where the assistant begins to speak, without a NUL, to be
+ * tokenized with WW_TOKENS_NO_ADD; `bytes` as above. Refuses a model whose template is none of those known. */
 WW_API ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text,
                                size_t capacity, size_t *bytes);
 
-/* ---- embeddings ----------------------------------------------------------------------------------------------------------- */
+/* ---- embeddings -----------------------------------------------------------------------------------------------------------
+ */
 
-/* Embeds `count` texts: vectors[i] gets `width` floats of length 1, pooled as the model says. `bytes` may be NULL where texts end
- * with a NUL. Tokens past the context are cut off. `progress`, in texts, may be NULL. Refuses a decoder. Blocks. */
+/* Embeds `count` texts: vectors[i] gets `width` floats of length 1, pooled as the model says. `bytes` may be NULL where texts
+ * end with a NUL. Tokens past the context are cut off. `progress`, in texts, may be NULL. Refuses a decoder. Blocks. */
 WW_API ww_status ww_model_embed(ww_model *model, const char *const *texts, const size_t *bytes, size_t count, float *vectors,
                                 ww_progress progress, void *user);
 
-/* The same of tokens, [CLS] and [SEP] included: counts[i] of them for text i, at most the context, one text behind the other. */
+/* The same of tokens, [CLS] and [SEP] included: counts[i] of them for text i, at most the context, one text behind the other.
+ */
 WW_API ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_t *counts, size_t count, float *vectors);
 
-/* ---- sessions ------------------------------------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------------------------------------
+ */
 
 /* Makes a session without tokens. Refuses an encoder. */
 WW_API ww_status ww_session_create(ww_model *model, ww_session **session);
@@ -154,7 +158,8 @@ WW_API ww_status ww_sessions_feed(ww_session *const *sessions, const int32_t *co
 /* The logits behind the last token: as many floats as the vocabulary. Refuses a session without tokens. */
 WW_API ww_status ww_session_logits(const ww_session *session, float *logits);
 
-/* Forgets all but the first `length` tokens. The logits are gone with them, until the next feed; refuses more than there are. */
+/* Forgets all but the first `length` tokens. The logits are gone with them, until the next feed; refuses more than there are.
+ */
 WW_API ww_status ww_session_truncate(ww_session *session, size_t length);
 
 /* A session with the same tokens, which goes its own way. The cache is shared until one of them writes to it. */
@@ -169,21 +174,22 @@ WW_API ww_status ww_session_load(ww_model *model, const char *path, ww_session *
  * none does anything. Does not block. */
 WW_API void ww_session_cancel(ww_session *session);
 
-/* ---- sampling and generating ---------------------------------------------------------------------------------------------- */
+/* ---- sampling and generating ----------------------------------------------------------------------------------------------
+ */
 
 /* How a token is chosen, in this order: logits of tokens that are among the last `repetition_window` are divided (negative ones
- * multiplied) by `repetition_penalty`; the `top_k` largest stay, of equal ones the smaller tokens first; of these the fewest that
- * have `top_p` of their probability; of these the ones with at least `min_p` times that of the first; these are divided by
+ * multiplied) by `repetition_penalty`; the `top_k` largest stay, of equal ones the smaller tokens first; of these the fewest
+ * that have `top_p` of their probability; of these the ones with at least `min_p` times that of the first; these are divided by
  * `temperature`, and one is drawn. The number that draws is that of the seed for this place in the text, so the same text with
  * the same seed goes on the same way, anywhere. */
 typedef struct ww_sampling {
     size_t struct_size;
-    double temperature;         /* 0: the first is taken */
-    int32_t top_k;              /* 0: all */
-    double top_p;               /* 1: all */
-    double min_p;               /* 0: all */
-    double repetition_penalty;  /* 1: none */
-    int32_t repetition_window;  /* tokens; -1: all */
+    double temperature;        /* 0: the first is taken */
+    int32_t top_k;             /* 0: all */
+    double top_p;              /* 1: all */
+    double min_p;              /* 0: all */
+    double repetition_penalty; /* 1: none */
+    int32_t repetition_window; /* tokens; -1: all */
     uint64_t seed;
 } ww_sampling;
 
@@ -205,17 +211,17 @@ WW_API ww_status ww_session_sample(const ww_session *session, const ww_sampling 
 typedef int (*ww_text_callback)(const char *text, size_t bytes, void *user);
 
 typedef enum ww_generation_end {
-    WW_GENERATION_LENGTH = 0, /* as many tokens as were asked for */
-    WW_GENERATION_EOS = 1,    /* the model ended its text; the token that says so is not fed */
+    WW_GENERATION_LENGTH = 0,  /* as many tokens as were asked for */
+    WW_GENERATION_EOS = 1,     /* the model ended its text; the token that says so is not fed */
     WW_GENERATION_CONTEXT = 2, /* the context is full */
-    WW_GENERATION_STOPPED = 3 /* by the callback */
+    WW_GENERATION_STOPPED = 3  /* by the callback */
 } ww_generation_end;
 
 typedef struct ww_generation {
     size_t struct_size;
-    int64_t tokens;             /* at most */
+    int64_t tokens;              /* at most */
     const ww_sampling *sampling; /* NULL: the default */
-    ww_text_callback text;      /* may be NULL */
+    ww_text_callback text;       /* may be NULL */
     void *user;
     int32_t ignore_eos; /* 1: go on */
 } ww_generation;

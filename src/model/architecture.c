@@ -171,7 +171,8 @@ static ww_status read_rope_scaling(reader *r, model_sizes *s)
         s->scaling = ROPE_SCALING_YARN;
         s->rope_original_context = s->context;
         if (is_there(r, "rope.scaling.original_context_length"))
-            status = read_integer(r, "rope.scaling.original_context_length", (bounds){1, CONTEXT_MAX}, &s->rope_original_context);
+            status =
+                read_integer(r, "rope.scaling.original_context_length", (bounds){1, CONTEXT_MAX}, &s->rope_original_context);
         if (status == WW_OK)
             status = read_positive_if_there(r, "rope.scaling.attn_factor", &s->yarn_attention);
     } else if (strcmp(type, "none") == 0) {
@@ -275,20 +276,19 @@ static double yarn_pair(const model_sizes *s, double base, double turns)
     return s->rope_size * canon_log_f64((double)s->rope_original_context / (turns * two_pi)) / (2.0 * canon_log_f64(base));
 }
 
-void rope_frequencies(const architecture *a, const model_sizes *s, bool window, const float *factors, double *frequencies,
-                      double *magnitude)
+void rope_find(const architecture *a, const model_sizes *s, bool window, const float *factors, rope_terms *out)
 {
     /* Layers with a window have a base of their own where the pattern says so, and are not scaled then. */
     const bool local = window && a->window_pattern > 0;
     const double base = local ? a->window_base : s->rope_base;
     const rope_scaling scaling = local ? ROPE_SCALING_NONE : s->scaling;
     const int32_t pairs = s->rope_size / 2;
-    *magnitude = 1.0;
+    out->magnitude = 1.0;
     double low = 0.0, high = 0.0;
     if (scaling == ROPE_SCALING_YARN) {
         low = fmax(floor(yarn_pair(s, base, 32.0)), 0.0);
         high = fmin(ceil(yarn_pair(s, base, 1.0)), s->rope_size - 1.0);
-        *magnitude = s->yarn_attention * (1.0 + 0.1 * canon_log_f64(s->rope_factor));
+        out->magnitude = s->yarn_attention * (1.0 + 0.1 * canon_log_f64(s->rope_factor));
     }
     for (int32_t i = 0; i < pairs; i++) {
         double frequency = canon_pow_f64(base, -2.0 * i / s->rope_size);
@@ -300,6 +300,6 @@ void rope_frequencies(const architecture *a, const model_sizes *s, bool window, 
             const double ramp = fmin(fmax((i - low) / fmax(0.001, high - low), 0.0), 1.0);
             frequency = frequency / s->rope_factor * ramp + frequency * (1.0 - ramp);
         }
-        frequencies[i] = frequency;
+        out->frequencies[i] = frequency;
     }
 }

@@ -13,13 +13,13 @@
 typedef struct architecture {
     const char *name; /* as files spell it */
     ww_model_kind kind;
-    bool interleaved;      /* rope turns elements 2i and 2i + 1; else i and i + half */
-    bool rope;             /* has positions by rope; else learned ones */
-    bool biases;           /* q, k and v must have biases; where they need not they may */
-    bool head_norms;       /* q and k of each head are normed before rope */
-    bool post_norms;       /* attention and the feed-forward network are normed behind, too */
-    bool scaled_embedding; /* embeddings times sqrt(width) */
-    bool gated;            /* the feed-forward network has a gate */
+    bool interleaved;       /* rope turns elements 2i and 2i + 1; else i and i + half */
+    bool rope;              /* has positions by rope; else learned ones */
+    bool biases;            /* q, k and v must have biases; where they need not they may */
+    bool head_norms;        /* q and k of each head are normed before rope */
+    bool post_norms;        /* attention and the feed-forward network are normed behind, too */
+    bool scaled_embedding;  /* embeddings times sqrt(width) */
+    bool gated;             /* the feed-forward network has a gate */
     int32_t window_pattern; /* of so many layers the last sees everything, the others a window; 0: all are alike */
     double window_base;     /* of rope in layers with a window */
     ww_unary activation;
@@ -58,9 +58,14 @@ static inline bool layer_has_window(const architecture *a, const model_sizes *si
     return a->window_pattern == 0 || layer % a->window_pattern < a->window_pattern - 1;
 }
 
-/* Turns per position of each pair of a head, 2 pi or less: `count` is rope_size / 2. `factors` (one a pair) may be NULL. Gives
- * also what cosines and sines are multiplied with. */
-void rope_frequencies(const architecture *a, const model_sizes *sizes, bool window, const float *factors, double *frequencies,
-                      double *magnitude);
+/* How rope turns: radians per position of each pair of a head, rope_size / 2 of them, in memory of the caller; and what cosines
+ * and sines are multiplied with. */
+typedef struct rope_terms {
+    double *frequencies;
+    double magnitude;
+} rope_terms;
+
+/* Fills it in, for layers with a window or without; `factors`, one a pair, may be NULL. */
+void rope_find(const architecture *a, const model_sizes *sizes, bool window, const float *factors, rope_terms *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* Embedding texts: passes of many short texts over the encoder, pooled on the device, normed on the host.
  *
- * Pooling by mean adds a text's rows in the order in which reductions add. Rows of texts of different lengths are brought into one
- * shape with zeros behind them, which add nothing: a sum is the same whatever the longest text of its pass is.
+ * Pooling by mean adds a text's rows in the order in which reductions add. Rows of texts of different lengths are brought into
+ * one shape with zeros behind them, which add nothing: a sum is the same whatever the longest text of its pass is.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "model/body.h"
+#include "model/body/body.h"
 
 enum {
     TOKENS_HOST = 1024,    /* of a pass, if texts are not longer: what stays in a CPU's caches */
@@ -46,7 +46,8 @@ typedef struct text_pass {
     size_t page_count, pages_stride;
 } text_pass;
 
-/* ---- which texts go together ------------------------------------------------------------------------------------------------ */
+/* ---- which texts go together ------------------------------------------------------------------------------------------------
+ */
 
 static void choose_texts(text_pass *p, size_t most)
 {
@@ -64,7 +65,8 @@ static void choose_texts(text_pass *p, size_t most)
     p->pages_stride = (size_t)divide_up_i64((int64_t)p->longest, PAGE_POSITIONS);
 }
 
-/* ---- a pass ----------------------------------------------------------------------------------------------------------------- */
+/* ---- a pass -----------------------------------------------------------------------------------------------------------------
+ */
 
 static void free_lists(text_pass *p)
 {
@@ -176,7 +178,8 @@ static ww_status norm_vectors(const text_pass *p, float *vectors)
         float squared;
         const bool fine = ww_score(WW_DOT, v, v, s->width, &squared) == WW_OK && isfinite(squared);
         if (!fine)
-            return ww_fail(WW_OUT_OF_RANGE, "the activations of text %zu are too large for the model; float activations may help",
+            return ww_fail(WW_OUT_OF_RANGE,
+                           "the activations of text %zu are too large for the model; float activations may help",
                            p->e->done + p->first + i);
         const float length = sqrtf(squared);
         for (int32_t d = 0; d < s->width && length > 0.0f; d++)
@@ -223,14 +226,14 @@ static ww_status embed_all(const embedding *e)
         pthread_mutex_unlock(&e->model->lock);
         p.first += p.texts;
         p.first_token += p.tokens;
-        if (status == WW_OK &&
-            progress_tell(e->progress, e->progress_user, (int64_t)(e->done + p.first), (int64_t)e->total))
+        if (status == WW_OK && progress_tell(e->progress, e->progress_user, (int64_t)(e->done + p.first), (int64_t)e->total))
             status = ww_fail(WW_CANCELLED, "embedding was cancelled after %zu of %zu texts", e->done + p.first, e->total);
     }
     return status;
 }
 
-/* ---- the calls -------------------------------------------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------------------------------------------------
+ */
 
 static ww_status check_encoder(const ww_model *model, const char *call)
 {
@@ -260,8 +263,8 @@ ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_
                 return ww_fail(WW_OUT_OF_RANGE, "%s: id %d of text %zu is no token; the vocabulary has %lld", call,
                                (int)ids[tokens], i, (long long)model->sizes.vocabulary);
     }
-    return embed_all(&(embedding){.model = model, .ids = ids, .counts = counts, .count = count, .vectors = vectors,
-                                  .total = count});
+    return embed_all(
+        &(embedding){.model = model, .ids = ids, .counts = counts, .count = count, .vectors = vectors, .total = count});
 }
 
 /* Tokenizes texts first.. of a call and embeds them. */

@@ -10,10 +10,10 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "model/architecture.h"
-#include "model/pages.h"
+#include "model/body/pages.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/weights.h"
-#include "model/workspace.h"
+#include "model/body/workspace.h"
 
 struct ww_model {
     atomic_int users; /* opens and sessions; the last to go ends it */
@@ -38,6 +38,5 @@ ww_status model_check(const ww_model *model, const char *call);
 
 void model_retain(ww_model *model);
 void model_release(ww_model *model);
-
 
 #endif

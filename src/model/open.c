@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "model/chat.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
 
@@ -44,7 +45,8 @@ void ww_model_close(ww_model *model)
         model_release(model);
 }
 
-/* ---- what can be wrong before anything is loaded --------------------------------------------------------------------------- */
+/* ---- what can be wrong before anything is loaded ---------------------------------------------------------------------------
+ */
 
 static ww_status check_options(const ww_model *model, const ww_model_options *options)
 {
@@ -83,7 +85,8 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
     return WW_OK;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------------------------------------
+ */
 
 static ww_status copy_template(const ww_gguf *gguf, ww_model *model)
 {
@@ -142,6 +145,8 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
                             .pooling = s->pooling,
                             .bos = model->tokenizer ? tokenizer_bos(model->tokenizer) : -1,
                             .eos = model->tokenizer ? tokenizer_eos(model->tokenizer) : -1};
+    chat_family family;
+    info->has_chat = model->chat_template && chat_find(model->chat_template, &family) == WW_OK;
     text_copy(info->architecture, sizeof info->architecture, model->architecture->name);
     text_copy(info->tokenizer, sizeof info->tokenizer, model->tokenizer ? tokenizer_model(model->tokenizer) : "none");
     text_copy(info->device, sizeof info->device, device.id);
@@ -150,7 +155,8 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
     return status == WW_OK ? fingerprint_of(gguf, info->fingerprint) : status;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------------------------------------------
+ */
 
 static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_model *model)
 {
@@ -218,5 +224,6 @@ ww_status ww_model_describe(const ww_model *model, ww_model_info *info)
 {
     FLOAT_GUARD();
     const ww_status status = model_check(model, "ww_model_describe");
-    return status == WW_OK ? struct_write(info, &model->info, sizeof model->info, "ww_model_describe", "ww_model_info") : status;
+    return status == WW_OK ? struct_write(info, &model->info, sizeof model->info, "ww_model_describe", "ww_model_info")
+                           : status;
 }

@@ -3,6 +3,7 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
+#include "model/chat.h"
 #include "model/model.h"
 
 static ww_status check_tokenizer(const ww_model *model, const char *call)
@@ -13,8 +14,8 @@ static ww_status check_tokenizer(const ww_model *model, const char *call)
     return status;
 }
 
-ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids, size_t capacity,
-                            size_t *count)
+ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
+                            size_t capacity, size_t *count)
 {
     FLOAT_GUARD();
     const char *const call = "ww_model_tokenize";
@@ -67,5 +68,68 @@ ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t 
         status = give_text(call, made, made_bytes, text, capacity);
     }
     memory_free(made);
+    return status;
+}
+
+enum { TOKEN_NAME_BYTES = 128 };
+
+/* The name of a token with a NUL; "" where there is none, or it is longer than any that a template writes. */
+static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NAME_BYTES])
+{
+    const char *bytes;
+    size_t count;
+    name[0] = 0;
+    if (id >= 0 && tokenizer_piece(t, id, &bytes, &count) == WW_OK && count < TOKEN_NAME_BYTES) {
+        memcpy(name, bytes, count);
+        name[count] = 0;
+    }
+    return name;
+}
+
+static ww_status render(const ww_model *model, const ww_chat_message *messages, size_t count, text_buffer *out)
+{
+    const tokenizer *t = model->tokenizer;
+    char bos[TOKEN_NAME_BYTES], eos[TOKEN_NAME_BYTES];
+    chat_format format = {.template_text = model->chat_template ? model->chat_template : "",
+                          .bos = token_name(t, tokenizer_bos(t), bos),
+                          .eos = token_name(t, tokenizer_eos(t), eos)};
+    if (!model->chat_template)
+        return ww_fail(WW_UNSUPPORTED, "ww_model_chat: the model has no chat template");
+    ww_status status = chat_find(model->chat_template, &format.family);
+    if (status != WW_OK)
+        return status;
+    chat_message *ours = memory_alloc_zeroed(count, sizeof *ours);
+    if (!ours)
+        return memory_failed("conversation", count * sizeof *ours);
+    for (size_t i = 0; i < count; i++)
+        ours[i] = (chat_message){messages[i].role, messages[i].text};
+    status = chat_render(&format, ours, count, true, out);
+    memory_free(ours);
+    return status;
+}
+
+ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text, size_t capacity,
+                        size_t *bytes)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_model_chat";
+    text_buffer made = {0};
+    ww_status status = check_tokenizer(model, call);
+    if (status != WW_OK)
+        return status;
+    if ((!messages && count > 0) || (!text && capacity > 0) || !bytes)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call,
+                       !bytes                   ? "bytes"
+                       : !messages && count > 0 ? "messages"
+                                                : "text");
+    for (size_t i = 0; i < count; i++)
+        if (!messages[i].role || !messages[i].text)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: %s of message %zu is NULL", call, messages[i].role ? "text" : "role", i);
+    status = render(model, messages, count, &made);
+    if (status == WW_OK) {
+        *bytes = made.bytes;
+        status = give_text(call, made.text, made.bytes, text, capacity);
+    }
+    text_buffer_free(&made);
     return status;
 }

@@ -59,8 +59,8 @@ static ww_status find(loader *l, const wanted *want, int64_t *index)
     if (ww_gguf_find_tensor(l->source->gguf, want->name, index) != WW_OK) {
         *index = -1;
         return want->optional ? WW_OK
-                              : ww_fail(WW_CORRUPT_FILE, "tensor '%s' is missing; a model of architecture %s has it", want->name,
-                                        l->source->architecture->name);
+                              : ww_fail(WW_CORRUPT_FILE, "tensor '%s' is missing; a model of architecture %s has it",
+                                        want->name, l->source->architecture->name);
     }
     const ww_status status = ww_gguf_tensor_at(l->source->gguf, *index, &t);
     if (status != WW_OK)
@@ -262,8 +262,8 @@ static ww_status load_encoder(loader *l)
     ww_gguf_tensor t = ww_gguf_tensor_default();
     ww_status status = load_norm(l, (norm_name){-1, "token_embd_norm", s->width, true}, &l->w->embedding_norm);
     if (status == WW_OK && !l->source->architecture->rope)
-        status = load_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width},
-                             &l->w->positions);
+        status =
+            load_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width}, &l->w->positions);
     if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "token_types.weight", &index) != WW_OK)
         return status;
     status = ww_gguf_tensor_at(l->source->gguf, index, &t);
@@ -282,8 +282,7 @@ static ww_status load_rope_factors(loader *l)
 {
     const int64_t pairs = l->source->sizes->rope_size / 2;
     ww_tensor factors = {0};
-    ww_status status =
-        load_vector(l, &(wanted){.name = "rope_freqs.weight", .cols = pairs, .optional = true}, &factors);
+    ww_status status = load_vector(l, &(wanted){.name = "rope_freqs.weight", .cols = pairs, .optional = true}, &factors);
     if (status != WW_OK || !factors.storage)
         return status;
     l->w->rope_factors = memory_alloc((size_t)pairs * sizeof(float));
@@ -302,8 +301,8 @@ static ww_status load_decoder(loader *l)
     const model_sizes *s = l->source->sizes;
     ww_status status = load_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
     if (status == WW_OK)
-        status = load_matrix(
-            l, &(wanted){.name = "output.weight", .rows = s->vocabulary, .cols = s->width, .optional = true}, &l->w->output);
+        status = load_matrix(l, &(wanted){.name = "output.weight", .rows = s->vocabulary, .cols = s->width, .optional = true},
+                             &l->w->output);
     if (status == WW_OK && !l->w->output) {
         l->w->output = l->w->embedding;
         l->w->output_is_tied = true;

@@ -34,13 +34,13 @@ typedef struct layer_weights {
 
 typedef struct weights {
     ww_quant *embedding;
-    ww_quant *positions;   /* of an encoder with learned ones */
-    ww_tensor token_type;  /* of an encoder: that of all tokens, [width]; may be empty */
-    norm embedding_norm;   /* of an encoder */
-    norm output_norm;      /* of a decoder */
-    ww_quant *output;      /* of a decoder; the embedding where there is none in the file */
-    bool output_is_tied;   /* then */
-    float *rope_factors;   /* rope_size / 2 of them, or NULL */
+    ww_quant *positions;  /* of an encoder with learned ones */
+    ww_tensor token_type; /* of an encoder: that of all tokens, [width]; may be empty */
+    norm embedding_norm;  /* of an encoder */
+    norm output_norm;     /* of a decoder */
+    ww_quant *output;     /* of a decoder; the embedding where there is none in the file */
+    bool output_is_tied;  /* then */
+    float *rope_factors;  /* rope_size / 2 of them, or NULL */
     layer_weights *layers;
     int32_t layer_count;
     int64_t parameters, bytes;

@@ -1,8 +1,8 @@
 /* A session in a file: its tokens, logits and pages, and of which model it is.
  *
- * Little-endian, one behind the other: session_header, tokens (i32), logits (f32, if it has them), pages, and the fingerprint of
- * all of that. Pages lie in memory alike on every device, so they are copied as they are, and a session goes on elsewhere with the
- * same bits.
+ * Little-endian, one behind the other: session_header, tokens (i32), logits (f32, if it has them), pages, and the fingerprint
+ * of all of that. Pages lie in memory alike on every device, so they are copied as they are, and a session goes on elsewhere
+ * with the same bits.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "files/output.h"
 #include "files/source.h"
 #include "model/fingerprint.h"
-#include "model/session.h"
+#include "model/session/session.h"
 
 static const char MAGIC[8] = "WWSESS1\n";
 
@@ -38,7 +38,8 @@ static session_header header_of(const ww_model *model)
     return h;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ---------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct writer {
     output file;
@@ -97,7 +98,8 @@ ww_status ww_session_save(ww_session *session, const char *path)
     return status;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct reader {
     file_source file;
@@ -121,8 +123,9 @@ static ww_status check_header(const reader *r, const ww_model *model, const sess
     if (memcmp(h->magic, ours.magic, sizeof h->magic) != 0)
         return source_refuse(&r->file, WW_CORRUPT_FILE, 0, "this is no session of a model");
     if (memcmp(h->model, ours.model, sizeof h->model) != 0)
-        return source_refuse(&r->file, WW_INVALID_ARGUMENT, 8, "the session is of another model; its fingerprint is %.32s, that of "
-                                                              "the model at hand %.32s",
+        return source_refuse(&r->file, WW_INVALID_ARGUMENT, 8,
+                             "the session is of another model; its fingerprint is %.32s, that of "
+                             "the model at hand %.32s",
                              h->model, ours.model);
     if (h->activations != ours.activations || h->cache != ours.cache)
         return source_refuse(&r->file, WW_INVALID_ARGUMENT, 48,
@@ -175,10 +178,12 @@ static ww_status read_session(reader *r, ww_session *session, void *buffer)
     if (status == WW_OK)
         status = get(r, &sum, sizeof sum);
     if (status == WW_OK && (sum.a != made.a || sum.b != made.b))
-        status = source_refuse(&r->file, WW_CORRUPT_FILE, r->at - (int64_t)sizeof sum, "the bytes are not those that were saved");
+        status =
+            source_refuse(&r->file, WW_CORRUPT_FILE, r->at - (int64_t)sizeof sum, "the bytes are not those that were saved");
     for (int64_t i = 0; i < (status == WW_OK ? h.length : 0); i++)
         if (session->tokens[i] < 0 || session->tokens[i] >= vocabulary)
-            return source_refuse(&r->file, WW_CORRUPT_FILE, (int64_t)sizeof h + 4 * i, "%d is no token", (int)session->tokens[i]);
+            return source_refuse(&r->file, WW_CORRUPT_FILE, (int64_t)sizeof h + 4 * i, "%d is no token",
+                                 (int)session->tokens[i]);
     if (status == WW_OK) {
         session->length = (size_t)h.length;
         session->has_logits = h.has_logits != 0;

@@ -1,5 +1,5 @@
 /* Whole characters out of pieces of tokens. */
-#include "model/text_stream.h"
+#include "model/session/text_stream.h"
 
 #include <string.h>
 

@@ -22,7 +22,8 @@ ww_status encoder_run(const pass *p);
 /* The logits of `count` rows of x, at most LOGIT_ROWS, by their numbers, to host memory. */
 ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, float *logits);
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------------------------------------
+ */
 
 /* out = x times the matrix, plus the bias. */
 ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out);

@@ -1,11 +1,11 @@
-/* Sampling: which token comes next. All of it in one order and with our own exponential, so that the same logits and the same seed
- * choose the same token on every machine.
+/* Sampling: which token comes next. All of it in one order and with our own exponential, so that the same logits and the same
+ * seed choose the same token on every machine.
  *
  * What top-k, top-p and min-p leave is always the beginning of one order, larger logits first and of equal ones smaller tokens
  * first. So they only have to find where it ends, by taking tokens from a heap, and no vocabulary is ever sorted; the draw then
  * goes through the tokens in their own order.
  */
-#include "model/sampling.h"
+#include "model/session/sampling.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,8 @@
-/* What both bodies do with tensors. Attention and the lookup of rows go to the device's table themselves: what they would be asked
- * has been checked when the model was opened and the tokens were fed, and nothing has to wait for ids to be looked at again.
+/* What both bodies do with tensors. Attention and the lookup of rows go to the device's table themselves: what they would be
+ * asked has been checked when the model was opened and the tokens were fed, and nothing has to wait for ids to be looked at
+ * again.
  */
-#include "model/body.h"
+#include "model/body/body.h"
 
 #include "device/attention_jobs.h"
 #include "device/quant_jobs.h"
@@ -50,7 +51,8 @@ ww_status body_rows(const ww_quant *matrix, const ww_tensor *ids, ww_tensor *out
     return device->backend->quants->decode_tensor(device, &job);
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------------------- */
+/* ---- attention -------------------------------------------------------------------------------------------------------------
+ */
 
 static attention_batch batch_of(const pass *p, int32_t layer)
 {
@@ -104,7 +106,8 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
     return status == WW_OK ? table->attention(model->device, &job) : status;
 }
 
-/* ---- the feed-forward network ------------------------------------------------------------------------------------------------ */
+/* ---- the feed-forward network
+ * ------------------------------------------------------------------------------------------------ */
 
 ww_status body_feed_forward(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y)
 {

@@ -1,7 +1,7 @@
 /* Feeding tokens to sessions: one or many, in passes of at most PASS_TOKENS tokens over the layers.
  *
- * Everything that a session gets is put beside what it has, pages behind its last token and logits in a second place, and becomes
- * its own when all passes are done. So a failure leaves every session as it was.
+ * Everything that a session gets is put beside what it has, pages behind its last token and logits in a second place, and
+ * becomes its own when all passes are done. So a failure leaves every session as it was.
  */
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "model/body.h"
-#include "model/session.h"
+#include "model/body/body.h"
+#include "model/session/session.h"
 
 typedef struct feed {
     ww_model *model;
@@ -48,8 +48,8 @@ static ww_status check_session(const feed *f, size_t i, const char *call)
     if (f->counts[i] > 0 && !f->ids[i])
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the ids of session %zu are NULL", call, i);
     if (f->counts[i] > (size_t)model->context - session->length)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: the context is full: %zu tokens are there, %zu more were to be fed, %lld fit", call,
-                       session->length, f->counts[i], (long long)model->context);
+        return ww_fail(WW_OUT_OF_RANGE, "%s: the context is full: %zu tokens are there, %zu more were to be fed, %lld fit",
+                       call, session->length, f->counts[i], (long long)model->context);
     for (size_t t = 0; t < f->counts[i]; t++)
         if (f->ids[i][t] < 0 || f->ids[i][t] >= model->sizes.vocabulary)
             return ww_fail(WW_OUT_OF_RANGE, "%s: id %d is no token; the vocabulary has %lld", call, (int)f->ids[i][t],
@@ -92,8 +92,7 @@ static void add_tokens(feed *f, feed_place *place, int64_t room)
     }
     const size_t length = session->length + place->at + taken;
     for (size_t p = 0; p < (size_t)f->pages_stride; p++)
-        f->pages[number * f->pages_stride + (int64_t)p] =
-            (int64_t)session->pages[p < session->page_count ? p : 0]->address;
+        f->pages[number * f->pages_stride + (int64_t)p] = (int64_t)session->pages[p < session->page_count ? p : 0]->address;
     f->lengths[number] = (int32_t)length;
     f->keys_most = max_i32(f->keys_most, (int32_t)length);
     f->tokens += (int64_t)taken;
@@ -161,8 +160,9 @@ static ww_status take_logits(feed *f, const pass *p)
                 memcpy(session->next_logits, f->logits + i * vocabulary, (size_t)vocabulary * sizeof(float));
             for (int64_t t = 0; t < vocabulary; t++)
                 if (!isfinite(session->next_logits[t]))
-                    return ww_fail(WW_OUT_OF_RANGE, "the activations of this text are too large for the model: logit %lld "
-                                                    "is not finite; float activations may help",
+                    return ww_fail(WW_OUT_OF_RANGE,
+                                   "the activations of this text are too large for the model: logit %lld "
+                                   "is not finite; float activations may help",
                                    (long long)t);
         }
     }

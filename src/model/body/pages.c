@@ -1,5 +1,5 @@
 /* Pages of the cache: taking, sharing, copying on write. What is given back is kept for the next. */
-#include "model/pages.h"
+#include "model/body/pages.h"
 
 #include <warpwave/tensor_foreign.h>
 

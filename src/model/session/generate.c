@@ -4,9 +4,9 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "model/sampling.h"
-#include "model/session.h"
-#include "model/text_stream.h"
+#include "model/session/sampling.h"
+#include "model/session/session.h"
+#include "model/session/text_stream.h"
 
 STRUCT_INIT(ww_generation, {.tokens = 128})
 

@@ -5,7 +5,7 @@
  */
 #include <warpwave/tensor_rows.h>
 
-#include "model/body.h"
+#include "model/body/body.h"
 
 /* out = norm(x + y); x is changed. */
 static ww_status add_and_norm(const pass *p, const norm *n, ww_tensor *x, const ww_tensor *y, ww_tensor *out)

@@ -1,5 +1,5 @@
 /* The workspace of a model: grown when a pass is larger than any before, never shrunk. */
-#include "model/workspace.h"
+#include "model/body/workspace.h"
 
 #include <string.h>
 
@@ -10,7 +10,8 @@
 
 enum { UPLOAD_LEAST = 64, ROPE_LEAST = 512 };
 
-/* ---- tensors between operations ------------------------------------------------------------------------------------------- */
+/* ---- tensors between operations -------------------------------------------------------------------------------------------
+ */
 
 static ww_status make(const ww_model *model, int64_t tokens, int64_t width, ww_tensor *out)
 {
@@ -64,7 +65,8 @@ ww_status workspace_reserve(ww_model *model, int64_t tokens)
     return WW_OK;
 }
 
-/* ---- uploads -------------------------------------------------------------------------------------------------------------- */
+/* ---- uploads --------------------------------------------------------------------------------------------------------------
+ */
 
 static void upload_free(upload *u)
 {
@@ -103,7 +105,8 @@ ww_status upload_write(ww_device *device, upload *to, ww_dtype dtype, const void
     return status;
 }
 
-/* ---- rope ----------------------------------------------------------------------------------------------------------------- */
+/* ---- rope -----------------------------------------------------------------------------------------------------------------
+ */
 
 static void rope_free(rope_table *t)
 {
@@ -117,24 +120,24 @@ static ww_status rope_make(const ww_model *model, bool window, int64_t positions
 {
     const int64_t pairs = model->sizes.rope_size / 2, shape[2] = {positions, pairs};
     const size_t bytes = (size_t)(positions * pairs) * sizeof(float);
-    double *frequencies = memory_alloc((size_t)pairs * sizeof *frequencies), magnitude;
+    rope_terms terms = {.frequencies = memory_alloc((size_t)pairs * sizeof *terms.frequencies)};
     float *values = memory_alloc(2 * bytes);
-    ww_status status = frequencies && values ? WW_OK : memory_failed("tables of rope", 2 * bytes);
+    ww_status status = terms.frequencies && values ? WW_OK : memory_failed("tables of rope", 2 * bytes);
     if (status == WW_OK) {
-        rope_frequencies(model->architecture, &model->sizes, window, model->weights.rope_factors, frequencies, &magnitude);
+        rope_find(model->architecture, &model->sizes, window, model->weights.rope_factors, &terms);
         float *cosines = values, *sines = values + positions * pairs;
         for (int64_t p = 0; p < positions; p++)
             for (int64_t i = 0; i < pairs; i++) {
-                const double angle = (double)p * frequencies[i];
-                cosines[p * pairs + i] = (float)(canon_cos_f64(angle) * magnitude);
-                sines[p * pairs + i] = (float)(canon_sin_f64(angle) * magnitude);
+                const double angle = (double)p * terms.frequencies[i];
+                cosines[p * pairs + i] = (float)(canon_cos_f64(angle) * terms.magnitude);
+                sines[p * pairs + i] = (float)(canon_sin_f64(angle) * terms.magnitude);
             }
         status = ww_tensor_from_host(model->device, WW_F32, 2, shape, cosines, &out->cosines);
         if (status == WW_OK)
             status = ww_tensor_from_host(model->device, WW_F32, 2, shape, sines, &out->sines);
     }
     memory_free(values);
-    memory_free(frequencies);
+    memory_free(terms.frequencies);
     if (status == WW_OK)
         out->positions = positions;
     else

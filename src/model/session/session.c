@@ -1,12 +1,12 @@
 /* Sessions: making, sharing, looking at them. Feeding is in feed.c, the file of a session in session_file.c. */
-#include "model/session.h"
+#include "model/session/session.h"
 
 #include <string.h>
 
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "model/sampling.h"
+#include "model/session/sampling.h"
 
 enum { TOKENS_LEAST = 256, PAGES_LEAST = 8 };
 

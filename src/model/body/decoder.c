@@ -4,13 +4,13 @@
  *     each layer:  x += output(attention(norm(x)));  x += down(act(gate(norm(x))) * up(norm(x)))
  *     logits = output(norm(x))
  *
- * Every operation computes a row from that row alone, in one order, or from its own sequence's keys: so the batch around a token
- * does not change its bits.
+ * Every operation computes a row from that row alone, in one order, or from its own sequence's keys: so the batch around a
+ * token does not change its bits.
  */
 #include <warpwave/tensor_rows.h>
 
 #include "arithmetic/math/f64.h"
-#include "model/body.h"
+#include "model/body/body.h"
 
 /* Norms of each head, from x to out. */
 static ww_status norm_heads(const pass *p, const norm *n, const ww_tensor *x, ww_tensor *out)
@@ -66,8 +66,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     const layer_weights *l = &model->weights.layers[number];
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
     ww_tensor normed = rows_of(&model->work.pass.normed, p->tokens, s->width);
-    attention_of_layer a = {
-        .layer = number, .causal = true, .window = layer_has_window(model->architecture, s, number)};
+    attention_of_layer a = {.layer = number, .causal = true, .window = layer_has_window(model->architecture, s, number)};
     ww_status status = body_check_cancelled(p);
     if (status == WW_OK)
         status = ww_tensor_rms_norm(&x, &l->attention_norm.weight, s->eps, &normed);
