@@ -98,7 +98,7 @@ WW_API ww_status ww_model_describe(const ww_model *model, ww_model_info *info);
 
 /* How text becomes tokens, otherwise than usual: names of special tokens in it ("<|im_end|>") are text, and not these tokens;
  * nothing is added at its ends, neither BOS nor EOS, [CLS] nor [SEP]. */
-enum { WW_TOKENS_PLAIN = 1, WW_TOKENS_NO_ADD = 2 };
+typedef enum ww_token_flags { WW_TOKENS_PLAIN = 1, WW_TOKENS_NO_ADD = 2 } ww_token_flags;
 
 /* The tokens of `bytes` bytes of text. `count` gets how many there are, also where `ids` is NULL and `capacity` 0, and where
  * WW_OUT_OF_RANGE says that the capacity is too small. What is no UTF-8 reads as U+FFFD. Refuses a model without a tokenizer.

@@ -10,6 +10,7 @@
 #include "model/chat.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
+#include "tensor/tensor.h"
 
 STRUCT_INIT(ww_model_options, {.cache = WW_QUANT_F16})
 STRUCT_INIT(ww_model_info, {0})
@@ -70,6 +71,8 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
     const int32_t type = !decoder || options->cache == WW_QUANT_F32 ? ATTENTION_F32
                          : options->cache == WW_QUANT_F16           ? ATTENTION_F16
                                                                     : ATTENTION_Q8_0;
+    if (!tensors_of(model->device)->attention)
+        return ww_fail(WW_UNSUPPORTED, "there is no attention on devices of backend %s", model->device->info.backend);
     const int32_t multiple = type == ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
     if (s->head_size < ATTENTION_HEAD_LEAST || s->head_size > ATTENTION_HEAD_MOST || s->head_size % multiple)
         return ww_fail(WW_UNSUPPORTED, "heads of %d elements are not supported; %d to %d are, in multiples of %d%s",

@@ -1,5 +1,5 @@
 /* Small models with random weights: which tensors an architecture has, and writing them. */
-#include "support/models.h"
+#include "support/models/tiny.h"
 
 #include <math.h>
 #include <stdlib.h>

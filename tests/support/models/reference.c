@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/models.h"
+#include "support/models/tiny.h"
 
 typedef struct body {
     const tiny_model *m;
@@ -13,7 +13,7 @@ typedef struct body {
 
 static const float *find(const body *b, int layer, const char *what)
 {
-    char name[64];
+    char name[128];
     if (layer < 0)
         snprintf(name, sizeof name, "%s", what);
     else
@@ -64,7 +64,8 @@ static void layer_norm(const double *x, const float *w, const float *bias, int n
         y[i] = (x[i] - mean) / sqrt(variance + (double)1e-5f) * (double)w[i] + (double)bias[i];
 }
 
-/* ---- attention --------------------------------------------------------------------------------------------------------------- */
+/* ---- attention
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static bool has_window(const body *b, int layer)
 {
@@ -160,7 +161,8 @@ static void attend(const body *b, int layer, int position, const double *q, cons
 static void attention(const body *b, int layer, const double *from, double *to)
 {
     const tiny_shape *s = &b->m->shape;
-    const size_t width = (size_t)s->width, keys = (size_t)(s->key_heads * s->head_size), queries = (size_t)(s->heads * s->head_size);
+    const size_t width = (size_t)s->width, keys = (size_t)(s->key_heads * s->head_size),
+                 queries = (size_t)(s->heads * s->head_size);
     double *k = malloc((size_t)b->tokens * keys * sizeof *k), *v = malloc((size_t)b->tokens * keys * sizeof *v);
     double *q = malloc(queries * sizeof *q), *met = malloc(queries * sizeof *met);
     for (int t = 0; t < b->tokens; t++) {
@@ -185,7 +187,8 @@ static void attention(const body *b, int layer, const double *from, double *to)
     free(k);
 }
 
-/* ---- layers ------------------------------------------------------------------------------------------------------------------ */
+/* ---- layers
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static double activate(const body *b, double x)
 {

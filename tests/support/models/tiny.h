@@ -8,7 +8,7 @@
 
 #include "support/check.h"
 
-enum { TINY_TENSORS_MAX = 64 };
+enum { TINY_TENSORS_MAX = 128 };
 
 /* What is written. Zeros mean what tiny_default() says. */
 typedef struct tiny_shape {
@@ -16,10 +16,10 @@ typedef struct tiny_shape {
     int32_t layers, width, hidden, heads, key_heads, head_size, vocabulary, context;
     int32_t window;
     int32_t pooling;
-    ww_quant_type type;      /* of matrices */
-    bool tied;               /* no output.weight */
-    bool rope_factors;       /* with rope_freqs.weight */
-    const char *scaling;     /* of rope; NULL: none */
+    ww_quant_type type;  /* of matrices */
+    bool tied;           /* no output.weight */
+    bool rope_factors;   /* with rope_freqs.weight */
+    const char *scaling; /* of rope; NULL: none */
     double scaling_factor;
     uint64_t seed;
 } tiny_shape;
