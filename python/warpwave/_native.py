@@ -727,7 +727,8 @@ class ww_rows(Structure):
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
                 ("elements", c_void_p),
-                ("type", c_int)]
+                ("type", c_int),
+                ("tensor", c_void_p)]
 
 
 class ww_search_stats(Structure):
@@ -751,7 +752,8 @@ class ww_search(Structure):
                 ("mask_rows", c_int64),
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
-                ("stats", c_void_p)]
+                ("stats", c_void_p),
+                ("query_tensor", c_void_p)]
 
 
 class ww_parameter(Structure):
@@ -777,7 +779,8 @@ class ww_query(Structure):
                 ("fetch", c_uint32),
                 ("where", c_char_p),
                 ("parameters", c_void_p),
-                ("parameter_count", c_int64)]
+                ("parameter_count", c_int64),
+                ("query_tensor", c_void_p)]
 
 
 class ww_range(Structure):
@@ -796,7 +799,8 @@ class ww_range(Structure):
                 ("fetch", c_uint32),
                 ("where", c_char_p),
                 ("parameters", c_void_p),
-                ("parameter_count", c_int64)]
+                ("parameter_count", c_int64),
+                ("query_tensor", c_void_p)]
 
 
 class ww_get(Structure):
