@@ -27,6 +27,7 @@ struct ww_store {
     bool file_entered;
     pthread_mutex_t writing; /* for `writer` */
     sqlite3 *writer;
+    sqlite3_stmt *begin, *commit; /* of it */
 };
 
 enum { FILTERS_KEPT = 4 };

@@ -34,9 +34,11 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
     if (status != WW_OK)
         return status;
     writer_forget(c->writer);
-    status = schema_find(c->store->writer, "main", c->name, &w->before);
-    if (status == WW_OK)
+    status = writer_read(c->writer);
+    if (status == WW_OK) {
+        w->before = *writer_record(c->writer);
         status = stored_is(c, &w->before);
+    }
     if (status == WW_OK)
         status = view_reserve(c->written, &w->before, rows_more, &w->loaded);
     if (status == WW_OK && w->loaded) {
@@ -59,7 +61,7 @@ static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
     if (status == WW_OK)
         status = writer_flush(c->writer);
     if (status == WW_OK)
-        status = schema_run(c->store->writer, "COMMIT");
+        status = schema_step(c->store->commit);
     if (status == WW_OK && w->loaded) {
         const view_commit commit = {.before = &w->before,
                                     .after = writer_record(c->writer),
