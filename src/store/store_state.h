@@ -69,7 +69,8 @@ typedef struct stored {
     reader *idle;
     /* With the store's `writing`: */
     writer *writer;
-    view *written; /* through the connection that writes: leads to the mirror */
+    uint32_t written_version; /* the data version after our last write: while it stays, the writer's record is the file's */
+    view *written;            /* through the connection that writes: leads to the mirror */
 } stored;
 
 /* ---- store.c ---- */

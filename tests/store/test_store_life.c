@@ -78,6 +78,32 @@ static int stop_at_once(long long done, long long total, void *user)
     return 1;
 }
 
+/* Two handles of one store and one of another, each of which thinks that it knows where numbers go on. */
+static void writers_by_turns_leave_what_one_would(void **state)
+{
+    ww_store *store = NULL, *other = NULL;
+    ww_collection *doors[3] = {NULL};
+    make(*state, &store, &doors[0], 0);
+    CHECK_OK(ww_store_collection(store, "work", &doors[1]));
+    CHECK_OK(ww_store_open(path, *state, NULL, &other));
+    CHECK_OK(ww_store_collection(other, "work", &doors[2]));
+    ww_collection *model = collection_make(*state, WORK_DIM, WW_L2);
+    test_random random = {31};
+    for (int64_t i = 0; i < 90; i++) {
+        CHECK_OK(work_do(doors[random_below(&random, 3)], 31, i));
+        CHECK_OK(work_do(model, 31, i));
+        if (i % 15 == 14)
+            for (int d = 0; d < 3; d++)
+                assert_true(collections_equal(doors[d], model));
+    }
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    for (int d = 0; d < 3; d++)
+        ww_collection_destroy(doors[d]);
+    ww_collection_destroy(model);
+    ww_store_close(other);
+    ww_store_close(store);
+}
+
 static void what_is_cancelled_leaves_nothing_behind(void **state)
 {
     ww_device *device = *state;
@@ -489,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_one_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(writers_by_turns_leave_what_one_would, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_cancelled_leaves_nothing_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_copy_in_its_place_is_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_collection_is_a_virtual_table_and_is_dropped_with_it, setup, teardown),
