@@ -472,45 +472,6 @@ static void rows_of_every_type_are_kept_as_they_are(void **state)
     ww_store_close(store);
 }
 
-/* Every allocation of ours fails in turn: a status, and the collection as it was. */
-static void an_allocation_that_fails_changes_nothing(void **state)
-{
-    ww_device *device = *state;
-    if (device_is_slow(device))
-        return; /* the store's own code is the same there */
-    int64_t n = 1;
-    for (bool failed = true; failed; n++) {
-        ww_store *store = NULL;
-        ww_collection *collection = NULL;
-        int64_t done = 0;
-        unlink(path);
-        memory_fail_at(n);
-        ww_status status = work_open(path, device, &store, &collection);
-        while (status == WW_OK && done < 4) {
-            status = work_do(collection, 31, done);
-            done += status == WW_OK;
-            if (status == WW_OK) {
-                ww_results *found = NULL;
-                ww_query query = ww_query_default();
-                const float zeros[WORK_DIM] = {0};
-                query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 3, query.fetch = WW_FETCH_IDS;
-                query.where = "handle >= 0";
-                status = ww_collection_query(collection, &query, &found);
-                ww_results_destroy(found);
-            }
-        }
-        memory_fail_at(0);
-        failed = status != WW_OK;
-        if (failed && status != WW_OUT_OF_MEMORY)
-            fail_msg("allocation %lld: %s: %s", (long long)n, ww_status_name(status), ww_error_message());
-        work_close(store, collection);
-        ww_collection *model = model_make(device, done);
-        (void)work_verify(path, device, model, 31, done);
-        ww_collection_destroy(model);
-    }
-    assert_true(n > 20);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -528,7 +489,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_as_small_as_their_pages_allow, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_every_type_are_kept_as_they_are, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_allocation_that_fails_changes_nothing, setup, teardown),
     };
     return RUN_ON_EVERY_DEVICE("store: life", tests);
 }
