@@ -82,6 +82,7 @@ static exit_code code_for(ww_status status)
         return EXIT_CODE_INTERRUPTED;
     case WW_NOT_FOUND:
     case WW_BUSY:
+    case WW_TIMEOUT:
     case WW_INTERNAL:
         break;
     }
