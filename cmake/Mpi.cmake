@@ -77,7 +77,7 @@ foreach(wrapper ${mpi_wrappers})
     target_link_libraries(warpwave_mpi${suffix} PUBLIC warpwave PRIVATE mpi_${name} Threads::Threads m)
     target_link_options(warpwave_mpi${suffix} PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
     set_target_properties(warpwave_mpi${suffix} PROPERTIES OUTPUT_NAME warpwave_mpi VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-                          LIBRARY_OUTPUT_DIRECTORY ${folder} INSTALL_RPATH "$ORIGIN")
+                          LIBRARY_OUTPUT_DIRECTORY ${folder} INSTALL_RPATH "$ORIGIN;$ORIGIN/../..")
     if(cluster_command_sources)
         add_executable(warpwave_mpi_command${suffix} ${cluster_command_sources} ${cluster_command_shared})
         set_target_properties(warpwave_mpi_command${suffix} PROPERTIES OUTPUT_NAME warpwave-mpi RUNTIME_OUTPUT_DIRECTORY ${folder})

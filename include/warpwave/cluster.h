@@ -60,9 +60,9 @@ typedef struct ww_cluster_config {
      * must outlive the cluster; name, keep_host_copy, screen and type are not looked at, dim and metric are the collection's.
      */
     ww_collection *collection;
-    int64_t first_row; /* the number of this shard's first row among all; -1, the default: behind the shards of lower ranks.
-                        * Numbers must ascend with the ranks, without overlap */
-    int32_t root;      /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; 0 unless told */
+    int64_t first_row;  /* the number of this shard's first row among all; -1, the default: behind the shards of lower ranks.
+                         * Numbers must ascend with the ranks, without overlap */
+    int32_t root;       /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; 0 unless told */
     int32_t timeout_ms; /* how long a rank waits for the others; WW_CLUSTER_TIMEOUT_MS unless told; 0: without end */
 } ww_cluster_config;
 

@@ -48,8 +48,9 @@ static ww_status open_slice(const ww_cluster *c, const ww_matrix_options *option
     s->count = slice_first(info.rows, c->rank + 1, c->ranks) - s->first;
     s->dim = info.dim;
     if (s->count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %" PRId64 " rows for this rank; the maximum of a shard is %" PRId64 "; use more ranks",
-                       s->path, s->count, WW_ROWS_MAX);
+        return ww_fail(WW_OUT_OF_RANGE,
+                       "%s: %" PRId64 " rows for this rank; the maximum of a shard is %" PRId64 "; use more ranks", s->path,
+                       s->count, WW_ROWS_MAX);
     return WW_OK;
 }
 
@@ -75,7 +76,8 @@ static ww_status add_piece(ww_collection *shard, const slice *s, int64_t done, i
         rows.ids = ids;
         status = ww_collection_add(shard, &rows);
         if (status != WW_OK)
-            status = ww_fail(status, "%s: %s (the batch starts at row %" PRId64 " of the file)", s->path, ww_error_message(), row);
+            status =
+                ww_fail(status, "%s: %s (the batch starts at row %" PRId64 " of the file)", s->path, ww_error_message(), row);
     }
     memory_free(ids);
     return status;
@@ -86,8 +88,8 @@ static ww_status add_slice(ww_collection *shard, const slice *s)
     const size_t row_bytes = (size_t)s->dim * sizeof(float);
     const int64_t piece_rows = min_i64(max_i64(1, (int64_t)(READ_BYTES / row_bytes)), max_i64(1, s->count));
     float *piece = memory_alloc((size_t)piece_rows * row_bytes);
-    ww_status status = piece ? ww_collection_reserve(shard, s->count)
-                             : memory_failed("rows of a file", (size_t)piece_rows * row_bytes);
+    ww_status status =
+        piece ? ww_collection_reserve(shard, s->count) : memory_failed("rows of a file", (size_t)piece_rows * row_bytes);
     for (int64_t done = 0; done < s->count && status == WW_OK; done += piece_rows) {
         const int64_t count = min_i64(piece_rows, s->count - done);
         status = add_piece(shard, s, done, count, piece);

@@ -30,11 +30,9 @@ static void version_text(int64_t word, char *text, size_t capacity)
 
 static void call_text(int64_t word, char *text, size_t capacity)
 {
-    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create",
-                                        [CALL_DESCRIBE] = "ww_cluster_describe",
-                                        [CALL_SEARCH] = "ww_cluster_search",
-                                        [CALL_QUERY] = "ww_cluster_query",
-                                        [CALL_RANGE] = "ww_cluster_range"};
+    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create", [CALL_DESCRIBE] = "ww_cluster_describe",
+                                        [CALL_SEARCH] = "ww_cluster_search", [CALL_QUERY] = "ww_cluster_query",
+                                        [CALL_RANGE] = "ww_cluster_range",   [CALL_COLLECT] = "the exchange of a command"};
     const bool known = word > 0 && word < (int64_t)(sizeof names / sizeof *names);
     text_copy(text, capacity, known ? names[word] : "another call");
 }
@@ -123,8 +121,8 @@ static ww_status tell_failure(cluster_call *call, int32_t failed)
 {
     ww_cluster *c = call->cluster;
     MPI_Request request;
-    ww_status status = cluster_mpi(c, MPI_Ibcast(c->failure, sizeof c->failure, MPI_CHAR, failed, c->communicator, &request),
-                                   "MPI_Ibcast");
+    ww_status status =
+        cluster_mpi(c, MPI_Ibcast(c->failure, sizeof c->failure, MPI_CHAR, failed, c->communicator, &request), "MPI_Ibcast");
     if (status == WW_OK)
         status = cluster_wait(c, &request, 1, call->function);
     if (status != WW_OK)
@@ -145,10 +143,10 @@ ww_status call_agree(cluster_call *call, ww_status mine)
     c->report.metric = c->metric;
     c->report.root = c->root;
     c->report.first_row = c->first_row;
-    ww_status status = cluster_mpi(c,
-                                   MPI_Iallgather(&c->report, REPORT_WORDS, MPI_INT64_T, c->reports, REPORT_WORDS, MPI_INT64_T,
-                                                  c->communicator, &request),
-                                   "MPI_Iallgather");
+    ww_status status = cluster_mpi(
+        c,
+        MPI_Iallgather(&c->report, REPORT_WORDS, MPI_INT64_T, c->reports, REPORT_WORDS, MPI_INT64_T, c->communicator, &request),
+        "MPI_Iallgather");
     if (status == WW_OK)
         status = cluster_wait(c, &request, 1, call->function);
     if (status == WW_OK)

@@ -53,13 +53,13 @@ static ww_status make_communicators(ww_cluster *c, MPI_Comm callers)
     MPI_Comm *const made[] = {&c->roll, &c->communicator};
     ww_status status = WW_OK;
     for (int i = 0; i < 2 && status == WW_OK; i++) {
-        MPI_Comm copy = MPI_COMM_NULL;
-        status = cluster_mpi(c, MPI_Comm_idup(from, &copy, &request), "MPI_Comm_idup");
+        status = cluster_mpi(c, MPI_Comm_idup(from, &c->copy, &request), "MPI_Comm_idup");
         if (status == WW_OK)
             status = cluster_wait(c, &request, 1, "ww_cluster_create");
         if (status == WW_OK)
-            status = cluster_mpi(c, MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-        *made[i] = from = copy;
+            status = cluster_mpi(c, MPI_Comm_set_errhandler(c->copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+        if (status == WW_OK)
+            *made[i] = from = c->copy;
     }
     if (status == WW_OK)
         status = cluster_mpi(c, MPI_Op_create(rank_keys_reduce, 1, &c->merge), "MPI_Op_create");
@@ -234,7 +234,7 @@ ww_status ww_cluster_locate(ww_cluster *cluster, int64_t row, int32_t *rank, int
         status = WW_OK;
     }
     pthread_mutex_unlock(&cluster->lock);
-    return status == WW_OK ? status
-                           : ww_fail(status, "ww_cluster_locate: no shard has row %" PRId64 " as of the last collective call",
-                                     row);
+    return status == WW_OK
+               ? status
+               : ww_fail(status, "ww_cluster_locate: no shard has row %" PRId64 " as of the last collective call", row);
 }

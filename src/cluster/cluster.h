@@ -23,9 +23,9 @@ enum { FAILURE_BYTES = 1024, PIECE_BYTES_DEFAULT = 64 << 20 };
 
 /* What a rank tells all others before they go on. Its size never changes, so that versions which differ can say so. */
 typedef struct rank_report {
-    int64_t version;       /* of the library and of this struct */
-    int64_t call;          /* collective_call */
-    int64_t status;        /* of this rank; any other than WW_OK is what all return */
+    int64_t version; /* of the library and of this struct */
+    int64_t call;    /* collective_call */
+    int64_t status;  /* of this rank; any other than WW_OK is what all return */
     int64_t dim, metric, root;
     int64_t answer, k, query_count, fetch, limit, bound; /* of the search, 0 where there is none */
     int64_t queries_given, queries_hash;
@@ -36,7 +36,14 @@ typedef struct rank_report {
 } rank_report;
 _Static_assert(sizeof(rank_report) == 256, "versions must agree on the size of a report");
 
-typedef enum collective_call { CALL_CREATE = 1, CALL_DESCRIBE, CALL_SEARCH, CALL_QUERY, CALL_RANGE } collective_call;
+typedef enum collective_call {
+    CALL_CREATE = 1,
+    CALL_DESCRIBE,
+    CALL_SEARCH,
+    CALL_QUERY,
+    CALL_RANGE,
+    CALL_COLLECT
+} collective_call;
 
 struct ww_cluster {
     process_mark process;
@@ -58,6 +65,7 @@ struct ww_cluster {
     ww_status lost_status;
 
     /* What MPI works on. */
+    MPI_Comm copy;        /* that is being made */
     rank_report report;   /* this rank's */
     rank_report *reports; /* of all ranks, as of the last agreement */
     char failure[FAILURE_BYTES];
@@ -114,6 +122,10 @@ typedef struct gathering {
     bool to_all;
 } gathering;
 ww_status cluster_gather(ww_cluster *cluster, const gathering *g);
+
+/* Brings `bytes` of every rank to the root, one behind the other in order of ranks: in `all`, until call_end(), on the root
+ * alone. A whole collective call but for its frame. */
+ww_status cluster_collect(cluster_call *call, const void *mine, int64_t bytes, const unsigned char **all, int64_t *all_bytes);
 
 /* True on a rank that gets the answer. */
 static inline bool answers_here(const ww_cluster *cluster, ww_answer answer)

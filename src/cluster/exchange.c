@@ -10,8 +10,8 @@ ww_status cluster_broadcast(ww_cluster *c, void *data, size_t bytes)
     for (size_t done = 0; done < bytes && status == WW_OK;) {
         const size_t piece = min_size(bytes - done, c->piece_bytes);
         MPI_Request request;
-        status = cluster_mpi(
-            c, MPI_Ibcast((char *)data + done, (int)piece, MPI_BYTE, c->root, c->communicator, &request), "MPI_Ibcast");
+        status = cluster_mpi(c, MPI_Ibcast((char *)data + done, (int)piece, MPI_BYTE, c->root, c->communicator, &request),
+                             "MPI_Ibcast");
         if (status == WW_OK)
             status = cluster_wait(c, &request, 1, "sending from the root");
         done += piece;
@@ -25,8 +25,8 @@ static ww_status send_to_root(ww_cluster *c, const char *mine, size_t bytes)
     for (size_t done = 0; done < bytes && status == WW_OK;) {
         const size_t piece = min_size(bytes - done, c->piece_bytes);
         MPI_Request request;
-        status = cluster_mpi(
-            c, MPI_Isend(mine + done, (int)piece, MPI_BYTE, c->root, GATHER_TAG, c->communicator, &request), "MPI_Isend");
+        status = cluster_mpi(c, MPI_Isend(mine + done, (int)piece, MPI_BYTE, c->root, GATHER_TAG, c->communicator, &request),
+                             "MPI_Isend");
         if (status == WW_OK)
             status = cluster_wait(c, &request, 1, "sending to the root");
         done += piece;
@@ -69,4 +69,31 @@ ww_status cluster_gather(ww_cluster *c, const gathering *g)
         status = send_to_root(c, g->mine, own_bytes);
     }
     return status == WW_OK && g->to_all ? cluster_broadcast(c, g->to, (size_t)g->starts[c->ranks]) : status;
+}
+
+ww_status cluster_collect(cluster_call *call, const void *mine, int64_t bytes, const unsigned char **all, int64_t *all_bytes)
+{
+    ww_cluster *c = call->cluster;
+    int64_t *starts = NULL;
+    unsigned char *copy = NULL, *to = NULL;
+    ww_status status = call_array(call, bytes, 1, "what a rank sends", &copy);
+    if (status == WW_OK)
+        status = call_array(call, (int64_t)c->ranks + 1, sizeof *starts, "what ranks send", &starts);
+    if (status == WW_OK && bytes > 0)
+        __builtin_memcpy(copy, mine, (size_t)bytes);
+    call->report.bytes = bytes;
+    status = call_agree(call, status);
+    if (status != WW_OK)
+        return status;
+    starts[0] = 0;
+    for (int32_t r = 0; r < c->ranks; r++)
+        starts[r + 1] = starts[r] + c->reports[r].bytes;
+    if (c->rank == c->root)
+        status = call_array(call, starts[c->ranks], 1, "what ranks send", &to);
+    status = call_agree(call, status);
+    if (status == WW_OK)
+        status = cluster_gather(c, &(gathering){copy, starts, to, .to_all = false});
+    *all = to;
+    *all_bytes = starts[c->ranks];
+    return status;
 }

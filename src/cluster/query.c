@@ -97,9 +97,9 @@ static void make_keys(const ww_cluster *c, const rank_search *s, const ww_result
     for (int64_t q = 0; q < s->query_count; q++) {
         const int64_t count = ww_results_count(results, q);
         for (int64_t i = 0; i < s->k; i++)
-            keys[q * s->k + i] = i < count ? rank_key_make(c->metric, ww_results_scores(results, q)[i], c->rank,
-                                                           ww_results_rows(results, q)[i])
-                                           : RANK_KEY_NONE;
+            keys[q * s->k + i] =
+                i < count ? rank_key_make(c->metric, ww_results_scores(results, q)[i], c->rank, ww_results_rows(results, q)[i])
+                          : RANK_KEY_NONE;
     }
 }
 

@@ -143,10 +143,11 @@ static ww_status reduce_piece(ww_cluster *c, const reduction *r, MPI_Datatype li
     rank_key *merged = r->merged ? r->merged + first * r->k : NULL;
     ww_status status;
     if (r->to_all)
-        status = cluster_mpi(c, MPI_Iallreduce(mine, merged, count, list, c->merge, c->communicator, &request), "MPI_Iallreduce");
+        status =
+            cluster_mpi(c, MPI_Iallreduce(mine, merged, count, list, c->merge, c->communicator, &request), "MPI_Iallreduce");
     else
-        status = cluster_mpi(c, MPI_Ireduce(mine, merged, count, list, c->merge, c->root, c->communicator, &request),
-                             "MPI_Ireduce");
+        status =
+            cluster_mpi(c, MPI_Ireduce(mine, merged, count, list, c->merge, c->root, c->communicator, &request), "MPI_Ireduce");
     return status == WW_OK ? cluster_wait(c, &request, 1, "merging the results of all ranks") : status;
 }
 
@@ -249,8 +250,7 @@ static ww_status search(cluster_call *call, const ww_search *given, ww_answer an
         rows_found = make_keys(c, &f, s.query_count * s.k);
     status = search_agree(call, status, &stats, rows_found);
     if (status == WW_OK)
-        status = cluster_reduce(
-            c, &(reduction){f.mine, f.merged, s.query_count, s.k, .to_all = answer == WW_ANSWER_ALL});
+        status = cluster_reduce(c, &(reduction){f.mine, f.merged, s.query_count, s.k, .to_all = answer == WW_ANSWER_ALL});
     if (status == WW_OK && f.merged)
         write_answer(c, f.merged, s.query_count * s.k, rows, scores);
     if (status == WW_OK)

@@ -51,7 +51,7 @@ ww_status cluster_mpi(ww_cluster *c, int code, const char *call)
 static bool hear_roll(ww_cluster *c)
 {
     bool heard = false;
-    int there = 1;
+    int there = c->roll != MPI_COMM_NULL;
     while (there) {
         MPI_Status from;
         there = 0;
@@ -102,6 +102,9 @@ static int32_t name_missing(const ww_cluster *c, char *text, size_t capacity)
 static ww_status call_roll(ww_cluster *c, const char *what, bool called)
 {
     char who[256];
+    if (c->roll == MPI_COMM_NULL) /* it is being made, so there is no way to ask */
+        return lose(c, ww_fail(WW_TIMEOUT, "%s: not all of the %d ranks of the communicator have called it within %.3g s", what,
+                               c->ranks, c->timeout_seconds));
     const double roll_seconds =
         c->timeout_seconds > 0.0 && c->timeout_seconds < roll_seconds_max ? c->timeout_seconds : roll_seconds_max;
     const double until = seconds_now() + roll_seconds;
@@ -117,8 +120,8 @@ static ww_status call_roll(ww_cluster *c, const char *what, bool called)
     }
     missing = name_missing(c, who, sizeof who);
     if (missing > 0)
-        return lose(c, ww_fail(WW_TIMEOUT, "%s: %s of %d did not report within %.3g s", what, who, c->ranks,
-                               c->timeout_seconds));
+        return lose(c,
+                    ww_fail(WW_TIMEOUT, "%s: %s of %d did not report within %.3g s", what, who, c->ranks, c->timeout_seconds));
     if (called)
         return lose(c, ww_fail(WW_TIMEOUT,
                                "%s: another rank has stopped waiting, though all are here now: one of them was late; give "

@@ -14,7 +14,8 @@ typedef struct ranks {
     ww_device *device;
 } ranks;
 
-/* Data of a test: the same on every rank. Few different values, so that scores are equal across shards, and whole rows twice. */
+/* Data of a test: the same on every rank. Few different values, so that scores are equal across shards, and whole rows twice.
+ */
 enum { ROWS = 300, DIM = 24, QUERIES = 7 };
 
 typedef struct scene {
