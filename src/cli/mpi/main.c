@@ -45,7 +45,9 @@ exit_code mpi_end(const command *self, ww_status status)
     const int turn = here.rank < 10 ? here.rank : 10;
     nanosleep(&(struct timespec){.tv_sec = turn / 5, .tv_nsec = turn % 5 * 200000000L}, NULL);
     const exit_code code = command_end(self, status);
+    fflush(stdout);
     fflush(stderr);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000L}, NULL); /* the launcher passes on what was said, and ends at the abort */
     MPI_Abort(MPI_COMM_WORLD, (int)code);
     return code;
 }
