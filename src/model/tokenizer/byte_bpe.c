@@ -184,17 +184,20 @@ typedef struct piece_job {
 } piece_job;
 
 /* The token that is all of the piece, or -1. */
-static int32_t whole_word(const tokenizer *t, const char *text, size_t bytes, text_buffer *name)
+static ww_status whole_word(const tokenizer *t, const char *text, size_t bytes, text_buffer *name, int32_t *id)
 {
+    ww_status status = WW_OK;
     name->bytes = 0;
+    *id = -1;
     if (bytes > t->vocabulary.longest)
-        return -1;
-    for (size_t i = 0; i < bytes; i++) {
+        return WW_OK;
+    for (size_t i = 0; status == WW_OK && i < bytes; i++) {
         const uint32_t c = character_of((unsigned char)text[i]);
-        if (unicode_encode(&c, 1, name) != WW_OK)
-            return -1;
+        status = unicode_encode(&c, 1, name);
     }
-    return vocabulary_find(&t->vocabulary, name->text, name->bytes);
+    if (status == WW_OK)
+        *id = vocabulary_find(&t->vocabulary, name->text, name->bytes);
+    return status;
 }
 
 static ww_status encode_piece(void *context, const char *text, size_t bytes)
@@ -204,9 +207,10 @@ static ww_status encode_piece(void *context, const char *text, size_t bytes)
     merge_work *merge = &job->work->merge;
     ww_status status = WW_OK;
     if (pretokenizer_whole_words(b->pre)) {
-        const int32_t id = whole_word(job->t, text, bytes, &job->work->name);
-        if (id >= 0)
-            return token_list_add(job->work->out, id);
+        int32_t id;
+        status = whole_word(job->t, text, bytes, &job->work->name, &id);
+        if (status != WW_OK || id >= 0)
+            return status == WW_OK ? token_list_add(job->work->out, id) : status;
     }
     merge_clear(merge);
     for (size_t i = 0; status == WW_OK && i < bytes; i++) {

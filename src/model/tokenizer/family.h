@@ -57,7 +57,8 @@ typedef struct tokenizer_family {
     void (*end)(encode_work *work);
     /* Appends a token's bytes as text. */
     ww_status (*show)(const tokenizer *t, int32_t id, text_buffer *out);
-    bool strips_space; /* a text that is put together from pieces has one space too many in front, if the prefix is added */
+    bool writes_spaces; /* as U+2581 */
+    bool strips_space;  /* a text that is put together from pieces has one space too many in front, if the prefix is added */
 } tokenizer_family;
 
 extern const tokenizer_family FAMILY_WORDPIECE, FAMILY_BYTE_BPE, FAMILY_SENTENCEPIECE;

@@ -227,4 +227,5 @@ const tokenizer_family FAMILY_SENTENCEPIECE = {.model = "llama",
                                                .encode = encode,
                                                .end = end,
                                                .show = show,
+                                               .writes_spaces = true,
                                                .strips_space = true};

@@ -133,7 +133,9 @@ static ww_status check_added(const tokenizer *t, const tokenizer_source *source)
 static ww_status fill(tokenizer *t, const tokenizer_source *source)
 {
     const bool ends_default = strcmp(t->family->model, "bert") == 0;
-    ww_status status = vocabulary_make(&t->vocabulary, &source->vocabulary, source->name);
+    vocabulary_source pieces = source->vocabulary;
+    pieces.spaces = t->family->writes_spaces;
+    ww_status status = vocabulary_make(&t->vocabulary, &pieces, source->name);
     if (status == WW_OK)
         status = check_ids(source);
     if (status != WW_OK)
@@ -228,18 +230,38 @@ static ww_status encode_between(const tokenizer *t, const char *text, size_t byt
     return status == WW_OK && add && t->add_eos ? token_list_add(work->out, t->eos) : status;
 }
 
+/* Leaves the text that is to be encoded in `out`, or nothing where it can stay as it is: UTF-8, and for SentencePiece a space
+ * for each U+2581, which are the same to it. */
+static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes, text_buffer *out)
+{
+    const bool good = utf8_check(text, bytes);
+    ww_status status = good ? WW_OK : unicode_repair(text, bytes, out);
+    if (status != WW_OK || !t->family->writes_spaces || !memmem(text, bytes, WORD_START, WORD_START_BYTES))
+        return status;
+    if (good)
+        status = text_buffer_add(out, text, bytes);
+    size_t to = 0;
+    for (size_t at = 0; status == WW_OK && at < out->bytes; to++) {
+        const bool space = out->bytes - at >= WORD_START_BYTES && memcmp(out->text + at, WORD_START, WORD_START_BYTES) == 0;
+        out->text[to] = space ? ' ' : out->text[at];
+        at += space ? WORD_START_BYTES : 1;
+    }
+    out->bytes = to;
+    return status;
+}
+
 ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, unsigned flags, token_list *out)
 {
-    text_buffer repaired = {0};
+    text_buffer prepared = {0};
     encode_work work = {.out = out};
     const int64_t before = out->count;
     ww_status status = WW_OK;
     if (bytes >= TEXT_BYTES_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "a text of %zu bytes; the maximum is %zu", bytes, TEXT_BYTES_MAX - 1);
-    if (!utf8_check(text, bytes)) {
-        status = unicode_repair(text, bytes, &repaired);
-        text = repaired.text;
-        bytes = repaired.bytes;
+    status = prepare_text(t, text, bytes, &prepared);
+    if (prepared.bytes > 0) {
+        text = prepared.text;
+        bytes = prepared.bytes;
     }
     if (status == WW_OK)
         status = encode_between(t, text, bytes, flags, &work);
@@ -250,7 +272,7 @@ ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, u
     text_buffer_free(&work.name);
     characters_free(&work.first);
     characters_free(&work.second);
-    text_buffer_free(&repaired);
+    text_buffer_free(&prepared);
     return status;
 }
 

@@ -38,7 +38,6 @@ enum {
  * known, arrays of different lengths, merges whose parts or result are not in the vocabulary, special tokens outside it. */
 ww_status tokenizer_create(const ww_gguf *gguf, tokenizer **out);
 
-
 /* Accepts NULL. */
 void tokenizer_destroy(tokenizer *t);
 

@@ -167,6 +167,18 @@ int32_t vocabulary_special_at(const vocabulary *v, const char *text, size_t byte
 /* ---- making it ------------------------------------------------------------------------------------------------------------
  */
 
+/* Copies a piece with a space for each U+2581; returns how many bytes it has then. */
+static size_t copy_spaces(char *to, ww_gguf_span piece)
+{
+    size_t bytes = 0;
+    for (size_t at = 0; at < piece.bytes; bytes++) {
+        const bool space = piece.bytes - at >= 3 && memcmp(piece.text + at, "\xE2\x96\x81", 3) == 0;
+        to[bytes] = space ? ' ' : piece.text[at];
+        at += space ? 3 : 1;
+    }
+    return bytes;
+}
+
 static ww_status take_pieces(vocabulary *v, const vocabulary_source *source)
 {
     size_t total = 0;
@@ -180,11 +192,14 @@ static ww_status take_pieces(vocabulary *v, const vocabulary_source *source)
     char *next = v->memory;
     for (int32_t id = 0; id < v->count; id++) {
         const ww_gguf_span piece = source->pieces[id];
-        if (piece.bytes > 0)
-            memcpy(next, piece.text, piece.bytes);
-        v->pieces[id] = (ww_gguf_span){.text = next, .bytes = piece.bytes};
-        next += piece.bytes;
-        v->longest = piece.bytes > v->longest ? piece.bytes : v->longest;
+        size_t bytes = piece.bytes;
+        if (source->spaces && source->kinds && source->kinds[id] == TOKEN_USER_DEFINED)
+            bytes = copy_spaces(next, piece);
+        else if (bytes > 0)
+            memcpy(next, piece.text, bytes);
+        v->pieces[id] = (ww_gguf_span){.text = next, .bytes = bytes};
+        next += bytes;
+        v->longest = bytes > v->longest ? bytes : v->longest;
     }
     return WW_OK;
 }

@@ -38,6 +38,7 @@ typedef struct vocabulary_source {
     const int64_t *kinds; /* NULL: all normal */
     const double *scores; /* NULL: none */
     int64_t count;
+    bool spaces; /* U+2581 in user-defined pieces is a space, as texts have it in which they are looked for */
 } vocabulary_source;
 
 /* Makes a vocabulary; of a piece that comes twice the first is found. Refuses kinds that are none and scores that are no
