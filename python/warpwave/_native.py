@@ -378,6 +378,25 @@ ww_tensor_upsample_nearest2d = function("warpwave", "ww_tensor_upsample_nearest2
 ww_tensor_upsample_bilinear2d = function("warpwave", "ww_tensor_upsample_bilinear2d", c_int, POINTER(ww_tensor), c_int64, c_int64,
                                          c_int32, c_void_p, POINTER(ww_tensor))
 
+# ---- warpwave/attention.h ------------------------------------------------------------------------------------------------
+WW_ATTENTION_F16 = 0
+WW_ATTENTION_F32 = 1
+WW_ATTENTION_Q8_0 = 2
+
+
+class ww_attention(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("type", c_int),
+                ("causal", c_bool),
+                ("window", c_int64),
+                ("first_position", c_int64),
+                ("scale", c_double)]
+
+
+ww_attention_init = function("warpwave", "ww_attention_init", c_int, c_void_p, c_size_t)
+ww_tensor_attention = function("warpwave", "ww_tensor_attention", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                               POINTER(ww_tensor), POINTER(ww_attention), POINTER(ww_tensor))
+
 # ---- warpwave/quant.h ----------------------------------------------------------------------------------------------------
 WW_QUANT_F32 = 0
 WW_QUANT_F16 = 1
