@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "model/chat.h"
 #include "support/fault_counts.h"
+#include "support/models/tokens.h"
 #include "support/scratch.h"
-#include "support/tokens.h"
 
 #define WORD "\xE2\x96\x81"
 
