@@ -34,6 +34,7 @@ WW_INTERNAL = 13
 WW_OTHER_PROCESS = 14
 WW_BUSY = 15
 WW_DAMAGED = 16
+WW_TIMEOUT = 17
 ww_progress = CFUNCTYPE(c_int, c_longlong, c_longlong, c_void_p)
 
 

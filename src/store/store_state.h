@@ -27,6 +27,7 @@ struct ww_store {
     bool file_entered;
     pthread_mutex_t writing; /* for `writer` */
     sqlite3 *writer;
+    sqlite3_stmt *begin, *commit; /* of it */
 };
 
 enum { FILTERS_KEPT = 4 };
@@ -68,7 +69,8 @@ typedef struct stored {
     reader *idle;
     /* With the store's `writing`: */
     writer *writer;
-    view *written; /* through the connection that writes: leads to the mirror */
+    uint32_t written_version; /* the data version after our last write: while it stays, the writer's record is the file's */
+    view *written;            /* through the connection that writes: leads to the mirror */
 } stored;
 
 /* ---- store.c ---- */

@@ -187,7 +187,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
                     fail_msg("%s, call %ld: %s: %s", calls[c].name, n, ww_status_name(status), ww_error_message());
             }
             assert_true(n < ATTEMPTS_MAX);
-            assert_true(n > 1 || c == 4);
+            assert_true(n > 1 || c > 0); /* what is only queued has no call that is counted */
             check_unchanged(calls[c].name);
         }
     end();

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/models/tokens.h"
+#include "support/data/tokens.h"
 #include "support/scratch.h"
 
 #define G "\xC4\xA0" /* how vocabularies write a space */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "model/convert/convert.h"
-#include "support/models/tokens.h"
+#include "support/data/tokens.h"
 #include "support/scratch.h"
 
 /* Opens a model's tokenizer; a folder is converted first. NULL if the model is not there. */
