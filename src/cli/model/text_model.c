@@ -1,5 +1,5 @@
 /* A model that embeds texts, for commands that store and search them. */
-#include "cli/text_model.h"
+#include "cli/text/text_model.h"
 
 #include <warpwave/model.h>
 

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/store/store.h"
 #include "cli/terminal.h"
-#include "cli/text_model.h"
+#include "cli/text/text_model.h"
 #include "files/matrix.h"
 
 enum { TEXTS_BATCH = 1024 };

@@ -1,7 +1,8 @@
 /* In place of what needs src/model where the library was built without PCRE2 or utf8proc: says so. */
 #include "base/status.h"
+#include "cli/command.h"
 #include "cli/gguf/gguf.h"
-#include "cli/text_model.h"
+#include "cli/text/text_model.h"
 
 static ww_status say_missing(void)
 {
@@ -61,3 +62,17 @@ ww_status text_model_embed(text_model *model, const char *const *texts, size_t c
     (void)bar;
     return say_missing();
 }
+
+static exit_code run(const char *const *arguments, size_t count)
+{
+    (void)arguments;
+    (void)count;
+    return command_end(&command_model, say_missing());
+}
+
+const command command_model = {
+    .name = "model",
+    .summary = "Embed texts and generate text with a model from a GGUF file (not in this build)",
+    .operand = "ACTION MODEL",
+    .run = run,
+};

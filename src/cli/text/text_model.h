@@ -1,7 +1,7 @@
 /* A model that embeds texts, for commands that store and search them. Where the command was built without models, opening one
  * says so. */
-#ifndef CLI_TEXT_MODEL_H
-#define CLI_TEXT_MODEL_H
+#ifndef CLI_TEXT_TEXT_MODEL_H
+#define CLI_TEXT_TEXT_MODEL_H
 
 #include <stddef.h>
 #include <stdint.h>
