@@ -17,7 +17,8 @@
 #include "support/faulty_driver.h"
 #include "tensor/tensor.h"
 
-enum { HEADS = 3, SIZE = 32, WIDTH = 96, ROW = (HEADS + 2) * SIZE, REPLAYS = 100, CONTEXT = 300 };
+/* So wide that several thread blocks code what they multiply, and wait for each other's codes. */
+enum { HEADS = 3, SIZE = 32, WIDTH = 1152, ROW = (HEADS + 2) * SIZE, REPLAYS = 100, CONTEXT = 300 };
 
 /* A layer: norm, one product for q, k and v, the cache, attention, a product back, the sum. */
 typedef struct layer_step {
@@ -38,26 +39,27 @@ static ww_tensor filled(ww_device *device, int64_t count, double value, bool fla
     return made;
 }
 
-static ww_quant *matrix(ww_device *device, test_random *random, ww_quant_type type, int64_t rows)
+static ww_quant *matrix(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols)
 {
-    float values[ROW * WIDTH];
+    test_random random = {.state = (uint64_t)rows};
+    float *values = malloc(sizeof *values * (size_t)(rows * cols));
     ww_quant *made = NULL;
-    for (int64_t i = 0; i < rows * WIDTH; i++)
-        values[i] = 0.1f * random_normal(random);
-    CHECK_OK(ww_quant_from_f32(device, type, values, rows, WIDTH, WIDTH, &made));
+    for (int64_t i = 0; i < rows * cols; i++)
+        values[i] = 0.1f * random_uniform(&random);
+    CHECK_OK(ww_quant_from_f32(device, type, values, rows, cols, cols, &made));
+    free(values);
     return made;
 }
 
 static layer_step step_make(ww_device *device)
 {
-    test_random random = {.state = 3};
     layer_step s = {.device = device, .tensors = device->backend->tensors, .queued = ww_quant_product_default()};
     const int32_t pages = (CONTEXT + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK;
     const int64_t page = attention_layer_bytes(ATTENTION_F16, 1, SIZE);
     uint64_t table[2];
     s.queued.queued = 1;
-    s.in = matrix(device, &random, WW_QUANT_Q8_0, ROW);
-    s.back = matrix(device, &random, WW_QUANT_Q4_0, WIDTH);
+    s.in = matrix(device, WW_QUANT_Q8_0, ROW, WIDTH);
+    s.back = matrix(device, WW_QUANT_Q4_0, WIDTH, HEADS * SIZE);
     s.x = filled(device, WIDTH, 0.0, false);
     s.weight = filled(device, WIDTH, 1.25, true);
     s.qkv = filled(device, ROW, 0.0, false);
@@ -214,7 +216,7 @@ static void other_work_between_replays_changes_nothing(void **state)
         step_read(&s, again);
         assert_memory_equal(first, again, sizeof again);
         for (int32_t i = 0; i < 8; i++) { /* which the replay has not written to */
-            float values[ROW];
+            float values[WIDTH];
             CHECK_OK(ww_tensor_to_host(&kept[i], values));
             for (int32_t e = 0; e < (i % 2 ? WIDTH : ROW); e++)
                 assert_true(values[e] == 7.0f);
