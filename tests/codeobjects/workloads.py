@@ -93,8 +93,8 @@ def quant(type_, columns):
     rows, cols = WEIGHTS
     elements, size = BLOCK_BYTES[type_]
     weight_bytes, macs = rows * cols // elements * size, rows * cols * columns
-    # for each result and 32 codes: convert, factor and fma, and of the K formats' two byte products
-    products = 2 if type_ == "Q4_K" else 1
+    # for each result and 32 codes: convert, factor and fma; the K formats take two byte products
+    products = 2 if elements == 256 else 1
     floor = larger(bytes_floor(weight_bytes), matrix_floor(products * macs, "i8", 3 / 32 / products)) if columns > 8 else bytes_floor(weight_bytes)
 
     def prepare(on, _):
