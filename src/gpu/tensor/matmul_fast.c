@@ -1,6 +1,7 @@
-/* Matrix products and convolutions in fast mode on AMD's matrix units; products where the vendor's BLAS is not there or refuses:
- * which of the kernels of kernels/matmul/matmul_fast.h, and what is copied before because they cannot read it as it lies. What
- * the outputs of a convolution see is written out, some of it at a time (kernels/matmul/conv_im2col.c), and multiplied.
+/* Matrix products and convolutions in fast mode on AMD's matrix units; products where the vendor's BLAS is not there or
+ * refuses: which of the kernels of kernels/matmul/matmul_fast.h, and what is copied before because they cannot read it as it
+ * lies. What the outputs of a convolution see is written out, some of it at a time (kernels/matmul/conv_im2col.h), and
+ * multiplied.
  */
 #include "device/matmul_job.h"
 
@@ -240,11 +241,12 @@ typedef struct conv_piece {
 } conv_piece;
 
 /* As many as there is room for, from those given on. */
-static conv_piece piece_from(const matmul_job *job, int64_t image, int64_t output)
+static conv_piece piece_from(const gpu_device *device, const matmul_job *job, int64_t image, int64_t output)
 {
+    const int64_t tuned = device->base.tuning.im2col_bytes, all = tuned > 0 ? tuned : IM2COL_BYTES;
     const int64_t outputs = job->window->outs_y * job->window->outs_x, images = job->n / outputs;
     const int64_t line_bytes = padded_k(job) * type_size(job->type) * matmul_batch_count(job);
-    const int64_t room = max_i64(IM2COL_BYTES / line_bytes / MATMUL_FAST_SIDE * MATMUL_FAST_SIDE, MATMUL_FAST_SIDE);
+    const int64_t room = max_i64(all / line_bytes / MATMUL_FAST_SIDE * MATMUL_FAST_SIDE, MATMUL_FAST_SIDE);
     if (room < outputs)
         return (conv_piece){image, 1, output, min_i64(room, outputs - output)};
     return (conv_piece){image, min_i64(room / outputs, images - image), 0, outputs};
@@ -316,7 +318,7 @@ static ww_status launch_pieces(gpu_stream *stream, const matmul_job *job, const 
     int64_t image = 0, output = 0;
     ww_status status = launch_packing(stream, job, weights);
     while (status == WW_OK && image < images) {
-        const conv_piece piece = piece_from(job, image, output);
+        const conv_piece piece = piece_from(stream->device, job, image, output);
         status = launch_piece(stream, job, &piece, weights, seen);
         output = piece.first_output + piece.outputs;
         if (output == outputs) {
@@ -333,7 +335,7 @@ ww_status gpu_conv_im2col(ww_device *base, const matmul_job *job)
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer seen = {0};
-    const conv_piece first = piece_from(job, 0, 0); /* the largest */
+    const conv_piece first = piece_from(device, job, 0, 0); /* the largest */
     const int64_t elements = first.images * first.outputs * padded_k(job) * matmul_batch_count(job);
     packed_side weights = packed_of(job, &(product_side){job->a, job->m, job->a_row, job->a_column, job->a_batch});
     ww_status status = alloc_packed(base, job, &weights);

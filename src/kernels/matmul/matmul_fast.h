@@ -28,7 +28,7 @@ enum {
     FAST_SIDE = MATMUL_FAST_SIDE,
     FAST_SLAB = FAST_SIDE * FAST_WORDS, /* words of a side's slab */
     FAST_HELD = 8,                      /* words of it that a thread brings */
-    FAST_GROUP = 8,                     /* rows of tiles that are gone through together, column by column: caches like squares */
+    FAST_GROUP = 8, /* rows of tiles that are gone through together, column by column: caches like squares */
 };
 
 /* Steps of k in a piece of 16 bytes. */
@@ -300,7 +300,7 @@ DEVICE void fast_product(fast_kind a, fast_kind b, const matmul_args *args, int6
         const fast_kind a = {type, a_across}, b = {type, b_across};                                                            \
         for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y()) {                                \
             fast_product(a, b, &args, batch, rows, columns);                                                                   \
-            barrier_shared();                                                                                                         \
+            barrier_shared();                                                                                                  \
         }                                                                                                                      \
     }
 

@@ -1,19 +1,19 @@
 /* Products of f16, bf16 or f32 by tiles, in slabs of 64 bytes of k: fast_multiply() over what the chip has for it.
  *
  * A wave owns 64 rows x as many columns as it has lanes, and each lane 64 of the sums, which are f32: number fast_sum(r, c)
- * belongs to row fast_row(r) and column fast_column(c) of the wave's tile, r below FAST_LANE_ROWS and c below FAST_LANE_COLUMNS.
- * Rows and columns lie in shared memory with k along them, 16 words each, the four pieces of 16 bytes placed by fast_piece() so
- * that eight neighbours' same pieces lie in different banks. Which of the columns in shared memory the wave's are is up to the
- * caller: a lane says it of FAST_PLACES of them, number i being column fast_place_column(i) of the wave's tile. A slab is
- * multiplied by FAST_PARTS calls.
+ * belongs to row fast_row(r) and column fast_column(c) of the wave's tile, r below FAST_LANE_ROWS and c below
+ * FAST_LANE_COLUMNS. Rows and columns lie in shared memory with k along them, 16 words each, the four pieces of 16 bytes placed
+ * by fast_piece() so that eight neighbours' same pieces lie in different banks. Which of the columns in shared memory the
+ * wave's are is up to the caller: a lane says it of FAST_PLACES of them, number i being column fast_place_column(i) of the
+ * wave's tile. A slab is multiplied by FAST_PARTS calls.
  *
  * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; f32 is rounded to TF32 by fast_round() before. AMD: MFMA 16x16 on
  * gfx908, gfx90a and gfx942, WMMA 16x16x16 on gfx11 and gfx12 (matrix_f16_amd.h). All others, and the emulator: one fma after
  * the other.
  *
  * A caller that is free to choose which row or column of a matrix lies at which place in shared memory takes line fast_line(p)
- * for place p, which is fast_place() of it: then FAST_ADJACENT neighbours in a row of results are one lane's, and of eight times
- * four neighbours all first ones, all second ones... are at eight places side by side.
+ * for place p, which is fast_place() of it: then FAST_ADJACENT neighbours in a row of results are one lane's, and of eight
+ * times four neighbours all first ones, all second ones... are at eight places side by side.
  */
 #ifndef WW_KERNELS_SIMT_MATRIX_F16_H
 #define WW_KERNELS_SIMT_MATRIX_F16_H

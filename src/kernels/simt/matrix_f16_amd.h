@@ -188,7 +188,8 @@ typedef short fast_bf16 __attribute__((ext_vector_type(8)));
 DEVICE fast_operand fast_take(const uint32_t *lines, uint32_t line, uint32_t part)
 {
 #if defined(__GFX11__)
-    const fast_words low = fast_load(lines + fast_piece(line, part * 2)), high = fast_load(lines + fast_piece(line, part * 2 + 1));
+    const fast_words low = fast_load(lines + fast_piece(line, part * 2)),
+                     high = fast_load(lines + fast_piece(line, part * 2 + 1));
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 #else
     return fast_load(lines + fast_piece(line, part * 2 + lane() / FAST_TILE));

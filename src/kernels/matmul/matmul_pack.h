@@ -4,6 +4,9 @@
  * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring pieces of a line, or, where lines are the
  * nearer neighbours in memory (MATMUL_ACROSS_K), the same piece of neighbouring lines.
  */
+#ifndef WW_KERNELS_MATMUL_MATMUL_PACK_H
+#define WW_KERNELS_MATMUL_MATMUL_PACK_H
+
 #include "kernels/matmul/matmul_common.h"
 
 DEVICE uint32_t pack_element(uint32_t bytes, const matmul_args *args, int64_t line_at, int32_t k)
@@ -44,5 +47,4 @@ DEVICE void pack_piece(uint32_t bytes, const matmul_args *args, int64_t from, in
         }                                                                                                                      \
     }
 
-MATMUL_PACK(matmul_pack_16, 2)
-MATMUL_PACK(matmul_pack_32, 4)
+#endif

@@ -5,6 +5,9 @@
  *
  * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring outputs, which see neighbouring elements.
  */
+#ifndef WW_KERNELS_MATMUL_CONV_IM2COL_H
+#define WW_KERNELS_MATMUL_CONV_IM2COL_H
+
 #include "kernels/matmul/matmul_common.h"
 
 /* A step of k: a tap of a channel. */
@@ -68,5 +71,4 @@ DEVICE void write_piece(uint32_t bytes, const matmul_args *args, int64_t image, 
         }                                                                                                                      \
     }
 
-CONV_IM2COL(conv_im2col_16, 2)
-CONV_IM2COL(conv_im2col_32, 4)
+#endif
