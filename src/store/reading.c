@@ -103,25 +103,17 @@ static void reader_give(stored *c, reader *r)
 /* ---- transactions ---------------------------------------------------------------------------------------------------------
  */
 
-static ww_status run(sqlite3 *db, sqlite3_stmt *statement)
-{
-    const int code = sqlite3_step(statement);
-    const ww_status status = code == SQLITE_DONE ? WW_OK : sqlite_failed(db, code, sqlite3_sql(statement));
-    sqlite3_reset(statement);
-    return status;
-}
-
 static void transaction_end(reader *r)
 {
     view_end(r->view);
-    if (!sqlite3_get_autocommit(r->db) && run(r->db, r->commit) != WW_OK)
+    if (!sqlite3_get_autocommit(r->db) && schema_step(r->commit) != WW_OK)
         (void)sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
 /* One attempt. The collection must be the one that was opened, not another one of its name. */
 static ww_status transaction_begin(stored *c, reader *r, bool search)
 {
-    ww_status status = run(r->db, r->begin);
+    ww_status status = schema_step(r->begin);
     if (status == WW_OK)
         status = view_begin(r->view, search);
     if (status == WW_OK)
@@ -270,6 +262,7 @@ static ww_status search(stored *c, view_search *asked, const filter_where *where
 static ww_status stored_query(void *owner, const ww_query *query, ww_results **results)
 {
     view_search asked = {.queries = query->queries,
+                         .query_tensor = query->query_tensor,
                          .query_count = query->query_count,
                          .query_stride = query->query_stride,
                          .k = query->k,
@@ -287,6 +280,7 @@ static ww_status stored_range(void *owner, const ww_range *range, ww_results **r
 {
     view_search asked = {.is_range = true,
                          .queries = range->queries,
+                         .query_tensor = range->query_tensor,
                          .query_count = range->query_count,
                          .query_stride = range->query_stride,
                          .bound = range->bound,
@@ -305,6 +299,7 @@ static ww_status stored_search(void *owner, const ww_search *asked, int64_t *row
 {
     stored *c = owner;
     view_search wanted = {.queries = asked->queries,
+                          .query_tensor = asked->query_tensor,
                           .query_count = asked->query_count,
                           .query_stride = asked->query_stride,
                           .k = asked->k,

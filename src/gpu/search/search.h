@@ -23,4 +23,7 @@ ww_status gpu_search_report(const search_job *job, int64_t done);
 /* Rows in all segments, removed ones too. */
 int64_t gpu_search_rows(const search_job *job);
 
+/* Queries of a job, by their numbers, side by side to the host. Waits for those that are on the device. */
+ww_status gpu_search_gather(gpu_stream *stream, const search_job *job, const int64_t *numbers, int64_t count, float *to);
+
 #endif
