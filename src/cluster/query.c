@@ -148,7 +148,7 @@ static ww_status query(cluster_call *call, const ww_query *given, ww_answer answ
     }
     status = search_agree(call, status, &own.stats, own.rows_found);
     if (status == WW_OK)
-        status = cluster_reduce(c, &(reduction){lists.mine, lists.merged, s.query_count, s.k, .to_all = true});
+        status = cluster_reduce(c, &(reduction){lists.mine, lists.merged, s.query_count, s.k});
     if (status == WW_OK) {
         count_winners(c, &s, lists.merged, own.counts);
         status = exchange(call, &s, &own, results);

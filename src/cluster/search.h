@@ -28,13 +28,12 @@ ww_status search_agree(cluster_call *call, ww_status mine, const ww_search_stats
 /* Writes the stats of all ranks' searches, as reported last, for the caller. */
 void search_stats_write(const cluster_call *call, ww_search_stats *stats);
 
-/* Merges the lists of all ranks, `k` keys for each query, into `merged`, which may be NULL where nobody answers. */
+/* Merges the lists of all ranks, `k` keys for each query, into `merged`, on every rank. */
 typedef struct reduction {
     const rank_key *mine;
     rank_key *merged;
     int64_t query_count;
     int32_t k;
-    bool to_all;
 } reduction;
 ww_status cluster_reduce(ww_cluster *cluster, const reduction *r);
 

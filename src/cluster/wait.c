@@ -15,7 +15,7 @@
 #include "cluster/cluster.h"
 
 enum { ROLL_TAG = 1, SPINS = 100, RANKS_NAMED_MAX = 24 };
-static const double yield_seconds = 2e-3, roll_seconds_max = 2.0;
+static const double yield_seconds = 20e-3, roll_seconds_max = 2.0;
 static const long nap_nanoseconds = 50000;
 
 static double seconds_now(void)
