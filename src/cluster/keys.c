@@ -22,6 +22,7 @@ void rank_keys_merge(const rank_key *other, rank_key *kept, int64_t k)
         memcpy(kept, best, (size_t)k * sizeof *kept);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): MPI's type of function */
 void rank_keys_reduce(void *other, void *kept, int *count, MPI_Datatype *list)
 {
     int list_bytes;

@@ -140,11 +140,11 @@ void search_stats_write(const cluster_call *call, ww_search_stats *stats)
  * or all do the same at once, while OpenMPI's MPI_Ireduce() passes long messages down a chain. */
 static ww_status reduce_piece(ww_cluster *c, const reduction *r, MPI_Datatype list, int64_t first, int count)
 {
-    MPI_Request request;
-    const ww_status status = cluster_mpi(
-        c, MPI_Iallreduce(r->mine + first * r->k, r->merged + first * r->k, count, list, c->merge, c->communicator, &request),
-        "MPI_Iallreduce");
-    return status == WW_OK ? cluster_wait(c, &request, 1, "merging the results of all ranks") : status;
+    const ww_status status = cluster_mpi(c,
+                                         MPI_Iallreduce(r->mine + first * r->k, r->merged + first * r->k, count, list, c->merge,
+                                                        c->communicator, &c->requests[0]),
+                                         "MPI_Iallreduce");
+    return status == WW_OK ? cluster_wait(c, 1, "merging the results of all ranks") : status;
 }
 
 ww_status cluster_reduce(ww_cluster *c, const reduction *r)

@@ -18,8 +18,8 @@ typedef struct rank_search {
 } rank_search;
 
 /* Checks what all ranks must agree on; `first` is what the caller has found wrong before. Then sends the queries to whom has
- * none: asked->queries and query_stride are this rank's to search with. Returns the same on all ranks. */
-ww_status search_open(cluster_call *call, rank_search *asked, ww_status first);
+ * none: s->queries and query_stride are this rank's to search with. Returns the same on all ranks. */
+ww_status search_open(cluster_call *call, rank_search *s, ww_status first);
 
 /* Tells the others how this rank's own search went, with its stats; `rows_found` is above every row that it found. Then rows
  * are numbered through. */
