@@ -1,5 +1,6 @@
 /* In place of src/cli/store where the library was built without SQLite: says so. */
 #include "cli/command.h"
+#include "cli/demo/digits.h"
 #include "cli/search.h"
 
 static ww_status say_missing(void)
@@ -11,6 +12,12 @@ static ww_status say_missing(void)
 ww_status search_in_store(const search_settings *settings)
 {
     (void)settings;
+    return say_missing();
+}
+
+ww_status digits_in_store(const char *path, ww_device *device, const ww_collection_config *config, ww_collection **collection)
+{
+    (void)path, (void)device, (void)config, (void)collection;
     return say_missing();
 }
 
