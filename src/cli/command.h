@@ -44,6 +44,10 @@ exit_code command_parse(const command *self, const char *const *arguments, size_
  * Also sees to it that what was printed has reached stdout: a full disk is a failure, too. */
 exit_code command_end(const command *self, ww_status status);
 
+/* The name of the program in messages and help; "warpwave" unless told. */
+void command_program_set(const char *name);
+const char *command_program(void);
+
 /* Says of a failure that the command line, or a variable of the environment, is what is wrong, whatever the library calls it:
  * command_end() then gives EXIT_CODE_USAGE. Returns `status`, also WW_OK, of which it says nothing. */
 ww_status command_line_wrong(ww_status status);

@@ -124,7 +124,7 @@ typedef struct tensor_backend {
     ww_status (*conv_integer)(ww_device *device, const struct conv_integer_args *args);
     /* Keys and values into the pages of a cache, and queries against them. */
     ww_status (*attention_store)(ww_device *device, const attention_store_job *job);
-    ww_status (*attention)(ww_device *device, const attention_job *job); /* NULL: not yet */
+    ww_status (*attention)(ww_device *device, const attention_job *job);
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

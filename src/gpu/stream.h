@@ -9,7 +9,7 @@
 #include "gpu/device.h"
 
 enum {
-    GPU_WORKSPACES = 10,         /* device memory by number: each operation says what its numbers mean */
+    GPU_WORKSPACES = 11,         /* device memory by number: each operation says what its numbers mean */
     GPU_OVERLAP = 16,            /* kernels that may run at a time, one behind the other */
     GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
     GPU_KEPT_BYTES = 2048,       /* of them at most: more are copied each time */

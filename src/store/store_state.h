@@ -88,6 +88,8 @@ ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
 
 /* ---- collections.c ---- */
+/* The record of a collection in the list of the file. */
+ww_status store_find_record(ww_store *store, const char *name, collection_record *record);
 /* WW_NOT_FOUND, or WW_CORRUPT_FILE, if the record is not of the collection that was opened. */
 ww_status stored_is(const stored *c, const collection_record *record);
 void stored_destroy(void *owner);

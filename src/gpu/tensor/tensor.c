@@ -363,4 +363,6 @@ const tensor_backend tensors_gpu = {
     .resample = gpu_resample,
     .cumsum = gpu_cumsum,
     .conv_integer = gpu_conv_integer,
+    .attention_store = gpu_attention_store,
+    .attention = gpu_attention,
 };
