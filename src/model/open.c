@@ -203,7 +203,7 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
     if (!made)
         return memory_failed("model", sizeof *made);
     made->opened_in = process_here();
-    made->device = device;
+    made->device = made->work.device = device;
     atomic_init(&made->users, 1);
     pthread_mutex_init(&made->lock, NULL);
     status = ww_gguf_open(path, &gguf);

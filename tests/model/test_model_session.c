@@ -1,11 +1,15 @@
 /* Sessions: feeding, forking, saving, generating, and that a refused call changes nothing. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "support/devices.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
+#include "tensor/tensor.h"
 
 enum { VOCABULARY = 96, CONTEXT = 1024 };
 
@@ -220,10 +224,14 @@ static void the_same_seed_generates_the_same_text_and_another_another(void **sta
     ww_model_close(model);
 }
 
+static atomic_bool cancelling;
+
 static void *cancel_when_it_runs(void *session)
 {
-    for (int i = 0; i < 200000; i++)
+    while (atomic_load(&cancelling)) {
         ww_session_cancel(session);
+        sched_yield();
+    }
     return NULL;
 }
 
@@ -239,12 +247,14 @@ static void a_cancelled_session_is_as_it_was(void **state)
         many[i] = i % VOCABULARY;
     ww_session_cancel(session); /* nothing runs: nothing is cancelled */
     CHECK_OK(ww_session_feed(session, NULL, 0));
+    atomic_store(&cancelling, true);
     assert_int_equal(pthread_create(&thread, NULL, cancel_when_it_runs, session), 0);
-    for (int i = 0; i < 20 && status == WW_OK; i++) {
+    for (int i = 0; i < 1000 && status == WW_OK; i++) {
         status = ww_session_feed(session, many, device_is_slow(*state) ? 4 : 512);
         if (status == WW_OK)
             CHECK_OK(ww_session_truncate(session, PROMPT));
     }
+    atomic_store(&cancelling, false);
     pthread_join(thread, NULL);
     assert_int_equal(status, WW_CANCELLED);
     assert_int_equal(ww_session_length(session), PROMPT);
@@ -252,6 +262,28 @@ static void a_cancelled_session_is_as_it_was(void **state)
     CHECK_OK(ww_session_feed(twin, prompt, 2));
     check_same(session, twin);
     ww_session_destroy(twin);
+    ww_session_destroy(session);
+    ww_model_close(model);
+}
+
+/* Otherwise a step would be as slow as on the first day, and nobody would see it. */
+static void steps_are_recorded_where_the_device_can(void **state)
+{
+    begin(state);
+    ww_session *session = fed(prompt, PROMPT), *other = fed(prompt, 3);
+    const int32_t *const ids[2] = {prompt, prompt + 1};
+    const size_t counts[2] = {1, 1};
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(ww_session_feed(session, prompt + i, 1));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(ww_sessions_feed((ww_session *const[]){session, other}, ids, counts, 2));
+    int recorded = 0;
+    for (int i = 0; i < RECORDED_STEPS; i++) {
+        recorded += model->work.steps[i].recording != NULL;
+        assert_false(model->work.steps[i].refused);
+    }
+    assert_int_equal(recorded, tensors_of(*state)->record_begin ? 2 : 0);
+    ww_session_destroy(other);
     ww_session_destroy(session);
     ww_model_close(model);
 }
@@ -267,6 +299,7 @@ int main(void)
         cmocka_unit_test(a_session_outlives_the_model_that_was_closed),
         cmocka_unit_test(the_same_seed_generates_the_same_text_and_another_another),
         cmocka_unit_test(a_cancelled_session_is_as_it_was),
+        cmocka_unit_test(steps_are_recorded_where_the_device_can),
     };
     void *scratch;
     tiny_model tiny;

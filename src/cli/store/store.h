@@ -10,9 +10,12 @@
 
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/text/lines.h"
+#include "cli/text/text_model.h"
 
 typedef struct store_settings {
-    const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *radius, *min_score;
+    const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *radius, *min_score, *text,
+        *model;
     text_list id, params;
     int metric, type, synchronous;
     int64_t dim, k, limit; /* a limit of -1: none was given */
@@ -30,6 +33,10 @@ typedef struct store_call {
 
 /* Adds rows: one from the command line, or those of a file of vectors with files of ids and payloads. */
 ww_status store_add(store_call *call);
+/* Adds the texts of a file, as vectors that a model makes of them; makes the collection if it is not there. */
+ww_status store_add_texts(store_call *call, int64_t *before);
+/* Opens the model that made the vectors of the collection, or the one that --model names if it is the same. */
+ww_status store_open_text_model(store_call *call, text_model **model);
 /* Makes the collection if it is not there, and adds what is in a file: JSON lines with ids and payloads, or vectors. */
 ww_status store_import(store_call *call);
 /* Writes a collection to a file. */
@@ -68,21 +75,6 @@ void named_ids_free(named_ids *list);
 
 /* A vector, as vector_parse() reads it, of an array of JSON that was read. */
 ww_status vector_of_json(const json_t *array, const char *what, int32_t *dim, float **vector);
-
-/* Lines of a file of texts, one after the other, without their ends. */
-typedef struct line_reader {
-    const char *name; /* for messages */
-    FILE *file;
-    char *text; /* the line */
-    size_t length, room;
-    int64_t number; /* of the line, from 1 */
-} line_reader;
-
-/* Opens the file, "-" is standard input. Close in any case. */
-ww_status lines_open(line_reader *lines, const char *path);
-/* Reads the next line; `end` says that there is none. */
-ww_status lines_next(line_reader *lines, bool *end);
-void lines_close(line_reader *lines);
 
 /* Puts a hit into a report: id, handle, score if there is one, payload, and the vector if it was fetched. */
 typedef struct hit_of {
