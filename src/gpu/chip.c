@@ -42,20 +42,19 @@ static int32_t amd_fitness(const char *arch, const char *target)
     return 0;
 }
 
+/* As cmake/Kernels.cmake has it (matrix_floats). */
+chip_matrix_units chip_matrix_units_of(const char *chip)
+{
+    if (strcmp(chip, "gfx908") == 0 || strcmp(chip, "gfx90a") == 0 || strcmp(chip, "gfx942") == 0)
+        return CHIP_MATRIX_F32;
+    return strncmp(chip, "gfx11", 5) == 0 || strncmp(chip, "gfx12", 5) == 0 ? CHIP_MATRIX_F16 : CHIP_MATRIX_NONE;
+}
+
 int32_t chip_sm_number(const char *target)
 {
     long number = 0;
     char feature = '\0';
     return sm_number(target, &number, &feature) ? (int32_t)number : 0;
-}
-
-bool chip_has_matrix_f16(const char *target)
-{
-    static const char *const with[] = {"gfx908", "gfx90a", "gfx942", "gfx11", "gfx12"};
-    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
-        if (strncmp(target, with[i], strlen(with[i])) == 0)
-            return true;
-    return false;
 }
 
 int32_t chip_code_fitness(const char *arch, const char *target, const char *format)

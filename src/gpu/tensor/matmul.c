@@ -68,7 +68,7 @@ static matmul_window_32 window_32_of(const matmul_window *w)
                               .out_x_stride = w->out_x_stride};
 }
 
-static matmul_args args_of(const matmul_job *job)
+matmul_args gpu_matmul_args(const matmul_job *job)
 {
     const int32_t bytes = type_size(job->type);
     matmul_args args = {.a = job->a,
@@ -140,59 +140,6 @@ static ww_status launch(gpu_stream *stream, const matmul_job *job, matmul_args *
 #undef LAUNCH
 }
 
-/* ---- matrix units -------------------------------------------------------------------------------------------------------- */
-
-enum { FAST_SIDE = 128, FAST_WORTHWHILE = 32 }; /* rows and columns of a block; of a product at least */
-
-/* The lines of a matrix: how many, how far apart, and how far their steps along k are. */
-typedef struct fast_lines {
-    const void *data;
-    const int64_t *batch_strides;
-    int64_t count, stride, k_stride;
-} fast_lines;
-
-/* How matmul_fast reads them: 16 bytes along k, or two neighbours across it; MATMUL_STRIDED if it cannot. */
-static int32_t fast_layout_of(const matmul_job *job, fast_lines lines)
-{
-    const bool along = lines.k_stride == 1;
-    const int64_t each = along ? 8 : 2, step = along ? lines.stride : lines.k_stride;
-    bool aligned = (uintptr_t)lines.data % (uintptr_t)(2 * each) == 0 && step % each == 0 &&
-                   (along || (lines.stride == 1 && lines.count % 2 == 0));
-    for (int32_t i = 0; i < job->batch_rank; i++)
-        aligned &= job->batch[i] == 1 || lines.batch_strides[i] % each == 0;
-    return !aligned ? MATMUL_STRIDED : along ? MATMUL_ALONG_K : MATMUL_ACROSS_K;
-}
-
-static bool can_use_matrix_units(const gpu_device *device, const matmul_job *job, matmul_args *args)
-{
-    if (!job->fast || job->window || !device->capabilities.matrix_f16_code ||
-        (job->type != TYPE_F16 && job->type != TYPE_BF16) || job->k % 8 != 0 || job->k == 0 || job->m < FAST_WORTHWHILE ||
-        job->n < FAST_WORTHWHILE)
-        return false;
-    const int32_t a = fast_layout_of(job, (fast_lines){job->a, job->a_batch, job->m, job->a_row, job->a_column});
-    const int32_t b = fast_layout_of(job, (fast_lines){job->b, job->b_batch, job->n, job->b_column, job->b_row});
-    if (a == MATMUL_STRIDED || b == MATMUL_STRIDED)
-        return false;
-    args->a_layout = a;
-    args->b_layout = b;
-    return true;
-}
-
-static ww_status multiply_by_matrix_units(gpu_device *device, const matmul_job *job, matmul_args *args)
-{
-    gpu_stream *stream;
-    driver_context previous = NULL;
-    ww_status status = gpu_tensors_enter(device, &stream, &previous);
-    if (status != WW_OK)
-        return status;
-    const int64_t y_max = gpu_blocks_y_max(device), down = tiles(job->m, FAST_SIDE);
-    args->blocks_down = (int32_t)down;
-    const gpu_grid grid = grid_of_2(down * tiles(job->n, FAST_SIDE), args->batches < y_max ? args->batches : y_max);
-    status = job->type == TYPE_F16 ? launch_matmul_fast_f16(stream, grid, MATMUL_THREADS, 0, args)
-                                   : launch_matmul_fast_bf16(stream, grid, MATMUL_THREADS, 0, args);
-    return gpu_tensors_leave(device, previous, status);
-}
-
 /* A window along one dimension. */
 typedef struct window_line {
     int64_t first, step, outs, tap, taps, in;
@@ -234,16 +181,18 @@ static ww_status multiply(ww_device *base, const matmul_job *job)
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer totals;
-    matmul_args args = args_of(job);
+    matmul_args args = gpu_matmul_args(job);
     bool done = false;
-    ww_status status = job->fast ? gpu_matmul_fast(device, job, &done) : WW_OK;
+    ww_status status = job->fast ? gpu_matmul_blas(device, job, &done) : WW_OK;
     if (done || status != WW_OK)
         return status;
     status = check_counts(job);
-    if (status == WW_OK && can_use_matrix_units(device, job, &args))
-        return multiply_by_matrix_units(device, job, &args);
-    if (status == WW_OK && gpu_conv_can_be_fast(device, job))
+    if (status == WW_OK && gpu_conv_can_be_fast(device, job) && base->tuning.conv_im2col != TUNING_ALWAYS)
         return gpu_conv_fast(base, job, &args);
+    if (status == WW_OK && gpu_conv_by_im2col(device, job))
+        return gpu_conv_im2col(base, job);
+    if (status == WW_OK && gpu_matmul_can_be_fast(device, job))
+        return gpu_matmul_fast(base, job, &args);
     if (status == WW_OK)
         status = alloc_totals(base, job, &totals);
     if (status != WW_OK)
