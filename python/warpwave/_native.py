@@ -877,6 +877,7 @@ ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_voi
 ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
 ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
 ww_collection_upsert = function("warpwave", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_update = function("warpwave", "ww_collection_update", c_int, c_void_p, POINTER(ww_rows))
 ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, c_int64)
 ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, c_int64, c_void_p)
 ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p, c_int64)

@@ -279,14 +279,14 @@ static ww_status check_where(const search_settings *s)
     const bool of_file = s->base || s->ids || s->id_column || s->query_id_column || s->out_neighbors || s->out_distances ||
                          s->rows_skip > 0 || s->rows_take != ROWS_ALL || s->repeat > 1 || s->check ||
                          s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8;
+    if (!s->text && !s->queries)
+        return ww_fail(WW_INVALID_ARGUMENT, "--queries FILE is missing");
     if (!s->store && !s->base)
         return ww_fail(WW_INVALID_ARGUMENT, "--base FILE is missing, or --store FILE in its place");
     if (!s->store && (s->collection || s->where || s->params.count > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "--collection, --where and --param go with --store");
     if (!s->store && (s->text || s->model))
         return ww_fail(WW_INVALID_ARGUMENT, "--text and --model go with --store");
-    if (!s->text && !s->queries)
-        return ww_fail(WW_INVALID_ARGUMENT, "--queries FILE is missing");
     if (s->store && of_file)
         return ww_fail(
             WW_INVALID_ARGUMENT,
