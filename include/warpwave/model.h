@@ -111,6 +111,9 @@ WW_API ww_status ww_model_tokenize(const ww_model *model, const char *text, size
 WW_API ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t count, char *text, size_t capacity,
                                      size_t *bytes);
 
+/* Returns 1 for a token that ends a text or a turn, as generating does; else, and for what is no token, 0. */
+WW_API int32_t ww_model_token_ends(const ww_model *model, int32_t token);
+
 /* What one says in a conversation: role is "system", "user" or "assistant". */
 typedef struct ww_chat_message {
     const char *role;
@@ -206,8 +209,8 @@ static inline ww_sampling ww_sampling_default(void)
  * session without logits. */
 WW_API ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampling, int32_t *token);
 
-/* Given a piece of text: UTF-8 with all bytes of each character, no NUL behind it. Not 0 ends generating. What status.h says of
- * progress callbacks holds here, too; ww_session_cancel() may be called. */
+/* Given a piece of text: UTF-8 with all bytes of each character, and a NUL behind it. Not 0 ends generating. What status.h says
+ * of progress callbacks holds here, too; ww_session_cancel() may be called. */
 typedef int (*ww_text_callback)(const char *text, size_t bytes, void *user);
 
 typedef enum ww_generation_end {
