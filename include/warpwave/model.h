@@ -82,9 +82,9 @@ static inline ww_model_info ww_model_info_default(void)
     return value;
 }
 
-/* Opens the GGUF file at `path` on a device. Everything is checked here: refuses an architecture or tokenizer that is not
- * known, by name, a tensor that is missing or has another shape than the metadata says, and weights that are not finite.
- * `options` may be NULL. Blocks. */
+/* Opens the GGUF file at `path`, or the folder with config.json, tokenizer.json and safetensors, on a device. Everything is
+ * checked here: refuses an architecture or tokenizer that is not known, by name, a tensor that is missing or has another shape
+ * than the metadata says, and weights that are not finite. `options` may be NULL. Blocks. */
 WW_API ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model);
 
 /* Gives it back, when its last session is gone. Accepts NULL. */
