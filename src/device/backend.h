@@ -46,6 +46,7 @@ struct ww_device {
 typedef struct buffer {
     void *data;
     size_t bytes;
+    ww_device *owner; /* of a group's: the member that has it; NULL: the device that made it */
 } buffer;
 
 /* Bytes [offset, offset + bytes) of a buffer. */
@@ -72,8 +73,30 @@ typedef struct segment {
     int64_t first_row;
     int64_t count;
     int64_t capacity;
-    int32_t type; /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
+    int32_t type;      /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
+    int32_t member;    /* of a group: the number of the one that has it; else 0 */
+    bool rows_on_host; /* `rows` are pinned memory of the host, which the device reaches over the bus */
 } segment;
+
+enum { MEMBER_ANY = -1, MEMBERS_MAX = 64 }; /* of a group */
+
+/* A segment that is wanted. */
+typedef struct segment_plan {
+    int32_t dim;
+    int32_t type;
+    bool screen;           /* with codes, scales and residuals, */
+    bool live;             /* and live bits, all 0: a segment that is searched */
+    device_stream *stream; /* on which they are set; may be NULL without them */
+    bool rows_on_host;     /* rows in pinned memory of the host, where the device's own is not that already */
+    int32_t member;        /* of a group: whose it will be, or MEMBER_ANY: its own choice */
+    int64_t capacity;      /* rows; a multiple of 64 */
+
+    /* For a group that chooses: how many rows are wanted in this and the segments that will follow, and those that there are,
+     * so that each member gets its share. It may make the segment smaller than asked. */
+    int64_t rows_wanted;
+    const segment *others;
+    int64_t others_count;
+} segment_plan;
 
 /* Rows first .. first + count - 1 of a segment, whose rows have `dim` elements. */
 typedef struct row_range {
@@ -153,6 +176,20 @@ struct backend {
     ww_status (*buffer_create)(ww_device *device, size_t bytes, buffer *out);
     /* Gives it back; waits for work that uses it. Accepts an empty buffer and empties the struct. In any order. */
     void (*buffer_destroy)(ww_device *device, buffer *buffer);
+
+    /* Memory of the host that the device reaches at the same address, over the bus, and that stays readable when the device is
+     * lost. Both NULL where buffers are the host's memory. Otherwise as the two above. */
+    ww_status (*pinned_create)(ww_device *device, size_t bytes, buffer *out);
+    void (*pinned_destroy)(ww_device *device, buffer *buffer);
+
+    /* ---- segments ------------------------------------------------------------------------------------------------------- */
+
+    /* Makes a segment without rows, uninitialised but for its live bits; first_row and count are 0. Blocking. */
+    ww_status (*segment_create)(ww_device *device, const segment_plan *plan, segment *out);
+    /* Gives back what it has, and empties the struct. Accepts one that is all zero, or was made in part. */
+    void (*segment_destroy)(ww_device *device, segment *segment);
+    /* Are these segments where they should be? NULL: there is only one place. */
+    bool (*segments_balanced)(ww_device *device, const segment *segments, int64_t count);
 
     /* ---- streams and copies --------------------------------------------------------------------------------------------- */
 
