@@ -116,6 +116,9 @@ typedef struct search_stats {
     int64_t repeated_queries;
 } search_stats;
 
+/* What is marked of a query, so that a group counts it once: what fallback_queries and repeated_queries count. */
+enum { MARK_FALLBACK = 1, MARK_REPEATED = 2 };
+
 /* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
 typedef struct search_job {
     int32_t metric; /* CANON_COSINE, ... */
@@ -135,6 +138,7 @@ typedef struct search_job {
     search_stats *stats;  /* zero but for a certificate of +inf; the backend adds what it did; may be NULL */
     ww_progress progress; /* may be NULL */
     void *progress_user;
+    uint8_t *marks; /* a byte a query, to which MARK_... are added; may be NULL */
 } search_job;
 
 /* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
@@ -166,6 +170,10 @@ struct backend {
     ww_status (*memory)(ww_device *device, ww_memory_info *memory);
     /* Gives pooled memory back. */
     ww_status (*trim)(ww_device *device);
+
+    /* Of a group, else NULL: corrects what has changed since it was opened, and the id of a member by its number. */
+    void (*describe_open)(ww_device *device, ww_device_info *info);
+    const char *(*member_id)(ww_device *device, int32_t member);
 
     /* The threads that work for the device on the host; NULL if it has none. They are the device's. */
     pool *(*threads)(ww_device *device);
@@ -241,6 +249,9 @@ extern const backend *const backends[];
 
 /* One more user of an open device; each is given back with ww_device_close(). */
 ww_device *device_retain(ww_device *device);
+
+/* WW_OK, or WW_UNSUPPORTED if the device is a group, which has nothing but collections: `what` cannot be there. */
+ww_status device_check_single(const ww_device *device, const char *what);
 
 /* WW_OK, or WW_OTHER_PROCESS if the device was opened before the fork() that made this process. What is public asks it first:
  * the device's locks may be held for ever, by threads that are not here, and nothing of it may be used or given back. */

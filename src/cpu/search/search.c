@@ -343,6 +343,7 @@ static search_job plain_job(const search_job *job, int64_t query, search_stats *
     plain.query_count = 1;
     plain.screen = false;
     plain.stats = stats;
+    plain.marks = NULL;
     plain.progress = NULL;
     return plain;
 }

@@ -126,7 +126,10 @@ static ww_status ask_left(range *r, const int64_t *left, int64_t count)
     for (int64_t i = 0; i < count; i++)
         memcpy(queries + (size_t)i * dim, job->queries + left[i] * job->query_stride, dim * sizeof *queries);
     const range_queries some = {.queries = queries, .stride = job->dim, .count = count, .numbers = left};
-    r->stats.fallback_queries += count - r->stats.repeated_queries;
+    const int64_t fallback = count - r->stats.repeated_queries; /* those behind them are repeated */
+    r->stats.fallback_queries += fallback;
+    gpu_search_mark_queries(job, left, fallback, MARK_FALLBACK);
+    gpu_search_mark_queries(job, left + fallback, count - fallback, MARK_REPEATED);
     const ww_status status = range_plainly(r, &some);
     memory_free(queries);
     return status;

@@ -23,4 +23,7 @@ ww_status gpu_search_report(const search_job *job, int64_t done);
 /* Rows in all segments, removed ones too. */
 int64_t gpu_search_rows(const search_job *job);
 
+/* Adds a mark to queries of the job, by their numbers, if that wants marks. */
+void gpu_search_mark_queries(const search_job *job, const int64_t *numbers, int64_t count, uint8_t mark);
+
 #endif

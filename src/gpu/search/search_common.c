@@ -162,3 +162,9 @@ int64_t gpu_search_rows(const search_job *job)
         rows += job->segments[i].count;
     return rows;
 }
+
+void gpu_search_mark_queries(const search_job *job, const int64_t *numbers, int64_t count, uint8_t mark)
+{
+    for (int64_t i = 0; job->marks && i < count; i++)
+        job->marks[numbers[i]] |= mark;
+}

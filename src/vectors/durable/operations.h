@@ -12,7 +12,7 @@
 
 #include <warpwave/vectors.h>
 
-enum { DURABLE_VERSION = 2 }; /* of this header and mirror.h; raised with every change */
+enum { DURABLE_VERSION = 3 }; /* of this header and mirror.h; raised with every change */
 
 typedef struct collection_operations {
     /* Writes: each is on disk when it returns WW_OK, whole or not at all. */
@@ -54,6 +54,9 @@ WW_API ww_status ww_durable_device_retain(ww_device *device, ww_device **retaine
 /* Tells a caller's callback how far a call through the table has come, in the caller's floating-point environment; true: stop.
  */
 WW_API bool ww_durable_tell(ww_progress progress, void *user, int64_t done, int64_t total);
+
+/* Refuses a config whose rows cannot be where it wants them; see ww_collection_create(). */
+WW_API ww_status ww_durable_check_rows(const char *function, const ww_collection_config *config);
 
 /* What other collections check of a row and what they make of results; see payloads.h, collection.h and results.h. */
 WW_API ww_status ww_durable_check_payload(const char *name, int64_t number, const char *text);
