@@ -92,12 +92,13 @@ int main(int count, char **words)
     for (const double end = seconds_now() * 1e6 + 1e6 * seconds * KINDS;
          rounds < ROUNDS_MAX && (rounds < 3 || seconds_now() * 1e6 < end); rounds++)
         for (int i = 0; i < KINDS; i++)
-            times[i * ROUNDS_MAX + rounds] = search(collections[i], vectors + rounds % QUERIES * dim, dim);
+            times[(size_t)i * ROUNDS_MAX + (size_t)rounds] =
+                search(collections[i], vectors + (size_t)(rounds % QUERIES) * (size_t)dim, dim);
     printf("%lld x %d, %d rounds\n%-5s %-6s %14s %12s %12s %10s\n", (long long)rows, dim, rounds, "type", "screen",
            "bytes a row", "best us", "median us", "to f32");
     double f32 = 0;
     for (int i = 0; i < KINDS; i++) {
-        double *own = times + i * ROUNDS_MAX;
+        double *own = times + (size_t)i * ROUNDS_MAX;
         qsort(own, (size_t)rounds, sizeof *own, by_value);
         f32 = i == 0 ? own[0] : f32;
         ww_collection_info info = ww_collection_info_default();

@@ -359,7 +359,7 @@ int main(int argc, char **argv)
     snprintf(b.bare, sizeof b.bare, "%s/store_figures_bare.db", argv[2]);
     check(ww_device_open("cpu", &b.device), "the CPU");
     load(&b, argv[1], most);
-    if (b.count <= SINGLES * 2)
+    if (b.count <= (int64_t)SINGLES * 2)
         return 2;
     printf("%lld x %lld\n\n| what | store | beside | ratio |\n|---|--:|--:|--:|\n", (long long)b.count, (long long)b.dim);
     adding(&b);

@@ -11,6 +11,9 @@ endif()
 if(WARPWAVE_STORE)
     list(APPEND installed_libraries warpwave_store)
 endif()
+if(WARPWAVE_MODEL)
+    list(APPEND installed_libraries warpwave_model)
+endif()
 
 install(TARGETS ${installed_libraries} EXPORT warpwave_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development

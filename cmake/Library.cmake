@@ -67,7 +67,7 @@ endif()
 
 # The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects.
 file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
-list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|store/|no_store)") # the last two: cmake/StoreCommand.cmake
+list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|store/|no_store|model/|no_model|gguf/from_safetensors)") # cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
 add_executable(warpwave_command ${command_sources})
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)

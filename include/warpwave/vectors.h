@@ -7,6 +7,7 @@
  * Threads: any number may read (search, query, get, lookup, describe, iterate) at once; a call that writes waits for them and
  * they for it. A child of fork() cannot use its parent's collections: every call gives WW_OTHER_PROCESS at once, count 0, next
  * -1, and destroying one does nothing; results can be read and freed there. A call that fails leaves the collection as it was.
+ * Rows and queries are memory of the host, or tensors (tensor.h): on the collection's device those stay there.
  * A progress callback runs while the collection is locked: it must not call the collection it is told about.
  */
 #ifndef WARPWAVE_VECTORS_H
@@ -62,6 +63,7 @@ typedef enum ww_row_place {
 } ww_row_place;
 
 typedef struct ww_collection ww_collection;
+struct ww_tensor; /* tensor.h */
 
 typedef struct ww_collection_config {
     size_t struct_size;
@@ -94,6 +96,11 @@ typedef struct ww_rows {
      * row_stride in elements. `type` says what they are, and must be the collection's. NULL: there are `vectors`. */
     const void *elements;
     ww_vector_type type;
+    /* In place of both, which are NULL then: a tensor (tensor.h) of shape [count, dim], or [dim] for one row, of f32 or of the
+     * collection's type, with any strides. Count and dim may be 0 then, and row_stride is not looked at. One that is on the
+     * collection's device is added there, without passing through the host (but f32 for i8 and u8 rows, and rows of a store,
+     * which go to its file); any other is copied. Waits for what was queued on it. NULL: there is no tensor. */
+    const struct ww_tensor *tensor;
 } ww_rows;
 
 /* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to
@@ -127,6 +134,9 @@ typedef struct ww_search {
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
     ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
+    /* In place of `queries`, which is NULL then, as with ww_rows: [query_count, dim] or [dim], of f32, f16, bf16, i8 or u8.
+     * query_count and dim may be 0 then, and query_stride is not looked at. NULL: there are `queries`. */
+    const struct ww_tensor *query_tensor;
 } ww_search;
 
 /* A value for a parameter of a `where`: bound to it, never pasted into the text. */
@@ -160,6 +170,7 @@ typedef struct ww_query {
     const char *where;
     const ww_parameter *parameters;
     int64_t parameter_count;
+    const struct ww_tensor *query_tensor; /* as in ww_search */
 } ww_query;
 
 /* A search for all rows within a bound, however many they are. The certificate of `stats` is 0 where the screen discarded rows,
@@ -181,6 +192,7 @@ typedef struct ww_range {
     const char *where;      /* likewise */
     const ww_parameter *parameters;
     int64_t parameter_count;
+    const struct ww_tensor *query_tensor; /* as in ww_search */
 } ww_range;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from . import _native as c
 
 F32 = np.dtype(np.float32)
+_HOST_KINDS = (1, 3, 11)  # DLPack's names for memory that the host reads
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
@@ -29,6 +30,17 @@ def _from_dlpack(value: Any) -> npt.NDArray[Any]:
 
     tensor = from_dlpack(value)
     return (tensor if tensor.dtype == "f32" else tensor.astype("f32")).numpy()
+
+
+def device_tensor(value: Any, types: tuple[str, ...]) -> Any:
+    """What is on a GPU, a tensor of ours or another library's array with DLPack, as a tensor there, of one of the types; None for everything
+    that the host has."""
+    if isinstance(value, (np.ndarray, list, tuple)) or not hasattr(value, "__dlpack_device__") or value.__dlpack_device__()[0] in _HOST_KINDS:
+        return None
+    from .tensor import Tensor, from_dlpack
+
+    tensor = value if isinstance(value, Tensor) else from_dlpack(value)
+    return tensor if tensor.dtype in types else tensor.astype("f32")
 
 
 def as_array(value: Any, what: str) -> npt.NDArray[Any]:

@@ -80,18 +80,32 @@ def _load_through_library(path: str, source_id: str) -> None:
                       "it cannot be found. Use a Python with load_extension(), as distributions have it")
 
 
+def _load_model() -> ctypes.CDLL:
+    """Models are a library of their own, for the libraries of Unicode that it needs."""
+    told = os.environ.get("WARPWAVE_LIBRARY", "")
+    path = str(pathlib.Path(told).resolve().parent / "libwarpwave_model.so") if told else "libwarpwave_model.so.0"
+    inside = PACKAGE / "lib" / "libwarpwave_model.so.0"
+    if not told and inside.is_file():
+        path = str(inside)
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"{path} cannot be loaded: {error}; models need a library that was built with PCRE2 and utf8proc") from None
+
+
+_LATER = {"warpwave_store": _load_store, "warpwave_model": _load_model}
 _libraries: dict[str, ctypes.CDLL] = {"warpwave": _load("warpwave")}
 _loading = threading.Lock()
 
 
 def function(library: str, name: str, result: Any, *arguments: Any) -> Any:
-    """A function of a library, with its types. The store's is loaded when it is first called."""
-    if library == "warpwave_store" and library not in _libraries:
+    """A function of a library, with its types. Those of stores and models are loaded when they are first called."""
+    if library in _LATER and library not in _libraries:
 
         def first(*values: Any) -> Any:
             with _loading:
                 if library not in _libraries:
-                    _libraries[library] = _load_store()
+                    _libraries[library] = _LATER[library]()
             return function(library, name, result, *arguments)(*values)
 
         return first

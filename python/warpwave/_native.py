@@ -535,6 +535,114 @@ ww_gguf_writer_data = function("warpwave", "ww_gguf_writer_data", c_int, c_void_
 ww_gguf_writer_finish = function("warpwave", "ww_gguf_writer_finish", c_int, c_void_p)
 ww_gguf_writer_destroy = function("warpwave", "ww_gguf_writer_destroy", None, c_void_p)
 
+# ---- warpwave/model.h ----------------------------------------------------------------------------------------------------
+WW_MODEL_ENCODER = 0
+WW_MODEL_DECODER = 1
+WW_POOLING_NONE = 0
+WW_POOLING_MEAN = 1
+WW_POOLING_CLS = 2
+WW_TOKENS_PLAIN = 1
+WW_TOKENS_NO_ADD = 2
+WW_GENERATION_LENGTH = 0
+WW_GENERATION_EOS = 1
+WW_GENERATION_CONTEXT = 2
+WW_GENERATION_STOPPED = 3
+ww_text_callback = CFUNCTYPE(c_int, c_char_p, c_size_t, c_void_p)
+
+
+class ww_model_options(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("activations", c_int),
+                ("cache", c_int),
+                ("context", c_int64),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
+
+
+class ww_model_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("kind", c_int),
+                ("architecture", c_char * 32),
+                ("name", c_char * 128),
+                ("licence", c_char * 64),
+                ("tokenizer", c_char * 32),
+                ("device", c_char * 32),
+                ("fingerprint", c_char * 40),
+                ("parameters", c_int64),
+                ("weight_bytes", c_int64),
+                ("cache_bytes", c_int64),
+                ("vocabulary", c_int64),
+                ("context", c_int64),
+                ("layers", c_int32),
+                ("width", c_int32),
+                ("hidden", c_int32),
+                ("heads", c_int32),
+                ("key_heads", c_int32),
+                ("head_size", c_int32),
+                ("window", c_int32),
+                ("pooling", c_int),
+                ("bos", c_int32),
+                ("eos", c_int32),
+                ("has_chat", c_int32)]
+
+
+class ww_chat_message(Structure):
+    _fields_ = [("role", c_char_p),
+                ("text", c_char_p)]
+
+
+class ww_sampling(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("temperature", c_double),
+                ("top_k", c_int32),
+                ("top_p", c_double),
+                ("min_p", c_double),
+                ("repetition_penalty", c_double),
+                ("repetition_window", c_int32),
+                ("seed", c_uint64)]
+
+
+class ww_generation(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("tokens", c_int64),
+                ("sampling", c_void_p),
+                ("text", ww_text_callback),
+                ("user", c_void_p),
+                ("ignore_eos", c_int32)]
+
+
+ww_model_options_init = function("warpwave_model", "ww_model_options_init", c_int, c_void_p, c_size_t)
+ww_model_info_init = function("warpwave_model", "ww_model_info_init", c_int, c_void_p, c_size_t)
+ww_model_open = function("warpwave_model", "ww_model_open", c_int, c_char_p, c_void_p, POINTER(ww_model_options), c_void_p)
+ww_model_close = function("warpwave_model", "ww_model_close", None, c_void_p)
+ww_model_describe = function("warpwave_model", "ww_model_describe", c_int, c_void_p, POINTER(ww_model_info))
+ww_model_tokenize = function("warpwave_model", "ww_model_tokenize", c_int, c_void_p, c_char_p, c_size_t, c_uint32, c_void_p,
+                             c_size_t, c_void_p)
+ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c_void_p, c_void_p, c_size_t, c_char_p, c_size_t,
+                               c_void_p)
+ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), c_size_t, c_char_p,
+                         c_size_t, c_void_p)
+ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p,
+                          ww_progress, c_void_p)
+ww_model_embed_tokens = function("warpwave_model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p, c_size_t,
+                                 c_void_p)
+ww_session_create = function("warpwave_model", "ww_session_create", c_int, c_void_p, c_void_p)
+ww_session_destroy = function("warpwave_model", "ww_session_destroy", None, c_void_p)
+ww_session_length = function("warpwave_model", "ww_session_length", c_size_t, c_void_p)
+ww_session_tokens = function("warpwave_model", "ww_session_tokens", c_int, c_void_p, c_size_t, c_void_p, c_size_t)
+ww_session_feed = function("warpwave_model", "ww_session_feed", c_int, c_void_p, c_void_p, c_size_t)
+ww_sessions_feed = function("warpwave_model", "ww_sessions_feed", c_int, c_void_p, c_void_p, c_void_p, c_size_t)
+ww_session_logits = function("warpwave_model", "ww_session_logits", c_int, c_void_p, c_void_p)
+ww_session_truncate = function("warpwave_model", "ww_session_truncate", c_int, c_void_p, c_size_t)
+ww_session_fork = function("warpwave_model", "ww_session_fork", c_int, c_void_p, c_void_p)
+ww_session_save = function("warpwave_model", "ww_session_save", c_int, c_void_p, c_char_p)
+ww_session_load = function("warpwave_model", "ww_session_load", c_int, c_void_p, c_char_p, c_void_p)
+ww_session_cancel = function("warpwave_model", "ww_session_cancel", None, c_void_p)
+ww_sampling_init = function("warpwave_model", "ww_sampling_init", c_int, c_void_p, c_size_t)
+ww_session_sample = function("warpwave_model", "ww_session_sample", c_int, c_void_p, POINTER(ww_sampling), c_void_p)
+ww_generation_init = function("warpwave_model", "ww_generation_init", c_int, c_void_p, c_size_t)
+ww_session_generate = function("warpwave_model", "ww_session_generate", c_int, c_void_p, POINTER(ww_generation), c_void_p)
+
 # ---- warpwave/results.h --------------------------------------------------------------------------------------------------
 WW_FETCH_IDS = 1
 WW_FETCH_PAYLOADS = 2
@@ -619,7 +727,8 @@ class ww_rows(Structure):
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
                 ("elements", c_void_p),
-                ("type", c_int)]
+                ("type", c_int),
+                ("tensor", c_void_p)]
 
 
 class ww_search_stats(Structure):
@@ -643,7 +752,8 @@ class ww_search(Structure):
                 ("mask_rows", c_int64),
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
-                ("stats", c_void_p)]
+                ("stats", c_void_p),
+                ("query_tensor", c_void_p)]
 
 
 class ww_parameter(Structure):
@@ -669,7 +779,8 @@ class ww_query(Structure):
                 ("fetch", c_uint32),
                 ("where", c_char_p),
                 ("parameters", c_void_p),
-                ("parameter_count", c_int64)]
+                ("parameter_count", c_int64),
+                ("query_tensor", c_void_p)]
 
 
 class ww_range(Structure):
@@ -688,7 +799,8 @@ class ww_range(Structure):
                 ("fetch", c_uint32),
                 ("where", c_char_p),
                 ("parameters", c_void_p),
-                ("parameter_count", c_int64)]
+                ("parameter_count", c_int64),
+                ("query_tensor", c_void_p)]
 
 
 class ww_get(Structure):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import FloatArray, IntArray
+from ._arrays import FloatArray, IntArray, device_tensor
 from .device import DeviceLike
 from .results import FETCH_IDS
 from .vectors import Collection
@@ -57,9 +57,16 @@ class IndexFlat:
         """Scores as FAISS gives them: squared distances."""
         return scores * scores if self.metric_type == METRIC_L2 else scores
 
+    def _asked(self, x: Any) -> Any:
+        """Queries as a matrix: on a GPU if they are there."""
+        tensor = device_tensor(x, ("f32", "f16", "bf16"))
+        if tensor is None:
+            return np.atleast_2d(np.asarray(x, np.float32))
+        return tensor if tensor.ndim == 2 else tensor.reshape((1, -1))
+
     def search(self, x: Any, k: int) -> tuple[FloatArray, IntArray]:
         """Distances and positions of the k nearest of each query; -1 where there are fewer."""
-        found = self.collection.search(np.atleast_2d(np.asarray(x, np.float32)), k, ids=False)
+        found = self.collection.search(self._asked(x), k, ids=False)
         count, width = found.rows.shape
         distances = np.full((count, k), _LARGEST if self.metric_type == METRIC_L2 else -_LARGEST, np.float32)
         positions = np.full((count, k), -1, np.int64)
@@ -71,7 +78,7 @@ class IndexFlat:
         """Limits, distances and positions of all that are nearer than a threshold: squared distances below it, products above it."""
         is_l2 = self.metric_type == METRIC_L2
         bound = np.nextafter(np.sqrt(np.float32(max(thresh, 0))), np.float32(np.inf)) if is_l2 else np.float32(thresh)
-        found = self.collection.search(np.atleast_2d(np.asarray(x, np.float32)), radius=float(bound), ids=False)
+        found = self.collection.search(self._asked(x), radius=float(bound), ids=False)
         distances = self._given(found._scores)
         kept = distances < thresh if is_l2 else distances > thresh
         before = np.concatenate([[0], np.cumsum(kept)])

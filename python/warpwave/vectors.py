@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Optional, Union
 import numpy as np
 
 from . import _native as c
-from ._arrays import FloatArray, IntArray, address, as_mask, as_parameters, as_payloads, as_rows, as_texts, id_text
+from ._arrays import FloatArray, IntArray, address, as_mask, as_parameters, as_payloads, as_rows, as_texts, device_tensor, id_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._errors import NotFound, check
 from .device import Device, DeviceLike, from_struct, made, resolve
@@ -23,6 +23,7 @@ K_DEFAULT = 10
 # Numbers to be looked at from which a call is made so that it can be interrupted: some ten milliseconds.
 _LONG_SEARCH = 100_000_000
 _LONG_ADD = 4_000_000
+_QUERY_TYPES = ("f32", "f16", "bf16", "i8", "u8")
 _BATCH = 1024  # rows that are got at once while iterating
 _SHOWN = 5
 
@@ -123,15 +124,20 @@ class Collection(NotPicklable):
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
     def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress) -> None:
-        array, stride, _ = as_rows(vectors, self.dim, "vectors", self._native)
-        count, dim = array.shape
-        if count == 0 and dim == 0:
-            dim = self.dim
-        rows = c.ww_rows(sizeof(c.ww_rows), count, dim, None, stride)
-        if array.dtype == _F32:
-            rows.vectors = address(array)
+        tensor = device_tensor(vectors, ("f32", self.type))
+        if tensor is not None:
+            count, dim = tensor.shape[0] if tensor.ndim == 2 else 1, self.dim
+            rows = c.ww_rows(sizeof(c.ww_rows), tensor=addressof(tensor._tensor))
         else:
-            rows.elements, rows.type = address(array), self._type
+            array, stride, _ = as_rows(vectors, self.dim, "vectors", self._native)
+            count, dim = array.shape
+            if count == 0 and dim == 0:
+                dim = self.dim
+            rows = c.ww_rows(sizeof(c.ww_rows), count, dim, None, stride)
+            if array.dtype == _F32:
+                rows.vectors = address(array)
+            else:
+                rows.elements, rows.type = address(array), self._type
         id_texts = payload_texts = None
         if ids is not None:
             id_texts = as_texts(ids, count)
@@ -154,7 +160,8 @@ class Collection(NotPicklable):
     def add(self, vectors: Any, ids: Any = None, payloads: Any = None, *, progress: Progress = None) -> None:
         """Adds every vector or, if one is refused, none.
 
-        Takes a matrix, a single vector, lists, pandas columns or anything with `__dlpack__`. Ids are texts or whole numbers, which are
+        Takes a matrix, a single vector, lists, pandas columns or anything with `__dlpack__`; what is on the collection's GPU already is added
+        there, without passing through the host. Ids are texts or whole numbers, which are
         their digits; without ids rows are numbered. Payloads are whatever JSON holds, None for none. `progress` is True for a bar (by
         tqdm), or a function of (done, total).
         """
@@ -233,24 +240,31 @@ class Collection(NotPicklable):
         With `radius`: all rows within it (l2), or with at least that score (cosine, dot), of which `k`, if given, keeps the best. `mask` is
         a bool for each row (see `mask_rows`) that says which may be found. `where` is an SQL expression over id, handle and payload, of the
         collections of a `Store`, with `parameters` by name (a dict) or by place (a list). `payloads` and `vectors` are fetched on request; `ids=False`
-        leaves the ids out.
+        leaves the ids out. Queries that are on the collection's GPU (PyTorch, JAX, CuPy) are searched from there.
         """
-        array, stride, single = (queries, self.dim, True) if (type(queries) is np.ndarray and queries.shape == (self.dim,)
-                                                              and queries.dtype is _F32 and queries.strides == (4,)) else as_rows(
-                                                                  queries, self.dim, "queries")
-        count, dim = (1, self.dim) if single else array.shape
+        tensor = None
+        if type(queries) is np.ndarray and queries.shape == (self.dim,) and queries.dtype is _F32 and queries.strides == (4,):
+            at, count, dim, stride, single = address(queries), 1, self.dim, self.dim, True
+        else:
+            tensor = device_tensor(queries, _QUERY_TYPES)
+            if tensor is not None:
+                at, stride, single = None, self.dim, tensor.ndim == 1
+                count, dim = tensor.shape[0] if tensor.ndim == 2 else 1, self.dim
+            else:
+                array, stride, single = as_rows(queries, self.dim, "queries")
+                at, (count, dim) = address(array), array.shape
         fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
-        if single:
-            dim = array.shape[-1]
         if radius is None:
             width: Optional[int] = K_DEFAULT if k is None else int(k)
-            asked: Any = c.ww_query(_QUERY_BYTES, address(array), count, dim, stride, width)
+            asked: Any = c.ww_query(_QUERY_BYTES, at, count, dim, stride, width)
             find = c.ww_collection_query
         else:
             width = None
-            asked = c.ww_range(_RANGE_BYTES, address(array), count, dim, stride, radius, c.WW_ROWS_MAX if k is None else int(k))
+            asked = c.ww_range(_RANGE_BYTES, at, count, dim, stride, radius, c.WW_ROWS_MAX if k is None else int(k))
             find = c.ww_collection_range
         asked.fetch = fetch
+        if tensor is not None:
+            asked.query_tensor = addressof(tensor._tensor)
         if where is not None:
             self._check_where()
             values = as_parameters(parameters)

@@ -47,3 +47,13 @@ bool progress_tell(ww_progress progress, void *user, int64_t done, int64_t total
         float_control_set(FLOAT_CONTROL_DEFAULT);
     return stop;
 }
+
+bool text_tell(int (*callback)(const char *text, size_t bytes, void *user), void *user, const char *text, size_t bytes)
+{
+    if (caller.changed)
+        float_control_set(caller.control);
+    const bool stop = callback(text, bytes, user) != 0;
+    if (!float_control_is_default())
+        float_control_set(FLOAT_CONTROL_DEFAULT);
+    return stop;
+}

@@ -9,6 +9,7 @@
 #define WW_BASE_FLOAT_GUARD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <warpwave/status.h>
@@ -68,5 +69,7 @@ static inline void float_guard_leave(const float_guard *guard)
 
 /* Calls `progress` (if it is not NULL) with the caller's environment; true if it asks to stop. */
 bool progress_tell(ww_progress progress, void *user, int64_t done, int64_t total);
+/* The same for a callback that is given text. */
+bool text_tell(int (*callback)(const char *text, size_t bytes, void *user), void *user, const char *text, size_t bytes);
 
 #endif

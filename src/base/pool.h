@@ -2,7 +2,8 @@
  *
  * A job is a number of items; workers take items one after the other, in increasing order, until none is left. Several
  * callers may run jobs at once. The caller sleeps while the workers work: an unpinned helper would only push one of them
- * off its core. Workers stay awake for 50 microseconds after a job, giving way to everyone else, and then sleep.
+ * off its core. Workers stay awake for 50 microseconds after a job, giving way to everyone else, and then sleep. A pool of one
+ * thread starts none: each caller works for itself, so that programs that bring their own threads have all their cores.
  */
 #ifndef WW_BASE_POOL_H
 #define WW_BASE_POOL_H

@@ -126,9 +126,10 @@ typedef struct search_job {
     int32_t type; /* of the rows, as in every segment */
     const segment *segments;
     int64_t segment_count;
-    const float *queries; /* host */
+    const float *queries; /* host, or with the next the device's memory */
+    bool queries_on_device;
     int64_t query_count;
-    int64_t query_stride; /* floats */
+    int64_t query_stride; /* floats; dim if they are on the device */
     int32_t k;
     const uint64_t *mask; /* host, over all rows; NULL admits all */
     int64_t mask_rows;
@@ -221,6 +222,12 @@ struct backend {
      * count. `refused` gets the first row (0..to.count-1) whose squared norm is not finite, or -1; then what was written is
      * meaningless. Blocking. */
     ww_status (*rows_write)(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused);
+    /* The same from memory of the device: dense rows, of which the work on tensors is done. NULL: the backend cannot, and its
+     * searches take no queries_on_device. Blocking. */
+    ww_status (*rows_write_here)(ww_device *device, row_range to, const void *rows, int64_t *refused);
+    /* The first of `count` dense f32 rows in memory of the device whose squared norm is not finite, or -1. NULL with the
+     * last. Blocking. */
+    ww_status (*rows_check_here)(ww_device *device, const float *rows, int64_t count, int32_t dim, int64_t *refused);
     /* Reads rows back, dim elements each, one behind the other, bit for bit as they came. Blocking. */
     ww_status (*rows_read)(ww_device *device, row_range from, void *out);
     /* Copies rows (with norms and screen) sources[0..to.count) of `from`, ascending, to a range of rows. Blocking. */

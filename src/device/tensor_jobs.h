@@ -12,6 +12,7 @@
 
 #include "arithmetic/operations.h"
 #include "arithmetic/types.h"
+#include "device/attention_jobs.h"
 #include "device/backend.h"
 #include "device/matmul_job.h"
 #include "device/row_jobs.h"
@@ -121,6 +122,9 @@ typedef struct tensor_backend {
     /* One round of running sums, and convolutions of u8 and u32, with something to be made. */
     ww_status (*cumsum)(ww_device *device, const struct cumsum_args *args);
     ww_status (*conv_integer)(ww_device *device, const struct conv_integer_args *args);
+    /* Keys and values into the pages of a cache, and queries against them. */
+    ww_status (*attention_store)(ww_device *device, const attention_store_job *job);
+    ww_status (*attention)(ww_device *device, const attention_job *job); /* NULL: not yet */
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

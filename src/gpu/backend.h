@@ -37,8 +37,9 @@ ww_status gpu_backend_copy(ww_device *base, device_stream *stream, buffer_range 
     .stream_destroy = gpu_backend_stream_destroy, .stream_synchronize = gpu_backend_stream_synchronize,                        \
     .fill = gpu_backend_fill, .copy_in = gpu_backend_copy_in, .copy_out = gpu_backend_copy_out, .copy = gpu_backend_copy,      \
     .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search,  \
-    .segment_create = segment_buffers_create, .segment_destroy = segment_buffers_destroy, .pinned_create = gpu_pinned_create,  \
-    .pinned_destroy = gpu_pinned_destroy, .threads = gpu_threads, .rows_range = gpu_rows_range, .tensors = &tensors_gpu,       \
-    .quants = &gpu_quants, .kernels = &gpu_kernels
+    .rows_write_here = gpu_rows_write_here, .rows_check_here = gpu_rows_check_here, .segment_create = segment_buffers_create,  \
+    .segment_destroy = segment_buffers_destroy, .pinned_create = gpu_pinned_create, .pinned_destroy = gpu_pinned_destroy,      \
+    .threads = gpu_threads, .rows_range = gpu_rows_range, .tensors = &tensors_gpu, .quants = &gpu_quants,                      \
+    .kernels = &gpu_kernels
 
 #endif

@@ -271,6 +271,7 @@ static ww_status search(stored *c, view_search *asked, const filter_where *where
 static ww_status stored_query(void *owner, const ww_query *query, ww_results **results)
 {
     view_search asked = {.queries = query->queries,
+                         .query_tensor = query->query_tensor,
                          .query_count = query->query_count,
                          .query_stride = query->query_stride,
                          .k = query->k,
@@ -288,6 +289,7 @@ static ww_status stored_range(void *owner, const ww_range *range, ww_results **r
 {
     view_search asked = {.is_range = true,
                          .queries = range->queries,
+                         .query_tensor = range->query_tensor,
                          .query_count = range->query_count,
                          .query_stride = range->query_stride,
                          .bound = range->bound,
@@ -306,6 +308,7 @@ static ww_status stored_search(void *owner, const ww_search *asked, int64_t *row
 {
     stored *c = owner;
     view_search wanted = {.queries = asked->queries,
+                          .query_tensor = asked->query_tensor,
                           .query_count = asked->query_count,
                           .query_stride = asked->query_stride,
                           .k = asked->k,

@@ -35,7 +35,8 @@ typedef struct view_config {
 /* A search. Only rows that are admitted are found: all, or with `by_place` those whose bit is set (bit p%64 of word p/64 for
  * place p), or with `places` those in a list, in any order. */
 typedef struct view_search {
-    const float *queries; /* finite, dim floats each */
+    const float *queries; /* finite, dim floats each; or NULL: */
+    const struct ww_tensor *query_tensor;
     int64_t query_count;
     int64_t query_stride; /* floats; 0: dim */
     bool is_range;

@@ -138,12 +138,14 @@ static ww_status search_masked(const view *v, mirror *m, const view_search *sear
     if (search->is_range) {
         range.queries = search->queries, range.query_count = search->query_count, range.query_stride = search->query_stride;
         range.dim = v->record.dim, range.bound = search->bound, range.limit = search->limit;
+        range.query_tensor = search->query_tensor;
         range.mask = mask, range.mask_rows = mask ? state.rows : 0, range.stats = search->stats;
         range.progress = search->progress, range.progress_user = search->progress_user;
         status = ww_collection_range(ww_mirror_rows(m), &range, results);
     } else {
         query.queries = search->queries, query.query_count = search->query_count, query.query_stride = search->query_stride;
         query.dim = v->record.dim, query.k = search->k;
+        query.query_tensor = search->query_tensor;
         query.mask = mask, query.mask_rows = mask ? state.rows : 0, query.stats = search->stats;
         query.progress = search->progress, query.progress_user = search->progress_user;
         status = ww_collection_query(ww_mirror_rows(m), &query, results);

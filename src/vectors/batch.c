@@ -25,6 +25,36 @@ enum {
 
 STRUCT_INIT(ww_rows, {0})
 
+static ww_status check_count_and_payloads(const batch *b, const ww_collection *c)
+{
+    if (b->rows.count > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows; the maximum is %lld", b->function, (long long)b->rows.count,
+                       (long long)WW_ROWS_MAX);
+    for (int64_t i = 0; b->rows.payloads && i < b->rows.count; i++) {
+        const ww_status status = b->rows.payloads[i] ? payload_check(c->name, i, b->rows.payloads[i]) : WW_OK;
+        if (status != WW_OK)
+            return status;
+    }
+    return WW_OK;
+}
+
+static ww_status batch_check_tensor(batch *b, const ww_collection *c)
+{
+    const tensor_asked asked = {b->function, "rows->tensor", b->rows.tensor};
+    if (b->rows.vectors || b->rows.elements)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows->tensor and rows->%s are both given; give one of them", b->function,
+                       b->rows.vectors ? "vectors" : "elements");
+    const ww_status status = tensor_rows_check(&asked, c, &b->rows.count, &b->rows.dim);
+    if (status != WW_OK)
+        return status;
+    const ww_dtype dtype = ww_tensor_dtype(b->rows.tensor);
+    if (dtype != WW_F32 && dtype != tensor_type_of(c->type))
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has rows of %s, rows->tensor is of %s; give f32%s%s", c->name,
+                       ww_vector_type_name(c->type), ww_dtype_name(dtype), c->type == WW_VECTOR_F32 ? "" : " or ",
+                       c->type == WW_VECTOR_F32 ? "" : ww_vector_type_name(c->type));
+    return check_count_and_payloads(b, c);
+}
+
 static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *rows)
 {
     const ww_status checked = collection_check(c, b->function);
@@ -34,6 +64,8 @@ static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *ro
         return fail_null(b->function, "rows");
     if (struct_read(&b->rows, sizeof b->rows, rows, b->function, "ww_rows"))
         return WW_INVALID_ARGUMENT;
+    if (b->rows.tensor)
+        return batch_check_tensor(b, c);
     if (b->rows.count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", b->function,
                        (long long)b->rows.count);
@@ -54,15 +86,7 @@ static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *ro
     if (b->rows.row_stride < b->rows.dim)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: row_stride is %lld; it must be at least dim, %d", b->function,
                        (long long)b->rows.row_stride, b->rows.dim);
-    if (b->rows.count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows; the maximum is %lld", b->function, (long long)b->rows.count,
-                       (long long)WW_ROWS_MAX);
-    for (int64_t i = 0; b->rows.payloads && i < b->rows.count; i++) {
-        const ww_status status = b->rows.payloads[i] ? payload_check(c->name, i, b->rows.payloads[i]) : WW_OK;
-        if (status != WW_OK)
-            return status;
-    }
-    return WW_OK;
+    return check_count_and_payloads(b, c);
 }
 
 /* Host and device memory for the rows, and a larger table of ids if this one is too small. The old one is kept until the
@@ -146,10 +170,9 @@ static void narrow_item(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* Says which number does not fit. */
-static ww_status fail_narrow(const batch *b, const ww_collection *c, int64_t number)
+/* Says which number of row `number` does not fit. */
+static ww_status fail_narrow(const batch *b, const ww_collection *c, int64_t number, const float *row)
 {
-    const float *row = b->rows.vectors + number * b->rows.row_stride;
     int32_t column = 0;
     while (column + 1 < c->dim && row_value_fits((int32_t)c->type, row[column]))
         column++;
@@ -222,37 +245,128 @@ static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, t
     else
         pool_run_here(items, narrow_item, &job);
     const int64_t refused = atomic_load(&job.refused);
-    return refused < count ? fail_narrow(b, c, first + refused) : WW_OK;
+    const int64_t number = first + refused;
+    return refused < count ? fail_narrow(b, c, number, b->rows.vectors + number * b->rows.row_stride) : WW_OK;
+}
+
+/* Rows of the host from number `done` on to where they belong: to->count of them at most, or fewer, as it says then. */
+static ww_status write_from_host(batch *b, ww_collection *c, int64_t done, row_range *to)
+{
+    const size_t row_bytes = store_element_bytes(&c->store), element_bytes = row_type_bytes((int32_t)c->type);
+    typed_rows typed = {.count = to->count};
+    int64_t refused = -1;
+    ww_status status = rows_in_type(b, c, done, &typed);
+    const char *rows = typed.rows;
+    const int64_t stride = typed.stride;
+    to->count = typed.count;
+    if (status == WW_OK)
+        status = c->device->backend->rows_write(c->device, *to, rows, stride, &refused);
+    if (status == WW_OK && refused >= 0)
+        status = fail_refused(b, c, done + refused, rows + (size_t)(refused * stride) * element_bytes);
+    char *copy = status == WW_OK ? store_copy_of(&c->store, b->first_row + done) : NULL;
+    for (int64_t i = 0; copy && i < to->count; i++)
+        memcpy(copy + (size_t)i * row_bytes, rows + (size_t)(i * stride) * element_bytes, row_bytes);
+    return status;
+}
+
+/* Says what is wrong with a row of a tensor: a number that did not fit when it was rounded, or what the device saw. */
+static ww_status fail_here(const batch *b, const ww_collection *c, int64_t number)
+{
+    float *row = memory_alloc((size_t)c->dim * sizeof *row);
+    if (!row)
+        return memory_failed("a row that is refused", (size_t)c->dim * sizeof *row);
+    const int64_t first = number * c->dim;
+    const bool rounded = b->here == &b->rounded;
+    ww_status status = rounded ? tensor_rows_read(&b->given, first, c->dim, row) : WW_OK;
+    bool fits = true;
+    for (int32_t i = 0; status == WW_OK && rounded && i < c->dim; i++)
+        fits = fits && row_value_fits((int32_t)c->type, row[i]);
+    if (status == WW_OK && !fits)
+        status = fail_narrow(b, c, number, row);
+    else if (status == WW_OK)
+        status = tensor_rows_read(b->here, first, c->dim, row);
+    if (status == WW_OK)
+        status = fail_refused(b, c, number, row);
+    memory_free(row);
+    return status;
+}
+
+/* The same for rows that are on the device. */
+static ww_status write_from_device(const batch *b, ww_collection *c, int64_t done, row_range to)
+{
+    const backend *table = c->device->backend;
+    int64_t refused = -1;
+    const char *rows = (const char *)tensor_rows_data(b->here) + (size_t)done * store_element_bytes(&c->store);
+    ww_status status = table->rows_write_here(c->device, to, rows, &refused);
+    if (status == WW_OK && refused >= 0)
+        status = fail_here(b, c, done + refused);
+    char *copy = status == WW_OK ? store_copy_of(&c->store, b->first_row + done) : NULL;
+    return copy ? table->rows_read(c->device, to, copy) : status;
 }
 
 static ww_status write_rows(batch *b, ww_collection *c)
 {
     const row_store *store = &c->store;
-    const size_t row_bytes = store_element_bytes(store), element_bytes = row_type_bytes((int32_t)c->type);
+    const int64_t padded_bytes = (int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type);
     /* Nobody to tell: as much as goes into a segment at once. */
-    const int64_t step =
-        b->rows.progress ? WRITE_BYTES / ((int64_t)canon_padded(c->dim) * (int64_t)element_bytes) : b->rows.count;
+    const int64_t step = b->rows.progress ? WRITE_BYTES / padded_bytes : b->rows.count;
     ww_status status = told(b, c, 0);
     for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
         const segment *part = &store->segments[store_segment_of(store, b->first_row + done)];
         const int64_t at = b->first_row + done - part->first_row;
-        typed_rows typed = {.count = min_i64(min_i64(b->rows.count - done, step), part->capacity - at)};
-        int64_t refused = -1;
-        status = rows_in_type(b, c, done, &typed);
-        const char *rows = typed.rows;
-        const int64_t count = typed.count, stride = typed.stride;
-        if (status == WW_OK)
-            status = c->device->backend->rows_write(c->device, (row_range){part, at, count, c->dim}, rows, stride, &refused);
-        if (status == WW_OK && refused >= 0)
-            status = fail_refused(b, c, done + refused, rows + (size_t)(refused * stride) * element_bytes);
-        char *copy = status == WW_OK ? store_copy_of(store, b->first_row + done) : NULL;
-        for (int64_t i = 0; copy && i < count; i++)
-            memcpy(copy + (size_t)i * row_bytes, rows + (size_t)(i * stride) * element_bytes, row_bytes);
-        done += count;
+        row_range to = {part, at, min_i64(min_i64(b->rows.count - done, step), part->capacity - at), c->dim};
+        status = b->here ? write_from_device(b, c, done, to) : write_from_host(b, c, done, &to);
+        done += to.count;
         if (status == WW_OK)
             status = told(b, c, done);
     }
     return status;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Rows of a tensor that can be read here become rows like any other. */
+static void read_in_place(batch *b, const ww_collection *c, const void *rows)
+{
+    const bool f32 = ww_tensor_dtype(&b->given.dense) == WW_F32;
+    b->rows.vectors = f32 ? rows : NULL;
+    b->rows.elements = f32 ? NULL : rows;
+    b->rows.type = c->type;
+    b->rows.row_stride = c->dim;
+    b->rows.tensor = NULL;
+}
+
+static ww_status read_from_copy(batch *b, const ww_collection *c)
+{
+    const ww_status status = tensor_rows_to_host(&b->given);
+    if (status == WW_OK)
+        read_in_place(b, c, b->given.host);
+    return status;
+}
+
+/* Without the lock. Only rows that may stay on the collection's device are a tensor behind this. */
+static ww_status take_tensor(batch *b, const ww_collection *c)
+{
+    const ww_status status = tensor_rows_make(b->rows.tensor, ww_tensor_dtype(b->rows.tensor), &b->given);
+    if (status != WW_OK)
+        return status;
+    if (tensor_rows_on_host(&b->given))
+        read_in_place(b, c, tensor_rows_data(&b->given));
+    else if (c->durable)
+        return read_from_copy(b, c);
+    return WW_OK;
+}
+
+/* With the lock, under which the collection's device is what it is. */
+static ww_status place_tensor(batch *b, ww_collection *c)
+{
+    const ww_dtype type = tensor_type_of(c->type), given = ww_tensor_dtype(&b->given.dense);
+    const bool bytes = c->type == WW_VECTOR_I8 || c->type == WW_VECTOR_U8;
+    if (!tensor_rows_on(&b->given, c->device) || (given != type && bytes))
+        return read_from_copy(b, c);
+    b->here = given == type ? &b->given : &b->rounded;
+    return given == type ? WW_OK : tensor_rows_make(&b->given.dense, type, &b->rounded);
 }
 
 static void mark(batch *b, row_store *store, bool in)
@@ -343,19 +457,31 @@ static ww_status batch_stage(batch *b, ww_collection *c)
     return status;
 }
 
-static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
+static ww_status batch_add(batch *b, ww_collection *c)
 {
-    ww_status status = batch_check(b, c, rows);
-    if (status != WW_OK || b->rows.count == 0)
+    ww_status status = b->rows.tensor ? take_tensor(b, c) : WW_OK;
+    if (status != WW_OK)
         return status;
     if (c->durable)
         return c->durable->add(c->owner, &b->rows, b->upsert);
     collection_lock_write(c);
     b->without_ids = !b->rows.ids && !c->ids_are_stored;
-    status = b->without_ids ? WW_OK : collection_store_ids(c);
+    status = b->rows.tensor ? place_tensor(b, c) : WW_OK;
+    if (status == WW_OK && !b->without_ids)
+        status = collection_store_ids(c);
     if (status == WW_OK)
         status = batch_stage(b, c);
     collection_unlock(c);
+    return status;
+}
+
+static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
+{
+    ww_status status = batch_check(b, c, rows);
+    if (status == WW_OK && b->rows.count > 0)
+        status = batch_add(b, c);
+    tensor_rows_release(&b->given);
+    tensor_rows_release(&b->rounded);
     memory_free(b->narrowed);
     memory_free(b->replaced);
     return status;

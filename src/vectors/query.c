@@ -10,7 +10,7 @@
 
 STRUCT_INIT(ww_query, {0})
 
-static ww_status query_check(ww_collection *c, const ww_query *query, ww_search *search)
+static ww_status query_check(ww_collection *c, const ww_query *query, ww_search *search, tensor_rows *held)
 {
     *search = (ww_search){.struct_size = sizeof *search,
                           .queries = query->queries,
@@ -22,10 +22,11 @@ static ww_status query_check(ww_collection *c, const ww_query *query, ww_search 
                           .mask_rows = query->mask_rows,
                           .progress = query->progress,
                           .progress_user = query->progress_user,
-                          .stats = query->stats};
+                          .stats = query->stats,
+                          .query_tensor = query->query_tensor};
     ww_status status = where_check(c, "ww_collection_query", query);
     if (status == WW_OK)
-        status = search_check(c, "ww_collection_query", search);
+        status = search_check(c, "ww_collection_query", search, held);
     return status == WW_OK ? fetch_check("ww_collection_query", query->fetch) : status;
 }
 
@@ -42,12 +43,31 @@ static ww_status query_run(const ww_collection *c, ww_search *search, uint32_t f
     return status == WW_OK ? results_fetch(*results, c, fetch) : status;
 }
 
+static ww_status query_now(ww_collection *c, const ww_query *query, ww_search *search, tensor_rows *held, ww_results **results)
+{
+    ww_results *made = NULL;
+    search_stats stats = {.certificate = INFINITY};
+    ww_status status = search_begin(c, search, held);
+    if (status != WW_OK)
+        return status;
+    status = query_run(c, search, query->fetch, &stats, &made);
+    collection_unlock(c);
+    if (status != WW_OK) {
+        ww_results_destroy(made);
+        return status;
+    }
+    search_tell_stats(query->stats, &stats);
+    *results = made;
+    return WW_OK;
+}
+
 ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results)
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_query";
     ww_query asked;
     ww_search search;
+    tensor_rows held = {0};
     ww_status status = collection_check(collection, function);
     if (status != WW_OK)
         return status;
@@ -55,24 +75,15 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
         return fail_null(function, query ? "results" : "query");
     status = struct_read(&asked, sizeof asked, query, function, "ww_query");
     if (status == WW_OK)
-        status = query_check(collection, &asked, &search);
+        status = query_check(collection, &asked, &search, &held);
     if (status == WW_OK && collection->durable) {
+        asked.query_count = search.query_count;
+        asked.dim = search.dim;
         asked.query_stride = search.query_stride;
-        return collection->durable->query(collection->owner, &asked, results);
+        status = collection->durable->query(collection->owner, &asked, results);
+    } else if (status == WW_OK) {
+        status = query_now(collection, &asked, &search, &held, results);
     }
-    if (status == WW_OK)
-        status = search_lock(collection);
-    if (status != WW_OK)
-        return status;
-    ww_results *made = NULL;
-    search_stats stats = {.certificate = INFINITY};
-    status = query_run(collection, &search, asked.fetch, &stats, &made);
-    collection_unlock(collection);
-    if (status != WW_OK) {
-        ww_results_destroy(made);
-        return status;
-    }
-    search_tell_stats(asked.stats, &stats);
-    *results = made;
-    return WW_OK;
+    tensor_rows_release(&held);
+    return status;
 }

@@ -18,7 +18,7 @@ static const char FUNCTION[] = "ww_collection_range";
 
 STRUCT_INIT(ww_range, {0})
 
-static ww_status range_check(ww_collection *c, const ww_range *range, ww_search *search)
+static ww_status range_check(ww_collection *c, const ww_range *range, ww_search *search, tensor_rows *held)
 {
     *search = (ww_search){.struct_size = sizeof *search,
                           .queries = range->queries,
@@ -29,7 +29,8 @@ static ww_status range_check(ww_collection *c, const ww_range *range, ww_search 
                           .mask_rows = range->mask_rows,
                           .progress = range->progress,
                           .progress_user = range->progress_user,
-                          .stats = range->stats};
+                          .stats = range->stats,
+                          .query_tensor = range->query_tensor};
     if (isnan(range->bound))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is not a number", FUNCTION);
     if (c->metric == WW_L2 && range->bound < 0.0f)
@@ -40,7 +41,7 @@ static ww_status range_check(ww_collection *c, const ww_range *range, ww_search 
     const ww_query filter = {.where = range->where, .parameters = range->parameters, .parameter_count = range->parameter_count};
     ww_status status = where_check(c, FUNCTION, &filter);
     if (status == WW_OK)
-        status = search_check(c, FUNCTION, search);
+        status = search_check(c, FUNCTION, search, held);
     return status == WW_OK ? fetch_check(FUNCTION, range->fetch) : status;
 }
 
@@ -52,23 +53,21 @@ static ww_status range_run(const ww_collection *c, const ww_range *range, const 
     const ww_status status = search_check_mask(c, search);
     if (status != WW_OK)
         return status;
-    const range_job job = {.search = {.metric = (int32_t)c->metric,
-                                      .dim = c->dim,
-                                      .type = (int32_t)c->type,
-                                      .segments = store->segments,
-                                      .segment_count = store_segments_used(store),
-                                      .queries = search->queries,
-                                      .query_count = search->query_count,
-                                      .query_stride = search->query_stride,
-                                      .mask = search->mask,
-                                      .mask_rows = search->mask_rows,
-                                      .screen = store->screen,
-                                      .stats = stats,
-                                      .progress = search->progress,
-                                      .progress_user = search->progress_user},
-                           .bound = range->bound + 0.0f, /* never -0 */
-                           .limit = range->limit,
-                           .found = found};
+    range_job job = {.search = {.metric = (int32_t)c->metric,
+                                .dim = c->dim,
+                                .type = (int32_t)c->type,
+                                .segments = store->segments,
+                                .segment_count = store_segments_used(store),
+                                .mask = search->mask,
+                                .mask_rows = search->mask_rows,
+                                .screen = store->screen,
+                                .stats = stats,
+                                .progress = search->progress,
+                                .progress_user = search->progress_user},
+                     .bound = range->bound + 0.0f, /* never -0 */
+                     .limit = range->limit,
+                     .found = found};
+    search_queries_to(search, &job.search);
     return store->rows_live > 0 && search->query_count > 0 ? c->device->backend->rows_range(c->device, &job) : WW_OK;
 }
 
@@ -125,11 +124,39 @@ static ww_status range_results(const ww_collection *c, int64_t query_count, cons
     return results_fetch(made, c, fetch);
 }
 
+static ww_status range_now(ww_collection *c, const ww_range *range, ww_search *search, tensor_rows *held, ww_results **results)
+{
+    const size_t lists = (size_t)search->query_count + 1;
+    key_list *found = memory_alloc_zeroed(lists, sizeof *found);
+    if (!found)
+        return memory_failed("a range search", lists * sizeof *found);
+    ww_results *made = NULL;
+    search_stats stats = {.certificate = INFINITY};
+    ww_status status = search_begin(c, search, held);
+    if (status == WW_OK) {
+        status = range_run(c, range, search, &stats, found);
+        if (status == WW_OK)
+            status = range_results(c, search->query_count, found, range->fetch, &made);
+        collection_unlock(c);
+    }
+    for (int64_t q = 0; q < search->query_count; q++)
+        key_list_free(&found[q]);
+    memory_free(found);
+    if (status != WW_OK) {
+        ww_results_destroy(made);
+        return status;
+    }
+    search_tell_stats(range->stats, &stats);
+    *results = made;
+    return WW_OK;
+}
+
 ww_status ww_collection_range(ww_collection *collection, const ww_range *range, ww_results **results)
 {
     FLOAT_GUARD();
     ww_range asked;
     ww_search search;
+    tensor_rows held = {0};
     ww_status status = collection_check(collection, FUNCTION);
     if (status != WW_OK)
         return status;
@@ -137,33 +164,15 @@ ww_status ww_collection_range(ww_collection *collection, const ww_range *range, 
         return fail_null(FUNCTION, range ? "results" : "range");
     status = struct_read(&asked, sizeof asked, range, FUNCTION, "ww_range");
     if (status == WW_OK)
-        status = range_check(collection, &asked, &search);
-    if (status != WW_OK)
-        return status;
-    if (collection->durable) {
+        status = range_check(collection, &asked, &search, &held);
+    if (status == WW_OK && collection->durable) {
+        asked.query_count = search.query_count;
+        asked.dim = search.dim;
         asked.query_stride = search.query_stride;
-        return collection->durable->range(collection->owner, &asked, results);
+        status = collection->durable->range(collection->owner, &asked, results);
+    } else if (status == WW_OK) {
+        status = range_now(collection, &asked, &search, &held, results);
     }
-    key_list *found = memory_alloc_zeroed((size_t)search.query_count + 1, sizeof *found);
-    if (!found)
-        return memory_failed("a range search", ((size_t)search.query_count + 1) * sizeof *found);
-    ww_results *made = NULL;
-    search_stats stats = {.certificate = INFINITY};
-    status = search_lock(collection);
-    if (status == WW_OK) {
-        status = range_run(collection, &asked, &search, &stats, found);
-        if (status == WW_OK)
-            status = range_results(collection, search.query_count, found, asked.fetch, &made);
-        collection_unlock(collection);
-    }
-    for (int64_t q = 0; q < search.query_count; q++)
-        key_list_free(&found[q]);
-    memory_free(found);
-    if (status != WW_OK) {
-        ww_results_destroy(made);
-        return status;
-    }
-    search_tell_stats(asked.stats, &stats);
-    *results = made;
-    return WW_OK;
+    tensor_rows_release(&held);
+    return status;
 }

@@ -63,8 +63,45 @@ static int64_t first_not_finite(ww_collection *c, const ww_search *search)
     return atomic_load(&job.first_bad);
 }
 
-ww_status search_check(ww_collection *c, const char *function, ww_search *search)
+/* The tensor as f32, where it is; the host reads it there if it can. What is kept elsewhere is searched by its owner. */
+static ww_status take_queries(const ww_collection *c, const char *function, ww_search *search, tensor_rows *held)
 {
+    static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_I8, WW_U8};
+    const tensor_asked asked = {function, "query_tensor", search->query_tensor};
+    if (search->queries)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: queries and query_tensor are both given; give one of them", function);
+    ww_status status = tensor_rows_check(&asked, c, &search->query_count, &search->dim);
+    if (status != WW_OK)
+        return status;
+    bool known = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        known = known || ww_tensor_dtype(search->query_tensor) == types[i];
+    if (!known)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_tensor is of %s; give f32, f16, bf16, i8 or u8", function,
+                       ww_dtype_name(ww_tensor_dtype(search->query_tensor)));
+    search->query_stride = c->dim;
+    if (c->durable || search->query_count == 0)
+        return WW_OK;
+    status = tensor_rows_make(search->query_tensor, WW_F32, held);
+    if (status == WW_OK && tensor_rows_on_host(held))
+        search->queries = tensor_rows_data(held);
+    return status;
+}
+
+static ww_status fail_query(const ww_collection *c, int64_t number, const float *query)
+{
+    char fault[VECTOR_FAULT_BYTES];
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': query %lld: %s", c->name, (long long)number,
+                   vector_fault(query, c->dim, fault));
+}
+
+ww_status search_check(ww_collection *c, const char *function, ww_search *search, tensor_rows *held)
+{
+    if (search->query_tensor) {
+        const ww_status status = take_queries(c, function, search, held);
+        if (status != WW_OK)
+            return status;
+    }
     if (search->query_count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
                        (long long)search->query_count);
@@ -85,14 +122,12 @@ ww_status search_check(ww_collection *c, const char *function, ww_search *search
                        (long long)search->mask_rows);
     if (search->stats && struct_check(search->stats, function, "ww_search_stats"))
         return WW_INVALID_ARGUMENT;
+    if (search->query_tensor && !search->queries)
+        return WW_OK;
     if (search->query_count > 0 && !search->queries)
         return fail_null(function, "queries");
-    char fault[VECTOR_FAULT_BYTES];
     const int64_t bad = first_not_finite(c, search);
-    if (bad < search->query_count)
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': query %lld: %s", c->name, (long long)bad,
-                       vector_fault(search->queries + bad * search->query_stride, search->dim, fault));
-    return WW_OK;
+    return bad < search->query_count ? fail_query(c, bad, search->queries + bad * search->query_stride) : WW_OK;
 }
 
 void search_tell_stats(ww_search_stats *callers, const search_stats *found)
@@ -105,6 +140,36 @@ void search_tell_stats(ww_search_stats *callers, const search_stats *found)
                                    .repeated_queries = found->repeated_queries};
     if (callers)
         (void)struct_write(callers, &stats, sizeof stats, "search", "ww_search_stats"); /* search_check() saw it */
+}
+
+/* Queries on a GPU: checked there if it is the collection's, else brought to the host. With the lock. */
+static ww_status place_queries(const ww_collection *c, ww_search *search, tensor_rows *held)
+{
+    int64_t refused = -1;
+    ww_status status;
+    if (tensor_rows_on(held, c->device)) {
+        status = c->device->backend->rows_check_here(c->device, tensor_rows_data(held), search->query_count, c->dim, &refused);
+        search->query_tensor = &held->dense;
+        if (status != WW_OK || refused < 0)
+            return status;
+    }
+    status = tensor_rows_to_host(held);
+    if (status != WW_OK)
+        return status;
+    search->queries = held->host;
+    for (int64_t q = refused < 0 ? 0 : refused; q < search->query_count; q++)
+        if (!vector_is_finite(search->queries + q * c->dim, c->dim))
+            return fail_query(c, q, search->queries + q * c->dim);
+    return WW_OK;
+}
+
+void search_queries_to(const ww_search *search, search_job *job)
+{
+    const tensor_rows held = {.dense = search->query_tensor && !search->queries ? *search->query_tensor : (ww_tensor){0}};
+    job->queries_on_device = held.dense.storage != NULL;
+    job->queries = job->queries_on_device ? tensor_rows_data(&held) : search->queries;
+    job->query_count = search->query_count;
+    job->query_stride = search->query_stride;
 }
 
 ww_status search_lock(ww_collection *c)
@@ -120,6 +185,17 @@ ww_status search_lock(ww_collection *c)
         collection_lock_read(c);
     }
     return WW_OK;
+}
+
+ww_status search_begin(ww_collection *c, ww_search *search, tensor_rows *held)
+{
+    ww_status status = search_lock(c);
+    if (status != WW_OK || !held->dense.storage || search->queries)
+        return status;
+    status = place_queries(c, search, held);
+    if (status != WW_OK)
+        collection_unlock(c);
+    return status;
 }
 
 /* A mask of no rows admits nothing: somebody forgot to say how many rows it covers. In a collection without rows it is right.
@@ -138,15 +214,12 @@ ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *r
     const ww_status status = search_check_mask(c, search);
     if (status != WW_OK)
         return status;
-    const search_job job = {
+    search_job job = {
         .metric = (int32_t)c->metric,
         .dim = c->dim,
         .type = (int32_t)c->type,
         .segments = store->segments,
         .segment_count = store_segments_used(store),
-        .queries = search->queries,
-        .query_count = search->query_count,
-        .query_stride = search->query_stride,
         .k = search->k,
         .mask = search->mask,
         .mask_rows = search->mask_rows,
@@ -157,10 +230,27 @@ ww_status search_run(const ww_collection *c, const ww_search *search, int64_t *r
         .progress = search->progress,
         .progress_user = search->progress_user,
     };
+    search_queries_to(search, &job);
     if (store->rows_live > 0)
         return c->device->backend->rows_search(c->device, &job);
     results_pad(job.metric, job.query_count * job.k, rows, scores);
     return WW_OK;
+}
+
+/* A checked search that has something to find. */
+static ww_status search_now(ww_collection *c, ww_search *search, tensor_rows *held, int64_t *rows, float *scores)
+{
+    if (c->durable)
+        return c->durable->search(c->owner, search, rows, scores);
+    search_stats stats = {.certificate = INFINITY};
+    ww_status status = search_begin(c, search, held);
+    if (status != WW_OK)
+        return status;
+    status = search_run(c, search, rows, scores, &stats);
+    collection_unlock(c);
+    if (status == WW_OK)
+        search_tell_stats(search->stats, &stats);
+    return status;
 }
 
 ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores)
@@ -168,27 +258,20 @@ ww_status ww_collection_search(ww_collection *collection, const ww_search *searc
     FLOAT_GUARD();
     static const char function[] = "ww_collection_search";
     ww_search checked;
+    tensor_rows held = {0};
     ww_status status = collection_check(collection, function);
     if (status == WW_OK && !search)
         status = fail_null(function, "search");
     if (status == WW_OK)
         status = struct_read(&checked, sizeof checked, search, function, "ww_search");
     if (status == WW_OK)
-        status = search_check(collection, function, &checked);
-    if (status != WW_OK)
-        return status;
-    const bool nothing = checked.query_count == 0 || checked.k == 0;
-    if (!nothing && (!rows || !scores))
-        return fail_null(function, rows ? "scores" : "rows");
-    if (collection->durable && !nothing)
-        return collection->durable->search(collection->owner, &checked, rows, scores);
-    search_stats stats = {.certificate = INFINITY};
-    status = nothing ? WW_OK : search_lock(collection);
-    if (status == WW_OK && !nothing) {
-        status = search_run(collection, &checked, rows, scores, &stats);
-        collection_unlock(collection);
+        status = search_check(collection, function, &checked, &held);
+    if (status == WW_OK && (checked.query_count == 0 || checked.k == 0)) {
+        search_tell_stats(checked.stats, &(search_stats){.certificate = INFINITY});
+    } else if (status == WW_OK) {
+        status = rows && scores ? search_now(collection, &checked, &held, rows, scores)
+                                : fail_null(function, rows ? "scores" : "rows");
     }
-    if (status == WW_OK)
-        search_tell_stats(checked.stats, &stats);
+    tensor_rows_release(&held);
     return status;
 }

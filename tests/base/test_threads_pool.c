@@ -9,6 +9,7 @@
 #include "arithmetic/canon.h"
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/system/cores.h"
 #include "device/backend.h"
 #include "support/data/random.h"
 
@@ -105,6 +106,47 @@ static void a_watch_stops_the_job_and_is_not_asked_again(void **state)
     pool_destroy(p);
 }
 
+/* Done only when two callers are at it at once. */
+static void meet(void *context, int64_t item, int32_t worker)
+{
+    (void)item;
+    assert_int_equal(worker, 0);
+    atomic_fetch_add((atomic_int *)context, 1);
+    while (atomic_load((atomic_int *)context) < 2)
+        sched_yield();
+}
+
+static atomic_int met;
+static pool *pool_of_one;
+
+static void *meet_main(void *argument)
+{
+    (void)argument;
+    assert_true(pool_run(pool_of_one, 1, meet, NULL, &met));
+    return NULL;
+}
+
+static void callers_of_a_pool_of_one_work_side_by_side(void **state)
+{
+    (void)state;
+    pool_fail_at(1); /* no thread is started */
+    CHECK_OK(pool_create(NULL, 1, &pool_of_one));
+    pool_fail_at(0);
+    assert_int_equal(pool_threads(pool_of_one), 1);
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, meet_main, NULL), 0);
+    meet_main(NULL);
+    pthread_join(other, NULL);
+
+    atomic_int done = 0;
+    watched = 0;
+    assert_false(pool_run(pool_of_one, 1000, do_slowly, stop_at_once, &done));
+    assert_int_equal(watched, 1);
+    assert_int_equal(atomic_load(&done), 1);
+    run_and_check(pool_of_one, ITEMS);
+    pool_destroy(pool_of_one);
+}
+
 static double cpu_seconds(void)
 {
     struct timespec t;
@@ -145,14 +187,15 @@ static void workers_are_pinned_and_a_core_that_is_not_there_is_no_error(void **s
     while (!CPU_ISSET(core, &mine))
         core++;
     pool *p;
-    int pinned[1] = {-1};
-    CHECK_OK(pool_create(&core, 1, &p));
-    assert_true(pool_run(p, 1, note_core, NULL, pinned));
-    assert_int_equal(pinned[0], 1);
+    int pinned[2] = {1, 1}; /* of a worker that came too late for an item, too */
+    const int32_t same[2] = {core, core};
+    CHECK_OK(pool_create(same, 2, &p));
+    assert_true(pool_run(p, 100, note_core, NULL, pinned));
+    assert_true(pinned[0] == 1 && pinned[1] == 1);
     pool_destroy(p);
 
-    core = 1000;
-    CHECK_OK(pool_create(&core, 1, &p));
+    const int32_t missing[2] = {1000, 1001};
+    CHECK_OK(pool_create(missing, 2, &p));
     run_and_check(p, 100);
     pool_destroy(p);
 }
@@ -170,9 +213,13 @@ static void a_thread_that_does_not_start_is_a_status_and_leaves_nothing(void **s
         assert_int_equal(memory_blocks_held(), held);
     }
     ww_device *device;
-    pool_fail_at(1);
-    CHECK_FAILS(WW_OUT_OF_MEMORY, ww_device_open("cpu", &device));
-    pool_fail_at(0);
+    int32_t cores[CORES_MAX], count = 0;
+    CHECK_OK(cores_to_use(cores, CORES_MAX, &count));
+    if (count > 1) { /* one core needs no thread */
+        pool_fail_at(1);
+        CHECK_FAILS(WW_OUT_OF_MEMORY, ww_device_open("cpu", &device));
+        pool_fail_at(0);
+    }
     memory_fail_at(1);
     CHECK_FAILS(WW_OUT_OF_MEMORY, ww_device_open("cpu", &device));
     memory_fail_at(2);
@@ -250,6 +297,7 @@ int main(void)
         cmocka_unit_test(every_item_is_done_once_in_increasing_order),
         cmocka_unit_test(many_callers_run_jobs_at_once),
         cmocka_unit_test(a_watch_stops_the_job_and_is_not_asked_again),
+        cmocka_unit_test(callers_of_a_pool_of_one_work_side_by_side),
         cmocka_unit_test(workers_sleep_when_no_job_comes),
         cmocka_unit_test(workers_are_pinned_and_a_core_that_is_not_there_is_no_error),
         cmocka_unit_test(a_thread_that_does_not_start_is_a_status_and_leaves_nothing),

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <warpwave/tensor.h>
+
 #include "base/memory.h"
 #include "gpu/backend.h"
 #include "gpu/driver/emulated/emulated.h"
 #include "gpu/driver/emulated/parts.h"
 #include "support/devices.h"
 #include "support/faulty_driver.h"
+#include "vectors/collection.h"
 
 enum { CALLS_MAX = 5000, DIM = 20, ROWS = 130 };
 
@@ -33,6 +36,40 @@ static ww_status replace_some(ww_collection *collection)
     test_rows rows = test_rows_make(&random, 70, DIM, "row", ROWS - 35);
     const ww_status status = ww_collection_upsert(collection, &rows.rows);
     test_rows_free(&rows);
+    return status;
+}
+
+/* Rows that are on the device, some of them for ids that are there; every third a payload. */
+static ww_status replace_by_a_tensor(ww_collection *collection)
+{
+    test_random random = {14};
+    test_rows rows = test_rows_make(&random, 70, DIM, "row", ROWS - 35);
+    ww_tensor tensor = {0};
+    ww_status status = ww_tensor_from_host(collection->device, WW_F32, 2, (int64_t[]){70, DIM}, rows.vectors, &tensor);
+    rows.rows.vectors = NULL;
+    rows.rows.tensor = &tensor;
+    if (status == WW_OK)
+        status = ww_collection_upsert(collection, &rows.rows);
+    ww_tensor_release(&tensor);
+    test_rows_free(&rows);
+    return status;
+}
+
+static ww_status search_with_a_tensor(ww_collection *collection)
+{
+    float queries[3 * DIM];
+    int64_t rows[3 * 7];
+    float scores[3 * 7];
+    test_random random = {15};
+    ww_search asked = ww_search_default();
+    ww_tensor tensor = {0};
+    random_normals(&random, queries, sizeof queries / sizeof queries[0]);
+    ww_status status = ww_tensor_from_host(collection->device, WW_F32, 2, (int64_t[]){3, DIM}, queries, &tensor);
+    asked.query_tensor = &tensor;
+    asked.k = 7;
+    if (status == WW_OK)
+        status = ww_collection_search(collection, &asked, rows, scores);
+    ww_tensor_release(&tensor);
     return status;
 }
 
@@ -192,6 +229,18 @@ static void a_failed_upsert_changes_nothing(void **state)
     fail_each_call(replace_some);
 }
 
+static void a_failed_upsert_of_a_tensor_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(replace_by_a_tensor);
+}
+
+static void a_failed_search_with_a_tensor_changes_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(search_with_a_tensor);
+}
+
 static void a_failed_remove_changes_nothing(void **state)
 {
     (void)state;
@@ -316,6 +365,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_add_changes_nothing),
         cmocka_unit_test(a_failed_upsert_changes_nothing),
+        cmocka_unit_test(a_failed_upsert_of_a_tensor_changes_nothing),
+        cmocka_unit_test(a_failed_search_with_a_tensor_changes_nothing),
         cmocka_unit_test(a_failed_remove_changes_nothing),
         cmocka_unit_test(a_failed_compact_changes_nothing),
         cmocka_unit_test(a_failed_reserve_changes_nothing),

@@ -72,6 +72,16 @@ static ww_status rows_write(ww_device *d, row_range to, const void *rows, int64_
     WORKS("rows_write", real->rows_write(d, to, rows, stride, refused));
 }
 
+static ww_status rows_write_here(ww_device *d, row_range to, const void *rows, int64_t *refused)
+{
+    WORKS("rows_write_here", real->rows_write_here(d, to, rows, refused));
+}
+
+static ww_status rows_check_here(ww_device *d, const float *rows, int64_t count, int32_t dim, int64_t *refused)
+{
+    WORKS("rows_check_here", real->rows_check_here(d, rows, count, dim, refused));
+}
+
 static ww_status rows_read(ww_device *d, row_range from, void *out)
 {
     WORKS("rows_read", real->rows_read(d, from, out));
@@ -138,6 +148,8 @@ void faulty_attach(ww_device *device)
     counting.copy_out = copy_out;
     counting.copy = copy;
     counting.rows_write = rows_write;
+    counting.rows_write_here = real->rows_write_here ? rows_write_here : NULL;
+    counting.rows_check_here = real->rows_check_here ? rows_check_here : NULL;
     counting.rows_read = rows_read;
     counting.rows_gather = rows_gather;
     counting.rows_search = rows_search;

@@ -47,8 +47,8 @@ struct pool {
     pthread_cond_t job_listed;
     job *jobs;
     bool ending;
-    atomic_bool wanted; /* there is a job in the list, or the pool ends: for those who look without the lock */
-    int32_t threads;
+    atomic_bool wanted;       /* there is a job in the list, or the pool ends: for those who look without the lock */
+    int32_t threads, started; /* none is started for a pool of one */
     worker workers[];
 };
 
@@ -153,7 +153,7 @@ ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
         return memory_failed("thread pool", bytes);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->job_listed, NULL);
-    for (int32_t i = 0; i < threads; i++) {
+    for (int32_t i = 0; threads > 1 && i < threads; i++) {
         worker *w = &p->workers[i];
         w->pool = p;
         w->index = i;
@@ -164,10 +164,11 @@ ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
             pool_destroy(p);
             return ww_fail_errno(WW_OUT_OF_MEMORY, code, "cannot start thread %d of the pool's %d", i + 1, threads);
         }
-        p->threads++;
+        p->started++;
         if (cores)
             pin(w->thread, cores[i]);
     }
+    p->threads = threads;
     *out = p;
     return WW_OK;
 }
@@ -181,7 +182,7 @@ void pool_destroy(pool *p)
     atomic_store_explicit(&p->wanted, true, memory_order_relaxed);
     pthread_cond_broadcast(&p->job_listed);
     pthread_mutex_unlock(&p->lock);
-    for (int32_t i = 0; i < p->threads; i++)
+    for (int32_t i = 0; i < p->started; i++)
         pthread_join(p->workers[i].thread, NULL);
     pthread_cond_destroy(&p->job_listed);
     pthread_mutex_destroy(&p->lock);
@@ -210,10 +211,28 @@ static void wait_a_while(pool *p, job *j, bool watched)
     pthread_cond_timedwait(&j->left, &p->lock, &until);
 }
 
+/* A pool of one has no worker: the caller does the items, so that callers on several threads have as many cores. */
+static bool run_alone(int64_t items, pool_work work, pool_watch watch, void *context)
+{
+    FLOAT_GUARD();
+    int64_t next_watch = watch ? now_ns() + WATCH_INTERVAL_NS : 0;
+    for (int64_t item = 0; item < items; item++) {
+        work(context, item, 0);
+        if (!watch || item == items - 1 || now_ns() < next_watch)
+            continue;
+        if (watch(context, item + 1))
+            return false;
+        next_watch = now_ns() + WATCH_INTERVAL_NS;
+    }
+    return true;
+}
+
 bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *context)
 {
     if (items <= 0)
         return true;
+    if (p->threads == 1)
+        return run_alone(items, work, watch, context);
     job j = {.work = work, .context = context, .items = items, .listed = true};
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

@@ -25,14 +25,18 @@ static const option verify_options[] = {DEVICE_OPTION, QUIET_OPTION, JSON_OPTION
 static const option quantize_options[] = {
     OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T", "what weights become: Q4_K_M, q8_0, f16, ..."),
     FLAG(pure, "--pure", "every matrix becomes the type itself"), DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
+static const option from_options[] = {
+    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "what matrices become: f32, f16, q8_0, ..."), DEVICE_OPTION,
+    QUIET_OPTION, JSON_OPTION};
 static const option diff_options[] = {DEVICE_OPTION, JSON_OPTION};
 /* All of them, for help. */
 static const option all_options[] = {
-    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "for quantize: a mix or a type, Q4_K_M, Q6_K, q8_0, f16, ..."),
+    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T",
+                   "for quantize: a mix or a type, Q4_K_M, Q6_K, q8_0, ...; for from-safetensors: a type"),
     FLAG(pure, "--pure", "for quantize: every matrix becomes the type itself, without the mix's exceptions"),
     OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D",
-                   "for quantize (default: auto), verify and diff (default: cpu): auto, cpu, cuda:0, ..."),
-    FLAG(quiet, "--quiet", "for quantize and verify: show no progress bar and no notes"),
+                   "for quantize (default: auto), verify, diff and from-safetensors (default: cpu): auto, cpu, ..."),
+    FLAG(quiet, "--quiet", "for quantize, verify and from-safetensors: show no progress bar and no notes"),
     FLAG(json, "--json", "print one JSON object"),
 };
 
@@ -94,6 +98,18 @@ static ww_status quantize_run(const char **files, gguf_settings *s)
     return status;
 }
 
+static ww_status from_run(const char **files, gguf_settings *s)
+{
+    gguf_folder job = {.folder = files[0], .out_path = files[1], .type = s->type, .json = s->json};
+    ww_status status = command_line_wrong(gguf_from_safetensors_check(s->type));
+    if (status == WW_OK)
+        status = command_open_device(s->device ? s->device : "cpu", &job.device);
+    if (status == WW_OK)
+        status = gguf_from_safetensors(&job);
+    ww_device_close(job.device);
+    return status;
+}
+
 static ww_status diff_run(const char **files, gguf_settings *s)
 {
     ww_gguf *a = NULL, *b = NULL;
@@ -129,6 +145,7 @@ static const struct {
     {"info", TAKES(info_options, "info FILE", 1), info_run},
     {"verify", TAKES(verify_options, "verify FILE", 1), verify_run},
     {"quantize", TAKES(quantize_options, "quantize IN OUT", 2), quantize_run},
+    {"from-safetensors", TAKES(from_options, "from-safetensors DIR OUT", 2), from_run},
     {"diff", TAKES(diff_options, "diff A B", 2), diff_run},
 };
 
@@ -150,18 +167,22 @@ static exit_code gguf_run(const char *const *arguments, size_t count)
         return code == EXIT_CODE_OK && settings.differences > 0 ? EXIT_CODE_OTHER : code;
     }
     if (count == 0)
-        return command_misused(&command_gguf, "no action given; the actions are info, verify, quantize and diff");
-    return command_misused(&command_gguf, "unknown action '%s'; the actions are info, verify, quantize and diff", arguments[0]);
+        return command_misused(&command_gguf,
+                               "no action given; the actions are info, verify, quantize, from-safetensors and diff");
+    return command_misused(
+        &command_gguf, "unknown action '%s'; the actions are info, verify, quantize, from-safetensors and diff", arguments[0]);
 }
 
 const command command_gguf = {
     .name = "gguf",
-    .summary = "Inspect, verify, quantize and compare GGUF model files",
+    .summary = "Inspect, verify, quantize, convert and compare GGUF model files",
     .notes =
         "Actions:\n"
         "  info FILE        list keys and tensors\n"
         "  verify FILE      read everything and count weights that are not finite\n"
         "  quantize IN OUT  write the model with its weights as --type, and print the sizes before and after\n"
+        "  from-safetensors DIR OUT\n"
+        "                   write the model of a folder with config.json, tokenizer.json and safetensors as one GGUF file\n"
         "  diff A B         list keys and tensors that differ between two files, with the error of B's numbers; exit\n"
         "                   code 1 if any do\n"
         "\n"

@@ -39,6 +39,16 @@ ww_status gguf_quantize(const gguf_quantization *q);
 /* Refuses a type that is none; before any file is opened. */
 ww_status gguf_quantize_check(const char *type);
 
+/* Writes the model of a folder with config.json, tokenizer.json and safetensors to a file, and prints what it came to. */
+typedef struct gguf_folder {
+    const char *folder, *out_path;
+    const char *type; /* of matrices; NULL: as they are */
+    bool json;
+    ww_device *device;
+} gguf_folder;
+ww_status gguf_from_safetensors(const gguf_folder *job);
+ww_status gguf_from_safetensors_check(const char *type);
+
 /* Prints in which keys and tensors two files differ, tensors with the error of the second's numbers; gives the number of
  * differences. */
 typedef struct gguf_comparison {

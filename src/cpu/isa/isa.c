@@ -68,6 +68,7 @@ ww_status instruction_set_complete(instruction_set *set)
     FALL_BACK(element_loops);
     FALL_BACK(row_loops);
     FALL_BACK(matmul);
+    FALL_BACK(attention);
     FALL_BACK(products);
     FALL_BACK(quants);
     return WW_OK;

@@ -127,6 +127,7 @@ typedef struct instruction_set {
     const struct element_loops *element_loops; /* cpu/tensor/element_loops.h */
     const struct row_loops *row_loops;         /* cpu/tensor/row_loops.h */
     const struct matmul_tiles *matmul;         /* cpu/matmul/matmul.h */
+    const struct attention_loops *attention;   /* cpu/attention/attention_loops.h */
 
     /* The ways to make products that this set has, best first; the last runs wherever the set does. The lists end with NULL,
      * and with a way that has no name. */

@@ -136,4 +136,6 @@ const tensor_backend tensors_cpu = {
     .resample = cpu_resample,
     .cumsum = cpu_cumsum,
     .conv_integer = cpu_conv_integer,
+    .attention_store = cpu_attention_store,
+    .attention = cpu_attention,
 };

@@ -40,5 +40,7 @@ ww_status cpu_matmul(ww_device *device, const matmul_job *job);
 ww_status cpu_resample(ww_device *device, const struct resample_args *args);
 ww_status cpu_cumsum(ww_device *device, const struct cumsum_args *args);
 ww_status cpu_conv_integer(ww_device *device, const struct conv_integer_args *args);
+ww_status cpu_attention_store(ww_device *device, const attention_store_job *job);
+ww_status cpu_attention(ww_device *device, const attention_job *job);
 
 #endif

@@ -119,18 +119,18 @@ void range_answer_free(range_answer *answer)
 static ww_status ask_left(range *r, const int64_t *left, int64_t count)
 {
     const search_job *job = &r->job->search;
-    const size_t dim = (size_t)job->dim, bytes = (size_t)count * dim * sizeof(float);
+    const size_t bytes = (size_t)count * (size_t)job->dim * sizeof(float);
     float *queries = memory_alloc(bytes);
     if (queries == NULL)
         return memory_failed("queries of a range search", bytes);
-    for (int64_t i = 0; i < count; i++)
-        memcpy(queries + (size_t)i * dim, job->queries + left[i] * job->query_stride, dim * sizeof *queries);
+    ww_status status = gpu_search_gather(r->stream, job, left, count, queries);
     const range_queries some = {.queries = queries, .stride = job->dim, .count = count, .numbers = left};
     const int64_t fallback = count - r->stats.repeated_queries; /* those behind them are repeated */
     r->stats.fallback_queries += fallback;
     gpu_search_mark_queries(job, left, fallback, MARK_FALLBACK);
     gpu_search_mark_queries(job, left + fallback, count - fallback, MARK_REPEATED);
-    const ww_status status = range_plainly(r, &some);
+    if (status == WW_OK)
+        status = range_plainly(r, &some);
     memory_free(queries);
     return status;
 }
@@ -138,7 +138,7 @@ static ww_status ask_left(range *r, const int64_t *left, int64_t count)
 static ww_status ask(range *r)
 {
     const search_job *job = &r->job->search;
-    const range_queries all = {.queries = job->queries, .stride = job->query_stride, .count = job->query_count};
+    const range_queries all = range_all(job);
     if (!r->bounded || !search_choose(r->device, &r->search, true).screen)
         return range_plainly(r, &all);
     const size_t bytes = 2 * (size_t)job->query_count * sizeof(int64_t);

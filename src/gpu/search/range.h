@@ -21,11 +21,19 @@ typedef struct range {
 /* Some queries of it: `first` and those behind it, or those that `numbers` says. */
 typedef struct range_queries {
     const float *queries;
+    bool on_device; /* dense then; else the host's */
     int64_t stride; /* floats */
     int64_t count;
     int64_t first;
     const int64_t *numbers;
 } range_queries;
+
+/* All of a search. */
+static inline range_queries range_all(const search_job *job)
+{
+    return (range_queries){
+        .queries = job->queries, .on_device = job->queries_on_device, .stride = job->query_stride, .count = job->query_count};
+}
 
 /* The list of query i among them. */
 static inline key_list *range_found(const range *r, const range_queries *q, int64_t i)

@@ -164,6 +164,7 @@ ww_status range_plainly(range *r, const range_queries *queries)
 {
     plain p = {.range = r, .job = r->search};
     p.job.queries = queries->queries;
+    p.job.queries_on_device = queries->on_device;
     p.job.query_stride = queries->stride;
     p.job.query_count = queries->count;
     p.search = (search){.device = r->device, .stream = r->stream, .job = &p.job, .rows = r->rows};

@@ -177,8 +177,11 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
         bounds[i] = threshold_of(r);
     if (status == WW_OK)
         status = screen_round_begin(&round, queries->count);
-    const screen_asked asked = {
-        .queries = queries->queries, .stride = queries->stride, .count = queries->count, .thresholds = bounds};
+    const screen_asked asked = {.queries = queries->queries,
+                                .on_device = queries->on_device,
+                                .stride = queries->stride,
+                                .count = queries->count,
+                                .thresholds = bounds};
     if (status == WW_OK)
         status = range_answer_begin(
             &answer, r,
@@ -213,6 +216,7 @@ static ww_status ask_all(range_screen *s, const range_queries *all)
     int64_t most = s->plan.round_queries;
     for (int64_t first = 0; status == WW_OK && first < all->count;) {
         const range_queries some = {.queries = all->queries + first * all->stride,
+                                    .on_device = all->on_device,
                                     .stride = all->stride,
                                     .count = min_i64(most, all->count - first),
                                     .first = all->first + first,
@@ -240,21 +244,20 @@ static ww_status ask_again(range_screen *s)
     const int64_t capacity = min_i64((int64_t)s->plan.capacity * LONGER, rows);
     if (count == 0 || capacity <= s->plan.capacity)
         return WW_OK;
-    const size_t dim = (size_t)job->dim, bytes = (size_t)count * (dim * sizeof(float) + sizeof(int64_t));
+    const size_t bytes = (size_t)count * ((size_t)job->dim * sizeof(float) + sizeof(int64_t));
     int64_t *numbers = memory_alloc(bytes);
     if (numbers == NULL)
         return memory_failed("queries to ask again", bytes);
     float *queries = (float *)(void *)(numbers + count);
-    for (int64_t i = 0; i < count; i++) {
-        numbers[i] = s->left[i];
-        memcpy(queries + (size_t)i * dim, job->queries + numbers[i] * job->query_stride, dim * sizeof *queries);
-    }
+    memcpy(numbers, s->left, (size_t)count * sizeof *numbers);
+    ww_status status = gpu_search_gather(s->range->stream, job, numbers, count, queries);
     s->plan = make_plan(s->range, count, capacity);
     s->left_count = 0;
     s->range->stats.fallback_queries += count;
     gpu_search_mark_queries(job, numbers, count, MARK_FALLBACK);
     const range_queries again = {.queries = queries, .stride = job->dim, .count = count, .numbers = numbers};
-    const ww_status status = ask_all(s, &again);
+    if (status == WW_OK)
+        status = ask_all(s, &again);
     memory_free(numbers);
     return status;
 }
@@ -268,7 +271,7 @@ ww_status range_screened(range *r, int64_t *left, int64_t *left_count)
     ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
     if (status == WW_OK && screen_one_pays(job, job->query_count))
         status = ask_one(&s, &answered);
-    const range_queries all = {.queries = job->queries, .stride = job->query_stride, .count = job->query_count};
+    const range_queries all = range_all(job);
     if (status == WW_OK && !answered)
         status = ask_all(&s, &all);
     if (status == WW_OK && !answered)

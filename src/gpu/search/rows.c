@@ -1,5 +1,5 @@
-/* Rows on a GPU: written through staging memory and packed there, read back one by one, gathered from segment to segment; and
- * by which of the two ways they are searched.
+/* Rows on a GPU: written through staging memory, or from where they are on the device, and packed there, read back one by one,
+ * gathered from segment to segment; and by which of the two ways they are searched.
  *
  * Rows arrive as the host has them, in pieces: while one is packed by a kernel the next is on the bus. The packed order
  * (kernels/search/packed_layout.h) is known here only for reading back.
@@ -54,28 +54,57 @@ static ww_status code_rows(gpu_stream *stream, row_range rows, const float *pack
     return launch_screen_code(stream, rows_grid(rows.count), SCREEN_THREADS, 0, &args);
 }
 
+/* Rows on their way to a segment: the host's, which are staged, or dense ones that are on the device already. */
+typedef struct rows_source {
+    const char *rows;
+    int64_t row_stride; /* elements */
+    int64_t first;      /* row of the segment, that they begin with */
+    bool on_device;
+} rows_source;
+
+/* Where those for some rows of the segment can be read by a kernel: staged, unless they are there. Queues. */
+static ww_status bring(gpu_stream *stream, const rows_source *from, row_range now, void *staged, const void **brought)
+{
+    const size_t element_bytes = row_type_bytes(now.segment->type);
+    const char *rows = from->rows + (size_t)((now.first - from->first) * from->row_stride) * element_bytes;
+    *brought = from->on_device ? rows : staged;
+    if (from->on_device)
+        return WW_OK;
+    return gpu_copy_in_pieces(
+        stream, staged,
+        (host_pieces){rows, (size_t)now.dim * element_bytes, (size_t)from->row_stride * element_bytes, now.count});
+}
+
+/* Room for so many rows as the host has them; none is needed for what is on the device. */
+static ww_status take_staged(gpu_stream *stream, const rows_source *from, size_t bytes, void **staged)
+{
+    *staged = NULL;
+    return from->on_device ? WW_OK : gpu_workspace(stream, WORKSPACE_STAGED, bytes, staged);
+}
+
 /* Everything of rows_write but the refusal: that is still on its way when this returns. */
-static ww_status write_staged(gpu_stream *stream, row_range to, const float *rows, int64_t row_stride, uint64_t *refused)
+static ww_status write_f32(gpu_stream *stream, row_range to, const rows_source *from, uint64_t *refused)
 {
     const size_t row_bytes = (size_t)to.dim * sizeof(float);
     /* A row has 256 KiB at most. */
-    const int64_t staged_rows = min_i64(min_i64((int64_t)(STAGED_BYTES / row_bytes), to.count), launch_rows_max(stream));
+    const int64_t most = from->on_device ? to.count : min_i64((int64_t)(STAGED_BYTES / row_bytes), to.count);
+    const int64_t staged_rows = min_i64(most, launch_rows_max(stream));
     const size_t padded = (size_t)canon_padded(to.dim);
     void *staged;
-    ww_status status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged_rows * row_bytes, &staged);
+    ww_status status = take_staged(stream, from, (size_t)staged_rows * row_bytes, &staged);
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
     for (int64_t done = 0; status == WW_OK && done < to.count; done += staged_rows) {
         const row_range now = {to.segment, to.first + done, min_i64(staged_rows, to.count - done), to.dim};
-        const rows_pack_args args = {.from = staged,
+        const void *brought = NULL;
+        status = bring(stream, from, now, staged, &brought);
+        const rows_pack_args args = {.from = brought,
                                      .to = (float *)to.segment->rows.data + (size_t)now.first * padded,
                                      .norms = (float *)to.segment->norms.data + now.first,
                                      .refused = refused,
                                      .number = (uint64_t)done,
                                      .count = (uint32_t)now.count,
                                      .dim = to.dim};
-        status = gpu_copy_in_pieces(
-            stream, staged, (host_pieces){rows + done * row_stride, row_bytes, (size_t)row_stride * sizeof(float), now.count});
         if (status == WW_OK)
             status = launch_rows_pack(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
         if (status == WW_OK)
@@ -85,22 +114,23 @@ static ww_status write_staged(gpu_stream *stream, row_range to, const float *row
 }
 
 /* The same for rows of another type: they are staged in it, and become f32 only for their codes. */
-static ww_status write_typed(gpu_stream *stream, row_range to, const void *rows, int64_t row_stride, uint64_t *refused)
+static ww_status write_typed(gpu_stream *stream, row_range to, const rows_source *from, uint64_t *refused)
 {
     const segment *part = to.segment;
-    const size_t element_bytes = row_type_bytes(part->type), row_bytes = (size_t)to.dim * element_bytes;
     const size_t wide_bytes = (size_t)canon_padded(to.dim) * sizeof(float);
     const int64_t staged_rows = min_i64(min_i64((int64_t)(STAGED_BYTES / wide_bytes), to.count), launch_rows_max(stream));
     const bool bytes = row_type_is_bytes(part->type);
     void *staged, *wide = NULL;
-    ww_status status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged_rows * row_bytes, &staged);
+    ww_status status = take_staged(stream, from, (size_t)staged_rows * (size_t)to.dim * row_type_bytes(part->type), &staged);
     if (status == WW_OK && part->codes.data)
         status = gpu_workspace(stream, WORKSPACE_WIDE, (size_t)staged_rows * wide_bytes, &wide);
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
     for (int64_t done = 0; status == WW_OK && done < to.count; done += staged_rows) {
         const row_range now = {part, to.first + done, min_i64(staged_rows, to.count - done), to.dim};
-        const rows_pack_typed_args args = {.from = staged,
+        const void *brought = NULL;
+        status = bring(stream, from, now, staged, &brought);
+        const rows_pack_typed_args args = {.from = brought,
                                            .to = part->rows.data,
                                            .norms = part->norms.data,
                                            .scales = bytes ? part->scales.data : NULL,
@@ -112,9 +142,6 @@ static ww_status write_typed(gpu_stream *stream, row_range to, const void *rows,
                                            .count = (uint32_t)now.count,
                                            .dim = to.dim,
                                            .type = part->type};
-        status = gpu_copy_in_pieces(stream, staged,
-                                    (host_pieces){(const char *)rows + (size_t)(done * row_stride) * element_bytes, row_bytes,
-                                                  (size_t)row_stride * element_bytes, now.count});
         if (status == WW_OK)
             status = launch_rows_pack_typed(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
         if (status == WW_OK && wide)
@@ -123,26 +150,80 @@ static ww_status write_typed(gpu_stream *stream, row_range to, const void *rows,
     return status;
 }
 
-ww_status gpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused)
+/* Brings the number of the first row that was refused down, after everything that the stream has queued. */
+static ww_status read_refused(gpu_stream *stream, const uint64_t *flag, int64_t *refused)
+{
+    uint64_t first = UINT64_MAX;
+    const ww_status status = gpu_copy_out(stream, &first, flag, sizeof first);
+    if (status == WW_OK && first != UINT64_MAX)
+        *refused = (int64_t)first;
+    return status;
+}
+
+static ww_status write_rows(ww_device *device, row_range to, const rows_source *from, int64_t *refused)
 {
     *refused = -1;
     if (to.count == 0)
         return WW_OK;
-    gpu_device *gpu = gpu_of(device);
     gpu_stream *stream;
-    ww_status status = gpu_stream_borrow(gpu, &stream);
+    ww_status status = gpu_stream_borrow(gpu_of(device), &stream);
     if (status != WW_OK)
         return status;
     void *flag = NULL;
-    uint64_t first_refused = UINT64_MAX;
-    status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof first_refused, &flag);
+    status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof(uint64_t), &flag);
     if (status == WW_OK)
-        status = to.segment->type == ROW_F32 ? write_staged(stream, to, rows, row_stride, flag)
-                                             : write_typed(stream, to, rows, row_stride, flag);
+        status = to.segment->type == ROW_F32 ? write_f32(stream, to, from, flag) : write_typed(stream, to, from, flag);
     if (status == WW_OK)
-        status = gpu_copy_out(stream, &first_refused, flag, sizeof first_refused);
-    if (status == WW_OK && first_refused != UINT64_MAX)
-        *refused = (int64_t)first_refused;
+        status = read_refused(stream, flag, refused);
+    return gpu_stream_return(stream, status);
+}
+
+ww_status gpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused)
+{
+    return write_rows(device, to, &(rows_source){.rows = rows, .row_stride = row_stride, .first = to.first}, refused);
+}
+
+ww_status gpu_rows_write_here(ww_device *device, row_range to, const void *rows, int64_t *refused)
+{
+    return write_rows(device, to, &(rows_source){.rows = rows, .row_stride = to.dim, .first = to.first, .on_device = true},
+                      refused);
+}
+
+/* By the kernel that packs rows, since the norm that it computes is the one that must be finite: to where nobody looks. */
+static ww_status check_rows(gpu_stream *stream, row_range rows, const float *from, uint64_t *refused)
+{
+    const size_t packed_bytes = (size_t)canon_padded(rows.dim) * sizeof(float);
+    const int64_t together = min_i64(min_i64((int64_t)(STAGED_BYTES / packed_bytes), rows.count), launch_rows_max(stream));
+    void *packed = NULL;
+    ww_status status = gpu_workspace(stream, WORKSPACE_WIDE, (size_t)together * (packed_bytes + sizeof(float)), &packed);
+    if (status == WW_OK)
+        status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
+    for (int64_t done = 0; status == WW_OK && done < rows.count; done += together) {
+        const rows_pack_args args = {.from = from + done * rows.dim,
+                                     .to = packed,
+                                     .norms = (float *)(void *)((char *)packed + (size_t)together * packed_bytes),
+                                     .refused = refused,
+                                     .number = (uint64_t)done,
+                                     .count = (uint32_t)min_i64(together, rows.count - done),
+                                     .dim = rows.dim};
+        status = launch_rows_pack(stream, rows_grid(args.count), ROWS_THREADS, 0, &args);
+    }
+    return status;
+}
+
+ww_status gpu_rows_check_here(ww_device *device, const float *rows, int64_t count, int32_t dim, int64_t *refused)
+{
+    gpu_stream *stream;
+    *refused = -1;
+    ww_status status = count > 0 ? gpu_stream_borrow(gpu_of(device), &stream) : WW_OK;
+    if (status != WW_OK || count == 0)
+        return status;
+    void *flag = NULL;
+    status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof(uint64_t), &flag);
+    if (status == WW_OK)
+        status = check_rows(stream, (row_range){.count = count, .dim = dim}, rows, flag);
+    if (status == WW_OK)
+        status = read_refused(stream, flag, refused);
     return gpu_stream_return(stream, status);
 }
 

@@ -36,7 +36,8 @@ typedef struct screen {
     segment_table table;
     canon_key *results; /* host: a round's keys, thresholds and counts */
     leftover left;
-    int64_t *failed; /* queries whose results prove a defect, */
+    float *left_queries; /* host: those that the screen has not answered; memory_free() */
+    int64_t *failed;     /* queries whose results prove a defect, */
     int64_t failed_count;
     search_stats stats;
 } screen;
@@ -135,6 +136,7 @@ static ww_status ask_all(screen *s)
     for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.round_queries) {
         const int64_t left = job->query_count - first;
         const screen_asked a = {.queries = job->queries + first * job->query_stride,
+                                .on_device = job->queries_on_device,
                                 .stride = job->query_stride,
                                 .count = left < s->plan.round_queries ? left : s->plan.round_queries,
                                 .first = first};
@@ -145,14 +147,14 @@ static ww_status ask_all(screen *s)
     return status;
 }
 
-/* The queries of `left` side by side; NULL if there is no memory. */
-static float *gather(const search_job *job, const leftover *left)
+/* The queries of `left` side by side on the host, in `queries` (memory_free()). */
+static ww_status gather(const screen *s, const leftover *left, float **queries)
 {
-    const size_t dim = (size_t)job->dim;
-    float *queries = memory_alloc((size_t)left->count * dim * sizeof *queries);
-    for (int64_t i = 0; queries != NULL && i < left->count; i++)
-        memcpy(queries + (size_t)i * dim, job->queries + left->numbers[i] * job->query_stride, dim * sizeof *queries);
-    return queries;
+    const size_t bytes = (size_t)left->count * (size_t)s->job->dim * sizeof **queries;
+    *queries = memory_alloc(bytes);
+    if (*queries == NULL)
+        return memory_failed("queries to ask again", bytes);
+    return gpu_search_gather(s->stream, s->job, left->numbers, left->count, *queries);
 }
 
 /* Asks those again whose lists were full, with the thresholds that they gave. The new leftovers take the place of the old,
@@ -167,11 +169,11 @@ static ww_status ask_again(screen *s)
     gpu_search_mark_queries(job, again.numbers, again.count, MARK_FALLBACK);
     const int64_t wanted = (int64_t)s->plan.capacity * SECOND_FACTOR, rows = (int64_t)s->rows.word_count * 64;
     s->plan = make_plan(job, again.count, &s->device->base.tuning, (int32_t)(wanted < rows ? wanted : rows));
-    float *queries = gather(job, &again);
-    if (queries == NULL)
-        return memory_failed("queries to ask again", (size_t)again.count * (size_t)job->dim * sizeof *queries);
+    float *queries = NULL;
+    ww_status status = gather(s, &again, &queries);
     s->left.count = 0;
-    ww_status status = take_results(s);
+    if (status == WW_OK)
+        status = take_results(s);
     for (int64_t first = 0; status == WW_OK && first < again.count; first += s->plan.round_queries) {
         const int64_t left = again.count - first;
         const screen_asked a = {.queries = queries + first * job->dim,
@@ -185,30 +187,37 @@ static ww_status ask_again(screen *s)
     return status;
 }
 
-/* The plain search for what is left, and for queries whose results proved a defect. The stream was given back. */
-static ww_status ask_plainly(ww_device *device, screen *s)
+/* Brings queries whose results proved a defect to what is left, and all of it down while there is a stream. */
+static ww_status collect_left(screen *s)
 {
-    const search_job *job = s->job;
     leftover *left = &s->left;
     for (int64_t i = 0; i < s->failed_count; i++)
         left->numbers[left->count++] = s->failed[i];
     s->stats.repeated_queries += s->failed_count;
-    gpu_search_mark_queries(job, s->failed, s->failed_count, MARK_REPEATED);
+    gpu_search_mark_queries(s->job, s->failed, s->failed_count, MARK_REPEATED);
+    return left->count == 0 ? WW_OK : gather(s, left, &s->left_queries);
+}
+
+/* The plain search for what is left. The stream was given back. */
+static ww_status ask_plainly(ww_device *device, screen *s)
+{
+    const search_job *job = s->job;
+    leftover *left = &s->left;
     const size_t found = (size_t)left->count * (size_t)job->k;
     if (left->count == 0)
         return WW_OK;
     search_job plain = *job;
-    float *queries = gather(job, left);
     plain.rows = memory_alloc(found * sizeof *plain.rows);
     plain.scores = memory_alloc(found * sizeof *plain.scores);
-    plain.queries = queries;
+    plain.queries = s->left_queries;
+    plain.queries_on_device = false;
     plain.query_count = left->count;
     plain.query_stride = job->dim;
     plain.screen = false;
     plain.stats = &s->stats;
     plain.progress = NULL;
     ww_status status = WW_OK;
-    if (queries == NULL || plain.rows == NULL || plain.scores == NULL)
+    if (plain.rows == NULL || plain.scores == NULL)
         status = memory_failed("queries to ask plainly", found * (sizeof *plain.rows + sizeof *plain.scores));
     if (status == WW_OK)
         status = gpu_search_plainly(device, &plain);
@@ -217,7 +226,6 @@ static ww_status ask_plainly(ww_device *device, screen *s)
         memcpy(job->rows + to, plain.rows + from, (size_t)job->k * sizeof *job->rows);
         memcpy(job->scores + to, plain.scores + from, (size_t)job->k * sizeof *job->scores);
     }
-    memory_free(queries);
     memory_free(plain.rows);
     memory_free(plain.scores);
     return status;
@@ -255,6 +263,8 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
             status = ask_all(&s);
         if (status == WW_OK)
             status = ask_again(&s);
+        if (status == WW_OK)
+            status = collect_left(&s);
         status = gpu_stream_return(s.stream, status);
     }
     if (status == WW_OK)
@@ -265,6 +275,7 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job)
         tell(job->stats, &s.stats);
     memory_free(s.table.segments);
     memory_free(s.results);
+    memory_free(s.left_queries);
     memory_free(s.left.numbers);
     return status;
 }

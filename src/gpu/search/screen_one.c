@@ -35,7 +35,7 @@ static one_block lay_out(int32_t dim, size_t table_bytes)
 
 bool screen_one_pays(const search_job *job, int64_t count)
 {
-    return count == 1 && job->dim <= ONE_DIM_MOST && job->type == ROW_F32;
+    return count == 1 && job->dim <= ONE_DIM_MOST && job->type == ROW_F32 && !job->queries_on_device;
 }
 
 static float fold(float *acc)

@@ -134,15 +134,16 @@ ww_status screen_round_begin(screen_round *round, int64_t count)
 /* ---- its launches ---------------------------------------------------------------------------------------------------------
  */
 
-/* Uploads the queries and has them packed and coded. */
+/* Uploads the queries, unless they are there, and has them packed and coded. */
 static ww_status prepare(screen_round *round, const screen_asked *a)
 {
-    const size_t row_bytes = (size_t)round->job->dim * sizeof(float), given_bytes = (size_t)a->count * row_bytes;
+    const size_t row_bytes = (size_t)round->job->dim * sizeof(float),
+                 given_bytes = a->on_device ? 0 : (size_t)a->count * row_bytes;
     const size_t thresholds_at = (given_bytes + 7) / 8 * 8,
                  thresholds_bytes = a->thresholds ? (size_t)a->count * sizeof *a->thresholds : 0;
     void *given = NULL;
     ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_GIVEN, thresholds_at + thresholds_bytes, &given);
-    if (status == WW_OK)
+    if (status == WW_OK && !a->on_device)
         status = gpu_copy_in_pieces(round->stream, given,
                                     (host_pieces){a->queries, row_bytes, (size_t)a->stride * sizeof(float), a->count});
     uint64_t *thresholds = a->thresholds ? (uint64_t *)((char *)given + thresholds_at) : NULL;
@@ -152,7 +153,7 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
         status = search_mark(round->stream, "queries in");
     if (status != WW_OK)
         return status;
-    const screen_prepare_args args = {.from = given,
+    const screen_prepare_args args = {.from = a->on_device ? a->queries : given,
                                       .thresholds = thresholds,
                                       .queries = round->queries,
                                       .dim = round->job->dim,

@@ -23,6 +23,7 @@ enum {
 /* Queries that are asked together. */
 typedef struct screen_asked {
     const float *queries;
+    bool on_device; /* dense then; else the host's */
     int64_t stride; /* floats */
     int64_t count;
     const int64_t *numbers; /* in the job, of each; or NULL: `first` and those behind it */

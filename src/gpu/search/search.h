@@ -26,4 +26,7 @@ int64_t gpu_search_rows(const search_job *job);
 /* Adds a mark to queries of the job, by their numbers, if that wants marks. */
 void gpu_search_mark_queries(const search_job *job, const int64_t *numbers, int64_t count, uint8_t mark);
 
+/* Queries of a job, by their numbers, side by side to the host. Waits for those that are on the device. */
+ww_status gpu_search_gather(gpu_stream *stream, const search_job *job, const int64_t *numbers, int64_t count, float *to);
+
 #endif

@@ -47,6 +47,10 @@ static ww_status give_queries(search *s, int64_t first, int64_t count, void **gi
 {
     const search_job *job = s->job;
     const float *queries = job->queries + first * job->query_stride;
+    if (job->queries_on_device) {
+        *given = (void *)(uintptr_t)queries;
+        return WW_OK;
+    }
     const size_t row_bytes = (size_t)job->dim * sizeof(float);
     if ((size_t)count * row_bytes > GIVEN_DIRECT_BYTES) {
         const ww_status status = gpu_workspace(s->stream, WORKSPACE_GIVEN, (size_t)count * row_bytes, given);
@@ -58,6 +62,20 @@ static ww_status give_queries(search *s, int64_t first, int64_t count, void **gi
     const ww_status status = gpu_pinned(s->stream, PINNED_GIVEN, GIVEN_DIRECT_BYTES, given);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         memcpy((char *)*given + (size_t)i * row_bytes, queries + i * job->query_stride, row_bytes);
+    return status;
+}
+
+ww_status gpu_search_gather(gpu_stream *stream, const search_job *job, const int64_t *numbers, int64_t count, float *to)
+{
+    const size_t bytes = (size_t)job->dim * sizeof *to;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        const float *query = job->queries + numbers[i] * job->query_stride;
+        if (job->queries_on_device)
+            status = gpu_copy_out(stream, to + i * job->dim, query, bytes);
+        else
+            memcpy(to + i * job->dim, query, bytes);
+    }
     return status;
 }
 

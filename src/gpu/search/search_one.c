@@ -18,11 +18,15 @@ static const int32_t kernels[ROW_TYPES][3] = {
     [ROW_U8] = {GPU_KERNEL_search_one_bytes_cosine, GPU_KERNEL_search_one_bytes_l2, GPU_KERNEL_search_one_bytes_dot},
 };
 
-/* Into the arguments, or to the device if it is too long for them. */
+/* Into the arguments, or to the device if it is too long for them; unless it is there. */
 static ww_status give_query(search *s, search_one_args *args)
 {
     const size_t bytes = (size_t)s->job->dim * sizeof(float);
     args->dim = s->job->dim;
+    if (s->job->queries_on_device) {
+        args->query_on_device = s->job->queries;
+        return WW_OK;
+    }
     if (s->job->dim <= SEARCH_ONE_DIM_MAX) {
         memcpy(args->query, s->job->queries, bytes);
         return WW_OK;

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+#include <warpwave/tensor.h>
+
+#include "vectors/collection.h"
+
 enum { DIM = 9, BASE = 150, QUERIES = 5, K = 6 };
 
 void collection_for_calls_fill(ww_collection *c)
@@ -22,6 +26,7 @@ void collection_for_calls_fill(ww_collection *c)
 }
 
 static ww_status range_of_some(ww_collection *c);
+static ww_status search_with_a_tensor(ww_collection *c);
 
 ww_collection *collection_for_calls_of(ww_device *device, ww_vector_type type)
 {
@@ -34,6 +39,7 @@ ww_collection *collection_for_calls_of(ww_device *device, ww_vector_type type)
     CHECK_OK(ww_collection_create(device, &config, &c));
     collection_for_calls_fill(c);
     CHECK_OK(range_of_some(c)); /* what a device loads once, with the first search of a kind, is not left behind by a failure */
+    CHECK_OK(search_with_a_tensor(c)); /* likewise with the first tensor */
     return c;
 }
 
@@ -70,6 +76,80 @@ static ww_status upsert_within_the_room(ww_collection *c)
 static ww_status upsert_many(ww_collection *c)
 {
     return write_rows(c, 200, "a", 80, ww_collection_upsert);
+}
+
+/* Numbers as a tensor on the collection's device. */
+static ww_status tensor_make(ww_collection *c, ww_dtype type, int64_t count, const float *numbers, ww_tensor *made)
+{
+    ww_tensor f32 = {0};
+    ww_status status = ww_tensor_from_host(c->device, WW_F32, 2, (int64_t[]){count, DIM}, numbers, &f32);
+    if (status == WW_OK)
+        status = ww_tensor_cast(&f32, type, made);
+    ww_tensor_release(&f32);
+    return status;
+}
+
+static ww_status write_tensor(ww_collection *c, ww_dtype type, ww_status (*call)(ww_collection *, const ww_rows *))
+{
+    test_random random = {5};
+    test_rows rows = test_rows_make(&random, 90, DIM, "a", 100);
+    ww_tensor tensor = {0};
+    ww_status status = tensor_make(c, type, 90, rows.vectors, &tensor);
+    rows.rows.vectors = NULL;
+    rows.rows.tensor = &tensor;
+    if (status == WW_OK)
+        status = call(c, &rows.rows);
+    ww_tensor_release(&tensor);
+    test_rows_free(&rows);
+    return status;
+}
+
+static ww_status upsert_a_tensor(ww_collection *c)
+{
+    return write_tensor(c, WW_F32, ww_collection_upsert);
+}
+
+/* Of the collection's own type. */
+static ww_status upsert_a_typed_tensor(ww_collection *c)
+{
+    return write_tensor(c, c->type == WW_VECTOR_F16 ? WW_F16 : WW_F32, ww_collection_upsert);
+}
+
+static ww_status search_with_a_tensor(ww_collection *c)
+{
+    test_random random = {6};
+    float vectors[QUERIES * DIM];
+    int64_t rows[QUERIES * K];
+    float scores[QUERIES * K];
+    random_normals(&random, vectors, QUERIES * DIM);
+    ww_tensor tensor = {0};
+    ww_search search = ww_search_default();
+    ww_status status = tensor_make(c, WW_F16, QUERIES, vectors, &tensor);
+    search.query_tensor = &tensor;
+    search.k = K;
+    if (status == WW_OK)
+        status = ww_collection_search(c, &search, rows, scores);
+    ww_tensor_release(&tensor);
+    return status;
+}
+
+static ww_status range_with_a_tensor(ww_collection *c)
+{
+    float vectors[QUERIES * DIM];
+    random_normals(&(test_random){78}, vectors, (int64_t)QUERIES * DIM);
+    ww_tensor tensor = {0};
+    ww_results *results = NULL;
+    ww_range range = ww_range_default();
+    ww_status status = tensor_make(c, WW_F32, QUERIES, vectors, &tensor);
+    range.query_tensor = &tensor;
+    range.bound = 3.0f;
+    range.limit = 1000;
+    range.fetch = WW_FETCH_IDS;
+    if (status == WW_OK)
+        status = ww_collection_range(c, &range, &results);
+    ww_results_destroy(results);
+    ww_tensor_release(&tensor);
+    return status;
 }
 
 static ww_status remove_some(ww_collection *c)
@@ -229,6 +309,10 @@ const collection_call collection_calls[] = {
     {"add many rows", add_many, true, true, true},
     {"upsert within the room there is", upsert_within_the_room, true, true, false},
     {"upsert many rows", upsert_many, true, true, false},
+    {"upsert a tensor of f32", upsert_a_tensor, true, true, true},
+    {"upsert a tensor of the rows' type", upsert_a_typed_tensor, true, true, true},
+    {"search with a tensor", search_with_a_tensor, true, true, true},
+    {"range search with a tensor", range_with_a_tensor, true, true, false},
     {"remove", remove_some, true, true, false},
     {"compact", compact, true, true, true},
     {"reserve", reserve, true, true, false},

@@ -30,6 +30,7 @@ const instruction_set instruction_set_amx = {.name = "amx",
                                              VEC_KERNELS,
                                              .element_loops = &element_loops_avx512,
                                              .row_loops = &row_loops_avx512,
+                                             .attention = &attention_loops_avx512,
                                              .matmul = &matmul_tiles_amx,
                                              .products = products,
                                              .quants = quants};

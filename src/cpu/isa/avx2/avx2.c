@@ -18,6 +18,7 @@ const instruction_set instruction_set_avx2 = {.name = "avx2",
                                               VEC_KERNELS,
                                               .element_loops = &element_loops_avx2,
                                               .row_loops = &row_loops_avx2,
+                                              .attention = &attention_loops_avx2,
                                               .matmul = &matmul_tiles_avx2,
                                               .products = products,
                                               .quants = quants};

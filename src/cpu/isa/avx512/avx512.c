@@ -30,6 +30,7 @@ const instruction_set instruction_set_avx512 = {.name = "avx512",
                                                 VEC_KERNELS,
                                                 .element_loops = &element_loops_avx512,
                                                 .row_loops = &row_loops_avx512,
+                                                .attention = &attention_loops_avx512,
                                                 .matmul = &matmul_tiles_avx512,
                                                 .products = products,
                                                 .quants = quants};

@@ -43,6 +43,7 @@ const instruction_set instruction_set_neon = {.name = "neon",
                                               VEC_KERNELS,
                                               .element_loops = &element_loops_neon,
                                               .row_loops = &row_loops_neon,
+                                              .attention = &attention_loops_neon,
                                               .matmul = &matmul_tiles_neon,
                                               .products = products,
                                               .quants = quants};

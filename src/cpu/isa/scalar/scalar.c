@@ -233,6 +233,7 @@ const instruction_set instruction_set_scalar = {.name = "scalar",
                                                 .filter_one = filter_one,
                                                 .element_loops = &element_loops_scalar,
                                                 .row_loops = &row_loops_scalar,
+                                                .attention = &attention_loops_scalar,
                                                 .matmul = &matmul_tiles_scalar,
                                                 .products = products,
                                                 .quants = quants};

@@ -1,0 +1,246 @@
+/* Models: text in, embeddings or text out, from a GGUF file and nothing else.
+ *
+ * A model is an encoder, which embeds texts, or a decoder, which continues them. What it computes is a function of the text,
+ * the weights and the options it was opened with: the same bits on every device, alone or in a batch with others, with a text
+ * fed in one piece or in many. docs/guide/models.md says which architectures are known, and which were run with real weights.
+ *
+ * A model may be used from any thread; its computations happen one after the other. Sessions hold the model: either may be
+ * closed first. The functions are in a library of their own, libwarpwave_model.
+ */
+#ifndef WARPWAVE_MODEL_H
+#define WARPWAVE_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+#include <warpwave/quant.h>
+#include <warpwave/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ww_model ww_model;
+typedef struct ww_session ww_session;
+
+typedef enum ww_model_kind { WW_MODEL_ENCODER = 0, WW_MODEL_DECODER = 1 } ww_model_kind;
+
+/* How the vectors of a text's tokens become one; the numbers are those of GGUF files. */
+typedef enum ww_pooling { WW_POOLING_NONE = 0, WW_POOLING_MEAN = 1, WW_POOLING_CLS = 2 } ww_pooling;
+
+/* How a model is opened; begin with ww_model_options_default(). */
+typedef struct ww_model_options {
+    size_t struct_size;
+    ww_activations activations; /* float: no activation is rounded to 8 bits; slower, and as near as f32 comes */
+    ww_quant_type cache;        /* of keys and values in sessions: f16, f32 or q8_0 */
+    int64_t context;            /* tokens that a session may hold, at most what the model was made for; 0: as many */
+    ww_progress progress;       /* of loading, in bytes; may be NULL */
+    void *progress_user;
+} ww_model_options;
+
+/* What a model is. Texts that are longer than their field are cut. */
+typedef struct ww_model_info {
+    size_t struct_size;
+    ww_model_kind kind;
+    char architecture[32]; /* "llama", "bert" */
+    char name[128];
+    char licence[64];
+    char tokenizer[32]; /* "gpt2", "llama", "bert"; "none": the model takes tokens only */
+    char device[32];
+    char fingerprint[40]; /* of metadata, shapes and samples of all weights, in hexadecimal: another file has another */
+    int64_t parameters;
+    int64_t weight_bytes; /* on the device */
+    int64_t cache_bytes;  /* of 256 tokens of a session */
+    int64_t vocabulary;
+    int64_t context; /* tokens */
+    int32_t layers;
+    int32_t width;
+    int32_t hidden; /* of the feed-forward network */
+    int32_t heads;
+    int32_t key_heads;
+    int32_t head_size;
+    int32_t window; /* the sliding window of attention, where it has one; else 0 */
+    ww_pooling pooling;
+    int32_t bos; /* tokens that begin and end a text; -1 where there is none */
+    int32_t eos;
+    int32_t has_chat; /* 1: ww_model_chat() knows its template */
+} ww_model_info;
+
+WW_API ww_status ww_model_options_init(void *value, size_t struct_size);
+WW_API ww_status ww_model_info_init(void *value, size_t struct_size);
+static inline ww_model_options ww_model_options_default(void)
+{
+    ww_model_options value;
+    ww_model_options_init(&value, sizeof value);
+    return value;
+}
+static inline ww_model_info ww_model_info_default(void)
+{
+    ww_model_info value;
+    ww_model_info_init(&value, sizeof value);
+    return value;
+}
+
+/* Opens the GGUF file at `path` on a device. Everything is checked here: refuses an architecture or tokenizer that is not
+ * known, by name, a tensor that is missing or has another shape than the metadata says, and weights that are not finite.
+ * `options` may be NULL. Blocks. */
+WW_API ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model);
+
+/* Gives it back, when its last session is gone. Accepts NULL. */
+WW_API void ww_model_close(ww_model *model);
+
+/* Describes a model into `info`. Refuses NULL. Does not block. */
+WW_API ww_status ww_model_describe(const ww_model *model, ww_model_info *info);
+
+/* ---- text and tokens ------------------------------------------------------------------------------------------------------
+ */
+
+/* How text becomes tokens, otherwise than usual: names of special tokens in it ("<|im_end|>") are text, and not these tokens;
+ * nothing is added at its ends, neither BOS nor EOS, [CLS] nor [SEP]. */
+typedef enum ww_token_flags { WW_TOKENS_PLAIN = 1, WW_TOKENS_NO_ADD = 2 } ww_token_flags;
+
+/* The tokens of `bytes` bytes of text. `count` gets how many there are, also where `ids` is NULL and `capacity` 0, and where
+ * WW_OUT_OF_RANGE says that the capacity is too small. What is no UTF-8 reads as U+FFFD. Refuses a model without a tokenizer.
+ * Does not block. */
+WW_API ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
+                                   size_t capacity, size_t *count);
+
+/* The text of tokens, without the special ones and without a NUL; `bytes` gets its length as above. It may be no UTF-8 where
+ * tokens end within a character. Refuses an id that is no token. */
+WW_API ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t count, char *text, size_t capacity,
+                                     size_t *bytes);
+
+/* What one says in a conversation: role is "system", "user" or "assistant". */
+typedef struct ww_chat_message {
+    const char *role;
+    const char *text;
+} ww_chat_message;
+
+/* A conversation as the model's chat template writes it, up to where the assistant begins to speak, without a NUL, to be
+ * tokenized with WW_TOKENS_NO_ADD; `bytes` as above. Refuses a model whose template is none of those known. */
+WW_API ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text,
+                               size_t capacity, size_t *bytes);
+
+/* ---- embeddings -----------------------------------------------------------------------------------------------------------
+ */
+
+/* Embeds `count` texts: vectors[i] gets `width` floats of length 1, pooled as the model says. `bytes` may be NULL where texts
+ * end with a NUL. Tokens past the context are cut off. `progress`, in texts, may be NULL. Refuses a decoder. Blocks. */
+WW_API ww_status ww_model_embed(ww_model *model, const char *const *texts, const size_t *bytes, size_t count, float *vectors,
+                                ww_progress progress, void *user);
+
+/* The same of tokens, [CLS] and [SEP] included: counts[i] of them for text i, at most the context, one text behind the other.
+ */
+WW_API ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_t *counts, size_t count, float *vectors);
+
+/* ---- sessions -------------------------------------------------------------------------------------------------------------
+ */
+
+/* Makes a session without tokens. Refuses an encoder. */
+WW_API ww_status ww_session_create(ww_model *model, ww_session **session);
+
+/* Ends it. Accepts NULL. */
+WW_API void ww_session_destroy(ww_session *session);
+
+/* How many tokens it holds; and copies of them, at most `capacity`, from number `first` on. */
+WW_API size_t ww_session_length(const ww_session *session);
+WW_API ww_status ww_session_tokens(const ww_session *session, size_t first, int32_t *ids, size_t capacity);
+
+/* Feeds tokens, in pieces of any size. Refuses an id that is no token, and more tokens than the context has room for
+ * (WW_OUT_OF_RANGE, with the numbers). A call that fails or is cancelled leaves the session as it was. Blocks. */
+WW_API ww_status ww_session_feed(ww_session *session, const int32_t *ids, size_t count);
+
+/* The same for several sessions of one model in one pass over the weights: session i gets counts[i] tokens at ids[i]. A session
+ * may stand there once. All of them or, on failure, none. */
+WW_API ww_status ww_sessions_feed(ww_session *const *sessions, const int32_t *const *ids, const size_t *counts, size_t count);
+
+/* The logits behind the last token: as many floats as the vocabulary. Refuses a session without tokens. */
+WW_API ww_status ww_session_logits(const ww_session *session, float *logits);
+
+/* Forgets all but the first `length` tokens. The logits are gone with them, until the next feed; refuses more than there are.
+ */
+WW_API ww_status ww_session_truncate(ww_session *session, size_t length);
+
+/* A session with the same tokens, which goes its own way. The cache is shared until one of them writes to it. */
+WW_API ww_status ww_session_fork(ww_session *session, ww_session **fork);
+
+/* Writes a session, cache and all, to a file, and makes one of a file, on any device. Loading refuses a file of another model
+ * or of other options, and one that is damaged. Block. */
+WW_API ww_status ww_session_save(ww_session *session, const char *path);
+WW_API ww_status ww_session_load(ww_model *model, const char *path, ww_session **session);
+
+/* Ends what another thread does with the session now (feeding, generating) with WW_CANCELLED, at the next layer; nothing where
+ * none does anything. Does not block. */
+WW_API void ww_session_cancel(ww_session *session);
+
+/* ---- sampling and generating ----------------------------------------------------------------------------------------------
+ */
+
+/* How a token is chosen, in this order: logits of tokens that are among the last `repetition_window` are divided (negative ones
+ * multiplied) by `repetition_penalty`; the `top_k` largest stay, of equal ones the smaller tokens first; of these the fewest
+ * that have `top_p` of their probability; of these the ones with at least `min_p` times that of the first; these are divided by
+ * `temperature`, and one is drawn. The number that draws is that of the seed for this place in the text, so the same text with
+ * the same seed goes on the same way, anywhere. */
+typedef struct ww_sampling {
+    size_t struct_size;
+    double temperature;        /* 0: the first is taken */
+    int32_t top_k;             /* 0: all */
+    double top_p;              /* 1: all */
+    double min_p;              /* 0: all */
+    double repetition_penalty; /* 1: none */
+    int32_t repetition_window; /* tokens; -1: all */
+    uint64_t seed;
+} ww_sampling;
+
+/* The largest logit, whatever came before. */
+WW_API ww_status ww_sampling_init(void *value, size_t struct_size);
+static inline ww_sampling ww_sampling_default(void)
+{
+    ww_sampling value;
+    ww_sampling_init(&value, sizeof value);
+    return value;
+}
+
+/* Chooses a token from the session's logits; it is not fed. `sampling` may be NULL. Refuses numbers that make no sense, and a
+ * session without logits. */
+WW_API ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampling, int32_t *token);
+
+/* Given a piece of text: UTF-8 with all bytes of each character, no NUL behind it. Not 0 ends generating. What status.h says of
+ * progress callbacks holds here, too; ww_session_cancel() may be called. */
+typedef int (*ww_text_callback)(const char *text, size_t bytes, void *user);
+
+typedef enum ww_generation_end {
+    WW_GENERATION_LENGTH = 0,  /* as many tokens as were asked for */
+    WW_GENERATION_EOS = 1,     /* the model ended its text; the token that says so is not fed */
+    WW_GENERATION_CONTEXT = 2, /* the context is full */
+    WW_GENERATION_STOPPED = 3  /* by the callback */
+} ww_generation_end;
+
+typedef struct ww_generation {
+    size_t struct_size;
+    int64_t tokens;              /* at most */
+    const ww_sampling *sampling; /* NULL: the default */
+    ww_text_callback text;       /* may be NULL */
+    void *user;
+    int32_t ignore_eos; /* 1: go on */
+} ww_generation;
+
+/* 128 tokens, sampled by default. */
+WW_API ww_status ww_generation_init(void *value, size_t struct_size);
+static inline ww_generation ww_generation_default(void)
+{
+    ww_generation value;
+    ww_generation_init(&value, sizeof value);
+    return value;
+}
+
+/* Chooses a token, feeds it, and so on. `end` may be NULL. What was generated is then in the session, also when it fails in
+ * between; the last chosen token is fed, too. Refuses a session without logits. Blocks. */
+WW_API ww_status ww_session_generate(ww_session *session, const ww_generation *generation, ww_generation_end *end);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,180 @@
+/* Attention: what it computes, to the bit, and how keys and values lie in memory. Shared by CPU code and kernels.
+ *
+ * A query of head h at position p sees keys [first, end) of its sequence: all of them, or with a causal mask those up to p, and
+ * with a window the last `window` of these. Chunk c is positions 256c to 256c + 255, whatever the window, batch or split, and
+ * key j of a chunk is position 256c + j. Of each chunk that has a key which is seen:
+ *
+ *     s_j = scale * sum of q_i k_ji      8 accumulators from +0: element i goes to number i mod 8 by fma, in increasing i; then
+ *                                        number a takes in number a + 4, a + 2, a + 1; the product with scale is rounded once
+ *     m_c = the largest s_j
+ *     p_j = row_exponential_f32(s_j, m_c)
+ *     l_c = sum of p_j, o_c = sum of p_j v_j     8 accumulators likewise: key j goes to number j mod 8; others are not touched
+ *
+ * With m the largest m_c, and c ascending: f = row_exponential_f32(m_c, m), l = fma(f, l_c, l), o = fma(f, o_c, o), both from
+ * +0. The result is o / l; 0 if no key is seen; a NaN is the one NaN. Keys and values are those of the cache, rounded to its
+ * type, the current tokens' too. So the result is the same however the work is divided.
+ *
+ * The cache is pages: a page holds a chunk of one sequence, of every layer. A layer's part of a page has the keys of each head
+ * and then the values of each head. Keys are in groups of 32, and inside a group by pieces of 8 elements, 32 keys side by side:
+ * a wave whose lanes have a key each reads whole lines, and a piece is one element for each accumulator. Values lie row by row.
+ * q8_0 has the codes like this, a byte each, and behind all codes of the layer the scales, an f16 for 32 elements.
+ */
+#ifndef WW_ARITHMETIC_ATTENTION_H
+#define WW_ARITHMETIC_ATTENTION_H
+
+#include <stdint.h>
+
+#include "arithmetic/convert.h"
+#include "arithmetic/rows.h"
+
+enum {
+    ATTENTION_CHUNK = 256, /* positions */
+    ATTENTION_LANES = 8,   /* accumulators */
+    ATTENTION_GROUP = 32,  /* keys that lie together */
+    ATTENTION_BLOCK = 32,  /* elements with one scale */
+    ATTENTION_HEAD_LEAST = 32,
+    ATTENTION_HEAD_MOST = 256,  /* a multiple of 8; of 32 for q8_0 */
+    ATTENTION_F16_NAN = 0x7e00, /* the scale of a block that could not be coded */
+};
+
+/* As ww_attention_type has them (static assertions in tensor/attention.c). */
+enum attention_type { ATTENTION_F16, ATTENTION_F32, ATTENTION_Q8_0 };
+
+/* The part of a page that a layer has: its shape, and where it begins. */
+typedef struct attention_layer {
+    int32_t type; /* of attention_type */
+    int32_t kv_heads, head_size;
+    int32_t unused;
+    int64_t offset; /* bytes from the beginning of the page, a multiple of 16 */
+} attention_layer;
+
+CANON_FUNCTION int64_t attention_element_bytes(int32_t type)
+{
+    return type == ATTENTION_F32 ? 4 : type == ATTENTION_F16 ? 2 : 1;
+}
+
+/* Bytes of a layer's part: the page of a model is the sum over its layers. A multiple of 256. */
+CANON_FUNCTION int64_t attention_layer_bytes(int32_t type, int32_t kv_heads, int32_t head_size)
+{
+    const int64_t elements = (int64_t)2 * kv_heads * ATTENTION_CHUNK * head_size;
+    return elements * attention_element_bytes(type) + (type == ATTENTION_Q8_0 ? elements / ATTENTION_BLOCK * 2 : 0);
+}
+
+/* Bytes from the beginning of the layer's part to the keys of a head, to its values, and to the scales of either. */
+CANON_FUNCTION int64_t attention_keys_at(const attention_layer *layer, int32_t head)
+{
+    return (int64_t)head * ATTENTION_CHUNK * layer->head_size * attention_element_bytes(layer->type);
+}
+
+CANON_FUNCTION int64_t attention_values_at(const attention_layer *layer, int32_t head)
+{
+    return attention_keys_at(layer, layer->kv_heads + head);
+}
+
+CANON_FUNCTION int64_t attention_key_scales_at(const attention_layer *layer, int32_t head)
+{
+    return attention_keys_at(layer, 2 * layer->kv_heads) +
+           (int64_t)head * ATTENTION_CHUNK * (layer->head_size / ATTENTION_BLOCK) * 2;
+}
+
+CANON_FUNCTION int64_t attention_value_scales_at(const attention_layer *layer, int32_t head)
+{
+    return attention_key_scales_at(layer, layer->kv_heads + head);
+}
+
+/* Which element of a head's keys is element i of key j, i a multiple of 8: the 8 from there on are together; and its scale. */
+CANON_FUNCTION int32_t attention_key_place(int32_t head_size, int32_t j, int32_t i)
+{
+    return ((j / ATTENTION_GROUP) * (head_size / ATTENTION_LANES) + i / ATTENTION_LANES) * (ATTENTION_GROUP * ATTENTION_LANES) +
+           j % ATTENTION_GROUP * ATTENTION_LANES;
+}
+
+CANON_FUNCTION int32_t attention_key_scale_place(int32_t head_size, int32_t j, int32_t i)
+{
+    return ((j / ATTENTION_GROUP) * (head_size / ATTENTION_BLOCK) + i / ATTENTION_BLOCK) * ATTENTION_GROUP +
+           j % ATTENTION_GROUP;
+}
+
+/* ---- which keys a query sees ------------------------------------------------------------------------------------------------
+ */
+
+typedef struct attention_mask {
+    int32_t causal; /* 0: all keys of the sequence */
+    int32_t window; /* causal: the last so many; 0: no bound */
+} attention_mask;
+
+typedef struct attention_range {
+    int32_t first, end;
+} attention_range;
+
+/* Of a query at `position` in a sequence of `length` keys, of which no more than `most` are looked at. */
+CANON_FUNCTION attention_range attention_seen(const attention_mask *mask, int32_t position, int32_t length, int32_t most)
+{
+    attention_range seen;
+    seen.end = length < most ? length : most;
+    if (mask->causal && position < seen.end)
+        seen.end = position + 1;
+    seen.first = mask->causal && mask->window > 0 && position >= mask->window ? position - mask->window + 1 : 0;
+    seen.end = seen.end > seen.first ? seen.end : seen.first;
+    return seen;
+}
+
+/* The part of it in chunk c, counted from the chunk's beginning; empty: end is not above first. */
+CANON_FUNCTION attention_range attention_in_chunk(attention_range seen, int32_t c)
+{
+    const int32_t begin = c * ATTENTION_CHUNK;
+    attention_range part;
+    part.first = seen.first > begin ? seen.first - begin : 0;
+    part.end = seen.end - begin < ATTENTION_CHUNK ? seen.end - begin : ATTENTION_CHUNK;
+    return part;
+}
+
+/* The chunks that have a key which is seen: [first, end). */
+CANON_FUNCTION attention_range attention_chunks(attention_range seen)
+{
+    attention_range chunks;
+    chunks.first = seen.first / ATTENTION_CHUNK;
+    chunks.end = seen.end > seen.first ? (seen.end + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK : chunks.first;
+    return chunks;
+}
+
+/* ---- arithmetic -------------------------------------------------------------------------------------------------------------
+ */
+
+CANON_FUNCTION float attention_fold(const float *sums)
+{
+    const float a = sums[0] + sums[4], b = sums[1] + sums[5], c = sums[2] + sums[6], d = sums[3] + sums[7];
+    return (a + c) + (b + d);
+}
+
+CANON_FUNCTION float attention_result(float o, float l)
+{
+    return one_nan_f32(o / l);
+}
+
+/* Of a query with one chunk: merged, f is 1, and the sums are the chunk's but for the sign of a zero. */
+CANON_FUNCTION float attention_result_of_one(float o, float l)
+{
+    return attention_result(o + 0.0f, l);
+}
+
+/* ---- rotary embedding -------------------------------------------------------------------------------------------------------
+ */
+
+enum attention_rope { ATTENTION_ROPE_NONE, ATTENTION_ROPE_HALVES, ATTENTION_ROPE_INTERLEAVED };
+
+/* Pairs of a head are (i, i + half) or (2i, 2i + 1), i below half; what is behind 2 half stays as it is. */
+CANON_FUNCTION float attention_roped(const float *head, int32_t i, int32_t rope, int32_t half, const float *cosines,
+                                     const float *sines)
+{
+    if (rope == ATTENTION_ROPE_NONE || i >= 2 * half)
+        return head[i];
+    const int32_t halves = rope == ATTENTION_ROPE_HALVES;
+    const int32_t pair = halves ? (i < half ? i : i - half) : i / 2;
+    const int32_t second = halves ? i >= half : i & 1;
+    const float a = head[halves ? pair : 2 * pair], b = head[halves ? pair + half : 2 * pair + 1];
+    return second ? row_turn_second_f32(a, b, cosines[pair], sines[pair])
+                  : row_turn_first_f32(a, b, cosines[pair], sines[pair]);
+}
+
+#endif

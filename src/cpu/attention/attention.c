@@ -1,0 +1,240 @@
+/* Attention on the CPU.
+ *
+ * The unit of work is a tile: some tokens of one sequence that stand side by side, all query heads of one head of keys, and one
+ * chunk. Its keys and values are widened to f32 once, in the second cache, and meet up to TILE_ROWS queries. Chunks are
+ * independent, so that one query over a long context keeps all threads busy; what they leave is merged by query, in order. The
+ * parts of all queries at once may be more than memory likes: tokens are taken in pieces of PARTS_BYTES_MOST.
+ */
+#include "cpu/attention/attention_loops.h"
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "cpu/tensor/tensor.h"
+
+enum { TILE_ROWS = 64 };
+static const int64_t parts_bytes_most = 32 << 20;
+
+/* Tokens [first, first + count) of one sequence. */
+typedef struct token_run {
+    int64_t first;
+    int32_t count;
+    int32_t unused;
+} token_run;
+
+typedef struct attention_work {
+    const attention_job *job;
+    const attention_loops *loops;
+    int32_t group;    /* query heads of a head of keys */
+    int32_t chunks;   /* at most, of a query */
+    int64_t begin;    /* the first token of the piece */
+    int64_t tokens;   /* of the piece */
+    token_run *tiles; /* of the piece */
+    int64_t tile_count;
+    float *parts;           /* tokens x heads x chunks, part_floats each */
+    int64_t part_floats;    /* of a chunk of a query */
+    float *scratch;         /* of each worker */
+    int64_t scratch_floats; /* of one */
+} attention_work;
+
+static attention_range seen_by(const attention_work *w, int64_t token)
+{
+    const attention_batch *batch = &w->job->batch;
+    return attention_seen(&w->job->mask, batch->positions[token], batch->lengths[batch->sequences[token]], w->job->keys_most);
+}
+
+static float *part_of(const attention_work *w, int64_t token, int32_t head, int32_t chunk)
+{
+    return w->parts + (((token - w->begin) * w->job->heads + head) * w->chunks + chunk) * w->part_floats;
+}
+
+static float *result_of(const attention_work *w, int64_t token, int32_t head)
+{
+    const int64_t size = w->job->batch.layer.head_size;
+    return w->job->out + (token * w->job->heads + head) * size;
+}
+
+/* ---- one tile ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* The rows of a tile: those queries that see a key of the chunk. */
+typedef struct tile_rows {
+    const float *q[TILE_ROWS];
+    float *out[TILE_ROWS];
+    attention_range seen[TILE_ROWS];
+    float largest[TILE_ROWS], sums[TILE_ROWS];
+    float *part[TILE_ROWS]; /* NULL: the only chunk of its query, whose result is `out` */
+} tile_rows;
+
+/* Keys [0, end) of a head, in whole groups, and its values, as floats. */
+static void widen_chunk(const attention_work *w, const char *part, int32_t head, int32_t end, float *keys, float *values)
+{
+    const attention_layer *layer = &w->job->batch.layer;
+    const int32_t size = layer->head_size, blocks = size / ATTENTION_BLOCK;
+    const int32_t groups = (end + ATTENTION_GROUP - 1) / ATTENTION_GROUP;
+    w->loops->widen(layer->type, keys, part + attention_keys_at(layer, head), (int64_t)groups * ATTENTION_GROUP * size);
+    w->loops->widen(layer->type, values, part + attention_values_at(layer, head), (int64_t)end * size);
+    if (layer->type != ATTENTION_Q8_0)
+        return;
+    const uint16_t *scales = (const uint16_t *)(const void *)(part + attention_key_scales_at(layer, head));
+    for (int32_t j = 0; j < end; j++)
+        for (int32_t i = 0; i < size; i += ATTENTION_LANES) {
+            const float scale = widen_f16(scales[attention_key_scale_place(size, j, i)]);
+            float *piece = keys + attention_key_place(size, j, i);
+            for (int32_t a = 0; a < ATTENTION_LANES; a++)
+                piece[a] *= scale;
+        }
+    scales = (const uint16_t *)(const void *)(part + attention_value_scales_at(layer, head));
+    for (int32_t block = 0; block < end * blocks; block++) {
+        const float scale = widen_f16(scales[block]);
+        for (int32_t i = 0; i < ATTENTION_BLOCK; i++)
+            values[block * ATTENTION_BLOCK + i] *= scale;
+    }
+}
+
+/* Takes in the query of a token and a head, if it sees a key of the chunk; the new number of rows. */
+static int32_t add_row(const attention_work *w, tile_rows *rows, int32_t count, int64_t token, int32_t head, int32_t chunk)
+{
+    const attention_range seen = seen_by(w, token), chunks = attention_chunks(seen);
+    if (chunk < chunks.first || chunk >= chunks.end)
+        return count;
+    const bool alone = chunks.end - chunks.first == 1;
+    rows->q[count] = w->job->q + token * w->job->q_stride + (int64_t)head * w->job->batch.layer.head_size;
+    rows->seen[count] = attention_in_chunk(seen, chunk);
+    rows->part[count] = alone ? NULL : part_of(w, token, head, chunk);
+    rows->out[count] = alone ? result_of(w, token, head) : rows->part[count] + ATTENTION_PART_SUMS;
+    return count + 1;
+}
+
+static void finish_rows(const tile_rows *rows, int32_t count, int32_t head_size)
+{
+    for (int32_t r = 0; r < count; r++) {
+        if (rows->part[r]) {
+            rows->part[r][0] = rows->largest[r];
+            rows->part[r][1] = rows->sums[r];
+            continue;
+        }
+        for (int32_t i = 0; i < head_size; i++)
+            rows->out[r][i] = attention_result_of_one(rows->out[r][i], rows->sums[r]);
+    }
+}
+
+/* Item: chunk fastest, then the head of keys, then the tile of tokens. */
+static void run_tile(void *context, int64_t item, int32_t worker)
+{
+    const attention_work *w = context;
+    const attention_layer *layer = &w->job->batch.layer;
+    const int32_t chunk = (int32_t)(item % w->chunks), kv_head = (int32_t)(item / w->chunks % layer->kv_heads);
+    const token_run *run = &w->tiles[item / w->chunks / layer->kv_heads];
+    tile_rows rows;
+    int32_t count = 0, end = 0;
+    float *keys = w->scratch + worker * w->scratch_floats, *values = keys + ATTENTION_CHUNK * layer->head_size;
+    attention_tile tile = {.head_size = layer->head_size,
+                           .scale = w->job->scale,
+                           .q = rows.q,
+                           .seen = rows.seen,
+                           .keys = keys,
+                           .values = values,
+                           .p = values + ATTENTION_CHUNK * layer->head_size,
+                           .out = rows.out,
+                           .largest = rows.largest,
+                           .sums = rows.sums};
+    for (int32_t t = 0; t < run->count; t++)
+        end = max_i32(end, attention_in_chunk(seen_by(w, run->first + t), chunk).end);
+    if (end <= 0)
+        return;
+    const attention_batch *batch = &w->job->batch;
+    const uint64_t page = batch->pages[batch->sequences[run->first] * batch->pages_stride + chunk];
+    widen_chunk(w, (const char *)(uintptr_t)page + layer->offset, kv_head, end, keys, values);
+    for (int32_t i = 0; i < run->count * w->group; i++) {
+        const int32_t head = kv_head * w->group + i % w->group;
+        count = add_row(w, &rows, count, run->first + i / w->group, head, chunk);
+        if (count > 0 && (count == TILE_ROWS || i == run->count * w->group - 1)) {
+            tile.rows = count;
+            w->loops->scores(&tile);
+            w->loops->values(&tile);
+            finish_rows(&rows, count, layer->head_size);
+            count = 0;
+        }
+    }
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------------------
+ */
+
+static void merge_range(void *context, int64_t begin, int64_t end)
+{
+    const attention_work *w = context;
+    const int32_t size = w->job->batch.layer.head_size;
+    for (int64_t query = begin; query < end; query++) {
+        const int64_t token = w->begin + query / w->job->heads;
+        const int32_t head = (int32_t)(query % w->job->heads);
+        const attention_range chunks = attention_chunks(seen_by(w, token));
+        const int32_t count = chunks.end - chunks.first;
+        float *out = result_of(w, token, head);
+        const attention_parts parts = {.first = part_of(w, token, head, chunks.first),
+                                       .apart = w->part_floats,
+                                       .count = count,
+                                       .head_size = size,
+                                       .out = out};
+        if (count > 1)
+            w->loops->merge(&parts);
+        for (int32_t i = 0; count <= 0 && i < size; i++)
+            out[i] = 0.0f;
+    }
+}
+
+/* Tokens of one sequence that stand side by side, as many as a tile has room for. */
+static void cut_into_tiles(attention_work *w)
+{
+    const int32_t *sequences = w->job->batch.sequences;
+    const int32_t most = max_i32(TILE_ROWS / w->group, 1);
+    w->tile_count = 0;
+    for (int64_t token = w->begin; token < w->begin + w->tokens; token++) {
+        token_run *last = w->tile_count > 0 ? &w->tiles[w->tile_count - 1] : NULL;
+        if (last && last->count < most && sequences[token] == sequences[last->first])
+            last->count++;
+        else
+            w->tiles[w->tile_count++] = (token_run){.first = token, .count = 1};
+    }
+}
+
+static void run_piece(ww_device *device, attention_work *w)
+{
+    pool *threads = ((cpu_device *)device)->pool;
+    cut_into_tiles(w);
+    const int64_t items = w->tile_count * w->job->batch.layer.kv_heads * w->chunks;
+    if (items > 1)
+        pool_run(threads, items, run_tile, NULL, w);
+    else
+        pool_run_here(items, run_tile, w);
+    cpu_run_ranges(device, w->tokens * w->job->heads, 64, merge_range, w);
+}
+
+ww_status cpu_attention(ww_device *device, const attention_job *job)
+{
+    const int64_t tokens = job->batch.tokens, size = job->batch.layer.head_size;
+    const int32_t workers = pool_threads(((cpu_device *)device)->pool);
+    attention_work w = {.job = job,
+                        .loops = ((cpu_device *)device)->isa->attention,
+                        .group = job->heads / job->batch.layer.kv_heads,
+                        .chunks = (int32_t)divide_up_i64(max_i32(job->keys_most, 1), ATTENTION_CHUNK),
+                        .part_floats = ATTENTION_PART_SUMS + size,
+                        .scratch_floats = 2 * ATTENTION_CHUNK * size + TILE_ROWS * ATTENTION_CHUNK};
+    const int64_t query_bytes = w.chunks > 1 ? w.chunks * w.part_floats * (int64_t)sizeof(float) : 0;
+    const int64_t piece = min_i64(tokens, max_i64(parts_bytes_most / max_i64(query_bytes * job->heads, 1), 1));
+    const size_t parts_bytes = (size_t)(query_bytes * job->heads * piece), tiles_bytes = (size_t)piece * sizeof *w.tiles;
+    const size_t scratch_bytes = (size_t)(w.scratch_floats * workers) * sizeof(float);
+    buffer memory;
+    const ww_status status = cpu_tensor_alloc(device, scratch_bytes + parts_bytes + tiles_bytes, &memory);
+    if (status != WW_OK)
+        return status;
+    w.scratch = memory.data;
+    w.parts = w.scratch + w.scratch_floats * workers;
+    w.tiles = (token_run *)(void *)((char *)memory.data + scratch_bytes + parts_bytes);
+    for (w.begin = 0; w.begin < tokens; w.begin += w.tokens) {
+        w.tokens = min_i64(piece, tokens - w.begin);
+        run_piece(device, &w);
+    }
+    cpu_tensor_free(device, &memory);
+    return WW_OK;
+}

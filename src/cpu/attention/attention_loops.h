@@ -1,0 +1,55 @@
+/* The loops of attention that each instruction set compiles for itself (attention_template.h): what a chunk of keys and values,
+ * widened to f32, is to a few rows. A row is a query of a token and a head; rows of one call share their keys.
+ */
+#ifndef WW_CPU_ATTENTION_ATTENTION_LOOPS_H
+#define WW_CPU_ATTENTION_ATTENTION_LOOPS_H
+
+#include <stdint.h>
+
+#include "arithmetic/attention.h"
+
+/* Rows against a chunk. Everything but q and the ranges is scratch memory of the thread. */
+typedef struct attention_tile {
+    int32_t rows, head_size;
+    float scale;
+    const float *const *q;       /* of each row */
+    const attention_range *seen; /* of each row, in this chunk; none is empty */
+    const float *keys;           /* as they lie in a page */
+    const float *values;         /* row by row */
+    float *p;                    /* rows x ATTENTION_CHUNK */
+    float *const *out;           /* of each row: o_c */
+    float *largest, *sums;       /* of each row: m_c and l_c */
+} attention_tile;
+
+/* The chunks of one query, `apart` floats from one to the next; each begins with m_c and l_c, and o_c is behind
+ * ATTENTION_PART_SUMS floats. */
+enum { ATTENTION_PART_SUMS = 8 };
+
+typedef struct attention_parts {
+    const float *first;
+    int64_t apart;
+    int32_t count, head_size; /* count at least 1 */
+    float *out;
+} attention_parts;
+
+/* One head of one token on its way into the cache: rotated, and rounded later. */
+typedef struct attention_turn {
+    const float *from;
+    float *to; /* may be `from` */
+    int32_t head_size, rope, half;
+    const float *cosines, *sines; /* of the position */
+} attention_turn;
+
+typedef struct attention_loops {
+    /* p, m_c and l_c of all rows. */
+    void (*scores)(const attention_tile *tile);
+    /* o_c of all rows. */
+    void (*values)(const attention_tile *tile);
+    void (*merge)(const attention_parts *parts);
+    void (*rope)(const attention_turn *turn);
+    /* Elements of a cache of some type as floats, in their order; q8_0 without its scales. `count` is a multiple of 8. */
+    void (*widen)(int32_t type, float *to, const void *from, int64_t count);
+    void (*narrow_f16)(uint16_t *to, const float *from, int64_t count);
+} attention_loops;
+
+#endif

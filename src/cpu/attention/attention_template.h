@@ -1,0 +1,314 @@
+/* The loops of attention_loops.h, written once in the words of vec.h; included by one file of each instruction set, which
+ * defines ATTENTION_LOOPS as the name of its table.
+ *
+ *   scores   three rows and four keys at a time: 12 pairs of 8 accumulators. A piece of a key is one element for each of them.
+ *   values   four rows and a few vectors of elements at a time. The accumulators are taken one after the other, each a chain
+ *            over every eighth key, so that registers hold 4 x 4 sums instead of 8 times as many.
+ */
+#ifndef WW_CPU_ATTENTION_ATTENTION_TEMPLATE_H
+#define WW_CPU_ATTENTION_ATTENTION_TEMPLATE_H
+
+#include "cpu/attention/attention_loops.h"
+
+#define ATTENTION_INLINE static inline __attribute__((always_inline))
+
+enum {
+    KEY_VECS = ATTENTION_LANES / VEC_LANES, /* of a piece */
+    SCORE_ROWS = 3,
+    SCORE_KEYS = 4,
+    VALUE_ROWS = 4,
+    VALUE_VECS = VEC_LANES == 8 ? 2 : 4,
+    PIECE_APART = ATTENTION_GROUP * ATTENTION_LANES, /* floats from a piece of a key to the next */
+};
+_Static_assert(KEY_VECS *VEC_LANES == ATTENTION_LANES, "a piece is whole vectors");
+
+/* ---- scores -----------------------------------------------------------------------------------------------------------------
+ */
+
+ATTENTION_INLINE float fold_piece(const vec *sums)
+{
+    float lanes[ATTENTION_LANES];
+    for (int32_t v = 0; v < KEY_VECS; v++)
+        vec_store(lanes + v * VEC_LANES, sums[v]);
+    return attention_fold(lanes);
+}
+
+/* Scores of `rows` rows from `first` on with SCORE_KEYS keys, `key` the first of them. */
+ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int32_t rows, int32_t key)
+{
+    const float *k = tile->keys + attention_key_place(tile->head_size, key, 0);
+    const int32_t pieces = tile->head_size / ATTENTION_LANES;
+    vec sums[SCORE_ROWS][SCORE_KEYS][KEY_VECS];
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int32_t j = 0; j < SCORE_KEYS; j++)
+#pragma GCC unroll 8
+            for (int32_t v = 0; v < KEY_VECS; v++)
+                sums[r][j][v] = vec_zero();
+    for (int32_t piece = 0; piece < pieces; piece++, k += PIECE_APART) {
+#pragma GCC unroll 8
+        for (int32_t v = 0; v < KEY_VECS; v++) {
+            vec q[SCORE_ROWS];
+#pragma GCC unroll 8
+            for (int32_t r = 0; r < rows; r++)
+                q[r] = vec_load(tile->q[first + r] + piece * ATTENTION_LANES + v * VEC_LANES);
+#pragma GCC unroll 8
+            for (int32_t j = 0; j < SCORE_KEYS; j++) {
+                const vec x = vec_load(k + j * ATTENTION_LANES + v * VEC_LANES);
+#pragma GCC unroll 8
+                for (int32_t r = 0; r < rows; r++)
+                    sums[r][j][v] = vec_fma(q[r], x, sums[r][j][v]);
+            }
+        }
+    }
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int32_t j = 0; j < SCORE_KEYS; j++)
+            tile->p[(first + r) * ATTENTION_CHUNK + key + j] = fold_piece(sums[r][j]) * tile->scale;
+}
+
+/* m_c, the exponentials, and l_c of one row whose p are scores, eight keys at a time. Where a piece of eight begins before what
+ * is seen, or ends behind it, a score that is seen stands in for the others, and then +0: accumulators that it joins are not
+ * negative, and stay what they are. */
+static void exponentials(const attention_tile *tile, int32_t row)
+{
+    float *p = tile->p + row * ATTENTION_CHUNK, sums[ATTENTION_LANES] = {0};
+    const attention_range seen = tile->seen[row];
+    const int32_t first = seen.first / ATTENTION_LANES * ATTENTION_LANES;
+    const int32_t end = (seen.end + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES;
+    for (int32_t j = first; j < seen.first; j++)
+        p[j] = p[seen.first];
+    for (int32_t j = seen.end; j < end; j++)
+        p[j] = p[seen.first];
+    vec largest[KEY_VECS];
+    for (int32_t v = 0; v < KEY_VECS; v++)
+        largest[v] = vec_load(p + first + v * VEC_LANES);
+    for (int32_t j = first; j < end; j += ATTENTION_LANES)
+        for (int32_t v = 0; v < KEY_VECS; v++)
+            largest[v] = vec_max(largest[v], vec_load(p + j + v * VEC_LANES));
+    for (int32_t v = 1; v < KEY_VECS; v++)
+        largest[0] = vec_max(largest[0], largest[v]);
+    const float most = vec_largest(largest[0]);
+    for (int32_t j = first; j < end; j++)
+        p[j] = row_exponential_f32(p[j], most);
+    for (int32_t j = first; j < seen.first; j++)
+        p[j] = 0.0f;
+    for (int32_t j = seen.end; j < end; j++)
+        p[j] = 0.0f;
+    for (int32_t j = first; j < end; j += ATTENTION_LANES)
+        for (int32_t a = 0; a < ATTENTION_LANES; a++)
+            sums[a] += p[j + a];
+    tile->largest[row] = most;
+    tile->sums[row] = attention_fold(sums);
+}
+
+static void scores(const attention_tile *tile)
+{
+    int32_t first = ATTENTION_CHUNK, end = 0;
+    for (int32_t r = 0; r < tile->rows; r++) {
+        first = tile->seen[r].first < first ? tile->seen[r].first : first;
+        end = tile->seen[r].end > end ? tile->seen[r].end : end;
+    }
+    for (int32_t key = first / SCORE_KEYS * SCORE_KEYS; key < end; key += SCORE_KEYS) {
+        int32_t r = 0;
+        for (; r + SCORE_ROWS <= tile->rows; r += SCORE_ROWS)
+            score_tile(tile, r, SCORE_ROWS, key);
+        if (tile->rows - r == 2)
+            score_tile(tile, r, 2, key);
+        else if (tile->rows - r == 1)
+            score_tile(tile, r, 1, key);
+    }
+    for (int32_t r = 0; r < tile->rows; r++)
+        exponentials(tile, r);
+}
+
+/* ---- values -----------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct value_sums {
+    vec v[VALUE_ROWS][VALUE_VECS];
+} value_sums;
+
+ATTENTION_INLINE void value_step(const attention_tile *tile, int32_t row, int32_t key, int32_t at, int32_t vecs, vec *sums)
+{
+    const vec p = vec_set(tile->p[row * ATTENTION_CHUNK + key]);
+    const float *x = tile->values + (int64_t)key * tile->head_size + at;
+#pragma GCC unroll 8
+    for (int32_t v = 0; v < vecs; v++)
+        sums[v] = vec_fma(p, vec_load(x + v * VEC_LANES), sums[v]);
+}
+
+/* The least key from `from` on that goes to accumulator `lane`. */
+ATTENTION_INLINE int32_t key_of_lane(int32_t from, int32_t lane)
+{
+    return from + ((lane - from) & (ATTENTION_LANES - 1));
+}
+
+/* One accumulator of each row: what all rows see together, before it and after it what single ones see. */
+ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_range all, int32_t first, int32_t rows,
+                                        int32_t at, int32_t vecs, int32_t lane)
+{
+    value_sums sums;
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+        for (int32_t v = 0; v < vecs; v++)
+            sums.v[r][v] = vec_zero();
+        for (int32_t j = key_of_lane(tile->seen[first + r].first, lane); j < all.first; j += ATTENTION_LANES)
+            value_step(tile, first + r, j, at, vecs, sums.v[r]);
+    }
+    const float *p = tile->p + first * ATTENTION_CHUNK;
+    for (int32_t j = key_of_lane(all.first, lane); j < all.end; j += ATTENTION_LANES) {
+        const float *x = tile->values + (int64_t)j * tile->head_size + at;
+        vec y[VALUE_VECS];
+#pragma GCC unroll 8
+        for (int32_t v = 0; v < vecs; v++)
+            y[v] = vec_load(x + v * VEC_LANES);
+#pragma GCC unroll 8
+        for (int32_t r = 0; r < rows; r++) {
+            const vec by = vec_set(p[r * ATTENTION_CHUNK + j]);
+#pragma GCC unroll 8
+            for (int32_t v = 0; v < vecs; v++)
+                sums.v[r][v] = vec_fma(by, y[v], sums.v[r][v]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < rows; r++)
+        for (int32_t j = key_of_lane(all.end, lane); j < tile->seen[first + r].end; j += ATTENTION_LANES)
+            value_step(tile, first + r, j, at, vecs, sums.v[r]);
+    return sums;
+}
+
+ATTENTION_INLINE void value_add(value_sums *to, const value_sums *more, int32_t rows, int32_t vecs)
+{
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int32_t v = 0; v < vecs; v++)
+            to->v[r][v] = vec_add(to->v[r][v], more->v[r][v]);
+}
+
+/* Elements [at, at + vecs) of the results of some rows. The order in which the accumulators are made is that in which they are
+ * folded: (0 + 4) + (2 + 6) and (1 + 5) + (3 + 7). */
+ATTENTION_INLINE void value_tile(const attention_tile *tile, int32_t first, int32_t rows, int32_t at, int32_t vecs)
+{
+    attention_range all = tile->seen[first];
+    for (int32_t r = 1; r < rows; r++) {
+        const attention_range seen = tile->seen[first + r];
+        all.first = seen.first > all.first ? seen.first : all.first;
+        all.end = seen.end < all.end ? seen.end : all.end;
+    }
+    if (all.end < all.first) { /* rows that have no key in common are on their own */
+        all.first = ATTENTION_CHUNK;
+        all.end = ATTENTION_CHUNK;
+    }
+    value_sums half[2];
+    for (int32_t odd = 0; odd < 2; odd++) {
+        half[odd] = value_chain(tile, all, first, rows, at, vecs, odd);
+        value_sums other = value_chain(tile, all, first, rows, at, vecs, odd + 4);
+        value_add(&half[odd], &other, rows, vecs);
+        value_sums quarter = value_chain(tile, all, first, rows, at, vecs, odd + 2);
+        other = value_chain(tile, all, first, rows, at, vecs, odd + 6);
+        value_add(&quarter, &other, rows, vecs);
+        value_add(&half[odd], &quarter, rows, vecs);
+    }
+    value_add(&half[0], &half[1], rows, vecs);
+    for (int32_t r = 0; r < rows; r++)
+        for (int32_t v = 0; v < vecs; v++)
+            vec_store(tile->out[first + r] + at + v * VEC_LANES, half[0].v[r][v]);
+}
+
+static void values_of_many(const attention_tile *tile, int32_t first)
+{
+    int32_t at = 0;
+    for (; at + VALUE_VECS * VEC_LANES <= tile->head_size; at += VALUE_VECS * VEC_LANES)
+        value_tile(tile, first, VALUE_ROWS, at, VALUE_VECS);
+    for (; at < tile->head_size; at += VEC_LANES)
+        value_tile(tile, first, VALUE_ROWS, at, 1);
+}
+
+static void values_of_one(const attention_tile *tile, int32_t row)
+{
+    int32_t at = 0;
+    for (; at + VALUE_VECS * VEC_LANES <= tile->head_size; at += VALUE_VECS * VEC_LANES)
+        value_tile(tile, row, 1, at, VALUE_VECS);
+    for (; at < tile->head_size; at += VEC_LANES)
+        value_tile(tile, row, 1, at, 1);
+}
+
+static void values(const attention_tile *tile)
+{
+    int32_t r = 0;
+    for (; r + VALUE_ROWS <= tile->rows; r += VALUE_ROWS)
+        values_of_many(tile, r);
+    for (; r < tile->rows; r++)
+        values_of_one(tile, r);
+}
+
+/* ---- merging, rope, conversions ---------------------------------------------------------------------------------------------
+ */
+
+static void merge(const attention_parts *parts)
+{
+    const float *part = parts->first;
+    float most = part[0], l = 0.0f;
+    float o[ATTENTION_HEAD_MOST] = {0};
+    for (int32_t c = 1; c < parts->count; c++)
+        most = row_larger_f32(most, part[c * parts->apart]);
+    for (int32_t c = 0; c < parts->count; c++, part += parts->apart) {
+        const float f = row_exponential_f32(part[0], most);
+        const float *x = part + ATTENTION_PART_SUMS;
+        l = canon_fma_f32(f, part[1], l);
+        for (int32_t i = 0; i < parts->head_size; i++)
+            o[i] = canon_fma_f32(f, x[i], o[i]);
+    }
+    for (int32_t i = 0; i < parts->head_size; i++)
+        parts->out[i] = attention_result(o[i], l);
+}
+
+static void rope(const attention_turn *turn)
+{
+    const int32_t half = turn->rope == ATTENTION_ROPE_NONE ? 0 : turn->half;
+    const float *x = turn->from;
+    float *to = turn->to;
+    if (turn->rope == ATTENTION_ROPE_HALVES)
+        for (int32_t i = 0; i < half; i++) {
+            const float a = x[i], b = x[i + half];
+            to[i] = row_turn_first_f32(a, b, turn->cosines[i], turn->sines[i]);
+            to[i + half] = row_turn_second_f32(a, b, turn->cosines[i], turn->sines[i]);
+        }
+    else
+        for (int32_t i = 0; i < half; i++) {
+            const float a = x[2 * i], b = x[2 * i + 1];
+            to[2 * i] = row_turn_first_f32(a, b, turn->cosines[i], turn->sines[i]);
+            to[2 * i + 1] = row_turn_second_f32(a, b, turn->cosines[i], turn->sines[i]);
+        }
+    for (int32_t i = 2 * half; i < turn->head_size; i++)
+        to[i] = x[i];
+}
+
+static void widen(int32_t type, float *to, const void *from, int64_t count)
+{
+    if (type == ATTENTION_F16)
+        for (int64_t i = 0; i < count; i += VEC_LANES)
+            vec_store(to + i, vec_load_f16((const uint16_t *)from + i));
+    else if (type == ATTENTION_F32)
+        for (int64_t i = 0; i < count; i++)
+            to[i] = ((const float *)from)[i];
+    else
+        for (int64_t i = 0; i < count; i++)
+            to[i] = (float)((const int8_t *)from)[i];
+}
+
+static void narrow(uint16_t *to, const float *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = narrow_f16(from[i]);
+}
+
+const attention_loops ATTENTION_LOOPS = {
+    .scores = scores, .values = values, .merge = merge, .rope = rope, .widen = widen, .narrow_f16 = narrow};
+
+#endif

@@ -1,0 +1,305 @@
+/* The table of architectures, and the metadata of a model read with nothing taken on trust. */
+#include "model/architecture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arithmetic/math/f64.h"
+#include "base/status.h"
+#include "base/text.h"
+
+enum { KEY_BYTES = 128, LAYERS_MAX = 1024, WIDTH_MAX = 1 << 20, HEADS_MAX = 4096 };
+#define VOCABULARY_MAX (1LL << 24)
+#define CONTEXT_MAX    (1LL << 24)
+
+static const architecture ARCHITECTURES[] = {
+    {.name = "bert", .kind = WW_MODEL_ENCODER, .biases = true, .activation = WW_GELU_ERF},
+    {.name = "nomic-bert", .kind = WW_MODEL_ENCODER, .rope = true, .gated = true, .activation = WW_SILU},
+    {.name = "llama", .kind = WW_MODEL_DECODER, .rope = true, .interleaved = true, .gated = true, .activation = WW_SILU},
+    {.name = "qwen2", .kind = WW_MODEL_DECODER, .rope = true, .biases = true, .gated = true, .activation = WW_SILU},
+    {.name = "qwen3", .kind = WW_MODEL_DECODER, .rope = true, .head_norms = true, .gated = true, .activation = WW_SILU},
+    {.name = "gemma3",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .head_norms = true,
+     .post_norms = true,
+     .scaled_embedding = true,
+     .gated = true,
+     .window_pattern = 6,
+     .window_base = 10000.0,
+     .activation = WW_GELU},
+};
+enum { ARCHITECTURE_COUNT = sizeof ARCHITECTURES / sizeof *ARCHITECTURES };
+
+ww_status architecture_find(const ww_gguf *gguf, const architecture **found)
+{
+    const char *name;
+    char known[256] = "";
+    const ww_status status = ww_gguf_text(gguf, "general.architecture", &name, NULL);
+    if (status != WW_OK)
+        return status;
+    for (int i = 0; i < ARCHITECTURE_COUNT; i++) {
+        if (strcmp(ARCHITECTURES[i].name, name) == 0) {
+            *found = &ARCHITECTURES[i];
+            return WW_OK;
+        }
+        text_append(known, sizeof known, i == 0 ? "" : i + 1 < ARCHITECTURE_COUNT ? ", " : " and ");
+        text_append(known, sizeof known, ARCHITECTURES[i].name);
+    }
+    return ww_fail(WW_UNSUPPORTED, "the model's architecture is '%s'; those that are known are %s", name, known);
+}
+
+/* ---- values ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct reader {
+    const ww_gguf *gguf;
+    const architecture *architecture;
+    char key[KEY_BYTES];
+} reader;
+
+static const char *key_of(reader *r, const char *name)
+{
+    snprintf(r->key, sizeof r->key, "%s.%s", r->architecture->name, name);
+    return r->key;
+}
+
+static bool is_there(reader *r, const char *name)
+{
+    int64_t index;
+    return ww_gguf_find_value(r->gguf, key_of(r, name), &index) == WW_OK;
+}
+
+typedef struct bounds {
+    int64_t least, most;
+} bounds;
+
+static ww_status read_integer(reader *r, const char *name, bounds allowed, int64_t *value)
+{
+    int64_t found;
+    const ww_status status = ww_gguf_i64(r->gguf, key_of(r, name), &found);
+    if (status != WW_OK)
+        return status;
+    if (found < allowed.least || found > allowed.most)
+        return ww_fail(WW_CORRUPT_FILE, "%s is %lld; a model has %lld to %lld", r->key, (long long)found,
+                       (long long)allowed.least, (long long)allowed.most);
+    *value = found;
+    return WW_OK;
+}
+
+static ww_status read_size(reader *r, const char *name, int64_t most, int32_t *value)
+{
+    int64_t found = 0;
+    const ww_status status = read_integer(r, name, (bounds){1, most}, &found);
+    if (status == WW_OK)
+        *value = (int32_t)found;
+    return status;
+}
+
+/* The same of a value that may be missing, and then stays as it is. */
+static ww_status read_size_if_there(reader *r, const char *name, int64_t most, int32_t *value)
+{
+    return is_there(r, name) ? read_size(r, name, most, value) : WW_OK;
+}
+
+static ww_status read_positive(reader *r, const char *name, double *value)
+{
+    double found;
+    const ww_status status = ww_gguf_f64(r->gguf, key_of(r, name), &found);
+    if (status != WW_OK)
+        return status;
+    if (!(found > 0.0) || found > 1e30)
+        return ww_fail(WW_CORRUPT_FILE, "%s is %g; it must be above 0", r->key, found);
+    *value = found;
+    return WW_OK;
+}
+
+static ww_status read_positive_if_there(reader *r, const char *name, double *value)
+{
+    return is_there(r, name) ? read_positive(r, name, value) : WW_OK;
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status read_heads(reader *r, model_sizes *s)
+{
+    int32_t value_size;
+    ww_status status = read_size(r, "attention.head_count", HEADS_MAX, &s->heads);
+    s->key_heads = s->heads;
+    if (status == WW_OK)
+        status = read_size_if_there(r, "attention.head_count_kv", HEADS_MAX, &s->key_heads);
+    if (status != WW_OK)
+        return status;
+    if (s->heads % s->key_heads)
+        return ww_fail(WW_CORRUPT_FILE, "%d heads do not share %d heads of keys evenly", (int)s->heads, (int)s->key_heads);
+    s->head_size = s->width / s->heads;
+    if (!is_there(r, "attention.key_length") && s->width % s->heads)
+        return ww_fail(WW_CORRUPT_FILE, "a width of %d is not a multiple of %d heads", (int)s->width, (int)s->heads);
+    status = read_size_if_there(r, "attention.key_length", WIDTH_MAX, &s->head_size);
+    value_size = s->head_size;
+    if (status == WW_OK)
+        status = read_size_if_there(r, "attention.value_length", WIDTH_MAX, &value_size);
+    if (status == WW_OK && value_size != s->head_size)
+        status = ww_fail(WW_UNSUPPORTED, "values of %d elements a head beside keys of %d are not supported", (int)value_size,
+                         (int)s->head_size);
+    if (status == WW_OK && (int64_t)s->heads * s->head_size > WIDTH_MAX)
+        status = ww_fail(WW_CORRUPT_FILE, "%d heads of %d elements are too many", (int)s->heads, (int)s->head_size);
+    s->attention_scale = 1.0 / canon_sqrt_f64(s->head_size);
+    return status;
+}
+
+/* "none", "linear" and "yarn"; files that were made before there was a type have a factor alone, which is linear. */
+static ww_status read_rope_scaling(reader *r, model_sizes *s)
+{
+    const char *type = "none";
+    ww_status status = WW_OK;
+    if (is_there(r, "rope.scale_linear"))
+        status = read_positive(r, "rope.scale_linear", &s->rope_factor);
+    if (status == WW_OK && is_there(r, "rope.scaling.factor"))
+        status = read_positive(r, "rope.scaling.factor", &s->rope_factor);
+    if (s->rope_factor != 1.0)
+        type = "linear";
+    if (status == WW_OK && is_there(r, "rope.scaling.type"))
+        status = ww_gguf_text(r->gguf, key_of(r, "rope.scaling.type"), &type, NULL);
+    if (status != WW_OK)
+        return status;
+    if (strcmp(type, "linear") == 0) {
+        s->scaling = ROPE_SCALING_LINEAR;
+    } else if (strcmp(type, "yarn") == 0) {
+        s->scaling = ROPE_SCALING_YARN;
+        s->rope_original_context = s->context;
+        if (is_there(r, "rope.scaling.original_context_length"))
+            status =
+                read_integer(r, "rope.scaling.original_context_length", (bounds){1, CONTEXT_MAX}, &s->rope_original_context);
+        if (status == WW_OK)
+            status = read_positive_if_there(r, "rope.scaling.attn_factor", &s->yarn_attention);
+    } else if (strcmp(type, "none") == 0) {
+        s->rope_factor = 1.0;
+    } else {
+        status = ww_fail(WW_UNSUPPORTED, "%s is '%s'; none, linear and yarn are known", key_of(r, "rope.scaling.type"), type);
+    }
+    return status;
+}
+
+static ww_status read_rope(reader *r, model_sizes *s)
+{
+    s->rope_size = s->head_size;
+    ww_status status = read_size_if_there(r, "rope.dimension_count", s->head_size, &s->rope_size);
+    if (status == WW_OK)
+        status = read_positive_if_there(r, "rope.freq_base", &s->rope_base);
+    if (status == WW_OK)
+        status = read_rope_scaling(r, s);
+    if (status == WW_OK && s->rope_size % 2)
+        status = ww_fail(WW_CORRUPT_FILE, "%s is %d; it must be even", key_of(r, "rope.dimension_count"), (int)s->rope_size);
+    return status;
+}
+
+static ww_status read_pooling(reader *r, model_sizes *s)
+{
+    int64_t pooling = WW_POOLING_NONE;
+    ww_status status = WW_OK;
+    if (is_there(r, "pooling_type"))
+        status = read_integer(r, "pooling_type", (bounds){0, INT32_MAX}, &pooling);
+    if (status != WW_OK)
+        return status;
+    if (pooling != WW_POOLING_MEAN && pooling != WW_POOLING_CLS && r->architecture->kind == WW_MODEL_ENCODER)
+        return ww_fail(WW_UNSUPPORTED, "%s is %lld; 1 (mean) and 2 (cls) are known", key_of(r, "pooling_type"),
+                       (long long)pooling);
+    s->pooling = pooling <= WW_POOLING_CLS ? (ww_pooling)pooling : WW_POOLING_NONE;
+    return WW_OK;
+}
+
+/* What would make it another model than the bodies compute. */
+static ww_status refuse_others(reader *r)
+{
+    int64_t experts = 0;
+    int32_t causal = r->architecture->kind == WW_MODEL_DECODER;
+    ww_status status = WW_OK;
+    if (is_there(r, "expert_count"))
+        status = read_integer(r, "expert_count", (bounds){0, INT32_MAX}, &experts);
+    if (status == WW_OK && experts > 0)
+        status = ww_fail(WW_UNSUPPORTED, "the model is a mixture of %lld experts, which is not supported", (long long)experts);
+    if (status == WW_OK && is_there(r, "attention.causal"))
+        status = ww_gguf_bool(r->gguf, key_of(r, "attention.causal"), &causal);
+    if (status == WW_OK && causal != (r->architecture->kind == WW_MODEL_DECODER))
+        status = ww_fail(WW_UNSUPPORTED, "%s is %s; that is not supported for %s", r->key, causal ? "true" : "false",
+                         r->architecture->name);
+    return status;
+}
+
+ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *sizes)
+{
+    reader r = {.gguf = gguf, .architecture = a};
+    model_sizes s = {.rope_base = 10000.0, .rope_factor = 1.0, .yarn_attention = 1.0};
+    const bool decoder = a->kind == WW_MODEL_DECODER;
+    ww_status status = refuse_others(&r);
+    if (status == WW_OK)
+        status = read_size(&r, "block_count", LAYERS_MAX, &s.layers);
+    if (status == WW_OK)
+        status = read_size(&r, "embedding_length", WIDTH_MAX, &s.width);
+    if (status == WW_OK)
+        status = read_size(&r, "feed_forward_length", WIDTH_MAX, &s.hidden);
+    if (status == WW_OK)
+        status = read_integer(&r, "context_length", (bounds){1, CONTEXT_MAX}, &s.context);
+    if (status == WW_OK && is_there(&r, "vocab_size"))
+        status = read_integer(&r, "vocab_size", (bounds){1, VOCABULARY_MAX}, &s.vocabulary);
+    if (status == WW_OK)
+        status = read_positive(&r, decoder ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", &s.eps);
+    if (status == WW_OK)
+        status = read_heads(&r, &s);
+    if (status == WW_OK && a->rope)
+        status = read_rope(&r, &s);
+    if (status == WW_OK && decoder && is_there(&r, "attention.sliding_window")) {
+        int64_t window = 0;
+        status = read_integer(&r, "attention.sliding_window", (bounds){0, INT32_MAX}, &window);
+        s.window = (int32_t)window;
+    }
+    if (status == WW_OK)
+        status = read_pooling(&r, &s);
+    /* The one size of gemma3 whose queries are not scaled by the size of a head. */
+    if (a->window_pattern > 0 && s.layers == 62)
+        s.attention_scale = 1.0 / canon_sqrt_f64((double)s.width / s.heads);
+    if (status == WW_OK)
+        *sizes = s;
+    return status;
+}
+
+/* ---- rope -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The pair, as a number between others, that turns `turns` times in the original context. */
+static double yarn_pair(const model_sizes *s, double base, double turns)
+{
+    const double two_pi = 6.283185307179586;
+    return s->rope_size * canon_log_f64((double)s->rope_original_context / (turns * two_pi)) / (2.0 * canon_log_f64(base));
+}
+
+void rope_find(const architecture *a, const model_sizes *s, bool window, const float *factors, rope_terms *out)
+{
+    /* Layers with a window have a base of their own where the pattern says so, and are not scaled then. */
+    const bool local = window && a->window_pattern > 0;
+    const double base = local ? a->window_base : s->rope_base;
+    const rope_scaling scaling = local ? ROPE_SCALING_NONE : s->scaling;
+    const int32_t pairs = s->rope_size / 2;
+    out->magnitude = 1.0;
+    double low = 0.0, high = 0.0;
+    if (scaling == ROPE_SCALING_YARN) {
+        low = fmax(floor(yarn_pair(s, base, 32.0)), 0.0);
+        high = fmin(ceil(yarn_pair(s, base, 1.0)), s->rope_size - 1.0);
+        out->magnitude = s->yarn_attention * (1.0 + 0.1 * canon_log_f64(s->rope_factor));
+    }
+    for (int32_t i = 0; i < pairs; i++) {
+        double frequency = canon_pow_f64(base, -2.0 * i / s->rope_size);
+        if (factors && !local)
+            frequency /= (double)factors[i];
+        if (scaling == ROPE_SCALING_LINEAR)
+            frequency /= s->rope_factor;
+        if (scaling == ROPE_SCALING_YARN) {
+            const double ramp = fmin(fmax((i - low) / fmax(0.001, high - low), 0.0), 1.0);
+            frequency = frequency / s->rope_factor * ramp + frequency * (1.0 - ramp);
+        }
+        out->frequencies[i] = frequency;
+    }
+}

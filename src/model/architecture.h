@@ -1,0 +1,71 @@
+/* What a model's metadata says: which body computes it, with which attributes and sizes. */
+#ifndef WW_MODEL_ARCHITECTURE_H
+#define WW_MODEL_ARCHITECTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <warpwave/gguf.h>
+#include <warpwave/model.h>
+#include <warpwave/tensor.h>
+
+/* An architecture as attributes of one of the two bodies. */
+typedef struct architecture {
+    const char *name; /* as files spell it */
+    ww_model_kind kind;
+    bool interleaved;       /* rope turns elements 2i and 2i + 1; else i and i + half */
+    bool rope;              /* has positions by rope; else learned ones */
+    bool biases;            /* q, k and v must have biases; where they need not they may */
+    bool head_norms;        /* q and k of each head are normed before rope */
+    bool post_norms;        /* attention and the feed-forward network are normed behind, too */
+    bool scaled_embedding;  /* embeddings times sqrt(width) */
+    bool gated;             /* the feed-forward network has a gate */
+    int32_t window_pattern; /* of so many layers the last sees everything, the others a window; 0: all are alike */
+    double window_base;     /* of rope in layers with a window */
+    ww_unary activation;
+} architecture;
+
+typedef enum rope_scaling { ROPE_SCALING_NONE, ROPE_SCALING_LINEAR, ROPE_SCALING_YARN } rope_scaling;
+
+/* The sizes, all of them at least 1 but where it says so. */
+typedef struct model_sizes {
+    int32_t layers, width, hidden;
+    int32_t heads, key_heads, head_size; /* key_heads divides heads */
+    int32_t rope_size;                   /* elements of a head that are turned; even; 0 without rope */
+    int32_t window;                      /* 0: none */
+    int64_t vocabulary;                  /* rows of the embedding */
+    int64_t context;
+    double eps;
+    double attention_scale;
+    double rope_base, rope_factor; /* positions are divided by the factor; 1: they are not */
+    rope_scaling scaling;
+    int64_t rope_original_context; /* of yarn */
+    double yarn_attention;
+    ww_pooling pooling;
+} model_sizes;
+
+/* Finds the architecture that a file names. Refuses another with the list of those that are known. */
+ww_status architecture_find(const ww_gguf *gguf, const architecture **found);
+
+/* Reads and checks the sizes; what they mean for tensors is checked where these are loaded. */
+ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *sizes);
+
+/* Has layer number `layer` a window? */
+static inline bool layer_has_window(const architecture *a, const model_sizes *sizes, int32_t layer)
+{
+    if (sizes->window == 0)
+        return false;
+    return a->window_pattern == 0 || layer % a->window_pattern < a->window_pattern - 1;
+}
+
+/* How rope turns: radians per position of each pair of a head, rope_size / 2 of them, in memory of the caller; and what cosines
+ * and sines are multiplied with. */
+typedef struct rope_terms {
+    double *frequencies;
+    double magnitude;
+} rope_terms;
+
+/* Fills it in, for layers with a window or without; `factors`, one a pair, may be NULL. */
+void rope_find(const architecture *a, const model_sizes *sizes, bool window, const float *factors, rope_terms *out);
+
+#endif

@@ -1,0 +1,131 @@
+/* What both bodies do with tensors. Attention and the lookup of rows go to the device's table themselves: what they would be
+ * asked has been checked when the model was opened and the tokens were fed, and nothing has to wait for ids to be looked at
+ * again.
+ */
+#include "model/body/body.h"
+
+#include "device/attention_jobs.h"
+#include "device/quant_jobs.h"
+#include "quant/matrix.h"
+#include "tensor/tensor.h"
+
+ww_status body_check_cancelled(const pass *p)
+{
+    if (p->cancelled && p->cancelled(p->who))
+        return ww_fail(WW_CANCELLED, "the session was cancelled");
+    return WW_OK;
+}
+
+ww_status body_add(ww_tensor *x, const ww_tensor *y)
+{
+    return ww_tensor_binary(WW_ADD, x, y, x);
+}
+
+ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out)
+{
+    ww_quant_product how = ww_quant_product_default();
+    how.queued = 1;
+    how.activations = model->activations;
+    const ww_status status = ww_quant_multiply(l->matrix, x, &how, out);
+    return status == WW_OK && l->bias.storage ? body_add(out, &l->bias) : status;
+}
+
+static void *data_of(const ww_tensor *x)
+{
+    return (char *)x->storage->data.data + x->layout.offset * (int64_t)ww_dtype_bytes(x->storage->dtype);
+}
+
+ww_status body_rows(const ww_quant *matrix, const ww_tensor *ids, ww_tensor *out)
+{
+    const quant_decode_tensor_job job = {.type = (int32_t)matrix->type,
+                                         .from = &matrix->memory->blocks,
+                                         .from_offset = matrix->offset,
+                                         .rows = matrix->rows,
+                                         .cols = matrix->cols,
+                                         .ids = data_of(ids),
+                                         .id_bytes = (int32_t)ww_dtype_bytes(WW_U32),
+                                         .count = ids->layout.shape[0],
+                                         .to = data_of(out),
+                                         .to_type = WW_QUANT_F32};
+    ww_device *device = matrix->memory->device;
+    return device->backend->quants->decode_tensor(device, &job);
+}
+
+/* ---- attention -------------------------------------------------------------------------------------------------------------
+ */
+
+static attention_batch batch_of(const pass *p, int32_t layer)
+{
+    const workspace *w = &p->model->work;
+    const page_pool *cache = &p->model->pool;
+    return (attention_batch){.tokens = p->tokens,
+                             .sequences = data_of(&w->sequences.tensor),
+                             .positions = data_of(&w->positions.tensor),
+                             .pages = data_of(&w->pages.tensor),
+                             .pages_stride = p->pages_stride,
+                             .lengths = data_of(&w->lengths.tensor),
+                             .layer = {.type = cache->type,
+                                       .kv_heads = cache->key_heads,
+                                       .head_size = cache->head_size,
+                                       .offset = layer * cache->layer_bytes}};
+}
+
+ww_status body_attention(const pass *p, const attention_of_layer *a)
+{
+    ww_model *model = p->model;
+    const model_sizes *s = &model->sizes;
+    const rope_table *rope = &model->work.rope[a->window];
+    const attention_batch batch = batch_of(p, a->layer);
+    attention_store_job store = {.batch = batch,
+                                 .heads = s->heads,
+                                 .q = data_of(&a->q),
+                                 .k = data_of(&a->k),
+                                 .v = data_of(&a->v),
+                                 .q_stride = a->q.layout.strides[0],
+                                 .k_stride = a->k.layout.strides[0],
+                                 .v_stride = a->v.layout.strides[0],
+                                 .rope = ATTENTION_ROPE_NONE};
+    if (model->architecture->rope) {
+        store.rope = model->architecture->interleaved ? ATTENTION_ROPE_INTERLEAVED : ATTENTION_ROPE_HALVES;
+        store.half = s->rope_size / 2;
+        store.cosines = data_of(&rope->cosines);
+        store.sines = data_of(&rope->sines);
+        store.rope_positions = rope->positions;
+    }
+    const attention_job job = {.batch = batch,
+                               .heads = s->heads,
+                               .q = store.q,
+                               .q_stride = store.q_stride,
+                               .mask = {.causal = a->causal, .window = a->window ? s->window : 0},
+                               .scale = (float)s->attention_scale,
+                               .keys_most = p->keys_most,
+                               .runs = p->tokens > p->sequences,
+                               .out = data_of(&a->attended)};
+    const tensor_backend *table = tensors_of(model->device);
+    const ww_status status = table->attention_store(model->device, &store);
+    return status == WW_OK ? table->attention(model->device, &job) : status;
+}
+
+/* ---- the feed-forward network
+ * ------------------------------------------------------------------------------------------------ */
+
+ww_status body_feed_forward(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y)
+{
+    const ww_model *model = p->model;
+    const int64_t hidden = model->sizes.hidden;
+    const ww_unary activation = model->architecture->activation;
+    ww_tensor up = rows_of(&model->work.pass.up, p->tokens, hidden);
+    ww_status status = body_linear(model, &l->up, x, &up);
+    if (l->gate.matrix) {
+        ww_tensor gate = rows_of(&model->work.pass.gate, p->tokens, hidden);
+        if (status == WW_OK)
+            status = body_linear(model, &l->gate, x, &gate);
+        if (status == WW_OK)
+            status = ww_tensor_unary(activation, &gate, &gate);
+        if (status == WW_OK)
+            status = ww_tensor_binary(WW_MUL, &gate, &up, &up);
+    } else if (status == WW_OK) {
+        status = ww_tensor_unary(activation, &up, &up);
+    }
+    return status == WW_OK ? body_linear(model, &l->down, &up, y) : status;
+}

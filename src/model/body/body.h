@@ -1,0 +1,51 @@
+/* The two bodies, and what they share: a pass of a batch of tokens over all layers. */
+#ifndef WW_MODEL_BODY_H
+#define WW_MODEL_BODY_H
+
+#include "model/model.h"
+
+/* A batch of tokens that is on the device (the workspace's uploads), in the order of its sequences. */
+typedef struct pass {
+    ww_model *model; /* its lock is held */
+    int64_t tokens;
+    int64_t sequences;
+    int64_t pages_stride;
+    int32_t keys_most; /* of a sequence, those of this pass among them */
+    bool (*cancelled)(const void *who);
+    const void *who;
+} pass;
+
+/* Runs all layers; the workspace's x has the result, a row for each token. Queued, but for a device that does not queue. */
+ww_status decoder_run(const pass *p);
+ww_status encoder_run(const pass *p);
+
+/* The logits of `count` rows of x, at most LOGIT_ROWS, by their numbers, to host memory. */
+ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, float *logits);
+
+/* ---- pieces ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* out = x times the matrix, plus the bias. */
+ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out);
+
+/* x += y. */
+ww_status body_add(ww_tensor *x, const ww_tensor *y);
+
+/* The rows of a matrix that ids name. */
+ww_status body_rows(const ww_quant *matrix, const ww_tensor *ids, ww_tensor *out);
+
+/* Keys and values of q, k, v into the cache, and queries against it into `attended`; q is turned in place. */
+typedef struct attention_of_layer {
+    int32_t layer;
+    bool causal, window;
+    ww_tensor q, k, v, attended;
+} attention_of_layer;
+ww_status body_attention(const pass *p, const attention_of_layer *a);
+
+/* act(gate(x)) * up(x), or act(up(x)), into `up`, and that through `down` into y. */
+ww_status body_feed_forward(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y);
+
+/* WW_CANCELLED if somebody asked to stop. */
+ww_status body_check_cancelled(const pass *p);
+
+#endif

@@ -1,0 +1,121 @@
+/* The decoder: Llama and its relatives, which differ in attributes (architecture.h).
+ *
+ *     x = embedding[token]
+ *     each layer:  x += output(attention(norm(x)));  x += down(act(gate(norm(x))) * up(norm(x)))
+ *     logits = output(norm(x))
+ *
+ * Every operation computes a row from that row alone, in one order, or from its own sequence's keys: so the batch around a
+ * token does not change its bits.
+ */
+#include <warpwave/tensor_rows.h>
+
+#include "arithmetic/math/f64.h"
+#include "model/body/body.h"
+
+/* Norms of each head, from x to out. */
+static ww_status norm_heads(const pass *p, const norm *n, const ww_tensor *x, ww_tensor *out)
+{
+    const int32_t size = p->model->sizes.head_size;
+    const int64_t heads = ww_layout_elements(&x->layout) / size;
+    const ww_tensor from = rows_of(x, heads, size);
+    ww_tensor to = rows_of(out, heads, size);
+    return ww_tensor_rms_norm(&from, &n->weight, p->model->sizes.eps, &to);
+}
+
+static ww_status project(const pass *p, const layer_weights *l, attention_of_layer *a)
+{
+    const ww_model *model = p->model;
+    const pass_tensors *t = &model->work.pass;
+    const model_sizes *s = &model->sizes;
+    const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
+    const ww_tensor normed = rows_of(&t->normed, p->tokens, s->width);
+    a->q = rows_of(&t->q, p->tokens, queries);
+    a->k = rows_of(&t->k, p->tokens, keys);
+    a->v = rows_of(&t->v, p->tokens, keys);
+    a->attended = rows_of(&t->attended, p->tokens, queries);
+    ww_status status = body_linear(model, &l->query, &normed, &a->q);
+    if (status == WW_OK)
+        status = body_linear(model, &l->key, &normed, &a->k);
+    if (status == WW_OK)
+        status = body_linear(model, &l->value, &normed, &a->v);
+    if (status != WW_OK || !model->architecture->head_norms)
+        return status;
+    ww_tensor q = rows_of(&t->q_normed, p->tokens, queries), k = rows_of(&t->k_normed, p->tokens, keys);
+    status = norm_heads(p, &l->query_norm, &a->q, &q);
+    if (status == WW_OK)
+        status = norm_heads(p, &l->key_norm, &a->k, &k);
+    a->q = q;
+    a->k = k;
+    return status;
+}
+
+/* x += y, or y behind a norm where the architecture has one. */
+static ww_status add_normed(const pass *p, const norm *post, ww_tensor *x, const ww_tensor *y)
+{
+    if (!post->weight.storage)
+        return body_add(x, y);
+    ww_tensor normed = rows_of(&p->model->work.pass.normed, p->tokens, p->model->sizes.width);
+    const ww_status status = ww_tensor_rms_norm(y, &post->weight, p->model->sizes.eps, &normed);
+    return status == WW_OK ? body_add(x, &normed) : status;
+}
+
+static ww_status run_layer(const pass *p, int32_t number)
+{
+    const ww_model *model = p->model;
+    const model_sizes *s = &model->sizes;
+    const layer_weights *l = &model->weights.layers[number];
+    ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
+    ww_tensor normed = rows_of(&model->work.pass.normed, p->tokens, s->width);
+    attention_of_layer a = {.layer = number, .causal = true, .window = layer_has_window(model->architecture, s, number)};
+    ww_status status = body_check_cancelled(p);
+    if (status == WW_OK)
+        status = ww_tensor_rms_norm(&x, &l->attention_norm.weight, s->eps, &normed);
+    if (status == WW_OK)
+        status = project(p, l, &a);
+    if (status == WW_OK)
+        status = body_attention(p, &a);
+    if (status == WW_OK)
+        status = body_linear(model, &l->output, &a.attended, &y);
+    if (status == WW_OK)
+        status = add_normed(p, &l->attention_post_norm, &x, &y);
+    if (status == WW_OK)
+        status = ww_tensor_rms_norm(&x, &l->feed_forward_norm.weight, s->eps, &normed);
+    if (status == WW_OK)
+        status = body_feed_forward(p, l, &normed, &y);
+    if (status == WW_OK)
+        status = add_normed(p, &l->feed_forward_post_norm, &x, &y);
+    return status;
+}
+
+ww_status decoder_run(const pass *p)
+{
+    const ww_model *model = p->model;
+    const ww_tensor ids = list_of(&model->work.ids, p->tokens);
+    ww_tensor x = rows_of(&model->work.pass.x, p->tokens, model->sizes.width);
+    ww_status status = body_rows(model->weights.embedding, &ids, &x);
+    if (status == WW_OK && model->architecture->scaled_embedding)
+        status = ww_tensor_affine(&x, (double)(float)canon_sqrt_f64(model->sizes.width), 0.0, &x);
+    for (int32_t i = 0; status == WW_OK && i < model->sizes.layers; i++)
+        status = run_layer(p, i);
+    return status;
+}
+
+ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, float *logits)
+{
+    ww_model *model = p->model;
+    workspace *w = &model->work;
+    const int64_t width = model->sizes.width;
+    const ww_tensor x = rows_of(&w->pass.x, p->tokens, width);
+    ww_tensor last = rows_of(&w->pass.y, count, width), normed = rows_of(&w->pass.normed, count, width);
+    ww_tensor out = rows_of(&w->logits, count, model->sizes.vocabulary);
+    ww_status status = upload_write(model->device, &w->rows, WW_U32, rows, count);
+    const ww_tensor ids = list_of(&w->rows, count);
+    if (status == WW_OK)
+        status = ww_tensor_index_select(&x, &ids, 0, &last);
+    if (status == WW_OK)
+        status = ww_tensor_rms_norm(&last, &model->weights.output_norm.weight, model->sizes.eps, &normed);
+    const linear output = {.matrix = model->weights.output};
+    if (status == WW_OK)
+        status = body_linear(model, &output, &normed, &out);
+    return status == WW_OK ? ww_tensor_to_host(&out, logits) : status;
+}

@@ -1,0 +1,72 @@
+/* The encoder: BERT and its relatives. Every token sees all of its text.
+ *
+ *     x = norm(embedding[token] + type + position)
+ *     each layer:  x = norm(x + output(attention(x)));  x = norm(x + down(act(up(x))))
+ */
+#include <warpwave/tensor_rows.h>
+
+#include "model/body/body.h"
+
+/* out = norm(x + y); x is changed. */
+static ww_status add_and_norm(const pass *p, const norm *n, ww_tensor *x, const ww_tensor *y, ww_tensor *out)
+{
+    const ww_status status = body_add(x, y);
+    return status == WW_OK ? ww_tensor_layer_norm(x, &n->weight, &n->bias, p->model->sizes.eps, out) : status;
+}
+
+/* From x to x; `normed` has what is between. */
+static ww_status run_layer(const pass *p, int32_t number)
+{
+    const ww_model *model = p->model;
+    const pass_tensors *t = &model->work.pass;
+    const model_sizes *s = &model->sizes;
+    const layer_weights *l = &model->weights.layers[number];
+    const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
+    ww_tensor x = rows_of(&t->x, p->tokens, s->width), y = rows_of(&t->y, p->tokens, s->width);
+    ww_tensor between = rows_of(&t->normed, p->tokens, s->width);
+    attention_of_layer a = {.layer = 0, /* pages have room for one: the layers follow each other */
+                            .q = rows_of(&t->q, p->tokens, queries),
+                            .k = rows_of(&t->k, p->tokens, keys),
+                            .v = rows_of(&t->v, p->tokens, keys),
+                            .attended = rows_of(&t->attended, p->tokens, queries)};
+    ww_status status = body_check_cancelled(p);
+    if (status == WW_OK)
+        status = body_linear(model, &l->query, &x, &a.q);
+    if (status == WW_OK)
+        status = body_linear(model, &l->key, &x, &a.k);
+    if (status == WW_OK)
+        status = body_linear(model, &l->value, &x, &a.v);
+    if (status == WW_OK)
+        status = body_attention(p, &a);
+    if (status == WW_OK)
+        status = body_linear(model, &l->output, &a.attended, &y);
+    if (status == WW_OK)
+        status = add_and_norm(p, &l->attention_norm, &x, &y, &between);
+    if (status == WW_OK)
+        status = body_feed_forward(p, l, &between, &y);
+    if (status == WW_OK)
+        status = add_and_norm(p, &l->feed_forward_norm, &between, &y, &x);
+    return status;
+}
+
+ww_status encoder_run(const pass *p)
+{
+    const ww_model *model = p->model;
+    const weights *w = &model->weights;
+    const int64_t width = model->sizes.width;
+    const ww_tensor ids = list_of(&model->work.ids, p->tokens), places = list_of(&model->work.rows, p->tokens);
+    ww_tensor x = rows_of(&model->work.pass.x, p->tokens, width), sum = rows_of(&model->work.pass.y, p->tokens, width);
+    ww_tensor learned = rows_of(&model->work.pass.normed, p->tokens, width);
+    ww_status status = body_rows(w->embedding, &ids, &sum);
+    if (status == WW_OK && w->token_type.storage)
+        status = body_add(&sum, &w->token_type);
+    if (status == WW_OK && w->positions)
+        status = body_rows(w->positions, &places, &learned);
+    if (status == WW_OK && w->positions)
+        status = body_add(&sum, &learned);
+    if (status == WW_OK)
+        status = ww_tensor_layer_norm(&sum, &w->embedding_norm.weight, &w->embedding_norm.bias, model->sizes.eps, &x);
+    for (int32_t i = 0; status == WW_OK && i < model->sizes.layers; i++)
+        status = run_layer(p, i);
+    return status;
+}

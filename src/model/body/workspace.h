@@ -1,0 +1,74 @@
+/* What a pass over the layers needs beside weights and cache: the batch on the device, and the tensors between the operations.
+ * Made once, as large as the largest pass so far; a pass of one token allocates nothing.
+ */
+#ifndef WW_MODEL_WORKSPACE_H
+#define WW_MODEL_WORKSPACE_H
+
+#include <stdbool.h>
+
+#include <warpwave/tensor.h>
+
+struct ww_model;
+
+enum {
+    PASS_TOKENS = 512, /* of one pass at most; more tokens are several */
+    LOGIT_ROWS = 64    /* of logits that are computed together */
+};
+
+/* Numbers of the batch: in memory of the host, as the device has them. */
+typedef struct upload {
+    ww_tensor tensor; /* of rank 1 */
+    void *host;
+    int64_t capacity, used; /* elements; `used` are alike on both sides, 0: nobody knows */
+} upload;
+
+typedef struct rope_table {
+    ww_tensor cosines, sines; /* positions x pairs */
+    int64_t positions;
+} rope_table;
+
+/* f32, as many rows as a pass has tokens; those that an architecture does not need are empty. */
+typedef struct pass_tensors {
+    ww_tensor x;        /* the residual stream */
+    ww_tensor normed;   /* x behind a norm */
+    ww_tensor q, k, v;  /* of all heads */
+    ww_tensor q_normed; /* by head, where the architecture does that; keys then follow in k_normed */
+    ww_tensor k_normed;
+    ww_tensor attended;
+    ww_tensor gate, up; /* of the feed-forward network */
+    ww_tensor y;        /* what is added to x next */
+} pass_tensors;
+
+typedef struct workspace {
+    int64_t tokens; /* room for so many */
+    pass_tensors pass;
+    ww_tensor logits; /* LOGIT_ROWS x vocabulary */
+    upload ids, positions, sequences, lengths, pages, rows;
+    rope_table rope[2]; /* of layers without and with a window */
+} workspace;
+
+/* Room for a pass of `tokens`. */
+ww_status workspace_reserve(struct ww_model *model, int64_t tokens);
+
+/* Tables of rope for positions below `positions`. */
+ww_status workspace_rope(struct ww_model *model, int64_t positions);
+
+/* Copies `count` elements to the device, unless they are there. */
+ww_status upload_write(ww_device *device, upload *to, ww_dtype dtype, const void *from, int64_t count);
+
+void workspace_free(workspace *w);
+
+/* The first rows of a tensor of the workspace, as [rows, cols]; nothing is retained. */
+static inline ww_tensor rows_of(const ww_tensor *x, int64_t rows, int64_t cols)
+{
+    const int64_t shape[2] = {rows, cols};
+    return (ww_tensor){.storage = x->storage, .layout = ww_layout_contiguous(2, shape)};
+}
+
+/* The first elements of an upload. */
+static inline ww_tensor list_of(const upload *u, int64_t count)
+{
+    return (ww_tensor){.storage = u->tensor.storage, .layout = ww_layout_contiguous(1, &count)};
+}
+
+#endif

@@ -1,0 +1,168 @@
+/* The files of a model's folder. */
+#include "model/convert/folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+enum { JSON_FILE_BYTES_MAX = 1 << 28 };
+
+static ww_status path_of(const char *folder, const char *name, char path[FOLDER_PATH_BYTES])
+{
+    const int length = snprintf(path, FOLDER_PATH_BYTES, "%s/%s", folder, name);
+    if (length < 0 || length >= FOLDER_PATH_BYTES)
+        return ww_fail(WW_INVALID_ARGUMENT, "%.200s...: the path is too long", folder);
+    return WW_OK;
+}
+
+static ww_status read_file(FILE *file, const char *path, char **text, size_t *bytes)
+{
+    size_t capacity = 1 << 16;
+    *bytes = 0;
+    *text = memory_alloc(capacity);
+    if (!*text)
+        return memory_failed(path, capacity);
+    for (;;) {
+        const size_t got = fread(*text + *bytes, 1, capacity - *bytes, file);
+        *bytes += got;
+        if (got == 0)
+            break;
+        if (*bytes < capacity)
+            continue;
+        if (capacity >= JSON_FILE_BYTES_MAX)
+            return ww_fail(WW_CORRUPT_FILE, "%s: larger than %d bytes", path, JSON_FILE_BYTES_MAX);
+        char *larger = memory_resize(*text, 2 * capacity);
+        if (!larger)
+            return memory_failed(path, 2 * capacity);
+        *text = larger;
+        capacity *= 2;
+    }
+    return ferror(file) ? ww_fail_errno(WW_IO_ERROR, errno, "%s", path) : WW_OK;
+}
+
+ww_status folder_json(const char *folder, const char *name, json_t **value)
+{
+    char path[FOLDER_PATH_BYTES];
+    char *text = NULL;
+    size_t bytes = 0;
+    json_error_t error;
+    *value = NULL;
+    ww_status status = path_of(folder, name, path);
+    if (status != WW_OK)
+        return status;
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return ww_fail_errno(errno == ENOENT || errno == ENOTDIR ? WW_NOT_FOUND : WW_IO_ERROR, errno, "%s", path);
+    status = read_file(file, path, &text, &bytes);
+    fclose(file);
+    if (status == WW_OK) {
+        *value = json_loadb(text, bytes, JSON_ALLOW_NUL, &error);
+        if (!*value)
+            status = ww_fail(WW_CORRUPT_FILE, "%s: line %d: %s", path, error.line, error.text);
+    }
+    memory_free(text);
+    return status;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status open_one(const char *folder, const char *name, folder_tensors *tensors)
+{
+    char path[FOLDER_PATH_BYTES];
+    ww_status status = path_of(folder, name, path);
+    if (status == WW_OK)
+        status = ww_safetensors_open(path, &tensors->files[tensors->file_count]);
+    tensors->file_count += status == WW_OK;
+    return status;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The files that an index names, each once, in the order of their names. A name is that of a file in the folder, not a path. */
+static ww_status open_indexed(const char *folder, const json_t *index, folder_tensors *tensors)
+{
+    json_t *map = json_object_get(index, "weight_map");
+    const size_t most = json_object_size(map);
+    const char *key;
+    json_t *file;
+    size_t count = 0;
+    const char **names = memory_alloc_zeroed(most + 1, sizeof *names);
+    tensors->files = memory_alloc_zeroed(most + 1, sizeof(ww_safetensors *));
+    ww_status status = names && tensors->files ? WW_OK : memory_failed("files of a model", (most + 1) * sizeof *names);
+    if (status == WW_OK)
+        json_object_foreach(map, key, file)
+        {
+            const char *name = json_string_value(file);
+            if (name && !strchr(name, '/'))
+                names[count++] = name;
+        }
+    if (status == WW_OK && (count == 0 || count != most))
+        status =
+            ww_fail(WW_CORRUPT_FILE, "%s/model.safetensors.index.json: weight_map does not name files of the folder", folder);
+    if (status == WW_OK)
+        qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 0; status == WW_OK && i < count; i++)
+        if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
+            status = open_one(folder, names[i], tensors);
+    memory_free(names);
+    return status;
+}
+
+ww_status folder_open(const char *folder, folder_tensors *tensors)
+{
+    json_t *index = NULL;
+    *tensors = (folder_tensors){0};
+    ww_status status = folder_json(folder, "model.safetensors.index.json", &index);
+    if (status == WW_OK) {
+        status = open_indexed(folder, index, tensors);
+    } else if (status == WW_NOT_FOUND) {
+        tensors->files = memory_alloc_zeroed(1, sizeof *tensors->files);
+        status = tensors->files ? open_one(folder, "model.safetensors", tensors)
+                                : memory_failed("files of a model", sizeof *tensors->files);
+    }
+    json_decref(index);
+    return status;
+}
+
+void folder_close(folder_tensors *tensors)
+{
+    for (int64_t i = 0; i < tensors->file_count; i++)
+        ww_safetensors_close(tensors->files[i]);
+    memory_free(tensors->files);
+    *tensors = (folder_tensors){0};
+}
+
+/* ---- members --------------------------------------------------------------------------------------------------------------
+ */
+
+int64_t json_member_integer(const json_t *object, const char *key, int64_t otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+}
+
+double json_member_real(const json_t *object, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+const char *json_member_text(const json_t *object, const char *key, const char *otherwise)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : otherwise;
+}
+
+bool json_member_bool(const json_t *object, const char *key, bool otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}

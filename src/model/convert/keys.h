@@ -1,0 +1,42 @@
+/* Keys of a GGUF file while it is written: the first failure is kept, so that a list of keys reads as one. */
+#ifndef WW_MODEL_CONVERT_KEYS_H
+#define WW_MODEL_CONVERT_KEYS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <warpwave/gguf.h>
+
+#include "model/convert/names.h"
+
+typedef struct key_writer {
+    ww_gguf_writer *out;
+    const architecture_names *architecture;
+    ww_status status;
+} key_writer;
+
+/* A key that begins with a dot gets the architecture's name in front. */
+void key_u32(key_writer *w, const char *key, int64_t value); /* refuses what is none */
+void key_f32(key_writer *w, const char *key, double value);
+void key_bool(key_writer *w, const char *key, bool value);
+void key_text(key_writer *w, const char *key, const char *text);
+
+/* Arrays; a text_list grows until it is written. */
+typedef struct text_list {
+    char *bytes; /* as the file has them: length, text, ... */
+    size_t size, capacity;
+    int64_t count;
+} text_list;
+ww_status text_list_add(text_list *list, const char *text, size_t bytes);
+void text_list_free(text_list *list);
+void key_texts(key_writer *w, const char *key, const text_list *list);
+void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void *values, int64_t count);
+
+/* What config.json says, as keys. */
+void keys_of_config(key_writer *w, const json_t *config);
+
+/* What tokenizer.json and the files beside it say; `token_count` is how many tokens the model has. */
+void keys_of_tokenizer(key_writer *w, const char *folder, const json_t *config, int64_t token_count);
+
+#endif

@@ -1,0 +1,33 @@
+/* What tensors are called in the folders of model hubs and in GGUF files, by architecture. */
+#ifndef WW_MODEL_CONVERT_NAMES_H
+#define WW_MODEL_CONVERT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/status.h>
+
+enum { GGUF_NAME_BYTES = 64 };
+
+typedef struct architecture_names {
+    const char *name;           /* in GGUF: "llama" */
+    const char *const *classes; /* config.json's "architectures"; ended by NULL */
+    bool encoder;
+    bool permutes; /* rows of Q and K are put in pairs: rope turns neighbours there and halves here */
+} architecture_names;
+
+/* The one that a class belongs to, or NULL; all of them, ended by one without a name. */
+const architecture_names *names_find(const char *class);
+extern const architecture_names ARCHITECTURES[];
+
+typedef struct tensor_name {
+    char name[GGUF_NAME_BYTES];
+    bool skip;       /* it is not written: positions that are computed, a pooler that is not used */
+    bool query, key; /* of attention, whose rows may have to be permuted */
+} tensor_name;
+
+/* A tensor's name in GGUF. Refuses one that is not known. */
+ww_status names_map(const architecture_names *architecture, const char *name, tensor_name *out);
+
+#endif

@@ -1,0 +1,347 @@
+/* tokenizer.json and what lies beside it, as the tokenizer's keys of a GGUF file.
+ *
+ * Pre-tokenizers have no names there, only expressions; those of the models that are known here are told by what is in them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/convert/folder.h"
+#include "model/convert/keys.h"
+#include "model/tokenizer/vocabulary.h"
+
+#define WORD_START "\xE2\x96\x81" /* U+2581 */
+
+typedef struct vocabulary_text {
+    const char *text;
+    int32_t kind; /* of token_kind; 0: there is no such id */
+} vocabulary_text;
+
+typedef struct reading {
+    key_writer *w;
+    const char *folder;
+    const json_t *config;
+    json_t *tokenizer, *settings, *map; /* tokenizer.json, tokenizer_config.json, special_tokens_map.json */
+    vocabulary_text *tokens;
+    int64_t count;
+} reading;
+
+static ww_status refuse(const reading *r, const char *what)
+{
+    return ww_fail(WW_UNSUPPORTED, "%s/tokenizer.json: %s", r->folder, what);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status put_token(reading *r, const char *text, int64_t id, int32_t kind)
+{
+    if (id < 0 || id >= r->count)
+        return ww_fail(WW_CORRUPT_FILE, "%s/tokenizer.json: the token '%.60s' has the id %lld; the model has %lld tokens",
+                       r->folder, text, (long long)id, (long long)r->count);
+    r->tokens[id] = (vocabulary_text){.text = text, .kind = kind};
+    return WW_OK;
+}
+
+static bool is_byte(const char *text)
+{
+    unsigned byte;
+    char end = 0;
+    return strlen(text) == 6 && sscanf(text, "<0x%2X%c", &byte, &end) == 2 && end == '>';
+}
+
+static ww_status read_tokens(reading *r, bool bytes)
+{
+    json_t *model = json_object_get(r->tokenizer, "model"), *id, *added = json_object_get(r->tokenizer, "added_tokens"), *one;
+    const char *text;
+    size_t i;
+    ww_status status = WW_OK;
+    r->tokens = memory_alloc_zeroed((size_t)r->count, sizeof *r->tokens);
+    if (!r->tokens)
+        return memory_failed("vocabulary", (size_t)r->count * sizeof *r->tokens);
+    json_object_foreach(json_object_get(model, "vocab"), text, id) if (status == WW_OK) status =
+        put_token(r, text, json_is_integer(id) ? (int64_t)json_integer_value(id) : -1,
+                  bytes && is_byte(text) ? TOKEN_BYTE : TOKEN_NORMAL);
+    json_array_foreach(added, i, one)
+    {
+        if (status == WW_OK)
+            status = put_token(r, json_member_text(one, "content", ""), json_member_integer(one, "id", -1),
+                               json_member_bool(one, "special", false) ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+    return status;
+}
+
+/* WordPiece writes "##ing" and "word" where GGUF has "ing" and U+2581 "word". */
+static ww_status add_wordpiece(text_list *list, const vocabulary_text *token)
+{
+    char marked[512];
+    if (token->kind == TOKEN_NORMAL && strncmp(token->text, "##", 2) == 0 && token->text[2] != '\0')
+        return text_list_add(list, token->text + 2, strlen(token->text + 2));
+    if (token->kind != TOKEN_NORMAL)
+        return text_list_add(list, token->text, strlen(token->text));
+    const int length = snprintf(marked, sizeof marked, WORD_START "%s", token->text);
+    if (length < 0 || (size_t)length >= sizeof marked)
+        return ww_fail(WW_CORRUPT_FILE, "tokenizer.json: the token '%.60s...' is longer than %zu bytes", token->text,
+                       sizeof marked - 4);
+    return text_list_add(list, marked, (size_t)length);
+}
+
+static ww_status write_tokens(const reading *r, bool wordpiece)
+{
+    text_list list = {0};
+    int32_t *kinds = memory_alloc((size_t)r->count * sizeof *kinds);
+    ww_status status = kinds ? WW_OK : memory_failed("vocabulary", (size_t)r->count * sizeof *kinds);
+    for (int64_t id = 0; status == WW_OK && id < r->count; id++) {
+        const vocabulary_text *token = &r->tokens[id];
+        char padding[32];
+        kinds[id] = token->kind ? token->kind : TOKEN_UNUSED; /* embeddings may have more rows than there are tokens */
+        snprintf(padding, sizeof padding, "[PAD%lld]", (long long)id);
+        if (token->kind && wordpiece)
+            status = add_wordpiece(&list, token);
+        else
+            status = text_list_add(&list, token->kind ? token->text : padding, strlen(token->kind ? token->text : padding));
+    }
+    if (status == WW_OK) {
+        key_texts(r->w, "tokenizer.ggml.tokens", &list);
+        key_array(r->w, "tokenizer.ggml.token_type", WW_GGUF_I32, kinds, r->count);
+        status = r->w->status;
+    }
+    memory_free(kinds);
+    text_list_free(&list);
+    return status;
+}
+
+/* ---- special tokens -------------------------------------------------------------------------------------------------------
+ */
+
+/* The text of a token that is named by its use, in either of two files, as a text or as an object with a text. */
+static const char *special_text(const reading *r, const char *use)
+{
+    const json_t *files[] = {r->map, r->settings};
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *value = json_object_get(files[i], use);
+        const char *text = json_is_object(value) ? json_member_text(value, "content", NULL) : json_string_value(value);
+        if (text)
+            return text;
+    }
+    return NULL;
+}
+
+static int64_t token_id(const reading *r, const char *text)
+{
+    for (int64_t id = 0; text && id < r->count; id++)
+        if (r->tokens[id].kind && strcmp(r->tokens[id].text, text) == 0)
+            return id;
+    return -1;
+}
+
+/* The id of a token by its use; else what config.json says, of several the first. */
+static int64_t special_id(const reading *r, const char *use, const char *config_key)
+{
+    const int64_t id = token_id(r, special_text(r, use));
+    const json_t *value = config_key ? json_object_get(r->config, config_key) : NULL;
+    const json_t *one = json_is_array(value) ? json_array_get(value, 0) : value;
+    return id >= 0 ? id : json_is_integer(one) ? (int64_t)json_integer_value(one) : -1;
+}
+
+static void write_id(const reading *r, const char *key, int64_t id)
+{
+    if (id >= 0)
+        key_u32(r->w, key, id);
+}
+
+/* Does the file's own post-processing put this token first, or last? */
+static bool template_adds(const reading *r, const char *text, bool first)
+{
+    const json_t *processor = json_object_get(r->tokenizer, "post_processor"), *inner, *single;
+    const json_t *several = json_object_get(processor, "processors");
+    for (size_t i = 0; text && i <= json_array_size(several); i++) {
+        inner = i == json_array_size(several) ? processor : json_array_get(several, i);
+        single = json_object_get(inner, "single");
+        const json_t *end = json_array_get(single, first ? 0 : json_array_size(single) - 1);
+        const char *id = json_member_text(json_object_get(end, "SpecialToken"), "id", NULL);
+        if (json_array_size(single) > 0 && id && strcmp(id, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_decoder_ids(const reading *r)
+{
+    const char *bos = special_text(r, "bos_token"), *eos = special_text(r, "eos_token");
+    write_id(r, "tokenizer.ggml.bos_token_id", special_id(r, "bos_token", "bos_token_id"));
+    write_id(r, "tokenizer.ggml.eos_token_id", special_id(r, "eos_token", "eos_token_id"));
+    write_id(r, "tokenizer.ggml.unknown_token_id", special_id(r, "unk_token", NULL));
+    write_id(r, "tokenizer.ggml.padding_token_id", special_id(r, "pad_token", "pad_token_id"));
+    key_bool(r->w, "tokenizer.ggml.add_bos_token", json_member_bool(r->settings, "add_bos_token", template_adds(r, bos, true)));
+    key_bool(r->w, "tokenizer.ggml.add_eos_token",
+             json_member_bool(r->settings, "add_eos_token", template_adds(r, eos, false)));
+    const char *chat = json_member_text(r->settings, "chat_template", NULL);
+    if (chat)
+        key_text(r->w, "tokenizer.chat_template", chat);
+}
+
+/* ---- WordPiece ------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status write_wordpiece(reading *r)
+{
+    const json_t *normalizer = json_object_get(r->tokenizer, "normalizer");
+    const bool lowercase = json_member_bool(normalizer, "lowercase", true);
+    if (strcmp(json_member_text(normalizer, "type", ""), "BertNormalizer") != 0)
+        return refuse(r, "WordPiece with another normalizer than BertNormalizer");
+    if (json_member_bool(normalizer, "strip_accents", lowercase) != lowercase ||
+        !json_member_bool(normalizer, "clean_text", true) || !json_member_bool(normalizer, "handle_chinese_chars", true))
+        return refuse(
+            r, "a BertNormalizer that keeps accents in lower case, controls, or CJK characters together has no keys in GGUF");
+    ww_status status = read_tokens(r, false);
+    if (status != WW_OK)
+        return status;
+    key_u32(r->w, "tokenizer.ggml.token_type_count", json_member_integer(r->config, "type_vocab_size", 2));
+    key_text(r->w, "tokenizer.ggml.model", "bert");
+    key_text(r->w, "tokenizer.ggml.pre", "jina-v2-en"); /* what others write there for this tokenizer */
+    status = write_tokens(r, true);
+    write_id(r, "tokenizer.ggml.bos_token_id", special_id(r, "cls_token", NULL));
+    write_id(r, "tokenizer.ggml.eos_token_id", special_id(r, "sep_token", NULL));
+    write_id(r, "tokenizer.ggml.unknown_token_id", special_id(r, "unk_token", NULL));
+    write_id(r, "tokenizer.ggml.seperator_token_id", special_id(r, "sep_token", NULL)); /* spelled so in the files */
+    write_id(r, "tokenizer.ggml.padding_token_id", special_id(r, "pad_token", NULL));
+    write_id(r, "tokenizer.ggml.mask_token_id", special_id(r, "mask_token", NULL));
+    key_bool(r->w, "tokenizer.ggml.add_bos_token", true);
+    key_bool(r->w, "tokenizer.ggml.add_eos_token", true);
+    key_bool(r->w, "tokenizer.ggml.add_sep_token", false);
+    key_bool(r->w, "tokenizer.ggml.normalizer.lowercase", lowercase);
+    return status;
+}
+
+/* ---- BPE ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* Is there a pre-tokenizer of this type, by itself or in a sequence? */
+static const json_t *find_step(const json_t *step, const char *type)
+{
+    if (strcmp(json_member_text(step, "type", ""), type) == 0)
+        return step;
+    const json_t *list = json_object_get(step, "pretokenizers");
+    const json_t *normalizers = json_object_get(step, "normalizers");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_member_text(json_array_get(list, i), "type", ""), type) == 0)
+            return json_array_get(list, i);
+    for (size_t i = 0; i < json_array_size(normalizers); i++)
+        if (strcmp(json_member_text(json_array_get(normalizers, i), "type", ""), type) == 0)
+            return json_array_get(normalizers, i);
+    return NULL;
+}
+
+/* The name of the pre-tokenizer, or NULL. */
+static const char *pre_name(const reading *r)
+{
+    static const struct {
+        const char *expression, *name;
+    } known[] = {
+        {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+         "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+         "llama-bpe"},
+        {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+         "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+         "qwen2"},
+        {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{"
+         "Lu}\\p{Lt}"
+         "\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| "
+         "?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+         "tekken"},
+    };
+    const json_t *pre = json_object_get(r->tokenizer, "pre_tokenizer");
+    const json_t *split = find_step(pre, "Split"), *bytes = find_step(pre, "ByteLevel"), *digits = find_step(pre, "Digits");
+    const char *expression = json_member_text(json_object_get(split, "pattern"), "Regex", NULL);
+    if (!bytes || json_member_bool(bytes, "add_prefix_space", false))
+        return NULL;
+    for (size_t i = 0; expression && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].expression, expression) == 0)
+            return known[i].name;
+    if (split || !json_member_bool(bytes, "use_regex", true))
+        return NULL;
+    if (digits)
+        return json_member_bool(digits, "individual_digits", false) ? "smollm" : NULL;
+    return "gpt-2";
+}
+
+/* A merge is "a b", or in newer files ["a", "b"]. */
+static ww_status merge_text(const reading *r, const json_t *merge, char text[1024])
+{
+    const char *left = json_string_value(json_array_get(merge, 0)), *right = json_string_value(json_array_get(merge, 1));
+    const char *joined = json_string_value(merge);
+    const int length = joined          ? snprintf(text, 1024, "%s", joined)
+                       : left && right ? snprintf(text, 1024, "%s %s", left, right)
+                                       : -1;
+    if (length < 0 || length >= 1024)
+        return ww_fail(WW_CORRUPT_FILE, "%s/tokenizer.json: a merge that is not two tokens, or longer than 1023 bytes",
+                       r->folder);
+    return WW_OK;
+}
+
+static ww_status write_merges(const reading *r)
+{
+    text_list list = {0};
+    const json_t *merges = json_object_get(json_object_get(r->tokenizer, "model"), "merges");
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && i < json_array_size(merges); i++) {
+        char text[1024];
+        status = merge_text(r, json_array_get(merges, i), text);
+        if (status == WW_OK)
+            status = text_list_add(&list, text, strlen(text));
+    }
+    if (status == WW_OK) {
+        key_texts(r->w, "tokenizer.ggml.merges", &list);
+        status = r->w->status;
+    }
+    text_list_free(&list);
+    return status;
+}
+
+static ww_status write_byte_bpe(reading *r)
+{
+    const char *pre = pre_name(r);
+    if (!pre)
+        return refuse(r, "its pre-tokenizer is none of gpt-2, smollm, llama-bpe, qwen2, tekken");
+    ww_status status = read_tokens(r, false);
+    if (status != WW_OK)
+        return status;
+    key_text(r->w, "tokenizer.ggml.model", "gpt2");
+    key_text(r->w, "tokenizer.ggml.pre", pre);
+    status = write_tokens(r, false);
+    if (status == WW_OK)
+        status = write_merges(r);
+    write_decoder_ids(r);
+    return status;
+}
+
+void keys_of_tokenizer(key_writer *w, const char *folder, const json_t *config, int64_t token_count)
+{
+    reading r = {.w = w, .folder = folder, .config = config, .count = token_count};
+    if (w->status != WW_OK)
+        return;
+    ww_status status = token_count > 0 && token_count < INT32_MAX / 4
+                           ? folder_json(folder, "tokenizer.json", &r.tokenizer)
+                           : ww_fail(WW_CORRUPT_FILE, "%s/config.json: vocab_size is %lld", folder, (long long)token_count);
+    if (status == WW_OK)
+        status = folder_json(folder, "tokenizer_config.json", &r.settings);
+    if (status == WW_OK || status == WW_NOT_FOUND)
+        status = r.tokenizer ? folder_json(folder, "special_tokens_map.json", &r.map) : status;
+    if (status == WW_NOT_FOUND && r.tokenizer)
+        status = WW_OK;
+    const json_t *model = json_object_get(r.tokenizer, "model");
+    const char *type = json_member_text(model, "type", "BPE");
+    if (status == WW_OK && strcmp(type, "WordPiece") == 0)
+        status = write_wordpiece(&r);
+    else if (status == WW_OK && strcmp(type, "BPE") == 0 && !json_member_bool(model, "byte_fallback", false))
+        status = write_byte_bpe(&r);
+    else if (status == WW_OK)
+        status = refuse(
+            &r, "a tokenizer of SentencePiece's kind: its scores are not in this file; WordPiece and byte-level BPE are known");
+    if (w->status == WW_OK)
+        w->status = status;
+    memory_free(r.tokens);
+    json_decref(r.tokenizer);
+    json_decref(r.settings);
+    json_decref(r.map);
+}

@@ -1,0 +1,22 @@
+/* Which model is this? A number that another file, or the same with other weights, does not have. */
+#ifndef WW_MODEL_FINGERPRINT_H
+#define WW_MODEL_FINGERPRINT_H
+
+#include <stddef.h>
+
+#include <warpwave/gguf.h>
+
+/* 128 bits, for telling apart, not for keeping anybody out: whoever wants to can make two files with one fingerprint. */
+typedef struct fingerprint {
+    uint64_t a, b;
+} fingerprint;
+
+fingerprint fingerprint_begin(void);
+void fingerprint_add(fingerprint *f, const void *bytes, size_t count);
+
+/* Of all metadata, the names, types and shapes of all tensors, and samples of their data, in hexadecimal with a NUL. Blocks on
+ * the disk. */
+enum { FINGERPRINT_TEXT = 33 };
+ww_status fingerprint_of(const ww_gguf *gguf, char text[FINGERPRINT_TEXT]);
+
+#endif

@@ -1,0 +1,42 @@
+/* A model from inside: what every file of this room knows of it. */
+#ifndef WW_MODEL_MODEL_H
+#define WW_MODEL_MODEL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <warpwave/model.h>
+
+#include "base/process.h"
+#include "base/status.h"
+#include "model/architecture.h"
+#include "model/body/pages.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/weights.h"
+#include "model/body/workspace.h"
+
+struct ww_model {
+    atomic_int users; /* opens and sessions; the last to go ends it */
+    process_mark opened_in;
+    ww_device *device; /* the weights hold it */
+    const architecture *architecture;
+    model_sizes sizes;
+    weights weights;
+    tokenizer *tokenizer; /* NULL: the file has none */
+    char *chat_template;  /* as the file has it; NULL: none */
+    int64_t context;      /* of sessions */
+    ww_activations activations;
+    ww_model_info info;
+
+    pthread_mutex_t lock; /* held while anything below is used */
+    page_pool pool;
+    workspace work;
+};
+
+/* WW_OK, or a refusal of NULL and of another process's model. */
+ww_status model_check(const ww_model *model, const char *call);
+
+void model_retain(ww_model *model);
+void model_release(ww_model *model);
+
+#endif

@@ -1,0 +1,232 @@
+/* Opening a model: metadata, weights, tokenizer, all of it checked, and closing it with its last user. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arithmetic/attention.h"
+#include "base/float_guard.h"
+#include "base/memory.h"
+#include "base/structs.h"
+#include "base/text.h"
+#include "model/chat.h"
+#include "model/fingerprint.h"
+#include "model/model.h"
+#include "tensor/tensor.h"
+
+STRUCT_INIT(ww_model_options, {.cache = WW_QUANT_F16})
+STRUCT_INIT(ww_model_info, {0})
+
+ww_status model_check(const ww_model *model, const char *call)
+{
+    if (!model)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: model is NULL", call);
+    return process_check(model->opened_in, "model");
+}
+
+void model_retain(ww_model *model)
+{
+    atomic_fetch_add(&model->users, 1);
+}
+
+void model_release(ww_model *model)
+{
+    if (atomic_fetch_sub(&model->users, 1) != 1)
+        return;
+    workspace_free(&model->work);
+    page_pool_trim(&model->pool);
+    tokenizer_destroy(model->tokenizer);
+    memory_free(model->chat_template);
+    weights_free(&model->weights);
+    pthread_mutex_destroy(&model->lock);
+    memory_free(model);
+}
+
+void ww_model_close(ww_model *model)
+{
+    if (model && process_is_ours(model->opened_in))
+        model_release(model);
+}
+
+/* ---- what can be wrong before anything is loaded ---------------------------------------------------------------------------
+ */
+
+static ww_status check_options(const ww_model *model, const ww_model_options *options)
+{
+    const model_sizes *s = &model->sizes;
+    if (options->activations != WW_ACTIVATIONS_CODED && options->activations != WW_ACTIVATIONS_FLOAT)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "ww_model_open: activations is %d; it must be WW_ACTIVATIONS_CODED or WW_ACTIVATIONS_FLOAT",
+                       (int)options->activations);
+    if (options->cache != WW_QUANT_F16 && options->cache != WW_QUANT_F32 && options->cache != WW_QUANT_Q8_0)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_model_open: cache is %d; it must be f16, f32 or q8_0", (int)options->cache);
+    if (options->context < 0 || options->context > s->context)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_model_open: a context of %lld tokens was asked for; the model has %lld",
+                       (long long)options->context, (long long)s->context);
+    return WW_OK;
+}
+
+static ww_status make_pool(ww_model *model, const ww_model_options *options)
+{
+    const model_sizes *s = &model->sizes;
+    const bool decoder = model->architecture->kind == WW_MODEL_DECODER;
+    const int32_t type = !decoder || options->cache == WW_QUANT_F32 ? ATTENTION_F32
+                         : options->cache == WW_QUANT_F16           ? ATTENTION_F16
+                                                                    : ATTENTION_Q8_0;
+    if (!tensors_of(model->device)->attention)
+        return ww_fail(WW_UNSUPPORTED, "there is no attention on devices of backend %s", model->device->info.backend);
+    const int32_t multiple = type == ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
+    if (s->head_size < ATTENTION_HEAD_LEAST || s->head_size > ATTENTION_HEAD_MOST || s->head_size % multiple)
+        return ww_fail(WW_UNSUPPORTED, "heads of %d elements are not supported; %d to %d are, in multiples of %d%s",
+                       (int)s->head_size, (int)ATTENTION_HEAD_LEAST, (int)ATTENTION_HEAD_MOST, (int)multiple,
+                       type == ATTENTION_Q8_0 ? " with a cache of q8_0" : "");
+    const int64_t bytes = attention_layer_bytes(type, s->key_heads, s->head_size);
+    model->pool = (page_pool){.device = model->device,
+                              .type = type,
+                              .key_heads = s->key_heads,
+                              .head_size = s->head_size,
+                              .layer_bytes = bytes,
+                              .bytes = bytes * (decoder ? s->layers : 1)};
+    return WW_OK;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status copy_template(const ww_gguf *gguf, ww_model *model)
+{
+    const char *text;
+    size_t bytes;
+    if (ww_gguf_text(gguf, "tokenizer.chat_template", &text, &bytes) != WW_OK)
+        return WW_OK;
+    model->chat_template = memory_copy_text(text, bytes);
+    return model->chat_template ? WW_OK : memory_failed("chat template", bytes + 1);
+}
+
+/* A file for timing may have no tokenizer. One that is there must be one that is known, with a piece for each row. */
+static ww_status make_tokenizer(const ww_gguf *gguf, ww_model *model)
+{
+    const char *name;
+    int64_t index;
+    if (ww_gguf_find_value(gguf, "tokenizer.ggml.model", &index) != WW_OK)
+        return WW_OK;
+    ww_status status = ww_gguf_text(gguf, "tokenizer.ggml.model", &name, NULL);
+    if (status != WW_OK || strcmp(name, "none") == 0)
+        return status;
+    status = tokenizer_create(gguf, &model->tokenizer);
+    if (status == WW_OK && tokenizer_size(model->tokenizer) != model->sizes.vocabulary)
+        status = ww_fail(WW_CORRUPT_FILE, "the tokenizer has %d tokens, the embedding %lld rows",
+                         (int)tokenizer_size(model->tokenizer), (long long)model->sizes.vocabulary);
+    return status == WW_OK ? copy_template(gguf, model) : status;
+}
+
+static void text_of(const ww_gguf *gguf, const char *key, char *to, size_t capacity)
+{
+    const char *text;
+    if (ww_gguf_text(gguf, key, &text, NULL) == WW_OK)
+        text_plain_copy(to, capacity, text);
+}
+
+static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
+{
+    ww_model_info *info = &model->info;
+    const model_sizes *s = &model->sizes;
+    ww_device_info device = ww_device_info_default();
+    ww_status status = ww_device_describe(model->device, &device);
+    *info = (ww_model_info){.struct_size = sizeof *info,
+                            .kind = model->architecture->kind,
+                            .parameters = model->weights.parameters,
+                            .weight_bytes = model->weights.bytes,
+                            .cache_bytes = model->architecture->kind == WW_MODEL_DECODER ? model->pool.bytes : 0,
+                            .vocabulary = s->vocabulary,
+                            .context = model->context,
+                            .layers = s->layers,
+                            .width = s->width,
+                            .hidden = s->hidden,
+                            .heads = s->heads,
+                            .key_heads = s->key_heads,
+                            .head_size = s->head_size,
+                            .window = s->window,
+                            .pooling = s->pooling,
+                            .bos = model->tokenizer ? tokenizer_bos(model->tokenizer) : -1,
+                            .eos = model->tokenizer ? tokenizer_eos(model->tokenizer) : -1};
+    chat_family family;
+    info->has_chat = model->chat_template && chat_find(model->chat_template, &family) == WW_OK;
+    text_copy(info->architecture, sizeof info->architecture, model->architecture->name);
+    text_copy(info->tokenizer, sizeof info->tokenizer, model->tokenizer ? tokenizer_model(model->tokenizer) : "none");
+    text_copy(info->device, sizeof info->device, device.id);
+    text_of(gguf, "general.name", info->name, sizeof info->name);
+    text_of(gguf, "general.license", info->licence, sizeof info->licence);
+    return status == WW_OK ? fingerprint_of(gguf, info->fingerprint) : status;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_model *model)
+{
+    const weights_source source = {.gguf = gguf,
+                                   .device = model->device,
+                                   .architecture = model->architecture,
+                                   .sizes = &model->sizes,
+                                   .progress = options->progress,
+                                   .progress_user = options->progress_user};
+    ww_status status = check_options(model, options);
+    model->context = options->context ? options->context : model->sizes.context;
+    model->activations = options->activations;
+    if (status == WW_OK)
+        status = make_pool(model, options);
+    if (status == WW_OK)
+        status = weights_load(&source, &model->weights);
+    if (status == WW_OK)
+        status = make_tokenizer(gguf, model);
+    return status == WW_OK ? fill_info(gguf, model) : status;
+}
+
+/* The message of a failure, with the file in front. */
+static ww_status name_file(ww_status status, const char *path)
+{
+    char message[1024];
+    text_copy(message, sizeof message, ww_error_message());
+    return strstr(message, path) ? status : ww_fail(status, "%s: %s", path, message);
+}
+
+ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model)
+{
+    FLOAT_GUARD();
+    ww_model_options asked = ww_model_options_default();
+    ww_gguf *gguf = NULL;
+    if (!path || !device || !model)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_model_open: %s is NULL", !path ? "path" : device ? "model" : "device");
+    ww_status status = options ? struct_read(&asked, sizeof asked, options, "ww_model_open", "ww_model_options") : WW_OK;
+    if (status != WW_OK)
+        return status;
+    ww_model *made = memory_alloc_zeroed(1, sizeof *made);
+    if (!made)
+        return memory_failed("model", sizeof *made);
+    made->opened_in = process_here();
+    made->device = device;
+    atomic_init(&made->users, 1);
+    pthread_mutex_init(&made->lock, NULL);
+    status = ww_gguf_open(path, &gguf);
+    if (status == WW_OK)
+        status = architecture_find(gguf, &made->architecture);
+    if (status == WW_OK)
+        status = sizes_read(gguf, made->architecture, &made->sizes);
+    if (status == WW_OK)
+        status = open_file(gguf, &asked, made);
+    if (status != WW_OK)
+        status = name_file(status, path);
+    ww_gguf_close(gguf);
+    if (status == WW_OK)
+        *model = made;
+    else
+        model_release(made);
+    return status;
+}
+
+ww_status ww_model_describe(const ww_model *model, ww_model_info *info)
+{
+    FLOAT_GUARD();
+    const ww_status status = model_check(model, "ww_model_describe");
+    return status == WW_OK ? struct_write(info, &model->info, sizeof model->info, "ww_model_describe", "ww_model_info")
+                           : status;
+}

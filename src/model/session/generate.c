@@ -1,0 +1,98 @@
+/* Generating: choose a token, feed it, tell its text. */
+#include <string.h>
+
+#include "base/float_guard.h"
+#include "base/memory.h"
+#include "base/structs.h"
+#include "model/session/sampling.h"
+#include "model/session/session.h"
+#include "model/session/text_stream.h"
+
+STRUCT_INIT(ww_generation, {.tokens = 128})
+
+typedef struct generator {
+    ww_session *session;
+    ww_generation asked;
+    ww_sampling sampling;
+    text_stream stream;
+} generator;
+
+/* Tells the text that is there. True if the callback wants to stop. */
+static bool tell(generator *g)
+{
+    const size_t bytes = g->stream.bytes;
+    g->stream.bytes = 0;
+    return bytes > 0 && text_tell(g->asked.text, g->asked.user, g->stream.text, bytes);
+}
+
+static ww_status add_text(generator *g, int32_t token)
+{
+    const tokenizer *t = g->session->model->tokenizer;
+    const char *bytes;
+    size_t count;
+    if (!g->asked.text || tokenizer_is_special(t, token))
+        return WW_OK;
+    const ww_status status = tokenizer_piece(t, token, &bytes, &count);
+    return status == WW_OK ? text_stream_add(&g->stream, bytes, count) : status;
+}
+
+static ww_status generate(generator *g, ww_generation_end *end)
+{
+    ww_session *session = g->session;
+    const ww_model *model = session->model;
+    ww_status status = WW_OK;
+    *end = WW_GENERATION_LENGTH;
+    for (int64_t n = 0; status == WW_OK && n < g->asked.tokens; n++) {
+        const sampled_text text = {session->logits, model->sizes.vocabulary, session->tokens, session->length};
+        int32_t token = 0;
+        if (session->length >= (size_t)model->context) {
+            *end = WW_GENERATION_CONTEXT;
+            break;
+        }
+        status = sampling_choose(&g->sampling, &text, &token);
+        if (status == WW_OK && model->tokenizer && !g->asked.ignore_eos && tokenizer_is_end(model->tokenizer, token)) {
+            *end = WW_GENERATION_EOS;
+            break;
+        }
+        if (status == WW_OK)
+            status = session_feed_begun(session, &token, 1);
+        if (status == WW_OK)
+            status = add_text(g, token);
+        if (status == WW_OK && tell(g)) {
+            *end = WW_GENERATION_STOPPED;
+            return WW_OK;
+        }
+    }
+    text_stream_finish(&g->stream);
+    if (status == WW_OK && tell(g))
+        *end = WW_GENERATION_STOPPED;
+    return status;
+}
+
+ww_status ww_session_generate(ww_session *session, const ww_generation *generation, ww_generation_end *end)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_session_generate";
+    generator g = {.session = session, .asked = ww_generation_default()};
+    ww_generation_end ended = WW_GENERATION_LENGTH;
+    ww_status status = session_check(session, call);
+    if (status == WW_OK && generation)
+        status = struct_read(&g.asked, sizeof g.asked, generation, call, "ww_generation");
+    if (status == WW_OK)
+        status = sampling_read(g.asked.sampling, call, &g.sampling);
+    if (status != WW_OK)
+        return status;
+    if (g.asked.tokens < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: tokens is %lld; it must be 0 or more", call, (long long)g.asked.tokens);
+    if (!session->has_logits)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the session has no logits; feed it tokens first", call);
+    if (g.asked.text && !session->model->tokenizer)
+        return ww_fail(WW_UNSUPPORTED, "%s: the model has no tokenizer, so there is no text to be told", call);
+    session_begin(session);
+    status = generate(&g, &ended);
+    session_end(session);
+    text_stream_free(&g.stream);
+    if (status == WW_OK && end)
+        *end = ended;
+    return status;
+}

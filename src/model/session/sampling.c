@@ -1,0 +1,212 @@
+/* Sampling: which token comes next. All of it in one order and with our own exponential, so that the same logits and the same
+ * seed choose the same token on every machine.
+ *
+ * What top-k, top-p and min-p leave is always the beginning of one order, larger logits first and of equal ones smaller tokens
+ * first. So they only have to find where it ends, by taking tokens from a heap, and no vocabulary is ever sorted; the draw then
+ * goes through the tokens in their own order.
+ */
+#include "model/session/sampling.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic/philox.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/structs.h"
+
+STRUCT_INIT(ww_sampling, {.top_p = 1.0, .repetition_penalty = 1.0, .repetition_window = 64})
+
+ww_status sampling_read(const ww_sampling *callers, const char *call, ww_sampling *out)
+{
+    ww_sampling s = ww_sampling_default();
+    if (callers) {
+        const ww_status status = struct_read(&s, sizeof s, callers, call, "ww_sampling");
+        if (status != WW_OK)
+            return status;
+    }
+    if (!(s.temperature >= 0.0) || !(s.temperature <= 1e6))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: temperature is %g; it must be 0 to 1000000", call, s.temperature);
+    if (s.top_k < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: top_k is %d; it must be 0 (all) or more", call, (int)s.top_k);
+    if (!(s.top_p > 0.0 && s.top_p <= 1.0))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: top_p is %g; it must be above 0 and at most 1", call, s.top_p);
+    if (!(s.min_p >= 0.0 && s.min_p <= 1.0))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: min_p is %g; it must be 0 to 1", call, s.min_p);
+    if (!(s.repetition_penalty > 0.0) || !(s.repetition_penalty <= 1e6))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: repetition_penalty is %g; it must be above 0 and at most 1000000", call,
+                       s.repetition_penalty);
+    if (s.repetition_window < -1)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: repetition_window is %d; it must be -1 (all) or more", call,
+                       (int)s.repetition_window);
+    *out = s;
+    return WW_OK;
+}
+
+static int32_t first_largest(const float *logits, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return (int32_t)best;
+}
+
+/* Each token that is in the window once, however often it is there. */
+static void penalise(float *adjusted, const ww_sampling *s, const sampled_text *t)
+{
+    const size_t window = s->repetition_window < 0 ? t->length : min_size(t->length, (size_t)s->repetition_window);
+    const float penalty = (float)s->repetition_penalty;
+    for (size_t i = t->length - window; i < t->length; i++) {
+        const int32_t token = t->tokens[i];
+        const float x = t->logits[token]; /* not the adjusted one: it may have been */
+        adjusted[token] = x > 0.0f ? x / penalty : x * penalty;
+    }
+}
+
+/* ---- the order --------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct heap {
+    const float *logits;
+    int32_t *ids;
+    int64_t count;
+} heap;
+
+static bool comes_before(const float *logits, int32_t a, int32_t b)
+{
+    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+}
+
+static void sift(heap *h, int64_t at)
+{
+    for (int64_t child; (child = 2 * at + 1) < h->count; at = child) {
+        if (child + 1 < h->count && comes_before(h->logits, h->ids[child + 1], h->ids[child]))
+            child++;
+        if (!comes_before(h->logits, h->ids[child], h->ids[at]))
+            return;
+        const int32_t moved = h->ids[at];
+        h->ids[at] = h->ids[child];
+        h->ids[child] = moved;
+    }
+}
+
+static void heap_build(heap *h)
+{
+    for (int64_t i = 0; i < h->count; i++)
+        h->ids[i] = (int32_t)i;
+    for (int64_t i = h->count / 2 - 1; i >= 0; i--)
+        sift(h, i);
+}
+
+/* Takes the first; it stays behind the end, so that those taken lie there, the first one last. */
+static int32_t heap_take(heap *h)
+{
+    const int32_t first = h->ids[0];
+    h->ids[0] = h->ids[--h->count];
+    h->ids[h->count] = first;
+    sift(h, 0);
+    return first;
+}
+
+/* The last token that top-k and top-p leave. */
+static int32_t last_kept(heap *h, const ww_sampling *s, double largest)
+{
+    const int64_t all = h->count, most = s->top_k ? min_i64(s->top_k, all) : all;
+    const bool by_mass = s->top_p < 1.0;
+    double mass = 0.0, so_far = 0.0;
+    if (most < all) {
+        for (int64_t i = 0; i < most; i++)
+            heap_take(h);
+        if (!by_mass)
+            return h->ids[h->count];
+        for (int64_t i = all - 1; i >= all - most; i--)
+            mass += canon_exp_f64((double)h->logits[h->ids[i]] - largest);
+        for (int64_t i = all - 1;; i--) {
+            so_far += canon_exp_f64((double)h->logits[h->ids[i]] - largest);
+            if (so_far >= s->top_p * mass || i == all - most)
+                return h->ids[i];
+        }
+    }
+    for (int64_t i = 0; i < all; i++)
+        mass += canon_exp_f64((double)h->logits[i] - largest);
+    for (;;) {
+        const int32_t taken = heap_take(h);
+        so_far += canon_exp_f64((double)h->logits[taken] - largest);
+        if (so_far >= s->top_p * mass || h->count == 0)
+            return taken;
+    }
+}
+
+/* ---- the draw ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct draw {
+    const float *logits;
+    int64_t vocabulary;
+    double largest, temperature, min_p;
+    int32_t last; /* kept; -1: all are */
+} draw;
+
+/* The weight of a token; 0 if it was not kept. */
+static double weight_of(const draw *d, int32_t token)
+{
+    if (d->last >= 0 && token != d->last && !comes_before(d->logits, token, d->last))
+        return 0.0;
+    const double below = (double)d->logits[token] - d->largest;
+    if (d->min_p > 0.0 && canon_exp_f64(below) < d->min_p)
+        return 0.0;
+    return canon_exp_f64(below / d->temperature);
+}
+
+static int32_t draw_token(const draw *d, double share)
+{
+    double mass = 0.0, so_far = 0.0;
+    int32_t last = -1;
+    for (int64_t i = 0; i < d->vocabulary; i++)
+        mass += weight_of(d, (int32_t)i);
+    for (int64_t i = 0; i < d->vocabulary; i++) {
+        const double weight = weight_of(d, (int32_t)i);
+        if (weight == 0.0)
+            continue;
+        last = (int32_t)i;
+        so_far += weight;
+        if (so_far > share * mass)
+            break;
+    }
+    return last;
+}
+
+ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *token)
+{
+    const int64_t count = t->vocabulary;
+    const bool penalised = s->repetition_penalty != 1.0 && s->repetition_window != 0;
+    const bool ordered = s->temperature > 0.0 && ((s->top_k > 0 && s->top_k < count) || s->top_p < 1.0);
+    ww_status status = WW_OK;
+    float *adjusted = NULL;
+    int32_t *ids = NULL;
+    if (penalised && !(adjusted = memory_alloc((size_t)count * sizeof *adjusted)))
+        status = memory_failed("sampling", (size_t)count * sizeof *adjusted);
+    if (status == WW_OK && ordered && !(ids = memory_alloc((size_t)count * sizeof *ids)))
+        status = memory_failed("sampling", (size_t)count * sizeof *ids);
+    if (status == WW_OK) {
+        if (penalised) {
+            memcpy(adjusted, t->logits, (size_t)count * sizeof *adjusted);
+            penalise(adjusted, s, t);
+        }
+        const float *logits = penalised ? adjusted : t->logits;
+        const int32_t best = first_largest(logits, count);
+        draw d = {logits, count, (double)logits[best], s->temperature, s->min_p, -1};
+        if (ordered) {
+            heap h = {logits, ids, count};
+            heap_build(&h);
+            d.last = last_kept(&h, s, d.largest);
+        }
+        const philox_block random = philox(s->seed, t->length);
+        *token = s->temperature == 0.0 ? best : draw_token(&d, random_uniform_f64(random.word[0], random.word[1], 0.0, 1.0));
+    }
+    memory_free(ids);
+    memory_free(adjusted);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* A session: the tokens of a text, their keys and values in pages, and the logits behind the last one. */
+#ifndef WW_MODEL_SESSION_H
+#define WW_MODEL_SESSION_H
+
+#include "model/model.h"
+
+struct ww_session {
+    ww_model *model; /* retained */
+    int32_t *tokens;
+    size_t length, token_capacity;
+    page **pages; /* those of the tokens */
+    size_t page_count, page_capacity;
+    float *logits, *next_logits; /* of the vocabulary; the second while a feed runs */
+    bool has_logits;
+    atomic_bool running, cancelled;
+};
+
+/* WW_OK, or a refusal of NULL and of another process's session. */
+ww_status session_check(const ww_session *session, const char *call);
+
+/* Between these a session can be cancelled. */
+void session_begin(ww_session *session);
+void session_end(ww_session *session);
+
+/* Room for `length` tokens: memory of the host, and pages, of which none that will be written is shared. The lock is held. On
+ * failure the session has what it had. */
+ww_status session_reserve(ww_session *session, size_t length);
+
+/* ww_session_feed() inside of a call that has begun the session already. */
+ww_status session_feed_begun(ww_session *session, const int32_t *ids, size_t count);
+
+/* Drops the pages that `length` tokens do not need. The lock is held. */
+void session_drop_pages(ww_session *session, size_t length);
+
+#endif

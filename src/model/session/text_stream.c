@@ -1,0 +1,81 @@
+/* Whole characters out of pieces of tokens. */
+#include "model/session/text_stream.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+enum { REPLACEMENT_BYTES = 3 };
+
+/* May `count` bytes, which are no character, become one with more behind them? */
+static bool may_begin(const char *text, size_t count)
+{
+    char longer[4];
+    uint32_t character;
+    memcpy(longer, text, count);
+    /* The second byte of some is bounded on either side: one of these two continues every beginning that can be continued. */
+    for (size_t total = count + 1; total <= sizeof longer; total++) {
+        memset(longer + count, 0x80, total - count);
+        if (utf8_read(longer, total, &character) == total)
+            return true;
+        memset(longer + count, 0xbf, total - count);
+        if (utf8_read(longer, total, &character) == total)
+            return true;
+    }
+    return false;
+}
+
+static void append(text_stream *s, const char *bytes, size_t count)
+{
+    memcpy(s->text + s->bytes, bytes, count);
+    s->bytes += count;
+}
+
+/* One byte more; room for two characters is there. */
+static void add_byte(text_stream *s, char byte)
+{
+    uint32_t character;
+    s->begun[s->begun_bytes++] = byte;
+    if (utf8_read(s->begun, s->begun_bytes, &character) == s->begun_bytes) {
+        append(s, s->begun, s->begun_bytes);
+        s->begun_bytes = 0;
+        return;
+    }
+    if (may_begin(s->begun, s->begun_bytes))
+        return;
+    append(s, REPLACEMENT, REPLACEMENT_BYTES); /* for what was begun, or for the byte alone */
+    const bool alone = s->begun_bytes == 1;
+    s->begun_bytes = 0;
+    if (!alone)
+        add_byte(s, byte);
+}
+
+ww_status text_stream_add(text_stream *s, const char *bytes, size_t count)
+{
+    const size_t most = s->bytes + (count + 2) * 2 * REPLACEMENT_BYTES;
+    if (most > s->capacity) {
+        char *text = memory_resize(s->text, 2 * most);
+        if (!text)
+            return memory_failed("text of tokens", 2 * most);
+        s->text = text;
+        s->capacity = 2 * most;
+    }
+    for (size_t i = 0; i < count; i++)
+        add_byte(s, bytes[i]);
+    return WW_OK;
+}
+
+void text_stream_finish(text_stream *s)
+{
+    if (s->begun_bytes > 0)
+        append(s, REPLACEMENT, REPLACEMENT_BYTES);
+    s->begun_bytes = 0;
+}
+
+void text_stream_free(text_stream *s)
+{
+    memory_free(s->text);
+    *s = (text_stream){0};
+}

@@ -1,0 +1,135 @@
+/* Text and tokens: the public calls around the tokenizer. */
+#include <string.h>
+
+#include "base/float_guard.h"
+#include "base/memory.h"
+#include "model/chat.h"
+#include "model/model.h"
+
+static ww_status check_tokenizer(const ww_model *model, const char *call)
+{
+    const ww_status status = model_check(model, call);
+    if (status == WW_OK && !model->tokenizer)
+        return ww_fail(WW_UNSUPPORTED, "%s: the model has no tokenizer", call);
+    return status;
+}
+
+ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
+                            size_t capacity, size_t *count)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_model_tokenize";
+    token_list list = {0};
+    ww_status status = check_tokenizer(model, call);
+    if (status != WW_OK)
+        return status;
+    if ((!text && bytes > 0) || (!ids && capacity > 0) || !count)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, !count ? "count" : !text && bytes > 0 ? "text" : "ids");
+    if (flags & ~(uint32_t)(WW_TOKENS_PLAIN | WW_TOKENS_NO_ADD))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; 0 to 3 are known", call, (unsigned)flags);
+    status = tokenizer_encode(model->tokenizer, text ? text : "", bytes, flags, &list);
+    if (status == WW_OK) {
+        *count = (size_t)list.count;
+        if (ids && (size_t)list.count > capacity)
+            status = ww_fail(WW_OUT_OF_RANGE, "%s: the text has %lld tokens; there is room for %zu", call,
+                             (long long)list.count, capacity);
+        else if (ids && list.count > 0)
+            memcpy(ids, list.ids, (size_t)list.count * sizeof *ids);
+    }
+    token_list_free(&list);
+    return status;
+}
+
+/* A text of ours to the caller's room. */
+static ww_status give_text(const char *call, const char *from, size_t bytes, char *to, size_t capacity)
+{
+    if (to && bytes > capacity)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %zu bytes; there is room for %zu", call, bytes, capacity);
+    if (to && bytes > 0)
+        memcpy(to, from, bytes);
+    return WW_OK;
+}
+
+ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t count, char *text, size_t capacity,
+                              size_t *bytes)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_model_detokenize";
+    char *made = NULL;
+    size_t made_bytes = 0;
+    ww_status status = check_tokenizer(model, call);
+    if (status != WW_OK)
+        return status;
+    if ((!ids && count > 0) || (!text && capacity > 0) || !bytes)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, !bytes ? "bytes" : !ids && count > 0 ? "ids" : "text");
+    status = tokenizer_decode(model->tokenizer, ids, (int64_t)count, &made, &made_bytes);
+    if (status == WW_OK) {
+        *bytes = made_bytes;
+        status = give_text(call, made, made_bytes, text, capacity);
+    }
+    memory_free(made);
+    return status;
+}
+
+enum { TOKEN_NAME_BYTES = 128 };
+
+/* The name of a token with a NUL; "" where there is none, or it is longer than any that a template writes. */
+static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NAME_BYTES])
+{
+    const char *bytes;
+    size_t count;
+    name[0] = 0;
+    if (id >= 0 && tokenizer_piece(t, id, &bytes, &count) == WW_OK && count < TOKEN_NAME_BYTES) {
+        memcpy(name, bytes, count);
+        name[count] = 0;
+    }
+    return name;
+}
+
+static ww_status render(const ww_model *model, const ww_chat_message *messages, size_t count, text_buffer *out)
+{
+    const tokenizer *t = model->tokenizer;
+    char bos[TOKEN_NAME_BYTES], eos[TOKEN_NAME_BYTES];
+    chat_format format = {.template_text = model->chat_template ? model->chat_template : "",
+                          .bos = token_name(t, tokenizer_bos(t), bos),
+                          .eos = token_name(t, tokenizer_eos(t), eos)};
+    if (!model->chat_template)
+        return ww_fail(WW_UNSUPPORTED, "ww_model_chat: the model has no chat template");
+    ww_status status = chat_find(model->chat_template, &format.family);
+    if (status != WW_OK)
+        return status;
+    chat_message *ours = memory_alloc_zeroed(count, sizeof *ours);
+    if (!ours)
+        return memory_failed("conversation", count * sizeof *ours);
+    for (size_t i = 0; i < count; i++)
+        ours[i] = (chat_message){messages[i].role, messages[i].text};
+    status = chat_render(&format, ours, count, true, out);
+    memory_free(ours);
+    return status;
+}
+
+ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text, size_t capacity,
+                        size_t *bytes)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_model_chat";
+    text_buffer made = {0};
+    ww_status status = check_tokenizer(model, call);
+    if (status != WW_OK)
+        return status;
+    if ((!messages && count > 0) || (!text && capacity > 0) || !bytes)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call,
+                       !bytes                   ? "bytes"
+                       : !messages && count > 0 ? "messages"
+                                                : "text");
+    for (size_t i = 0; i < count; i++)
+        if (!messages[i].role || !messages[i].text)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: %s of message %zu is NULL", call, messages[i].role ? "text" : "role", i);
+    status = render(model, messages, count, &made);
+    if (status == WW_OK) {
+        *bytes = made.bytes;
+        status = give_text(call, made.text, made.bytes, text, capacity);
+    }
+    text_buffer_free(&made);
+    return status;
+}

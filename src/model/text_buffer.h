@@ -1,0 +1,33 @@
+/* Bytes and characters that grow, for texts on their way to tokens and back. Both begin as zeros. */
+#ifndef WW_MODEL_TEXT_BUFFER_H
+#define WW_MODEL_TEXT_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/status.h>
+
+typedef struct text_buffer {
+    char *text; /* no NUL behind it until text_buffer_end() */
+    size_t bytes, capacity;
+} text_buffer;
+
+/* Append bytes, or a text with a NUL. On failure the buffer is as before. */
+ww_status text_buffer_add(text_buffer *buffer, const char *text, size_t bytes);
+ww_status text_buffer_add_text(text_buffer *buffer, const char *text);
+
+/* Puts a NUL behind the bytes, which is none of them. */
+ww_status text_buffer_end(text_buffer *buffer);
+
+void text_buffer_free(text_buffer *buffer);
+
+typedef struct characters { /* code points of Unicode */
+    uint32_t *values;
+    size_t count, capacity;
+} characters;
+
+ww_status characters_reserve(characters *list, size_t count); /* room for so many in all */
+ww_status characters_add(characters *list, uint32_t character);
+void characters_free(characters *list);
+
+#endif

@@ -1,0 +1,81 @@
+/* What a tokenizer is inside, for the files of the three families. */
+#ifndef WW_MODEL_TOKENIZER_FAMILY_H
+#define WW_MODEL_TOKENIZER_FAMILY_H
+
+#include "model/text_buffer.h"
+#include "model/tokenizer/merge.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/tokenizer/vocabulary.h"
+
+#define WORD_START "\xE2\x96\x81" /* U+2581, which stands for a space before a piece */
+enum { WORD_START_BYTES = 3 };
+
+/* What a file says of its tokenizer. Nothing of it is kept. */
+typedef struct tokenizer_source {
+    const char *name; /* of the file, for messages */
+    const char *model, *pre;
+    vocabulary_source vocabulary;
+    const ww_gguf_span *merges;
+    int64_t merge_count;
+    int64_t bos, eos, eot, eom, unknown, padding, mask; /* ids, TOKENIZER_NONE where none is given */
+    int32_t add_bos, add_eos;                           /* 0, 1, or -1: not said */
+    bool add_space_prefix, lowercase;
+} tokenizer_source;
+
+/* A source in which nothing is given. */
+tokenizer_source tokenizer_source_default(void);
+
+/* Makes a tokenizer of it. */
+ww_status tokenizer_make(const tokenizer_source *source, tokenizer **out);
+
+/* What one call of tokenizer_encode() works with. */
+typedef struct encode_work {
+    merge_work merge;
+    text_buffer text, name;
+    characters first, second;
+    uint32_t *cuts; /* of unused pieces, by id: the bytes of the left one of the two that make it */
+    void *match;    /* of PCRE2 */
+    token_list *out;
+} encode_work;
+
+/* Text between special tokens. */
+typedef struct fragment {
+    const char *text;
+    size_t bytes;
+    bool begins; /* at the beginning of the text or behind a control token */
+} fragment;
+
+typedef struct tokenizer_family {
+    const char *model;
+    /* Makes what `t->data` points to; release() frees it, also after a failure. */
+    ww_status (*prepare)(tokenizer *t, const tokenizer_source *source);
+    void (*release)(void *data);
+    /* Appends the tokens of a fragment to work->out. begin() prepares the work of one text, end() undoes it; both may be NULL.
+     */
+    ww_status (*begin)(const tokenizer *t, encode_work *work);
+    ww_status (*encode)(const tokenizer *t, const fragment *f, encode_work *work);
+    void (*end)(encode_work *work);
+    /* Appends a token's bytes as text. */
+    ww_status (*show)(const tokenizer *t, int32_t id, text_buffer *out);
+    bool writes_spaces; /* as U+2581 */
+    bool strips_space;  /* a text that is put together from pieces has one space too many in front, if the prefix is added */
+} tokenizer_family;
+
+extern const tokenizer_family FAMILY_WORDPIECE, FAMILY_BYTE_BPE, FAMILY_SENTENCEPIECE;
+
+enum { TOKENIZER_ENDS_MAX = 16 };
+
+struct tokenizer {
+    const tokenizer_family *family;
+    void *data; /* the family's */
+    vocabulary vocabulary;
+    text_buffer shown; /* the bytes of all tokens, one behind the other */
+    size_t *shown_at;  /* where each begins; one more than tokens */
+    const char *pre;   /* of a constant */
+    int32_t bos, eos, unknown, padding;
+    int32_t ends[TOKENIZER_ENDS_MAX];
+    int32_t end_count;
+    bool add_bos, add_eos, add_space_prefix, lowercase;
+};
+
+#endif

@@ -1,0 +1,152 @@
+/* A tokenizer from the keys of a GGUF file. */
+#include "base/memory.h"
+#include "gguf/gguf.h"
+#include "model/tokenizer/family.h"
+
+/* Arrays taken from the file, freed together. */
+typedef struct key_arrays {
+    ww_gguf_span *tokens, *merges;
+    int64_t *kinds;
+    double *scores;
+} key_arrays;
+
+/* WW_OK with nothing changed where the key is missing. */
+static ww_status absent_is_fine(ww_status status)
+{
+    return status == WW_NOT_FOUND ? WW_OK : status;
+}
+
+static ww_status read_texts(const ww_gguf *g, const char *key, ww_gguf_span **values, int64_t *count)
+{
+    ww_status status = ww_gguf_texts(g, key, NULL, 0, count);
+    if (status != WW_OK && status != WW_OUT_OF_RANGE)
+        return status;
+    *values = memory_alloc_zeroed((size_t)*count, sizeof **values);
+    if (!*values)
+        return memory_failed(key, (size_t)*count * sizeof **values);
+    return ww_gguf_texts(g, key, *values, *count, count);
+}
+
+static ww_status check_count(const tokenizer_source *s, const char *key, int64_t count)
+{
+    if (count == s->vocabulary.count)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE, "%s: %s has %lld elements; the vocabulary has %lld tokens", s->name, key, (long long)count,
+                   (long long)s->vocabulary.count);
+}
+
+static ww_status read_kinds(const ww_gguf *g, tokenizer_source *s, key_arrays *arrays)
+{
+    static const char key[] = "tokenizer.ggml.token_type";
+    int64_t count = 0;
+    ww_status status = ww_gguf_i64s(g, key, NULL, 0, &count);
+    if (status == WW_NOT_FOUND)
+        return WW_OK;
+    if (status == WW_OK || status == WW_OUT_OF_RANGE)
+        status = check_count(s, key, count);
+    if (status != WW_OK)
+        return status;
+    arrays->kinds = memory_alloc_zeroed((size_t)count, sizeof *arrays->kinds);
+    if (!arrays->kinds)
+        return memory_failed(key, (size_t)count * sizeof *arrays->kinds);
+    s->vocabulary.kinds = arrays->kinds;
+    return ww_gguf_i64s(g, key, arrays->kinds, count, &count);
+}
+
+static ww_status read_scores(const ww_gguf *g, tokenizer_source *s, key_arrays *arrays)
+{
+    static const char key[] = "tokenizer.ggml.scores";
+    int64_t count = 0;
+    ww_status status = ww_gguf_f64s(g, key, NULL, 0, &count);
+    if (status == WW_NOT_FOUND)
+        return WW_OK;
+    if (status == WW_OK || status == WW_OUT_OF_RANGE)
+        status = check_count(s, key, count);
+    if (status != WW_OK)
+        return status;
+    arrays->scores = memory_alloc_zeroed((size_t)count, sizeof *arrays->scores);
+    if (!arrays->scores)
+        return memory_failed(key, (size_t)count * sizeof *arrays->scores);
+    s->vocabulary.scores = arrays->scores;
+    return ww_gguf_f64s(g, key, arrays->scores, count, &count);
+}
+
+static ww_status read_arrays(const ww_gguf *g, tokenizer_source *s, key_arrays *arrays)
+{
+    ww_status status = read_texts(g, "tokenizer.ggml.tokens", &arrays->tokens, &s->vocabulary.count);
+    s->vocabulary.pieces = arrays->tokens;
+    if (status == WW_OK)
+        status = read_kinds(g, s, arrays);
+    if (status == WW_OK)
+        status = read_scores(g, s, arrays);
+    if (status == WW_OK)
+        status = absent_is_fine(read_texts(g, "tokenizer.ggml.merges", &arrays->merges, &s->merge_count));
+    s->merges = arrays->merges;
+    return status;
+}
+
+static ww_status read_ids(const ww_gguf *g, tokenizer_source *s)
+{
+    const struct {
+        const char *key;
+        int64_t *id;
+    } ids[] = {{"tokenizer.ggml.bos_token_id", &s->bos},         {"tokenizer.ggml.eos_token_id", &s->eos},
+               {"tokenizer.ggml.eot_token_id", &s->eot},         {"tokenizer.ggml.eom_token_id", &s->eom},
+               {"tokenizer.ggml.unknown_token_id", &s->unknown}, {"tokenizer.ggml.padding_token_id", &s->padding},
+               {"tokenizer.ggml.mask_token_id", &s->mask}};
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && i < sizeof ids / sizeof ids[0]; i++)
+        status = absent_is_fine(ww_gguf_i64(g, ids[i].key, ids[i].id));
+    return status;
+}
+
+/* WordPiece's ends under the names that older files have. */
+static ww_status read_bert_ids(const ww_gguf *g, tokenizer_source *s)
+{
+    ww_status status = WW_OK;
+    if (s->bos == TOKENIZER_NONE)
+        status = absent_is_fine(ww_gguf_i64(g, "tokenizer.ggml.cls_token_id", &s->bos));
+    if (status == WW_OK && s->eos == TOKENIZER_NONE)
+        status = absent_is_fine(ww_gguf_i64(g, "tokenizer.ggml.seperator_token_id", &s->eos)); /* spelled so in the files */
+    return status;
+}
+
+static ww_status read_flags(const ww_gguf *g, tokenizer_source *s)
+{
+    int32_t prefix = 1, lowercase = 1;
+    ww_status status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.add_bos_token", &s->add_bos));
+    if (status == WW_OK)
+        status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.add_eos_token", &s->add_eos));
+    if (status == WW_OK)
+        status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.add_space_prefix", &prefix));
+    if (status == WW_OK)
+        status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.normalizer.lowercase", &lowercase));
+    s->add_space_prefix = prefix == 1;
+    s->lowercase = lowercase == 1;
+    return status;
+}
+
+ww_status tokenizer_create(const ww_gguf *gguf, tokenizer **out)
+{
+    key_arrays arrays = {0};
+    tokenizer_source s = tokenizer_source_default();
+    s.name = gguf->parts[0].source.name;
+    ww_status status = ww_gguf_text(gguf, "tokenizer.ggml.model", &s.model, NULL);
+    if (status == WW_OK)
+        status = absent_is_fine(ww_gguf_text(gguf, "tokenizer.ggml.pre", &s.pre, NULL));
+    if (status == WW_OK)
+        status = read_arrays(gguf, &s, &arrays);
+    if (status == WW_OK)
+        status = read_ids(gguf, &s);
+    if (status == WW_OK)
+        status = read_bert_ids(gguf, &s);
+    if (status == WW_OK)
+        status = read_flags(gguf, &s);
+    if (status == WW_OK)
+        status = tokenizer_make(&s, out);
+    memory_free(arrays.tokens);
+    memory_free(arrays.merges);
+    memory_free(arrays.kinds);
+    memory_free(arrays.scores);
+    return status;
+}

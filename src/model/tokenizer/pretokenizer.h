@@ -1,0 +1,27 @@
+/* How a text is cut before byte-level BPE: by regular expressions that the published models have in their tokenizer.json. */
+#ifndef WW_MODEL_TOKENIZER_PRETOKENIZER_H
+#define WW_MODEL_TOKENIZER_PRETOKENIZER_H
+
+#include <stdbool.h>
+
+#include "model/tokenizer/family.h"
+
+typedef struct pretokenizer pretokenizer;
+
+/* Makes the one that a model file calls `name`. Refuses a name that is not known; the message lists those that are. */
+ww_status pretokenizer_create(const char *name, const char *file, pretokenizer **out);
+void pretokenizer_destroy(pretokenizer *p); /* accepts NULL */
+
+/* Its name as a constant, and what goes with it in the models that have it. */
+const char *pretokenizer_name(const pretokenizer *p);
+bool pretokenizer_composes(const pretokenizer *p);    /* texts are brought to normal form C first */
+bool pretokenizer_whole_words(const pretokenizer *p); /* a piece of text that is a token is not merged anew */
+bool pretokenizer_adds_bos(const pretokenizer *p);    /* where the file does not say */
+
+/* Calls `piece` with each piece of a text that is UTF-8, in order. `match` is kept between calls: NULL at first,
+ * pretokenizer_free_match() frees it. */
+typedef ww_status (*pretokenizer_piece)(void *context, const char *text, size_t bytes);
+ww_status pretokenizer_cut(const pretokenizer *p, const fragment *f, void **match, pretokenizer_piece piece, void *context);
+void pretokenizer_free_match(void *match);
+
+#endif

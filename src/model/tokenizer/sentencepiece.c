@@ -1,0 +1,231 @@
+/* SentencePiece's BPE: characters are merged to the best-scored piece that two neighbours make, the leftmost on ties; a
+ * character that is no piece becomes its bytes, or the unknown token where the vocabulary has no bytes. Spaces are U+2581.
+ *
+ * An unused piece may be made on the way to a longer one. If it is left in the end, it falls apart into what it was made of. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/tokenizer/family.h"
+
+typedef struct sentencepiece {
+    int32_t bytes[256];
+    bool has_bytes, has_unused;
+    uint32_t *orders; /* of merging into each piece: smaller for larger scores */
+} sentencepiece;
+
+/* Pieces that text can become. */
+static bool is_text(const vocabulary *v, int32_t id)
+{
+    return id >= 0 && (v->kinds[id] == TOKEN_NORMAL || v->kinds[id] == TOKEN_USER_DEFINED || v->kinds[id] == TOKEN_UNUSED);
+}
+
+/* Maps floats to integers in opposite order. */
+static uint32_t order_of(float score)
+{
+    uint32_t bits;
+    score += 0.0F; /* -0 and +0 are equal */
+    memcpy(&bits, &score, sizeof bits);
+    return bits & UINT32_C(0x80000000) ? bits : ~bits & UINT32_C(0x7FFFFFFF);
+}
+
+static ww_status prepare(tokenizer *t, const tokenizer_source *source)
+{
+    const vocabulary *v = &t->vocabulary;
+    if (!v->scores)
+        return ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.scores is missing; the tokenizer 'llama' needs it", source->name);
+    sentencepiece *s = memory_alloc_zeroed(1, sizeof *s);
+    t->data = s;
+    if (!s)
+        return memory_failed("tokenizer", sizeof *s);
+    s->orders = memory_alloc((size_t)v->count * sizeof *s->orders);
+    if (!s->orders)
+        return memory_failed("tokenizer", (size_t)v->count * sizeof *s->orders);
+    for (int32_t id = 0; id < v->count; id++) {
+        s->orders[id] = order_of(v->scores[id]);
+        s->has_unused = s->has_unused || v->kinds[id] == TOKEN_UNUSED;
+    }
+    int found = 0;
+    for (int byte = 0; byte < 256; byte++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", (unsigned)byte);
+        const int32_t id = vocabulary_find(v, name, strlen(name));
+        s->bytes[byte] = id >= 0 && v->kinds[id] == TOKEN_BYTE ? id : -1;
+        found += s->bytes[byte] >= 0;
+    }
+    s->has_bytes = found == 256;
+    if (found != 0 && found != 256)
+        return ww_fail(WW_CORRUPT_FILE, "%s: the vocabulary has %d of the 256 byte tokens", source->name, found);
+    if (!s->has_bytes && t->unknown < 0)
+        return ww_fail(WW_CORRUPT_FILE, "%s: the vocabulary has neither byte tokens nor an unknown token", source->name);
+    return WW_OK;
+}
+
+static void release(void *data)
+{
+    sentencepiece *s = data;
+    if (s)
+        memory_free(s->orders);
+    memory_free(s);
+}
+
+/* ---- encoding -------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct text_rule {
+    const vocabulary *vocabulary;
+    const uint32_t *orders;
+    const char *text;
+    uint32_t *cuts; /* of encode_work */
+} text_rule;
+
+static bool find_text(const void *context, const merge_symbol *left, const merge_symbol *right, merge_found *found)
+{
+    const text_rule *rule = context;
+    const int32_t id = vocabulary_find(rule->vocabulary, rule->text + left->start, (size_t)left->bytes + right->bytes);
+    if (!is_text(rule->vocabulary, id))
+        return false;
+    *found = (merge_found){.order = rule->orders[id], .id = id};
+    return true;
+}
+
+/* Notes how an unused piece would be made. A part that is no piece by itself, a character that only bytes can write, is part of
+ * none. */
+static void note_unused(const void *context, const merge_symbol *left, int32_t id)
+{
+    const text_rule *rule = context;
+    if (rule->vocabulary->kinds[id] == TOKEN_UNUSED)
+        rule->cuts[id] = left->bytes;
+}
+
+/* The fragment with spaces as the vocabulary writes them. */
+static ww_status escape(const tokenizer *t, const fragment *f, text_buffer *out)
+{
+    ww_status status = t->add_space_prefix && f->begins ? text_buffer_add(out, WORD_START, WORD_START_BYTES) : WW_OK;
+    for (size_t at = 0; status == WW_OK && at < f->bytes;) {
+        const char *space = memchr(f->text + at, ' ', f->bytes - at);
+        const size_t bytes = space ? (size_t)(space - f->text) - at : f->bytes - at;
+        status = text_buffer_add(out, f->text + at, bytes);
+        if (status == WW_OK && space)
+            status = text_buffer_add(out, WORD_START, WORD_START_BYTES);
+        at += bytes + (space != NULL);
+    }
+    return status;
+}
+
+static ww_status add_symbols(const tokenizer *t, encode_work *work)
+{
+    ww_status status = WW_OK;
+    const text_buffer *text = &work->text;
+    merge_clear(&work->merge);
+    for (size_t at = 0, size; status == WW_OK && at < text->bytes; at += size) {
+        uint32_t c;
+        size = utf8_read(text->text + at, text->bytes - at, &c);
+        size += size == 0;
+        const int32_t id = vocabulary_find(&t->vocabulary, text->text + at, size);
+        status = merge_add(&work->merge, is_text(&t->vocabulary, id) ? id : -1, (uint32_t)at, (uint32_t)size);
+    }
+    return status;
+}
+
+/* What is no piece: its bytes, or one unknown token for all that follow each other. */
+static ww_status add_unknown(const tokenizer *t, const merge_symbol *symbol, bool after_unknown, encode_work *work)
+{
+    const sentencepiece *s = t->data;
+    ww_status status = WW_OK;
+    if (!s->has_bytes)
+        return after_unknown ? WW_OK : token_list_add(work->out, t->unknown);
+    for (uint32_t i = 0; status == WW_OK && i < symbol->bytes; i++)
+        status = token_list_add(work->out, s->bytes[(unsigned char)work->text.text[symbol->start + i]]);
+    return status;
+}
+
+/* An unused piece falls apart into the two that were about to become it when it was last looked at, and so on. */
+static ww_status add_piece(const tokenizer *t, merge_symbol symbol, encode_work *work)
+{
+    const vocabulary *v = &t->vocabulary;
+    const char *text = work->text.text + symbol.start;
+    while (v->kinds[symbol.id] == TOKEN_UNUSED && work->cuts[symbol.id] > 0) {
+        const uint32_t cut = work->cuts[symbol.id];
+        const merge_symbol left = {.id = vocabulary_find(v, text, cut), .start = symbol.start, .bytes = cut};
+        const ww_status status = add_piece(t, left, work); /* shorter: the recursion ends */
+        if (status != WW_OK)
+            return status;
+        text += cut;
+        symbol.start += cut;
+        symbol.bytes -= cut;
+        symbol.id = vocabulary_find(v, text, symbol.bytes);
+    }
+    return token_list_add(work->out, symbol.id);
+}
+
+static ww_status begin(const tokenizer *t, encode_work *work)
+{
+    const sentencepiece *s = t->data;
+    if (!s->has_unused)
+        return WW_OK;
+    work->cuts = memory_alloc_zeroed((size_t)t->vocabulary.count, sizeof *work->cuts);
+    return work->cuts ? WW_OK : memory_failed("unused pieces", (size_t)t->vocabulary.count * sizeof *work->cuts);
+}
+
+static void end(encode_work *work)
+{
+    memory_free(work->cuts);
+    work->cuts = NULL;
+}
+
+static ww_status encode(const tokenizer *t, const fragment *f, encode_work *work)
+{
+    const sentencepiece *s = t->data;
+    work->text.bytes = 0;
+    ww_status status = escape(t, f, &work->text);
+    if (status == WW_OK)
+        status = add_symbols(t, work);
+    const text_rule context = {.vocabulary = &t->vocabulary, .orders = s->orders, .text = work->text.text, .cuts = work->cuts};
+    const merge_rule rule = {.find = find_text, .waits = s->has_unused ? note_unused : NULL, .context = &context};
+    if (status == WW_OK)
+        status = merge_run(&work->merge, &rule);
+    bool unknown = false;
+    for (int32_t i = work->merge.count > 0 ? 0 : -1; status == WW_OK && i >= 0; i = work->merge.symbols[i].next) {
+        const merge_symbol *symbol = &work->merge.symbols[i];
+        status = symbol->id < 0 ? add_unknown(t, symbol, unknown, work) : add_piece(t, *symbol, work);
+        unknown = symbol->id < 0;
+    }
+    return status;
+}
+
+/* ---- back -----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status show(const tokenizer *t, int32_t id, text_buffer *out)
+{
+    const ww_gguf_span piece = t->vocabulary.pieces[id];
+    unsigned byte;
+    if (t->vocabulary.kinds[id] == TOKEN_BYTE) {
+        char name[8] = "";
+        if (piece.bytes == 6)
+            memcpy(name, piece.text, 6);
+        if (sscanf(name, "<0x%2X>", &byte) == 1) {
+            const char c = (char)byte;
+            return text_buffer_add(out, &c, 1);
+        }
+    }
+    ww_status status = WW_OK;
+    for (size_t at = 0; status == WW_OK && at < piece.bytes;) {
+        const bool space = piece.bytes - at >= WORD_START_BYTES && memcmp(piece.text + at, WORD_START, WORD_START_BYTES) == 0;
+        status = space ? text_buffer_add(out, " ", 1) : text_buffer_add(out, piece.text + at, 1);
+        at += space ? WORD_START_BYTES : 1;
+    }
+    return status;
+}
+
+const tokenizer_family FAMILY_SENTENCEPIECE = {.model = "llama",
+                                               .prepare = prepare,
+                                               .release = release,
+                                               .begin = begin,
+                                               .encode = encode,
+                                               .end = end,
+                                               .show = show,
+                                               .writes_spaces = true,
+                                               .strips_space = true};

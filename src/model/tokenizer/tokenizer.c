@@ -1,0 +1,382 @@
+/* What the three families share: special tokens in the text and at its ends, ids, and the way back. */
+#include "model/tokenizer/tokenizer.h"
+
+#include <string.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/tokenizer/family.h"
+#include "model/tokenizer/unicode.h"
+
+#define TEXT_BYTES_MAX ((size_t)1 << 30)
+
+/* ---- lists ----------------------------------------------------------------------------------------------------------------
+ */
+
+void token_list_free(token_list *list)
+{
+    memory_free(list->ids);
+    *list = (token_list){0};
+}
+
+ww_status token_list_add(token_list *list, int32_t id)
+{
+    if (list->count == list->capacity) {
+        const int64_t capacity = 2 * list->capacity + 32;
+        int32_t *larger = memory_resize(list->ids, (size_t)capacity * sizeof *larger);
+        if (!larger)
+            return memory_failed("tokens", (size_t)capacity * sizeof *larger);
+        list->ids = larger;
+        list->capacity = capacity;
+    }
+    list->ids[list->count++] = id;
+    return WW_OK;
+}
+
+/* ---- making it ------------------------------------------------------------------------------------------------------------
+ */
+
+tokenizer_source tokenizer_source_default(void)
+{
+    return (tokenizer_source){.bos = TOKENIZER_NONE,
+                              .eos = TOKENIZER_NONE,
+                              .eot = TOKENIZER_NONE,
+                              .eom = TOKENIZER_NONE,
+                              .unknown = TOKENIZER_NONE,
+                              .padding = TOKENIZER_NONE,
+                              .mask = TOKENIZER_NONE,
+                              .add_bos = -1,
+                              .add_eos = -1,
+                              .add_space_prefix = true,
+                              .lowercase = true};
+}
+
+static const tokenizer_family *find_family(const char *model)
+{
+    static const tokenizer_family *const FAMILIES[] = {&FAMILY_WORDPIECE, &FAMILY_BYTE_BPE, &FAMILY_SENTENCEPIECE};
+    for (size_t i = 0; i < sizeof FAMILIES / sizeof FAMILIES[0]; i++)
+        if (strcmp(FAMILIES[i]->model, model) == 0)
+            return FAMILIES[i];
+    return NULL;
+}
+
+static ww_status check_id(const tokenizer_source *source, const char *what, int64_t id)
+{
+    if (id >= TOKENIZER_NONE && id < source->vocabulary.count)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE, "%s: the %s token is %lld; the vocabulary has %lld tokens", source->name, what,
+                   (long long)id, (long long)source->vocabulary.count);
+}
+
+static ww_status check_ids(const tokenizer_source *source)
+{
+    const struct {
+        const char *what;
+        int64_t id;
+    } ids[] = {{"BOS", source->bos},         {"EOS", source->eos},         {"EOT", source->eot},  {"EOM", source->eom},
+               {"unknown", source->unknown}, {"padding", source->padding}, {"mask", source->mask}};
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && i < sizeof ids / sizeof ids[0]; i++)
+        status = check_id(source, ids[i].what, ids[i].id);
+    return status;
+}
+
+static void add_end(tokenizer *t, int64_t id)
+{
+    if (id >= 0 && t->end_count < TOKENIZER_ENDS_MAX && !tokenizer_is_end(t, (int32_t)id))
+        t->ends[t->end_count++] = (int32_t)id;
+}
+
+/* The tokens that end a text or a turn: those that the file names, and special tokens by the names that models give them, since
+ * many files name only one. */
+static void find_ends(tokenizer *t, const tokenizer_source *source)
+{
+    static const char *const NAMES[] = {"<|eot_id|>",    "<|eom_id|>",    "<|im_end|>",     "<|end|>",
+                                        "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"};
+    add_end(t, source->eos);
+    add_end(t, source->eot);
+    add_end(t, source->eom);
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        const int32_t id = tokenizer_find(t, NAMES[i]);
+        if (id >= 0 && (tokenizer_is_special(t, id) || t->vocabulary.kinds[id] == TOKEN_USER_DEFINED))
+            add_end(t, id);
+    }
+}
+
+static ww_status show_all(tokenizer *t)
+{
+    const size_t size = ((size_t)t->vocabulary.count + 1) * sizeof *t->shown_at;
+    ww_status status = WW_OK;
+    t->shown_at = memory_alloc(size);
+    if (!t->shown_at)
+        return memory_failed("tokenizer", size);
+    for (int32_t id = 0; status == WW_OK && id < t->vocabulary.count; id++) {
+        t->shown_at[id] = t->shown.bytes;
+        status = t->family->show(t, id, &t->shown);
+    }
+    t->shown_at[t->vocabulary.count] = t->shown.bytes;
+    return status;
+}
+
+static ww_status check_added(const tokenizer *t, const tokenizer_source *source)
+{
+    if (t->add_bos && t->bos < 0)
+        return ww_fail(WW_CORRUPT_FILE, "%s: a BOS token is to be added, but tokenizer.ggml.bos_token_id is missing",
+                       source->name);
+    if (t->add_eos && t->eos < 0)
+        return ww_fail(WW_CORRUPT_FILE, "%s: an EOS token is to be added, but tokenizer.ggml.eos_token_id is missing",
+                       source->name);
+    return WW_OK;
+}
+
+static ww_status fill(tokenizer *t, const tokenizer_source *source)
+{
+    const bool ends_default = strcmp(t->family->model, "bert") == 0;
+    vocabulary_source pieces = source->vocabulary;
+    pieces.spaces = t->family->writes_spaces;
+    ww_status status = vocabulary_make(&t->vocabulary, &pieces, source->name);
+    if (status == WW_OK)
+        status = check_ids(source);
+    if (status != WW_OK)
+        return status;
+    t->pre = "";
+    t->bos = (int32_t)source->bos;
+    t->eos = (int32_t)source->eos;
+    t->unknown = (int32_t)source->unknown;
+    t->padding = (int32_t)source->padding;
+    t->add_bos = source->add_bos < 0 ? t->family != &FAMILY_BYTE_BPE : source->add_bos == 1;
+    t->add_eos = source->add_eos < 0 ? ends_default : source->add_eos == 1;
+    t->add_space_prefix = source->add_space_prefix;
+    t->lowercase = source->lowercase;
+    status = t->family->prepare(t, source);
+    if (status == WW_OK)
+        status = check_added(t, source);
+    if (status == WW_OK)
+        status = show_all(t);
+    if (status == WW_OK)
+        find_ends(t, source);
+    return status;
+}
+
+ww_status tokenizer_make(const tokenizer_source *source, tokenizer **out)
+{
+    const tokenizer_family *family = find_family(source->model);
+    if (!family)
+        return ww_fail(WW_UNSUPPORTED,
+                       "%s: the tokenizer '%.60s' (tokenizer.ggml.model) is not known; known are bert, gpt2, llama",
+                       source->name, source->model);
+    tokenizer *t = memory_alloc_zeroed(1, sizeof *t);
+    if (!t)
+        return memory_failed("tokenizer", sizeof *t);
+    t->family = family;
+    const ww_status status = fill(t, source);
+    if (status == WW_OK)
+        *out = t;
+    else
+        tokenizer_destroy(t);
+    return status;
+}
+
+void tokenizer_destroy(tokenizer *t)
+{
+    if (!t)
+        return;
+    t->family->release(t->data);
+    vocabulary_free(&t->vocabulary);
+    text_buffer_free(&t->shown);
+    memory_free(t->shown_at);
+    memory_free(t);
+}
+
+/* ---- encoding -------------------------------------------------------------------------------------------------------------
+ */
+
+/* Splits the text at special tokens and encodes what is between them. */
+static ww_status encode_text(const tokenizer *t, const char *text, size_t bytes, bool plain, encode_work *work)
+{
+    ww_status status = WW_OK;
+    bool begins = true;
+    size_t from = 0;
+    for (size_t at = 0; status == WW_OK && at < bytes;) {
+        const int32_t id = vocabulary_special_at(&t->vocabulary, text + at, bytes - at, plain);
+        if (id < 0) {
+            at++;
+            continue;
+        }
+        const fragment f = {.text = text + from, .bytes = at - from, .begins = begins};
+        if (f.bytes > 0 || (begins && from == 0 && t->vocabulary.kinds[id] == TOKEN_USER_DEFINED))
+            status = t->family->encode(t, &f, work);
+        if (status == WW_OK)
+            status = token_list_add(work->out, id);
+        begins = t->vocabulary.kinds[id] != TOKEN_USER_DEFINED;
+        at += t->vocabulary.pieces[id].bytes;
+        from = at;
+    }
+    const fragment rest = {.text = text + from, .bytes = bytes - from, .begins = begins};
+    return status == WW_OK && rest.bytes > 0 ? t->family->encode(t, &rest, work) : status;
+}
+
+static ww_status encode_between(const tokenizer *t, const char *text, size_t bytes, unsigned flags, encode_work *work)
+{
+    const bool add = !(flags & TOKENIZE_NO_ADD);
+    ww_status status = add && t->add_bos ? token_list_add(work->out, t->bos) : WW_OK;
+    if (status == WW_OK && t->family->begin)
+        status = t->family->begin(t, work);
+    if (status == WW_OK)
+        status = encode_text(t, text, bytes, flags & TOKENIZE_PLAIN, work);
+    if (t->family->end)
+        t->family->end(work);
+    return status == WW_OK && add && t->add_eos ? token_list_add(work->out, t->eos) : status;
+}
+
+/* Leaves the text that is to be encoded in `out`, or nothing where it can stay as it is: UTF-8, and for SentencePiece a space
+ * for each U+2581, which are the same to it. */
+static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes, text_buffer *out)
+{
+    const bool good = utf8_check(text, bytes);
+    ww_status status = good ? WW_OK : unicode_repair(text, bytes, out);
+    if (status != WW_OK || !t->family->writes_spaces || !memmem(text, bytes, WORD_START, WORD_START_BYTES))
+        return status;
+    if (good)
+        status = text_buffer_add(out, text, bytes);
+    size_t to = 0;
+    for (size_t at = 0; status == WW_OK && at < out->bytes; to++) {
+        const bool space = out->bytes - at >= WORD_START_BYTES && memcmp(out->text + at, WORD_START, WORD_START_BYTES) == 0;
+        out->text[to] = space ? ' ' : out->text[at];
+        at += space ? WORD_START_BYTES : 1;
+    }
+    out->bytes = to;
+    return status;
+}
+
+ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, unsigned flags, token_list *out)
+{
+    text_buffer prepared = {0};
+    encode_work work = {.out = out};
+    const int64_t before = out->count;
+    ww_status status = WW_OK;
+    if (bytes >= TEXT_BYTES_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "a text of %zu bytes; the maximum is %zu", bytes, TEXT_BYTES_MAX - 1);
+    status = prepare_text(t, text, bytes, &prepared);
+    if (prepared.bytes > 0) {
+        text = prepared.text;
+        bytes = prepared.bytes;
+    }
+    if (status == WW_OK)
+        status = encode_between(t, text, bytes, flags, &work);
+    if (status != WW_OK)
+        out->count = before;
+    merge_free(&work.merge);
+    text_buffer_free(&work.text);
+    text_buffer_free(&work.name);
+    characters_free(&work.first);
+    characters_free(&work.second);
+    text_buffer_free(&prepared);
+    return status;
+}
+
+void tokenizer_truncate(const tokenizer *t, unsigned flags, int64_t most, token_list *list)
+{
+    if (list->count <= most)
+        return;
+    list->count = max_i64(most, 0);
+    if (most > 0 && t->add_eos && !(flags & TOKENIZE_NO_ADD))
+        list->ids[most - 1] = t->eos;
+}
+
+/* ---- back -----------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status tokenizer_piece(const tokenizer *t, int32_t id, const char **bytes, size_t *count)
+{
+    if (id < 0 || id >= t->vocabulary.count)
+        return ww_fail(WW_OUT_OF_RANGE, "token %d: the vocabulary has %d tokens", (int)id, (int)t->vocabulary.count);
+    *bytes = t->shown.text + t->shown_at[id];
+    *count = t->shown_at[id + 1] - t->shown_at[id];
+    return WW_OK;
+}
+
+ww_status tokenizer_decode(const tokenizer *t, const int32_t *ids, int64_t count, char **text, size_t *bytes)
+{
+    text_buffer all = {0};
+    ww_status status = WW_OK;
+    bool strip = t->family->strips_space && t->add_space_prefix;
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        const char *piece = NULL;
+        size_t size = 0;
+        status = tokenizer_piece(t, ids[i], &piece, &size);
+        if (status != WW_OK || tokenizer_is_special(t, ids[i]) || size == 0)
+            continue;
+        const size_t skip = strip && piece[0] == ' ';
+        strip = false;
+        status = text_buffer_add(&all, piece + skip, size - skip);
+    }
+    if (status == WW_OK)
+        status = text_buffer_end(&all);
+    if (status != WW_OK) {
+        text_buffer_free(&all);
+        return status;
+    }
+    *text = all.text;
+    *bytes = all.bytes;
+    return WW_OK;
+}
+
+/* ---- which is which -------------------------------------------------------------------------------------------------------
+ */
+
+int32_t tokenizer_size(const tokenizer *t)
+{
+    return t->vocabulary.count;
+}
+
+int32_t tokenizer_bos(const tokenizer *t)
+{
+    return t->bos;
+}
+
+int32_t tokenizer_eos(const tokenizer *t)
+{
+    return t->eos;
+}
+
+int32_t tokenizer_unknown(const tokenizer *t)
+{
+    return t->unknown;
+}
+
+int32_t tokenizer_padding(const tokenizer *t)
+{
+    return t->padding;
+}
+
+int32_t tokenizer_find(const tokenizer *t, const char *piece)
+{
+    return vocabulary_find(&t->vocabulary, piece, strlen(piece));
+}
+
+bool tokenizer_is_special(const tokenizer *t, int32_t id)
+{
+    if (id < 0 || id >= t->vocabulary.count)
+        return false;
+    return t->vocabulary.kinds[id] == TOKEN_CONTROL || t->vocabulary.kinds[id] == TOKEN_UNKNOWN;
+}
+
+bool tokenizer_is_end(const tokenizer *t, int32_t id)
+{
+    for (int32_t i = 0; i < t->end_count; i++)
+        if (t->ends[i] == id)
+            return true;
+    return false;
+}
+
+const char *tokenizer_model(const tokenizer *t)
+{
+    return t->family->model;
+}
+
+const char *tokenizer_pre(const tokenizer *t)
+{
+    return t->pre;
+}

@@ -1,0 +1,69 @@
+/* The pieces of a tokenizer: their bytes, kinds and scores by id, and ids by bytes. */
+#ifndef WW_MODEL_TOKENIZER_VOCABULARY_H
+#define WW_MODEL_TOKENIZER_VOCABULARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/gguf.h>
+
+/* As model files number them. */
+typedef enum token_kind {
+    TOKEN_NORMAL = 1,
+    TOKEN_UNKNOWN = 2,
+    TOKEN_CONTROL = 3,
+    TOKEN_USER_DEFINED = 4,
+    TOKEN_UNUSED = 5,
+    TOKEN_BYTE = 6
+} token_kind;
+
+typedef struct vocabulary {
+    int32_t count;
+    char *memory;         /* what the pieces point to */
+    ww_gguf_span *pieces; /* as the file writes them */
+    unsigned char *kinds; /* of token_kind */
+    float *scores;        /* NULL where there are none */
+    int32_t *slots;       /* ids by hash, open addressing; -1 is free */
+    uint32_t slot_mask;   /* a power of two less one */
+    size_t longest;       /* bytes of the longest piece */
+    int32_t *special;     /* pieces that are found in raw text, sorted by bytes */
+    int32_t special_count;
+    bool special_first[256]; /* bytes that one of them begins with */
+} vocabulary;
+
+/* What a vocabulary is made of. Nothing of it is kept. */
+typedef struct vocabulary_source {
+    const ww_gguf_span *pieces;
+    const int64_t *kinds; /* NULL: all normal */
+    const double *scores; /* NULL: none */
+    int64_t count;
+    bool spaces; /* U+2581 in user-defined pieces is a space, as texts have it in which they are looked for */
+} vocabulary_source;
+
+/* Makes a vocabulary; of a piece that comes twice the first is found. Refuses kinds that are none and scores that are no
+ * numbers. `name` is the file's, for messages. vocabulary_free() frees it, also after a failure. */
+ww_status vocabulary_make(vocabulary *v, const vocabulary_source *source, const char *name);
+void vocabulary_free(vocabulary *v);
+
+/* The id of a piece, or -1. */
+int32_t vocabulary_find(const vocabulary *v, const char *text, size_t bytes);
+
+/* The same where the hash is known: hash_begin(), then hash_add() for each byte. */
+int32_t vocabulary_find_hashed(const vocabulary *v, const char *text, size_t bytes, uint32_t hash);
+
+static inline uint32_t hash_begin(void)
+{
+    return UINT32_C(2166136261);
+}
+
+/* FNV-1a. */
+static inline uint32_t hash_add(uint32_t hash, char byte)
+{
+    return (hash ^ (unsigned char)byte) * UINT32_C(16777619);
+}
+
+/* The longest special token that `text` begins with, or -1. User-defined tokens are always found, the others unless `plain`. */
+int32_t vocabulary_special_at(const vocabulary *v, const char *text, size_t bytes, bool plain);
+
+#endif

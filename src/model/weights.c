@@ -1,0 +1,393 @@
+/* Loading a model's tensors by the names that its architecture has for them.
+ *
+ * Whether all numbers of a tensor are finite is found on the device: rows are decoded piece by piece and added up, and a sum is
+ * finite only if everything in it is. (A sum of finite weights that overflows belongs to no model that could be computed.)
+ */
+#include "model/weights.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <warpwave/tensor_rows.h>
+
+#include "base/float_guard.h"
+#include "base/integers.h"
+#include "base/memory.h"
+
+enum { NAME_BYTES = 96, CHECKED_ELEMENTS = 1 << 22 };
+
+typedef struct loader {
+    const weights_source *source;
+    weights *w;
+    bool *used; /* of each tensor in the file */
+    int64_t tensors, bytes_before, bytes_total;
+} loader;
+
+/* What a tensor must be; rows are 0 for a vector. */
+typedef struct wanted {
+    const char *name;
+    int64_t rows, cols;
+    bool optional;
+} wanted;
+
+static int tell(long long done, long long total, void *user)
+{
+    (void)total;
+    const loader *l = user;
+    return progress_tell(l->source->progress, l->source->progress_user, l->bytes_before + done, l->bytes_total);
+}
+
+static ww_status refuse_shape(const ww_gguf_tensor *t, const wanted *want)
+{
+    char found[128] = "";
+    for (int32_t d = 0; d < t->rank; d++)
+        snprintf(found + strlen(found), sizeof found - strlen(found), d ? ", %lld" : "%lld", (long long)t->shape[d]);
+    if (want->rows)
+        return ww_fail(WW_CORRUPT_FILE, "tensor '%s' has shape [%s]; the metadata says [%lld, %lld]", t->name, found,
+                       (long long)want->cols, (long long)want->rows);
+    return ww_fail(WW_CORRUPT_FILE, "tensor '%s' has shape [%s]; the metadata says [%lld]", t->name, found,
+                   (long long)want->cols);
+}
+
+/* Finds a tensor and compares it with what is wanted; index -1: it is optional and not there. */
+static ww_status find(loader *l, const wanted *want, int64_t *index)
+{
+    ww_gguf_tensor t = ww_gguf_tensor_default();
+    *index = -1;
+    if (ww_gguf_find_tensor(l->source->gguf, want->name, index) != WW_OK) {
+        *index = -1;
+        return want->optional ? WW_OK
+                              : ww_fail(WW_CORRUPT_FILE, "tensor '%s' is missing; a model of architecture %s has it",
+                                        want->name, l->source->architecture->name);
+    }
+    const ww_status status = ww_gguf_tensor_at(l->source->gguf, *index, &t);
+    if (status != WW_OK)
+        return status;
+    if (t.rank > 2 || t.shape[0] != want->cols || t.shape[1] != (want->rows ? want->rows : 1) || (!want->rows && t.rank != 1))
+        return refuse_shape(&t, want);
+    if (t.type == WW_QUANT_Q8_1 || t.type == WW_QUANT_Q8_K)
+        return ww_fail(WW_UNSUPPORTED, "tensor '%s' is %s, a type for activations", t.name, ww_gguf_type_name(t.type));
+    l->used[*index] = true;
+    l->w->parameters += t.shape[0] * t.shape[1];
+    l->w->bytes += t.bytes;
+    return WW_OK;
+}
+
+static ww_status check_finite(const char *name, const ww_quant *matrix, int64_t rows, int64_t cols)
+{
+    const int64_t together = max_i64(1, CHECKED_ELEMENTS / cols);
+    ww_status status = WW_OK;
+    for (int64_t first = 0; status == WW_OK && first < rows; first += together) {
+        const int64_t count = min_i64(together, rows - first);
+        float sum = NAN;
+        ww_tensor decoded = {0}, total = {0};
+        status = ww_quant_dequantize(matrix, first, count, WW_F32, &decoded);
+        if (status == WW_OK)
+            status = ww_tensor_reduce(WW_REDUCE_SUM, &decoded, NULL, 0, &total);
+        if (status == WW_OK)
+            status = ww_tensor_to_host(&total, &sum);
+        ww_tensor_release(&total);
+        ww_tensor_release(&decoded);
+        if (status == WW_OK && !isfinite(sum))
+            status = ww_fail(WW_CORRUPT_FILE, "tensor '%s' has weights that are not finite, in rows %lld to %lld", name,
+                             (long long)first, (long long)(first + count - 1));
+    }
+    return status;
+}
+
+/* A tensor of the file as a matrix; stays NULL where it is optional and not there. */
+static ww_status load_matrix(loader *l, const wanted *want, ww_quant **out)
+{
+    int64_t index;
+    ww_status status = find(l, want, &index);
+    if (status != WW_OK || index < 0)
+        return status;
+    status = ww_gguf_load(l->source->gguf, index, l->source->device, l->source->progress ? tell : NULL, l, out);
+    if (status != WW_OK)
+        return status;
+    ww_quant_info info = ww_quant_info_default();
+    status = ww_quant_describe(*out, &info);
+    l->bytes_before += info.bytes;
+    return status == WW_OK ? check_finite(want->name, *out, info.rows, info.cols) : status;
+}
+
+/* A tensor as f32 of shape [n]. */
+static ww_status load_vector(loader *l, const wanted *want, ww_tensor *out)
+{
+    ww_quant *matrix = NULL;
+    ww_status status = load_matrix(l, want, &matrix);
+    if (status == WW_OK && matrix)
+        status = ww_quant_dequantize(matrix, 0, 1, WW_F32, out);
+    if (status == WW_OK && matrix)
+        status = ww_tensor_squeeze(out, 0, out);
+    ww_quant_destroy(matrix);
+    return status;
+}
+
+/* ---- names ----------------------------------------------------------------------------------------------------------------
+ */
+
+static const char *name_of(char *to, int32_t layer, const char *what, const char *ending)
+{
+    if (layer < 0)
+        snprintf(to, NAME_BYTES, "%s.%s", what, ending);
+    else
+        snprintf(to, NAME_BYTES, "blk.%d.%s.%s", (int)layer, what, ending);
+    return to;
+}
+
+/* A norm of `size` elements; an encoder's have biases. */
+typedef struct norm_name {
+    int32_t layer;
+    const char *what;
+    int64_t size;
+    bool biased;
+} norm_name;
+
+static ww_status load_norm(loader *l, norm_name n, norm *out)
+{
+    char name[NAME_BYTES];
+    ww_status status =
+        load_vector(l, &(wanted){.name = name_of(name, n.layer, n.what, "weight"), .cols = n.size}, &out->weight);
+    if (status == WW_OK && n.biased)
+        status = load_vector(l, &(wanted){.name = name_of(name, n.layer, n.what, "bias"), .cols = n.size}, &out->bias);
+    return status;
+}
+
+typedef struct linear_name {
+    int32_t layer;
+    const char *what;
+    int64_t rows, cols;
+    bool biased; /* must be; otherwise may be */
+} linear_name;
+
+static ww_status load_linear(loader *l, linear_name n, linear *out)
+{
+    char name[NAME_BYTES];
+    const wanted matrix = {.name = name_of(name, n.layer, n.what, "weight"), .rows = n.rows, .cols = n.cols};
+    ww_status status = load_matrix(l, &matrix, &out->matrix);
+    const wanted bias = {.name = name_of(name, n.layer, n.what, "bias"), .cols = n.rows, .optional = !n.biased};
+    return status == WW_OK ? load_vector(l, &bias, &out->bias) : status;
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* q, k and v; those of nomic-bert are one tensor in the file, of which they are views. */
+static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
+{
+    const model_sizes *s = l->source->sizes;
+    const architecture *a = l->source->architecture;
+    const int64_t width = s->width, queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
+    char name[NAME_BYTES];
+    int64_t index;
+    ww_status status = WW_OK;
+    if (ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK &&
+        a->kind == WW_MODEL_ENCODER) {
+        linear all = {0};
+        status = load_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &all);
+        linear *const parts[] = {&to->query, &to->key, &to->value};
+        const int64_t firsts[] = {0, queries, queries + keys, queries + 2 * keys};
+        for (int p = 0; p < 3 && status == WW_OK; p++) {
+            status = ww_quant_view(all.matrix, firsts[p], firsts[p + 1] - firsts[p], &parts[p]->matrix);
+            if (status == WW_OK && all.bias.storage)
+                status = ww_tensor_narrow(&all.bias, 0, firsts[p], firsts[p + 1] - firsts[p], &parts[p]->bias);
+        }
+        ww_quant_destroy(all.matrix);
+        ww_tensor_release(&all.bias);
+    } else {
+        status = load_linear(l, (linear_name){i, "attn_q", queries, width, a->biases}, &to->query);
+        if (status == WW_OK)
+            status = load_linear(l, (linear_name){i, "attn_k", keys, width, a->biases}, &to->key);
+        if (status == WW_OK)
+            status = load_linear(l, (linear_name){i, "attn_v", keys, width, a->biases}, &to->value);
+    }
+    if (status == WW_OK)
+        status = load_linear(l, (linear_name){i, "attn_output", width, queries, a->kind == WW_MODEL_ENCODER && a->biases},
+                             &to->output);
+    if (status == WW_OK && a->head_norms)
+        status = load_norm(l, (norm_name){i, "attn_q_norm", s->head_size, false}, &to->query_norm);
+    if (status == WW_OK && a->head_norms)
+        status = load_norm(l, (norm_name){i, "attn_k_norm", s->head_size, false}, &to->key_norm);
+    return status;
+}
+
+static ww_status load_layer(loader *l, int32_t i)
+{
+    const model_sizes *s = l->source->sizes;
+    const architecture *a = l->source->architecture;
+    const bool encoder = a->kind == WW_MODEL_ENCODER;
+    const int64_t width = s->width, hidden = s->hidden;
+    layer_weights *to = &l->w->layers[i];
+    ww_status status = load_attention(l, i, to);
+    if (status == WW_OK)
+        status = load_norm(l, (norm_name){i, encoder ? "attn_output_norm" : "attn_norm", width, encoder}, &to->attention_norm);
+    if (status == WW_OK)
+        status =
+            load_norm(l, (norm_name){i, encoder ? "layer_output_norm" : "ffn_norm", width, encoder}, &to->feed_forward_norm);
+    if (status == WW_OK && a->post_norms)
+        status = load_norm(l, (norm_name){i, "post_attention_norm", width, false}, &to->attention_post_norm);
+    if (status == WW_OK && a->post_norms)
+        status = load_norm(l, (norm_name){i, "post_ffw_norm", width, false}, &to->feed_forward_post_norm);
+    if (status == WW_OK && a->gated)
+        status = load_linear(l, (linear_name){i, "ffn_gate", hidden, width, false}, &to->gate);
+    if (status == WW_OK)
+        status = load_linear(l, (linear_name){i, "ffn_up", hidden, width, encoder && a->biases}, &to->up);
+    if (status == WW_OK)
+        status = load_linear(l, (linear_name){i, "ffn_down", width, hidden, encoder && a->biases}, &to->down);
+    return status;
+}
+
+/* The rows of the embedding are the vocabulary, which the metadata need not say. */
+static ww_status load_embedding(loader *l)
+{
+    model_sizes *s = l->source->sizes;
+    ww_gguf_tensor t = ww_gguf_tensor_default();
+    int64_t index;
+    if (s->vocabulary == 0 && ww_gguf_find_tensor(l->source->gguf, "token_embd.weight", &index) == WW_OK &&
+        ww_gguf_tensor_at(l->source->gguf, index, &t) == WW_OK)
+        s->vocabulary = t.shape[1];
+    if (s->vocabulary > INT32_MAX)
+        return ww_fail(WW_CORRUPT_FILE, "a vocabulary of %lld tokens is too large", (long long)s->vocabulary);
+    return load_matrix(l, &(wanted){.name = "token_embd.weight", .rows = s->vocabulary, .cols = s->width}, &l->w->embedding);
+}
+
+static ww_status load_encoder(loader *l)
+{
+    const model_sizes *s = l->source->sizes;
+    ww_quant *types = NULL;
+    int64_t index;
+    ww_gguf_tensor t = ww_gguf_tensor_default();
+    ww_status status = load_norm(l, (norm_name){-1, "token_embd_norm", s->width, true}, &l->w->embedding_norm);
+    if (status == WW_OK && !l->source->architecture->rope)
+        status =
+            load_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width}, &l->w->positions);
+    if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "token_types.weight", &index) != WW_OK)
+        return status;
+    status = ww_gguf_tensor_at(l->source->gguf, index, &t);
+    if (status == WW_OK)
+        status = load_matrix(l, &(wanted){.name = "token_types.weight", .rows = t.rank == 1 ? 0 : t.shape[1], .cols = s->width},
+                             &types);
+    if (status == WW_OK)
+        status = ww_quant_dequantize(types, 0, 1, WW_F32, &l->w->token_type);
+    if (status == WW_OK)
+        status = ww_tensor_squeeze(&l->w->token_type, 0, &l->w->token_type);
+    ww_quant_destroy(types);
+    return status;
+}
+
+static ww_status load_rope_factors(loader *l)
+{
+    const int64_t pairs = l->source->sizes->rope_size / 2;
+    ww_tensor factors = {0};
+    ww_status status = load_vector(l, &(wanted){.name = "rope_freqs.weight", .cols = pairs, .optional = true}, &factors);
+    if (status != WW_OK || !factors.storage)
+        return status;
+    l->w->rope_factors = memory_alloc((size_t)pairs * sizeof(float));
+    status = l->w->rope_factors ? ww_tensor_to_host(&factors, l->w->rope_factors)
+                                : memory_failed("factors of rope", (size_t)pairs * sizeof(float));
+    for (int64_t i = 0; status == WW_OK && i < pairs; i++)
+        if (!(l->w->rope_factors[i] > 0.0f))
+            status = ww_fail(WW_CORRUPT_FILE, "tensor 'rope_freqs.weight': factor %lld is %g; it must be above 0", (long long)i,
+                             (double)l->w->rope_factors[i]);
+    ww_tensor_release(&factors);
+    return status;
+}
+
+static ww_status load_decoder(loader *l)
+{
+    const model_sizes *s = l->source->sizes;
+    ww_status status = load_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
+    if (status == WW_OK)
+        status = load_matrix(l, &(wanted){.name = "output.weight", .rows = s->vocabulary, .cols = s->width, .optional = true},
+                             &l->w->output);
+    if (status == WW_OK && !l->w->output) {
+        l->w->output = l->w->embedding;
+        l->w->output_is_tied = true;
+    }
+    return status == WW_OK ? load_rope_factors(l) : status;
+}
+
+/* A tensor that nothing here uses would make the model another one than the bodies compute. */
+static ww_status refuse_unused(const loader *l)
+{
+    ww_gguf_tensor t = ww_gguf_tensor_default();
+    for (int64_t i = 0; i < l->tensors; i++)
+        if (!l->used[i] && ww_gguf_tensor_at(l->source->gguf, i, &t) == WW_OK)
+            return ww_fail(WW_UNSUPPORTED, "tensor '%s' is none that a model of architecture %s has here", t.name,
+                           l->source->architecture->name);
+    return WW_OK;
+}
+
+ww_status weights_load(const weights_source *source, weights *out)
+{
+    weights w = {0};
+    loader l = {.source = source, .w = &w};
+    ww_gguf_info info = ww_gguf_info_default();
+    ww_status status = ww_gguf_describe(source->gguf, &info);
+    if (status != WW_OK)
+        return status;
+    const int32_t layers = source->sizes->layers;
+    l.tensors = info.tensors;
+    l.bytes_total = info.data_bytes;
+    l.used = memory_alloc_zeroed((size_t)info.tensors, sizeof *l.used);
+    w.layers = memory_alloc_zeroed((size_t)layers, sizeof *w.layers);
+    w.layer_count = w.layers ? layers : 0;
+    if (!l.used || !w.layers)
+        status = memory_failed("layers of a model", (size_t)layers * sizeof *w.layers);
+    if (status == WW_OK)
+        status = load_embedding(&l);
+    if (status == WW_OK)
+        status = source->architecture->kind == WW_MODEL_ENCODER ? load_encoder(&l) : load_decoder(&l);
+    for (int32_t i = 0; status == WW_OK && i < layers; i++)
+        status = load_layer(&l, i);
+    if (status == WW_OK)
+        status = refuse_unused(&l);
+    memory_free(l.used);
+    if (status == WW_OK)
+        *out = w;
+    else
+        weights_free(&w);
+    return status;
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------------------------
+ */
+
+static void norm_free(norm *n)
+{
+    ww_tensor_release(&n->weight);
+    ww_tensor_release(&n->bias);
+}
+
+static void linear_free(linear *l)
+{
+    ww_quant_destroy(l->matrix);
+    ww_tensor_release(&l->bias);
+}
+
+void weights_free(weights *w)
+{
+    for (int32_t i = 0; i < w->layer_count; i++) {
+        layer_weights *x = &w->layers[i];
+        linear *const linears[] = {&x->query, &x->key, &x->value, &x->output, &x->gate, &x->up, &x->down};
+        norm *const norms[] = {&x->attention_norm,      &x->query_norm,        &x->key_norm,
+                               &x->attention_post_norm, &x->feed_forward_norm, &x->feed_forward_post_norm};
+        for (size_t n = 0; n < sizeof linears / sizeof *linears; n++)
+            linear_free(linears[n]);
+        for (size_t n = 0; n < sizeof norms / sizeof *norms; n++)
+            norm_free(norms[n]);
+    }
+    memory_free(w->layers);
+    memory_free(w->rope_factors);
+    norm_free(&w->embedding_norm);
+    norm_free(&w->output_norm);
+    ww_tensor_release(&w->token_type);
+    ww_quant_destroy(w->positions);
+    if (!w->output_is_tied)
+        ww_quant_destroy(w->output);
+    ww_quant_destroy(w->embedding);
+    *w = (weights){0};
+}

@@ -1,0 +1,61 @@
+/* The weights of a model on a device, checked: every tensor that the architecture has, of the shape that the metadata says,
+ * finite, and no other.
+ */
+#ifndef WW_MODEL_WEIGHTS_H
+#define WW_MODEL_WEIGHTS_H
+
+#include <warpwave/gguf.h>
+#include <warpwave/quant.h>
+#include <warpwave/tensor.h>
+
+#include "model/architecture.h"
+
+/* A matrix that activations are multiplied with, and what is added then. */
+typedef struct linear {
+    ww_quant *matrix; /* NULL: there is none */
+    ww_tensor bias;   /* f32; may be empty */
+} linear;
+
+/* Factors and summands of a norm; f32. */
+typedef struct norm {
+    ww_tensor weight; /* empty: there is no such norm */
+    ww_tensor bias;   /* may be empty */
+} norm;
+
+typedef struct layer_weights {
+    norm attention_norm; /* before attention; of an encoder behind it */
+    linear query, key, value, output;
+    norm query_norm, key_norm; /* of a head */
+    norm attention_post_norm;
+    norm feed_forward_norm; /* before the network; of an encoder behind it */
+    linear gate, up, down;
+    norm feed_forward_post_norm;
+} layer_weights;
+
+typedef struct weights {
+    ww_quant *embedding;
+    ww_quant *positions;  /* of an encoder with learned ones */
+    ww_tensor token_type; /* of an encoder: that of all tokens, [width]; may be empty */
+    norm embedding_norm;  /* of an encoder */
+    norm output_norm;     /* of a decoder */
+    ww_quant *output;     /* of a decoder; the embedding where there is none in the file */
+    bool output_is_tied;  /* then */
+    float *rope_factors;  /* rope_size / 2 of them, or NULL */
+    layer_weights *layers;
+    int32_t layer_count;
+    int64_t parameters, bytes;
+} weights;
+
+/* Loads them all. On failure nothing is left. May fill in sizes->vocabulary, which metadata need not have. */
+typedef struct weights_source {
+    const ww_gguf *gguf;
+    ww_device *device;
+    const architecture *architecture;
+    model_sizes *sizes;
+    ww_progress progress;
+    void *progress_user;
+} weights_source;
+ww_status weights_load(const weights_source *source, weights *out);
+void weights_free(weights *w);
+
+#endif

@@ -1,0 +1,228 @@
+/* A model's output is a function of text and weights: the same bits alone and in any batch, in one piece and in many, with any
+ * number of threads and any instruction set, on every device. The reference is the CPU's, one text alone in one piece.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/data/random.h"
+#include "support/devices.h"
+#include "support/models/tiny.h"
+#include "support/scratch.h"
+
+enum { VOCABULARY = 96, WIDTH = 64, TEXTS = 32, LENGTH_MOST = 560, LENGTH_SLOW = 18 };
+
+static int32_t texts[TEXTS][LENGTH_MOST];
+static size_t lengths[TEXTS];
+static float expected[TEXTS][VOCABULARY], expected_vectors[TEXTS][WIDTH];
+
+/* Lengths from 1 up; the first is past two pages where that does not take long. */
+static void make_texts(bool slow)
+{
+    test_random random = {5};
+    for (int i = 0; i < TEXTS; i++) {
+        const size_t most = slow ? LENGTH_SLOW : i == 0 ? LENGTH_MOST : i == 1 ? 300 : 40;
+        lengths[i] = i == 0 ? most : 1 + random_below(&random, most);
+        for (size_t t = 0; t < lengths[i]; t++)
+            texts[i][t] = (int32_t)random_below(&random, VOCABULARY);
+    }
+}
+
+static ww_model *open_model(ww_device *device, const char *path, ww_quant_type cache)
+{
+    ww_model_options options = ww_model_options_default();
+    ww_model *model;
+    options.cache = cache;
+    CHECK_OK(ww_model_open(path, device, &options, &model));
+    return model;
+}
+
+static void feed_pieces(ww_model *model, int text, size_t piece, float *logits)
+{
+    ww_session *session;
+    CHECK_OK(ww_session_create(model, &session));
+    for (size_t at = 0; at < lengths[text]; at += piece)
+        CHECK_OK(ww_session_feed(session, texts[text] + at, lengths[text] - at < piece ? lengths[text] - at : piece));
+    CHECK_OK(ww_session_logits(session, logits));
+    ww_session_destroy(session);
+}
+
+static void check_same(const char *what, int text, const float *logits)
+{
+    if (memcmp(logits, expected[text], sizeof expected[text]) != 0)
+        fail_msg("%s: text %d has other bits than alone on the CPU", what, text);
+}
+
+/* `count` texts at once; with `twice` the last token of each comes in a second batch. */
+static void check_batch(ww_model *model, int count, bool twice)
+{
+    ww_session *sessions[TEXTS];
+    const int32_t *ids[TEXTS];
+    size_t counts[TEXTS];
+    float logits[VOCABULARY];
+    for (int i = 0; i < count; i++) {
+        CHECK_OK(ww_session_create(model, &sessions[i]));
+        ids[i] = texts[i];
+        counts[i] = lengths[i] - (twice ? 1 : 0);
+    }
+    CHECK_OK(ww_sessions_feed(sessions, ids, counts, (size_t)count));
+    for (int i = 0; i < count && twice; i++) {
+        ids[i] = texts[i] + counts[i];
+        counts[i] = 1;
+    }
+    if (twice)
+        CHECK_OK(ww_sessions_feed(sessions, ids, counts, (size_t)count));
+    for (int i = 0; i < count; i++) {
+        CHECK_OK(ww_session_logits(sessions[i], logits));
+        check_same(twice ? "a batch, then a token each" : "a batch", i, logits);
+        ww_session_destroy(sessions[i]);
+    }
+}
+
+static void write_model(const char *architecture, ww_quant_type type)
+{
+    tiny_model tiny;
+    tiny_shape shape = tiny_default(architecture);
+    shape.type = type;
+    tiny_make(&tiny, &shape);
+    tiny_write(&tiny, scratch_path("model.gguf"));
+    tiny_free(&tiny);
+}
+
+/* Alone, in one piece, on the CPU. */
+static void compute_expected(ww_quant_type cache)
+{
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    ww_model *model = open_model(cpu, scratch_path("model.gguf"), cache);
+    for (int i = 0; i < TEXTS; i++)
+        feed_pieces(model, i, lengths[i], expected[i]);
+    ww_model_close(model);
+    ww_device_close(cpu);
+}
+
+static void check_decoder(ww_device *device, ww_quant_type cache)
+{
+    const bool slow = device_is_slow(device);
+    static const size_t pieces[] = {1, 13, 512};
+    float logits[VOCABULARY];
+    compute_expected(cache);
+    ww_model *model = open_model(device, scratch_path("model.gguf"), cache);
+    for (int p = 0; p < 3; p++) {
+        feed_pieces(model, 0, pieces[p], logits);
+        check_same("pieces", 0, logits);
+    }
+    check_batch(model, 2, false);
+    check_batch(model, 7, true);
+    if (!slow)
+        check_batch(model, TEXTS, true);
+    ww_model_close(model);
+}
+
+static void logits_have_the_same_bits_in_any_batch_and_in_any_pieces(void **state)
+{
+    make_texts(device_is_slow(*state));
+    write_model("llama", WW_QUANT_Q4_1);
+    check_decoder(*state, WW_QUANT_F16);
+}
+
+static void so_they_have_with_other_weights_and_caches(void **state)
+{
+    make_texts(true);
+    write_model("gemma3", WW_QUANT_Q8_0);
+    check_decoder(*state, WW_QUANT_Q8_0);
+    write_model("qwen3", WW_QUANT_F32);
+    check_decoder(*state, WW_QUANT_F32);
+    write_model("qwen2", WW_QUANT_F16);
+    check_decoder(*state, WW_QUANT_F16);
+}
+
+static void embed(ww_model *model, int first, int count, float *vectors)
+{
+    int32_t ids[TEXTS * LENGTH_MOST];
+    size_t total = 0;
+    for (int i = first; i < first + count; i++) {
+        memcpy(ids + total, texts[i], lengths[i] * sizeof *ids);
+        total += lengths[i];
+    }
+    CHECK_OK(ww_model_embed_tokens(model, ids, lengths + first, (size_t)count, vectors));
+}
+
+static void check_encoder(ww_device *device, const char *architecture, ww_quant_type type)
+{
+    static const int batches[] = {1, 2, 7, 32};
+    static float vectors[TEXTS][WIDTH];
+    const bool slow = device_is_slow(device);
+    ww_device *cpu;
+    write_model(architecture, type);
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    ww_model *model = open_model(cpu, scratch_path("model.gguf"), WW_QUANT_F16);
+    for (int i = 0; i < TEXTS; i++)
+        embed(model, i, 1, expected_vectors[i]);
+    ww_model_close(model);
+    model = open_model(device, scratch_path("model.gguf"), WW_QUANT_F16);
+    for (int b = 0; b < (slow ? 3 : 4); b++) {
+        embed(model, 0, batches[b], vectors[0]);
+        for (int i = 0; i < batches[b]; i++)
+            if (memcmp(vectors[i], expected_vectors[i], sizeof vectors[i]) != 0)
+                fail_msg("%s, %d texts: text %d has another embedding than alone on the CPU", architecture, batches[b], i);
+    }
+    ww_model_close(model);
+    ww_device_close(cpu);
+}
+
+static void embeddings_have_the_same_bits_in_any_batch(void **state)
+{
+    make_texts(device_is_slow(*state));
+    check_encoder(*state, "bert", WW_QUANT_F32);
+    check_encoder(*state, "bert", WW_QUANT_Q8_0);
+    if (!device_is_slow(*state))
+        check_encoder(*state, "nomic-bert", WW_QUANT_Q8_0);
+}
+
+/* Once, with CPUs of other threads and instruction sets. */
+static void threads_and_instruction_sets_do_not_change_bits(void **state)
+{
+    static const char *const settings[][2] = {{"WARPWAVE_THREADS", "1"}, {"WARPWAVE_THREADS", "2"}, {"WARPWAVE_ISA", "scalar"}};
+    ww_device_info info = ww_device_info_default();
+    float logits[VOCABULARY];
+    CHECK_OK(ww_device_describe(*state, &info));
+    if (strcmp(info.backend, "cpu") != 0)
+        return; /* it was, with the CPU */
+    make_texts(false);
+    write_model("llama", WW_QUANT_Q8_0);
+    compute_expected(WW_QUANT_F16);
+    for (int i = 0; i < 3; i++) {
+        ww_device *device;
+        const char *before = getenv(settings[i][0]);
+        char *kept = before ? strdup(before) : NULL;
+        setenv(settings[i][0], settings[i][1], 1);
+        CHECK_OK(ww_device_open("cpu", &device));
+        if (kept)
+            setenv(settings[i][0], kept, 1);
+        else
+            unsetenv(settings[i][0]);
+        free(kept);
+        ww_model *model = open_model(device, scratch_path("model.gguf"), WW_QUANT_F16);
+        for (int t = 0; t < 3; t++) {
+            feed_pieces(model, t, 512, logits);
+            check_same(settings[i][0], t, logits);
+        }
+        ww_model_close(model);
+        ww_device_close(device);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_have_the_same_bits_in_any_batch_and_in_any_pieces),
+        cmocka_unit_test(so_they_have_with_other_weights_and_caches),
+        cmocka_unit_test(embeddings_have_the_same_bits_in_any_batch),
+        cmocka_unit_test(threads_and_instruction_sets_do_not_change_bits),
+    };
+    void *scratch;
+    if (scratch_setup(&scratch) != 0)
+        return 1;
+    const int failed = RUN_ON_EVERY_DEVICE("model bits", tests);
+    return scratch_teardown(&scratch) != 0 || failed;
+}

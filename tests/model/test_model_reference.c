@@ -1,0 +1,151 @@
+/* Every architecture, with random weights, beside a reference in doubles: float activations and a cache of f32, so that only
+ * rounding is between them.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/data/random.h"
+#include "support/devices.h"
+#include "support/models/tiny.h"
+#include "support/scratch.h"
+
+enum { VOCABULARY = 96, WIDTH = 64, TOKENS_MOST = 300 };
+
+static ww_model *open_model(ww_device *device, const char *path)
+{
+    ww_model_options options = ww_model_options_default();
+    ww_model *model;
+    options.activations = WW_ACTIVATIONS_FLOAT;
+    options.cache = WW_QUANT_F32;
+    CHECK_OK(ww_model_open(path, device, &options, &model));
+    return model;
+}
+
+static void random_tokens(int32_t *ids, int count, uint64_t seed)
+{
+    test_random random = {seed};
+    for (int i = 0; i < count; i++)
+        ids[i] = (int32_t)random_below(&random, VOCABULARY);
+}
+
+static void check_logits(ww_device *device, const tiny_shape *shape, int tokens)
+{
+    tiny_model tiny;
+    int32_t ids[TOKENS_MOST];
+    float logits[VOCABULARY];
+    double expected[VOCABULARY];
+    tiny_make(&tiny, shape);
+    tiny_write(&tiny, scratch_path("model.gguf"));
+    random_tokens(ids, tokens, 11);
+    ww_model *model = open_model(device, scratch_path("model.gguf"));
+    ww_session *session;
+    CHECK_OK(ww_session_create(model, &session));
+    CHECK_OK(ww_session_feed(session, ids, (size_t)tokens));
+    CHECK_OK(ww_session_logits(session, logits));
+    tiny_logits(&tiny, ids, tokens, expected);
+    for (int i = 0; i < VOCABULARY; i++)
+        if (fabs((double)logits[i] - expected[i]) > 1e-4)
+            fail_msg("%s: logit %d is %g, not %g", shape->architecture, i, (double)logits[i], expected[i]);
+    ww_session_destroy(session);
+    ww_model_close(model);
+    tiny_free(&tiny);
+}
+
+static int tokens_for(ww_device *device)
+{
+    return device_is_slow(device) ? 12 : TOKENS_MOST; /* past a page */
+}
+
+static void decoders_give_the_logits_of_the_reference(void **state)
+{
+    static const char *const names[] = {"llama", "qwen2", "qwen3", "gemma3"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const tiny_shape shape = tiny_default(names[i]);
+        check_logits(*state, &shape, tokens_for(*state));
+    }
+}
+
+static void grouped_heads_tied_embeddings_and_other_head_sizes_are_computed(void **state)
+{
+    tiny_shape shape = tiny_default("llama");
+    shape.tied = true;
+    shape.heads = 4;
+    shape.key_heads = 2;
+    shape.head_size = 40; /* not width / heads */
+    check_logits(*state, &shape, 20);
+}
+
+static void windows_hide_what_is_before_them(void **state)
+{
+    tiny_shape shape = tiny_default("llama");
+    shape.window = 5;
+    check_logits(*state, &shape, 20);
+    shape = tiny_default("gemma3");
+    shape.window = 7;
+    shape.layers = 6; /* the last sees everything, with another base */
+    check_logits(*state, &shape, 20);
+}
+
+static void rope_is_scaled_as_the_metadata_says(void **state)
+{
+    tiny_shape shape = tiny_default("llama");
+    shape.scaling = "linear";
+    shape.scaling_factor = 4.0;
+    check_logits(*state, &shape, 20);
+    shape.scaling = "yarn";
+    check_logits(*state, &shape, 20);
+    shape.scaling = NULL;
+    shape.rope_factors = true;
+    check_logits(*state, &shape, 20);
+}
+
+static void check_embedding(ww_device *device, const tiny_shape *shape)
+{
+    tiny_model tiny;
+    int32_t ids[TOKENS_MOST];
+    float vectors[2 * WIDTH];
+    double expected[WIDTH];
+    const size_t counts[2] = {(size_t)tokens_for(device) - 5, 5};
+    tiny_make(&tiny, shape);
+    tiny_write(&tiny, scratch_path("model.gguf"));
+    random_tokens(ids, tokens_for(device), 12);
+    ww_model *model = open_model(device, scratch_path("model.gguf"));
+    CHECK_OK(ww_model_embed_tokens(model, ids, counts, 2, vectors));
+    for (int n = 0; n < 2; n++) {
+        tiny_embedding(&tiny, n ? ids + counts[0] : ids, (int)counts[n], expected);
+        for (int i = 0; i < WIDTH; i++)
+            if (fabs((double)vectors[n * WIDTH + i] - expected[i]) > 1e-5)
+                fail_msg("%s: element %d of text %d is %g, not %g", shape->architecture, i, n, (double)vectors[n * WIDTH + i],
+                         expected[i]);
+    }
+    ww_model_close(model);
+    tiny_free(&tiny);
+}
+
+static void encoders_give_the_embeddings_of_the_reference(void **state)
+{
+    static const char *const names[] = {"bert", "nomic-bert"};
+    for (int pooling = 1; pooling <= 2; pooling++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            tiny_shape shape = tiny_default(names[i]);
+            shape.pooling = pooling;
+            check_embedding(*state, &shape);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decoders_give_the_logits_of_the_reference),
+        cmocka_unit_test(grouped_heads_tied_embeddings_and_other_head_sizes_are_computed),
+        cmocka_unit_test(windows_hide_what_is_before_them),
+        cmocka_unit_test(rope_is_scaled_as_the_metadata_says),
+        cmocka_unit_test(encoders_give_the_embeddings_of_the_reference),
+    };
+    void *scratch;
+    if (scratch_setup(&scratch) != 0)
+        return 1;
+    const int failed = RUN_ON_EVERY_DEVICE("model reference", tests);
+    return scratch_teardown(&scratch) != 0 || failed;
+}

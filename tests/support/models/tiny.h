@@ -1,0 +1,67 @@
+/* Small models with random weights, written as GGUF files, and what they compute in plain C with doubles. */
+#ifndef TESTS_MODELS_H
+#define TESTS_MODELS_H
+
+#include <stdbool.h>
+
+#include <warpwave/model.h>
+
+#include "support/check.h"
+
+enum { TINY_TENSORS_MAX = 128 };
+
+/* What is written. Zeros mean what tiny_default() says. */
+typedef struct tiny_shape {
+    const char *architecture;
+    int32_t layers, width, hidden, heads, key_heads, head_size, vocabulary, context;
+    int32_t window;
+    int32_t pooling;
+    ww_quant_type type;  /* of matrices */
+    bool tied;           /* no output.weight */
+    bool rope_factors;   /* with rope_freqs.weight */
+    const char *scaling; /* of rope; NULL: none */
+    double scaling_factor;
+    uint64_t seed;
+} tiny_shape;
+
+typedef struct tiny_tensor {
+    char name[64];
+    int64_t rows, cols; /* rows 0: a vector */
+    float *values;
+} tiny_tensor;
+
+typedef struct tiny_model {
+    tiny_shape shape;
+    tiny_tensor tensors[TINY_TENSORS_MAX];
+    int32_t count;
+} tiny_model;
+
+/* A shape of an architecture that every body, cache and device can compute. */
+tiny_shape tiny_default(const char *architecture);
+
+/* Makes the weights; give them back. */
+void tiny_make(tiny_model *m, const tiny_shape *shape);
+void tiny_free(tiny_model *m);
+
+/* Writes the file. `spoil`, if not NULL, may change the writer's metadata: it is called before the tensors. */
+void tiny_write(const tiny_model *m, const char *path);
+
+/* What is wrong with a file that tiny_write_wrong() writes. */
+typedef struct tiny_fault {
+    const char *leave_out; /* a tensor or a key */
+    const char *key;       /* with another number */
+    double number;
+    const char *text_key; /* or with another text */
+    const char *text;
+    const char *reshaped; /* a tensor with a column less */
+    const char *poisoned; /* a tensor whose number `poisoned_at` is not finite */
+    int64_t poisoned_at;
+    const char *extra; /* a tensor that no architecture has */
+} tiny_fault;
+void tiny_write_wrong(const tiny_model *m, const tiny_fault *fault, const char *path);
+
+/* The logits behind the last of `count` tokens, and the embedding of them, by the definition with doubles. */
+void tiny_logits(const tiny_model *m, const int32_t *ids, int count, double *logits);
+void tiny_embedding(const tiny_model *m, const int32_t *ids, int count, double *vector);
+
+#endif
