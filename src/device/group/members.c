@@ -130,6 +130,8 @@ ww_status ww_device_members(ww_device *device, ww_member_info *infos, size_t cap
     if (!device || !count || (!infos && capacity > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_members: %s is NULL", !device ? "device" : count ? "infos" : "count");
     ww_status status = device_check(device);
+    if (status == WW_OK && device->backend->member_id)
+        (void)group_measure(group_of(device)); /* of a member that cannot be measured the share is a guess */
     const int32_t members = device->backend->member_id ? group_of(device)->count : 1;
     for (int32_t m = 0; status == WW_OK && m < members && (size_t)m < capacity; m++) {
         const ww_member_info info = member_of(device, m);
