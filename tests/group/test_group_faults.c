@@ -191,6 +191,73 @@ static void damage_on_any_member_is_found(void **state)
     ww_device_close(device);
 }
 
+/* Rows on the host: taking and giving back pinned memory, packing into it, gathering from it. */
+static ww_status live_with_rows_on_host(ww_device *device)
+{
+    test_random random = {2};
+    ww_collection *c = NULL;
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "far";
+    config.dim = 9;
+    config.type = WW_VECTOR_F16;
+    config.rows = WW_ROWS_HOST;
+    ww_status status = ww_collection_create(device, &config, &c);
+    test_rows rows = test_rows_make(&random, 200, 9, "f", 0);
+    static const char *const gone[] = {"f3", "f70"};
+    int64_t found[5];
+    float scores[5];
+    ww_search search = ww_search_default();
+    search.queries = rows.vectors;
+    search.query_count = 1;
+    search.dim = 9;
+    search.k = 5;
+    if (status == WW_OK)
+        status = ww_collection_add(c, &rows.rows);
+    if (status == WW_OK)
+        status = ww_collection_search(c, &search, found, scores);
+    if (status == WW_OK)
+        status = ww_collection_remove(c, gone, 2);
+    if (status == WW_OK)
+        status = ww_collection_compact(c, NULL, NULL);
+    ww_collection_destroy(c);
+    test_rows_free(&rows);
+    return status;
+}
+
+static void rows_on_the_host_survive_every_failure_of_the_driver(void **state)
+{
+    (void)state;
+    ww_device *device = NULL;
+    CHECK_OK(ww_device_open("emulator:32", &device));
+    CHECK_OK(live_with_rows_on_host(device));
+    CHECK_OK(ww_device_trim(device));
+    emulated_counts before, after;
+    emulated_count(&before);
+    gpu_device *gpu = gpu_of(device);
+    const gpu_driver *driver = gpu->driver;
+    long failures = 0;
+    for (int64_t n = 1; n < ATTEMPTS_MAX; n += TEST_INSTRUMENTED ? 3 : 1) {
+        gpu->driver = &faulty_driver;
+        faulty_arm(driver, n, n % 2 ? EMULATED_INVALID_VALUE : EMULATED_OUT_OF_MEMORY, NULL);
+        const ww_status status = live_with_rows_on_host(device);
+        const char *victim = faulty_victim();
+        faulty_arm(driver, 0, 0, NULL);
+        gpu->driver = driver;
+        if (!victim)
+            break;
+        failures += status != WW_OK;
+        if (status != WW_OK && status != WW_DRIVER_ERROR && status != WW_OUT_OF_MEMORY)
+            fail_msg("driver call %lld (%s): %s", (long long)n, victim, ww_error_message());
+        CHECK_OK(ww_device_trim(device));
+        emulated_count(&after);
+        if (after.pinned != before.pinned)
+            fail_msg("driver call %lld (%s): %lld pieces of pinned memory more", (long long)n, victim,
+                     (long long)(after.pinned - before.pinned));
+    }
+    assert_true(failures > 10);
+    ww_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +266,7 @@ int main(void)
         cmocka_unit_test(every_call_of_each_member_may_fail),
         cmocka_unit_test(calls_of_a_members_driver_may_fail),
         cmocka_unit_test(damage_on_any_member_is_found),
+        cmocka_unit_test(rows_on_the_host_survive_every_failure_of_the_driver),
     };
     return cmocka_run_group_tests_name("failures inside a group", tests, NULL, NULL);
 }

@@ -103,11 +103,20 @@ static ww_status measure(ww_device *device, double *speed)
     return status;
 }
 
+/* Nothing depends on the speed of members that are all alike. */
+static bool is_needed(const group_device *group)
+{
+    bool differ = false;
+    for (int32_t m = 0; m < group->count; m++)
+        differ |= group->members[m].kind != 0;
+    return differ && !group->base.tuning.group_even;
+}
+
 ww_status group_measure(group_device *group)
 {
     ww_status status = WW_OK;
     pthread_mutex_lock(&group->measuring);
-    for (int32_t m = 0; status == WW_OK && m < group->count && !group->base.tuning.group_even; m++) {
+    for (int32_t m = 0; status == WW_OK && m < group->count && is_needed(group); m++) {
         group_member *member = &group->members[m];
         _Atomic double *speed = &group->members[member->kind].speed;
         double found = 0;
