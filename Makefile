@@ -1,7 +1,7 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-codeobjects parity resources bench ulp lint format \
-    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan install uninstall package wheel clean
+.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects parity resources bench ulp lint format \
+    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers install uninstall package wheel clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -28,6 +28,7 @@ help:
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
 	@echo "make test-kill  kill -9 at 1,000 moments of a workload on a store; takes minutes"
+	@echo "make test-ranks  kill -9 and SIGSTOP of each rank in turn at ten moments of a run over MPI, resumed; takes minutes"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make parity   docs/evidence/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
@@ -100,6 +101,12 @@ test-kill:
 	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_kill
 	WARPWAVE_KILLS=1000 $(BUILD)/tests/test_store_kill
 
+# Each rank killed and stopped in turn at ten moments, for each MPI: for a nightly run.
+test-ranks:
+	$(setup_here) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target ranks_faults_ten
+
 soak:
 	$(setup_all) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
@@ -163,7 +170,7 @@ faults:
 	scripts/fault-report $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
-nightly: test-kill nightly-fuzz nightly-valgrind nightly-msan
+nightly: test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers
 
 nightly-fuzz:
 	@scripts/setup build fuzz
@@ -180,6 +187,13 @@ nightly-msan:
 	$(configure) -B '$(BUILD)-msan' -DCMAKE_C_COMPILER=clang-19 -DWARPWAVE_SANITIZE=memory -DWARPWAVE_CHIPS=none -DWARPWAVE_TESTS=OFF
 	cmake --build '$(BUILD)-msan' -j $(JOBS) --target warpwave_command
 	tests/memcheck/run $(BUILD)-msan --msan
+
+# Every id equal to other programs', on 117,659 glosses and generated Unicode; fetches models of 1.5 GB.
+nightly-tokenizers:
+	$(setup_here) build test wordnet
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target model_tokenize warpwave_command
+	tests/model/nightly-tokenizers '$(BUILD)'
 
 install:
 	$(setup_here) build

@@ -27,7 +27,7 @@ endfunction()
 add_instruction_set(scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
     add_instruction_set(avx2 -mavx2 -mfma -mf16c)
-    set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
+    set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512)
     add_instruction_set(avx512 ${avx512})
     add_instruction_set(amx ${avx512} -mamx-tile -mamx-int8 -mamx-bf16)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
@@ -67,7 +67,7 @@ endif()
 
 # The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects.
 file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
-list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|store/|no_store|model/|no_model|gguf/from_safetensors)") # cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
+list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|mpi/|store/|no_store|model/|no_model|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
 add_executable(warpwave_command ${command_sources})
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)

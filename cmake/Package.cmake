@@ -8,6 +8,14 @@ set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_FILE_NAME warpwave-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL library development command)
+if(WARPWAVE_MPIS)
+    list(APPEND CPACK_COMPONENTS_ALL mpi)
+    set(CPACK_DEBIAN_MPI_PACKAGE_NAME warpwave-mpi)
+    set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+    set(CPACK_COMPONENT_MPI_DESCRIPTION "Exact vector search and tensors on CPUs and GPUs: over MPI ranks
+The library libwarpwave_mpi and the command warpwave-mpi: searches, graphs of
+nearest neighbours and deduplication over many machines, with the bits of one.")
+endif()
 
 set(library_package libwarpwave${PROJECT_VERSION_MAJOR})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -36,6 +44,7 @@ find_program(dpkg_shlibdeps dpkg-shlibdeps NO_CACHE)
 if(dpkg_shlibdeps)
     set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
     set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
+    set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
 else()
     set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libc6, libjansson4, libsqlite3-0, libzstd1")
     set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libc6, libjansson4, libsqlite3-0, libzstd1")
@@ -46,7 +55,7 @@ file(WRITE ${CMAKE_BINARY_DIR}/package/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/triggers)
 
 # Debian wants the licence of each package in a folder of its name; a plain install has it once.
-foreach(component library development command)
+foreach(component ${CPACK_COMPONENTS_ALL})
     string(TOUPPER ${component} upper)
     install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME}
             RENAME copyright COMPONENT ${component} EXCLUDE_FROM_ALL)

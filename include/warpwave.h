@@ -6,6 +6,7 @@
 #define WARPWAVE_H
 
 #include <warpwave/arrays.h>
+#include <warpwave/attention.h>
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>

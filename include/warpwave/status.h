@@ -41,7 +41,8 @@ typedef enum ww_status {
     WW_INTERNAL = 13,      /* a defect of the library; please report it */
     WW_OTHER_PROCESS = 14, /* made before fork(), used in the child: open it again there */
     WW_BUSY = 15,          /* another process or connection kept a lock for longer than was to be waited; try again */
-    WW_DAMAGED = 16        /* memory is not what was written to it; the message says what and where */
+    WW_DAMAGED = 16,       /* memory is not what was written to it; the message says what and where */
+    WW_TIMEOUT = 17        /* other ranks did not report in time; the message names them (cluster.h) */
 } ww_status;
 
 /* Takes any status. Returns its name in words, "out of memory"; never NULL. */

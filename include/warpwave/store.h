@@ -66,9 +66,18 @@ typedef struct ww_store_info {
     char sqlite_version[32];
 } ww_store_info;
 
+/* The model that made the vectors of a collection. Texts that are longer than their field are refused. */
+typedef struct ww_store_model {
+    size_t struct_size;
+    char name[128];
+    char fingerprint[72]; /* ww_model_info has it; another model has another */
+    char path[1024];      /* where its file was; may be empty */
+} ww_store_model;
+
 /* device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_store_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_store_info_init(void *value, size_t struct_size);
+WW_API ww_status ww_store_model_init(void *value, size_t struct_size);
 
 static inline ww_store_config ww_store_config_default(void)
 {
@@ -80,6 +89,13 @@ static inline ww_store_info ww_store_info_default(void)
 {
     ww_store_info value;
     ww_store_info_init(&value, sizeof value);
+    return value;
+}
+
+static inline ww_store_model ww_store_model_default(void)
+{
+    ww_store_model value;
+    ww_store_model_init(&value, sizeof value);
     return value;
 }
 
@@ -115,6 +131,13 @@ WW_API ww_status ww_store_list(ww_store *store, ww_results **results);
 /* Makes an index over what `path`, "$.lang" or the like, finds in the payloads of a collection, so that a `where` with
  * payload->>'$.lang' need not look at every row. Making one that is there is no error. May wait for a lock. */
 WW_API ww_status ww_store_index(ww_store *store, const char *collection, const char *path);
+
+/* Keeps with a collection which model its vectors are of. Where one is kept already, another one, by its fingerprint, is
+ * refused (WW_INVALID_ARGUMENT, with both names); the same one may have moved or be called otherwise. May wait for a lock. */
+WW_API ww_status ww_store_set_model(ww_store *store, const char *collection, const ww_store_model *model);
+
+/* Gives it; WW_NOT_FOUND if the collection is not there or no model was kept. May wait for a lock. */
+WW_API ww_status ww_store_get_model(ww_store *store, const char *collection, ww_store_model *model);
 
 /* Copies the store to the file `path`, which is replaced if it is a store or empty and refused if it is anything else. The
  * store can be used meanwhile; the copy is of one moment. `progress`, in pages, may be NULL. Not whole, the copy is removed. */

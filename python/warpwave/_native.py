@@ -34,6 +34,7 @@ WW_INTERNAL = 13
 WW_OTHER_PROCESS = 14
 WW_BUSY = 15
 WW_DAMAGED = 16
+WW_TIMEOUT = 17
 ww_progress = CFUNCTYPE(c_int, c_longlong, c_longlong, c_void_p)
 
 
@@ -391,6 +392,25 @@ ww_tensor_upsample_nearest2d = function("warpwave", "ww_tensor_upsample_nearest2
                                         POINTER(ww_tensor))
 ww_tensor_upsample_bilinear2d = function("warpwave", "ww_tensor_upsample_bilinear2d", c_int, POINTER(ww_tensor), c_int64, c_int64,
                                          c_int32, c_void_p, POINTER(ww_tensor))
+
+# ---- warpwave/attention.h ------------------------------------------------------------------------------------------------
+WW_ATTENTION_F16 = 0
+WW_ATTENTION_F32 = 1
+WW_ATTENTION_Q8_0 = 2
+
+
+class ww_attention(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("type", c_int),
+                ("causal", c_bool),
+                ("window", c_int64),
+                ("first_position", c_int64),
+                ("scale", c_double)]
+
+
+ww_attention_init = function("warpwave", "ww_attention_init", c_int, c_void_p, c_size_t)
+ww_tensor_attention = function("warpwave", "ww_tensor_attention", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                               POINTER(ww_tensor), POINTER(ww_attention), POINTER(ww_tensor))
 
 # ---- warpwave/quant.h ----------------------------------------------------------------------------------------------------
 WW_QUANT_F32 = 0
@@ -932,8 +952,16 @@ class ww_store_info(Structure):
                 ("sqlite_version", c_char * 32)]
 
 
+class ww_store_model(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char * 128),
+                ("fingerprint", c_char * 72),
+                ("path", c_char * 1024)]
+
+
 ww_store_config_init = function("warpwave_store", "ww_store_config_init", c_int, c_void_p, c_size_t)
 ww_store_info_init = function("warpwave_store", "ww_store_info_init", c_int, c_void_p, c_size_t)
+ww_store_model_init = function("warpwave_store", "ww_store_model_init", c_int, c_void_p, c_size_t)
 ww_synchronous_name = function("warpwave_store", "ww_synchronous_name", c_char_p, c_int)
 ww_store_open = function("warpwave_store", "ww_store_open", c_int, c_char_p, c_void_p, POINTER(ww_store_config), c_void_p)
 ww_store_close = function("warpwave_store", "ww_store_close", None, c_void_p)
@@ -942,6 +970,8 @@ ww_store_collection = function("warpwave_store", "ww_store_collection", c_int, c
 ww_store_drop = function("warpwave_store", "ww_store_drop", c_int, c_void_p, c_char_p)
 ww_store_list = function("warpwave_store", "ww_store_list", c_int, c_void_p, c_void_p)
 ww_store_index = function("warpwave_store", "ww_store_index", c_int, c_void_p, c_char_p, c_char_p)
+ww_store_set_model = function("warpwave_store", "ww_store_set_model", c_int, c_void_p, c_char_p, POINTER(ww_store_model))
+ww_store_get_model = function("warpwave_store", "ww_store_get_model", c_int, c_void_p, c_char_p, POINTER(ww_store_model))
 ww_store_backup = function("warpwave_store", "ww_store_backup", c_int, c_void_p, c_char_p, ww_progress, c_void_p)
 ww_store_check = function("warpwave_store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)
 ww_store_describe = function("warpwave_store", "ww_store_describe", c_int, c_void_p, POINTER(ww_store_info))

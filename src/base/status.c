@@ -42,6 +42,7 @@ static const char *const status_names[] = {
     [WW_OTHER_PROCESS] = "opened in another process",
     [WW_BUSY] = "busy",
     [WW_DAMAGED] = "damaged memory",
+    [WW_TIMEOUT] = "timeout",
 };
 
 const char *ww_status_name(ww_status status)

@@ -11,6 +11,17 @@
 #include "cli/terminal.h"
 
 static bool line_is_wrong, failures_as_json;
+static const char *program = "warpwave";
+
+void command_program_set(const char *name)
+{
+    program = name;
+}
+
+const char *command_program(void)
+{
+    return program;
+}
 
 ww_status command_line_wrong(ww_status status)
 {
@@ -52,7 +63,7 @@ static void complain_json(ww_status status, exit_code code, const char *message)
 
 static void complain(const command *self, const char *message)
 {
-    fprintf(stderr, "warpwave%s%s: ", self ? " " : "", self ? self->name : "");
+    fprintf(stderr, "%s%s%s: ", program, self ? " " : "", self ? self->name : "");
     print_plain(stderr, message);
     putc('\n', stderr);
 }
@@ -82,6 +93,7 @@ static exit_code code_for(ww_status status)
         return EXIT_CODE_INTERRUPTED;
     case WW_NOT_FOUND:
     case WW_BUSY:
+    case WW_TIMEOUT:
     case WW_INTERNAL:
         break;
     }
@@ -112,7 +124,7 @@ exit_code command_misused(const command *self, const char *format, ...)
     va_end(arguments);
     text_plain_copy(message, sizeof message, quoted);
     complain(self, message);
-    fprintf(stderr, "Run 'warpwave help%s%s' for usage.\n", self ? " " : "", self ? self->name : "");
+    fprintf(stderr, "Run '%s help%s%s' for usage.\n", program, self ? " " : "", self ? self->name : "");
     if (failures_as_json)
         complain_json(WW_INVALID_ARGUMENT, EXIT_CODE_USAGE, message);
     return EXIT_CODE_USAGE;

@@ -35,7 +35,7 @@ typedef struct command {
 } command;
 
 extern const command command_devices, command_search, command_demo, command_bench, command_gguf, command_safetensors,
-    command_quant, command_store, command_version;
+    command_quant, command_store, command_model, command_version;
 
 /* Fills `settings`, which holds the defaults, from the arguments; on a mistake says so and returns EXIT_CODE_USAGE. */
 exit_code command_parse(const command *self, const char *const *arguments, size_t count, void *settings);
@@ -43,6 +43,10 @@ exit_code command_parse(const command *self, const char *const *arguments, size_
 /* Says "warpwave NAME: the library's message" on stderr unless the status is WW_OK; returns the exit code for it.
  * Also sees to it that what was printed has reached stdout: a full disk is a failure, too. */
 exit_code command_end(const command *self, ww_status status);
+
+/* The name of the program in messages and help; "warpwave" unless told. */
+void command_program_set(const char *name);
+const char *command_program(void);
 
 /* Says of a failure that the command line, or a variable of the environment, is what is wrong, whatever the library calls it:
  * command_end() then gives EXIT_CODE_USAGE. Returns `status`, also WW_OK, of which it says nothing. */

@@ -35,7 +35,7 @@ static void print_piece(const char *piece, size_t indent, size_t *column)
 
 static void print_usage(const command *c)
 {
-    size_t column = (size_t)printf("usage: warpwave %s", c->name);
+    size_t column = (size_t)printf("usage: %s %s", command_program(), c->name);
     const size_t indent = column;
     for (size_t i = 0; i < c->option_count; i++) {
         const option *o = &c->options[i];

@@ -1,5 +1,6 @@
 /* In place of what needs src/model where the library was built without PCRE2 or utf8proc: says so. */
 #include "base/status.h"
+#include "cli/command.h"
 #include "cli/gguf/gguf.h"
 
 static ww_status say_missing(void)
@@ -19,3 +20,17 @@ ww_status gguf_from_safetensors_check(const char *type)
     (void)type;
     return WW_OK;
 }
+
+static exit_code run(const char *const *arguments, size_t count)
+{
+    (void)arguments;
+    (void)count;
+    return command_end(&command_model, say_missing());
+}
+
+const command command_model = {
+    .name = "model",
+    .summary = "Embed texts and generate text with a model from a GGUF file (not in this build)",
+    .operand = "ACTION MODEL",
+    .run = run,
+};

@@ -29,6 +29,19 @@ static ww_status integer_parse(const option *o, const char *text, int64_t *value
     return WW_OK;
 }
 
+static ww_status number_parse(const option *o, const char *text, double *value)
+{
+    char *end;
+    const double number = strtod(text, &end);
+    if (end == text || *end != '\0')
+        return ww_fail(WW_INVALID_ARGUMENT, "%s takes a number, not '%s'", o->name, text);
+    if (!(number >= (double)o->least && number <= (double)o->most))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s must be between %lld and %lld, not %s", o->name, (long long)o->least,
+                       (long long)o->most, text);
+    *value = number;
+    return WW_OK;
+}
+
 static ww_status choice_parse(const option *o, const char *text, int *value)
 {
     const char *word = o->argument;
@@ -68,6 +81,8 @@ static ww_status value_set(const option *o, const char *text, void *settings)
         return WW_OK;
     case OPTION_INTEGER:
         return integer_parse(o, text, value);
+    case OPTION_NUMBER:
+        return number_parse(o, text, value);
     case OPTION_CHOICE:
         return choice_parse(o, text, value);
     case OPTION_LIST:

@@ -16,6 +16,7 @@ typedef enum option_kind {
     OPTION_FLAG,    /* takes no value; sets a bool */
     OPTION_TEXT,    /* sets a const char *, not empty */
     OPTION_INTEGER, /* sets an int64_t between least and most */
+    OPTION_NUMBER,  /* sets a double between least and most */
     OPTION_CHOICE,  /* sets an int: the place of the word in `argument`, "cosine|l2|dot" */
     OPTION_LIST     /* adds to a text_list; may be given several times */
 } option_kind;
@@ -45,6 +46,8 @@ enum { OPTIONS_MAX = 32 };
     {name, argument, help, OPTION_TEXT, required, offsetof(settings, field), 0, 0}
 #define OPTION_IS_INTEGER(settings, field, required, name, argument, least, most, help)                                        \
     {name, argument, help, OPTION_INTEGER, required, offsetof(settings, field), least, most}
+#define OPTION_IS_NUMBER(settings, field, name, argument, least, most, help)                                                   \
+    {name, argument, help, OPTION_NUMBER, false, offsetof(settings, field), least, most}
 #define OPTION_IS_CHOICE(settings, field, required, name, words, help)                                                         \
     {name, words, help, OPTION_CHOICE, required, offsetof(settings, field), 0, 0}
 

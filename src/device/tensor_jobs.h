@@ -69,9 +69,10 @@ typedef struct random_job {
     uint64_t seed, first_block;
     double a, b; /* low and span, or mean and deviation */
 } random_job;
-struct resample_args;     /* arithmetic/resample.h */
-struct cumsum_args;       /* arithmetic/cumsum.h */
-struct conv_integer_args; /* arithmetic/conv_integer.h */
+typedef struct tensor_recording tensor_recording; /* the backend's own */
+struct resample_args;                             /* arithmetic/resample.h */
+struct cumsum_args;                               /* arithmetic/cumsum.h */
+struct conv_integer_args;                         /* arithmetic/conv_integer.h */
 
 typedef struct tensor_backend {
     /* ---- memory ---------------------------------------------------------------------------------------------------------- */
@@ -124,7 +125,22 @@ typedef struct tensor_backend {
     ww_status (*conv_integer)(ww_device *device, const struct conv_integer_args *args);
     /* Keys and values into the pages of a cache, and queries against them. */
     ww_status (*attention_store)(ww_device *device, const attention_store_job *job);
-    ww_status (*attention)(ww_device *device, const attention_job *job); /* NULL: not yet */
+    ww_status (*attention)(ww_device *device, const attention_job *job);
+
+    /* ---- recorded steps --------------------------------------------------------------------------------------------------
+     * Between begin and end what this thread asks of the device's tensors and quantized matrices is recorded and not done;
+     * other threads wait. It can be replayed any number of times, in the order of the other work: with the same arguments, on
+     * the same memory, whatever is in that by then. What a recorded operation uses stays the caller's to keep as long as the
+     * recording lives, but for memory that was taken and given back meanwhile. Nothing is allocated by a replay.
+     *
+     * Operations that wait, or copy from or to the host, refuse to be recorded, and so do those that would need a larger
+     * workspace or another kernel than was used before: a step is run once before it is recorded. The end gives the recording,
+     * or with `keep` false ends it without one, which never fails; after a failure in between the caller ends so, and goes on
+     * without. All NULL: the device does what it is asked at once, and calling again is the replay. */
+    ww_status (*record_begin)(ww_device *device);
+    ww_status (*record_end)(ww_device *device, bool keep, tensor_recording **out);
+    ww_status (*replay)(ww_device *device, const tensor_recording *recording); /* queues */
+    void (*recording_release)(ww_device *device, tensor_recording *recording); /* accepts NULL */
 } tensor_backend;
 
 /* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */

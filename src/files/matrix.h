@@ -16,9 +16,14 @@ ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww
 typedef struct matrix_write {
     const void *data; /* NULL: the rows follow by output_write() */
     int64_t rows, dim;
-    ww_element element; /* f32 or i32 */
+    ww_element element; /* f32 or i32; in a .npy also i64 */
     bool npy;
 } matrix_write;
+
+/* Makes what stands before the rows, and returns its bytes: for those who write the rows at their places themselves. Refuses
+ * counts that the format does not hold. */
+enum { MATRIX_HEADER_BYTES_MAX = 128 };
+ww_status matrix_header_make(const char *path, const matrix_write *matrix, char *header, size_t *bytes);
 
 /* Opens `o` on `path` and writes the matrix, or what stands before its rows; output_finish() is left to the caller, and
  * output_discard(), also after a failure. */

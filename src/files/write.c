@@ -13,7 +13,7 @@
 #include "files/output.h"
 #include "files/source.h"
 
-enum { NPY_HEADER_BYTES = 128 };
+enum { NPY_HEADER_BYTES = MATRIX_HEADER_BYTES_MAX };
 
 /* ---- formats ------------------------------------------------------------------------------------------------------------- */
 
@@ -54,17 +54,24 @@ static ww_status check(const char *path, int64_t rows, int64_t dim, bool bin)
     return WW_OK;
 }
 
+ww_status matrix_header_make(const char *path, const matrix_write *m, char *header, size_t *bytes)
+{
+    const char *type = m->element == WW_ELEMENT_F32 ? "<f4" : m->element == WW_ELEMENT_I64 ? "<i8" : "<i4";
+    const ww_status status = check(path, m->rows, m->dim, !m->npy);
+    if (status == WW_OK)
+        *bytes = m->npy ? make_npy_header(header, type, m->rows, m->dim) : make_bin_header(header, m->rows, m->dim);
+    return status;
+}
+
 ww_status matrix_write_begin(output *o, const char *path, const matrix_write *m)
 {
     char header[NPY_HEADER_BYTES];
+    size_t header_bytes = 0;
     o->descriptor = -1;
     o->temporary[0] = '\0';
-    ww_status status = check(path, m->rows, m->dim, !m->npy);
-    if (status != WW_OK)
-        return status;
-    const size_t header_bytes = m->npy ? make_npy_header(header, m->element == WW_ELEMENT_F32 ? "<f4" : "<i4", m->rows, m->dim)
-                                       : make_bin_header(header, m->rows, m->dim);
-    status = output_open(o, path);
+    ww_status status = matrix_header_make(path, m, header, &header_bytes);
+    if (status == WW_OK)
+        status = output_open(o, path);
     if (status == WW_OK)
         status = output_write(o, header, header_bytes);
     return status == WW_OK && m->data ? output_write(o, m->data, (size_t)(m->rows * m->dim * 4)) : status;

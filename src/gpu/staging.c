@@ -130,7 +130,7 @@ ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, host_pieces from)
     packing work = {.pieces = (char *)from.data, .piece_bytes = from.bytes, .stride_bytes = from.stride_bytes};
     if (from.stride_bytes == from.bytes) /* one long piece: fewer, larger memcpy */
         work.piece_bytes = work.stride_bytes = total;
-    ww_status status = WW_OK;
+    ww_status status = gpu_refuse_recording(stream, "a copy from the host");
     for (size_t begin = 0; begin < total && status == WW_OK; begin = work.end) {
         work.begin = begin;
         work.end = begin + chunk_after(device, begin, total);
@@ -180,7 +180,7 @@ ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t by
     packing work = {.pieces = to, .piece_bytes = bytes, .stride_bytes = bytes, .out = true};
     gpu_staging_slot *before = NULL; /* holds, or will hold, the bytes that `work` says */
     size_t begin = 0;
-    ww_status status = WW_OK;
+    ww_status status = gpu_refuse_recording(stream, "a copy to the host");
     while (status == WW_OK && (begin < bytes || before != NULL)) {
         gpu_staging_slot *ahead = NULL;
         const size_t chunk = chunk_after(device, begin, bytes);

@@ -45,6 +45,15 @@ ww_status gpu_stream_create(gpu_device *device, gpu_stream **out)
     return WW_OK;
 }
 
+static void free_retired(gpu_stream *stream)
+{
+    while (stream->retired_count > 0)
+        gpu_memory_free(stream->device, &stream->retired[--stream->retired_count]);
+    memory_free(stream->retired);
+    stream->retired = NULL;
+    stream->retired_capacity = 0;
+}
+
 void gpu_stream_destroy(gpu_stream *stream)
 {
     if (stream == NULL)
@@ -56,6 +65,7 @@ void gpu_stream_destroy(gpu_stream *stream)
     (void)device->driver->stream_destroy(stream->handle);
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_free(device, &stream->workspaces[i]);
+    free_retired(stream);
     for (int32_t i = 0; i < GPU_KEPT; i++)
         gpu_memory_free(device, &stream->kept[i].device);
     for (int32_t i = 0; i < GPU_PINNED; i++)
@@ -135,7 +145,9 @@ ww_status gpu_synchronize(gpu_stream *stream)
     gpu_device *device = stream->device;
     if (atomic_load(&stream->state) == STREAM_IDLE)
         return WW_OK;
-    const ww_status status = gpu_check(device, device->driver->stream_synchronize(stream->handle), "waiting for a stream");
+    ww_status status = gpu_refuse_recording(stream, "waiting for the device");
+    if (status == WW_OK)
+        status = gpu_check(device, device->driver->stream_synchronize(stream->handle), "waiting for a stream");
     if (status == WW_OK)
         atomic_store(&stream->state, STREAM_IDLE);
     return status;
@@ -153,7 +165,7 @@ static int wait_quietly(gpu_stream *stream)
 
 void gpu_settle(gpu_stream *stream)
 {
-    if (atomic_load(&stream->state) != STREAM_IDLE && wait_quietly(stream) == 0)
+    if (!stream->recording && atomic_load(&stream->state) != STREAM_IDLE && wait_quietly(stream) == 0)
         atomic_store(&stream->state, STREAM_IDLE);
 }
 
@@ -162,19 +174,57 @@ void gpu_drain(gpu_device *device)
     pthread_rwlock_rdlock(&device->streams_lock);
     for (gpu_stream *stream = device->streams; stream != NULL; stream = stream->next)
         if (atomic_load(&stream->state) !=
-            STREAM_IDLE) /* stays so: only the stream's user knows that nothing was queued meanwhile */
+                STREAM_IDLE && /* stays so: only the stream's user knows that nothing was queued meanwhile */
+            !stream->recording)
             (void)wait_quietly(stream);
     pthread_rwlock_unlock(&device->streams_lock);
 }
 
 /* ---- on a stream --------------------------------------------------------------------------------------------------------- */
 
+ww_status gpu_refuse_recording(const gpu_stream *stream, const char *what)
+{
+    return stream->recording ? ww_fail(WW_UNSUPPORTED, "recording a step: %s cannot be recorded", what) : WW_OK;
+}
+
+/* Makes room for one more in the list. */
+static ww_status reserve_retired(gpu_stream *stream)
+{
+    if (stream->retired_count < stream->retired_capacity)
+        return WW_OK;
+    const int32_t capacity = stream->retired_capacity > 0 ? 2 * stream->retired_capacity : 8;
+    buffer *more = memory_resize(stream->retired, (size_t)capacity * sizeof *more);
+    if (more == NULL)
+        return memory_failed("the list of retired workspaces", (size_t)capacity * sizeof *more);
+    stream->retired = more;
+    stream->retired_capacity = capacity;
+    return WW_OK;
+}
+
+void gpu_stream_forget_recording(gpu_stream *stream)
+{
+    if (--stream->recordings == 0)
+        free_retired(stream);
+}
+
 ww_status gpu_grow(gpu_stream *stream, buffer *memory, size_t bytes)
 {
     gpu_device *device = stream->device;
     if (memory->bytes >= bytes)
         return WW_OK;
-    const ww_status status = gpu_synchronize(stream);
+    if (stream->recording)
+        return ww_fail(WW_UNSUPPORTED,
+                       "recording a step: an operation needs %zu bytes of workspace, %zu are there; run the step once before "
+                       "it is recorded",
+                       bytes, memory->bytes);
+    ww_status status = gpu_synchronize(stream);
+    if (status == WW_OK && stream->recordings > 0 && memory->data != NULL) {
+        status = reserve_retired(stream);
+        if (status == WW_OK) {
+            stream->retired[stream->retired_count++] = *memory;
+            *memory = (buffer){0};
+        }
+    }
     if (status != WW_OK)
         return status;
     gpu_memory_free(device, memory);
@@ -278,6 +328,9 @@ void gpu_event_destroy(gpu_device *device, driver_event event)
 ww_status gpu_event_record(gpu_stream *stream, driver_event event)
 {
     gpu_device *device = stream->device;
+    const ww_status status = gpu_refuse_recording(stream, "an operation that looks at ids on the host");
+    if (status != WW_OK)
+        return status;
     atomic_store(&stream->state, STREAM_BUSY);
     return gpu_check(device, device->driver->event_record(event, stream->handle), "recording an event");
 }

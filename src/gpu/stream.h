@@ -9,7 +9,7 @@
 #include "gpu/device.h"
 
 enum {
-    GPU_WORKSPACES = 10,         /* device memory by number: each operation says what its numbers mean */
+    GPU_WORKSPACES = 11,         /* device memory by number: each operation says what its numbers mean */
     GPU_OVERLAP = 16,            /* kernels that may run at a time, one behind the other */
     GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
     GPU_KEPT_BYTES = 2048,       /* of them at most: more are copied each time */
@@ -67,6 +67,10 @@ struct gpu_stream {
     atomic_int state; /* a stream_state */
     stream_written written;
     stream_gemv_slots gemv_slots;
+    bool recording; /* what is queued is recorded (gpu/tensor/record.c): nothing can be waited for, nor may workspaces move */
+    int32_t recordings; /* alive: workspaces that are outgrown are retired, not given back, since these use them */
+    buffer *retired;
+    int32_t retired_count, retired_capacity;
     bool backward;            /* that is how gpu_alternate_direction() went last */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */
@@ -81,6 +85,12 @@ ww_status gpu_stream_borrow(gpu_device *device, gpu_stream **out);
 /* Waits for the stream's work, unless that has answered, gives the stream back, leaves the device. Returns `status`, or what
  * went wrong in waiting if that was WW_OK: the last word of every operation. */
 ww_status gpu_stream_return(gpu_stream *stream, ww_status status);
+
+/* One recording less that uses its workspaces; the last gives back what was retired. The stream is idle. */
+void gpu_stream_forget_recording(gpu_stream *stream);
+
+/* WW_OK, or WW_UNSUPPORTED while the stream records: `what` cannot be. */
+ww_status gpu_refuse_recording(const gpu_stream *stream, const char *what);
 
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
  */

@@ -5,6 +5,7 @@
 #include "arithmetic/conv_integer.h"
 #include "arithmetic/cumsum.h"
 #include "arithmetic/resample.h"
+#include "kernels/attention/attention_args.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/index.h"
 #include "kernels/elementwise/random.h"

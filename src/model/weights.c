@@ -204,6 +204,8 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
         if (status == WW_OK)
             status = load_linear(l, (linear_name){i, "attn_v", keys, width, a->biases}, &to->value);
     }
+    to->value.exact =
+        a->kind == WW_MODEL_ENCODER; /* what costs an embedding most of its precision, and a twelfth of the time */
     if (status == WW_OK)
         status = load_linear(l, (linear_name){i, "attn_output", width, queries, a->kind == WW_MODEL_ENCODER && a->biases},
                              &to->output);

@@ -106,8 +106,8 @@ static ww_status open_record(ww_store *store, const collection_record *record, c
     return status;
 }
 
-/* In the list of the file, with a connection of its own transaction. */
-static ww_status find_record(ww_store *store, const char *name, collection_record *record)
+/* With a connection of its own transaction. */
+ww_status store_find_record(ww_store *store, const char *name, collection_record *record)
 {
     bool has = false;
     pthread_mutex_lock(&store->writing);
@@ -129,7 +129,7 @@ ww_status ww_store_collection(ww_store *store, const char *name, ww_collection *
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_collection: %s is NULL", name ? "collection" : "name");
     collection_record record;
     const ww_collection_config config = ww_collection_config_default();
-    status = find_record(store, name, &record);
+    status = store_find_record(store, name, &record);
     return status == WW_OK ? open_record(store, &record, &config, collection) : status;
 }
 
@@ -213,7 +213,7 @@ ww_status ww_store_drop(ww_store *store, const char *name)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_drop: name is NULL");
     collection_record record;
     if (status == WW_OK)
-        status = find_record(store, name, &record); /* a file that is new has no table to look in */
+        status = store_find_record(store, name, &record); /* a file that is new has no table to look in */
     if (status == WW_OK)
         status = store_begin(store);
     return status == WW_OK ? store_end(store, drop(store, name)) : status;
@@ -360,7 +360,7 @@ ww_status ww_store_index(ww_store *store, const char *collection, const char *pa
     collection_record record;
     status = path_check(path);
     if (status == WW_OK)
-        status = find_record(store, collection, &record);
+        status = store_find_record(store, collection, &record);
     if (status == WW_OK)
         status = store_begin(store);
     if (status != WW_OK)

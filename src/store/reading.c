@@ -104,25 +104,17 @@ static void reader_give(stored *c, reader *r)
 /* ---- transactions ---------------------------------------------------------------------------------------------------------
  */
 
-static ww_status run(sqlite3 *db, sqlite3_stmt *statement)
-{
-    const int code = sqlite3_step(statement);
-    const ww_status status = code == SQLITE_DONE ? WW_OK : sqlite_failed(db, code, sqlite3_sql(statement));
-    sqlite3_reset(statement);
-    return status;
-}
-
 static void transaction_end(reader *r)
 {
     view_end(r->view);
-    if (!sqlite3_get_autocommit(r->db) && run(r->db, r->commit) != WW_OK)
+    if (!sqlite3_get_autocommit(r->db) && schema_step(r->commit) != WW_OK)
         (void)sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
 /* One attempt. The collection must be the one that was opened, not another one of its name. */
 static ww_status transaction_begin(stored *c, reader *r, bool search)
 {
-    ww_status status = run(r->db, r->begin);
+    ww_status status = schema_step(r->begin);
     if (status == WW_OK)
         status = view_begin(r->view, search);
     if (status == WW_OK)

@@ -245,13 +245,41 @@ ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collect
     return status;
 }
 
+ww_status schema_step(sqlite3_stmt *statement)
+{
+    const int code = sqlite3_step(statement);
+    const ww_status status =
+        code == SQLITE_DONE ? WW_OK : sqlite_failed(sqlite3_db_handle(statement), code, sqlite3_sql(statement));
+    sqlite3_reset(statement);
+    return status;
+}
+
+ww_status schema_prepare_update(sqlite3 *db, const char *schema, sqlite3_stmt **statement)
+{
+    return schema_statement(
+        db, statement,
+        "UPDATE \"%w\".warpwave_collections SET epoch = ?2, next_handle = ?3, next_place = ?4, sequence = ?5, "
+        "log_start = ?6, live = ?7 WHERE uid = ?1",
+        schema);
+}
+
+ww_status schema_update_by(sqlite3_stmt *statement, const collection_record *record)
+{
+    const int64_t values[] = {record->uid,      record->epoch,     record->next_handle, record->next_place,
+                              record->sequence, record->log_start, record->live};
+    for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
+        sqlite3_bind_int64(statement, i + 1, values[i]);
+    return schema_step(statement);
+}
+
 ww_status schema_update(sqlite3 *db, const char *schema, const collection_record *record)
 {
-    return schema_run(db,
-                      "UPDATE \"%w\".warpwave_collections SET epoch = %lld, next_handle = %lld, next_place = %lld, sequence = "
-                      "%lld, log_start = %lld, live = %lld WHERE uid = %lld",
-                      schema, record->epoch, record->next_handle, record->next_place, record->sequence, record->log_start,
-                      record->live, record->uid);
+    sqlite3_stmt *statement = NULL;
+    ww_status status = schema_prepare_update(db, schema, &statement);
+    if (status == WW_OK)
+        status = schema_update_by(statement, record);
+    sqlite3_finalize(statement);
+    return status;
 }
 
 ww_status schema_list(sqlite3 *db, const char *schema, collection_record **records, int64_t *count)

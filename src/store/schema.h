@@ -69,6 +69,13 @@ ww_status schema_read(sqlite3_stmt *statement, const char *name, collection_reco
 /* Writes what a write changes: next_handle, next_place, sequence, log_start, live, epoch. */
 ww_status schema_update(sqlite3 *db, const char *schema, const collection_record *record);
 
+/* The same by a statement that is prepared once, for who writes often. */
+ww_status schema_prepare_update(sqlite3 *db, const char *schema, sqlite3_stmt **statement);
+ww_status schema_update_by(sqlite3_stmt *statement, const collection_record *record);
+
+/* Runs a prepared statement that gives no rows and resets it. */
+ww_status schema_step(sqlite3_stmt *statement);
+
 /* Gives all records in order of name, memory_free(). */
 ww_status schema_list(sqlite3 *db, const char *schema, collection_record **records, int64_t *count);
 

@@ -85,7 +85,11 @@ ww_status store_begin(ww_store *store)
     if (store->config.read_only)
         return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
     pthread_mutex_lock(&store->writing);
-    const ww_status status = schema_run(store->writer, "BEGIN IMMEDIATE");
+    ww_status status = store->begin ? WW_OK : schema_statement(store->writer, &store->begin, "BEGIN IMMEDIATE");
+    if (status == WW_OK && !store->commit)
+        status = schema_statement(store->writer, &store->commit, "COMMIT");
+    if (status == WW_OK)
+        status = schema_step(store->begin);
     if (status != WW_OK)
         pthread_mutex_unlock(&store->writing);
     return status;
@@ -94,7 +98,7 @@ ww_status store_begin(ww_store *store)
 ww_status store_end(ww_store *store, ww_status status)
 {
     if (status == WW_OK && !sqlite3_get_autocommit(store->writer))
-        status = schema_run(store->writer, "COMMIT");
+        status = schema_step(store->commit);
     if (!sqlite3_get_autocommit(store->writer)) /* the first failure is what the message tells of */
         (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);
     pthread_mutex_unlock(&store->writing);
@@ -176,6 +180,8 @@ static ww_status look_at_file(ww_store *store)
 
 static void store_free(ww_store *store)
 {
+    sqlite3_finalize(store->begin);
+    sqlite3_finalize(store->commit);
     if (store->writer)
         sqlite3_close(store->writer);
     if (store->file_entered)

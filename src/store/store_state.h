@@ -27,6 +27,7 @@ struct ww_store {
     bool file_entered;
     pthread_mutex_t writing; /* for `writer` */
     sqlite3 *writer;
+    sqlite3_stmt *begin, *commit; /* of it */
 };
 
 enum { FILTERS_KEPT = 4 };
@@ -69,7 +70,8 @@ typedef struct stored {
     reader *idle;
     /* With the store's `writing`: */
     writer *writer;
-    view *written; /* through the connection that writes: leads to the mirror */
+    uint32_t written_version; /* the data version after our last write: while it stays, the writer's record is the file's */
+    view *written;            /* through the connection that writes: leads to the mirror */
 } stored;
 
 /* ---- store.c ---- */
@@ -87,6 +89,8 @@ ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
 
 /* ---- collections.c ---- */
+/* The record of a collection in the list of the file. */
+ww_status store_find_record(ww_store *store, const char *name, collection_record *record);
 /* WW_NOT_FOUND, or WW_CORRUPT_FILE, if the record is not of the collection that was opened. */
 ww_status stored_is(const stored *c, const collection_record *record);
 void stored_destroy(void *owner);

@@ -48,6 +48,7 @@ struct writer {
     sqlite3 *db;
     char *schema;
     char *name;
+    sqlite3_stmt *find, *update; /* of the record */
     sqlite3_stmt *statements[STATEMENT_COUNT];
     bool known;   /* the record is what the file has, but for changes */
     bool changed; /* it has to be written */
@@ -79,6 +80,8 @@ void writer_close(writer *w)
         return;
     for (int i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(w->statements[i]);
+    sqlite3_finalize(w->find);
+    sqlite3_finalize(w->update);
     memory_free(w->elements);
     memory_free(w->floats);
     memory_free(w->name);
@@ -96,14 +99,22 @@ void writer_forget(writer *w)
     w->known = w->changed = false;
 }
 
+ww_status writer_read(writer *w)
+{
+    if (w->known)
+        return WW_OK;
+    ww_status status = w->find ? WW_OK : schema_prepare_find(w->db, w->schema, w->name, &w->find);
+    if (status == WW_OK)
+        status = schema_read(w->find, w->name, &w->record);
+    w->known = status == WW_OK;
+    return status;
+}
+
 ww_status writer_begin(writer *w)
 {
-    if (!w->known) {
-        const ww_status status = schema_find(w->db, w->schema, w->name, &w->record);
-        if (status != WW_OK)
-            return status;
-        w->known = true;
-    }
+    const ww_status status = writer_read(w);
+    if (status != WW_OK)
+        return status;
     w->record.sequence++;
     w->changed = true;
     w->change_first_place = w->record.next_place;
@@ -501,8 +512,10 @@ ww_status writer_flush(writer *w)
     if (!w->known || !w->changed)
         return WW_OK;
     ww_status status = w->record.sequence % TRIM_EVERY == 0 ? trim_log(w) : WW_OK;
+    if (status == WW_OK && !w->update)
+        status = schema_prepare_update(w->db, w->schema, &w->update);
     if (status == WW_OK)
-        status = schema_update(w->db, w->schema, &w->record);
+        status = schema_update_by(w->update, &w->record);
     if (status == WW_OK)
         w->changed = false;
     return status;

@@ -31,6 +31,9 @@ enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4 };
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened);
 void writer_close(writer *w); /* accepts NULL */
 
+/* Reads the record if it is not known. */
+ww_status writer_read(writer *w);
+
 /* Begins a change with a sequence of its own: one for a batch, or for a statement. Reads the record if it is not known. */
 ww_status writer_begin(writer *w);
 
@@ -56,7 +59,7 @@ ww_status writer_clear(writer *w);
 /* Writes the record, if there were changes. */
 ww_status writer_flush(writer *w);
 
-/* The record as it is now, with changes; valid after writer_begin(). */
+/* The record as it is now, with changes; valid after writer_read() and writer_begin(). */
 const collection_record *writer_record(const writer *w);
 
 /* After a rollback, of all or to a savepoint, and after a commit: what is known of the record is not true any more. */

@@ -24,6 +24,13 @@ typedef struct change {
     int64_t removed_count;
 } change;
 
+/* What changes with every commit, whoever's, to the file: of other connections once a transaction has begun. 0: not known. */
+static uint32_t data_version(sqlite3 *db)
+{
+    uint32_t version = 0;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK ? version : 0;
+}
+
 /* Begins the transaction, and makes lists for `rows` rows that come and as many that go. */
 static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
 {
@@ -33,10 +40,15 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
         status = store_begin(c->store);
     if (status != WW_OK)
         return status;
-    writer_forget(c->writer);
-    status = schema_find(c->store->writer, "main", c->name, &w->before);
-    if (status == WW_OK)
+    const uint32_t version = data_version(c->store->writer);
+    if (version == 0 || version != c->written_version)
+        writer_forget(c->writer);
+    c->written_version = 0; /* until this write is committed */
+    status = writer_read(c->writer);
+    if (status == WW_OK) {
+        w->before = *writer_record(c->writer);
         status = stored_is(c, &w->before);
+    }
     if (status == WW_OK)
         status = view_reserve(c->written, &w->before, rows_more, &w->loaded);
     if (status == WW_OK && w->loaded) {
@@ -49,7 +61,10 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
     }
     if (status == WW_OK)
         status = writer_begin(c->writer);
-    return status == WW_OK ? WW_OK : store_end(c->store, status);
+    if (status == WW_OK)
+        return WW_OK;
+    writer_forget(c->writer);
+    return store_end(c->store, status);
 }
 
 /* Commits, if `status` is WW_OK, and tells the mirror; rows that came may be NULL. */
@@ -59,7 +74,7 @@ static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
     if (status == WW_OK)
         status = writer_flush(c->writer);
     if (status == WW_OK)
-        status = schema_run(c->store->writer, "COMMIT");
+        status = schema_step(c->store->commit);
     if (status == WW_OK && w->loaded) {
         const view_commit commit = {.before = &w->before,
                                     .after = writer_record(c->writer),
@@ -73,7 +88,10 @@ static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
                                     .removed_count = w->removed_count};
         view_committed(c->written, &commit);
     }
-    writer_forget(c->writer);
+    if (status == WW_OK)
+        c->written_version = data_version(c->store->writer);
+    else
+        writer_forget(c->writer);
     return store_end(c->store, status); /* nothing is left to commit after a success */
 }
 

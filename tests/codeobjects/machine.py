@@ -13,7 +13,7 @@ from structs import Header
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 standin = Header(ROOT / "tests/standin/standin.h")
-api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "tensor_rows.h", "quant.h")))
+api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "tensor_rows.h", "attention.h", "quant.h")))
 
 TYPES = {"u8": np.uint8, "u32": np.uint32, "i16": np.int16, "i32": np.int32, "i64": np.int64, "bf16": np.uint16, "f16": np.float16,
          "f32": np.float32, "f64": np.float64, "f8e4m3": np.uint8, "i8": np.int8}

@@ -261,6 +261,18 @@ def rope(types):
     return test
 
 
+def attention(*types):
+    """A step of decoding and a prompt, over one chunk and over two, for each type of cache."""
+    def test(bench):
+        for n, (type_, size, queries, keys, heads, causal, window) in enumerate((t, *shape) for t in types for shape in (
+                (32, 1, 20, 5, False, 0), (32, 1, 270, 2, True, 260), (32, 3, 20, 2, True, 0), (32, 2, 258, 2, True, 0))):
+            q, k, v = plain(n, (queries, heads, size), "f32"), plain(n + 50, (keys, 1, size), "f32"), plain(n + 90, (keys, 1, size), "f32")
+            how = api.ww_attention(struct_size=ctypes.sizeof(api.ww_attention), type=type_, causal=causal, window=window, first_position=-1)
+            bench.same(f"attention of {queries} over {keys}, type {type_}", lambda on: on.call(
+                "ww_tensor_attention", on.tensor(q, "f32"), on.tensor(k, "f32"), on.tensor(v, "f32"), how))
+    return test
+
+
 def sort(bench):
     for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)))):
         values = numbers(n, int(np.prod(shape)), type_).reshape(shape)
@@ -385,6 +397,9 @@ TESTS = {
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32[:3]),
     "tensor_rope_f64": rope(("f64",)),
+    **dict.fromkeys(("attention_store", "attention_merge", "attention_chunk_f16", "attention_tile_f16", "attention_chunk_f32", "attention_tile_f32"),
+                    attention(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32)),
+    **dict.fromkeys(("attention_store_q8_0", "attention_chunk_q8_0", "attention_tile_q8_0"), attention(api.WW_ATTENTION_Q8_0)),
     **dict.fromkeys(("tensor_sort_row", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),

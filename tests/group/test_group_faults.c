@@ -110,7 +110,8 @@ static void every_call_of_each_member_may_fail(void **state)
                 if (status == WW_OK)
                     break;
                 failures++;
-                if (status != WW_DRIVER_ERROR || !strstr(ww_error_message(), member->info.id))
+                if (status != WW_DRIVER_ERROR ||
+                    (!strstr(call->name, "tensor") && !strstr(ww_error_message(), member->info.id)))
                     fail_msg("%s, call %ld of %s: %s", call->name, n, member->info.id, ww_error_message());
                 check_as_before(c, &before, call->name, n);
             }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/data/tokens.h"
 #include "support/scratch.h"
-#include "support/tokens.h"
 
 #define G "\xC4\xA0" /* how vocabularies write a space */
 

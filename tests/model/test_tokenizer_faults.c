@@ -3,9 +3,10 @@
 
 #include "base/memory.h"
 #include "model/chat.h"
+#include "support/data/tokens.h"
 #include "support/fault_counts.h"
+#include "support/data/tokens.h"
 #include "support/scratch.h"
-#include "support/tokens.h"
 
 #define WORD "\xE2\x96\x81"
 

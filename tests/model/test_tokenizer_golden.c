@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "model/convert/convert.h"
+#include "support/data/tokens.h"
 #include "support/scratch.h"
-#include "support/tokens.h"
 
 /* Opens a model's tokenizer; a folder is converted first. NULL if the model is not there. */
 static tokenizer *open_model(const char *name)

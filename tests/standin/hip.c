@@ -377,3 +377,68 @@ int hipEventElapsedTime(float *milliseconds, void *from, void *to)
     ALIVE("hipEventElapsedTime", HANDLE_EVENT, to);
     return standin_result(emulated_event_elapsed(from, to, milliseconds));
 }
+
+/* ---- recorded work ---------------------------------------------------------------------------------------------------------
+ */
+
+int hipStreamBeginCapture(void *stream, int mode)
+{
+    BEGIN("hipStreamBeginCapture");
+    ON_STREAM("hipStreamBeginCapture", stream);
+    return standin_result(mode == AMD_STREAM_CAPTURE_MODE_RELAXED ? emulated_capture_begin(stream) : AMD_ERROR_INVALID_VALUE);
+}
+
+/* The stream works as before, also where this is made to fail. */
+int hipStreamEndCapture(void *stream, void **graph)
+{
+    ON_STREAM("hipStreamEndCapture", stream);
+    int number = emulated_capture_end(stream, (driver_graph *)graph);
+    const int judged = standin_judge("hipStreamEndCapture");
+    if (judged != 0 && number == AMD_SUCCESS) {
+        (void)emulated_graph_destroy((driver_graph)*graph);
+        *graph = NULL;
+        return judged;
+    }
+    if (number == AMD_SUCCESS)
+        standin_add_handle(HANDLE_GRAPH, standin_current, *graph);
+    return standin_result(judged != 0 ? judged : number);
+}
+
+/* What is launched is the graph itself, which then has two names, each to be given back. */
+int hipGraphInstantiate(void **made, void *graph, void **error_node, char *log, size_t log_bytes)
+{
+    BEGIN("hipGraphInstantiate");
+    ALIVE("hipGraphInstantiate", HANDLE_GRAPH, graph);
+    (void)error_node;
+    (void)log;
+    (void)log_bytes;
+    standin_add_handle(HANDLE_GRAPH_MADE, standin_current, graph);
+    *made = graph;
+    return AMD_SUCCESS;
+}
+
+static int end_graph(const char *call, handle_kind kind, handle_kind other, void *graph)
+{
+    const int device = standin_remove_handle(call, kind, graph);
+    if (device < 0)
+        return AMD_ERROR_INVALID_HANDLE;
+    return standin_find_handle(NULL, other, graph) < 0 ? emulated_graph_destroy(graph) : AMD_SUCCESS;
+}
+
+int hipGraphDestroy(void *graph)
+{
+    return standin_give("hipGraphDestroy", end_graph("hipGraphDestroy", HANDLE_GRAPH, HANDLE_GRAPH_MADE, graph));
+}
+
+int hipGraphExecDestroy(void *made)
+{
+    return standin_give("hipGraphExecDestroy", end_graph("hipGraphExecDestroy", HANDLE_GRAPH_MADE, HANDLE_GRAPH, made));
+}
+
+int hipGraphLaunch(void *made, void *stream)
+{
+    BEGIN("hipGraphLaunch");
+    ALIVE("hipGraphLaunch", HANDLE_GRAPH_MADE, made);
+    ON_STREAM("hipGraphLaunch", stream);
+    return standin_result(emulated_graph_launch(made, stream));
+}

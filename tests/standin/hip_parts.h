@@ -8,7 +8,15 @@
 
 /* ---- ledger.c ------------------------------------------------------------------------------------------------------------ */
 
-typedef enum handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_MODULE, HANDLE_FUNCTION, HANDLE_KINDS } handle_kind;
+typedef enum handle_kind {
+    HANDLE_STREAM,
+    HANDLE_EVENT,
+    HANDLE_MODULE,
+    HANDLE_FUNCTION,
+    HANDLE_GRAPH,
+    HANDLE_GRAPH_MADE,
+    HANDLE_KINDS
+} handle_kind;
 
 /* Remembers a failure as HIP does, for hipGetLastError; returns it. */
 int standin_result(int number);

@@ -78,6 +78,32 @@ static int stop_at_once(long long done, long long total, void *user)
     return 1;
 }
 
+/* Two handles of one store and one of another, each of which thinks that it knows where numbers go on. */
+static void writers_by_turns_leave_what_one_would(void **state)
+{
+    ww_store *store = NULL, *other = NULL;
+    ww_collection *doors[3] = {NULL};
+    make(*state, &store, &doors[0], 0);
+    CHECK_OK(ww_store_collection(store, "work", &doors[1]));
+    CHECK_OK(ww_store_open(path, *state, NULL, &other));
+    CHECK_OK(ww_store_collection(other, "work", &doors[2]));
+    ww_collection *model = collection_make(*state, WORK_DIM, WW_L2);
+    test_random random = {31};
+    for (int64_t i = 0; i < 90; i++) {
+        CHECK_OK(work_do(doors[random_below(&random, 3)], 31, i));
+        CHECK_OK(work_do(model, 31, i));
+        if (i % 15 == 14)
+            for (int d = 0; d < 3; d++)
+                assert_true(collections_equal(doors[d], model));
+    }
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    for (int d = 0; d < 3; d++)
+        ww_collection_destroy(doors[d]);
+    ww_collection_destroy(model);
+    ww_store_close(other);
+    ww_store_close(store);
+}
+
 static void what_is_cancelled_leaves_nothing_behind(void **state)
 {
     ww_device *device = *state;
@@ -446,49 +472,11 @@ static void rows_of_every_type_are_kept_as_they_are(void **state)
     ww_store_close(store);
 }
 
-/* Every allocation of ours fails in turn: a status, and the collection as it was. */
-static void an_allocation_that_fails_changes_nothing(void **state)
-{
-    ww_device *device = *state;
-    if (device_is_slow(device))
-        return; /* the store's own code is the same there */
-    int64_t n = 1;
-    for (bool failed = true; failed; n++) {
-        ww_store *store = NULL;
-        ww_collection *collection = NULL;
-        int64_t done = 0;
-        unlink(path);
-        memory_fail_at(n);
-        ww_status status = work_open(path, device, &store, &collection);
-        while (status == WW_OK && done < 4) {
-            status = work_do(collection, 31, done);
-            done += status == WW_OK;
-            if (status == WW_OK) {
-                ww_results *found = NULL;
-                ww_query query = ww_query_default();
-                const float zeros[WORK_DIM] = {0};
-                query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 3, query.fetch = WW_FETCH_IDS;
-                query.where = "handle >= 0";
-                status = ww_collection_query(collection, &query, &found);
-                ww_results_destroy(found);
-            }
-        }
-        memory_fail_at(0);
-        failed = status != WW_OK;
-        if (failed && status != WW_OUT_OF_MEMORY)
-            fail_msg("allocation %lld: %s: %s", (long long)n, ww_status_name(status), ww_error_message());
-        work_close(store, collection);
-        ww_collection *model = model_make(device, done);
-        (void)work_verify(path, device, model, 31, done);
-        ww_collection_destroy(model);
-    }
-    assert_true(n > 20);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_one_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(writers_by_turns_leave_what_one_would, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_cancelled_leaves_nothing_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_copy_in_its_place_is_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_collection_is_a_virtual_table_and_is_dropped_with_it, setup, teardown),
@@ -501,7 +489,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_as_small_as_their_pages_allow, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_every_type_are_kept_as_they_are, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_allocation_that_fails_changes_nothing, setup, teardown),
     };
     return RUN_ON_EVERY_DEVICE("store: life", tests);
 }

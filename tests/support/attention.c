@@ -1,3 +1,4 @@
+/* The scenes of tests of attention, and its definition, element by element. */
 #include "support/attention.h"
 
 #include <math.h>

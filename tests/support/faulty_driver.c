@@ -80,6 +80,9 @@ static int relay(int number)
     TAKE(event_synchronize, (driver_event event), (event))                                                                     \
     TAKE(event_query, (driver_event event), (event))                                                                           \
     TAKE(event_elapsed, (driver_event from, driver_event to, float *milliseconds), (from, to, milliseconds))                   \
+    TAKE(capture_begin, (driver_stream stream), (stream))                                                                      \
+    GIVE(graph_destroy, (driver_graph graph), (graph))                                                                         \
+    TAKE(graph_launch, (driver_graph graph, driver_stream stream), (graph, stream))                                            \
     TAKE(module_load, (const void *image, size_t bytes, driver_module *out), (image, bytes, out))                              \
     GIVE(module_unload, (driver_module module), (module))                                                                      \
     TAKE(function_find, (driver_module module, const char *name, driver_function *out), (module, name, out))                   \
@@ -103,6 +106,18 @@ static int relay(int number)
 FUNCTIONS(TAKE, GIVE)
 #undef TAKE
 #undef GIVE
+
+/* The stream works as before, also where this fails. */
+static int faulty_capture_end(driver_stream stream, driver_graph *out)
+{
+    const int done = relay(inner->capture_end(stream, out));
+    const int number = judge("capture_end");
+    if (number != 0 && done == 0) {
+        (void)inner->graph_destroy(*out);
+        *out = NULL;
+    }
+    return number != 0 ? number : done;
+}
 
 const char *faulty_function(int32_t index)
 {
@@ -148,7 +163,8 @@ const gpu_driver faulty_driver = {
 #define ENTRY(name, parameters, arguments) .name = faulty_##name,
     FUNCTIONS(ENTRY, ENTRY)
 #undef ENTRY
-        .error_name = faulty_error_name,
+        .capture_end = faulty_capture_end,
+    .error_name = faulty_error_name,
     .error_class = faulty_error_class,
     .failure = faulty_failure,
 };

@@ -44,13 +44,6 @@ static void place_last(const attention_scene *s, attention_tokens *t)
     }
 }
 
-static bool cannot(ww_device *device)
-{
-    if (!device->backend->tensors->attention)
-        print_message("SKIP: this device has no attention yet\n");
-    return !device->backend->tensors->attention;
-}
-
 static void try_shape(ww_device *device, const attention_shape *shape, int64_t tokens, int64_t piece, const char *what)
 {
     test_random random = {.state = 21};
@@ -60,16 +53,15 @@ static void try_shape(ww_device *device, const attention_shape *shape, int64_t t
     place_last(&s, &t);
     tokens_send(&s, &t);
     scene_store(&s, &t); /* once more, and their q are rotated */
-    for (size_t m = 0; m < sizeof masks / sizeof *masks; m++)
-        attend_and_compare(&s, &t, masks[m], what);
+    const size_t count = sizeof masks / sizeof *masks, any = (size_t)(shape->head_size / 8 + shape->type + shape->heads);
+    for (size_t m = 0; m < (device_is_slow(device) ? 1 : count); m++)
+        attend_and_compare(&s, &t, masks[(any + m) % count], what);
     tokens_free(&s, &t);
     scene_free(&s);
 }
 
 static void every_type_and_head_size_has_the_defined_bits(void **state)
 {
-    if (cannot(*state))
-        skip();
     static const int32_t sizes[] = {32, 40, 64, 80, 96, 128, 160, 256};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int32_t type = ATTENTION_F16; type <= ATTENTION_Q8_0; type++) {
@@ -89,31 +81,25 @@ static void every_type_and_head_size_has_the_defined_bits(void **state)
 
 static void several_sequences_and_lengths_have_the_defined_bits(void **state)
 {
-    if (cannot(*state))
-        skip();
     static const int32_t lengths[][SCENE_SEQUENCES] = {{1, 2, 3, 4}, {255, 256, 257, 258}, {8, 513, 300, 700}};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         attention_shape shape = {.heads = 4, .kv_heads = 4, .head_size = 32, .sequences = 4, .rope = 1, .half = 8};
         memcpy(shape.lengths, lengths[i], sizeof shape.lengths);
         try_shape(*state, &shape, 4, 13, "one token of each");
         shape.heads = 20; /* groups of five */
-        try_shape(*state, &shape, i == 0 ? 4 : 32, 512, "eight tokens of each");
+        try_shape(*state, &shape, i == 0 ? 4 : device_is_slow(*state) ? 16 : 32, 512, "some tokens of each");
     }
 }
 
 static void one_head_of_keys_serves_many_queries(void **state)
 {
-    if (cannot(*state))
-        skip();
     const attention_shape shape = {.heads = 71, .kv_heads = 1, .head_size = 64, .sequences = 1, .lengths = {70}};
     try_shape(*state, &shape, 3, 70, "71 heads on one");
 }
 
 static void a_prompt_has_the_bits_of_its_tokens_alone(void **state)
 {
-    if (cannot(*state))
-        skip();
-    const int32_t length = device_is_slow(*state) ? 300 : 600;
+    const int32_t length = device_is_slow(*state) ? 280 : 600;
     const attention_shape shape = {
         .heads = 3, .kv_heads = 1, .head_size = 64, .sequences = 1, .lengths = {length}, .rope = 2, .half = 32};
     try_shape(*state, &shape, length, length, "a prompt");
@@ -122,8 +108,6 @@ static void a_prompt_has_the_bits_of_its_tokens_alone(void **state)
 /* Neighbours in the batch belong to other sequences: no two tokens share their keys. */
 static void tokens_in_any_order_have_the_same_bits(void **state)
 {
-    if (cannot(*state))
-        skip();
     test_random random = {.state = 5};
     const attention_shape shape = {.heads = 4, .kv_heads = 2, .head_size = 64, .sequences = 3, .lengths = {270, 40, 300}};
     attention_scene s = scene_make(*state, &random, &shape);
@@ -143,8 +127,6 @@ static void tokens_in_any_order_have_the_same_bits(void **state)
 /* Most exponentials are 0, and whole chunks count for nothing. */
 static void scores_that_differ_much_have_the_defined_bits(void **state)
 {
-    if (cannot(*state))
-        skip();
     for (int32_t type = ATTENTION_F16; type <= ATTENTION_Q8_0; type++) {
         const attention_shape shape = {
             .type = type, .heads = 2, .kv_heads = 2, .head_size = 64, .sequences = 2, .lengths = {520, 300}, .large = true};
@@ -155,8 +137,6 @@ static void scores_that_differ_much_have_the_defined_bits(void **state)
 /* A value that f16 cannot hold is infinite in the cache: those who see it get NaN or infinity, those who do not nothing. */
 static void an_infinite_value_is_nobodys_who_does_not_see_it(void **state)
 {
-    if (cannot(*state))
-        skip();
     for (int32_t type = ATTENTION_F16; type <= ATTENTION_Q8_0; type += 2) {
         test_random random = {.state = 9};
         const attention_shape shape = {

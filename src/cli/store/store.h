@@ -10,6 +10,7 @@
 
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/text/lines.h"
 
 typedef struct store_settings {
     const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *radius, *min_score;
@@ -68,21 +69,6 @@ void named_ids_free(named_ids *list);
 
 /* A vector, as vector_parse() reads it, of an array of JSON that was read. */
 ww_status vector_of_json(const json_t *array, const char *what, int32_t *dim, float **vector);
-
-/* Lines of a file of texts, one after the other, without their ends. */
-typedef struct line_reader {
-    const char *name; /* for messages */
-    FILE *file;
-    char *text; /* the line */
-    size_t length, room;
-    int64_t number; /* of the line, from 1 */
-} line_reader;
-
-/* Opens the file, "-" is standard input. Close in any case. */
-ww_status lines_open(line_reader *lines, const char *path);
-/* Reads the next line; `end` says that there is none. */
-ww_status lines_next(line_reader *lines, bool *end);
-void lines_close(line_reader *lines);
 
 /* Puts a hit into a report: id, handle, score if there is one, payload, and the vector if it was fetched. */
 typedef struct hit_of {

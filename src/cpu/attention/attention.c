@@ -63,11 +63,16 @@ typedef struct tile_rows {
     attention_range seen[TILE_ROWS];
     float largest[TILE_ROWS], sums[TILE_ROWS];
     float *part[TILE_ROWS]; /* NULL: the only chunk of its query, whose result is `out` */
+    int32_t count;
+    int32_t chunk; /* that they meet, of this head of keys: */
+    int32_t kv_head;
 } tile_rows;
 
-/* Keys [0, end) of a head, in whole groups, and its values, as floats. */
-static void widen_chunk(const attention_work *w, const char *part, int32_t head, int32_t end, float *keys, float *values)
+/* Keys [0, end) of the tile's head and chunk, in whole groups, and the values, as floats. */
+static void widen_chunk(const attention_work *w, const tile_rows *rows, const char *part, int32_t end, float *keys)
 {
+    const int32_t head = rows->kv_head;
+    float *values = keys + ATTENTION_CHUNK * w->job->batch.layer.head_size;
     const attention_layer *layer = &w->job->batch.layer;
     const int32_t size = layer->head_size, blocks = size / ATTENTION_BLOCK;
     const int32_t groups = (end + ATTENTION_GROUP - 1) / ATTENTION_GROUP;
@@ -91,23 +96,24 @@ static void widen_chunk(const attention_work *w, const char *part, int32_t head,
     }
 }
 
-/* Takes in the query of a token and a head, if it sees a key of the chunk; the new number of rows. */
-static int32_t add_row(const attention_work *w, tile_rows *rows, int32_t count, int64_t token, int32_t head, int32_t chunk)
+/* Takes in the query of a token and a head, if it sees a key of the chunk. */
+static void add_row(const attention_work *w, tile_rows *rows, int64_t token, int32_t head)
 {
     const attention_range seen = seen_by(w, token), chunks = attention_chunks(seen);
-    if (chunk < chunks.first || chunk >= chunks.end)
-        return count;
+    const int32_t at = rows->count;
+    if (rows->chunk < chunks.first || rows->chunk >= chunks.end)
+        return;
     const bool alone = chunks.end - chunks.first == 1;
-    rows->q[count] = w->job->q + token * w->job->q_stride + (int64_t)head * w->job->batch.layer.head_size;
-    rows->seen[count] = attention_in_chunk(seen, chunk);
-    rows->part[count] = alone ? NULL : part_of(w, token, head, chunk);
-    rows->out[count] = alone ? result_of(w, token, head) : rows->part[count] + ATTENTION_PART_SUMS;
-    return count + 1;
+    rows->q[at] = w->job->q + token * w->job->q_stride + (int64_t)head * w->job->batch.layer.head_size;
+    rows->seen[at] = attention_in_chunk(seen, rows->chunk);
+    rows->part[at] = alone ? NULL : part_of(w, token, head, rows->chunk);
+    rows->out[at] = alone ? result_of(w, token, head) : rows->part[at] + ATTENTION_PART_SUMS;
+    rows->count++;
 }
 
-static void finish_rows(const tile_rows *rows, int32_t count, int32_t head_size)
+static void finish_rows(const tile_rows *rows, int32_t head_size)
 {
-    for (int32_t r = 0; r < count; r++) {
+    for (int32_t r = 0; r < rows->count; r++) {
         if (rows->part[r]) {
             rows->part[r][0] = rows->largest[r];
             rows->part[r][1] = rows->sums[r];
@@ -123,10 +129,12 @@ static void run_tile(void *context, int64_t item, int32_t worker)
 {
     const attention_work *w = context;
     const attention_layer *layer = &w->job->batch.layer;
-    const int32_t chunk = (int32_t)(item % w->chunks), kv_head = (int32_t)(item / w->chunks % layer->kv_heads);
     const token_run *run = &w->tiles[item / w->chunks / layer->kv_heads];
     tile_rows rows;
-    int32_t count = 0, end = 0;
+    int32_t end = 0;
+    rows.count = 0;
+    rows.chunk = (int32_t)(item % w->chunks);
+    rows.kv_head = (int32_t)(item / w->chunks % layer->kv_heads);
     float *keys = w->scratch + worker * w->scratch_floats, *values = keys + ATTENTION_CHUNK * layer->head_size;
     attention_tile tile = {.head_size = layer->head_size,
                            .scale = w->job->scale,
@@ -139,21 +147,20 @@ static void run_tile(void *context, int64_t item, int32_t worker)
                            .largest = rows.largest,
                            .sums = rows.sums};
     for (int32_t t = 0; t < run->count; t++)
-        end = max_i32(end, attention_in_chunk(seen_by(w, run->first + t), chunk).end);
+        end = max_i32(end, attention_in_chunk(seen_by(w, run->first + t), rows.chunk).end);
     if (end <= 0)
         return;
     const attention_batch *batch = &w->job->batch;
-    const uint64_t page = batch->pages[batch->sequences[run->first] * batch->pages_stride + chunk];
-    widen_chunk(w, (const char *)(uintptr_t)page + layer->offset, kv_head, end, keys, values);
+    const uint64_t page = batch->pages[batch->sequences[run->first] * batch->pages_stride + rows.chunk];
+    widen_chunk(w, &rows, (const char *)(uintptr_t)page + layer->offset, end, keys);
     for (int32_t i = 0; i < run->count * w->group; i++) {
-        const int32_t head = kv_head * w->group + i % w->group;
-        count = add_row(w, &rows, count, run->first + i / w->group, head, chunk);
-        if (count > 0 && (count == TILE_ROWS || i == run->count * w->group - 1)) {
-            tile.rows = count;
+        add_row(w, &rows, run->first + i / w->group, rows.kv_head * w->group + i % w->group);
+        if (rows.count > 0 && (rows.count == TILE_ROWS || i == run->count * w->group - 1)) {
+            tile.rows = rows.count;
             w->loops->scores(&tile);
             w->loops->values(&tile);
-            finish_rows(&rows, count, layer->head_size);
-            count = 0;
+            finish_rows(&rows, layer->head_size);
+            rows.count = 0;
         }
     }
 }

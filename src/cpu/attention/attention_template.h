@@ -152,10 +152,12 @@ ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_ra
 {
     value_sums sums;
 #pragma GCC unroll 8
-    for (int32_t r = 0; r < rows; r++) {
+    for (int32_t r = 0; r < VALUE_ROWS; r++) /* all, since the compiler does not see which are left alone; those cost nothing */
 #pragma GCC unroll 8
-        for (int32_t v = 0; v < vecs; v++)
+        for (int32_t v = 0; v < VALUE_VECS; v++)
             sums.v[r][v] = vec_zero();
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < rows; r++) {
         for (int32_t j = key_of_lane(tile->seen[first + r].first, lane); j < all.first; j += ATTENTION_LANES)
             value_step(tile, first + r, j, at, vecs, sums.v[r]);
     }

@@ -366,6 +366,41 @@ static int cuda_launch(driver_function function, driver_stream stream, const dri
                 launch->block_y, launch->block_z, launch->shared_bytes, stream, arguments, NULL);
 }
 
+/* ---- recorded work ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Relaxed: memory may be taken meanwhile. */
+static int cuda_capture_begin(driver_stream stream)
+{
+    if (cuda.capture_begin == NULL || cuda.capture_end == NULL || cuda.graph_instantiate == NULL ||
+        cuda.graph_destroy == NULL || cuda.graph_launch == NULL || cuda.made_destroy == NULL)
+        return cuda_answer("cuStreamBeginCapture", NV_ERROR_NOT_SUPPORTED);
+    return CALL(capture_begin, cuStreamBeginCapture_v2, stream, NV_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+static int cuda_capture_end(driver_stream stream, driver_graph *out)
+{
+    void *graph = NULL, *made = NULL;
+    int number = CALL(capture_end, cuStreamEndCapture, stream, &graph);
+    if (number == NV_SUCCESS)
+        number = CALL(graph_instantiate, cuGraphInstantiateWithFlags, &made, graph, 0);
+    if (graph != NULL)
+        (void)cuda.graph_destroy(graph);
+    if (number == NV_SUCCESS)
+        *out = made;
+    return number;
+}
+
+static int cuda_graph_launch(driver_graph graph, driver_stream stream)
+{
+    return CALL(graph_launch, cuGraphLaunch, graph, stream);
+}
+
+static int cuda_graph_destroy(driver_graph graph)
+{
+    return CALL(made_destroy, cuGraphExecDestroy, graph);
+}
+
 const gpu_driver cuda_driver = {
     .kind = DRIVER_CUDA,
     .backend = "cuda",
@@ -401,6 +436,10 @@ const gpu_driver cuda_driver = {
     .event_synchronize = cuda_event_synchronize,
     .event_query = cuda_event_query,
     .event_elapsed = cuda_event_elapsed,
+    .capture_begin = cuda_capture_begin,
+    .capture_end = cuda_capture_end,
+    .graph_launch = cuda_graph_launch,
+    .graph_destroy = cuda_graph_destroy,
     .module_load = cuda_module_load,
     .module_unload = cuda_module_unload,
     .function_find = cuda_function_find,

@@ -27,6 +27,7 @@ enum {
     NV_ERROR_CONTAINED = 226,
     NV_ERROR_NOT_FOUND = 500,
     NV_ERROR_NOT_READY = 600,
+    NV_ERROR_NOT_SUPPORTED = 801,
     NV_ERROR_ILLEGAL_ADDRESS = 700,
     NV_ERROR_LAUNCH_TIMEOUT = 702,
     NV_ERROR_CONTEXT_IS_DESTROYED = 709,
@@ -70,6 +71,8 @@ enum { NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 
 /* Keys of the list behind cuLaunchKernel's `extra`. */
 enum { NV_LAUNCH_PARAM_END = 0, NV_LAUNCH_PARAM_BUFFER_POINTER = 1, NV_LAUNCH_PARAM_BUFFER_SIZE = 2 };
+
+enum { NV_STREAM_CAPTURE_MODE_RELAXED = 2 };
 
 enum { NV_JIT_ERROR_LOG_BUFFER = 5, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
@@ -146,9 +149,16 @@ typedef struct nv_launch_config {
               unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,           \
               void **extra))
 
-/* The same for what only newer drivers have (CUDA 12.4, 11.8): absent is no failure. */
+/* The same for what only newer drivers have (CUDA 12.4, 11.8, 11.4): absent is no failure. */
 #define CUDA_OPTIONAL_FUNCTIONS(FUNCTION)                                                                                      \
     FUNCTION(parameter_info, cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes))                \
-    FUNCTION(launch_config, cuLaunchKernelEx, (const nv_launch_config *config, void *function, void **arguments, void **extra))
+    FUNCTION(launch_config, cuLaunchKernelEx,                                                                                  \
+             (const nv_launch_config *config, void *function, void **arguments, void **extra))                                 \
+    FUNCTION(capture_begin, cuStreamBeginCapture_v2, (void *stream, int mode))                                                 \
+    FUNCTION(capture_end, cuStreamEndCapture, (void *stream, void **graph))                                                    \
+    FUNCTION(graph_instantiate, cuGraphInstantiateWithFlags, (void **made, void *graph, unsigned long long flags))             \
+    FUNCTION(graph_destroy, cuGraphDestroy, (void *graph))                                                                     \
+    FUNCTION(graph_launch, cuGraphLaunch, (void *made, void *stream))                                                          \
+    FUNCTION(made_destroy, cuGraphExecDestroy, (void *made))
 
 #endif

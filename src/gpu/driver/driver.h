@@ -28,6 +28,7 @@ typedef struct driver_stream_opaque *driver_stream;
 typedef struct driver_event_opaque *driver_event;
 typedef struct driver_module_opaque *driver_module;
 typedef struct driver_function_opaque *driver_function;
+typedef struct driver_graph_opaque *driver_graph;
 
 typedef enum driver_error {
     DRIVER_ERROR_OTHER = 0,
@@ -146,6 +147,16 @@ typedef struct gpu_driver {
     int (*event_synchronize)(driver_event event);                  /* waits; at once for one never recorded */
     int (*event_query)(driver_event event);                        /* 0: done; class NOT_READY: not yet */
     int (*event_elapsed)(driver_event from, driver_event to, float *milliseconds); /* both timed and done */
+
+    /* ---- recorded work --------------------------------------------------------------------------------------------------- */
+
+    /* From begin to end, launches, fills and copies on the device that are queued on the stream are recorded and not done; what
+     * waits for it fails, and so does the end then. The graph is what was recorded, ready to be launched as often as wanted; it
+     * holds the arguments of launches, not the memory that they name. A vendor's library that is too old refuses the begin. */
+    int (*capture_begin)(driver_stream stream);
+    int (*capture_end)(driver_stream stream, driver_graph *out);   /* the stream works as before, whatever this answers */
+    int (*graph_launch)(driver_graph graph, driver_stream stream); /* queued */
+    int (*graph_destroy)(driver_graph graph);                      /* its work may be queued still */
 
     /* ---- code ----------------------------------------------------------------------------------------------------------- */
 

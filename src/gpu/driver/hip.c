@@ -362,6 +362,41 @@ static int hip_launch(driver_function function, driver_stream stream, const driv
                 launch->block_y, launch->block_z, launch->shared_bytes, stream, NULL, extra);
 }
 
+/* ---- recorded work ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Relaxed: memory may be taken meanwhile. */
+static int hip_capture_begin(driver_stream stream)
+{
+    if (hip.capture_begin == NULL || hip.capture_end == NULL || hip.graph_instantiate == NULL || hip.graph_destroy == NULL ||
+        hip.graph_launch == NULL || hip.made_destroy == NULL)
+        return hip_answer("hipStreamBeginCapture", AMD_ERROR_NOT_SUPPORTED);
+    return CALL(capture_begin, hipStreamBeginCapture, stream, AMD_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+static int hip_capture_end(driver_stream stream, driver_graph *out)
+{
+    void *graph = NULL, *made = NULL;
+    int number = CALL(capture_end, hipStreamEndCapture, stream, &graph);
+    if (number == AMD_SUCCESS)
+        number = CALL(graph_instantiate, hipGraphInstantiate, &made, graph, NULL, NULL, 0);
+    if (graph != NULL)
+        (void)hip.graph_destroy(graph);
+    if (number == AMD_SUCCESS)
+        *out = made;
+    return number;
+}
+
+static int hip_graph_launch(driver_graph graph, driver_stream stream)
+{
+    return CALL(graph_launch, hipGraphLaunch, graph, stream);
+}
+
+static int hip_graph_destroy(driver_graph graph)
+{
+    return CALL(made_destroy, hipGraphExecDestroy, graph);
+}
+
 const gpu_driver hip_driver = {
     .kind = DRIVER_HIP,
     .backend = "rocm",
@@ -397,6 +432,10 @@ const gpu_driver hip_driver = {
     .event_synchronize = hip_event_synchronize,
     .event_query = hip_event_query,
     .event_elapsed = hip_event_elapsed,
+    .capture_begin = hip_capture_begin,
+    .capture_end = hip_capture_end,
+    .graph_launch = hip_graph_launch,
+    .graph_destroy = hip_graph_destroy,
     .module_load = hip_module_load,
     .module_unload = hip_module_unload,
     .module_compile = hip_module_compile,

@@ -27,6 +27,7 @@ enum {
     AMD_ERROR_INVALID_HANDLE = 400,
     AMD_ERROR_NOT_FOUND = 500,
     AMD_ERROR_NOT_READY = 600,
+    AMD_ERROR_NOT_SUPPORTED = 801,
     AMD_ERROR_ILLEGAL_ADDRESS = 700,
     AMD_ERROR_LAUNCH_TIMEOUT = 702,
     AMD_ERROR_CONTEXT_IS_DESTROYED = 709,
@@ -61,6 +62,8 @@ enum {
     AMD_HOST_MALLOC_PORTABLE = 1,
     AMD_HOST_MALLOC_COHERENT = 0x40000000
 };
+
+enum { AMD_STREAM_CAPTURE_MODE_RELAXED = 2 };
 
 /* Keys of the list behind hipModuleLaunchKernel's `extra`. The end is 3; CUDA's is 0. */
 enum { AMD_LAUNCH_PARAM_BUFFER_POINTER = 1, AMD_LAUNCH_PARAM_BUFFER_SIZE = 2, AMD_LAUNCH_PARAM_END = 3 };
@@ -121,7 +124,15 @@ enum {
     FUNCTION(properties_5, hipGetDeviceProperties, (void *properties, int device))
 
 /* May be missing. */
-#define HIP_OPTIONAL_FUNCTIONS(FUNCTION) FUNCTION(device_pci, hipDeviceGetPCIBusId, (char *address, int capacity, int device))
+#define HIP_OPTIONAL_FUNCTIONS(FUNCTION)                                                                                       \
+    FUNCTION(device_pci, hipDeviceGetPCIBusId, (char *address, int capacity, int device))                                      \
+    FUNCTION(capture_begin, hipStreamBeginCapture, (void *stream, int mode))                                                   \
+    FUNCTION(capture_end, hipStreamEndCapture, (void *stream, void **graph))                                                   \
+    FUNCTION(graph_instantiate, hipGraphInstantiate,                                                                           \
+             (void **made, void *graph, void **error_node, char *log, size_t log_bytes))                                       \
+    FUNCTION(graph_destroy, hipGraphDestroy, (void *graph))                                                                    \
+    FUNCTION(graph_launch, hipGraphLaunch, (void *made, void *stream))                                                         \
+    FUNCTION(made_destroy, hipGraphExecDestroy, (void *made))
 
 /* Those that return something else than a number. */
 typedef const char *(*hip_error_text)(int number); /* hipGetErrorName */

@@ -15,25 +15,10 @@
 #include "gpu/memory.h"
 #include "gpu/stream.h"
 #include "gpu/tensor/pieces.h"
+#include "gpu/tensor/state.h"
 #include "kernels/reduce/row_arguments.h"
 
 _Static_assert((int32_t)TENSORS_WORKSPACES <= (int32_t)GPU_WORKSPACES, "a stream has fewer workspaces");
-
-enum { UNUSED_MAX = 256 }; /* blocks; more than that are waited for and given to the pool */
-
-struct gpu_tensors {
-    pthread_mutex_t lock; /* over the stream and the list */
-    gpu_stream *stream;
-    gpu_blas *blas;   /* of that stream, made at first use */
-    bool blas_absent; /* it was looked for */
-    gpu_tables tables;
-    bool ready_zeroed; /* the counters of blocks */
-    driver_event mark;
-    driver_event met; /* between our stream and another's */
-    buffer unused[UNUSED_MAX];
-    int32_t unused_count;
-    int64_t unused_bytes;
-};
 
 ww_status gpu_tensors_create(gpu_device *device)
 {
@@ -43,6 +28,11 @@ ww_status gpu_tensors_create(gpu_device *device)
     if (pthread_mutex_init(&tensors->lock, NULL) != 0) {
         memory_free(tensors);
         return memory_failed("a lock", sizeof tensors->lock);
+    }
+    if (pthread_cond_init(&tensors->recorded, NULL) != 0) {
+        pthread_mutex_destroy(&tensors->lock);
+        memory_free(tensors);
+        return memory_failed("a condition", sizeof tensors->recorded);
     }
     device->tensors = tensors;
     return WW_OK;
@@ -54,10 +44,12 @@ static void count_unused(gpu_device *device, int64_t more)
     gpu_pool_count_aside(device, more);
 }
 
-/* The lock is held, or nobody is there. */
+/* The lock is held, or nobody is there. What is recorded cannot be waited for, and may name what would be given back. */
 static void release(gpu_device *device)
 {
     gpu_tensors *tensors = device->tensors;
+    if (tensors->recording != NULL)
+        return;
     if (tensors->unused_count > 0 && tensors->stream != NULL)
         gpu_settle(tensors->stream);
     while (tensors->unused_count > 0)
@@ -75,6 +67,7 @@ void gpu_tensors_destroy(gpu_device *device)
     gpu_event_destroy(device, tensors->mark);
     gpu_event_destroy(device, tensors->met);
     gpu_stream_destroy(tensors->stream);
+    pthread_cond_destroy(&tensors->recorded);
     pthread_mutex_destroy(&tensors->lock);
     memory_free(tensors);
     device->tensors = NULL;
@@ -98,6 +91,7 @@ ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **stream, driver_cont
     if (status != WW_OK)
         return status;
     pthread_mutex_lock(&device->tensors->lock);
+    gpu_recording_wait(device->tensors);
     if (device->tensors->stream == NULL)
         status = gpu_stream_create(device, &device->tensors->stream);
     if (status != WW_OK)
@@ -161,6 +155,8 @@ ww_status gpu_tensors_wait(gpu_device *device)
 static bool take_unused(gpu_device *device, size_t bytes, buffer *out)
 {
     gpu_tensors *tensors = device->tensors;
+    if (gpu_recording_take(tensors, bytes, out))
+        return true;
     for (int32_t i = tensors->unused_count - 1; i >= 0; i--) {
         if (gpu_block_bytes(tensors->unused[i].bytes) != gpu_block_bytes(bytes))
             continue;
@@ -202,6 +198,12 @@ static void tensors_release(ww_device *base, buffer *memory)
         return;
     gpu_enter_to_free(device, &previous);
     pthread_mutex_lock(&tensors->lock);
+    if (gpu_recording_hold(tensors, memory)) {
+        pthread_mutex_unlock(&tensors->lock);
+        gpu_leave(device, previous);
+        *memory = (buffer){0};
+        return;
+    }
     if (tensors->unused_count == UNUSED_MAX)
         release(device);
     tensors->unused[tensors->unused_count++] = *memory;
@@ -221,6 +223,7 @@ static void tensors_release_shared(ww_device *base, buffer *memory)
         return;
     gpu_enter_to_free(device, &previous);
     pthread_mutex_lock(&tensors->lock);
+    gpu_recording_wait(tensors);
     if (tensors->stream != NULL)
         gpu_settle(tensors->stream);
     gpu_memory_discard(device, memory);
@@ -363,4 +366,10 @@ const tensor_backend tensors_gpu = {
     .resample = gpu_resample,
     .cumsum = gpu_cumsum,
     .conv_integer = gpu_conv_integer,
+    .attention_store = gpu_attention_store,
+    .attention = gpu_attention,
+    .record_begin = gpu_record_begin,
+    .record_end = gpu_record_end,
+    .replay = gpu_replay,
+    .recording_release = gpu_recording_release,
 };

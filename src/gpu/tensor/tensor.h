@@ -46,6 +46,7 @@ enum {
     TENSORS_WORKSPACE_GROUPS,
     TENSORS_WORKSPACE_WEIGHTS,
     TENSORS_WORKSPACE_SUMS,
+    TENSORS_WORKSPACE_ATTENTION,
     TENSORS_WORKSPACES
 };
 
@@ -73,6 +74,8 @@ ww_status gpu_matmul(ww_device *base, const matmul_job *job);
 ww_status gpu_resample(ww_device *base, const struct resample_args *args);
 ww_status gpu_cumsum(ww_device *base, const struct cumsum_args *args);
 ww_status gpu_conv_integer(ww_device *base, const struct conv_integer_args *args);
+ww_status gpu_attention_store(ww_device *base, const attention_store_job *job);
+ww_status gpu_attention(ww_device *base, const attention_job *job);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
  */
 ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);

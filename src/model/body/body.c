@@ -25,7 +25,7 @@ ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x
 {
     ww_quant_product how = ww_quant_product_default();
     how.queued = 1;
-    how.activations = model->activations;
+    how.activations = l->exact ? WW_ACTIVATIONS_FLOAT : model->activations;
     const ww_status status = ww_quant_multiply(l->matrix, x, &how, out);
     return status == WW_OK && l->bias.storage ? body_add(out, &l->bias) : status;
 }

@@ -163,7 +163,7 @@ static ww_status cursor_search(cursor *c)
     if (status == WW_OK)
         status = table_view(t, &v);
     if (status == WW_OK && c->request.filter)
-        status = request_filter(t, c->request.filter, &filtered, &search.list_number);
+        status = request_filter(t, &c->request, &filtered, &search.list_number);
     if (status == WW_OK)
         status = view_begin(v, true);
     if (status != WW_OK)

@@ -40,10 +40,10 @@ static void take_argument(choice *c, unsigned bit, int i)
 {
     const bool match = bit == PLAN_MATCH;
     if (c->info->aConstraint[i].op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ))
-        c->wrong = "k, radius and filter take = and nothing else";
+        c->wrong = "k, radius, filter and parameters take = and nothing else";
     else if (c->place[bit_number(bit)] >= 0)
-        c->wrong =
-            match ? "MATCH stands twice; join the queries, or use UNION ALL" : "k, radius and filter can be given once each";
+        c->wrong = match ? "MATCH stands twice; join the queries, or use UNION ALL"
+                         : "k, radius, filter and parameters can be given once each";
     else
         take(c, bit, i);
     if (!c->info->aConstraint[i].usable)
@@ -90,6 +90,9 @@ static void look_at(choice *c, int i)
         break;
     case COLUMN_FILTER:
         take_argument(c, PLAN_FILTER, i);
+        break;
+    case COLUMN_PARAMETERS:
+        take_argument(c, PLAN_PARAMETERS, i);
         break;
     case COLUMN_SCORE:
     case COLUMN_DISTANCE:
@@ -170,8 +173,10 @@ int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
     for (int i = 0; i < info->nConstraint; i++)
         if (!is_limit(info->aConstraint[i].op))
             look_at(&c, i);
-    if (!c.wrong && !(c.plan & PLAN_MATCH) && c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER))
-        c.wrong = "k, radius and filter need a query: vector MATCH ...";
+    if (!c.wrong && !(c.plan & PLAN_MATCH) && c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER | PLAN_PARAMETERS))
+        c.wrong = "k, radius, filter and parameters need a query: vector MATCH ...";
+    if (!c.wrong && c.plan & PLAN_PARAMETERS && !(c.plan & PLAN_FILTER))
+        c.wrong = "there are parameters, but no filter";
     if (c.wrong) {
         *message = sqlite3_mprintf("%s", c.wrong);
         return *message ? SQLITE_ERROR : SQLITE_NOMEM;

@@ -25,12 +25,13 @@ enum table_column {
     COLUMN_DISTANCE,
     COLUMN_K,
     COLUMN_RADIUS,
-    COLUMN_FILTER
+    COLUMN_FILTER,
+    COLUMN_PARAMETERS
 };
 
 #define TABLE_DECLARATION                                                                                                      \
     "CREATE TABLE x(id TEXT, vector BLOB, payload TEXT, score REAL HIDDEN, distance REAL HIDDEN, k INTEGER HIDDEN, "           \
-    "radius REAL HIDDEN, filter TEXT HIDDEN)"
+    "radius REAL HIDDEN, filter TEXT HIDDEN, parameters TEXT HIDDEN)"
 
 /* The number of a plan: what xFilter is given, in the order of the bits, and which columns are wanted. */
 enum plan_bit {
@@ -38,12 +39,13 @@ enum plan_bit {
     PLAN_K = 1 << 1,
     PLAN_RADIUS = 1 << 2,
     PLAN_FILTER = 1 << 3,
-    PLAN_ROWID_IN = 1 << 4, /* a list, all at once */
-    PLAN_ROWID = 1 << 5,
-    PLAN_ID = 1 << 6,
-    PLAN_DISTANCE_MAX = 1 << 7, /* distance < or <= the value */
-    PLAN_SCORE_BOUND = 1 << 8,  /* score on its better side of the value */
-    PLAN_ARGUMENTS = 9,         /* so many bits are arguments */
+    PLAN_PARAMETERS = 1 << 4, /* of the filter */
+    PLAN_ROWID_IN = 1 << 5,   /* a list, all at once */
+    PLAN_ROWID = 1 << 6,
+    PLAN_ID = 1 << 7,
+    PLAN_DISTANCE_MAX = 1 << 8, /* distance < or <= the value */
+    PLAN_SCORE_BOUND = 1 << 9,  /* score on its better side of the value */
+    PLAN_ARGUMENTS = 10,        /* so many bits are arguments */
     PLAN_WANTS_ID = 1 << 16,
     PLAN_WANTS_VECTOR = 1 << 17,
     PLAN_WANTS_PAYLOAD = 1 << 18

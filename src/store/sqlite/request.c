@@ -64,6 +64,7 @@ void request_free(search_request *request)
 {
     vector_buffer_free(&request->query);
     memory_free(request->filter);
+    parameters_free(&request->parameters);
     filter_places_free(&request->handles);
     *request = (search_request){.k = -1};
 }
@@ -203,6 +204,8 @@ ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, se
             status = read_radius(t, value, request);
         else if (bit == PLAN_FILTER)
             status = read_filter(value, request);
+        else if (bit == PLAN_PARAMETERS)
+            status = parameters_read(t->db, value, &request->parameters);
         else if (bit == PLAN_ROWID_IN || bit == PLAN_ROWID)
             status = read_handles(bit, value, request);
         else
@@ -233,9 +236,9 @@ static int64_t next_list_number(void)
     return ++last;
 }
 
-ww_status request_filter(table *t, const char *text, const filter_places **places, int64_t *number)
+ww_status request_filter(table *t, const search_request *request, const filter_places **places, int64_t *number)
 {
-    const filter_where where = {.text = text};
+    const filter_where where = {request->filter, request->parameters.values, request->parameters.count};
     const filter_target target = {.db = t->db, .schema = t->schema, .collection = t->name};
     unsigned data_version = 0;
     const bool may_keep = sqlite3_txn_state(t->db, t->schema) != SQLITE_TXN_WRITE &&
@@ -249,7 +252,7 @@ ww_status request_filter(table *t, const char *text, const filter_places **place
         return WW_OK;
     ww_status status = kept->key ? WW_OK : filter_check(&where, t->name); /* a text is checked once */
     if (status == WW_OK && !kept->key && !(kept->key = filter_key_copy(&where)))
-        status = memory_failed("a filter", strlen(text));
+        status = memory_failed("a filter", strlen(where.text));
     kept->places.count = 0;
     kept->number = 0;
     if (status == WW_OK)

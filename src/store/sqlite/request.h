@@ -2,16 +2,18 @@
 #ifndef WW_STORE_SQLITE_REQUEST_H
 #define WW_STORE_SQLITE_REQUEST_H
 
+#include "store/sqlite/parameters.h"
 #include "store/sqlite/table.h"
 
 typedef struct search_request {
     vector_buffer query;
-    int64_t k;          /* -1: not given */
-    bool has_bound;     /* a radius, or a bound on distance or score */
-    float bound;        /* as a search takes it: the largest l2 distance, else the least score */
-    bool finds_nothing; /* no score is within the bounds */
-    char *filter;       /* NULL: none */
-    bool has_handles;   /* rowid IN (...), or rowid = */
+    int64_t k;                 /* -1: not given */
+    bool has_bound;            /* a radius, or a bound on distance or score */
+    float bound;               /* as a search takes it: the largest l2 distance, else the least score */
+    bool finds_nothing;        /* no score is within the bounds */
+    char *filter;              /* NULL: none */
+    parameter_list parameters; /* of it */
+    bool has_handles;          /* rowid IN (...), or rowid = */
     filter_places handles;
 } search_request;
 
@@ -22,7 +24,7 @@ ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, se
 
 /* The places that a filter admits, run now or kept from before; belongs to the table until the next call. `number` is what the
  * view may keep a mask by, 0 if it may not. In the connection's read transaction. */
-ww_status request_filter(table *t, const char *text, const filter_places **places, int64_t *number);
+ww_status request_filter(table *t, const search_request *request, const filter_places **places, int64_t *number);
 
 /* The bounds on scores that a radius or a term `distance <= radius`, `score >= bound` is. The score is within it exactly if the
  * f64 that SQL sees is. False: no score is. Public for tests. */

@@ -44,12 +44,10 @@ static ww_status read_text(sqlite3_value *value, const char *what, const char **
 
 static ww_status check_hidden(sqlite3_value **columns)
 {
-    static const char *const NAMES[] = {[COLUMN_SCORE] = "score",
-                                        [COLUMN_DISTANCE] = "distance",
-                                        [COLUMN_K] = "k",
-                                        [COLUMN_RADIUS] = "radius",
-                                        [COLUMN_FILTER] = "filter"};
-    for (int column = COLUMN_SCORE; column <= COLUMN_FILTER; column++)
+    static const char *const NAMES[] = {
+        [COLUMN_SCORE] = "score",   [COLUMN_DISTANCE] = "distance", [COLUMN_K] = "k",
+        [COLUMN_RADIUS] = "radius", [COLUMN_FILTER] = "filter",     [COLUMN_PARAMETERS] = "parameters"};
+    for (int column = COLUMN_SCORE; column <= COLUMN_PARAMETERS; column++)
         if (!is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
             return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector and payload", NAMES[column]);
     return WW_OK;

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "store/sqlite/module.h"
+#include "store/sqlite_memory.h"
 #include "support/scratch.h"
 
 static sqlite3 *open_linked(const char *path)
@@ -21,6 +22,8 @@ static const char *const STEPS[] = {
     "INSERT OR REPLACE INTO docs(id, vector) VALUES ('b', '[2,0]')",
     "SELECT id, score, vector, payload FROM docs WHERE vector MATCH '[0,0]' AND k = 2",
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'payload->>''$.n'' = 1' AND rowid IN (0, 1)",
+    "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'id = :id OR handle = :n' AND "
+    "parameters = json_object('id', 'a', ':n', 1)",
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' ORDER BY distance",
     "SELECT ww_to_json(vector), id FROM docs WHERE id = 'a'",
     "UPDATE docs SET payload = '2' WHERE vector MATCH '[0,0]' AND radius = 0",
@@ -69,48 +72,26 @@ static void every_allocation_of_the_library_fails_once(void **state)
     assert_true(failures > 2 * STEP_COUNT);
 }
 
-/* SQLite's own allocations, through its interface for that. */
-static sqlite3_mem_methods real_memory;
-static int64_t sqlite_fails_in;
-
-static void *faulty_malloc(int bytes)
-{
-    return sqlite_fails_in > 0 && --sqlite_fails_in == 0 ? NULL : real_memory.xMalloc(bytes);
-}
-
-static void *faulty_realloc(void *block, int bytes)
-{
-    return sqlite_fails_in > 0 && --sqlite_fails_in == 0 ? NULL : real_memory.xRealloc(block, bytes);
-}
-
 static void every_allocation_of_sqlite_fails_once(void **state)
 {
     (void)state;
-    sqlite3_shutdown();
-    assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory), SQLITE_OK);
-    sqlite3_mem_methods faulty = real_memory;
-    faulty.xMalloc = faulty_malloc;
-    faulty.xRealloc = faulty_realloc;
-    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &faulty), SQLITE_OK);
-    sqlite3_initialize();
+    sqlite_memory_begin();
     for (int step = 0; step < STEP_COUNT; step++) {
         bool passed = false;
         for (int64_t n = 1; !passed && n < 1000000; n += n < 40 ? 1 : n / 16) {
             sqlite3 *db = open_linked(":memory:");
             assert_int_equal(run_steps(db, step - 1), SQLITE_OK);
-            sqlite_fails_in = n;
+            sqlite_memory_fail_at(n, false);
             const int code = sqlite3_exec(db, STEPS[step], NULL, NULL, NULL);
-            passed = sqlite_fails_in > 0;
-            sqlite_fails_in = 0;
+            passed = !sqlite_memory.failed;
+            sqlite_memory_fail_at(0, false);
             if (passed)
                 assert_int_equal(code, SQLITE_OK);
             sqlite3_close(db);
         }
         assert_true(passed);
     }
-    sqlite3_shutdown();
-    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &real_memory), SQLITE_OK);
-    sqlite3_initialize();
+    sqlite_memory_end();
 }
 
 static void tables_that_were_edited_are_refused_and_can_be_dropped(void **state)

@@ -183,6 +183,35 @@ static void a_filter_finds_the_nearest_of_what_it_admits(void **state)
         }
 }
 
+/* Values are bound, by place and by name, and are part of what a kept mask is known by. */
+static void a_filter_takes_parameters(void **state)
+{
+    (void)state;
+    static const struct {
+        int (*admits)(int64_t handle);
+        const char *where, *parameters;
+    } cases[] = {
+        {nine_rows, "handle BETWEEN ? AND ?", "json_array(100, 108)"},
+        {nine_rows, "handle BETWEEN :from AND @to", "json_object('from', 100, '@to', 108)"},
+        {nine_rows, "handle BETWEEN :from AND :to", "'{\"from\": 99.5, \":to\": 108}'"},
+        {one_row, "id = ?1 OR id = ?1 || ?2", "json_array('r77', '''; DROP TABLE docs_rows; --')"},
+        {one_row, "handle BETWEEN ? AND ?", "json_array(77, 77)"},
+        {all_rows, "?1 IS NULL AND ?2 AND NOT ?3", "json_array(NULL, json('true'), json('false'))"},
+        {no_row, "id = :id", "json_object('id', NULL)"},
+        {all_rows, "1", "json_array()"},
+    };
+    scored found[ROWS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t count = brute_force(WW_L2, QUERY, cases[i].admits, found);
+        char *sql =
+            sqlite3_mprintf(SELECT "AND k = ?2 AND filter = %Q AND parameters = %s", cases[i].where, cases[i].parameters);
+        for (int again = 0; again < 2; again++)
+            gives_rows(WW_L2, sql, 10, found, count < 10 ? count : 10);
+        sqlite3_free(sql);
+    }
+    sql_gives(dbs[WW_L2], "SELECT count(*) FROM docs_rows", "700");
+}
+
 static void without_k_any_other_term_is_exact(void **state)
 {
     (void)state;
@@ -336,6 +365,21 @@ static void questions_that_make_no_sense_are_refused(void **state)
          "closes nothing"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = '1; ATTACH ''x'' AS y'", "semicolon"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = ?'", "has no value"},
+        {"SELECT id FROM docs WHERE parameters = '[]'", "need a query"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND parameters = '[]'", "but no filter"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = ?' AND parameters = '[]'",
+         "no value"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = '1' AND parameters = '[1]'", "parameter"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = ?' AND parameters = '['", "JSON"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = ?' AND parameters = '7'",
+         "parameters are a JSON array"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = ?' AND parameters = 7",
+         "parameters is an integer"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = ?' AND parameters = '[[1]]'",
+         "parameter 0 is an array"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = :a' AND parameters = '{\"b\": 1}'",
+         ":b"},
+        {"INSERT INTO docs(id, vector, parameters) VALUES('new', '[1,2,3,4,5]', '[]')", "parameters cannot be written"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         sql_fails(dbs[WW_L2], cases[i][0], cases[i][1]);
@@ -392,6 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_are_those_of_brute_force),
         cmocka_unit_test(a_filter_finds_the_nearest_of_what_it_admits),
+        cmocka_unit_test(a_filter_takes_parameters),
         cmocka_unit_test(without_k_any_other_term_is_exact),
         cmocka_unit_test(a_radius_or_a_bound_finds_exactly_what_is_within),
         cmocka_unit_test(terms_beside_k_are_applied_after_it),

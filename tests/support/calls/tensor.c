@@ -1,6 +1,8 @@
 /* The list of operations on tensors. */
 #include "support/calls/tensor.h"
 
+#include <warpwave/attention.h>
+
 #include <warpwave/dlpack.h>
 
 tensor_operands tensor_operands_make(ww_device *device)
@@ -392,6 +394,16 @@ static ww_status rope(const tensor_operands *o, ww_tensor *out)
     return ww_tensor_rope(&o->x.tensor, &angles, &angles, false, out);
 }
 
+/* Of the 60 elements of y, any 32 that follow one another are a token's head. */
+static ww_status attention(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor x = o->y.tensor;
+    ww_attention how = ww_attention_default();
+    how.causal = true;
+    x.layout = (ww_layout){.rank = 3, .shape = {20, 1, 32}, .strides = {1, 0, 1}, .offset = 0};
+    return ww_tensor_attention(&x, &x, &x, &how, out);
+}
+
 static ww_status sort(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor indices = {0};
@@ -452,6 +464,7 @@ const tensor_call tensor_calls[] = {
     {"softmax", softmax},
     {"layer_norm", layer_norm},
     {"rope", rope},
+    {"attention", attention},
     {"sort", sort},
     {NULL, NULL},
 };

@@ -107,11 +107,8 @@ static void put_id(ww_gguf_writer *w, const char *key, int32_t id)
         CHECK_OK(ww_gguf_writer_u32(w, key, (uint32_t)id));
 }
 
-const char *vocabulary_write(const test_vocabulary *v)
+void vocabulary_put(const test_vocabulary *v, ww_gguf_writer *w)
 {
-    ww_gguf_writer *w = NULL;
-    const char *path = scratch_path("vocabulary.gguf");
-    CHECK_OK(ww_gguf_writer_create(&w));
     if (v->model)
         CHECK_OK(ww_gguf_writer_string(w, "tokenizer.ggml.model", v->model));
     if (v->pre)
@@ -132,6 +129,14 @@ const char *vocabulary_write(const test_vocabulary *v)
     put_flag(w, "tokenizer.ggml.add_eos_token", v->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
     put_flag(w, "tokenizer.ggml.normalizer.lowercase", v->lowercase);
+}
+
+const char *vocabulary_write(const test_vocabulary *v)
+{
+    ww_gguf_writer *w = NULL;
+    const char *path = scratch_path("vocabulary.gguf");
+    CHECK_OK(ww_gguf_writer_create(&w));
+    vocabulary_put(v, w);
     CHECK_OK(ww_gguf_writer_open(w, path));
     CHECK_OK(ww_gguf_writer_finish(w));
     ww_gguf_writer_destroy(w);

@@ -30,6 +30,9 @@ void vocabulary_add_alphabet(test_vocabulary *v);
 void vocabulary_add_bytes(test_vocabulary *v);
 void vocabulary_add_merge(test_vocabulary *v, const char *merge);
 
+/* The keys into a file that is being written. */
+void vocabulary_put(const test_vocabulary *v, ww_gguf_writer *w);
+
 /* Writes the file `vocabulary.gguf` of the scratch directory; returns its path. */
 const char *vocabulary_write(const test_vocabulary *v);
 

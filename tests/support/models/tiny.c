@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/data/random.h"
+#include "support/data/vocabulary.h"
 
 tiny_shape tiny_default(const char *architecture)
 {
@@ -130,7 +131,8 @@ void tiny_free(tiny_model *m)
     m->count = 0;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct tiny_writer {
     ww_gguf_writer *writer;
@@ -172,7 +174,12 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
     put_text(w, "general.architecture", s->architecture);
     put_text(w, "general.name", "tiny");
     put_text(w, "general.license", "none");
-    put_text(w, "tokenizer.ggml.model", "none");
+    if (s->tokens)
+        vocabulary_put(s->tokens, w->writer);
+    else
+        put_text(w, "tokenizer.ggml.model", "none");
+    if (s->chat_template)
+        put_text(w, "tokenizer.chat_template", s->chat_template);
     put_number(w, "block_count", s->layers, WW_GGUF_I64);
     put_number(w, "embedding_length", s->width, WW_GGUF_I64);
     put_number(w, "feed_forward_length", s->hidden, WW_GGUF_I64);

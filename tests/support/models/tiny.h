@@ -22,6 +22,8 @@ typedef struct tiny_shape {
     const char *scaling; /* of rope; NULL: none */
     double scaling_factor;
     uint64_t seed;
+    const struct test_vocabulary *tokens; /* NULL: no tokenizer */
+    const char *chat_template;            /* may be NULL */
 } tiny_shape;
 
 typedef struct tiny_tensor {
@@ -43,7 +45,7 @@ tiny_shape tiny_default(const char *architecture);
 void tiny_make(tiny_model *m, const tiny_shape *shape);
 void tiny_free(tiny_model *m);
 
-/* Writes the file. `spoil`, if not NULL, may change the writer's metadata: it is called before the tensors. */
+/* Writes the file. */
 void tiny_write(const tiny_model *m, const char *path);
 
 /* What is wrong with a file that tiny_write_wrong() writes. */

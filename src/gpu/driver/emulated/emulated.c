@@ -21,6 +21,7 @@ void emulated_count(emulated_counts *out)
     out->streams = atomic_load(&emulated_streams_alive);
     out->events = atomic_load(&emulated_events_alive);
     out->modules = atomic_load(&modules_alive);
+    out->graphs = atomic_load(&emulated_graphs_alive);
     emulated_count_memory(out);
 }
 
@@ -225,6 +226,10 @@ const gpu_driver emulated_driver = {
     .event_synchronize = emulated_event_synchronize,
     .event_query = emulated_event_query,
     .event_elapsed = emulated_event_elapsed,
+    .capture_begin = emulated_capture_begin,
+    .capture_end = emulated_capture_end,
+    .graph_launch = emulated_graph_launch,
+    .graph_destroy = emulated_graph_destroy,
     .module_load = emulated_module_load,
     .module_unload = emulated_module_unload,
     .function_find = emulated_function_find,

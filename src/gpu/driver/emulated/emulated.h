@@ -27,6 +27,7 @@ typedef struct emulated_counts {
     int64_t streams;
     int64_t events;
     int64_t modules;
+    int64_t graphs;
 } emulated_counts;
 
 void emulated_count(emulated_counts *out);

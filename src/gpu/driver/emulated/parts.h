@@ -54,7 +54,7 @@ void emulated_failure(driver_failure *out);
 int64_t emulated_contexts_alive(void);
 uint32_t emulated_wave_size(int32_t index);
 
-extern atomic_int_least64_t emulated_streams_alive, emulated_events_alive;
+extern atomic_int_least64_t emulated_streams_alive, emulated_events_alive, emulated_graphs_alive;
 
 /* ---- memory (emulated_memory.c) ------------------------------------------------------------------------------------------ */
 
@@ -85,6 +85,10 @@ int emulated_stream_wait(driver_stream stream, driver_event handle);
 int emulated_event_synchronize(driver_event handle);
 int emulated_event_query(driver_event handle);
 int emulated_event_elapsed(driver_event from, driver_event to, float *milliseconds);
+int emulated_capture_begin(driver_stream stream);
+int emulated_capture_end(driver_stream stream, driver_graph *out);
+int emulated_graph_launch(driver_graph graph, driver_stream stream);
+int emulated_graph_destroy(driver_graph graph);
 /* How large a launch may be. */
 int emulated_launch_limits(int32_t index, driver_launch_limits *out);
 int emulated_launch(driver_function function, driver_stream stream, const driver_launch *launch);

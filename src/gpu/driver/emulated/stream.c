@@ -40,13 +40,21 @@ typedef struct work {
     _Alignas(16) char arguments[];
 } work;
 
+/* Work that was recorded. */
+typedef struct emulated_graph {
+    emulated_context *context;
+    work *first, **last;
+    bool spoiled; /* something was asked of the stream that cannot be recorded */
+} emulated_graph;
+
 typedef struct emulated_stream {
     pthread_mutex_t lock;
     emulated_context *context;
     work *first, **last;
+    emulated_graph *captured; /* while it records */
 } emulated_stream;
 
-atomic_int_least64_t emulated_streams_alive, emulated_events_alive;
+atomic_int_least64_t emulated_streams_alive, emulated_events_alive, emulated_graphs_alive;
 
 static emulated_stream *stream_of(driver_stream handle)
 {
@@ -139,6 +147,11 @@ static int advance(emulated_stream *queue, const emulated_event *until)
 static int wait_for(emulated_stream *queue, const emulated_event *until)
 {
     pthread_mutex_lock(&queue->lock);
+    if (queue->captured != NULL) {
+        queue->captured->spoiled = true;
+        pthread_mutex_unlock(&queue->lock);
+        return emulated_answer("emulatedWait", EMULATED_INVALID_VALUE, "the stream records; nothing can be waited for");
+    }
     int number = advance(queue, until);
     if (number == EMULATED_OK && atomic_load(&queue->context->broken) != 0)
         number = emulated_answer("emulatedWait", atomic_load(&queue->context->broken), "the context is broken");
@@ -166,9 +179,21 @@ static int enqueue(const char *call, driver_stream handle, const work *item, con
         memcpy(queued->arguments, arguments, arguments_bytes);
     queued->next = NULL;
     pthread_mutex_lock(&queue->lock);
-    *queue->last = queued;
-    queue->last = &queued->next;
+    emulated_graph *captured = queue->captured;
+    const bool refused = captured != NULL && item->kind != WORK_LAUNCH && item->kind != WORK_COPY && item->kind != WORK_FILL &&
+                         item->kind != WORK_CALL;
+    if (refused) {
+        captured->spoiled = true;
+    } else {
+        work ***last = captured != NULL ? &captured->last : &queue->last;
+        **last = queued;
+        *last = &queued->next;
+    }
     pthread_mutex_unlock(&queue->lock);
+    if (refused) {
+        free(queued);
+        return emulated_answer(call, EMULATED_INVALID_VALUE, "the stream records; this cannot be recorded");
+    }
     return EMULATED_OK;
 }
 
@@ -223,6 +248,115 @@ int emulated_call(driver_stream stream, void (*call)(const void *arguments), con
 {
     const work item = {.kind = WORK_CALL, .call = call, .bytes = bytes};
     return enqueue("emulatedCall", stream, &item, arguments);
+}
+
+/* ---- recorded work ---------------------------------------------------------------------------------------------------------
+ */
+
+static void free_work(work *first)
+{
+    while (first != NULL) {
+        work *item = first;
+        first = item->next;
+        emulator_object_unload(item->object);
+        free(item);
+    }
+}
+
+int emulated_capture_begin(driver_stream stream)
+{
+    emulated_stream *queue = stream_of(stream);
+    int number = EMULATED_OK;
+    if (emulated_here_or("emulatedCaptureBegin", &number) == NULL)
+        return number;
+    emulated_graph *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return emulated_answer("emulatedCaptureBegin", EMULATED_OUT_OF_MEMORY, "");
+    made->context = queue->context;
+    made->last = &made->first;
+    pthread_mutex_lock(&queue->lock);
+    const bool already = queue->captured != NULL;
+    if (!already)
+        queue->captured = made;
+    pthread_mutex_unlock(&queue->lock);
+    if (already) {
+        free(made);
+        return emulated_answer("emulatedCaptureBegin", EMULATED_INVALID_VALUE, "the stream records already");
+    }
+    return EMULATED_OK;
+}
+
+int emulated_capture_end(driver_stream stream, driver_graph *out)
+{
+    emulated_stream *queue = stream_of(stream);
+    pthread_mutex_lock(&queue->lock);
+    emulated_graph *made = queue->captured;
+    queue->captured = NULL;
+    pthread_mutex_unlock(&queue->lock);
+    if (made == NULL)
+        return emulated_answer("emulatedCaptureEnd", EMULATED_INVALID_VALUE, "the stream does not record");
+    if (made->spoiled) {
+        free_work(made->first);
+        free(made);
+        return emulated_answer("emulatedCaptureEnd", EMULATED_INVALID_VALUE, "something was asked that cannot be recorded");
+    }
+    atomic_fetch_add(&emulated_graphs_alive, 1);
+    *out = (driver_graph)made;
+    return EMULATED_OK;
+}
+
+/* A copy of one item, or NULL. */
+static work *copy_work(const work *item)
+{
+    const size_t bytes = sizeof *item + (item->kind == WORK_LAUNCH || item->kind == WORK_CALL ? item->bytes : 0);
+    work *copy = malloc(bytes);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, item, bytes);
+    copy->next = NULL;
+    copy->object = item->object != NULL ? emulator_object_hold(item->kernel) : NULL;
+    return copy;
+}
+
+/* Copies of all work are queued, or none. */
+int emulated_graph_launch(driver_graph graph, driver_stream stream)
+{
+    const emulated_graph *recorded = (const emulated_graph *)graph;
+    emulated_stream *queue = stream_of(stream);
+    int number = EMULATED_OK;
+    if (emulated_here_or("emulatedGraphLaunch", &number) == NULL)
+        return number;
+    if (recorded->context != queue->context)
+        return emulated_answer("emulatedGraphLaunch", EMULATED_INVALID_HANDLE, "the graph is of another context");
+    work *first = NULL, *last = NULL;
+    for (const work *item = recorded->first; item != NULL; item = item->next) {
+        work *copy = copy_work(item);
+        if (copy == NULL) {
+            free_work(first);
+            return emulated_answer("emulatedGraphLaunch", EMULATED_OUT_OF_MEMORY, "");
+        }
+        if (last != NULL)
+            last->next = copy;
+        else
+            first = copy;
+        last = copy;
+    }
+    if (first == NULL)
+        return EMULATED_OK;
+    pthread_mutex_lock(&queue->lock);
+    *queue->last = first;
+    queue->last = &last->next;
+    pthread_mutex_unlock(&queue->lock);
+    return EMULATED_OK;
+}
+
+int emulated_graph_destroy(driver_graph graph)
+{
+    emulated_graph *recorded = (emulated_graph *)graph;
+    free_work(recorded->first);
+    free(recorded);
+    atomic_fetch_sub(&emulated_graphs_alive, 1);
+    return EMULATED_OK;
 }
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */

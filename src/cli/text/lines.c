@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/store/store.h"
+#include "cli/text/lines.h"
 
 enum { ROOM_LEAST = 4096 };
 

@@ -1,0 +1,147 @@
+/* Clusters: one collection over the ranks of MPI, the same answers to the bit as one collection with all the rows.
+ *
+ * Every rank has a collection of its own, its shard. The rows of all shards are numbered through: those of rank 0, then those
+ * of rank 1, and so on. A search runs on every shard at once; the ranks merge keys of score, rank and row, of which no two are
+ * equal, so that the result does not depend on how many ranks there are, nor on the order in which they answer.
+ *
+ * Calls that are marked *collective* are made by all ranks of the communicator, in the same order. They check that the ranks
+ * agree (version, dimension, metric, root, k, queries), and that none has failed by itself, before any rank waits for results:
+ * what is wrong on one rank is returned by all, with the rank in the message.
+ *
+ * A rank waits for the others no longer than `timeout_ms`. Then the call fails with WW_TIMEOUT, the message names the ranks
+ * that did not report, and the cluster is of no further use: every call fails at once, and ww_cluster_destroy() waits for
+ * nobody. The shard can still be read. No call returns a part of an answer as a whole one.
+ *
+ * This header is not part of warpwave.h, since it needs MPI: link with -lwarpwave_mpi, built for the same MPI as the program.
+ * The program initialises MPI, before the first call, and finalises it, after the last cluster is destroyed. With
+ * MPI_THREAD_SINGLE or MPI_THREAD_FUNNELED all calls belong on the main thread; from MPI_THREAD_SERIALIZED on any thread may
+ * make them, and calls of one cluster wait for each other. With MPI_THREAD_SERIALIZED it is the program that keeps its own use
+ * of MPI apart from them.
+ */
+#ifndef WARPWAVE_CLUSTER_H
+#define WARPWAVE_CLUSTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include <warpwave/device.h>
+#include <warpwave/files.h>
+#include <warpwave/results.h>
+#include <warpwave/status.h>
+#include <warpwave/vectors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WW_CLUSTER_TIMEOUT_MS 300000
+
+typedef struct ww_cluster ww_cluster;
+
+/* Which ranks a search answers on. */
+typedef enum ww_answer {
+    WW_ANSWER_ROOT = 0, /* the root of the config alone */
+    WW_ANSWER_ALL = 1   /* every rank, with the same bits */
+} ww_answer;
+
+typedef struct ww_cluster_config {
+    size_t struct_size;
+    /* The shard: as in ww_collection_config. Dimension and metric must be the same on all ranks; type, screen and device may
+     * differ. */
+    const char *name;
+    int32_t dim;
+    ww_metric metric;
+    int32_t keep_host_copy;
+    ww_screen screen;
+    ww_vector_type type;
+    /* A collection of the caller's as the shard, from a store for instance, in place of a new one. It stays the caller's and
+     * must outlive the cluster; name, keep_host_copy, screen and type are not looked at, dim and metric are the collection's.
+     */
+    ww_collection *collection;
+    int64_t first_row;  /* the number of this shard's first row among all; -1, the default: behind the shards of lower ranks.
+                         * Numbers must ascend with the ranks, without overlap */
+    int32_t root;       /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; 0 unless told */
+    int32_t timeout_ms; /* how long a rank waits for the others; WW_CLUSTER_TIMEOUT_MS unless told; 0: without end */
+} ww_cluster_config;
+
+typedef struct ww_cluster_info {
+    size_t struct_size; /* set by ww_cluster_info_default() */
+    int32_t rank;       /* of this process */
+    int32_t ranks;
+    int32_t root;
+    int32_t dim;
+    ww_metric metric;
+    int64_t rows_live; /* on all ranks */
+    int64_t rows_end;  /* row numbers are below it */
+    int64_t rank_rows_live;
+    int64_t rank_first_row; /* the number of this rank's row 0 */
+} ww_cluster_info;
+
+/* first_row -1, timeout_ms WW_CLUSTER_TIMEOUT_MS, else zero; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_cluster_config_init(void *value, size_t struct_size);
+WW_API ww_status ww_cluster_info_init(void *value, size_t struct_size);
+
+static inline ww_cluster_config ww_cluster_config_default(void)
+{
+    ww_cluster_config value;
+    ww_cluster_config_init(&value, sizeof value);
+    return value;
+}
+static inline ww_cluster_info ww_cluster_info_default(void)
+{
+    ww_cluster_info value;
+    ww_cluster_info_init(&value, sizeof value);
+    return value;
+}
+
+/* Collective. Makes a cluster over the ranks of `communicator`, of which it takes duplicates with error handlers that return,
+ * and a shard on `device` (which may be NULL where config->collection is given). Gives it in `cluster`. Refuses MPI that is
+ * not initialised or is finalised, a bad config, and ranks that disagree. */
+WW_API ww_status ww_cluster_create(MPI_Comm communicator, ww_device *device, const ww_cluster_config *config,
+                                   ww_cluster **cluster);
+
+/* Frees it, and the shard unless that is the caller's. All ranks do so before MPI_Finalize(); none waits for another. After
+ * WW_TIMEOUT it leaves to MPI what MPI may still write to. Accepts NULL. */
+WW_API void ww_cluster_destroy(ww_cluster *cluster);
+
+/* Returns this rank's shard, to add rows to, or to look at; it belongs to the cluster, or to the caller as the config said.
+ * NULL for NULL. */
+WW_API ww_collection *ww_cluster_collection(ww_cluster *cluster);
+
+/* Adds this rank's slice of a file to the shard: of n rows over R ranks rank r reads rows rn/R to (r + 1)n/R - 1, and of
+ * binary files nothing else. After every rank has done so with one file, numbers are those of the file. `options` as
+ * ww_matrix_open_with() takes them, NULL: none; ids come from an id column. Not collective: what fails here is this rank's,
+ * and its rows are as before. `progress`, in rows of the slice, may be NULL. Blocks on the disk. */
+WW_API ww_status ww_cluster_add_file(ww_cluster *cluster, const char *path, const ww_matrix_options *options,
+                                     ww_progress progress, void *user);
+
+/* Collective. Describes the cluster into `info`, from ww_cluster_info_default(). */
+WW_API ww_status ww_cluster_describe(ww_cluster *cluster, ww_cluster_info *info);
+
+/* Collective. As ww_collection_search() over all shards: the same rows, numbered through, and scores. The root has the queries;
+ * other ranks may leave `queries` NULL to be sent them, or must have the same. query_count, dim and k are given on all ranks. A
+ * mask is over the rows of the rank's own shard. `rows` and `scores` are written on the ranks that `answer` names, and may be
+ * NULL on others. `stats` is of all ranks. */
+WW_API ww_status ww_cluster_search(ww_cluster *cluster, const ww_search *search, ww_answer answer, int64_t *rows,
+                                   float *scores);
+
+/* Collective. As ww_collection_query() over all shards: `results` has rows numbered through, handles of the shard that the row
+ * is in, and what `fetch` names, as it was when that shard was searched; NULL on ranks that get no answer. Otherwise as
+ * ww_cluster_search(). A `where` is the rank's own. */
+WW_API ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer answer, ww_results **results);
+
+/* Collective. As ww_collection_range() over all shards, otherwise as ww_cluster_query(); bound and limit must be the same on
+ * all ranks. Each shard sends its best `limit` hits. */
+WW_API ww_status ww_cluster_range(ww_cluster *cluster, const ww_range *range, ww_answer answer, ww_results **results);
+
+/* Finds which rank has a row, by its number in results of this cluster, and the row's number there. As of the last collective
+ * call. WW_NOT_FOUND for a number that no shard has. Does not communicate. */
+WW_API ww_status ww_cluster_locate(ww_cluster *cluster, int64_t row, int32_t *rank, int64_t *rank_row);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

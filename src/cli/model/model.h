@@ -1,0 +1,37 @@
+/* The parts of `warpwave model` that have a file of their own. */
+#ifndef CLI_MODEL_H
+#define CLI_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <warpwave/model.h>
+
+typedef struct model_settings {
+    const char *device, *prompt, *system, *in, *out, *field;
+    int64_t tokens, seed, top_k, repetition_window;
+    double temperature, top_p, min_p, repetition_penalty;
+    int cache; /* place in "f16|f32|q8_0" */
+    bool json, quiet, precise, plain, chat, ignore_eos;
+} model_settings;
+
+/* An action at work: its operand, its settings, and what is open. */
+typedef struct model_call {
+    const char *path;
+    model_settings settings;
+    ww_device *device;
+    ww_model *model;
+    ww_model_info info;
+} model_call;
+
+/* Opens device and model, with a bar. */
+ww_status model_call_open(model_call *call);
+
+/* The actions; they open what they need, and what they opened is closed behind them. */
+ww_status model_info_run(model_call *call);
+ww_status model_tokenize_run(model_call *call);
+ww_status model_embed_run(model_call *call);
+ww_status model_logits_run(model_call *call);
+ww_status model_generate_run(model_call *call);
+
+#endif

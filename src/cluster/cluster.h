@@ -1,0 +1,142 @@
+/* A cluster from the inside: what a rank keeps, and the steps that every collective call is made of.
+ *
+ * A collective call goes: call_begin(); checks that only this rank can make; call_agree(), after which all ranks go on or all
+ * return the same failure; work; call_agree() again before anyone waits for the work; exchanges; call_end(). Everything that
+ * can fail on one rank alone comes before an agreement, never between two exchanges.
+ *
+ * MPI may go on reading and writing what an operation was given when the rank has stopped waiting for it. So memory that MPI
+ * sees comes from call_memory(), never from the caller, and that of a cluster that was lost is never freed.
+ */
+#ifndef WW_CLUSTER_CLUSTER_H
+#define WW_CLUSTER_CLUSTER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <warpwave/cluster.h>
+
+#include "base/process.h"
+#include "base/status.h"
+#include "cluster/keys.h"
+
+enum { FAILURE_BYTES = 1024, PIECE_BYTES_DEFAULT = 64 << 20 };
+
+/* What a rank tells all others before they go on. Its size never changes, so that versions which differ can say so. */
+typedef struct rank_report {
+    int64_t version; /* of the library and of this struct */
+    int64_t call;    /* collective_call */
+    int64_t status;  /* of this rank; any other than WW_OK is what all return */
+    int64_t dim, metric, root;
+    int64_t answer, k, query_count, fetch, limit, bound; /* of the search, 0 where there is none */
+    int64_t queries_given, queries_hash;
+    int64_t rows_live, rows_end, first_row; /* of the shard */
+    int64_t bytes;                          /* that the rank will send */
+    int64_t rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;
+    int64_t spare[8];
+} rank_report;
+_Static_assert(sizeof(rank_report) == 256, "versions must agree on the size of a report");
+
+typedef enum collective_call {
+    CALL_CREATE = 1,
+    CALL_DESCRIBE,
+    CALL_SEARCH,
+    CALL_QUERY,
+    CALL_RANGE,
+    CALL_COLLECT
+} collective_call;
+
+struct ww_cluster {
+    process_mark process;
+    pthread_mutex_t lock; /* of everything below; collective calls hold it throughout */
+    MPI_Comm communicator;
+    MPI_Comm roll; /* for the roll call after a timeout (wait.c) */
+    MPI_Op merge;
+    int32_t rank, ranks, root;
+    int32_t dim;
+    int32_t metric;
+    double timeout_seconds; /* 0: none */
+    size_t piece_bytes;     /* no message is longer: MPI counts in int */
+    ww_collection *shard;
+    bool shard_is_ours;
+    int64_t first_row; /* as the config said */
+
+    bool lost; /* a rank did not report, or MPI failed: nothing can be exchanged any more */
+    char why_lost[FAILURE_BYTES];
+    ww_status lost_status;
+
+    /* What MPI works on. */
+    MPI_Comm copy;        /* that is being made */
+    rank_report report;   /* this rank's */
+    rank_report *reports; /* of all ranks, as of the last agreement */
+    char failure[FAILURE_BYTES];
+    MPI_Request *requests; /* a rank each */
+
+    bool *present;       /* a rank each, in the roll call */
+    int64_t *first_rows; /* of each rank's shard, as of the last collective call, and what is behind the last */
+};
+
+typedef struct call_block call_block;
+
+typedef struct cluster_call {
+    ww_cluster *cluster;
+    const char *function;
+    rank_report report; /* what the next agreement tells */
+    call_block *blocks;
+} cluster_call;
+
+/* Begins a collective call: refuses NULL, another process, a thread that may not use MPI, and a lost cluster; these are told to
+ * nobody, since the rank cannot speak. Takes the lock if it returns WW_OK, until call_end(). */
+ww_status call_begin(cluster_call *call, ww_cluster *cluster, collective_call kind, const char *function);
+void call_end(cluster_call *call);
+
+/* Memory until the end of the call, or for good where the cluster is lost by then. NULL if there is none. */
+void *call_memory(cluster_call *call, size_t bytes);
+/* The same for count elements, as a status with `what` in its message. `to` is the address of a pointer. */
+ww_status call_array(cluster_call *call, int64_t count, size_t element_bytes, const char *what, void *to);
+
+/* Collective: tells the others this rank's status with its message, and call->report. WW_OK if all ranks are well and agree;
+ * otherwise all return the same. Reports are in cluster->reports then. */
+ww_status call_agree(cluster_call *call, ww_status mine);
+
+/* Numbers the rows through, from the reports. All ranks come to the same status. */
+ww_status cluster_number_rows(ww_cluster *cluster);
+
+/* Checks that MPI can be used, here and by this thread. */
+ww_status mpi_usable(const char *function);
+
+/* Waits until MPI has done `count` requests, at most the cluster's timeout. On failure the cluster is lost. */
+ww_status cluster_wait(ww_cluster *cluster, MPI_Request *requests, int count, const char *what);
+
+/* WW_OK for MPI_SUCCESS; otherwise WW_DRIVER_ERROR with what MPI says, and the cluster is lost. */
+ww_status cluster_mpi(ww_cluster *cluster, int code, const char *call);
+
+/* Sends `bytes` from the root to all, in pieces. */
+ww_status cluster_broadcast(ww_cluster *cluster, void *data, size_t bytes);
+
+/* Brings what every rank has to the root, or to all: reports[r].bytes of rank r at starts[r] of `to`, which only ranks that
+ * get the answer need. */
+typedef struct gathering {
+    const void *mine;
+    const int64_t *starts; /* ranks + 1 */
+    unsigned char *to;
+    bool to_all;
+} gathering;
+ww_status cluster_gather(ww_cluster *cluster, const gathering *g);
+
+/* Brings `bytes` of every rank to the root, one behind the other in order of ranks: in `all`, until call_end(), on the root
+ * alone. A whole collective call but for its frame. */
+ww_status cluster_collect(cluster_call *call, const void *mine, int64_t bytes, const unsigned char **all, int64_t *all_bytes);
+
+/* True on a rank that gets the answer. */
+static inline bool answers_here(const ww_cluster *cluster, ww_answer answer)
+{
+    return answer == WW_ANSWER_ALL || cluster->rank == cluster->root;
+}
+
+/* Puts what MPI may still use on a list that is never freed. */
+void memory_abandon(call_block *block);
+call_block *block_take(size_t bytes);
+void *block_memory(call_block *block);
+call_block *block_of(void *memory);
+
+#endif

@@ -1,0 +1,53 @@
+/* Keys over ranks: score, rank and row of the rank in 128 bits, and the one operation by which lists of them merge.
+ *
+ * Smaller is better. No two rows have the same key, so the k least of a set are one list, in whatever order and grouping the
+ * set's parts are merged: the operation is associative and commutative to the bit, which is what lets MPI reduce as it likes.
+ */
+#ifndef WW_CLUSTER_KEYS_H
+#define WW_CLUSTER_KEYS_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arithmetic/canon.h"
+
+typedef struct rank_key {
+    uint64_t order; /* the score, as canon_make_key() orders it, above the rank */
+    uint64_t row;   /* of that rank */
+} rank_key;
+
+#define RANK_KEY_NONE ((rank_key){UINT64_MAX, UINT64_MAX}) /* behind every row's: no rank has the number 2^32 - 1 */
+
+static inline rank_key rank_key_make(int32_t metric, float score, int32_t rank, int64_t row)
+{
+    return (rank_key){canon_make_key(metric, score, (uint32_t)rank), (uint64_t)row};
+}
+
+static inline int32_t rank_key_rank(rank_key key)
+{
+    return (int32_t)canon_key_row(key.order);
+}
+
+static inline float rank_key_score(int32_t metric, rank_key key)
+{
+    return canon_key_score(metric, key.order);
+}
+
+static inline bool rank_key_is_none(rank_key key)
+{
+    return key.row == UINT64_MAX;
+}
+
+static inline bool rank_key_before(rank_key a, rank_key b)
+{
+    return a.order < b.order || (a.order == b.order && a.row < b.row);
+}
+
+/* Leaves in `kept` the k least of two lists of k, each in order. */
+void rank_keys_merge(const rank_key *other, rank_key *kept, int64_t k);
+
+/* The same as an MPI_User_function: an element is a whole list, whose k its type's size tells. */
+void rank_keys_reduce(void *other, void *kept, int *count, MPI_Datatype *list);
+
+#endif

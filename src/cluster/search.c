@@ -1,0 +1,271 @@
+/* ww_cluster_search(), and what every search over ranks begins with. */
+#include "cluster/search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/float_guard.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/structs.h"
+
+/* ---- queries --------------------------------------------------------------------------------------------------------------
+ */
+
+/* FNV-1a over 64-bit words: it only has to notice a program that mixed up its queries. */
+static int64_t hash_queries(const rank_search *s)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (int64_t q = 0; q < s->query_count; q++) {
+        const float *query = s->queries + q * s->query_stride;
+        for (int32_t i = 0; i < s->dim; i++)
+            hash = (hash ^ canon_float_bits(query[i])) * UINT64_C(0x100000001b3);
+    }
+    return (int64_t)hash;
+}
+
+static ww_status check_search(const cluster_call *call, const rank_search *s)
+{
+    const ww_cluster *c = call->cluster;
+    if (s->answer != WW_ANSWER_ROOT && s->answer != WW_ANSWER_ALL)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: answer is %d; it is WW_ANSWER_ROOT or WW_ANSWER_ALL", call->function,
+                       (int)s->answer);
+    if (s->query_count < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %" PRId64 "; it must not be negative", call->function,
+                       s->query_count);
+    if (s->dim != c->dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: the queries have dimension %d, the cluster has %d", call->function, s->dim,
+                       c->dim);
+    if (s->k < 0 || s->k > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; the maximum is %d", call->function, s->k, WW_K_MAX);
+    if (s->query_stride != 0 && s->query_stride < s->dim)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %" PRId64 ", below the dimension %d", call->function,
+                       s->query_stride, s->dim);
+    if (s->stats && struct_check(s->stats, call->function, "ww_search_stats") != WW_OK)
+        return WW_INVALID_ARGUMENT;
+    if (!s->queries && s->query_count > 0 && c->rank == c->root)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: queries is NULL on the root, rank %d, which must have them", call->function,
+                       c->root);
+    return WW_OK;
+}
+
+/* Whether a rank has none, as the reports say: the same on all ranks. */
+static bool queries_are_sent(const ww_cluster *c)
+{
+    bool sent = false;
+    for (int32_t r = 0; r < c->ranks; r++)
+        sent = sent || !c->reports[r].queries_given;
+    return sent;
+}
+
+static ww_status send_queries(cluster_call *call, rank_search *s)
+{
+    ww_cluster *c = call->cluster;
+    const size_t query_bytes = (size_t)s->dim * sizeof(float);
+    float *packed = NULL;
+    ww_status status = call_array(call, s->query_count, query_bytes, "the queries", &packed);
+    if (status == WW_OK && c->rank == c->root)
+        for (int64_t q = 0; q < s->query_count; q++)
+            memcpy(packed + q * s->dim, s->queries + q * s->query_stride, query_bytes);
+    status = call_agree(call, status);
+    if (status == WW_OK)
+        status = cluster_broadcast(c, packed, (size_t)s->query_count * query_bytes);
+    s->queries = packed;
+    s->query_stride = s->dim;
+    return status;
+}
+
+ww_status search_open(cluster_call *call, rank_search *s, ww_status first)
+{
+    ww_status status = first == WW_OK ? check_search(call, s) : first;
+    if (status == WW_OK) {
+        s->query_stride = s->query_stride == 0 ? s->dim : s->query_stride;
+        call->report.answer = s->answer;
+        call->report.k = s->k;
+        call->report.query_count = s->query_count;
+        call->report.fetch = s->fetch;
+        call->report.limit = s->limit;
+        call->report.bound = canon_float_bits(s->bound);
+        call->report.queries_given = s->queries != NULL || s->query_count == 0;
+        call->report.queries_hash = s->queries ? hash_queries(s) : 0;
+    }
+    status = call_agree(call, status);
+    return status == WW_OK && queries_are_sent(call->cluster) ? send_queries(call, s) : status;
+}
+
+/* ---- after the shard's own search -----------------------------------------------------------------------------------------
+ */
+
+ww_status search_agree(cluster_call *call, ww_status mine, const ww_search_stats *stats, int64_t rows_found)
+{
+    ww_collection_info shard = ww_collection_info_default();
+    if (mine == WW_OK)
+        mine = ww_collection_describe(call->cluster->shard, &shard);
+    call->report.rows_live = shard.rows_live;
+    call->report.rows_end = max_i64(shard.mask_rows, rows_found);
+    call->report.rows_screened = stats->rows_screened;
+    call->report.rows_kept = stats->rows_kept;
+    call->report.rows_scored = stats->rows_scored;
+    call->report.fallback_queries = stats->fallback_queries;
+    call->report.certificate = canon_float_bits(stats->certificate);
+    call->report.repeated_queries = stats->repeated_queries;
+    const ww_status status = call_agree(call, mine);
+    return status == WW_OK ? cluster_number_rows(call->cluster) : status;
+}
+
+void search_stats_write(const cluster_call *call, ww_search_stats *stats)
+{
+    ww_search_stats all = {.certificate = INFINITY};
+    if (!stats)
+        return;
+    for (int32_t r = 0; r < call->cluster->ranks; r++) {
+        const rank_report *report = &call->cluster->reports[r];
+        const float certificate = canon_bits_float((uint32_t)report->certificate);
+        all.rows_screened += report->rows_screened;
+        all.rows_kept += report->rows_kept;
+        all.rows_scored += report->rows_scored;
+        all.fallback_queries += report->fallback_queries;
+        all.repeated_queries += report->repeated_queries;
+        all.certificate = certificate < all.certificate ? certificate : all.certificate;
+    }
+    (void)struct_write(stats, &all, sizeof all, call->function, "ww_search_stats"); /* checked by search_open() */
+}
+
+/* ---- the reduction --------------------------------------------------------------------------------------------------------
+ */
+
+/* `list` is one query's whole list: MPI can cut a message between elements, never inside of one. */
+static ww_status reduce_piece(ww_cluster *c, const reduction *r, MPI_Datatype list, int64_t first, int count)
+{
+    MPI_Request request;
+    const rank_key *mine = r->mine + first * r->k;
+    rank_key *merged = r->merged ? r->merged + first * r->k : NULL;
+    ww_status status;
+    if (r->to_all)
+        status =
+            cluster_mpi(c, MPI_Iallreduce(mine, merged, count, list, c->merge, c->communicator, &request), "MPI_Iallreduce");
+    else
+        status =
+            cluster_mpi(c, MPI_Ireduce(mine, merged, count, list, c->merge, c->root, c->communicator, &request), "MPI_Ireduce");
+    return status == WW_OK ? cluster_wait(c, &request, 1, "merging the results of all ranks") : status;
+}
+
+ww_status cluster_reduce(ww_cluster *c, const reduction *r)
+{
+    MPI_Datatype list = MPI_DATATYPE_NULL;
+    const size_t list_bytes = (size_t)r->k * sizeof(rank_key);
+    if (r->k == 0 || r->query_count == 0)
+        return WW_OK;
+    const int64_t piece = max_i64(1, (int64_t)(c->piece_bytes / list_bytes));
+    ww_status status = cluster_mpi(c, MPI_Type_contiguous((int)list_bytes, MPI_BYTE, &list), "MPI_Type_contiguous");
+    if (status == WW_OK)
+        status = cluster_mpi(c, MPI_Type_commit(&list), "MPI_Type_commit");
+    for (int64_t first = 0; first < r->query_count && status == WW_OK; first += piece)
+        status = reduce_piece(c, r, list, first, (int)min_i64(piece, r->query_count - first));
+    if (status == WW_OK)
+        status = cluster_mpi(c, MPI_Type_free(&list), "MPI_Type_free");
+    return status;
+}
+
+/* ---- ww_cluster_search() --------------------------------------------------------------------------------------------------
+ */
+
+typedef struct found {
+    rank_key *mine, *merged;
+    int64_t *rows; /* of this rank's search; afterwards of no use */
+    float *scores;
+} found;
+
+/* Everything that is needed until the end, so that nothing can fail between exchanges. */
+static ww_status take_lists(cluster_call *call, const rank_search *s, found *f)
+{
+    const int64_t places = s->query_count * s->k;
+    ww_status status = WW_OK;
+    if (s->query_count > INT64_MAX / WW_K_MAX / (int64_t)sizeof(rank_key))
+        return memory_failed("the keys of a search over ranks", SIZE_MAX / 2);
+    status = call_array(call, places, sizeof *f->mine, "the keys of a search over ranks", &f->mine);
+    if (status == WW_OK && answers_here(call->cluster, s->answer))
+        status = call_array(call, places, sizeof *f->merged, "the keys of a search over ranks", &f->merged);
+    if (status == WW_OK)
+        status = call_array(call, places, sizeof *f->rows, "the rows of a search over ranks", &f->rows);
+    if (status == WW_OK)
+        status = call_array(call, places, sizeof *f->scores, "the scores of a search over ranks", &f->scores);
+    return status;
+}
+
+/* Returns what is above every row. */
+static int64_t make_keys(const ww_cluster *c, const found *f, int64_t places)
+{
+    int64_t end = 0;
+    for (int64_t i = 0; i < places; i++) {
+        const bool there = f->rows[i] >= 0;
+        f->mine[i] = there ? rank_key_make(c->metric, f->scores[i], c->rank, f->rows[i]) : RANK_KEY_NONE;
+        end = there ? max_i64(end, f->rows[i] + 1) : end;
+    }
+    return end;
+}
+
+static void write_answer(const ww_cluster *c, const rank_key *merged, int64_t places, int64_t *rows, float *scores)
+{
+    const float worst = c->metric == WW_L2 ? INFINITY : -INFINITY;
+    for (int64_t i = 0; i < places; i++) {
+        const bool there = !rank_key_is_none(merged[i]);
+        rows[i] = there ? c->first_rows[rank_key_rank(merged[i])] + (int64_t)merged[i].row : -1;
+        scores[i] = there ? rank_key_score(c->metric, merged[i]) : worst;
+    }
+}
+
+static ww_status search(cluster_call *call, const ww_search *given, ww_answer answer, int64_t *rows, float *scores)
+{
+    ww_cluster *c = call->cluster;
+    ww_search asked = {0};
+    found f = {0};
+    ww_search_stats stats = ww_search_stats_default();
+    int64_t rows_found = 0;
+    ww_status status = struct_read(&asked, sizeof asked, given, call->function, "ww_search");
+    rank_search s = {.queries = asked.queries,
+                     .query_count = asked.query_count,
+                     .dim = asked.dim,
+                     .query_stride = asked.query_stride,
+                     .k = asked.k,
+                     .answer = answer,
+                     .stats = asked.stats};
+    if (status == WW_OK && answers_here(c, answer) && asked.k > 0 && asked.query_count > 0 && (!rows || !scores))
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: rows or scores is NULL on rank %d, which is to get the answer",
+                         call->function, c->rank);
+    status = search_open(call, &s, status);
+    if (status != WW_OK)
+        return status;
+    status = take_lists(call, &s, &f);
+    if (status == WW_OK) {
+        ww_search own = asked;
+        own.struct_size = sizeof own;
+        own.queries = s.queries;
+        own.query_stride = s.query_stride;
+        own.stats = &stats;
+        status = ww_collection_search(c->shard, &own, f.rows, f.scores);
+    }
+    if (status == WW_OK)
+        rows_found = make_keys(c, &f, s.query_count * s.k);
+    status = search_agree(call, status, &stats, rows_found);
+    if (status == WW_OK)
+        status = cluster_reduce(c, &(reduction){f.mine, f.merged, s.query_count, s.k, .to_all = answer == WW_ANSWER_ALL});
+    if (status == WW_OK && f.merged)
+        write_answer(c, f.merged, s.query_count * s.k, rows, scores);
+    if (status == WW_OK)
+        search_stats_write(call, asked.stats);
+    return status;
+}
+
+ww_status ww_cluster_search(ww_cluster *cluster, const ww_search *search_asked, ww_answer answer, int64_t *rows, float *scores)
+{
+    FLOAT_GUARD();
+    cluster_call call;
+    ww_status status = call_begin(&call, cluster, CALL_SEARCH, "ww_cluster_search");
+    if (status != WW_OK)
+        return status;
+    status = search(&call, search_asked, answer, rows, scores);
+    call_end(&call);
+    return status;
+}

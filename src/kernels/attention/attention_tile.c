@@ -1,0 +1,431 @@
+/* Many queries that share keys against one chunk: a prompt (attention_args.h has the ladder).
+ *
+ * Grid: x is chunk and tile, chunk fastest; y the head of keys. A tile is 32 rows: row r is token r / group, query head r %
+ * group of the head of keys. A thread has 4 rows and 2 keys of 64 at a time, 8 accumulators each, and holds its scores of the
+ * whole chunk until the largest is known. The exponentials go to shared memory. For the values it has 4 rows and 4 elements,
+ * and makes one accumulator after the other, each out of every eighth value, which are staged together. 32 fma meet 4 loads of
+ * 16 bytes from shared memory.
+ *
+ * Rows of a tile may belong to several sequences: they are taken one sequence after the other. Where rows do not see the same
+ * keys, the steps that are not everyone's are tested row by row; a key that a row does not see does not touch it, whatever its
+ * value is.
+ */
+#include "kernels/attention/attention_cache.h"
+
+enum {
+    ROWS_EACH = 4,
+    KEYS_EACH = 2,
+    WIDTH_EACH = 4,
+    KEY_TILES = ATTENTION_CHUNK / ATTENTION_KEYS,
+    EIGHTHS = ATTENTION_CHUNK / ATTENTION_LANES, /* keys of one accumulator */
+};
+
+/* What the block knows of its rows, in shared memory. A row without a sequence is none, or done. */
+typedef struct tile_rows {
+    int32_t *sequence, *first, *end;
+} tile_rows;
+
+typedef struct tile_place {
+    int64_t first_row;
+    int32_t chunk, kv_head;
+    int32_t sequence;    /* of those rows that are taken now */
+    attention_range all; /* keys that all of them see */
+    attention_range any; /* that one of them sees */
+} tile_place;
+
+DEVICE int64_t token_of(const attention_args *args, const tile_place *place, int32_t row)
+{
+    return args->first_token + (place->first_row + row) / args->group;
+}
+
+DEVICE int32_t head_of(const attention_args *args, const tile_place *place, int32_t row)
+{
+    return place->kv_head * args->group + (int32_t)((place->first_row + row) % args->group);
+}
+
+/* Each of the first 32 threads describes a row. A row that sees no key at all gets its zeros here, from the first chunk. */
+DEVICE void describe_rows(const attention_args *args, const tile_place *place, const tile_rows *rows)
+{
+    const int32_t row = (int32_t)thread_index();
+    if (row >= ATTENTION_ROWS)
+        return;
+    AT(rows->sequence, row) = -1;
+    if (place->first_row + row >= args->tokens * args->group)
+        return;
+    const int64_t token = token_of(args, place, row);
+    const attention_range seen = seen_by(args, token), part = attention_in_chunk(seen, place->chunk);
+    AT(rows->first, row) = part.first;
+    AT(rows->end, row) = part.end;
+    if (part.end > part.first)
+        AT(rows->sequence, row) = args->sequences[token];
+    if (seen.end <= seen.first && place->chunk == 0)
+        for (int32_t i = 0; i < args->layer.head_size; i++)
+            result_of(args, token, head_of(args, place, row))[i] = 0.0f;
+}
+
+/* Finds the next sequence, and what its rows see; false if no row is left. The same in all threads. */
+DEVICE bool next_sequence(const tile_rows *rows, tile_place *place)
+{
+    place->sequence = -1;
+    place->all.first = 0;
+    place->all.end = ATTENTION_CHUNK;
+    place->any.first = ATTENTION_CHUNK;
+    place->any.end = 0;
+    for (int32_t row = 0; row < ATTENTION_ROWS; row++) {
+        const int32_t sequence = AT(rows->sequence, row), first = AT(rows->first, row), end = AT(rows->end, row);
+        if (sequence < 0 || (place->sequence >= 0 && sequence != place->sequence))
+            continue;
+        place->sequence = sequence;
+        place->all.first = first > place->all.first ? first : place->all.first;
+        place->all.end = end < place->all.end ? end : place->all.end;
+        place->any.first = first < place->any.first ? first : place->any.first;
+        place->any.end = end > place->any.end ? end : place->any.end;
+    }
+    if (place->all.end < place->all.first) /* nothing in common: every step is tested */
+        place->all.first = place->all.end = place->any.end;
+    return place->sequence >= 0;
+}
+
+/* ---- scores -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* q[element][row], of all rows, whichever sequence they belong to; zeros where there is no row. */
+DEVICE void stage_queries(const attention_args *args, const tile_place *place, float *q)
+{
+    const int32_t size = args->layer.head_size, row = (int32_t)thread_index() % ATTENTION_ROWS;
+    const bool there = place->first_row + row < args->tokens * args->group;
+    const float *from = args->q;
+    if (there)
+        from += token_of(args, place, row) * args->q_stride + (int64_t)head_of(args, place, row) * size;
+    for (int32_t i = (int32_t)thread_index() / ATTENTION_ROWS; i < size; i += ATTENTION_THREADS / ATTENTION_ROWS)
+        AT(q, i * ATTENTION_ROWS + row) = there ? from[i] : 0.0f;
+}
+
+/* k[element][key]: elements from `first` on of keys from `key` on. */
+DEVICE void stage_keys(int32_t type, const attention_args *args, const attention_page *page, int32_t key, int32_t first,
+                       float *k)
+{
+    const int32_t left = args->layer.head_size - first;
+    const int32_t pieces = (left < ATTENTION_STAGE ? left : ATTENTION_STAGE) / ATTENTION_LANES;
+    for (int32_t item = (int32_t)thread_index(); item < pieces * ATTENTION_KEYS; item += ATTENTION_THREADS) {
+        const int32_t j = item % ATTENTION_KEYS, i = item / ATTENTION_KEYS * ATTENTION_LANES;
+        const attention_piece piece = key_piece(type, args, page, key + j, first + i);
+        UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++) AT(k, (i + e) * ATTENTION_KEYS + j) = piece.x[e];
+    }
+}
+
+typedef struct score_sums {
+    float x[ATTENTION_LANES][ROWS_EACH][KEYS_EACH];
+} score_sums;
+
+/* Joins the elements of a stage, `count` of them, to the thread's accumulators. */
+DEVICE void join_scores(score_sums *sums, const float *q, const float *k, int32_t count)
+{
+    const int32_t row = (int32_t)thread_index() / 32 * ROWS_EACH, key = (int32_t)thread_index() % 32 * KEYS_EACH;
+    for (int32_t i = 0; i < count; i += ATTENTION_LANES) {
+        UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++)
+        {
+            const f32x4 of_rows = load_f32x4(AT_RANGE(q, (i + a) * ATTENTION_ROWS + row, 4));
+            const f32x2 of_keys = load_f32x2(AT_RANGE(k, (i + a) * ATTENTION_KEYS + key, 2));
+            const float x[ROWS_EACH] = {of_rows.x, of_rows.y, of_rows.z, of_rows.w}, y[KEYS_EACH] = {of_keys.x, of_keys.y};
+            UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++) sums->x[a][r][j] =
+                fma_f32(x[r], y[j], sums->x[a][r][j]);
+        }
+    }
+}
+
+/* The thread's scores with one tile of keys. */
+DEVICE void score_tile(int32_t type, const attention_args *args, const attention_page *page, int32_t key, float *memory,
+                       float scores[ROWS_EACH][KEYS_EACH])
+{
+    const int32_t size = args->layer.head_size;
+    float *q = memory, *k = memory + size * ATTENTION_ROWS;
+    score_sums sums;
+    UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) UNROLL for (int32_t r = 0; r < ROWS_EACH; r++)
+        UNROLL for (int32_t j = 0; j < KEYS_EACH; j++) sums.x[a][r][j] = 0.0f;
+    for (int32_t first = 0; first < size; first += ATTENTION_STAGE) {
+        barrier();
+        stage_keys(type, args, page, key, first, k);
+        barrier();
+        join_scores(&sums, q + first * ATTENTION_ROWS, k, size - first < ATTENTION_STAGE ? size - first : ATTENTION_STAGE);
+    }
+    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
+    {
+        float lanes[ATTENTION_LANES];
+        UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) lanes[a] = sums.x[a][r][j];
+        scores[r][j] = attention_fold(lanes) * args->scale;
+    }
+}
+
+/* p[key][row], and m_c of each row into `largest`. A key that a row does not see has -1. */
+DEVICE void write_exponentials(const tile_place *place, const tile_rows *rows, float scores[KEY_TILES][ROWS_EACH][KEYS_EACH],
+                               float *p, float *largest)
+{
+    const int32_t row = (int32_t)thread_index() / 32 * ROWS_EACH, key = (int32_t)thread_index() % 32 * KEYS_EACH;
+    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++)
+    {
+        const bool taken = AT(rows->sequence, row + r) == place->sequence;
+        const int32_t first = taken ? AT(rows->first, row + r) : 0, end = taken ? AT(rows->end, row + r) : 0;
+        float most = -MATH_INF_F32;
+        UNROLL for (int32_t t = 0; t < KEY_TILES; t++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
+        {
+            const int32_t at = t * ATTENTION_KEYS + key + j;
+            most = at >= first && at < end ? row_larger_f32(most, scores[t][r][j]) : most;
+        }
+        most = largest_of_32(most);
+        UNROLL for (int32_t t = 0; t < KEY_TILES; t++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
+        {
+            const int32_t at = t * ATTENTION_KEYS + key + j;
+            AT(p, at * ATTENTION_ROWS + row + r) = at >= first && at < end ? row_exponential_f32(scores[t][r][j], most) : -1.0f;
+        }
+        if (key == 0)
+            AT(largest, row + r) = most;
+    }
+}
+
+/* l_c of each row: a thread has an accumulator of a row. */
+DEVICE void sum_exponentials(const float *p, float *lanes, float *l)
+{
+    const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, a = (int32_t)thread_index() / ATTENTION_ROWS;
+    float sum = 0.0f;
+    for (int32_t j = a; j < ATTENTION_CHUNK; j += ATTENTION_LANES) {
+        const float x = AT(p, j * ATTENTION_ROWS + row);
+        sum = x < 0.0f ? sum : sum + x;
+    }
+    AT(lanes, a * ATTENTION_ROWS + row) = sum;
+    barrier();
+    if (a == 0) {
+        float sums[ATTENTION_LANES];
+        UNROLL for (int32_t i = 0; i < ATTENTION_LANES; i++) sums[i] = AT(lanes, i * ATTENTION_ROWS + row);
+        AT(l, row) = attention_fold(sums);
+    }
+}
+
+/* ---- values -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The elements of the result that are made at a time, and this thread's share of them. */
+typedef struct value_part {
+    int32_t first, width; /* elements */
+    int32_t row, at;      /* of the thread; at: within the width */
+    bool idle;
+} value_part;
+
+/* v[i][element]: value `lane` + 8 i, where someone sees it. */
+DEVICE void stage_values(int32_t type, const attention_args *args, const attention_page *page, const tile_place *place,
+                         const value_part *part, int32_t lane_of, float *v)
+{
+    const int32_t pieces = part->width / ATTENTION_LANES;
+    for (int32_t item = (int32_t)thread_index(); item < EIGHTHS * pieces; item += ATTENTION_THREADS) {
+        const int32_t i = item / pieces, e = item % pieces * ATTENTION_LANES, j = lane_of + i * ATTENTION_LANES;
+        if (j < place->any.first || j >= place->any.end)
+            continue;
+        const attention_piece piece = value_piece(type, args, page, j, part->first + e);
+        float *to = AT_RANGE(v, i * part->width + e, ATTENTION_LANES);
+        store_f32x4(to, make_f32x4(piece.x[0], piece.x[1], piece.x[2], piece.x[3]));
+        store_f32x4(to + 4, make_f32x4(piece.x[4], piece.x[5], piece.x[6], piece.x[7]));
+    }
+}
+
+typedef struct value_sums {
+    float x[ROWS_EACH][WIDTH_EACH];
+} value_sums;
+
+/* One key's step. Tested: rows that do not see it stay as they are. */
+DEVICE void value_step(value_sums *sums, const float *p, const float *v, const value_part *part, int32_t j, bool tested)
+{
+    const f32x4 of_rows = load_f32x4(AT_RANGE(p, j * ATTENTION_ROWS + part->row, 4));
+    const f32x4 of_elements = load_f32x4(AT_RANGE(v, j / ATTENTION_LANES * part->width + part->at, 4));
+    const float x[ROWS_EACH] = {of_rows.x, of_rows.y, of_rows.z, of_rows.w};
+    const float y[WIDTH_EACH] = {of_elements.x, of_elements.y, of_elements.z, of_elements.w};
+    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++)
+    {
+        const float sum = fma_f32(x[r], y[e], sums->x[r][e]);
+        sums->x[r][e] = tested && x[r] < 0.0f ? sums->x[r][e] : sum;
+    }
+}
+
+DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
+{
+    return from + ((lane_of - from) & (ATTENTION_LANES - 1));
+}
+
+/* The accumulator `lane_of` of the thread's elements. */
+DEVICE value_sums value_chain(const tile_place *place, const value_part *part, const float *p, const float *v, int32_t lane_of)
+{
+    value_sums sums;
+    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++) sums.x[r][e] = 0.0f;
+    if (part->idle)
+        return sums;
+    int32_t j = key_of_lane(place->any.first, lane_of);
+    for (; j < place->all.first; j += ATTENTION_LANES)
+        value_step(&sums, p, v, part, j, true);
+    UNROLL_BY(4) for (; j < place->all.end; j += ATTENTION_LANES) value_step(&sums, p, v, part, j, false);
+    for (; j < place->any.end; j += ATTENTION_LANES)
+        value_step(&sums, p, v, part, j, true);
+    return sums;
+}
+
+DEVICE void add_values(value_sums *to, const value_sums *more)
+{
+    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++) to->x[r][e] += more->x[r][e];
+}
+
+/* Of each row of the sequence its part, or its result where there is one chunk. */
+DEVICE void leave_rows(const attention_args *args, const tile_place *place, const tile_rows *rows, const value_part *part,
+                       const value_sums *sums, const float *largest, const float *l)
+{
+    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++)
+    {
+        const int32_t row = part->row + r, at = part->first + part->at;
+        if (part->idle || AT(rows->sequence, row) != place->sequence)
+            continue;
+        const int64_t token = token_of(args, place, row);
+        const int32_t head = head_of(args, place, row);
+        const attention_range chunks = attention_chunks(seen_by(args, token));
+        if (chunks.end - chunks.first == 1) {
+            float *out = result_of(args, token, head) + at;
+            UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++) out[e] = attention_result_of_one(sums->x[r][e], AT(l, row));
+            continue;
+        }
+        float *to = part_of(args, token, head, place->chunk);
+        UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++) to[ATTENTION_PART_SUMS + at + e] = sums->x[r][e];
+        if (at == 0) {
+            to[0] = AT(largest, row);
+            to[1] = AT(l, row);
+        }
+    }
+}
+
+/* What a thread needs to make its sums of values. */
+typedef struct value_work {
+    const attention_args *args;
+    const attention_page *page;
+    const tile_place *place;
+    const value_part *part;
+    float *p, *v; /* shared */
+} value_work;
+
+DEVICE value_sums value_lane(int32_t type, const value_work *w, int32_t lane_of)
+{
+    barrier();
+    stage_values(type, w->args, w->page, w->place, w->part, lane_of, w->v);
+    barrier();
+    return value_chain(w->place, w->part, w->p, w->v, lane_of);
+}
+
+/* Accumulators odd, odd + 4, odd + 2 and odd + 6, in the order in which they are folded. */
+DEVICE value_sums value_half(int32_t type, const value_work *w, int32_t odd)
+{
+    value_sums half = value_lane(type, w, odd);
+    value_sums more = value_lane(type, w, odd + 4);
+    add_values(&half, &more);
+    value_sums other = value_lane(type, w, odd + 2);
+    more = value_lane(type, w, odd + 6);
+    add_values(&other, &more);
+    add_values(&half, &other);
+    return half;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------------------
+ */
+
+DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_place *place, const tile_rows *rows,
+                         float *memory)
+{
+    SHARED(float, largest, ATTENTION_ROWS);
+    SHARED(float, l, ATTENTION_ROWS);
+    SHARED(float, lanes, ATTENTION_ROWS *ATTENTION_LANES);
+    const attention_page page = page_of(args, place->sequence, place->chunk, place->kv_head);
+    float scores[KEY_TILES][ROWS_EACH][KEYS_EACH];
+    stage_queries(args, place, memory);
+    UNROLL for (int32_t t = 0; t < KEY_TILES; t++)
+    {
+        if (t * ATTENTION_KEYS < place->any.end && (t + 1) * ATTENTION_KEYS > place->any.first)
+            score_tile(type, args, &page, t * ATTENTION_KEYS, memory, scores[t]);
+        else
+            UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++) scores[t][r][j] =
+                0.0f;
+    }
+    barrier();
+    write_exponentials(place, rows, scores, memory, largest);
+    barrier();
+    sum_exponentials(memory, lanes, l);
+    const int32_t size = args->layer.head_size;
+    for (int32_t first = 0; first < size; first += ATTENTION_WIDTH) {
+        value_part part;
+        part.first = first;
+        part.width = size - first < ATTENTION_WIDTH ? size - first : ATTENTION_WIDTH;
+        const int32_t across = part.width / WIDTH_EACH, own = (int32_t)thread_index();
+        part.idle = own >= across * (ATTENTION_ROWS / ROWS_EACH);
+        part.row = part.idle ? 0 : own / across * ROWS_EACH;
+        part.at = own % across * WIDTH_EACH;
+        value_work work;
+        work.args = args;
+        work.page = &page;
+        work.place = place;
+        work.part = &part;
+        work.p = memory;
+        work.v = memory + ATTENTION_CHUNK * ATTENTION_ROWS;
+        value_sums sums = value_half(type, &work, 0);
+        const value_sums odd = value_half(type, &work, 1);
+        add_values(&sums, &odd);
+        leave_rows(args, place, rows, &part, &sums, largest, l);
+    }
+    barrier();
+}
+
+DEVICE void attention_tile(int32_t type, const attention_args *args)
+{
+    SHARED_DYNAMIC(float, memory);
+    SHARED(int32_t, sequence, ATTENTION_ROWS);
+    SHARED(int32_t, first, ATTENTION_ROWS);
+    SHARED(int32_t, end, ATTENTION_ROWS);
+    tile_rows rows;
+    rows.sequence = sequence;
+    rows.first = first;
+    rows.end = end;
+    tile_place place;
+    place.chunk = (int32_t)(block_index() % (uint32_t)args->chunks);
+    place.first_row = (int64_t)(block_index() / (uint32_t)args->chunks) * ATTENTION_ROWS;
+    place.kv_head = (int32_t)block_index_y();
+    describe_rows(args, &place, &rows);
+    barrier();
+    while (next_sequence(&rows, &place)) {
+        run_sequence(type, args, &place, &rows, memory);
+        if (thread_index() < ATTENTION_ROWS && AT(sequence, thread_index()) == place.sequence)
+            AT(sequence, thread_index()) = -1;
+        barrier();
+    }
+}
+
+KERNEL(attention_tile_f16, attention_args, ATTENTION_THREADS)
+{
+    attention_tile(ATTENTION_F16, &args);
+}
+
+KERNEL(attention_tile_f32, attention_args, ATTENTION_THREADS)
+{
+    attention_tile(ATTENTION_F32, &args);
+}
+
+KERNEL(attention_tile_q8_0, attention_args, ATTENTION_THREADS)
+{
+    attention_tile(ATTENTION_Q8_0, &args);
+}
+
+/* A thread has an element of a query; queries with one chunk are done. */
+KERNEL(attention_merge, attention_args, ATTENTION_THREADS)
+{
+    const int32_t size = args.layer.head_size;
+    const int64_t count = args.tokens * args.heads * size;
+    for (int64_t i = (int64_t)block_index() * ATTENTION_THREADS + thread_index(); i < count;
+         i += (int64_t)block_count() * ATTENTION_THREADS) {
+        const int64_t query = i / size, token = args.first_token + query / args.heads;
+        const int32_t head = (int32_t)(query % args.heads), e = (int32_t)(i - query * size);
+        const attention_range chunks = attention_chunks(seen_by(&args, token));
+        const int32_t parts = chunks.end - chunks.first;
+        if (parts > 1)
+            result_of(&args, token, head)[e] = merged(&args, part_of(&args, token, head, chunks.first), parts, e);
+    }
+}

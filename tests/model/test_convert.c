@@ -1,0 +1,360 @@
+/* A model's folder to a GGUF file: names, keys, the order of rows, types, and what is refused. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "model/convert/convert.h"
+#include "support/check.h"
+#include "support/data/tokens.h"
+#include "support/fault_counts.h"
+#include "support/scratch.h"
+
+#define WORD "\xE2\x96\x81"
+
+enum { WIDTH = 32, HEADS = 4, KEY_HEADS = 2, HEAD = 8, HIDDEN = 64, TOKENS = 7 };
+
+static char folder[SCRATCH_PATH_BYTES];
+static float numbers[HIDDEN * WIDTH];
+
+static void write_file(const char *name, const char *text)
+{
+    char path[SCRATCH_PATH_BYTES + 64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+typedef struct test_tensor {
+    const char *name;
+    int64_t rows, cols; /* no columns: a vector */
+} test_tensor;
+
+static void write_tensors(const test_tensor *tensors, int64_t count)
+{
+    ww_array arrays[32];
+    char path[SCRATCH_PATH_BYTES + 64];
+    for (int64_t i = 0; i < count; i++) {
+        arrays[i] = ww_array_default();
+        arrays[i].name = tensors[i].name;
+        arrays[i].element = WW_ELEMENT_F32;
+        arrays[i].rank = tensors[i].cols > 0 ? 2 : 1;
+        arrays[i].shape[0] = tensors[i].rows;
+        arrays[i].shape[1] = tensors[i].cols;
+        arrays[i].data = numbers;
+    }
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    CHECK_OK(ww_safetensors_write(path, arrays, count, NULL));
+}
+
+static const char BERT_TOKENIZER[] =
+    "{\"added_tokens\":[{\"id\":0,\"content\":\"[PAD]\",\"special\":true},{\"id\":1,\"content\":\"[UNK]\",\"special\":true},"
+    "{\"id\":2,\"content\":\"[CLS]\",\"special\":true},{\"id\":3,\"content\":\"[SEP]\",\"special\":true}],"
+    "\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true,\"strip_accents\":null},"
+    "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,\"[SEP]\":3,\"un\":4,\"##able\":5}}}";
+static const char BERT_CONFIG[] =
+    "{\"architectures\":[\"BertModel\"],\"hidden_size\":32,\"num_hidden_layers\":1,\"num_attention_heads\":4,\"intermediate_"
+    "size\":64,"
+    "\"max_position_embeddings\":16,\"vocab_size\":7,\"type_vocab_size\":2,\"layer_norm_eps\":1e-12,\"hidden_act\":\"gelu\"}";
+static const test_tensor BERT_TENSORS[] = {
+    {"embeddings.word_embeddings.weight", TOKENS, WIDTH},
+    {"embeddings.position_embeddings.weight", 16, WIDTH},
+    {"embeddings.token_type_embeddings.weight", 2, WIDTH},
+    {"embeddings.LayerNorm.weight", WIDTH, 0},
+    {"encoder.layer.0.attention.self.query.weight", WIDTH, WIDTH},
+    {"encoder.layer.0.attention.self.query.bias", WIDTH, 0},
+    {"encoder.layer.0.intermediate.dense.weight", HIDDEN, WIDTH},
+    {"encoder.layer.0.output.LayerNorm.bias", WIDTH, 0},
+    {"pooler.dense.weight", WIDTH, WIDTH},
+};
+enum { BERT_COUNT = sizeof BERT_TENSORS / sizeof BERT_TENSORS[0] };
+
+static void make_bert(void)
+{
+    char path[SCRATCH_PATH_BYTES + 64];
+    snprintf(folder, sizeof folder, "%s", scratch_path("a-bert"));
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/1_Pooling", folder);
+    mkdir(path, 0700);
+    for (int i = 0; i < HIDDEN * WIDTH; i++)
+        numbers[i] = (float)i;
+    write_file("config.json", BERT_CONFIG);
+    write_file("tokenizer.json", BERT_TOKENIZER);
+    write_file(
+        "special_tokens_map.json",
+        "{\"cls_token\":\"[CLS]\",\"sep_token\":{\"content\":\"[SEP]\"},\"unk_token\":\"[UNK]\",\"pad_token\":\"[PAD]\"}");
+    write_file("1_Pooling/config.json", "{\"pooling_mode_cls_token\":false,\"pooling_mode_mean_tokens\":true}");
+    write_file("sentence_bert_config.json", "{\"max_seq_length\":12}");
+    write_file("README.md", "---\nlicense: apache-2.0\n---\nlicense: none\n");
+    write_tensors(BERT_TENSORS, BERT_COUNT);
+}
+
+static ww_status convert(const char *type, convert_report *report)
+{
+    ww_device *device = NULL;
+    CHECK_OK(ww_device_open("cpu", &device));
+    const convert_job job = {.folder = folder, .out_path = scratch_path("out.gguf"), .type = type, .device = device};
+    const ww_status status = convert_folder(&job, report);
+    ww_device_close(device);
+    return status;
+}
+
+static ww_gguf *converted(const char *type)
+{
+    ww_gguf *g = NULL;
+    convert_report report;
+    CHECK_OK(convert(type, &report));
+    CHECK_OK(ww_gguf_open(scratch_path("out.gguf"), &g));
+    return g;
+}
+
+static ww_gguf_tensor tensor_of(const ww_gguf *g, const char *name, int64_t *index)
+{
+    ww_gguf_tensor t = ww_gguf_tensor_default();
+    CHECK_OK(ww_gguf_find_tensor(g, name, index));
+    CHECK_OK(ww_gguf_tensor_at(g, *index, &t));
+    return t;
+}
+
+static void check_refused_folder(ww_status expected, const char *word)
+{
+    convert_report report;
+    remove(scratch_path("out.gguf"));
+    const int64_t held = memory_blocks_held();
+    CHECK_FAILS(expected, convert(NULL, &report));
+    if (!strstr(ww_error_message(), word))
+        fail_msg("'%s' is not in: %s", word, ww_error_message());
+    assert_int_equal(memory_blocks_held(), held);
+    assert_null(fopen(scratch_path("out.gguf"), "r"));
+}
+
+static void an_encoder_becomes_a_file_that_others_read(void **state)
+{
+    (void)state;
+    int64_t number = 0, index = 0;
+    const char *text = NULL;
+    double epsilon = 0;
+    make_bert();
+    ww_gguf *g = converted("q8_0");
+    CHECK_OK(ww_gguf_text(g, "general.architecture", &text, NULL));
+    assert_string_equal(text, "bert");
+    CHECK_OK(ww_gguf_text(g, "general.name", &text, NULL));
+    assert_string_equal(text, "a-bert");
+    CHECK_OK(ww_gguf_text(g, "general.license", &text, NULL));
+    assert_string_equal(text, "apache-2.0");
+    CHECK_OK(ww_gguf_i64(g, "bert.feed_forward_length", &number));
+    assert_int_equal(number, HIDDEN);
+    CHECK_OK(ww_gguf_i64(g, "bert.pooling_type", &number));
+    assert_int_equal(number, 1);
+    CHECK_OK(ww_gguf_i64(g, "warpwave.embedding_tokens", &number));
+    assert_int_equal(number, 12);
+    CHECK_OK(ww_gguf_f64(g, "bert.attention.layer_norm_epsilon", &epsilon));
+    assert_true(epsilon == (double)1e-12F);
+    ww_gguf_tensor t = tensor_of(g, "blk.0.ffn_up.weight", &index);
+    assert_int_equal(t.type, WW_QUANT_Q8_0);
+    assert_int_equal(t.shape[0], WIDTH);
+    assert_int_equal(t.shape[1], HIDDEN);
+    assert_int_equal(tensor_of(g, "position_embd.weight", &index).type, WW_QUANT_F32); /* stays as it is */
+    assert_int_equal(tensor_of(g, "blk.0.attn_q.bias", &index).type, WW_QUANT_F32);
+    assert_int_equal(tensor_of(g, "token_embd.weight", &index).type, WW_QUANT_Q8_0);
+    CHECK_FAILS(WW_NOT_FOUND, ww_gguf_find_tensor(g, "pooler.dense.weight", &index));
+    tokenizer *tokens = NULL;
+    CHECK_OK(tokenizer_create(g, &tokens));
+    CHECK_IDS(tokens, "Unable", 0, IDS(2, 4, 5, 3));
+    assert_int_equal(tokenizer_size(tokens), TOKENS); /* the seventh is padding */
+    tokenizer_destroy(tokens);
+    ww_gguf_close(g);
+}
+
+static void numbers_stay_as_they_are_without_a_type(void **state)
+{
+    (void)state;
+    float read[WIDTH * WIDTH];
+    int64_t index = 0;
+    make_bert();
+    ww_gguf *g = converted(NULL);
+    assert_int_equal(tensor_of(g, "blk.0.attn_q.weight", &index).type, WW_QUANT_F32);
+    CHECK_OK(ww_gguf_read(g, index, 0, read, sizeof read));
+    assert_memory_equal(read, numbers, sizeof read); /* encoders' rows are not permuted */
+    ww_gguf_close(g);
+    g = converted("f16");
+    assert_int_equal(tensor_of(g, "blk.0.attn_q.weight", &index).type, WW_QUANT_F16);
+    ww_gguf_close(g);
+}
+
+static const char LLAMA_CONFIG[] =
+    "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":32,\"num_hidden_layers\":1,\"num_attention_heads\":4,"
+    "\"num_key_value_heads\":2,\"intermediate_size\":64,\"max_position_embeddings\":131072,\"vocab_size\":260,\"rms_norm_eps\":"
+    "1e-5,"
+    "\"rope_theta\":500000.0,\"eos_token_id\":[258,259],\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,"
+    "\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8192}}";
+static const test_tensor LLAMA_TENSORS[] = {
+    {"model.embed_tokens.weight", 260, 8}, /* narrower than it should be: only this file is tested */
+    {"model.layers.0.self_attn.q_proj.weight", HEADS *HEAD, WIDTH},
+    {"model.layers.0.self_attn.k_proj.weight", KEY_HEADS *HEAD, WIDTH},
+    {"model.layers.0.self_attn.v_proj.weight", KEY_HEADS *HEAD, WIDTH},
+    {"model.layers.0.input_layernorm.weight", WIDTH, 0},
+    {"model.norm.weight", WIDTH, 0},
+};
+
+/* A tokenizer.json of the 256 bytes, a merge in the newer form, and llama 3's expression. */
+static void write_byte_tokenizer(const char *expression)
+{
+    json_t *all = json_object(), *model = json_object(), *vocab = json_object(), *split = json_object(), *bytes = json_object();
+    test_vocabulary v = vocabulary_empty("gpt2");
+    char path[SCRATCH_PATH_BYTES + 64];
+    vocabulary_add_alphabet(&v);
+    for (int i = 0; i < 256; i++)
+        json_object_set_new(vocab, v.tokens[i], json_integer(i));
+    json_object_set_new(vocab, "he", json_integer(256));
+    json_object_set_new(vocab, "<|begin|>", json_integer(257));
+    json_object_set_new(model, "type", json_string("BPE"));
+    json_object_set_new(model, "vocab", vocab);
+    json_object_set_new(model, "merges", json_pack("[[s,s]]", "h", "e"));
+    json_object_set_new(all, "model", model);
+    json_object_set_new(all, "added_tokens", json_pack("[{s:i,s:s,s:b}]", "id", 257, "content", "<|begin|>", "special", 1));
+    json_object_set_new(split, "type", json_string("Split"));
+    json_object_set_new(split, "pattern", json_pack("{s:s}", "Regex", expression));
+    json_object_set_new(bytes, "type", json_string("ByteLevel"));
+    json_object_set_new(bytes, "use_regex", json_false());
+    json_object_set_new(all, "pre_tokenizer", json_pack("{s:s,s:[o,o]}", "type", "Sequence", "pretokenizers", split, bytes));
+    json_object_set_new(all, "post_processor",
+                        json_pack("{s:s,s:[{s:{s:s}},{s:{s:s}}]}", "type", "TemplateProcessing", "single", "SpecialToken", "id",
+                                  "<|begin|>", "Sequence", "id", "A"));
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    assert_int_equal(json_dump_file(all, path, 0), 0);
+    json_decref(all);
+}
+
+static const char LLAMA3_EXPRESSION[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+                                        "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+static void make_llama(void)
+{
+    snprintf(folder, sizeof folder, "%s", scratch_path("a-llama"));
+    mkdir(folder, 0700);
+    for (int i = 0; i < HIDDEN * WIDTH; i++)
+        numbers[i] = (float)i;
+    write_file("config.json", LLAMA_CONFIG);
+    write_file("tokenizer_config.json", "{\"bos_token\":\"<|begin|>\",\"chat_template\":\"<|start_header_id|> <|eot_id|>\"}");
+    write_byte_tokenizer(LLAMA3_EXPRESSION);
+    write_tensors(LLAMA_TENSORS, sizeof LLAMA_TENSORS / sizeof LLAMA_TENSORS[0]);
+}
+
+static void rows_of_queries_and_keys_are_put_in_pairs(void **state)
+{
+    (void)state;
+    float read[HEADS * HEAD * WIDTH];
+    int64_t index = 0, number = 0;
+    make_llama();
+    ww_gguf *g = converted(NULL);
+    tensor_of(g, "blk.0.attn_q.weight", &index);
+    CHECK_OK(ww_gguf_read(g, index, 0, read, sizeof read));
+    for (int row = 0; row < HEADS * HEAD; row++) {
+        const int head = row / HEAD, within = row % HEAD;
+        const int from = head * HEAD + within % 2 * (HEAD / 2) + within / 2; /* halves become neighbours */
+        assert_memory_equal(read + row * WIDTH, numbers + from * WIDTH, WIDTH * sizeof(float));
+    }
+    tensor_of(g, "blk.0.attn_k.weight", &index);
+    CHECK_OK(ww_gguf_read(g, index, 0, read, (size_t)KEY_HEADS * HEAD * WIDTH * sizeof(float)));
+    assert_memory_equal(read + WIDTH, numbers + HEAD / 2 * WIDTH, WIDTH * sizeof(float));
+    tensor_of(g, "blk.0.attn_v.weight", &index);
+    CHECK_OK(ww_gguf_read(g, index, 0, read, (size_t)KEY_HEADS * HEAD * WIDTH * sizeof(float)));
+    assert_memory_equal(read, numbers, (size_t)KEY_HEADS * HEAD * WIDTH * sizeof(float));
+    /* Llama 3's scaling: a factor for each frequency, from none to all of it. */
+    assert_int_equal(tensor_of(g, "rope_freqs.weight", &index).shape[0], HEAD / 2);
+    CHECK_OK(ww_gguf_read(g, index, 0, read, HEAD / 2 * sizeof(float)));
+    assert_true(read[0] == 1.0F && read[1] == 1.0F && read[3] == 8.0F);
+    assert_true(read[2] > 1.0F && read[2] < 8.0F);
+    CHECK_OK(ww_gguf_i64(g, "llama.attention.head_count_kv", &number));
+    assert_int_equal(number, KEY_HEADS);
+    CHECK_OK(ww_gguf_i64(g, "tokenizer.ggml.eos_token_id", &number));
+    assert_int_equal(number, 258);
+    tokenizer *tokens = NULL;
+    CHECK_OK(tokenizer_create(g, &tokens));
+    assert_string_equal(tokenizer_pre(tokens), "llama-bpe");
+    CHECK_IDS(tokens, "he h", 0, IDS(257, 256, ' ', 'h')); /* the template adds BOS */
+    tokenizer_destroy(tokens);
+    ww_gguf_close(g);
+}
+
+static void what_cannot_be_converted_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const test_tensor strange[] = {{"encoder.layer.0.adapter.weight", 4, 4}};
+    static const char t5[] = "{\"architectures\":[\"T5Model\"]}",
+                      relu[] = "{\"architectures\":[\"BertModel\"],\"hidden_act\":\"relu\"}";
+    make_bert();
+    write_file("config.json", t5);
+    check_refused_folder(WW_UNSUPPORTED, "'T5Model'");
+    write_file("config.json", "{");
+    check_refused_folder(WW_CORRUPT_FILE, "config.json: line 1");
+    write_file("config.json", relu);
+    check_refused_folder(WW_UNSUPPORTED, "'relu'");
+    make_bert();
+    write_tensors(strange, 1);
+    check_refused_folder(WW_UNSUPPORTED, "'encoder.layer.0.adapter.weight'");
+    make_bert();
+    write_file("tokenizer.json", "{\"model\":{\"type\":\"Unigram\"}}");
+    check_refused_folder(WW_UNSUPPORTED, "tokenizer.json");
+    write_file("tokenizer.json",
+               "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":7}}}");
+    check_refused_folder(WW_CORRUPT_FILE, "the token 'a' has the id 7");
+    write_file("tokenizer.json", "{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true,\"strip_accents\":false},"
+                                 "\"model\":{\"type\":\"WordPiece\",\"vocab\":{}}}");
+    check_refused_folder(WW_UNSUPPORTED, "accents");
+    make_bert();
+    write_file("1_Pooling/config.json", "{\"pooling_mode_max_tokens\":true}");
+    check_refused_folder(WW_UNSUPPORTED, "neither mean nor cls");
+    make_llama();
+    write_byte_tokenizer("[a-z]+");
+    check_refused_folder(WW_UNSUPPORTED, "pre-tokenizer");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, convert_check_type("q8_1"));
+    assert_int_not_equal(convert_check_type("q9_9"), WW_OK);
+    snprintf(folder, sizeof folder, "%s", scratch_path("nothing"));
+    check_refused_folder(WW_NOT_FOUND, "config.json");
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    ww_device *device = NULL;
+    convert_report report;
+    make_bert();
+    CHECK_OK(ww_device_open("cpu", &device));
+    const convert_job job = {.folder = folder, .out_path = scratch_path("faults.gguf"), .type = "q8_0", .device = device};
+    CHECK_OK(convert_folder(&job, &report)); /* what the device keeps for the next time is there now */
+    const int64_t held = memory_blocks_held();
+    int64_t n = 1;
+    for (;; n++) {
+        remove(job.out_path);
+        memory_fail_at(n);
+        const ww_status status = convert_folder(&job, &report);
+        memory_fail_at(0);
+        assert_int_equal(memory_blocks_held(), held);
+        if (status == WW_OK)
+            break;
+        assert_int_equal(status, WW_OUT_OF_MEMORY);
+        FILE *file = fopen(job.out_path, "r");
+        assert_null(file);
+        assert_true(n < 20000);
+    }
+    fault_count("allocation", (long)n - 1);
+    ww_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_encoder_becomes_a_file_that_others_read),
+        cmocka_unit_test(numbers_stay_as_they_are_without_a_type),
+        cmocka_unit_test(rows_of_queries_and_keys_are_put_in_pairs),
+        cmocka_unit_test(what_cannot_be_converted_is_refused_by_name),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}

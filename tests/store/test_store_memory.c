@@ -1,0 +1,136 @@
+/* Memory that is not there, for the store and for SQLite below it: every allocation fails in turn, ours and SQLite's, alone or
+ * with all behind it. A status, nothing half done, and a file that is as it was before or after the call. */
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "store/sqlite_memory.h"
+#include "store/store_support.h"
+#include "support/scratch.h"
+
+enum { OPERATIONS = 4 };
+
+static char *path;
+static ww_device *device;
+
+static int setup(void **state)
+{
+    work_synchronous = WW_SYNCHRONOUS_OFF;
+    scratch_setup(state);
+    path = strdup(scratch_path("memory.db"));
+    CHECK_OK(ww_device_open("cpu", &device));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    ww_device_close(device);
+    free(path);
+    return scratch_teardown(state);
+}
+
+static ww_status ask(ww_collection *collection)
+{
+    static const float zeros[WORK_DIM] = {0};
+    const ww_parameter least = {.name = ":least", .type = WW_VALUE_INTEGER};
+    ww_results *found = NULL;
+    ww_query query = ww_query_default();
+    query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 3;
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
+    query.where = "handle >= :least", query.parameters = &least, query.parameter_count = 1;
+    const ww_status status = ww_collection_query(collection, &query, &found);
+    ww_results_destroy(found);
+    return status;
+}
+
+/* Opens a new store and works on it; `done` says how many operations were acknowledged. */
+static ww_status work(ww_store **store, ww_collection **collection, int64_t *done)
+{
+    ww_status status = work_open(path, device, store, collection);
+    for (*done = 0; status == WW_OK && *done < OPERATIONS;) {
+        status = work_do(*collection, 31, *done);
+        *done += status == WW_OK;
+        if (status == WW_OK)
+            status = ask(*collection);
+    }
+    return status;
+}
+
+/* What is in the file is `done` operations, or one more that was not acknowledged. */
+static void verify(int64_t done)
+{
+    ww_collection *model = collection_make(device, WORK_DIM, WW_L2);
+    for (int64_t i = 0; i < done; i++)
+        CHECK_OK(work_do(model, 31, i));
+    (void)work_verify(path, device, model, 31, done);
+    ww_collection_destroy(model);
+}
+
+static void remove_file(void)
+{
+    char name[4096];
+    unlink(path);
+    snprintf(name, sizeof name, "%s-wal", path), unlink(name);
+    snprintf(name, sizeof name, "%s-shm", path), unlink(name);
+}
+
+static void an_allocation_of_ours_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    int64_t n = 1;
+    for (bool failed = true; failed; n++) {
+        ww_store *store = NULL;
+        ww_collection *collection = NULL;
+        int64_t done = 0;
+        remove_file();
+        memory_fail_at(n);
+        const ww_status status = work(&store, &collection, &done);
+        memory_fail_at(0);
+        failed = status != WW_OK;
+        if (failed && status != WW_OUT_OF_MEMORY)
+            fail_msg("allocation %lld: %s: %s", (long long)n, ww_status_name(status), ww_error_message());
+        work_close(store, collection);
+        verify(done);
+    }
+    assert_true(n > 20);
+}
+
+/* Of thousands of allocations the first in turn, then fewer. A failure of which SQLite takes no notice (a cache that stays
+ * smaller) is none. */
+static void an_allocation_of_sqlite_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    int failures = 0;
+    sqlite_memory_begin();
+    for (int forever = 0; forever < 2; forever++) {
+        int64_t n = 1;
+        for (bool reached = true; reached; n += n < 60 ? 1 : n / 24) {
+            ww_store *store = NULL;
+            ww_collection *collection = NULL;
+            int64_t done = 0;
+            remove_file();
+            sqlite_memory_fail_at(n, forever);
+            const ww_status status = work(&store, &collection, &done);
+            sqlite_memory_fail_at(0, false);
+            reached = sqlite_memory.failed;
+            failures += status != WW_OK;
+            if (status != WW_OK && (!reached || ww_error_message()[0] == '\0'))
+                fail_msg("allocation %lld: %s: %s", (long long)n, ww_status_name(status), ww_error_message());
+            if (status == WW_OK)
+                assert_int_equal(done, OPERATIONS);
+            work_close(store, collection);
+            verify(done);
+        }
+        assert_true(n > 200);
+    }
+    sqlite_memory_end();
+    assert_true(failures > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_allocation_of_ours_that_fails_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_allocation_of_sqlite_that_fails_changes_nothing, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("store: memory", tests, NULL, NULL);
+}
