@@ -10,15 +10,21 @@
 
 enum { DIM = 20, QUERIES = 21, K = 12 };
 
-/* Members in turn: each kind that the build has. */
+/* Members in turn: each kind that the build has, and those that the environment names, as the stand-in for ROCm. */
 static ww_device *open_members(int32_t members)
 {
     static const char *const kinds[] = {"cpu", "emulator:32", "emulator:64"};
-    char name[1024] = "";
+    const char *named = getenv("WARPWAVE_TEST_DEVICES");
+    char name[1024] = "", list[128] = "", *rest = NULL, *others[4] = {NULL};
+    int32_t other_count = 0;
     ww_device *device = NULL;
+    snprintf(list, sizeof list, "%s", named && strstr(named, "rocm") ? named : "");
+    for (char *one = strtok_r(list, ",", &rest); one && other_count < 4; one = strtok_r(NULL, ",", &rest))
+        others[other_count++] = one;
     for (int32_t m = 0; m < members; m++) {
+        const int32_t kind = m % (3 + other_count);
         strcat(name, m > 0 ? "+" : "");
-        strcat(name, kinds[m % 3]);
+        strcat(name, kind < 3 ? kinds[kind] : others[kind - 3]);
     }
     CHECK_OK(ww_device_open(name, &device));
     device->tuning.group_even = device->tuning.group_apart = true;
