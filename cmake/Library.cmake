@@ -67,7 +67,7 @@ endif()
 
 # The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects.
 file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
-list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|mpi/|store/|no_store|model/|no_model|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
+list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|mpi/|store/|absent/|model/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
 add_executable(warpwave_command ${command_sources})
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)

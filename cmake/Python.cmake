@@ -19,10 +19,11 @@ if(WARPWAVE_WHEEL)
     set(wheel_all "")
 endif()
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
-add_library(wheel_command_objects OBJECT ${wheel_all} ${command_sources} ${CMAKE_SOURCE_DIR}/src/cli/no_store.c # stores need Python's SQLite
+add_library(wheel_command_objects OBJECT ${wheel_all} ${command_sources} ${CMAKE_SOURCE_DIR}/src/cli/absent/no_store.c # stores need Python's SQLite, models PCRE2 and utf8proc
+            ${CMAKE_SOURCE_DIR}/src/cli/absent/no_model.c
             ${CMAKE_SOURCE_DIR}/python/command_library.c)
 target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})
-target_compile_definitions(wheel_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data" main=command_main)
+target_compile_definitions(wheel_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data" main=command_main WARPWAVE_WHEEL_COMMAND)
 target_compile_options(wheel_command_objects PRIVATE -Wno-missing-prototypes) # of what was main()
 
 set(zig_target ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu.2.28)

@@ -341,6 +341,11 @@ WW_API ww_status ww_collection_add(ww_collection *collection, const ww_rows *row
  * An id twice in one batch is refused. Waits for readers. */
 WW_API ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows);
 
+/* Gives rows that are there new vectors, payloads, or both, by their ids: what is not given (neither vectors nor elements nor a
+ * tensor; no payloads) stays. With new vectors it replaces rows as upsert does. All or nothing: an id that is not there is
+ * WW_NOT_FOUND, and nothing changes. Waits for readers. */
+WW_API ww_status ww_collection_update(ww_collection *collection, const ww_rows *rows);
+
 /* Removes every id named, or none: one that is not there is WW_NOT_FOUND, one that is named twice WW_DUPLICATE_ID, and nothing
  * changes. The rows are masked at once and their memory comes back with compact. Waits for readers. */
 WW_API ww_status ww_collection_remove(ww_collection *collection, const char *const *ids, int64_t count);

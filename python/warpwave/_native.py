@@ -654,6 +654,7 @@ ww_model_tokenize = function("warpwave_model", "ww_model_tokenize", c_int, c_voi
                              c_size_t, c_void_p)
 ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c_void_p, c_void_p, c_size_t, c_char_p, c_size_t,
                                c_void_p)
+ww_model_token_ends = function("warpwave_model", "ww_model_token_ends", c_int32, c_void_p, c_int32)
 ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), c_size_t, c_char_p,
                          c_size_t, c_void_p)
 ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p,
@@ -897,6 +898,7 @@ ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_voi
 ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
 ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
 ww_collection_upsert = function("warpwave", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_update = function("warpwave", "ww_collection_update", c_int, c_void_p, POINTER(ww_rows))
 ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, c_int64)
 ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, c_int64, c_void_p)
 ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p, c_int64)

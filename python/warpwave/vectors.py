@@ -185,13 +185,8 @@ class Collection(NotPicklable):
                 new = as_payloads([payloads] if isinstance(ids, (str, int)) else payloads, texts.count)
                 check(c.ww_collection_set_payloads(handle.pointer, texts.pointers, new.pointers, texts.count))
                 return
-            found = self._get(texts, FETCH_IDS | FETCH_PAYLOADS)
-            self._refuse_missing(found, ids)
-            if payloads is None:
-                payloads = found._all_payloads()
-            elif isinstance(ids, (str, int)):
-                payloads = [payloads]
-            self.upsert(vectors, [ids] if isinstance(ids, (str, int)) else ids, payloads)
+            one = isinstance(ids, (str, int))
+            self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None)
 
     def remove(self, ids: Any) -> None:
         """Removes every id or, if one is not there (`NotFound`, a KeyError), none."""

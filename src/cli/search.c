@@ -279,16 +279,19 @@ static ww_status check_where(const search_settings *s)
     const bool of_file = s->base || s->ids || s->id_column || s->query_id_column || s->out_neighbors || s->out_distances ||
                          s->rows_skip > 0 || s->rows_take != ROWS_ALL || s->repeat > 1 || s->check ||
                          s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8;
+    if (!s->text && !s->queries)
+        return ww_fail(WW_INVALID_ARGUMENT, "--queries FILE is missing");
     if (!s->store && !s->base)
         return ww_fail(WW_INVALID_ARGUMENT, "--base FILE is missing, or --store FILE in its place");
     if (!s->store && (s->collection || s->where || s->params.count > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "--collection, --where and --param go with --store");
-    if (s->store && !s->collection)
-        return ww_fail(WW_INVALID_ARGUMENT, "--collection NAME is missing beside --store");
+    if (!s->store && (s->text || s->model))
+        return ww_fail(WW_INVALID_ARGUMENT, "--text and --model go with --store");
     if (s->store && of_file)
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "beside --store only --collection, --queries, --format, -k, --where, --param, --radius, "
-                       "--min-score, --limit, --device, --quiet and --json can be given");
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "beside --store only --collection, --queries, --text, --model, --format, -k, --where, --param, --radius, "
+            "--min-score, --limit, --device, --quiet and --json can be given");
     return WW_OK;
 }
 
@@ -313,7 +316,7 @@ static exit_code search_run_command(const char *const *arguments, size_t count)
 
 static const option options[] = {
     TEXT(base, false, "--base", "FILE", "the rows to search; - is standard input"),
-    TEXT(queries, true, "--queries", "FILE", "the rows to search for; - is standard input"),
+    TEXT(queries, false, "--queries", "FILE", "the rows to search for; - is standard input"),
     TEXT(format, false, "--format", "F", "npy, fbin, csv, ...: what inputs are whose names do not end in a format"),
     INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
     OPTION_IS_CHOICE(search_settings, metric, false, "--metric", "cosine|l2|dot",
@@ -338,7 +341,11 @@ static const option options[] = {
     INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "use N rows of the base; default: all that remain"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and report the median time; default: 1"),
     TEXT(store, false, "--store", "FILE", "search a collection of this store in place of --base; see `warpwave help store`"),
-    TEXT(collection, false, "--collection", "NAME", "with --store: the collection"),
+    TEXT(collection, false, "--collection", "NAME", "with --store: the collection; default: the only one"),
+    TEXT(text, false, "--text", "T",
+         "with --store: a text to search for in place of --queries; - reads texts from standard input"),
+    TEXT(model, false, "--model", "M",
+         "with --text: the model that the collection's texts were added with, where it has moved"),
     TEXT(where, false, "--where", "SQL", "with --store: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),
     OPTION_IS_LIST(search_settings, params, false, "--param", "N=V",
                    "with --store: the value of a parameter :N of --where; several"),

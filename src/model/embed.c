@@ -114,19 +114,18 @@ static ww_status make_lists(text_pass *p)
 static ww_status upload_lists(text_pass *p)
 {
     const embedding *e = p->e;
-    ww_device *device = e->model->device;
     workspace *w = &e->model->work;
-    ww_status status = upload_write(device, &w->ids, WW_U32, e->ids + p->first_token, (int64_t)p->tokens);
+    ww_status status = upload_write(w, &w->ids, WW_U32, e->ids + p->first_token, (int64_t)p->tokens);
     if (status == WW_OK)
-        status = upload_write(device, &w->positions, WW_I32, p->positions, (int64_t)p->tokens);
+        status = upload_write(w, &w->positions, WW_I32, p->positions, (int64_t)p->tokens);
     if (status == WW_OK) /* learned positions are looked up by unsigned ids */
-        status = upload_write(device, &w->rows, WW_U32, p->positions, (int64_t)p->tokens);
+        status = upload_write(w, &w->rows, WW_U32, p->positions, (int64_t)p->tokens);
     if (status == WW_OK)
-        status = upload_write(device, &w->sequences, WW_I32, p->numbers, (int64_t)p->tokens);
+        status = upload_write(w, &w->sequences, WW_I32, p->numbers, (int64_t)p->tokens);
     if (status == WW_OK)
-        status = upload_write(device, &w->lengths, WW_I32, p->lengths, (int64_t)p->texts);
+        status = upload_write(w, &w->lengths, WW_I32, p->lengths, (int64_t)p->texts);
     if (status == WW_OK)
-        status = upload_write(device, &w->pages, WW_I64, p->addresses, (int64_t)(p->texts * p->pages_stride));
+        status = upload_write(w, &w->pages, WW_I64, p->addresses, (int64_t)(p->texts * p->pages_stride));
     return status;
 }
 

@@ -522,6 +522,7 @@ static ww_status stored_move(void *owner, ww_device *device)
 
 const collection_operations STORED_OPERATIONS = {
     .add = stored_add,
+    .update = stored_update,
     .remove = stored_remove,
     .set_payloads = stored_set_payloads,
     .clear = stored_clear,

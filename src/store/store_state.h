@@ -104,6 +104,7 @@ extern const collection_operations STORED_OPERATIONS;
 
 /* ---- writing.c ---- */
 ww_status stored_add(void *owner, const ww_rows *rows, bool upsert);
+ww_status stored_update(void *owner, const ww_rows *rows);
 ww_status stored_remove(void *owner, const char *const *ids, int64_t count, int64_t *missing);
 ww_status stored_set_payloads(void *owner, const char *const *ids, const char *const *payloads, int64_t count);
 ww_status stored_clear(void *owner);

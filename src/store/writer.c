@@ -444,6 +444,23 @@ ww_status writer_upsert(writer *w, writer_row *row)
     return writer_update(w, row, WRITER_PAYLOAD | WRITER_VECTOR);
 }
 
+ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_place)
+{
+    int64_t place = -1;
+    ww_status status = check_id(w, row->id);
+    if (status == WW_OK)
+        status = writer_find(w, row->id, &row->handle, &place);
+    if (status != WW_OK)
+        return status;
+    if (row->handle < 0)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%s' to update; nothing was changed", w->name, row->id);
+    if (place >= w->change_first_place)
+        return duplicate(w, row->id, place);
+    if (old_place)
+        *old_place = place;
+    return writer_update(w, row, what);
+}
+
 ww_status writer_remove(writer *w, int64_t handle)
 {
     int64_t place = -1;

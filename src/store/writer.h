@@ -53,6 +53,10 @@ ww_status writer_remove(writer *w, int64_t handle);
 /* The handle and place of an id, -1 if it is not there. */
 ww_status writer_find(writer *w, const char *id, int64_t *handle, int64_t *place);
 
+/* Changes the row with row->id, which is WW_NOT_FOUND if it is not there; as writer_update() otherwise. `old_place`, which may
+ * be NULL, gets where its vector was. */
+ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_place);
+
 /* Removes all rows, with a new epoch. */
 ww_status writer_clear(writer *w);
 

@@ -121,9 +121,25 @@ static ww_status told(const change *w, const ww_rows *rows, int64_t done)
                    (long long)done, (long long)rows->count);
 }
 
-static ww_status put_row(change *w, const ww_rows *rows, int64_t i, bool upsert)
+typedef enum write_kind { WRITE_ADD, WRITE_UPSERT, WRITE_UPDATE } write_kind;
+
+/* Writes a row by its id, where one of that id is, or may be, already. */
+static ww_status replace_row(change *w, const ww_rows *rows, writer_row *row, write_kind kind)
 {
     writer *to = w->c->writer;
+    int64_t handle = -1, place = -1;
+    ww_status status = WW_OK;
+    if (kind == WRITE_UPDATE)
+        status = writer_replace(to, row, WRITER_VECTOR | (rows->payloads ? WRITER_PAYLOAD : 0), &place);
+    else if (row->id && w->loaded)
+        status = writer_find(to, row->id, &handle, &place);
+    if (status == WW_OK && place >= 0)
+        note_removed(w, place);
+    return status == WW_OK && kind == WRITE_UPSERT ? writer_upsert(to, row) : status;
+}
+
+static ww_status put_row(change *w, const ww_rows *rows, int64_t i, write_kind kind)
+{
     writer_row row = {.id = rows->ids ? rows->ids[i] : NULL,
                       .payload = rows->payloads ? rows->payloads[i] : NULL,
                       .payload_checked = true,
@@ -135,15 +151,7 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, bool upsert)
     if (rows->ids && !row.id)
         return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL", w->c->name,
                        (long long)i);
-    ww_status status = WW_OK;
-    if (upsert && row.id && w->loaded) {
-        int64_t handle = -1, place = -1;
-        status = writer_find(to, row.id, &handle, &place);
-        if (status == WW_OK && place >= 0)
-            note_removed(w, place);
-    }
-    if (status == WW_OK)
-        status = upsert ? writer_upsert(to, &row) : writer_insert(to, &row);
+    const ww_status status = kind == WRITE_ADD ? writer_insert(w->c->writer, &row) : replace_row(w, rows, &row, kind);
     if (status == WW_OK && w->loaded) {
         w->places[i] = row.place;
         w->handles[i] = row.handle;
@@ -151,14 +159,14 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, bool upsert)
     return status;
 }
 
-ww_status stored_add(void *owner, const ww_rows *rows, bool upsert)
+static ww_status write_rows(stored *c, const ww_rows *rows, write_kind kind)
 {
-    change w = {.c = owner};
+    change w = {.c = c};
     ww_status status = change_begin(&w, rows->count, rows->count);
     if (status == WW_OK) {
         status = told(&w, rows, 0);
         for (int64_t i = 0; status == WW_OK && i < rows->count; i++) {
-            status = put_row(&w, rows, i, upsert);
+            status = put_row(&w, rows, i, kind);
             if (status == WW_OK)
                 status = told(&w, rows, i + 1);
         }
@@ -166,6 +174,16 @@ ww_status stored_add(void *owner, const ww_rows *rows, bool upsert)
     }
     change_free(&w);
     return status;
+}
+
+ww_status stored_add(void *owner, const ww_rows *rows, bool upsert)
+{
+    return write_rows(owner, rows, upsert ? WRITE_UPSERT : WRITE_ADD);
+}
+
+ww_status stored_update(void *owner, const ww_rows *rows)
+{
+    return write_rows(owner, rows, WRITE_UPDATE);
 }
 
 /* ---- removing -------------------------------------------------------------------------------------------------------------

@@ -127,9 +127,12 @@ static ww_status batch_reserve(batch *b, ww_collection *c)
 static ww_status stage_payloads(batch *b, ww_collection *c)
 {
     ww_status status = WW_OK;
-    for (int64_t i = 0; status == WW_OK && b->rows.payloads && i < b->rows.count; i++)
-        if (b->rows.payloads[i])
-            status = payload_put(&c->store, b->first_row + i, b->rows.payloads[i], &b->bytes_payloads);
+    const bool kept = b->update && !b->rows.payloads;
+    for (int64_t i = 0; status == WW_OK && (kept || b->rows.payloads) && i < b->rows.count; i++) {
+        const char *text = kept ? payload_get(&c->store, b->replaced[i]) : b->rows.payloads[i];
+        if (text)
+            status = payload_put(&c->store, b->first_row + i, text, &b->bytes_payloads);
+    }
     return status;
 }
 
@@ -463,7 +466,7 @@ static ww_status batch_add(batch *b, ww_collection *c)
     if (status != WW_OK)
         return status;
     if (c->durable)
-        return c->durable->add(c->owner, &b->rows, b->upsert);
+        return b->update ? c->durable->update(c->owner, &b->rows) : c->durable->add(c->owner, &b->rows, b->upsert);
     collection_lock_write(c);
     b->without_ids = !b->rows.ids && !c->ids_are_stored;
     status = b->rows.tensor ? place_tensor(b, c) : WW_OK;
@@ -491,6 +494,32 @@ ww_status ww_collection_add(ww_collection *collection, const ww_rows *rows)
 {
     FLOAT_GUARD();
     batch b = {.function = "ww_collection_add"};
+    return batch_run(&b, collection, rows);
+}
+
+/* Only the payloads: which need no rows to be written. */
+static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const char *function)
+{
+    return rows->payloads ? ww_collection_set_payloads(c, rows->ids, rows->payloads, rows->count)
+                          : ww_fail(WW_INVALID_ARGUMENT, "%s: neither vectors nor payloads are given", function);
+}
+
+ww_status ww_collection_update(ww_collection *collection, const ww_rows *rows)
+{
+    FLOAT_GUARD();
+    batch b = {.function = "ww_collection_update", .upsert = true, .update = true};
+    ww_rows given;
+    ww_status status = collection_check(collection, b.function);
+    if (status == WW_OK && !rows)
+        status = fail_null(b.function, "rows");
+    if (status == WW_OK)
+        status = struct_read(&given, sizeof given, rows, b.function, "ww_rows");
+    if (status != WW_OK)
+        return status;
+    if (!given.ids && (given.count != 0 || given.tensor))
+        return fail_null(b.function, "rows->ids");
+    if (!given.vectors && !given.elements && !given.tensor && given.count != 0)
+        return update_payloads(collection, &given, b.function);
     return batch_run(&b, collection, rows);
 }
 

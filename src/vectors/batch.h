@@ -13,6 +13,7 @@ typedef struct batch {
     const char *function; /* for messages */
     ww_rows rows;
     bool upsert;
+    bool update;             /* an upsert of rows that are there; without payloads theirs stay */
     bool without_ids;        /* of the caller's, here or in the collection: nothing to store (automatic_ids.h) */
     char *narrowed;          /* rows on their way from f32 to the collection's type, or NULL */
     int64_t narrowed_rows;   /* that it has room for */

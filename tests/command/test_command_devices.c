@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "support/command.h"
+#include "support/scratch.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -241,6 +242,32 @@ static void demo_takes_metric_and_k(void **state)
     command_free(&result);
 }
 
+/* The second run finds the rows of the first, and says the same but for the time. */
+static void demo_keeps_its_digits_in_a_store(void **state)
+{
+    (void)state;
+    const char *path = scratch_path("digits.db");
+    command_result first = COMMAND_RUN("demo", "--device", "cpu", "--store", path);
+    if (strstr(first.err, "built without stores")) {
+        command_free(&first);
+        return;
+    }
+    command_result second = COMMAND_RUN("demo", "--device", "cpu", "--store", path);
+    command_result memory = COMMAND_RUN("demo", "--device", "cpu");
+    assert_int_equal(first.code, 0);
+    assert_int_equal(second.code, 0);
+    assert_non_null(strstr(first.out, "ms to add 1500 rows"));
+    assert_non_null(strstr(second.out, "the 1500 rows were in"));
+    for (int i = 0; i < 3; i++)
+        *strstr((i == 0 ? first : i == 1 ? second : memory).out, "time   ") = '\0';
+    assert_string_equal(first.out, memory.out);
+    assert_string_equal(second.out, memory.out);
+    command_free(&first);
+    command_free(&second);
+    command_free(&memory);
+    COMMAND_SAYS(3, "give --metric l2, or another file", "demo", "--device", "cpu", "--store", path, "--metric", "dot");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +280,7 @@ int main(void)
         cmocka_unit_test(demo_recognises_digits),
         cmocka_unit_test(demo_draws_plain_shades_into_a_file),
         cmocka_unit_test(demo_takes_metric_and_k),
+        cmocka_unit_test_setup_teardown(demo_keeps_its_digits_in_a_store, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

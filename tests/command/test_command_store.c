@@ -177,13 +177,15 @@ static void wrong_command_lines_are_refused(void **state)
     COMMAND_SAYS(2, "unknown action 'fetch'", "store", "fetch", store);
     COMMAND_SAYS(2, "create STORE NAME", "store", "create", store, "--dim", "3");
     COMMAND_SAYS(2, "--dim", "store", "create", store, "x");
-    COMMAND_SAYS(2, "give either --vector", "store", "search", store, "docs");
-    COMMAND_SAYS(2, "give either --vector", "store", "add", store, "docs");
+    COMMAND_SAYS(2, "give one of --vector", "store", "search", store, "docs");
+    COMMAND_SAYS(2, "give one of --vector", "store", "add", store, "docs");
     COMMAND_SAYS(2, "give either --id", "store", "get", store, "docs");
     COMMAND_SAYS(2, "is not JSON", "store", "search", store, "docs", "--vector", "[1,");
     COMMAND_SAYS(2, "the vector has 1 numbers", "store", "search", store, "docs", "--vector", "[1]");
     COMMAND_SAYS(2, "--min-score does not go", "store", "search", store, "docs", "--vector", "[1,0,0]", "--min-score", "1");
     COMMAND_SAYS(2, "must end in .jsonl", "store", "export", store, "docs", scratch_path("x.txt"));
+    COMMAND_SAYS(0, "created", "store", "create", store, "second", "--dim",
+                 "3"); /* of one collection the name may be left out */
     COMMAND_SAYS(2, "--collection NAME is missing", "search", "--store", store, "--queries", "q.npy");
     COMMAND_SAYS(2, "--base FILE is missing", "search", "--queries", "q.npy");
     COMMAND_SAYS(2, "beside --store", "search", "--store", store, "--collection", "docs", "--queries", "q.npy", "--metric",

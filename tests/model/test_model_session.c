@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "support/devices.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
+#include "tensor/tensor.h"
 
 enum { VOCABULARY = 96, CONTEXT = 1024 };
 
@@ -264,6 +266,28 @@ static void a_cancelled_session_is_as_it_was(void **state)
     ww_model_close(model);
 }
 
+/* Otherwise a step would be as slow as on the first day, and nobody would see it. */
+static void steps_are_recorded_where_the_device_can(void **state)
+{
+    begin(state);
+    ww_session *session = fed(prompt, PROMPT), *other = fed(prompt, 3);
+    const int32_t *const ids[2] = {prompt, prompt + 1};
+    const size_t counts[2] = {1, 1};
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(ww_session_feed(session, prompt + i, 1));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(ww_sessions_feed((ww_session *const[]){session, other}, ids, counts, 2));
+    int recorded = 0;
+    for (int i = 0; i < RECORDED_STEPS; i++) {
+        recorded += model->work.steps[i].recording != NULL;
+        assert_false(model->work.steps[i].refused);
+    }
+    assert_int_equal(recorded, tensors_of(*state)->record_begin ? 2 : 0);
+    ww_session_destroy(other);
+    ww_session_destroy(session);
+    ww_model_close(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +299,7 @@ int main(void)
         cmocka_unit_test(a_session_outlives_the_model_that_was_closed),
         cmocka_unit_test(the_same_seed_generates_the_same_text_and_another_another),
         cmocka_unit_test(a_cancelled_session_is_as_it_was),
+        cmocka_unit_test(steps_are_recorded_where_the_device_can),
     };
     void *scratch;
     tiny_model tiny;

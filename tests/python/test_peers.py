@@ -1,6 +1,7 @@
 """Beside other libraries, every night: DLPack with PyTorch and JAX on a CPU, and imports in every order in one process."""
 import importlib.util
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from conftest import run_python
 import warpwave
 
 pytestmark = pytest.mark.nightly
-PEERS = ["torch", "faiss", "usearch.index", "sklearn.neighbors"]
+PEERS = ["torch", "jax", "faiss", "usearch.index", "sklearn.neighbors"]
 
 
 def needed(name):
@@ -60,7 +61,7 @@ def test_imports_in_every_order(position):
     for name in PEERS:
         needed(name)
     orders = [order for order in itertools.permutations(PEERS) if order.index("faiss") < order.index("usearch.index")]
-    for order in orders[:: 4]:
+    for order in orders[:: int(os.environ.get("WARPWAVE_ORDERS_STEP", "1"))]:
         names = [*order[:position], "warpwave", *order[position:]]
         run_python("\n".join(f"import {name}" for name in names) + """
 import numpy as np
@@ -72,4 +73,5 @@ u = usearch.index.Index(ndim=16, metric="l2sq"); u.add(np.arange(500), x); u.sea
 n = sklearn.neighbors.NearestNeighbors(n_neighbors=3, algorithm="brute").fit(x)
 assert (n.kneighbors(x, return_distance=False) == c.search(x, 3).rows).all()
 assert warpwave.from_dlpack(torch.ones(3)).sum().item() == 3
+assert warpwave.from_dlpack(jax.numpy.ones(3)).sum().item() == 3
 """, timeout=180)

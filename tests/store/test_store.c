@@ -213,6 +213,38 @@ static void two_handles_on_one_collection_see_each_others_writes(void **state)
     free(path);
 }
 
+static void update_does_what_it_does_in_memory(void **state)
+{
+    ww_device *device = *state;
+    char *path = path_make();
+    test_random random = {6};
+    ww_store *store = store_make(path, device);
+    ww_collection *stored = stored_make(store, "docs", WW_L2), *plain = collection_make(device, DIM, WW_L2);
+    test_rows rows = test_rows_make(&random, ROWS, DIM, "r", 0), new = test_rows_make(&random, 30, DIM, "r", 7);
+    CHECK_OK(ww_collection_add(stored, &rows.rows));
+    CHECK_OK(ww_collection_add(plain, &rows.rows));
+    for (int turn = 0; turn < 3; turn++) { /* read from the file, and into what is in memory */
+        ww_rows update = new.rows;
+        update.payloads = turn == 1 ? new.rows.payloads : NULL;
+        update.vectors = turn == 2 ? rows.vectors : new.vectors;
+        CHECK_OK(ww_collection_update(stored, &update));
+        CHECK_OK(ww_collection_update(plain, &update));
+        check_alike(stored, plain, rows.vectors);
+    }
+    strcpy(new.ids[29], "no");
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_update(stored, &new.rows));
+    strcpy(new.ids[29], "r9");
+    CHECK_FAILS(WW_DUPLICATE_ID, ww_collection_update(stored, &new.rows));
+    check_alike(stored, plain, rows.vectors);
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    ww_collection_destroy(plain);
+    ww_collection_destroy(stored);
+    ww_store_close(store);
+    test_rows_free(&new);
+    test_rows_free(&rows);
+    free(path);
+}
+
 static void a_failed_write_changes_nothing(void **state)
 {
     ww_device *device = *state;
@@ -321,6 +353,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stored_collection_answers_as_one_in_memory, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(changes_before_the_first_search_are_read_from_the_file, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(update_does_what_it_does_in_memory, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_failed_write_changes_nothing, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_looked_up_by_id_handle_and_number, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(masks_speak_of_row_numbers, scratch_setup, scratch_teardown),

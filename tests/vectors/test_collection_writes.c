@@ -18,6 +18,74 @@ static ww_rows one_row(const float *vector, const char *const *id, const char *c
     return rows;
 }
 
+/* Two collections that were written to in different ways. */
+static void check_same(ww_collection *a, ww_collection *b)
+{
+    snapshot one = snapshot_take(a), other = snapshot_take(b);
+    assert_true(snapshot_equal(&one, &other));
+    snapshot_free(&one);
+    snapshot_free(&other);
+}
+
+static void update_changes_what_is_given_and_leaves_the_rest(void **state)
+{
+    test_random random = {20};
+    ww_collection *c = collection_make(*state, 8, WW_L2), *expected = collection_make(*state, 8, WW_L2);
+    test_rows rows = test_rows_make(&random, 100, 8, "row", 0), new = test_rows_make(&random, 20, 8, "row", 40);
+    CHECK_OK(ww_collection_add(c, &rows.rows));
+    CHECK_OK(ww_collection_add(expected, &rows.rows));
+    const char *payloads[20];
+    for (int i = 0; i < 20; i++)
+        payloads[i] = rows.payloads[40 + i];
+    ww_rows with = new.rows, without = new.rows;
+    with.payloads = payloads;
+    without.payloads = NULL;
+    CHECK_OK(ww_collection_update(c, &without)); /* new vectors, payloads that stay */
+    CHECK_OK(ww_collection_upsert(expected, &with));
+    check_same(c, expected);
+    CHECK_OK(ww_collection_update(c, &new.rows)); /* both */
+    CHECK_OK(ww_collection_upsert(expected, &new.rows));
+    check_same(c, expected);
+    ww_rows texts = with;
+    texts.vectors = NULL;
+    CHECK_OK(ww_collection_update(c, &texts)); /* payloads alone */
+    CHECK_OK(ww_collection_set_payloads(expected, with.ids, payloads, 20));
+    check_same(c, expected);
+    ww_collection_destroy(c);
+    ww_collection_destroy(expected);
+    test_rows_free(&new);
+    test_rows_free(&rows);
+}
+
+static void an_update_of_what_is_not_there_changes_nothing(void **state)
+{
+    test_random random = {21};
+    ww_collection *c = collection_make(*state, 8, WW_L2);
+    collection_fill(c, &random, 70, 8, "row", 0);
+    test_rows new = test_rows_make(&random, 30, 8, "row", 50); /* row70 and later are not there */
+    snapshot before = snapshot_take(c);
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_update(c, &new.rows));
+    assert_non_null(strstr(ww_error_message(), "'row70'"));
+    ww_rows wrong = new.rows;
+    wrong.ids = NULL;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_update(c, &wrong));
+    wrong = new.rows;
+    wrong.vectors = NULL;
+    wrong.payloads = NULL;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_update(c, &wrong));
+    wrong = new.rows;
+    wrong.count = 0;
+    CHECK_OK(ww_collection_update(c, &wrong));
+    wrong.count = 2;
+    strcpy(new.ids[1], "row50");
+    CHECK_FAILS(WW_DUPLICATE_ID, ww_collection_update(c, &wrong));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_update(c, NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_update(NULL, &wrong));
+    check_unchanged(c, &before);
+    ww_collection_destroy(c);
+    test_rows_free(&new);
+}
+
 static void upsert_replaces_what_is_there_and_adds_what_is_not(void **state)
 {
     test_random random = {1};
@@ -383,6 +451,8 @@ static void any_sequence_of_writes_agrees_with_a_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(update_changes_what_is_given_and_leaves_the_rest),
+        cmocka_unit_test(an_update_of_what_is_not_there_changes_nothing),
         cmocka_unit_test(upsert_replaces_what_is_there_and_adds_what_is_not),
         cmocka_unit_test(a_removed_id_is_gone_and_can_be_added_again),
         cmocka_unit_test(removing_is_all_or_none),

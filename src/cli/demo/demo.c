@@ -1,10 +1,12 @@
 /* `warpwave demo`: handwritten digits recognised by looking for their nearest neighbours.
  *
  * 1,500 digits go into a collection, each with its label as payload; the other 297, by other hands, are searched for. The k
- * nearest vote on what the digit is. It uses the library as any program would: labels come back from payloads.
+ * nearest vote on what the digit is. It uses the library as any program would: labels come back from payloads. The collection
+ * is in memory, or in a store, where the next run finds its rows again.
  */
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <warpwave/device.h>
 #include <warpwave/vectors.h>
@@ -18,7 +20,7 @@
 enum { INDEXED = 1500, ASKED = DIGIT_COUNT - INDEXED, LABELS = 10, K_MAX = 100, PICTURES_MAX = 8, TEXT_BYTES = 24 };
 
 typedef struct demo_settings {
-    const char *device;
+    const char *device, *store;
     int64_t k;
     int metric; /* a ww_metric */
 } demo_settings;
@@ -29,33 +31,33 @@ typedef struct demo {
     ww_device *device;
     ww_device_info device_info;
     ww_collection *collection;
-    int64_t *rows; /* ASKED x k */
-    float *scores;
+    int64_t found_before; /* rows that the store had */
+    ww_results *results;
     int votes[ASKED]; /* what the neighbours say each digit is */
     double add_seconds, search_seconds;
 } demo;
 
 static ww_status demo_open(demo *d)
 {
-    const size_t found = (size_t)ASKED * (size_t)d->settings.k;
     ww_collection_config config = ww_collection_config_default();
     config.name = "digits";
     config.dim = DIGIT_PIXELS;
     config.metric = (ww_metric)d->settings.metric;
     d->device_info = ww_device_info_default();
     ww_status status = digits_read(&d->digits);
-    if (status == WW_OK) {
-        d->rows = memory_alloc(found * sizeof *d->rows);
-        d->scores = memory_alloc(found * sizeof *d->scores);
-        if (!d->rows || !d->scores)
-            status = memory_failed("the neighbours", found * (sizeof *d->rows + sizeof *d->scores));
-    }
     if (status == WW_OK)
         status = command_open_device(d->settings.device, &d->device);
     if (status == WW_OK)
         status = ww_device_describe(d->device, &d->device_info);
     if (status == WW_OK)
-        status = ww_collection_create(d->device, &config, &d->collection);
+        status = d->settings.store ? digits_in_store(d->settings.store, d->device, &config, &d->collection)
+                                   : ww_collection_create(d->device, &config, &d->collection);
+    if (status == WW_OK)
+        d->found_before = ww_collection_count(d->collection);
+    if (status == WW_OK && d->found_before != 0 && d->found_before != INDEXED)
+        status = ww_fail(WW_INVALID_ARGUMENT,
+                         "%s: its collection 'digits' has %lld rows, not the %d of this demo; give another file",
+                         d->settings.store, (long long)d->found_before, INDEXED);
     return status;
 }
 
@@ -83,30 +85,36 @@ static ww_status demo_add(demo *d)
 
 static ww_status demo_search(demo *d)
 {
-    ww_search search = ww_search_default();
-    search.queries = d->digits->pixels[INDEXED];
-    search.query_count = ASKED;
-    search.dim = DIGIT_PIXELS;
-    search.k = (int32_t)d->settings.k;
+    ww_query query = ww_query_default();
+    query.queries = d->digits->pixels[INDEXED];
+    query.query_count = ASKED;
+    query.dim = DIGIT_PIXELS;
+    query.k = (int32_t)d->settings.k;
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
     const double start = seconds_now();
-    const ww_status status = ww_collection_search(d->collection, &search, d->rows, d->scores);
+    const ww_status status = ww_collection_query(d->collection, &query, &d->results);
     d->search_seconds = seconds_now() - start;
     return status == WW_OK ? interrupt_check() : status;
 }
 
-/* The label in the payload of a row. */
-static ww_status row_label(demo *d, int64_t row, int *label)
+/* The number of a digit, from the id of a neighbour. */
+static int64_t neighbour(const demo *d, int asked, int i)
 {
-    char payload[TEXT_BYTES];
-    const ww_status status = ww_collection_payload(d->collection, row, payload, sizeof payload, NULL);
-    if (status != WW_OK)
-        return status;
-    json_t *object = json_loads(payload, 0, NULL);
+    const char *id = ww_results_id(d->results, asked, i);
+    const long number = id && strncmp(id, "digit-", 6) == 0 ? strtol(id + 6, NULL, 10) : -1;
+    return number >= 0 && number < INDEXED ? number : 0;
+}
+
+/* The label in the payload of a neighbour. */
+static ww_status neighbour_label(const demo *d, int asked, int i, int *label)
+{
+    const char *payload = ww_results_payload(d->results, asked, i);
+    json_t *object = payload ? json_loads(payload, 0, NULL) : NULL;
     const json_t *value = json_object_get(object, "label");
     const json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
     json_decref(object);
     if (number < 0 || number >= LABELS)
-        return ww_fail(WW_INTERNAL, "the payload of row %lld came back as '%s'", (long long)row, payload);
+        return ww_fail(WW_CORRUPT_FILE, "a payload of the digits is '%s', without a label", payload ? payload : "");
     *label = (int)number;
     return WW_OK;
 }
@@ -116,7 +124,7 @@ static ww_status vote(demo *d, int asked)
 {
     int counts[LABELS] = {0}, labels[K_MAX] = {0}, best = 0;
     for (int i = 0; i < d->settings.k; i++) {
-        const ww_status status = row_label(d, d->rows[asked * d->settings.k + i], &labels[i]);
+        const ww_status status = neighbour_label(d, asked, i, &labels[i]);
         if (status != WW_OK)
             return status;
         counts[labels[i]]++;
@@ -136,14 +144,14 @@ static void draw_asked(const demo *d, int asked)
     const int fit = (terminal_columns() + PICTURE_GAP) / (PICTURE_COLUMNS + PICTURE_GAP);
     const int count = max_i32(2, min_i32(fit, (int32_t)min_i64(d->settings.k + 1, PICTURES_MAX)));
     for (int i = 0; i < count; i++) {
-        const int64_t row = i == 0 ? INDEXED + asked : d->rows[asked * d->settings.k + i - 1];
+        const int64_t row = i == 0 ? INDEXED + asked : neighbour(d, asked, i - 1);
         pixels[i] = d->digits->pixels[row];
         captions[i] = texts[i];
         if (i == 0)
             snprintf(texts[i], sizeof texts[i], "asked: a %d", d->digits->labels[row]);
         else
             snprintf(texts[i], sizeof texts[i], "%d   %.4g", d->digits->labels[row],
-                     (double)d->scores[asked * d->settings.k + i - 1]);
+                     (double)ww_results_scores(d->results, asked)[i - 1]);
     }
     digits_draw(pixels, captions, count, terminal_has_pictures());
     printf("the neighbours say %d\n\n", d->votes[asked]);
@@ -184,12 +192,17 @@ static void demo_report(const demo *d)
     draw_some(d);
     printf("accuracy  %.4f: the vote of the %lld nearest by %s was right for %d of %d\n", (double)right / ASKED,
            (long long)d->settings.k, ww_metric_name((ww_metric)d->settings.metric), right, ASKED);
-    printf("time      %.3g ms to add %d rows, %.3g ms to search for %d\n", d->add_seconds * 1e3, INDEXED,
-           d->search_seconds * 1e3, ASKED);
+    if (d->found_before > 0)
+        printf("time      %.3g ms to search for %d; the %d rows were in %s\n", d->search_seconds * 1e3, ASKED, INDEXED,
+               d->settings.store);
+    else
+        printf("time      %.3g ms to add %d rows, %.3g ms to search for %d\n", d->add_seconds * 1e3, INDEXED,
+               d->search_seconds * 1e3, ASKED);
     printf("device    ");
     command_print_device(stdout, &d->device_info);
     printf("\nWhat to try next:\n"
            "  warpwave demo --metric cosine -k 3      another idea of near\n"
+           "  warpwave demo --store digits.db         keep the digits in a SQLite file: the next run finds them there\n"
            "  warpwave devices                        what else could compute this; the answer would be the same to the bit\n"
            "  warpwave bench                          how fast this device is\n"
            "  warpwave search --base FILE --queries FILE -k 10 --metric l2    your own vectors; see warpwave help search\n");
@@ -199,7 +212,7 @@ static ww_status demonstrate(const demo_settings *settings)
 {
     demo d = {.settings = *settings};
     ww_status status = demo_open(&d);
-    if (status == WW_OK)
+    if (status == WW_OK && d.found_before == 0)
         status = demo_add(&d);
     if (status == WW_OK)
         status = demo_search(&d);
@@ -207,10 +220,9 @@ static ww_status demonstrate(const demo_settings *settings)
         status = vote(&d, i);
     if (status == WW_OK)
         demo_report(&d);
+    ww_results_destroy(d.results);
     ww_collection_destroy(d.collection);
     ww_device_close(d.device);
-    memory_free(d.scores);
-    memory_free(d.rows);
     memory_free(d.digits);
     return status;
 }
@@ -227,6 +239,8 @@ static const option options[] = {
     OPTION_IS_CHOICE(demo_settings, metric, false, "--metric", "cosine|l2|dot",
                      "the distance or similarity to rank by; default: l2"),
     OPTION_IS_INTEGER(demo_settings, k, false, "-k", "N", 1, K_MAX, "neighbours that vote, 1 to 100; default: 5"),
+    OPTION_IS_TEXT(demo_settings, store, false, "--store", "FILE",
+                   "keep the digits in a collection of this store; see `warpwave help store`"),
 };
 
 const command command_demo = {

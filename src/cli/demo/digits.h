@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <warpwave/vectors.h>
+
 #include "base/status.h"
 
 enum { DIGIT_SIDE = 8, DIGIT_PIXELS = DIGIT_SIDE * DIGIT_SIDE, DIGIT_INK_MAX = 16, DIGIT_COUNT = 1797 };
@@ -16,6 +18,10 @@ typedef struct digits {
 
 /* Makes them; gives them back with memory_free(). */
 ww_status digits_read(digits **made);
+
+/* The collection of a store that is called as `config` says, which is made if it is not there. Refuses one of another dimension
+ * or metric. In cli/store, or no_store.c where there are no stores. */
+ww_status digits_in_store(const char *path, ww_device *device, const ww_collection_config *config, ww_collection **collection);
 
 /* Draws `count` digits side by side on stdout, each `PICTURE_COLUMNS` wide and a gap apart, `captions` beneath.
  * With half blocks and grays where `pictures` says that the terminal can, else with characters. */

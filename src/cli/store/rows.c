@@ -118,10 +118,18 @@ static void say_added(const store_call *call, int64_t before)
 ww_status store_add(store_call *call)
 {
     const store_settings *s = &call->settings;
-    const int64_t before = call->info.rows_live;
+    int64_t before = call->info.rows_live;
+    if (s->text) {
+        const ww_status added = store_add_texts(call, &before);
+        if (added == WW_OK)
+            say_added(call, before);
+        return added;
+    }
+    if (s->model)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model goes with --text"));
     if ((s->vector != NULL) == (s->queries != NULL))
-        return command_line_wrong(
-            ww_fail(WW_INVALID_ARGUMENT, "give either --vector, for one row, or --in, for those of a file"));
+        return command_line_wrong(ww_fail(
+            WW_INVALID_ARGUMENT, "give one of --vector, for one row, --in, for those of a file, and --text, for texts"));
     if (s->queries && (s->payload || s->id.count > 0))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
                                           "--id and --payload go with --vector; beside --in give --ids and "

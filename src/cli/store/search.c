@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/integers.h"
 #include "base/memory.h"
@@ -104,6 +105,7 @@ typedef struct asked {
     parameters parameters;
     ww_search_stats stats;
     double seconds;
+    text_model *model; /* of --text */
 } asked;
 
 static ww_status read_file(asked *a)
@@ -135,13 +137,29 @@ static ww_status read_file(asked *a)
     return status;
 }
 
+/* A text as the query. The model stays open for the next. */
+static ww_status embed_text(asked *a, const char *text)
+{
+    const size_t bytes = (size_t)a->call->info.dim * sizeof *a->queries;
+    ww_status status = a->model ? WW_OK : store_open_text_model(a->call, &a->model);
+    if (status == WW_OK && !a->queries && !(a->queries = memory_alloc(bytes)))
+        status = memory_failed("the query", bytes);
+    a->count = 1;
+    return status == WW_OK ? text_model_embed(a->model, &text, 1, a->queries, NULL) : status;
+}
+
 static ww_status read_queries(asked *a)
 {
     const store_settings *s = &a->call->settings;
     int32_t dim = a->call->info.dim;
-    if ((s->vector != NULL) == (s->queries != NULL))
+    if ((s->vector != NULL) + (s->queries != NULL) + (s->text != NULL) != 1)
         return command_line_wrong(
-            ww_fail(WW_INVALID_ARGUMENT, "give either --vector, for one query, or --queries, for those of a file"));
+            ww_fail(WW_INVALID_ARGUMENT,
+                    "give one of --vector, for one query, --text, for one in words, and --queries, for those of a file"));
+    if (s->model && !s->text)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model goes with --text"));
+    if (s->text)
+        return embed_text(a, s->text);
     if (s->queries)
         return read_file(a);
     a->count = 1;
@@ -265,30 +283,81 @@ static void report_text(const asked *a, const ww_results *results)
         printf("\n%lld more queries: --json prints all results\n", (long long)(a->count - shown));
 }
 
+/* Searches and prints. */
+static ww_status answer(asked *a)
+{
+    ww_results *results = NULL;
+    progress bar;
+    progress_begin(&bar, "searching", a->count);
+    const double start = seconds_now();
+    const ww_status status = a->ranged ? ask_range(a, &bar, &results) : ask_nearest(a, &bar, &results);
+    a->seconds = seconds_now() - start;
+    progress_end(&bar);
+    if (status == WW_OK && a->call->settings.json)
+        report_json(a, results);
+    else if (status == WW_OK)
+        report_text(a, results);
+    ww_results_destroy(results);
+    return status;
+}
+
+/* Answers texts from standard input, one a line, until it ends or a line is empty on a terminal. */
+static ww_status converse(asked *a)
+{
+    line_reader lines;
+    bool end = false;
+    const bool person = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    ww_status status = lines_open(&lines, "-");
+    if (status == WW_OK)
+        status = embed_text(a, ""); /* the model is loaded before the first question */
+    while (status == WW_OK && !end) {
+        if (person) {
+            printf("? ");
+            fflush(stdout);
+        }
+        status = lines_next(&lines, &end);
+        end = end || (person && lines.length == 0);
+        if (status != WW_OK || end || lines.length == 0)
+            continue;
+        status = embed_text(a, lines.text);
+        if (status == WW_OK)
+            status = answer(a);
+        fflush(stdout);
+    }
+    lines_close(&lines);
+    return status;
+}
+
 ww_status store_search(store_call *call)
 {
     asked a = {.call = call, .stats = ww_search_stats_default()};
-    ww_results *results = NULL;
-    progress bar;
+    const bool talks = call->settings.text && strcmp(call->settings.text, "-") == 0;
     ww_status status = read_bound(&a);
     if (status == WW_OK)
         status = parameters_read(&a.parameters, &call->settings);
-    if (status == WW_OK)
-        status = read_queries(&a);
-    progress_begin(&bar, "searching", a.count);
-    const double start = seconds_now();
-    if (status == WW_OK)
-        status = a.ranged ? ask_range(&a, &bar, &results) : ask_nearest(&a, &bar, &results);
-    a.seconds = seconds_now() - start;
-    progress_end(&bar);
-    if (status == WW_OK && call->settings.json)
-        report_json(&a, results);
-    else if (status == WW_OK)
-        report_text(&a, results);
-    ww_results_destroy(results);
+    if (status == WW_OK && talks && !call->settings.vector && !call->settings.queries)
+        status = converse(&a);
+    else if (status == WW_OK && (status = read_queries(&a)) == WW_OK)
+        status = answer(&a);
+    text_model_close(a.model);
     parameters_free(&a.parameters);
     memory_free(a.queries);
     return status;
+}
+
+/* Opens the collection of a store that has one; its name is in `list`. */
+static ww_status open_only(store_call *call, ww_results **list)
+{
+    ww_status status = ww_store_list(call->store, list);
+    if (status == WW_OK && ww_results_count(*list, 0) != 1)
+        status = command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
+                                            "--collection NAME is missing beside --store: %s has %lld collections",
+                                            call->operands[0], (long long)ww_results_count(*list, 0)));
+    if (status == WW_OK) {
+        call->operands[1] = ww_results_id(*list, 0, 0);
+        status = ww_store_collection(call->store, call->operands[1], &call->collection);
+    }
+    return status == WW_OK ? ww_collection_describe(call->collection, &call->info) : status;
 }
 
 ww_status search_in_store(const search_settings *s)
@@ -297,6 +366,8 @@ ww_status search_in_store(const search_settings *s)
                                     .queries = s->queries,
                                     .format = s->format,
                                     .where = s->where,
+                                    .text = s->text,
+                                    .model = s->model,
                                     .params = s->params,
                                     .radius = s->radius,
                                     .min_score = s->min_score,
@@ -306,9 +377,13 @@ ww_status search_in_store(const search_settings *s)
                        .operands = {s->store, s->collection}};
     ww_store_config config = ww_store_config_default();
     config.read_only = 1;
+    ww_results *only = NULL;
     ww_status status = store_call_open(&call, &config, s->device, s->collection);
+    if (status == WW_OK && !s->collection)
+        status = open_only(&call, &only);
     if (status == WW_OK)
         status = store_search(&call);
     store_call_close(&call);
+    ww_results_destroy(only);
     return status;
 }

@@ -201,9 +201,12 @@ static ww_status info_run(store_call *call)
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV file that holds the ids: its name, or its number from 1")
 #define PAYLOADS                                                                                                               \
     TEXT(payloads, false, "--payloads", "FILE", "payloads, one JSON text per line, an empty line for none; export writes them")
-#define UPSERT  FLAG(upsert, "--upsert", "for add and import: replace rows whose ids are there")
-#define ID      LIST(id, false, "--id", "ID", "an id, of the row to add, to get or to remove; several for the last two")
-#define VECTOR  TEXT(vector, false, "--vector", "JSON", "for add and search: one vector, as in '[0.1, 2]'")
+#define UPSERT FLAG(upsert, "--upsert", "for add and import: replace rows whose ids are there")
+#define ID     LIST(id, false, "--id", "ID", "an id, of the row to add, to get or to remove; several for the last two")
+#define VECTOR TEXT(vector, false, "--vector", "JSON", "for add and search: one vector, as in '[0.1, 2]'")
+#define MODEL                                                                                                                  \
+    TEXT(model, false, "--model", "M", "with --text: the model (a GGUF file); for search: the one kept, where it has moved")
+#define DEVICE  TEXT(device, false, "--device", "D", "for search and with --text: auto, cpu, cuda:0, ...; default: auto")
 #define VECTORS FLAG(vectors, "--vectors", "for get: the vectors, too")
 
 static const option none_options[] = {JSON};
@@ -217,6 +220,9 @@ static const option add_options[] = {TEXT(queries, false, "--in", "FILE", "for a
                                      VECTOR,
                                      ID,
                                      TEXT(payload, false, "--payload", "JSON", "for add: the payload of the one row"),
+                                     TEXT(text, false, "--text", "FILE", "texts to embed, one per line, or JSON lines"),
+                                     MODEL,
+                                     DEVICE,
                                      UPSERT,
                                      SYNC,
                                      QUIET,
@@ -235,27 +241,37 @@ static const option remove_options[] = {
         TEXT(radius, false, "--radius", "R", "for search: all rows at most so far away (l2) instead of the nearest k"),        \
         TEXT(min_score, false, "--min-score", "S", "for search: all rows with at least this score (cosine, dot)"),             \
         INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX, "with --radius or --min-score: the best N; default: 1000"),      \
-        TEXT(device, false, "--device", "D", "for search: auto, cpu, cuda:0, ...; default: auto")
-static const option search_options[] = {SEARCH_OPTIONS, VECTOR, FORMAT, QUIET, JSON};
+        DEVICE
+static const option search_options[] = {
+    SEARCH_OPTIONS,
+    TEXT(text, false, "--text", "T", "a text to search for; - reads texts from standard input, one per line"),
+    MODEL,
+    VECTOR,
+    FORMAT,
+    QUIET,
+    JSON};
 /* All of them, for help. */
-static const option all_options[] = {DIM(false),
-                                     METRIC,
-                                     TYPE,
-                                     TEXT(queries, false, "--in", "FILE", "for add: the vectors"),
-                                     FORMAT,
-                                     IDS,
-                                     ID_COLUMN,
-                                     PAYLOADS,
-                                     ID,
-                                     VECTOR,
-                                     TEXT(payload, false, "--payload", "JSON", "for add: the payload of the one row"),
-                                     UPSERT,
-                                     FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"),
-                                     VECTORS,
-                                     SEARCH_OPTIONS,
-                                     SYNC,
-                                     QUIET,
-                                     JSON};
+static const option all_options[] = {
+    DIM(false),
+    METRIC,
+    TYPE,
+    TEXT(queries, false, "--in", "FILE", "for add: the vectors"),
+    FORMAT,
+    IDS,
+    ID_COLUMN,
+    PAYLOADS,
+    ID,
+    VECTOR,
+    TEXT(payload, false, "--payload", "JSON", "for add: the payload of the one row"),
+    UPSERT,
+    FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"),
+    VECTORS,
+    SEARCH_OPTIONS,
+    TEXT(text, false, "--text", "T", "for add: a file of texts; for search: a text, - reads them from standard input"),
+    MODEL,
+    SYNC,
+    QUIET,
+    JSON};
 
 #define TAKES(options, operands, count) {(options), sizeof(options) / sizeof *(options), operands, count}
 
@@ -309,14 +325,17 @@ static ww_status act(const action *a, store_call *call)
     ww_store_config config = ww_store_config_default();
     progress bar;
     config.synchronous = (ww_synchronous)call->settings.synchronous;
-    config.must_exist = !a->makes;
+    const bool texts = a->run == store_add && call->settings.text; /* these make their collection */
+    config.must_exist = !a->makes && !texts;
     config.read_only = a->reads;
     config.loading = progress_report;
     config.loading_user = &bar;
     progress_begin(&bar, "loading vectors", 0);
-    const bool searches = a->run == store_search;
-    ww_status status =
-        store_call_open(call, &config, searches ? call->settings.device : "cpu", a->on_collection ? call->operands[1] : NULL);
+    const bool computes = a->run == store_search || texts;
+    if (a->run == store_add && call->settings.device && !texts)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--device goes with --text"));
+    ww_status status = store_call_open(call, &config, computes ? call->settings.device : "cpu",
+                                       a->on_collection && !texts ? call->operands[1] : NULL);
     if (status == WW_OK)
         status = a->run(call);
     progress_end(&bar);
@@ -356,12 +375,14 @@ const command command_store = {
         "  drop STORE NAME         remove a collection with all its rows\n"
         "  list STORE              list the collections\n"
         "  info STORE              the same with the figures of the file\n"
-        "  add STORE NAME          add one row (--vector, --id, --payload) or those of a file (--in, --ids, --payloads)\n"
+        "  add STORE NAME          add one row (--vector, --id, --payload) or those of a file (--in, --ids, --payloads), or "
+        "texts\n"
+        "                          (--text, --model); the collection of texts is made if it is not there\n"
         "  import STORE NAME FILE  make the collection if it is not there, and add the rows of a file\n"
         "  export STORE NAME FILE  write the rows to a file\n"
         "  get STORE NAME          print rows by their ids (--id, --ids)\n"
         "  remove STORE NAME       remove rows by their ids (--id, --ids): all of them, or none if one is not there\n"
-        "  search STORE NAME       the nearest rows of --vector or of each row of --queries\n"
+        "  search STORE NAME       the nearest rows of --vector, of --text or of each row of --queries\n"
         "  index STORE NAME PATH   an index for --where over what PATH, '$.lang' or the like, finds in payloads\n"
         "  compact STORE NAME      reclaim the space of removed rows, also that of the file\n"
         "  backup STORE FILE       copy the store, which may be in use, to another file\n"
@@ -373,6 +394,11 @@ const command command_store = {
         "export are .jsonl, .csv (with ids), or .npy and .fbin with --ids and --payloads beside them. Rows are added in "
         "batches,\n"
         "each whole and on disk before the next: after a failure the message says how many rows are in the store.\n"
+        "\n"
+        "Texts to add are lines, or in .jsonl files lines {\"text\": ..., \"id\": ..., \"payload\": ...} of which id and "
+        "payload may be left\n"
+        "out; the payload is then {\"text\": ...}. The model's name and fingerprint are kept with the collection, and another "
+        "one is refused.\n"
         "\n"
         "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as one, null, "
         "or\n"

@@ -11,9 +11,11 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/text/lines.h"
+#include "cli/text/text_model.h"
 
 typedef struct store_settings {
-    const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *radius, *min_score;
+    const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *radius, *min_score, *text,
+        *model;
     text_list id, params;
     int metric, type, synchronous;
     int64_t dim, k, limit; /* a limit of -1: none was given */
@@ -31,6 +33,10 @@ typedef struct store_call {
 
 /* Adds rows: one from the command line, or those of a file of vectors with files of ids and payloads. */
 ww_status store_add(store_call *call);
+/* Adds the texts of a file, as vectors that a model makes of them; makes the collection if it is not there. */
+ww_status store_add_texts(store_call *call, int64_t *before);
+/* Opens the model that made the vectors of the collection, or the one that --model names if it is the same. */
+ww_status store_open_text_model(store_call *call, text_model **model);
 /* Makes the collection if it is not there, and adds what is in a file: JSON lines with ids and payloads, or vectors. */
 ww_status store_import(store_call *call);
 /* Writes a collection to a file. */

@@ -19,6 +19,14 @@ typedef struct pass {
 ww_status decoder_run(const pass *p);
 ww_status encoder_run(const pass *p);
 
+/* A pass in which every sequence has one token, at most LOGIT_ROWS of them, and the logits of each, to host memory. On a device
+ * that can, the second such pass is recorded, and those that follow are replays. */
+ww_status decoder_step(const pass *p, float *logits);
+bool decoder_is_step(const pass *p);
+
+/* The logits of rows of x, at most LOGIT_ROWS, into the workspace's. Queued. */
+ww_status decoder_project(const pass *p, const ww_tensor *rows);
+
 /* The logits of `count` rows of x, at most LOGIT_ROWS, by their numbers, to host memory. */
 ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, float *logits);
 

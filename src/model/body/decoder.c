@@ -100,22 +100,45 @@ ww_status decoder_run(const pass *p)
     return status;
 }
 
+ww_status decoder_project(const pass *p, const ww_tensor *rows)
+{
+    const ww_model *model = p->model;
+    const workspace *w = &model->work;
+    const int64_t count = rows->layout.shape[0];
+    ww_tensor normed = rows_of(&w->pass.normed, count, model->sizes.width);
+    ww_tensor out = rows_of(&w->logits, count, model->sizes.vocabulary);
+    const linear output = {.matrix = model->weights.output};
+    const ww_status status = ww_tensor_rms_norm(rows, &model->weights.output_norm.weight, model->sizes.eps, &normed);
+    return status == WW_OK ? body_linear(model, &output, &normed, &out) : status;
+}
+
+/* Do the rows follow each other? Then they are where they are. */
+static bool are_neighbours(const uint32_t *rows, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++)
+        if (rows[i] != rows[0] + (uint32_t)i)
+            return false;
+    return true;
+}
+
 ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, float *logits)
 {
     ww_model *model = p->model;
     workspace *w = &model->work;
     const int64_t width = model->sizes.width;
-    const ww_tensor x = rows_of(&w->pass.x, p->tokens, width);
-    ww_tensor last = rows_of(&w->pass.y, count, width), normed = rows_of(&w->pass.normed, count, width);
-    ww_tensor out = rows_of(&w->logits, count, model->sizes.vocabulary);
-    ww_status status = upload_write(model->device, &w->rows, WW_U32, rows, count);
-    const ww_tensor ids = list_of(&w->rows, count);
+    const ww_tensor x = rows_of(&w->pass.x, p->tokens, width), out = rows_of(&w->logits, count, model->sizes.vocabulary);
+    ww_tensor last = rows_of(&w->pass.x, count, width);
+    ww_status status = WW_OK;
+    if (are_neighbours(rows, count)) {
+        last.layout.offset = (int64_t)rows[0] * width;
+    } else {
+        last = rows_of(&w->pass.y, count, width);
+        status = upload_write(w, &w->rows, WW_U32, rows, count);
+        const ww_tensor ids = list_of(&w->rows, count);
+        if (status == WW_OK)
+            status = ww_tensor_index_select(&x, &ids, 0, &last);
+    }
     if (status == WW_OK)
-        status = ww_tensor_index_select(&x, &ids, 0, &last);
-    if (status == WW_OK)
-        status = ww_tensor_rms_norm(&last, &model->weights.output_norm.weight, model->sizes.eps, &normed);
-    const linear output = {.matrix = model->weights.output};
-    if (status == WW_OK)
-        status = body_linear(model, &output, &normed, &out);
+        status = decoder_project(p, &last);
     return status == WW_OK ? ww_tensor_to_host(&out, logits) : status;
 }

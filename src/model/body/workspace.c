@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "model/model.h"
+#include "tensor/tensor.h"
 
 enum { UPLOAD_LEAST = 64, ROPE_LEAST = 512 };
 
@@ -62,6 +63,7 @@ ww_status workspace_reserve(ww_model *model, int64_t tokens)
     pass_free(&w->pass);
     w->pass = p;
     w->tokens = tokens;
+    w->generation++;
     return WW_OK;
 }
 
@@ -75,7 +77,7 @@ static void upload_free(upload *u)
     *u = (upload){0};
 }
 
-ww_status upload_write(ww_device *device, upload *to, ww_dtype dtype, const void *from, int64_t count)
+ww_status upload_write(workspace *w, upload *to, ww_dtype dtype, const void *from, int64_t count)
 {
     const size_t bytes = (size_t)count * ww_dtype_bytes(dtype);
     ww_status status = WW_OK;
@@ -84,7 +86,7 @@ ww_status upload_write(ww_device *device, upload *to, ww_dtype dtype, const void
         while (made.capacity < count)
             made.capacity *= 2;
         made.host = memory_alloc((size_t)made.capacity * ww_dtype_bytes(dtype));
-        status = made.host ? ww_tensor_empty(device, dtype, 1, &made.capacity, &made.tensor)
+        status = made.host ? ww_tensor_empty(w->device, dtype, 1, &made.capacity, &made.tensor)
                            : memory_failed("batch of a model", (size_t)made.capacity * ww_dtype_bytes(dtype));
         if (status != WW_OK) {
             upload_free(&made);
@@ -92,6 +94,7 @@ ww_status upload_write(ww_device *device, upload *to, ww_dtype dtype, const void
         }
         upload_free(to);
         *to = made;
+        w->generation++;
     }
     if (count <= to->used && memcmp(to->host, from, bytes) == 0)
         return WW_OK;
@@ -160,12 +163,22 @@ ww_status workspace_rope(ww_model *model, int64_t positions)
             return status;
         rope_free(t);
         *t = made;
+        model->work.generation++;
     }
     return WW_OK;
 }
 
+void workspace_forget_steps(workspace *w)
+{
+    for (int i = 0; i < RECORDED_STEPS; i++)
+        if (w->steps[i].recording)
+            tensors_of(w->device)->recording_release(w->device, w->steps[i].recording);
+    memset(w->steps, 0, sizeof w->steps);
+}
+
 void workspace_free(workspace *w)
 {
+    workspace_forget_steps(w);
     upload *const uploads[] = {&w->ids, &w->positions, &w->sequences, &w->lengths, &w->pages, &w->rows};
     pass_free(&w->pass);
     w->tokens = 0;

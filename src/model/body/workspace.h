@@ -39,7 +39,22 @@ typedef struct pass_tensors {
     ww_tensor y;        /* what is added to x next */
 } pass_tensors;
 
+/* A step that was recorded, or was run and could be, for batches of one shape. */
+typedef struct recorded_step {
+    int64_t tokens, pages_stride;
+    int32_t keys_most;
+    uint64_t generation;                /* of the workspace whose memory it uses */
+    struct tensor_recording *recording; /* NULL: not yet */
+    bool refused;                       /* it cannot be recorded */
+    uint64_t used;                      /* when */
+} recorded_step;
+
+enum { RECORDED_STEPS = 8 };
+
 typedef struct workspace {
+    ww_device *device;
+    uint64_t generation, clock; /* the first counts whenever memory of it moves */
+    recorded_step steps[RECORDED_STEPS];
     int64_t tokens; /* room for so many */
     pass_tensors pass;
     ww_tensor logits; /* LOGIT_ROWS x vocabulary */
@@ -54,7 +69,10 @@ ww_status workspace_reserve(struct ww_model *model, int64_t tokens);
 ww_status workspace_rope(struct ww_model *model, int64_t positions);
 
 /* Copies `count` elements to the device, unless they are there. */
-ww_status upload_write(ww_device *device, upload *to, ww_dtype dtype, const void *from, int64_t count);
+ww_status upload_write(workspace *w, upload *to, ww_dtype dtype, const void *from, int64_t count);
+
+/* Forgets what was recorded. */
+void workspace_forget_steps(workspace *w);
 
 void workspace_free(workspace *w);
 

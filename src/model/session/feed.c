@@ -94,7 +94,8 @@ static void add_tokens(feed *f, feed_place *place, int64_t room)
     for (size_t p = 0; p < (size_t)f->pages_stride; p++)
         f->pages[number * f->pages_stride + (int64_t)p] = (int64_t)session->pages[p < session->page_count ? p : 0]->address;
     f->lengths[number] = (int32_t)length;
-    f->keys_most = max_i32(f->keys_most, (int32_t)length);
+    /* Whole pages: what bounds the work is alike for all steps that end in one. */
+    f->keys_most = max_i32(f->keys_most, (int32_t)pages_of(length) * PAGE_POSITIONS);
     f->tokens += (int64_t)taken;
     f->sequences++;
     place->at += taken;
@@ -131,42 +132,55 @@ static void gather_pass(feed *f, feed_place *place)
 static ww_status upload_pass(const feed *f)
 {
     workspace *w = &f->model->work;
-    ww_device *device = f->model->device;
-    ww_status status = upload_write(device, &w->ids, WW_U32, f->batch_ids, f->tokens);
+    ww_status status = upload_write(w, &w->ids, WW_U32, f->batch_ids, f->tokens);
     if (status == WW_OK)
-        status = upload_write(device, &w->positions, WW_I32, f->positions, f->tokens);
+        status = upload_write(w, &w->positions, WW_I32, f->positions, f->tokens);
     if (status == WW_OK)
-        status = upload_write(device, &w->sequences, WW_I32, f->numbers, f->tokens);
+        status = upload_write(w, &w->sequences, WW_I32, f->numbers, f->tokens);
     if (status == WW_OK)
-        status = upload_write(device, &w->lengths, WW_I32, f->lengths, f->sequences);
+        status = upload_write(w, &w->lengths, WW_I32, f->lengths, f->sequences);
     if (status == WW_OK)
-        status = upload_write(device, &w->pages, WW_I64, f->pages, f->sequences * f->pages_stride);
+        status = upload_write(w, &w->pages, WW_I64, f->pages, f->sequences * f->pages_stride);
     return status;
 }
 
-static ww_status take_logits(feed *f, const pass *p)
+static ww_status check_finite(const ww_session *session)
 {
-    const int64_t vocabulary = f->model->sizes.vocabulary;
-    for (int64_t first = 0; first < f->lasts; first += LOGIT_ROWS) {
-        const int64_t count = min_i64(LOGIT_ROWS, f->lasts - first);
-        /* One session's go straight to it. */
-        float *to = count == 1 ? f->sessions[f->last_sessions[first]]->next_logits : f->logits;
-        const ww_status status = decoder_logits(p, f->last_rows + first, count, to);
-        if (status != WW_OK)
-            return status;
-        for (int64_t i = 0; i < count; i++) {
-            const ww_session *session = f->sessions[f->last_sessions[first + i]];
-            if (count > 1)
-                memcpy(session->next_logits, f->logits + i * vocabulary, (size_t)vocabulary * sizeof(float));
-            for (int64_t t = 0; t < vocabulary; t++)
-                if (!isfinite(session->next_logits[t]))
-                    return ww_fail(WW_OUT_OF_RANGE,
-                                   "the activations of this text are too large for the model: logit %lld "
-                                   "is not finite; float activations may help",
-                                   (long long)t);
-        }
-    }
+    for (int64_t t = 0; t < session->model->sizes.vocabulary; t++)
+        if (!isfinite(session->next_logits[t]))
+            return ww_fail(WW_OUT_OF_RANGE,
+                           "the activations of this text are too large for the model: logit %lld is not finite; float "
+                           "activations may help",
+                           (long long)t);
     return WW_OK;
+}
+
+/* Runs a step, or takes the logits of a pass that was run, of sessions first.. of its last ones. */
+static ww_status take_logits(feed *f, const pass *p, int64_t first, bool step)
+{
+    const int64_t vocabulary = f->model->sizes.vocabulary, count = min_i64(LOGIT_ROWS, f->lasts - first);
+    /* One session's go straight to it. */
+    float *to = count == 1 ? f->sessions[f->last_sessions[first]]->next_logits : f->logits;
+    ww_status status = step ? decoder_step(p, to) : decoder_logits(p, f->last_rows + first, count, to);
+    for (int64_t i = 0; i < count && status == WW_OK; i++) {
+        const ww_session *session = f->sessions[f->last_sessions[first + i]];
+        if (count > 1)
+            memcpy(session->next_logits, f->logits + i * vocabulary, (size_t)vocabulary * sizeof(float));
+        status = check_finite(session);
+    }
+    return status;
+}
+
+static ww_status run_pass(feed *f, const pass *p)
+{
+    ww_status status = upload_pass(f);
+    if (status == WW_OK && decoder_is_step(p))
+        return take_logits(f, p, 0, true);
+    if (status == WW_OK)
+        status = decoder_run(p);
+    for (int64_t first = 0; first < f->lasts && status == WW_OK; first += LOGIT_ROWS)
+        status = take_logits(f, p, first, false);
+    return status;
 }
 
 static ww_status run_passes(feed *f)
@@ -184,11 +198,7 @@ static ww_status run_passes(feed *f)
                         .keys_most = f->keys_most,
                         .cancelled = any_cancelled,
                         .who = f};
-        status = upload_pass(f);
-        if (status == WW_OK)
-            status = decoder_run(&p);
-        if (status == WW_OK)
-            status = take_logits(f, &p);
+        status = run_pass(f, &p);
     }
     return status;
 }

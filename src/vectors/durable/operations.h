@@ -17,6 +17,7 @@ enum { DURABLE_VERSION = 3 }; /* of this header and mirror.h; raised with every 
 typedef struct collection_operations {
     /* Writes: each is on disk when it returns WW_OK, whole or not at all. */
     ww_status (*add)(void *owner, const ww_rows *rows, bool upsert);
+    ww_status (*update)(void *owner, const ww_rows *rows); /* with vectors; without payloads those that are there stay */
     ww_status (*remove)(void *owner, const char *const *ids, int64_t count, int64_t *missing); /* NULL: all or none */
     ww_status (*set_payloads)(void *owner, const char *const *ids, const char *const *payloads, int64_t count);
     ww_status (*clear)(void *owner);

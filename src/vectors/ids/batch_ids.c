@@ -49,6 +49,9 @@ static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash,
         return duplicate_in_batch(b, c, id, existing);
     if (existing >= 0 && !b->upsert)
         return duplicate(b, c, id, existing);
+    if (existing < 0 && b->update)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to update; nothing was changed", c->name,
+                       (int)id.length, id.bytes);
     if (existing >= 0)
         id_table_replace(&c->ids, hash, existing, row);
     else

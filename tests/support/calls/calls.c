@@ -154,6 +154,28 @@ static ww_status range_with_a_tensor(ww_collection *c)
     return status;
 }
 
+/* Rows that are there: new vectors, and payloads that stay or are new. */
+static ww_status update_some(ww_collection *c, bool payloads)
+{
+    test_random random = {7};
+    test_rows rows = test_rows_make(&random, 40, DIM, "a", 90);
+    if (!payloads)
+        rows.rows.payloads = NULL;
+    const ww_status status = ww_collection_update(c, &rows.rows);
+    test_rows_free(&rows);
+    return status;
+}
+
+static ww_status update_vectors(ww_collection *c)
+{
+    return update_some(c, false);
+}
+
+static ww_status update_everything(ww_collection *c)
+{
+    return update_some(c, true);
+}
+
 static ww_status remove_some(ww_collection *c)
 {
     const char *ids[] = {"a0", "a1", "a64", "a148", "a100"};
@@ -315,6 +337,8 @@ const collection_call collection_calls[] = {
     {"upsert a tensor of the rows' type", upsert_a_typed_tensor, true, true, true},
     {"search with a tensor", search_with_a_tensor, true, true, true},
     {"range search with a tensor", range_with_a_tensor, true, true, false},
+    {"update vectors", update_vectors, true, true, false},
+    {"update vectors and payloads", update_everything, true, true, false},
     {"remove", remove_some, true, true, false},
     {"compact", compact, true, true, true},
     {"reserve", reserve, true, true, false},

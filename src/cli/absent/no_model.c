@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/gguf/gguf.h"
+#include "cli/text/text_model.h"
 
 static ww_status say_missing(void)
 {
@@ -19,6 +20,47 @@ ww_status gguf_from_safetensors_check(const char *type)
 {
     (void)type;
     return WW_OK;
+}
+
+ww_status text_model_open(const char *path, ww_device *device, text_model **model)
+{
+    (void)path;
+    (void)device;
+    (void)model;
+    return say_missing();
+}
+
+void text_model_close(text_model *model)
+{
+    (void)model;
+}
+
+const char *text_model_name(const text_model *model)
+{
+    (void)model;
+    return "";
+}
+
+const char *text_model_fingerprint(const text_model *model)
+{
+    (void)model;
+    return "";
+}
+
+int32_t text_model_width(const text_model *model)
+{
+    (void)model;
+    return 0;
+}
+
+ww_status text_model_embed(text_model *model, const char *const *texts, size_t count, float *vectors, progress *bar)
+{
+    (void)model;
+    (void)texts;
+    (void)count;
+    (void)vectors;
+    (void)bar;
+    return say_missing();
 }
 
 static exit_code run(const char *const *arguments, size_t count)

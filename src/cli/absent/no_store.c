@@ -1,16 +1,29 @@
 /* In place of src/cli/store where the library was built without SQLite: says so. */
 #include "cli/command.h"
+#include "cli/demo/digits.h"
 #include "cli/search.h"
 
 static ww_status say_missing(void)
 {
+#ifdef WARPWAVE_WHEEL_COMMAND
+    return ww_fail(WW_UNSUPPORTED,
+                   "the command of the Python wheel was built without stores, which have no SQLite of their own there; "
+                   "use warpwave.Store in Python, or the command of an installed library");
+#else
     return ww_fail(WW_UNSUPPORTED, "this command was built without stores, since SQLite 3.38 or later was missing; install "
                                    "libsqlite3-dev and build it again");
+#endif
 }
 
 ww_status search_in_store(const search_settings *settings)
 {
     (void)settings;
+    return say_missing();
+}
+
+ww_status digits_in_store(const char *path, ww_device *device, const ww_collection_config *config, ww_collection **collection)
+{
+    (void)path, (void)device, (void)config, (void)collection;
     return say_missing();
 }
 

@@ -1,0 +1,81 @@
+/* A step of decoding: a token of each of some sessions, and the logits behind it.
+ *
+ * It is the same list of operations every time, on the same memory, so it is recorded once and replayed. What changes from step
+ * to step (tokens, positions, lengths, addresses of pages) is in device memory. Another number of sessions, of pages, or memory
+ * of the workspace that has moved, is another recording. The first step of a shape is run as it is: that takes the workspaces
+ * of its operations, which a recording cannot.
+ */
+#include "model/body/body.h"
+#include "tensor/tensor.h"
+
+bool decoder_is_step(const pass *p)
+{
+    return p->tokens == p->sequences && p->tokens <= LOGIT_ROWS;
+}
+
+static ww_status run_plain(const pass *p)
+{
+    const ww_tensor x = rows_of(&p->model->work.pass.x, p->tokens, p->model->sizes.width);
+    const ww_status status = decoder_run(p);
+    return status == WW_OK ? decoder_project(p, &x) : status;
+}
+
+static bool fits(const recorded_step *s, const pass *p)
+{
+    return s->tokens == p->tokens && s->pages_stride == p->pages_stride && s->keys_most == p->keys_most &&
+           s->generation == p->model->work.generation;
+}
+
+/* The entry of a shape: the one that is there, or the one that was not used for longest, emptied. */
+static recorded_step *find(const pass *p, bool *known)
+{
+    workspace *w = &p->model->work;
+    recorded_step *oldest = &w->steps[0];
+    *known = true;
+    for (int i = 0; i < RECORDED_STEPS; i++) {
+        if (fits(&w->steps[i], p))
+            return &w->steps[i];
+        if (w->steps[i].used < oldest->used)
+            oldest = &w->steps[i];
+    }
+    *known = false;
+    if (oldest->recording)
+        tensors_of(w->device)->recording_release(w->device, oldest->recording);
+    *oldest = (recorded_step){
+        .tokens = p->tokens, .pages_stride = p->pages_stride, .keys_most = p->keys_most, .generation = w->generation};
+    return oldest;
+}
+
+/* A failure here is none of the step: it is run as it is from then on. */
+static void record(const pass *p, recorded_step *s)
+{
+    ww_device *device = p->model->device;
+    const tensor_backend *table = tensors_of(device);
+    if (table->record_begin(device) != WW_OK) {
+        s->refused = true;
+        return;
+    }
+    const ww_status run = run_plain(p), ended = table->record_end(device, run == WW_OK, &s->recording);
+    if (run != WW_OK || ended != WW_OK) {
+        s->recording = NULL;
+        s->refused = run != WW_CANCELLED;
+    }
+}
+
+ww_status decoder_step(const pass *p, float *logits)
+{
+    ww_model *model = p->model;
+    const tensor_backend *table = tensors_of(model->device);
+    const ww_tensor out = rows_of(&model->work.logits, p->tokens, model->sizes.vocabulary);
+    ww_status status = body_check_cancelled(p);
+    if (status != WW_OK)
+        return status;
+    bool known = false;
+    recorded_step *s = table->record_begin ? find(p, &known) : NULL;
+    if (s)
+        s->used = ++model->work.clock;
+    if (s && known && !s->recording && !s->refused)
+        record(p, s);
+    status = s && s->recording ? table->replay(model->device, s->recording) : run_plain(p);
+    return status == WW_OK ? ww_tensor_to_host(&out, logits) : status;
+}

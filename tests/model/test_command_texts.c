@@ -1,0 +1,169 @@
+/* Texts in a store by the command, with a small encoder of random weights: a folder is converted, texts are added and found,
+ * another model is refused. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "support/command.h"
+#include "support/data/random.h"
+
+enum { WIDTH = 32, HIDDEN = 64, TOKENS = 16, POSITIONS = 32 };
+
+static const struct {
+    const char *name;
+    int rows, cols; /* no columns: a vector */
+} TENSORS[] = {
+    {"embeddings.word_embeddings.weight", TOKENS, WIDTH},
+    {"embeddings.position_embeddings.weight", POSITIONS, WIDTH},
+    {"embeddings.token_type_embeddings.weight", 2, WIDTH},
+    {"embeddings.LayerNorm.weight", WIDTH, 0},
+    {"embeddings.LayerNorm.bias", WIDTH, 0},
+    {"encoder.layer.0.attention.self.query.weight", WIDTH, WIDTH},
+    {"encoder.layer.0.attention.self.query.bias", WIDTH, 0},
+    {"encoder.layer.0.attention.self.key.weight", WIDTH, WIDTH},
+    {"encoder.layer.0.attention.self.key.bias", WIDTH, 0},
+    {"encoder.layer.0.attention.self.value.weight", WIDTH, WIDTH},
+    {"encoder.layer.0.attention.self.value.bias", WIDTH, 0},
+    {"encoder.layer.0.attention.output.dense.weight", WIDTH, WIDTH},
+    {"encoder.layer.0.attention.output.dense.bias", WIDTH, 0},
+    {"encoder.layer.0.attention.output.LayerNorm.weight", WIDTH, 0},
+    {"encoder.layer.0.attention.output.LayerNorm.bias", WIDTH, 0},
+    {"encoder.layer.0.intermediate.dense.weight", HIDDEN, WIDTH},
+    {"encoder.layer.0.intermediate.dense.bias", HIDDEN, 0},
+    {"encoder.layer.0.output.dense.weight", WIDTH, HIDDEN},
+    {"encoder.layer.0.output.dense.bias", WIDTH, 0},
+    {"encoder.layer.0.output.LayerNorm.weight", WIDTH, 0},
+    {"encoder.layer.0.output.LayerNorm.bias", WIDTH, 0},
+};
+enum { TENSOR_COUNT = sizeof TENSORS / sizeof TENSORS[0] };
+
+static const char CONFIG[] =
+    "{\"architectures\":[\"BertModel\"],\"hidden_size\":32,\"num_hidden_layers\":1,\"num_attention_heads\":1,\"intermediate_"
+    "size\":64,"
+    "\"max_position_embeddings\":32,\"vocab_size\":16,\"type_vocab_size\":2,\"layer_norm_eps\":1e-12,\"hidden_act\":\"gelu\"}";
+static const char TOKENIZER[] =
+    "{\"added_tokens\":[{\"id\":0,\"content\":\"[PAD]\",\"special\":true},{\"id\":1,\"content\":\"[UNK]\",\"special\":true},"
+    "{\"id\":2,\"content\":\"[CLS]\",\"special\":true},{\"id\":3,\"content\":\"[SEP]\",\"special\":true}],"
+    "\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true,\"strip_accents\":null},"
+    "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,\"[SEP]\":3,\"a\":4,\"small\":5,"
+    "\"animal\":6,\"boat\":7,"
+    "\"with\":8,\"sails\":9,\"bread\":10,\"##s\":11}}}";
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    char path[SCRATCH_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    scratch_write(path, text, strlen(text));
+}
+
+/* A folder of a model with weights by the seed, and the GGUF file of it. */
+static const char *make_model(const char *name, uint64_t seed)
+{
+    static float numbers[HIDDEN * WIDTH * TENSOR_COUNT];
+    ww_array arrays[TENSOR_COUNT];
+    test_random random = {seed};
+    float *next = numbers;
+    char folder[SCRATCH_PATH_BYTES], out[64], tensors[SCRATCH_PATH_BYTES + 32];
+    snprintf(folder, sizeof folder, "%s", scratch_path(name));
+    mkdir(folder, 0700);
+    write_text(name, "config.json", CONFIG);
+    write_text(name, "tokenizer.json", TOKENIZER);
+    write_text(name, "special_tokens_map.json",
+               "{\"cls_token\":\"[CLS]\",\"sep_token\":\"[SEP]\",\"unk_token\":\"[UNK]\",\"pad_token\":\"[PAD]\"}");
+    snprintf(tensors, sizeof tensors, "%s/1_Pooling", folder);
+    mkdir(tensors, 0700);
+    snprintf(out, sizeof out, "%s/1_Pooling", name);
+    write_text(out, "config.json", "{\"pooling_mode_mean_tokens\":true}");
+    for (int i = 0; i < TENSOR_COUNT; i++) {
+        const int64_t count = (int64_t)TENSORS[i].rows * (TENSORS[i].cols > 0 ? TENSORS[i].cols : 1);
+        random_normals(&random, next, count);
+        arrays[i] = ww_array_default();
+        arrays[i].name = TENSORS[i].name;
+        arrays[i].element = WW_ELEMENT_F32;
+        arrays[i].rank = TENSORS[i].cols > 0 ? 2 : 1;
+        arrays[i].shape[0] = TENSORS[i].rows;
+        arrays[i].shape[1] = TENSORS[i].cols;
+        arrays[i].data = next;
+        next += count;
+    }
+    snprintf(tensors, sizeof tensors, "%s/model.safetensors", folder);
+    CHECK_OK(ww_safetensors_write(tensors, arrays, TENSOR_COUNT, NULL));
+    snprintf(out, sizeof out, "%s.gguf", name);
+    const char *path = scratch_path(out);
+    COMMAND_SAYS(0, "bert, 21 tensors", "gguf", "from-safetensors", folder, path);
+    return path;
+}
+
+static void texts_are_found_by_texts(void **state)
+{
+    (void)state;
+    static const char lines[] = "a small animal\na boat with sails\n\nbread\n";
+    char model[SCRATCH_PATH_BYTES], other[SCRATCH_PATH_BYTES], store[SCRATCH_PATH_BYTES], texts[SCRATCH_PATH_BYTES];
+    snprintf(model, sizeof model, "%s", make_model("first", 5));
+    snprintf(other, sizeof other, "%s", make_model("second", 6));
+    snprintf(store, sizeof store, "%s", scratch_path("texts.db"));
+    snprintf(texts, sizeof texts, "%s", scratch_write("texts.txt", lines, strlen(lines)));
+    COMMAND_SAYS(0, "3 rows, 0 before", "store", "add", store, "docs", "--text", texts, "--model", model, "--device", "cpu");
+    json_t *report =
+        COMMAND_JSON("search", "--store", store, "--text", "A boat with SAILS", "-k", "1", "--device", "cpu", "--json");
+    json_t *hit = json_array_get(json_array_get(json_object_get(report, "results"), 0), 0);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(hit, "payload"), "text")), "a boat with sails");
+    assert_true(fabs(json_number_value(json_object_get(hit, "score")) - 1.0) < 1e-5); /* the same tokens, the same vector */
+    json_decref(report);
+    /* The folder that the file was made of is the same model. */
+    char folder[SCRATCH_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", scratch_path("first"));
+    COMMAND_SAYS(0, "bread", "search", "--store", store, "--text", "bread", "--model", folder, "--device", "cpu");
+    /* Another model's vectors are no neighbours of these. */
+    COMMAND_SAYS(3, "cannot be compared", "store", "add", store, "docs", "--text", texts, "--model", other, "--device", "cpu");
+    COMMAND_SAYS(3, "cannot be compared", "search", "--store", store, "--text", "bread", "--model", other, "--device", "cpu");
+    /* The same one may be elsewhere. */
+    const char *moved = scratch_path("moved.gguf");
+    assert_int_equal(rename(model, moved), 0);
+    COMMAND_SAYS(3, "first.gguf", "search", "--store", store, "--text", "bread", "--device", "cpu");
+    COMMAND_SAYS(0, "bread", "search", "--store", store, "--text", "bread", "--model", moved, "--device", "cpu");
+}
+
+static void texts_bring_ids_and_payloads(void **state)
+{
+    (void)state;
+    static const char lines[] =
+        "{\"id\": \"x\", \"text\": \"bread\", \"payload\": {\"n\": 1}}\n{\"id\": \"y\", \"text\": \"boats\"}\n";
+    char model[SCRATCH_PATH_BYTES], store[SCRATCH_PATH_BYTES], texts[SCRATCH_PATH_BYTES];
+    snprintf(model, sizeof model, "%s", make_model("third", 7));
+    snprintf(store, sizeof store, "%s", scratch_path("ids.db"));
+    snprintf(texts, sizeof texts, "%s", scratch_write("texts.jsonl", lines, strlen(lines)));
+    COMMAND_SAYS(0, "2 rows", "store", "add", store, "docs", "--text", texts, "--model", model, "--device", "cpu");
+    COMMAND_SAYS(0, "{\"n\":1}", "store", "get", store, "docs", "--id", "x");
+    COMMAND_SAYS(0, "y  {\"text\":\"boats\"}", "store", "search", store, "docs", "--text", "boats", "-k", "1", "--device",
+                 "cpu");
+}
+
+static void what_does_not_go_together_is_refused(void **state)
+{
+    (void)state;
+    char store[SCRATCH_PATH_BYTES], texts[SCRATCH_PATH_BYTES];
+    snprintf(store, sizeof store, "%s", scratch_path("refused.db"));
+    snprintf(texts, sizeof texts, "%s", scratch_write("some.txt", "a\n", 2));
+    COMMAND_SAYS(2, "--model M is missing", "store", "add", store, "docs", "--text", texts);
+    COMMAND_SAYS(2, "ids and payloads are in .jsonl", "store", "add", store, "docs", "--text", texts, "--model", "m", "--id",
+                 "x");
+    COMMAND_SAYS(3, "none.gguf", "store", "add", store, "docs", "--text", texts, "--model", scratch_path("none.gguf"),
+                 "--device", "cpu");
+    COMMAND_SAYS(0, "created", "store", "create", store, "plain", "--dim", "4");
+    COMMAND_SAYS(1, "no model is kept", "search", "--store", store, "--text", "a", "--device", "cpu");
+    COMMAND_SAYS(2, "go with --store", "search", "--base", "x.npy", "--text", "a");
+    COMMAND_SAYS(2, "--queries FILE is missing", "search", "--store", store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_found_by_texts),
+        cmocka_unit_test(texts_bring_ids_and_payloads),
+        cmocka_unit_test(what_does_not_go_together_is_refused),
+    };
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
