@@ -48,8 +48,8 @@ if(dpkg_shlibdeps)
     set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}) # libwarpwave, of another of these packages
 else()
-    set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libc6, libjansson4, libsqlite3-0, libzstd1")
-    set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libc6, libjansson4, libsqlite3-0, libzstd1")
+    set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libc6, libjansson4, libpcre2-8-0, libsqlite3-0, libutf8proc2, libzstd1")
+    set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libc6, libjansson4, libpcre2-8-0, libsqlite3-0, libutf8proc2, libzstd1")
 endif()
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 # dpkg renews the loader's list when the library comes or goes.
