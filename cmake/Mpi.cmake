@@ -70,8 +70,6 @@ foreach(wrapper ${mpi_wrappers})
     add_library(cluster_objects_${name} OBJECT ${cluster_sources})
     target_include_directories(cluster_objects_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(cluster_objects_${name} PUBLIC mpi_${name} Threads::Threads)
-    # MPICH declares arrays of statuses as arrays, and has MPI_STATUSES_IGNORE, which is none, for them.
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cluster/wait.c PROPERTIES COMPILE_OPTIONS -Wno-stringop-overflow)
 
     add_library(warpwave_mpi${suffix} SHARED $<TARGET_OBJECTS:cluster_objects_${name}> $<TARGET_OBJECTS:warpwave_mpi_base>)
     target_link_libraries(warpwave_mpi${suffix} PUBLIC warpwave PRIVATE mpi_${name} Threads::Threads m)

@@ -120,21 +120,19 @@ static ww_status compare_queries(const cluster_call *call)
 static ww_status tell_failure(cluster_call *call, int32_t failed)
 {
     ww_cluster *c = call->cluster;
-    MPI_Request request;
-    ww_status status =
-        cluster_mpi(c, MPI_Ibcast(c->failure, sizeof c->failure, MPI_CHAR, failed, c->communicator, &request), "MPI_Ibcast");
+    ww_status status = cluster_mpi(
+        c, MPI_Ibcast(c->failure, sizeof c->failure, MPI_CHAR, failed, c->communicator, &c->requests[0]), "MPI_Ibcast");
     if (status == WW_OK)
-        status = cluster_wait(c, &request, 1, call->function);
+        status = cluster_wait(c, 1, call->function);
     if (status != WW_OK)
         return status;
     c->failure[sizeof c->failure - 1] = '\0';
     return ww_fail((ww_status)c->reports[failed].status, "rank %d: %s", failed, c->failure);
 }
 
-ww_status call_agree(cluster_call *call, ww_status mine)
+ww_status call_agree_all(cluster_call *call, ww_status mine)
 {
     ww_cluster *c = call->cluster;
-    MPI_Request request;
     text_copy(c->failure, sizeof c->failure, mine == WW_OK ? "" : ww_error_message());
     c->report = call->report;
     c->report.version = version_word();
@@ -143,12 +141,12 @@ ww_status call_agree(cluster_call *call, ww_status mine)
     c->report.metric = c->metric;
     c->report.root = c->root;
     c->report.first_row = c->first_row;
-    ww_status status = cluster_mpi(
-        c,
-        MPI_Iallgather(&c->report, REPORT_WORDS, MPI_INT64_T, c->reports, REPORT_WORDS, MPI_INT64_T, c->communicator, &request),
-        "MPI_Iallgather");
+    ww_status status = cluster_mpi(c,
+                                   MPI_Iallgather(&c->report, REPORT_WORDS, MPI_INT64_T, c->reports, REPORT_WORDS, MPI_INT64_T,
+                                                  c->communicator, &c->requests[0]),
+                                   "MPI_Iallgather");
     if (status == WW_OK)
-        status = cluster_wait(c, &request, 1, call->function);
+        status = cluster_wait(c, 1, call->function);
     if (status == WW_OK)
         status = compare_fields(call, first_fields, sizeof first_fields / sizeof *first_fields);
     if (status != WW_OK)

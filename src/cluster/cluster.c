@@ -48,14 +48,13 @@ static ww_status make_struct(MPI_Comm communicator, ww_cluster **made)
  * handler decides about errors of that one call; the second may already name who is missing. */
 static ww_status make_communicators(ww_cluster *c, MPI_Comm callers)
 {
-    MPI_Request request;
     MPI_Comm from = callers;
     MPI_Comm *const made[] = {&c->roll, &c->communicator};
     ww_status status = WW_OK;
     for (int i = 0; i < 2 && status == WW_OK; i++) {
-        status = cluster_mpi(c, MPI_Comm_idup(from, &c->copy, &request), "MPI_Comm_idup");
+        status = cluster_mpi(c, MPI_Comm_idup(from, &c->copy, &c->requests[0]), "MPI_Comm_idup");
         if (status == WW_OK)
-            status = cluster_wait(c, &request, 1, "ww_cluster_create");
+            status = cluster_wait(c, 1, "ww_cluster_create");
         if (status == WW_OK)
             status = cluster_mpi(c, MPI_Comm_set_errhandler(c->copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         if (status == WW_OK)

@@ -69,7 +69,7 @@ struct ww_cluster {
     rank_report report;   /* this rank's */
     rank_report *reports; /* of all ranks, as of the last agreement */
     char failure[FAILURE_BYTES];
-    MPI_Request *requests; /* a rank each */
+    MPI_Request *requests; /* of what is waited for; there is room for one a rank */
 
     bool *present;       /* a rank each, in the roll call */
     int64_t *first_rows; /* of each rank's shard, as of the last collective call, and what is behind the last */
@@ -96,7 +96,12 @@ ww_status call_array(cluster_call *call, int64_t count, size_t element_bytes, co
 
 /* Collective: tells the others this rank's status with its message, and call->report. WW_OK if all ranks are well and agree;
  * otherwise all return the same. Reports are in cluster->reports then. */
-ww_status call_agree(cluster_call *call, ww_status mine);
+ww_status call_agree_all(cluster_call *call, ww_status mine);
+static inline ww_status call_agree(cluster_call *call, ww_status mine)
+{
+    const ww_status all = call_agree_all(call, mine);
+    return all == WW_OK ? mine : all; /* the same: for who reads only this file */
+}
 
 /* Numbers the rows through, from the reports. All ranks come to the same status. */
 ww_status cluster_number_rows(ww_cluster *cluster);
@@ -104,8 +109,9 @@ ww_status cluster_number_rows(ww_cluster *cluster);
 /* Checks that MPI can be used, here and by this thread. */
 ww_status mpi_usable(const char *function);
 
-/* Waits until MPI has done `count` requests, at most the cluster's timeout. On failure the cluster is lost. */
-ww_status cluster_wait(ww_cluster *cluster, MPI_Request *requests, int count, const char *what);
+/* Waits until MPI has done the first `count` of cluster->requests, at most the cluster's timeout. On failure the cluster is
+ * lost. `what` is for the message. */
+ww_status cluster_wait(ww_cluster *cluster, int count, const char *what);
 
 /* WW_OK for MPI_SUCCESS; otherwise WW_DRIVER_ERROR with what MPI says, and the cluster is lost. */
 ww_status cluster_mpi(ww_cluster *cluster, int code, const char *call);

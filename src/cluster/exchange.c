@@ -9,11 +9,10 @@ ww_status cluster_broadcast(ww_cluster *c, void *data, size_t bytes)
     ww_status status = WW_OK;
     for (size_t done = 0; done < bytes && status == WW_OK;) {
         const size_t piece = min_size(bytes - done, c->piece_bytes);
-        MPI_Request request;
-        status = cluster_mpi(c, MPI_Ibcast((char *)data + done, (int)piece, MPI_BYTE, c->root, c->communicator, &request),
-                             "MPI_Ibcast");
+        status = cluster_mpi(
+            c, MPI_Ibcast((char *)data + done, (int)piece, MPI_BYTE, c->root, c->communicator, &c->requests[0]), "MPI_Ibcast");
         if (status == WW_OK)
-            status = cluster_wait(c, &request, 1, "sending from the root");
+            status = cluster_wait(c, 1, "sending from the root");
         done += piece;
     }
     return status;
@@ -24,11 +23,11 @@ static ww_status send_to_root(ww_cluster *c, const char *mine, size_t bytes)
     ww_status status = WW_OK;
     for (size_t done = 0; done < bytes && status == WW_OK;) {
         const size_t piece = min_size(bytes - done, c->piece_bytes);
-        MPI_Request request;
-        status = cluster_mpi(c, MPI_Isend(mine + done, (int)piece, MPI_BYTE, c->root, GATHER_TAG, c->communicator, &request),
-                             "MPI_Isend");
+        status =
+            cluster_mpi(c, MPI_Isend(mine + done, (int)piece, MPI_BYTE, c->root, GATHER_TAG, c->communicator, &c->requests[0]),
+                        "MPI_Isend");
         if (status == WW_OK)
-            status = cluster_wait(c, &request, 1, "sending to the root");
+            status = cluster_wait(c, 1, "sending to the root");
         done += piece;
     }
     return status;
@@ -53,7 +52,7 @@ static ww_status receive_at_root(ww_cluster *c, const gathering *g)
             waiting++;
         }
         if (status == WW_OK)
-            status = cluster_wait(c, c->requests, waiting, "receiving at the root");
+            status = cluster_wait(c, waiting, "receiving at the root");
     }
     return status;
 }
@@ -83,7 +82,7 @@ ww_status cluster_collect(cluster_call *call, const void *mine, int64_t bytes, c
         __builtin_memcpy(copy, mine, (size_t)bytes);
     call->report.bytes = bytes;
     status = call_agree(call, status);
-    if (status != WW_OK)
+    if (status != WW_OK || !starts)
         return status;
     starts[0] = 0;
     for (int32_t r = 0; r < c->ranks; r++)

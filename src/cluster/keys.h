@@ -41,10 +41,10 @@ static inline bool rank_key_is_none(rank_key key)
 
 static inline bool rank_key_before(rank_key a, rank_key b)
 {
-    return a.order < b.order || (a.order == b.order && a.row < b.row);
+    return ((unsigned __int128)a.order << 64 | a.row) < ((unsigned __int128)b.order << 64 | b.row);
 }
 
-/* Leaves in `kept` the k least of two lists of k, each in order. */
+/* Leaves in `kept` the k least of two lists of k, each in order; k is at most WW_K_MAX. */
 void rank_keys_merge(const rank_key *other, rank_key *kept, int64_t k);
 
 /* The same as an MPI_User_function: an element is a whole list, whose k its type's size tells. */

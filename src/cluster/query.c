@@ -53,7 +53,7 @@ static ww_status exchange(cluster_call *call, const rank_search *s, const own_hi
     if (status == WW_OK)
         status = call_array(call, (int64_t)c->ranks + 1, sizeof *starts, "the results of all ranks", &starts);
     status = call_agree(call, status);
-    if (status != WW_OK)
+    if (status != WW_OK || !starts)
         return status;
     status = call_agree(call, take_room(call, s, starts, &room));
     if (status == WW_OK)
@@ -131,7 +131,7 @@ static ww_status query(cluster_call *call, const ww_query *given, ww_answer answ
                      .answer = answer,
                      .stats = asked.stats};
     status = search_open(call, &s, status);
-    if (status != WW_OK)
+    if (status != WW_OK || !results)
         return status;
     status = take_lists(call, &s, &lists, &own);
     if (status == WW_OK) {
@@ -148,8 +148,8 @@ static ww_status query(cluster_call *call, const ww_query *given, ww_answer answ
     }
     status = search_agree(call, status, &own.stats, own.rows_found);
     if (status == WW_OK)
-        status = cluster_reduce(c, &(reduction){lists.mine, lists.merged, s.query_count, s.k, .to_all = true});
-    if (status == WW_OK) {
+        status = cluster_reduce(c, &(reduction){lists.mine, lists.merged, s.query_count, s.k});
+    if (status == WW_OK && own.counts) {
         count_winners(c, &s, lists.merged, own.counts);
         status = exchange(call, &s, &own, results);
     }
@@ -211,7 +211,7 @@ static ww_status range(cluster_call *call, const ww_range *given, ww_answer answ
                      .answer = answer,
                      .stats = asked.stats};
     status = search_open(call, &s, status);
-    if (status != WW_OK)
+    if (status != WW_OK || !results)
         return status;
     status = range_own(call, &asked, &s, &own);
     status = search_agree(call, status, &own.stats, own.rows_found);

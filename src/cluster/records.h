@@ -29,6 +29,6 @@ typedef struct records_all {
 } records_all;
 
 /* Merges them into results with the rows numbered through. */
-ww_status records_merge(cluster_call *call, const records_all *all, ww_results **results);
+ww_status records_merge(cluster_call *call, const records_all *all, ww_results **made);
 
 #endif

@@ -135,20 +135,16 @@ void search_stats_write(const cluster_call *call, ww_search_stats *stats)
 /* ---- the reduction --------------------------------------------------------------------------------------------------------
  */
 
-/* `list` is one query's whole list: MPI can cut a message between elements, never inside of one. */
+/* `list` is one query's whole list: MPI can cut a message between elements, never inside of one. All ranks get the result, also
+ * where only the root is to answer: both MPIs reduce to all at least as fast as to one, since then every rank merges a share,
+ * or all do the same at once, while OpenMPI's MPI_Ireduce() passes long messages down a chain. */
 static ww_status reduce_piece(ww_cluster *c, const reduction *r, MPI_Datatype list, int64_t first, int count)
 {
-    MPI_Request request;
-    const rank_key *mine = r->mine + first * r->k;
-    rank_key *merged = r->merged ? r->merged + first * r->k : NULL;
-    ww_status status;
-    if (r->to_all)
-        status =
-            cluster_mpi(c, MPI_Iallreduce(mine, merged, count, list, c->merge, c->communicator, &request), "MPI_Iallreduce");
-    else
-        status =
-            cluster_mpi(c, MPI_Ireduce(mine, merged, count, list, c->merge, c->root, c->communicator, &request), "MPI_Ireduce");
-    return status == WW_OK ? cluster_wait(c, &request, 1, "merging the results of all ranks") : status;
+    const ww_status status = cluster_mpi(c,
+                                         MPI_Iallreduce(r->mine + first * r->k, r->merged + first * r->k, count, list, c->merge,
+                                                        c->communicator, &c->requests[0]),
+                                         "MPI_Iallreduce");
+    return status == WW_OK ? cluster_wait(c, 1, "merging the results of all ranks") : status;
 }
 
 ww_status cluster_reduce(ww_cluster *c, const reduction *r)
@@ -185,7 +181,7 @@ static ww_status take_lists(cluster_call *call, const rank_search *s, found *f)
     if (s->query_count > INT64_MAX / WW_K_MAX / (int64_t)sizeof(rank_key))
         return memory_failed("the keys of a search over ranks", SIZE_MAX / 2);
     status = call_array(call, places, sizeof *f->mine, "the keys of a search over ranks", &f->mine);
-    if (status == WW_OK && answers_here(call->cluster, s->answer))
+    if (status == WW_OK)
         status = call_array(call, places, sizeof *f->merged, "the keys of a search over ranks", &f->merged);
     if (status == WW_OK)
         status = call_array(call, places, sizeof *f->rows, "the rows of a search over ranks", &f->rows);
@@ -250,8 +246,8 @@ static ww_status search(cluster_call *call, const ww_search *given, ww_answer an
         rows_found = make_keys(c, &f, s.query_count * s.k);
     status = search_agree(call, status, &stats, rows_found);
     if (status == WW_OK)
-        status = cluster_reduce(c, &(reduction){f.mine, f.merged, s.query_count, s.k, .to_all = answer == WW_ANSWER_ALL});
-    if (status == WW_OK && f.merged)
+        status = cluster_reduce(c, &(reduction){f.mine, f.merged, s.query_count, s.k});
+    if (status == WW_OK && answers_here(c, answer))
         write_answer(c, f.merged, s.query_count * s.k, rows, scores);
     if (status == WW_OK)
         search_stats_write(call, asked.stats);

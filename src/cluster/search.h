@@ -18,8 +18,8 @@ typedef struct rank_search {
 } rank_search;
 
 /* Checks what all ranks must agree on; `first` is what the caller has found wrong before. Then sends the queries to whom has
- * none: asked->queries and query_stride are this rank's to search with. Returns the same on all ranks. */
-ww_status search_open(cluster_call *call, rank_search *asked, ww_status first);
+ * none: s->queries and query_stride are this rank's to search with. Returns the same on all ranks. */
+ww_status search_open(cluster_call *call, rank_search *s, ww_status first);
 
 /* Tells the others how this rank's own search went, with its stats; `rows_found` is above every row that it found. Then rows
  * are numbered through. */
@@ -28,13 +28,12 @@ ww_status search_agree(cluster_call *call, ww_status mine, const ww_search_stats
 /* Writes the stats of all ranks' searches, as reported last, for the caller. */
 void search_stats_write(const cluster_call *call, ww_search_stats *stats);
 
-/* Merges the lists of all ranks, `k` keys for each query, into `merged`, which may be NULL where nobody answers. */
+/* Merges the lists of all ranks, `k` keys for each query, into `merged`, on every rank. */
 typedef struct reduction {
     const rank_key *mine;
     rank_key *merged;
     int64_t query_count;
     int32_t k;
-    bool to_all;
 } reduction;
 ww_status cluster_reduce(ww_cluster *cluster, const reduction *r);
 

@@ -47,7 +47,8 @@ exit_code mpi_end(const command *self, ww_status status)
     const exit_code code = command_end(self, status);
     fflush(stdout);
     fflush(stderr);
-    nanosleep(&(struct timespec){.tv_nsec = 100000000L}, NULL); /* the launcher passes on what was said, and ends at the abort */
+    nanosleep(&(struct timespec){.tv_nsec = 100000000L},
+              NULL); /* the launcher passes on what was said, and ends at the abort */
     MPI_Abort(MPI_COMM_WORLD, (int)code);
     return code;
 }

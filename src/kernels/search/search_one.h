@@ -23,7 +23,7 @@
 /* Rows whose loads are in flight together: of rows of other types as their modules say; else four fill
  * the memory of the fastest chips, and their registers; two do for NVIDIA's before those, whose compiler would spill. */
 #if defined(ROW_TYPE) && defined(__NVPTX__) && __CUDA_ARCH__ < 900
-enum { ONE_ROWS = ROWS_IN_FLIGHT / 2 };
+enum { ONE_ROWS = ROWS_IN_FLIGHT < 4 ? ROWS_IN_FLIGHT : 4 };
 #elif defined(ROW_TYPE)
 enum { ONE_ROWS = ROWS_IN_FLIGHT };
 #elif defined(__NVPTX__) && __CUDA_ARCH__ < 900
@@ -68,7 +68,6 @@ typedef struct one_rows {
     one_piece next[ONE_ROWS];
 #ifdef ROW_TYPE
     int32_t type;
-    const float *behind; /* the rows that follow these, which are asked for when these have been; NULL if none do */
 #endif
 } one_rows;
 
@@ -92,18 +91,12 @@ DEVICE one_piece one_load(const one_rows *rows, uint32_t row)
 }
 #endif
 
-/* Asks for the pieces behind the ones that came last; behind the last of all for those again, or of other types for the first
- * of the rows that follow: these types have so few bytes a row that the memory would wait while sums are folded. */
+/* Asks for the pieces behind the ones that came last; behind the last of all for those again, or of other types for nothing. */
 DEVICE void one_fetch(one_rows *rows)
 {
 #ifdef ROW_TYPE
-    if (rows->row >= ONE_FOLDED) {
-        if (rows->behind == NULL)
-            return;
-        rows->x = rows->behind;
-        rows->behind = NULL;
-        rows->row = 0;
-    }
+    if (rows->row >= ONE_FOLDED)
+        return;
     UNROLL
     for (int32_t r = 0; r < ONE_ROWS; r++)
         rows->next[r] = one_load(rows, (uint32_t)(rows->row + r));
@@ -191,36 +184,8 @@ DEVICE void one_fold(float *sums, const int32_t count, const uint32_t mask)
         one_fold_step(sums, count / done, mask * (uint32_t)done);
 }
 
-/* Where the rows of a word from row `first` on are; eight rows from a multiple of eight on: bytes stand as in the first eight.
- */
-DEVICE const float *one_rows_at(const search_one_args *args, const row_word *word, uint32_t first)
-{
-#ifdef ROW_TYPE
-    const size_t floats = row_type_is_bytes(ROW_TYPE(&args->rows)) ? CANON_LANES / 4 : (size_t)ROW_FLOATS(&args->rows);
-#else
-    const size_t floats = (size_t)(args->rows.chunks * CANON_LANES);
-#endif
-    return word->rows + (size_t)first * floats;
-}
-
-/* Whether a word admits any of the 8 rows of the groups of this wave. */
-DEVICE bool one_admits(const row_word *word, uint32_t first)
-{
-    return wave_any((word->admitted >> first & (((uint64_t)1 << ONE_FOLDED) - 1)) != 0);
-}
-
-/* Begins with the rows of a word: asks for their first pieces. */
-DEVICE void one_begin(const search_one_args *args, one_rows *rows, const row_word *word, uint32_t first)
-{
-    rows->x = one_rows_at(args, word, first);
-    rows->row = 0;
-    rows->pair = 0;
-    one_fetch(rows);
-}
-
-/* Scores 8 rows from row `first` of a word, those that are admitted, and offers them: lane l the l-th. Of other
- * types than f32 their first pieces have been asked for. By a whole wave. */
-DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *top, one_rows *rows, float query_norm,
+/* Scores 8 rows from row `first` of a word, those that are admitted, and offers them: lane l the l-th. By a whole wave. */
+DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
                       const row_word *word, uint32_t first)
 {
     const uint32_t row = first + (uint32_t)group_lane() % ONE_FOLDED;
@@ -230,14 +195,23 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
 #endif
     /* a word without rows has no norms, and admits none: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     const float row_norm = metric == CANON_COSINE ? word->norms[row] : 0.0f;
-#ifndef ROW_TYPE
-    one_begin(args, rows, word, first);
+    one_rows rows;
+    rows.query = query;
+    rows.chunks = args->rows.chunks;
+#ifdef ROW_TYPE /* eight rows from a multiple of eight on: bytes stand as in the first eight */
+    rows.type = ROW_TYPE(&args->rows);
+    rows.x = word->rows + (size_t)first * (size_t)(row_type_is_bytes(rows.type) ? CANON_LANES / 4 : ROW_FLOATS(&args->rows));
+#else
+    rows.x = word->rows + (size_t)first * (size_t)(rows.chunks * CANON_LANES);
 #endif
+    rows.row = 0;
+    rows.pair = 0;
+    one_fetch(&rows);
     float sums[ONE_FOLDED / ONE_ROWS];
     UNROLL
     for (int32_t i = 0; i < ONE_FOLDED / ONE_ROWS; i++) {
         float next[ONE_ROWS];
-        one_sums(metric, rows, next);
+        one_sums(metric, &rows, next);
         one_fold(next, ONE_ROWS, 1);
         sums[i] = next[0];
     }
@@ -276,37 +250,11 @@ DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *t
 {
     const uint32_t first = group_index() % ONE_SHARERS * ONE_FOLDED, parts = args->lists.parts;
     uint32_t ahead = block_index() + parts;
-#ifdef ROW_TYPE
-    one_rows rows;
-    rows.query = query;
-    rows.chunks = args->rows.chunks;
-    rows.type = ROW_TYPE(&args->rows);
-    rows.x = rows.behind = NULL;
-    rows.row = rows.pair = 0;
-    bool admits = one_admits(&word, first);
-    if (admits)
-        one_begin(args, &rows, &word, first);
-#endif
     for (uint32_t step = block_index(); step < one_step_count(args);) {
         for (uint32_t piece = 1; piece <= ONE_REPEAT; piece++) {
             const row_word next = one_word(args, piece < ONE_REPEAT ? step * ONE_REPEAT + piece : ahead * ONE_REPEAT, &segment);
-#ifdef ROW_TYPE
-            const bool next_admits = one_admits(&next, first);
-            if (admits) {
-                rows.behind = next_admits ? one_rows_at(args, &next, first) : NULL;
-                one_score(metric, args, top, &rows, query_norm, &word, first);
-            } else if (next_admits) {
-                one_begin(args, &rows, &next, first);
-            }
-            admits = next_admits;
-#else
-            if (one_admits(&word, first)) {
-                one_rows rows;
-                rows.query = query;
-                rows.chunks = args->rows.chunks;
-                one_score(metric, args, top, &rows, query_norm, &word, first);
-            }
-#endif
+            if (wave_any((word.admitted >> first & (((uint64_t)1 << ONE_FOLDED) - 1)) != 0))
+                one_score(metric, args, top, query, query_norm, &word, first);
             word = next;
         }
         step = ahead;
