@@ -641,6 +641,7 @@ ww_model_tokenize = function("warpwave_model", "ww_model_tokenize", c_int, c_voi
                              c_size_t, c_void_p)
 ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c_void_p, c_void_p, c_size_t, c_char_p, c_size_t,
                                c_void_p)
+ww_model_token_ends = function("warpwave_model", "ww_model_token_ends", c_int32, c_void_p, c_int32)
 ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), c_size_t, c_char_p,
                          c_size_t, c_void_p)
 ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p,

@@ -25,10 +25,12 @@ typedef struct norm {
 
 typedef struct layer_weights {
     norm attention_norm; /* before attention; of an encoder behind it */
+    linear joined;       /* queries, keys and values in one product; those three are empty then */
     linear query, key, value, output;
     norm query_norm, key_norm; /* of a head */
     norm attention_post_norm;
     norm feed_forward_norm; /* before the network; of an encoder behind it */
+    linear gate_up;         /* in one product; those two are empty then */
     linear gate, up, down;
     norm feed_forward_post_norm;
 } layer_weights;
