@@ -314,6 +314,31 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     return status;
 }
 
+/* Weights of an encoder that are floats become a tensor: it always has many rows to multiply, and products of tensors are made
+ * for that. */
+static ww_status make_plain(linear *l)
+{
+    ww_quant_info info = ww_quant_info_default();
+    ww_status status = l->matrix ? ww_quant_describe(l->matrix, &info) : WW_OK;
+    if (status != WW_OK || !l->matrix || (info.type != WW_QUANT_F32 && info.type != WW_QUANT_F16 && info.type != WW_QUANT_BF16))
+        return status;
+    status = ww_quant_dequantize(l->matrix, 0, info.rows, WW_F32, &l->plain);
+    if (status == WW_OK) {
+        ww_quant_destroy(l->matrix);
+        l->matrix = NULL;
+    }
+    return status;
+}
+
+static ww_status make_layer_plain(layer_weights *x)
+{
+    linear *const linears[] = {&x->query, &x->key, &x->value, &x->output, &x->gate, &x->gate_up, &x->up, &x->down};
+    ww_status status = WW_OK;
+    for (size_t i = 0; i < sizeof linears / sizeof *linears && status == WW_OK; i++)
+        status = make_plain(linears[i]);
+    return status;
+}
+
 static ww_status load_layer(loader *l, int32_t i)
 {
     const model_sizes *s = l->source->sizes;
@@ -341,6 +366,8 @@ static ww_status load_layer(loader *l, int32_t i)
         status = load_linear(l, (linear_name){i, "ffn_up", hidden, width, encoder && a->biases}, &to->up);
     if (status == WW_OK)
         status = load_linear(l, (linear_name){i, "ffn_down", width, hidden, encoder && a->biases}, &to->down);
+    if (status == WW_OK && encoder)
+        status = make_layer_plain(to);
     return status;
 }
 
@@ -468,6 +495,7 @@ static void norm_free(norm *n)
 
 static void linear_free(linear *l)
 {
+    ww_tensor_release(&l->plain);
     ww_quant_destroy(l->matrix);
     ww_tensor_release(&l->bias);
 }

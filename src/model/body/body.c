@@ -24,9 +24,17 @@ ww_status body_add(ww_tensor *x, const ww_tensor *y)
 ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out)
 {
     ww_quant_product how = ww_quant_product_default();
+    ww_status status;
     how.queued = 1;
     how.activations = l->exact ? WW_ACTIVATIONS_FLOAT : model->activations;
-    const ww_status status = ww_quant_multiply(l->matrix, x, &how, out);
+    if (l->plain.storage) {
+        const int64_t rows = l->plain.layout.shape[0], cols = l->plain.layout.shape[1];
+        const ww_tensor transposed = {.storage = l->plain.storage,
+                                      .layout = {.rank = 2, .shape = {cols, rows}, .strides = {1, cols}}};
+        status = ww_tensor_matmul(x, &transposed, WW_MATH_CANONICAL, out);
+    } else {
+        status = ww_quant_multiply(l->matrix, x, &how, out);
+    }
     return status == WW_OK && l->bias.storage ? body_add(out, &l->bias) : status;
 }
 
@@ -115,7 +123,7 @@ static ww_status gate_and_up(const pass *p, const layer_weights *l, const ww_ten
     const ww_model *model = p->model;
     const pass_tensors *t = &model->work.pass;
     const int64_t hidden = model->sizes.hidden;
-    if (l->gate_up.matrix) {
+    if (l->gate_up.matrix || l->gate_up.plain.storage) {
         ww_tensor both = rows_of(&t->gate, p->tokens, 2 * hidden);
         *gate = columns_of(&t->gate, p->tokens, 2 * hidden, 0, hidden);
         *up = columns_of(&t->gate, p->tokens, 2 * hidden, hidden, hidden);
