@@ -42,6 +42,14 @@ static int32_t amd_fitness(const char *arch, const char *target)
     return 0;
 }
 
+/* As cmake/Kernels.cmake has it (matrix_floats). */
+chip_matrix_units chip_matrix_units_of(const char *chip)
+{
+    if (strcmp(chip, "gfx908") == 0 || strcmp(chip, "gfx90a") == 0 || strcmp(chip, "gfx942") == 0)
+        return CHIP_MATRIX_F32;
+    return strncmp(chip, "gfx11", 5) == 0 || strncmp(chip, "gfx12", 5) == 0 ? CHIP_MATRIX_F16 : CHIP_MATRIX_NONE;
+}
+
 int32_t chip_sm_number(const char *target)
 {
     long number = 0;

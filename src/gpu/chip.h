@@ -20,6 +20,14 @@ int32_t chip_fitness(const char *arch, const char *target);
  * was made for, and is then better than the PTX it was made of, which the driver would have to compile. */
 int32_t chip_code_fitness(const char *arch, const char *target, const char *format);
 
+/* What the matrix units of a chip of AMD multiply, of floats, by kernels that are compiled for it. */
+typedef enum chip_matrix_units {
+    CHIP_MATRIX_NONE,
+    CHIP_MATRIX_F16, /* f16 and bf16 */
+    CHIP_MATRIX_F32, /* and f32 */
+} chip_matrix_units;
+chip_matrix_units chip_matrix_units_of(const char *chip); /* a chip, or the target of code for it */
+
 /* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
 int32_t chip_sm_number(const char *target);
 

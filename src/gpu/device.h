@@ -38,6 +38,8 @@ typedef struct gpu_capabilities {
     bool emulated;    /* the emulator, which has every kernel */
     bool sm_80_code;  /* code for NVIDIA's chips from sm_80 on is loaded (or emulated): mma, copies in the background, large
                          tables */
+    bool matrix_f16;  /* kernels for AMD's matrix units are there (or emulated): products and convolutions of f16 and bf16, */
+    bool matrix_f32;  /* and of f32 */
     bool sm_90a_code; /* code for sm_90a is loaded, not emulated: wgmma and the copy engine */
     bool fused_gemv;  /* there are kernels that code the one column that they multiply (kernels/quant/quant_gemv.h) */
 } gpu_capabilities;

@@ -100,6 +100,13 @@ static ww_status load_code(gpu_device *device, const embedded_kernels *code, dri
     return status;
 }
 
+static void note_matrix_units(gpu_device *device, const char *chip)
+{
+    const chip_matrix_units has = chip_matrix_units_of(chip);
+    device->capabilities.matrix_f16 = has >= CHIP_MATRIX_F16;
+    device->capabilities.matrix_f32 = has >= CHIP_MATRIX_F32;
+}
+
 /* The best embedded code that the driver takes. `refused` if there was none that it did not refuse for what it is. */
 static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out, void **kept, bool *refused)
 {
@@ -113,6 +120,7 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip, code->format);
             device->capabilities.sm_80_code = chip_sm_number(code->chip) >= 80;
             device->capabilities.sm_90a_code = strcmp(code->chip, "sm_90a") == 0;
+            note_matrix_units(device, code->chip);
         }
     }
     return status;
@@ -152,8 +160,10 @@ static ww_status compile_module(gpu_device *device, const char *module, ww_statu
     const ww_status status = gpu_check(device, number, "compiling module '%s' for %s", module, arch);
     if (status == WW_OK) {
         *kept = code.image;
-        if (!device->modules->opened)
+        if (!device->modules->opened) {
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "compiled here for %s", arch);
+            note_matrix_units(device, arch);
+        }
         return WW_OK;
     }
     if (device->driver->error_class(number) != DRIVER_ERROR_IMAGE)
@@ -232,6 +242,7 @@ ww_status gpu_modules_create(gpu_device *device)
     device->modules = modules;
     device->capabilities.emulated = !device->driver->loads_code;
     device->capabilities.sm_80_code = device->capabilities.emulated;
+    device->capabilities.matrix_f16 = device->capabilities.matrix_f32 = device->capabilities.emulated;
     device->capabilities.fused_gemv = device->driver->kind != DRIVER_HIP; /* AMD's chips do without */
     const loaded_kernel *first = NULL;
     const ww_status status = find_kernel(device, 0, &first);

@@ -74,6 +74,19 @@ class Bench:
             expected = self._done(self.gpu, make)
         self._compare(what, expected, self._done(self.gpu, make))
 
+    def near(self, what, make, expected, bound):
+        """What fast products need: results within a bound of what they should be, element by element."""
+        found = self._done(self.gpu, make)
+        if self.executor.wrong is not None:
+            raise self.executor.wrong
+        if isinstance(found, Refused):
+            self.fail(f"{what}: {found}")
+        self.checks += 1
+        off = np.abs(found.astype(np.float64).reshape(expected.shape) - expected)
+        if not (off <= bound).all():
+            at = np.unravel_index(np.argmax(off - bound), off.shape)
+            self.fail(f"{what}: off by {off[at]:g} at {[int(i) for i in at]}; the bound is {np.broadcast_to(bound, off.shape)[at]:g}")
+
     def _compare(self, what, expected, found):
         if self.executor.wrong is not None:
             raise self.executor.wrong
@@ -137,7 +150,7 @@ def by_test(kernels):
 def main():
     build, chip, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
     setting, results = Setting(build, chip), {}
-    for test, kernels in by_test([entry for entry in kernels_of(ROOT)[0] if not wanted or entry[1] in wanted]):
+    for test, kernels in by_test([entry for entry in kernels_of(ROOT, chip)[0] if not wanted or entry[1] in wanted]):
         for kernel, told in check(setting, test, kernels):
             results[kernel] = told
             print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "

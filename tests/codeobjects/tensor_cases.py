@@ -304,6 +304,52 @@ SMALL = [(1, 5, 7, 3, False, False), (2, 65, 33, 20, True, False), (1, 17, 66, 6
 LARGE = [(1, 130, 131, 9, False, False), (1, 129, 200, 20, True, True), (2, 132, 136, 516, False, False)]
 
 
+def fast_product(type_, a_turned, b_turned):
+    """By the matrix units: whole numbers, whose sums are exact, have the canonical bits; others are within the stated error. Sizes: batch, m, n, k, gaps."""
+    def test(bench):
+        for s, (batch, m, n, k, gap) in enumerate(((1, 132, 140, 64, 0), (2, 20, 36, 96, 4), (1, 35, 131, 67, 1))):
+            whole, other = (whole_numbers(s + i, shape, type_) for i, shape in enumerate(((batch, m + gap, k + gap), (batch, k + gap, n + gap))))
+
+            def make(on, a=whole, b=other, shape=(batch, m, n, k, gap)):
+                count, rows, columns, steps, more = shape
+                x = on.tensor(a, type_, shape=(count, rows, steps), strides=((rows + more) * (steps + more),) + ((1, rows + more) if a_turned else (steps + more, 1)))
+                y = on.tensor(b, type_, shape=(count, steps, columns), strides=((steps + more) * (columns + more),) + ((1, steps + more) if b_turned else (columns + more, 1)))
+                return on.call("ww_tensor_matmul", x, y, api.WW_MATH_CANONICAL if on is bench.cpu else api.WW_MATH_FAST)
+            bench.same(f"{type_} {batch} of {m} x {k} by {n}", make)
+        a, b = plain(3, (1, 24, 160), type_), plain(4, (1, 160, 40), type_)
+        x, y = as_numbers(a, type_).reshape((160, 24)).T if a_turned else as_numbers(a, type_)[0], as_numbers(b, type_).reshape((40, 160)).T if b_turned else as_numbers(b, type_)[0]
+        sizes, last = np.abs(x) @ np.abs(y), {"f16": 2.0 ** -11, "bf16": 2.0 ** -8, "f32": 0}[type_]
+        summed = sizes * (2.0 ** -9 if type_ == "f32" else 160 * 2.0 ** -23)
+        bench.near(f"{type_}, any numbers", lambda on: as_numbers(make(on, a, b, (1, 24, 40, 160, 0)), type_), x @ y, summed + (np.abs(x @ y) + summed) * last)
+    return test
+
+
+def whole_numbers(seed, shape, type_):
+    values = np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float32)
+    return (values.view(np.uint32) >> 16).astype(np.uint16) if type_ == "bf16" else values.astype(TYPES[type_])
+
+
+def as_numbers(values, type_):
+    return ((values.astype(np.uint32) << 16).view(np.float32) if type_ == "bf16" else values).astype(np.float64)
+
+
+def fast_convolution(type_):
+    """Written out and multiplied. Shapes: images, channels, y, x, out channels, taps, padding, stride, dilation, groups."""
+    def test(bench):
+        for s, (images, channels, y, x, outs, taps, padding, stride, dilation, groups) in enumerate(
+                ((2, 5, 7, 6, 6, 3, 1, 1, 1, 1), (1, 8, 9, 8, 10, 3, 2, 2, 2, 2), (1, 32, 5, 4, 4, 2, 0, 1, 1, 1))):
+            values = whole_numbers(s, (images, channels, y, x), type_)
+            weights = whole_numbers(s + 3, (outs, channels // groups, taps, taps), type_)
+
+            def make(on):
+                how = api.ww_conv(struct_size=ctypes.sizeof(api.ww_conv), groups=groups, math=api.WW_MATH_CANONICAL if on is bench.cpu else api.WW_MATH_FAST)
+                for d in range(2):
+                    how.padding[d], how.stride[d], how.dilation[d] = padding, stride, dilation
+                return on.call("ww_tensor_conv2d", on.tensor(values, type_), on.tensor(weights, type_), how)
+            bench.same(f"{type_} fast convolution {s}", make)
+    return test
+
+
 def convolution(types, shapes):
     """shapes: images, channels, y, x, out channels, taps, padding, stride, dilation, groups, transposed."""
     def test(bench):
@@ -404,6 +450,22 @@ TESTS = {
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
     "matmul_f32_128": product(("f32", "f16"), LARGE),
+    "matmul_fast_f16_nn": fast_product("f16", False, False),
+    "matmul_fast_f16_nt": fast_product("f16", False, True),
+    "matmul_fast_f16_tn": fast_product("f16", True, False),
+    "matmul_fast_f16_tt": fast_product("f16", True, True),
+    "matmul_fast_bf16_nn": fast_product("bf16", False, False),
+    "matmul_fast_bf16_nt": fast_product("bf16", False, True),
+    "matmul_fast_bf16_tn": fast_product("bf16", True, False),
+    "matmul_fast_bf16_tt": fast_product("bf16", True, True),
+    "matmul_fast_f32_nn": fast_product("f32", False, False),
+    "matmul_fast_f32_nt": fast_product("f32", False, True),
+    "matmul_fast_f32_tn": fast_product("f32", True, False),
+    "matmul_fast_f32_tt": fast_product("f32", True, True),
+    "matmul_pack_16": fast_product("f16", False, False),
+    "matmul_pack_32": fast_product("f32", False, False),
+    "conv_im2col_16": fast_convolution("bf16"),
+    "conv_im2col_32": fast_convolution("f32"),
     "matmul_f64_64": product(("f64",), SMALL),
     "matmul_i8_64": product(("i8",), SMALL),
     "conv_f32_64": convolution(("f32", "f16", "bf16"), CONV_SMALL),

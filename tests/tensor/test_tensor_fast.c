@@ -9,7 +9,8 @@
 #include "support/data/random.h"
 #include "support/process.h"
 
-/* The inner batches, which share a matrix, are one call of rocBLAS, so that there are OUTER of them. */
+/* The inner batches, which share a matrix, are one call of rocBLAS, so that there are OUTER of them. K is less than a chunk:
+ * sums have one order in all kernels of ours then, those for matrix units included, as the stand-in runs them. */
 enum { OUTER = 2, INNER = 3, M = 5, K = 300, N = 7, RESULTS = OUTER * INNER * M * N };
 
 static standin rocm;

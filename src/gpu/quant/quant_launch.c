@@ -3,9 +3,11 @@
  */
 #include "arithmetic/blocks/blocks.h"
 #include "base/integers.h"
+#include "device/matmul_job.h"
 #include "gpu/blas/blas.h"
 #include "gpu/launch.h"
 #include "gpu/quant/quant_product.h"
+#include "gpu/tensor/tensor.h"
 
 /* The rows of a launch, of those from `done` on. Kernels take the number of all rows for the distance between columns of
  * results, too, so a launch that begins at a later row cannot be told where the rows end: the last one ends with the last row
@@ -51,9 +53,26 @@ static ww_status launch_float(quant_product *p)
     return status;
 }
 
+/* By the vendor's BLAS, or by kernels of ours for AMD's matrix units. */
 static ww_status launch_fast(quant_product *p)
 {
     const quant_product_job *job = p->job;
+    if (!p->blas) {
+        const matmul_job own = {.type = TYPE_BF16,
+                                .fast = true,
+                                .m = job->columns,
+                                .n = p->plan.rows,
+                                .k = job->cols,
+                                .a = p->x_bf16,
+                                .a_row = job->cols,
+                                .a_column = 1,
+                                .b = p->weights_bf16,
+                                .b_row = 1,
+                                .b_column = job->cols,
+                                .c = (float *)job->y->data + p->plan.first_row,
+                                .c_row = job->rows};
+        return gpu_matmul_fast_launch(p->stream, &own);
+    }
     const blas_product product = {.type = BLAS_BF16,
                                   .f32_results = true,
                                   .m = job->columns,

@@ -56,12 +56,15 @@ static ww_status multiply(quant_product *p)
         status = gpu_tensors_blas(p->stream->device, &p->blas);
     if (status == WW_OK && p->blas) {
         status = multiply_by(p, QUANT_FAST);
-        if (status != WW_UNSUPPORTED) /* bf16 on this chip: the canonical product overwrites what was queued */
+        if (status != WW_UNSUPPORTED) /* bf16 on this chip: what follows overwrites what was queued */
             return status;
         status = WW_OK;
+        p->blas = NULL;
     }
     if (status != WW_OK)
         return status;
+    if (job->fast && quant_may_be_fast(job) && gpu_has_matrix_units(p->stream->device, TYPE_BF16))
+        return multiply_by(p, QUANT_FAST);
     return job->refused && dot_activations(job->type) >= 0 && !job->decoded && !job->coded ? multiply_checked(p)
                                                                                            : multiply_by(p, QUANT_UNDECIDED);
 }

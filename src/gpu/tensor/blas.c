@@ -76,7 +76,7 @@ static bool as_blas_product(const matmul_job *job, blas_product *p, int64_t *cal
            *calls <= BATCHES_APART_MAX && (job->type != TYPE_I8 || in_fours(p));
 }
 
-ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done)
+ww_status gpu_matmul_blas(gpu_device *device, const matmul_job *job, bool *done)
 {
     blas_product p;
     int64_t calls;

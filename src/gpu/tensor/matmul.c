@@ -68,7 +68,7 @@ static matmul_window_32 window_32_of(const matmul_window *w)
                               .out_x_stride = w->out_x_stride};
 }
 
-static matmul_args args_of(const matmul_job *job)
+matmul_args gpu_matmul_args(const matmul_job *job)
 {
     const int32_t bytes = type_size(job->type);
     matmul_args args = {.a = job->a,
@@ -181,14 +181,18 @@ static ww_status multiply(ww_device *base, const matmul_job *job)
     gpu_stream *stream;
     driver_context previous = NULL;
     buffer totals;
-    matmul_args args = args_of(job);
+    matmul_args args = gpu_matmul_args(job);
     bool done = false;
-    ww_status status = job->fast ? gpu_matmul_fast(device, job, &done) : WW_OK;
+    ww_status status = job->fast ? gpu_matmul_blas(device, job, &done) : WW_OK;
     if (done || status != WW_OK)
         return status;
     status = check_counts(job);
-    if (status == WW_OK && gpu_conv_can_be_fast(device, job))
+    if (status == WW_OK && gpu_conv_can_be_fast(device, job) && base->tuning.conv_im2col != TUNING_ALWAYS)
         return gpu_conv_fast(base, job, &args);
+    if (status == WW_OK && gpu_conv_by_im2col(device, job))
+        return gpu_conv_im2col(base, job);
+    if (status == WW_OK && gpu_matmul_can_be_fast(device, job))
+        return gpu_matmul_fast(base, job, &args);
     if (status == WW_OK)
         status = alloc_totals(base, job, &totals);
     if (status != WW_OK)

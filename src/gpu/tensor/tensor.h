@@ -78,7 +78,23 @@ ww_status gpu_attention_store(ww_device *base, const attention_store_job *job);
 ww_status gpu_attention(ww_device *base, const attention_job *job);
 /* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
  */
-ww_status gpu_matmul_fast(gpu_device *device, const matmul_job *job, bool *done);
+ww_status gpu_matmul_blas(gpu_device *device, const matmul_job *job, bool *done);
+
+/* A product as its kernels take it, but for what is chosen with the kernel. */
+matmul_args gpu_matmul_args(const matmul_job *job);
+
+/* Are there kernels for AMD's matrix units that multiply this type? */
+bool gpu_has_matrix_units(const gpu_device *device, int32_t type);
+/* Products in fast mode by kernels of ours for these: matmul_fast.c. What they cannot read as it lies is copied first. */
+bool gpu_matmul_can_be_fast(const gpu_device *device, const matmul_job *job);
+ww_status gpu_matmul_fast(ww_device *base, const matmul_job *job, matmul_args *args);
+/* The same between enter and leave for matrices that need not be copied, with results of f32: aligned to 16 bytes, a and the
+ * columns of b lying along k, k a multiple of 32 elements of 16 bits. */
+ww_status gpu_matmul_fast_launch(gpu_stream *stream, const matmul_job *job);
+
+/* Convolutions in fast mode by the same kernels. */
+bool gpu_conv_by_im2col(const gpu_device *device, const matmul_job *job);
+ww_status gpu_conv_im2col(ww_device *base, const matmul_job *job);
 
 /* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
 bool gpu_window_is_marked(const matmul_job *job);

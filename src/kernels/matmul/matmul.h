@@ -2,6 +2,7 @@
  *
  * Which kernel when (src/gpu/tensor/matmul.c, conv.c), fastest first:
  *   vendor's BLAS        fast mode, a plain product of types that it has
+ *   matmul_fast_TYPE     fast mode without it, on AMD's matrix units: 128 x 128 results a block
  *   conv_shared_TYPE     fast mode, a convolution with as many outputs as inputs, steps of one: the image in shared memory
  *   conv_fast_TYPE       fast mode, every other convolution, on the matrix units
  *   matmul_f32_128       128 x 128 results a block, where there are enough of them for every compute unit
@@ -19,6 +20,7 @@ enum {
     MATMUL_STEPS = 16, /* of k that pass through shared memory at a time; divides a chunk */
     MATMUL_ARGS_BATCH_RANK = 8,
     MATMUL_MARKED_TAPS = 15, /* rows and columns of a window for the kernels that tell its taps apart by marks */
+    MATMUL_FAST_SIDE = 128,  /* rows and columns of a tile of matmul_fast_* */
 };
 
 /* How a matrix is read: four elements at once along one of its directions, or one by one. */

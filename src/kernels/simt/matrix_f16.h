@@ -1,13 +1,19 @@
 /* Products of f16, bf16 or f32 by tiles, in slabs of 64 bytes of k: fast_multiply() over what the chip has for it.
  *
- * A wave owns 64 rows x as many columns as it has lanes, and each lane 64 of the sums, which are f32: number 8r + c belongs to
- * row fast_row(r) and column fast_column(c) of the wave's tile. Rows and columns lie in shared memory with k along them, 16
- * words each, the four pieces of 16 bytes placed by fast_piece() so that eight neighbours' same pieces lie in different banks.
- * Which of the columns in shared memory the wave's are is up to the caller: a lane says it of FAST_PLACES of them, number i
- * being column fast_place_column(i) of the wave's tile.
+ * A wave owns 64 rows x as many columns as it has lanes, and each lane 64 of the sums, which are f32: number fast_sum(r, c)
+ * belongs to row fast_row(r) and column fast_column(c) of the wave's tile, r below FAST_LANE_ROWS and c below
+ * FAST_LANE_COLUMNS. Rows and columns lie in shared memory with k along them, 16 words each, the four pieces of 16 bytes placed
+ * by fast_piece() so that eight neighbours' same pieces lie in different banks. Which of the columns in shared memory the
+ * wave's are is up to the caller: a lane says it of FAST_PLACES of them, number i being column fast_place_column(i) of the
+ * wave's tile. A slab is multiplied by FAST_PARTS calls.
  *
- * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; f32 is rounded to TF32 by fast_round() before. All others, and the
- * emulator: one fma after the other.
+ * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; f32 is rounded to TF32 by fast_round() before. AMD: MFMA 16x16 on
+ * gfx908, gfx90a and gfx942, WMMA 16x16x16 on gfx11 and gfx12 (matrix_f16_amd.h). All others, and the emulator: one fma after
+ * the other.
+ *
+ * A caller that is free to choose which row or column of a matrix lies at which place in shared memory takes line fast_line(p)
+ * for place p, which is fast_place() of it: then FAST_ADJACENT neighbours in a row of results are one lane's, and of eight
+ * times four neighbours all first ones, all second ones... are at eight places side by side.
  */
 #ifndef WW_KERNELS_SIMT_MATRIX_F16_H
 #define WW_KERNELS_SIMT_MATRIX_F16_H
@@ -25,7 +31,7 @@ DEVICE uint32_t fast_piece(uint32_t row, uint32_t piece)
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
 
-enum { FAST_PLACES = 2 };
+enum { FAST_PLACES = 2, FAST_PARTS = 2, FAST_LANE_COLUMNS = 8, FAST_ADJACENT = 2 };
 
 DEVICE uint32_t fast_place_column(uint32_t i)
 {
@@ -99,9 +105,13 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
     }
 }
 
+#elif defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__GFX11__) || defined(__GFX12__)
+
+#include "kernels/simt/matrix_f16_amd.h"
+
 #else /* lanes stand 8 deep, each has every eighth row */
 
-enum { FAST_PLACES = 8 };
+enum { FAST_PLACES = 8, FAST_PARTS = 2, FAST_LANE_COLUMNS = 8, FAST_ADJACENT = 1 };
 
 DEVICE uint32_t fast_row(uint32_t r)
 {
@@ -151,6 +161,40 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
                 sums[r * 8 + c] = fast_dot(type, x[r], q, sums[r * 8 + c]);
         }
     }
+}
+
+#endif
+
+enum { FAST_LANE_ROWS = FAST_SUMS / FAST_LANE_COLUMNS };
+
+#if !defined(FAST_OWN_ORDER)
+
+DEVICE uint32_t fast_sum(uint32_t r, uint32_t c)
+{
+    return r * 8 + c;
+}
+
+DEVICE uint32_t fast_line(uint32_t place)
+{
+    return place / 64 * 64 + place % 16 * 4 + place / 16 % 4;
+}
+
+DEVICE uint32_t fast_place(uint32_t line)
+{
+    return line / 64 * 64 + line % 64 / 4 + line % 4 * 16;
+}
+
+/* Element 0 or 1 of two words, each two elements of 16 bits, side by side. */
+DEVICE uint32_t fast_pair(uint32_t low, uint32_t high, uint32_t element)
+{
+    return element == 0 ? (low & 0xffffu) | high << 16 : low >> 16 | (high & 0xffff0000u);
+}
+
+/* Which tile a block takes of `count`. */
+DEVICE uint32_t fast_tile(uint32_t block, uint32_t count)
+{
+    (void)count;
+    return block;
 }
 
 #endif

@@ -15,13 +15,15 @@
  *   IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to global memory
  *   SETTLE(variable)                               a 32-bit variable has its value now: what made it may not be put off, which
  *                                                  would keep all that it is made of in registers
+ *   SCHEDULE_APART()                               what stands before is not put behind what stands after, nor the other way
  *   UNROLL, UNROLL_BY(n)                           before a loop: all of it, or n turns of it, in one piece
  *
  *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
  *   lane() wave_size() wave_index() waves_per_block()
  *
  *   barrier()                 all threads of the block meet; what they wrote to shared and global memory is seen by all
- *   wave_barrier()            the same for the lanes of a wave
+ *   barrier_shared()          the same, but only what they wrote to shared memory need be seen
+ *   wave_barrier()            as barrier(), for the lanes of a wave
  *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
  *   launches_wait()           what was queued on the stream before this kernel has ended, and what it wrote is seen. Needed
  *                             only by a kernel that is launched early (gpu/launch.h), on every path, by all threads, and before

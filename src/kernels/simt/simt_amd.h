@@ -18,6 +18,7 @@
 #define AT_RANGE(array, index, count) (&(array)[index])
 #define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
 #define SETTLE(variable)              __asm__ volatile("" : "+v"(variable))
+#define SCHEDULE_APART()              __builtin_amdgcn_sched_barrier(0)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
@@ -114,6 +115,18 @@ DEVICE void barrier(void)
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+/* Global memory is left alone: a fence for it throws away the first-level cache of RDNA. Older compilers know no other. */
+DEVICE void barrier_shared(void)
+{
+#if __clang_major__ >= 19
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+#else
+    barrier();
+#endif
 }
 
 DEVICE void wave_barrier(void)

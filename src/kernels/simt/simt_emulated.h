@@ -41,6 +41,7 @@
 /* NOLINTEND(bugprone-macro-parentheses) */
 #define IN_GLOBAL(type, pointer) (pointer)
 #define SETTLE(variable)         ((void)(variable))
+#define SCHEDULE_APART()         ((void)0)
 #define AT(array, index)                                                                                                       \
     (*(__typeof__(&(array)[0]))emulated_shared_at((array), (int64_t)(index), sizeof((array)[0]), 1, SIMT_WHERE))
 #define AT_RANGE(array, index, count)                                                                                          \
@@ -95,8 +96,9 @@ DEVICE uint32_t wave_index(void)
 
 /* ---- meeting, and wave operations ---------------------------------------------------------------------------------------- */
 
-#define barrier()      emulated_barrier(SIMT_WHERE)
-#define wave_barrier() emulated_wave_barrier(SIMT_WHERE)
+#define barrier()        emulated_barrier(SIMT_WHERE)
+#define barrier_shared() emulated_barrier(SIMT_WHERE)
+#define wave_barrier()   emulated_wave_barrier(SIMT_WHERE)
 
 DEVICE void memory_fence_device(void)
 {

@@ -23,6 +23,7 @@
 #define AT_RANGE(array, index, count) (&(array)[index])
 #define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
 #define SETTLE(variable)              __asm__ volatile("" : "+f"(variable))
+#define SCHEDULE_APART()              ((void)0)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
@@ -84,6 +85,11 @@ DEVICE void barrier(void)
 #else
     __nvvm_barrier_cta_sync_aligned_all(0);
 #endif
+}
+
+DEVICE void barrier_shared(void)
+{
+    barrier();
 }
 
 DEVICE void wave_barrier(void)

@@ -294,6 +294,17 @@ static ww_status matmul_f16(const tensor_operands *o, ww_tensor *out)
     return status;
 }
 
+/* Repeated elements, which no BLAS takes, and which kernels for matrix units want copied. */
+static ww_status matmul_fast_copied(const tensor_operands *o, ww_tensor *out)
+{
+    ww_tensor x = o->x.tensor;
+    x.layout.rank = 2;
+    x.layout.shape[1] = 50;
+    x.layout.strides[1] = 0;
+    const ww_tensor other = turned(&x);
+    return ww_tensor_matmul(&x, &other, WW_MATH_FAST, out);
+}
+
 static ww_tensor as_images(const ww_tensor *x, int64_t images, int64_t channels, int64_t length)
 {
     ww_tensor seen = *x;
@@ -309,6 +320,15 @@ static ww_status conv2d(const tensor_operands *o, ww_tensor *out)
     const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 3, 6, 4);
     ww_conv how = ww_conv_default();
     how.padding[1] = 1;
+    return ww_tensor_conv2d(&x, &w, &how, out);
+}
+
+static ww_status conv2d_fast(const tensor_operands *o, ww_tensor *out)
+{
+    const ww_tensor x = as_images(&o->x.tensor, 2, 6, 10), w = as_images(&o->y.tensor, 3, 6, 4);
+    ww_conv how = ww_conv_default();
+    how.padding[1] = 1;
+    how.math = WW_MATH_FAST;
     return ww_tensor_conv2d(&x, &w, &how, out);
 }
 
@@ -450,8 +470,10 @@ const tensor_call tensor_calls[] = {
     {"index_add", index_add},
     {"matmul", matmul},
     {"matmul, fast", matmul_fast},
+    {"matmul, fast, of repeated elements", matmul_fast_copied},
     {"matmul of f16", matmul_f16},
     {"conv2d", conv2d},
+    {"conv2d, fast", conv2d_fast},
     {"conv_transpose2d", conv_transpose2d},
     {"avg_pool2d", avg_pool2d},
     {"upsample_nearest2d", upsample_nearest2d},

@@ -1,0 +1,50 @@
+/* Copies a matrix for matmul_fast_* that lies as these cannot read it: its m lines along k, k filled up to n with +0, lines
+ * args.c_row apart; from args.a, whose lines are args.a_row apart and steps of k args.a_column, to args.c.
+ *
+ * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring pieces of a line, or, where lines are the
+ * nearer neighbours in memory (MATMUL_ACROSS_K), the same piece of neighbouring lines.
+ */
+#ifndef WW_KERNELS_MATMUL_MATMUL_PACK_H
+#define WW_KERNELS_MATMUL_MATMUL_PACK_H
+
+#include "kernels/matmul/matmul_common.h"
+
+DEVICE uint32_t pack_element(uint32_t bytes, const matmul_args *args, int64_t line_at, int32_t k)
+{
+    if (k >= args->k)
+        return 0;
+    const int64_t at = line_at + k * args->a_column;
+    return bytes == 4 ? ((const uint32_t *)args->a)[at] : ((const uint16_t *)args->a)[at];
+}
+
+DEVICE void pack_piece(uint32_t bytes, const matmul_args *args, int64_t from, int64_t to, int64_t number)
+{
+    const int32_t each = (int32_t)(16 / bytes), pieces = args->n / each;
+    const bool across = args->a_layout == MATMUL_ACROSS_K;
+    const int64_t line = across ? number % args->m : number / pieces;
+    const int32_t k = (int32_t)(across ? number / args->m : number % pieces) * each;
+    uint32_t words[4];
+    UNROLL for (int32_t i = 0; i < 4; i++)
+    {
+        const int64_t at = from + line * args->a_row;
+        words[i] = bytes == 4 ? pack_element(bytes, args, at, k + i)
+                              : pack_element(bytes, args, at, k + 2 * i) | pack_element(bytes, args, at, k + 2 * i + 1) << 16;
+    }
+    const u32x4 piece = {words[0], words[1], words[2], words[3]};
+    *(u32x4 *)((char *)args->c + (to + line * args->c_row + k) * bytes) = piece;
+}
+
+#define MATMUL_PACK(name, bytes)                                                                                               \
+    KERNEL(name, matmul_args, MATMUL_THREADS)                                                                                  \
+    {                                                                                                                          \
+        const int64_t number = (int64_t)block_index() * MATMUL_THREADS + thread_index();                                       \
+        int64_t a_begin, b_begin, c_begin;                                                                                     \
+        if (number >= (int64_t)args.m * (args.n / (16 / bytes)))                                                               \
+            return;                                                                                                            \
+        for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y()) {                                \
+            matmul_begin(&args, batch, &a_begin, &b_begin, &c_begin);                                                          \
+            pack_piece(bytes, &args, a_begin, c_begin, number);                                                                \
+        }                                                                                                                      \
+    }
+
+#endif
