@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo demo-text test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-python install uninstall package wheel clean
 
 BUILD ?= build
@@ -32,6 +32,7 @@ help:
 	@echo "make test-ranks  kill -9 and SIGSTOP of each rank in turn at ten moments of a run over MPI, resumed; takes minutes"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
+	@echo "make amd-performance   docs/evidence/amd-performance.md: times on AMD's cards, calculated from executed instructions; needs TINYGRAD_PATH"
 	@echo "make parity   docs/evidence/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
 	@echo "make resources   docs/evidence/resources.md: registers, shared memory and occupancy of every kernel on every chip"
 	@echo "make build    $(BUILD)/warpwave and the libraries, with kernels for the GPUs here; CHIPS=all: every GPU; CHIPS=\"gfx1100 sm_90a\": these"
@@ -126,6 +127,12 @@ test-codeobjects:
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
 	cmake --build '$(BUILD)' -j $(JOBS) --target codeobjects_library standin_hip6 standin_rocblas
 	tests/codeobjects/run $(BUILD) $(filter gfx%,$(CHIPS))
+
+amd-performance:
+	$(setup_all) build test codeobjects
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	cmake --build '$(BUILD)' -j $(JOBS) --target codeobjects_library standin_hip6 standin_rocblas kernel_resources
+	tests/codeobjects/run-performance $(BUILD) $(filter gfx%,$(CHIPS))
 
 comma := ,
 empty :=

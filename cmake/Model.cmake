@@ -5,7 +5,15 @@ if(PkgConfig_FOUND)
     pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
     pkg_check_modules(UTF8PROC QUIET IMPORTED_TARGET libutf8proc)
 endif()
-if(PCRE2_FOUND AND UTF8PROC_FOUND)
+# The memory sanitizer takes what libraries without it have written for memory that nobody has.
+if(PCRE2_FOUND AND UTF8PROC_FOUND AND NOT WARPWAVE_SANITIZE MATCHES "memory") # for this processor: pkg-config may know those of another one
+    include(CheckCSourceCompiles)
+    set(CMAKE_REQUIRED_LIBRARIES PkgConfig::PCRE2 PkgConfig::UTF8PROC)
+    check_c_source_compiles("#define PCRE2_CODE_UNIT_WIDTH 8\n#include <pcre2.h>\n#include <utf8proc.h>\nint main(void) { pcre2_code_free(0); return utf8proc_tolower(0); }"
+                            WARPWAVE_MODEL_LIBRARIES_LINK)
+    unset(CMAKE_REQUIRED_LIBRARIES)
+endif()
+if(WARPWAVE_MODEL_LIBRARIES_LINK AND NOT WARPWAVE_SANITIZE MATCHES "memory")
     set(WARPWAVE_MODEL TRUE)
 else()
     set(WARPWAVE_MODEL FALSE)

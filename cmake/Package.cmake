@@ -15,6 +15,7 @@ if(WARPWAVE_MPIS)
     set(CPACK_COMPONENT_MPI_DESCRIPTION "Exact vector search and tensors on CPUs and GPUs: over MPI ranks
 The library libwarpwave_mpi and the command warpwave-mpi: searches, graphs of
 nearest neighbours and deduplication over many machines, with the bits of one.")
+    set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libwarpwave${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
 endif()
 
 set(library_package libwarpwave${PROJECT_VERSION_MAJOR})
@@ -45,9 +46,10 @@ if(dpkg_shlibdeps)
     set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
     set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
     set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}) # libwarpwave, of another of these packages
 else()
-    set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libc6, libjansson4, libsqlite3-0, libzstd1")
-    set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libc6, libjansson4, libsqlite3-0, libzstd1")
+    set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libc6, libjansson4, libpcre2-8-0, libsqlite3-0, libutf8proc2, libzstd1")
+    set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libc6, libjansson4, libpcre2-8-0, libsqlite3-0, libutf8proc2, libzstd1")
 endif()
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 # dpkg renews the loader's list when the library comes or goes.

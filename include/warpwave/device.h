@@ -3,6 +3,10 @@
  * A device is named by text: "cpu", "cuda:0", "rocm:1", or "auto", which takes the first CUDA device, then the first ROCm
  * device, then the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.
  *
+ * Several devices work as one: "cuda:0+cuda:1", "cuda:0+cpu", "rocm:*" (every one of a backend), "all" (every GPU). Such a
+ * group holds collections as any device does, and answers with the same bits as one device. It has neither tensors nor
+ * quantized matrices. 64 members at most; one that is named twice gets two shares of the rows.
+ *
  * After fork() a child has its parent's handles, but neither its threads nor its GPUs: every call on them gives
  * WW_OTHER_PROCESS at once, and ending them does nothing. The child opens devices of its own: the CPU always, a GPU where the
  * parent had not started its driver (ww_devices() starts it, too).
@@ -40,7 +44,19 @@ typedef struct ww_device_info {
     int64_t memory_total_bytes;
     int64_t memory_free_bytes;
     int64_t memory_used_bytes; /* total less free: used by anyone */
+    int32_t member_count;      /* of a group: the members it works with; 0 for a single device */
+    char members[512];         /* of a group: each member's share of the rows, "cuda:0 75.0%, cpu 25.0%"; else empty */
 } ww_device_info;
+
+/* A member of a group. */
+typedef struct ww_member_info {
+    size_t struct_size; /* set by ww_member_info_default() */
+    char id[32];
+    double share;          /* of new rows, from 0 to 1, by its speed as far as that is known */
+    int64_t rows_capacity; /* rows that it has room for, of all collections on the group */
+    int64_t bytes;         /* that these take: of its memory, and of the host's for rows that are kept there */
+    int32_t dropped;       /* not 0: the group goes on without it */
+} ww_member_info;
 
 /* How a device's memory stands, as the library's memory watch counts it. */
 typedef struct ww_memory_info {
@@ -58,6 +74,7 @@ typedef struct ww_memory_info {
  * fit their defaults, and zeroes the bytes it does not know. Refuses NULL and a size below that of a size_t. */
 WW_API ww_status ww_device_info_init(void *value, size_t struct_size);
 WW_API ww_status ww_memory_info_init(void *value, size_t struct_size);
+WW_API ww_status ww_member_info_init(void *value, size_t struct_size);
 
 static inline ww_device_info ww_device_info_default(void)
 {
@@ -69,6 +86,13 @@ static inline ww_memory_info ww_memory_info_default(void)
 {
     ww_memory_info value;
     ww_memory_info_init(&value, sizeof value);
+    return value;
+}
+
+static inline ww_member_info ww_member_info_default(void)
+{
+    ww_member_info value;
+    ww_member_info_init(&value, sizeof value);
     return value;
 }
 
@@ -93,6 +117,17 @@ WW_API ww_status ww_device_memory(ww_device *device, ww_memory_info *memory);
 
 /* Gives pooled memory back to the driver or the operating system. Refuses NULL. May wait for work in flight. */
 WW_API ww_status ww_device_trim(ww_device *device);
+
+/* Describes up to `capacity` members of a group in `infos`, each from ww_member_info_default(), and says in `count` how many
+ * there are, dropped ones too; a single device is its own only member. Measures how fast they are, if that was not done before:
+ * some milliseconds. Refuses NULL, but for infos with capacity 0. */
+WW_API ww_status ww_device_members(ww_device *device, ww_member_info *infos, size_t capacity, size_t *count);
+
+/* Has a group go on without the member called `member`, which is lost or is wanted elsewhere. Rows that it had are not searched
+ * from then on: searches of their collections fail until ww_collection_move() to the same group has brought them to the other
+ * members, out of the host copy (keep_host_copy) or the store. Refuses a device that is no group with WW_UNSUPPORTED, a name
+ * that is no member's with WW_NOT_FOUND, and the last member. */
+WW_API ww_status ww_device_drop(ww_device *device, const char *member);
 
 /* How many chips the kernels in this library were compiled for, and the names ("gfx90a", "sm_90a") by number; NULL past the
  * end. None in a library without GPU kernels; ww_backend_absence() says why it has none. */

@@ -95,6 +95,10 @@ WW_API ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int6
 /* The same for integers: only a matrix of i8, u8 or i32 can be read so, WW_UNSUPPORTED otherwise. */
 WW_API ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out);
 
+/* The same as they are stored, count x dim elements of ww_matrix_info.element: what rows of that type (ww_rows.elements) take
+ * without a conversion. CSV is f32. */
+WW_API ww_status ww_matrix_read_elements(const ww_matrix *matrix, int64_t first, int64_t count, void *out);
+
 /* Returns the id of a row that the id column had, there until close; NULL where there is no such column or no such row. */
 WW_API const char *ww_matrix_id(const ww_matrix *matrix, int64_t row);
 

@@ -82,9 +82,9 @@ static inline ww_model_info ww_model_info_default(void)
     return value;
 }
 
-/* Opens the GGUF file at `path` on a device. Everything is checked here: refuses an architecture or tokenizer that is not
- * known, by name, a tensor that is missing or has another shape than the metadata says, and weights that are not finite.
- * `options` may be NULL. Blocks. */
+/* Opens the GGUF file at `path`, or the folder with config.json, tokenizer.json and safetensors, on a device. Everything is
+ * checked here: refuses an architecture or tokenizer that is not known, by name, a tensor that is missing or has another shape
+ * than the metadata says, and weights that are not finite. `options` may be NULL. Blocks. */
 WW_API ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model);
 
 /* Gives it back, when its last session is gone. Accepts NULL. */
@@ -110,6 +110,9 @@ WW_API ww_status ww_model_tokenize(const ww_model *model, const char *text, size
  * tokens end within a character. Refuses an id that is no token. */
 WW_API ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t count, char *text, size_t capacity,
                                      size_t *bytes);
+
+/* Returns 1 for a token that ends a text or a turn, as generating does; else, and for what is no token, 0. */
+WW_API int32_t ww_model_token_ends(const ww_model *model, int32_t token);
 
 /* What one says in a conversation: role is "system", "user" or "assistant". */
 typedef struct ww_chat_message {
@@ -206,8 +209,8 @@ static inline ww_sampling ww_sampling_default(void)
  * session without logits. */
 WW_API ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampling, int32_t *token);
 
-/* Given a piece of text: UTF-8 with all bytes of each character, no NUL behind it. Not 0 ends generating. What status.h says of
- * progress callbacks holds here, too; ww_session_cancel() may be called. */
+/* Given a piece of text: UTF-8 with all bytes of each character, and a NUL behind it. Not 0 ends generating. What status.h says
+ * of progress callbacks holds here, too; ww_session_cancel() may be called. */
 typedef int (*ww_text_callback)(const char *text, size_t bytes, void *user);
 
 typedef enum ww_generation_end {

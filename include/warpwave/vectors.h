@@ -53,6 +53,15 @@ typedef enum ww_vector_type {
     WW_VECTOR_U8 = 4    /* a quarter; 0 to 255; likewise */
 } ww_vector_type;
 
+/* Where the rows themselves are, where that is not the device's own memory in any case. Results are the same. */
+typedef enum ww_row_place {
+    WW_ROWS_DEVICE = 0,
+    /* In pinned memory of the host, and only codes, norms and live bits on the device: a quarter of the bytes of f32, half of
+     * f16. A search fetches the rows that the screen keeps over the bus. For f32, f16 and bf16 rows with a screen. On the CPU
+     * it is the same as the other. A lost GPU does not take such rows with it. */
+    WW_ROWS_HOST = 1
+} ww_row_place;
+
 typedef struct ww_collection ww_collection;
 struct ww_tensor; /* tensor.h */
 
@@ -66,6 +75,7 @@ typedef struct ww_collection_config {
     int32_t keep_host_copy;
     ww_screen screen;
     ww_vector_type type; /* of the rows */
+    ww_row_place rows;   /* where they are */
 } ww_collection_config;
 
 /* Rows to add. Everything stays the caller's and is read only during the call. */
@@ -208,10 +218,13 @@ typedef struct ww_collection_info {
     char device[32];
     int64_t bytes_host_copy; /* on the host: the vectors again, if that was asked for and the device is not the CPU */
     ww_screen screen;
-    int64_t bytes_screen;  /* on the device: codes, scales, residuals */
-    int64_t bytes_handles; /* on the host: handles of rows that do not simply follow one another */
-    int64_t mask_rows;     /* rows that a mask has to cover to speak of them all: live and removed */
-    ww_vector_type type;   /* of the rows */
+    int64_t bytes_screen;    /* on the device: codes, scales, residuals */
+    int64_t bytes_handles;   /* on the host: handles of rows that do not simply follow one another */
+    int64_t mask_rows;       /* rows that a mask has to cover to speak of them all: live and removed */
+    ww_vector_type type;     /* of the rows */
+    ww_row_place rows;       /* as the config said */
+    int64_t bytes_rows_host; /* on the host, pinned: padded rows of a collection that has them there; not in bytes_rows */
+    char members[512];       /* on a group of devices: the rows that each member has, "cuda:0 750016, cpu 249984"; else empty */
 } ww_collection_info;
 
 /* What of a row can be damaged: bits of ww_damage_report. */
@@ -309,8 +322,12 @@ WW_API const char *ww_screen_name(ww_screen screen);
 /* Takes a type of rows; returns "f32", "f16", "bf16", "i8", "u8", or NULL for anything else. */
 WW_API const char *ww_vector_type_name(ww_vector_type type);
 
+/* Takes a place of rows; returns "device", "host", or NULL for anything else. */
+WW_API const char *ww_row_place_name(ww_row_place place);
+
 /* Makes an empty collection on `device`, which it keeps open for itself; gives it in `collection`.
- * Refuses a dimension out of range, an unknown metric, screen or type. Does not block. */
+ * Refuses a dimension out of range, an unknown metric, screen, type or place of rows, and rows on the host where no codes would
+ * be on the device: without a screen, and of bytes, which are their own codes. Does not block. */
 WW_API ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection);
 
 /* Frees it and all it holds. Accepts NULL. No other thread may be using it. */

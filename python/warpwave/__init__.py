@@ -13,6 +13,7 @@ from ._errors import (Busy, Cancelled, CorruptFile, DimensionMismatch, DriverErr
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats
 from .flat import IndexFlat, IndexFlatIP, IndexFlatL2
+from .model import Model, ModelInfo, Session
 from .quant import Gguf, QuantMatrix, open_gguf
 from .store import Store, StoreInfo
 from .tensor import *  # noqa: F403  the names of the array API
@@ -23,7 +24,7 @@ __version__: str = _native.ww_version().decode()
 
 __all__ = [
     "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
-    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "NoDevice", "NotFound", "OtherProcess",
-    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
+    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
+    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
 ]
 __all__ += _tensor_names

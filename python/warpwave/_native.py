@@ -97,6 +97,7 @@ ww_matrix_close = function("warpwave", "ww_matrix_close", None, c_void_p)
 ww_matrix_describe = function("warpwave", "ww_matrix_describe", c_int, c_void_p, POINTER(ww_matrix_info))
 ww_matrix_read_f32 = function("warpwave", "ww_matrix_read_f32", c_int, c_void_p, c_int64, c_int64, c_void_p)
 ww_matrix_read_i32 = function("warpwave", "ww_matrix_read_i32", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_matrix_read_elements = function("warpwave", "ww_matrix_read_elements", c_int, c_void_p, c_int64, c_int64, c_void_p)
 ww_matrix_id = function("warpwave", "ww_matrix_id", c_char_p, c_void_p, c_int64)
 ww_matrix_check_finite = function("warpwave", "ww_matrix_check_finite", c_int, c_void_p, c_int64, c_int64, c_void_p)
 ww_matrix_view_f32 = function("warpwave", "ww_matrix_view_f32", c_void_p, c_void_p)
@@ -168,7 +169,18 @@ class ww_device_info(Structure):
                 ("shared_bytes_per_block", c_int64),
                 ("memory_total_bytes", c_int64),
                 ("memory_free_bytes", c_int64),
-                ("memory_used_bytes", c_int64)]
+                ("memory_used_bytes", c_int64),
+                ("member_count", c_int32),
+                ("members", c_char * 512)]
+
+
+class ww_member_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("id", c_char * 32),
+                ("share", c_double),
+                ("rows_capacity", c_int64),
+                ("bytes", c_int64),
+                ("dropped", c_int32)]
 
 
 class ww_memory_info(Structure):
@@ -182,6 +194,7 @@ class ww_memory_info(Structure):
 
 ww_device_info_init = function("warpwave", "ww_device_info_init", c_int, c_void_p, c_size_t)
 ww_memory_info_init = function("warpwave", "ww_memory_info_init", c_int, c_void_p, c_size_t)
+ww_member_info_init = function("warpwave", "ww_member_info_init", c_int, c_void_p, c_size_t)
 ww_devices = function("warpwave", "ww_devices", c_int, POINTER(ww_device_info), c_size_t, c_void_p)
 ww_backend_absence = function("warpwave", "ww_backend_absence", c_char_p, c_char_p)
 ww_device_open = function("warpwave", "ww_device_open", c_int, c_char_p, c_void_p)
@@ -189,6 +202,8 @@ ww_device_close = function("warpwave", "ww_device_close", None, c_void_p)
 ww_device_describe = function("warpwave", "ww_device_describe", c_int, c_void_p, POINTER(ww_device_info))
 ww_device_memory = function("warpwave", "ww_device_memory", c_int, c_void_p, POINTER(ww_memory_info))
 ww_device_trim = function("warpwave", "ww_device_trim", c_int, c_void_p)
+ww_device_members = function("warpwave", "ww_device_members", c_int, c_void_p, POINTER(ww_member_info), c_size_t, c_void_p)
+ww_device_drop = function("warpwave", "ww_device_drop", c_int, c_void_p, c_char_p)
 ww_kernel_chip_count = function("warpwave", "ww_kernel_chip_count", c_size_t)
 ww_kernel_chip = function("warpwave", "ww_kernel_chip", c_char_p, c_size_t)
 
@@ -640,6 +655,7 @@ ww_model_tokenize = function("warpwave_model", "ww_model_tokenize", c_int, c_voi
                              c_size_t, c_void_p)
 ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c_void_p, c_void_p, c_size_t, c_char_p, c_size_t,
                                c_void_p)
+ww_model_token_ends = function("warpwave_model", "ww_model_token_ends", c_int32, c_void_p, c_int32)
 ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), c_size_t, c_char_p,
                          c_size_t, c_void_p)
 ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p,
@@ -714,6 +730,8 @@ WW_VECTOR_F16 = 1
 WW_VECTOR_BF16 = 2
 WW_VECTOR_I8 = 3
 WW_VECTOR_U8 = 4
+WW_ROWS_DEVICE = 0
+WW_ROWS_HOST = 1
 WW_VALUE_NULL = 0
 WW_VALUE_INTEGER = 1
 WW_VALUE_REAL = 2
@@ -733,7 +751,8 @@ class ww_collection_config(Structure):
                 ("metric", c_int),
                 ("keep_host_copy", c_int32),
                 ("screen", c_int),
-                ("type", c_int)]
+                ("type", c_int),
+                ("rows", c_int)]
 
 
 class ww_rows(Structure):
@@ -848,7 +867,10 @@ class ww_collection_info(Structure):
                 ("bytes_screen", c_int64),
                 ("bytes_handles", c_int64),
                 ("mask_rows", c_int64),
-                ("type", c_int)]
+                ("type", c_int),
+                ("rows", c_int),
+                ("bytes_rows_host", c_int64),
+                ("members", c_char * 512)]
 
 
 class ww_damage_report(Structure):
@@ -872,6 +894,7 @@ ww_damage_report_init = function("warpwave", "ww_damage_report_init", c_int, c_v
 ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, c_int)
 ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, c_int)
 ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, c_int)
+ww_row_place_name = function("warpwave", "ww_row_place_name", c_char_p, c_int)
 ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
 ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
 ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))

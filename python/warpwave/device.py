@@ -32,6 +32,8 @@ class DeviceInfo:
     memory_total_bytes: int
     memory_free_bytes: int
     memory_used_bytes: int
+    member_count: int
+    members: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def backend_absence(backend: str) -> str:
 
 
 class Device(NotPicklable):
-    """An open device, by its name: "auto", "cpu", "cuda:0", "rocm:1".
+    """An open device, by its name: "auto", "cpu", "cuda:0", "rocm:1"; or a group of them: "cuda:0+cpu", "rocm:*", "all".
 
     >>> with warpwave.Device("cpu") as device:
     ...     device.id
@@ -114,6 +116,11 @@ class Device(NotPicklable):
         handle = self._open()
         check(c.ww_device_memory(handle.pointer, byref(memory)))
         return from_struct(MemoryInfo, memory)  # type: ignore[no-any-return]
+
+    def drop(self, member: str) -> None:
+        """Has a group go on without a member, which is lost. Collections that had rows there move to the same device again."""
+        handle = self._open()
+        check(c.ww_device_drop(handle.pointer, member.encode()))
 
     def trim(self) -> None:
         """Gives pooled memory back to the driver or the operating system."""

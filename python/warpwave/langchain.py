@@ -11,14 +11,30 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from .device import DeviceLike
+from .model import Model
 from .results import Results
 from .vectors import Collection
 
-__all__ = ["WarpwaveVectorStore"]
+__all__ = ["WarpwaveEmbeddings", "WarpwaveVectorStore"]
 
 
 def _document(identifier: str, payload: Any) -> Document:
     return Document(id=identifier, page_content=payload["text"], metadata=payload["metadata"])
+
+
+class WarpwaveEmbeddings(Embeddings):
+    """Embeddings by a model from a GGUF file, given as a path or open already: the same bits on every device."""
+
+    def __init__(self, model: Any, *, device: DeviceLike = "auto") -> None:
+        self.model = model if isinstance(model, Model) else Model(model, device=device)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """A vector of length 1 for each text."""
+        return [[float(number) for number in row] for row in self.model.embed(texts)]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of one text; a question is embedded as a document is."""
+        return self.embed_documents([text])[0]
 
 
 class WarpwaveVectorStore(VectorStore):

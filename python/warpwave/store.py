@@ -11,7 +11,7 @@ from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._errors import check
 from .device import DeviceLike, from_struct, made, resolve
-from .vectors import _METRICS, _SCREENS, _TYPES, Collection, _chosen, _taken
+from .vectors import _METRICS, _PLACES, _SCREENS, _TYPES, Collection, _chosen, _taken
 
 __all__ = ["Store", "StoreInfo"]
 
@@ -68,10 +68,12 @@ class Store(NotPicklable):
             raise ValueError(f"the store {self.path} is closed")
         return handle
 
-    def create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False) -> Collection:
+    def create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False,
+               rows: str = "device") -> Collection:
         """Makes an empty collection. Refuses a name that is taken."""
         config = made(c.ww_collection_config, name=name.encode(), dim=int(dim), metric=_chosen(_METRICS, metric, "the metric"),
-                      type=_chosen(_TYPES, type, "the type"), screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy))
+                      type=_chosen(_TYPES, type, "the type"), screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy),
+                      rows=_chosen(_PLACES, rows, "the place of rows"))
         handle, pointer = self._open(), c_void_p()
         check(c.ww_store_create(handle.pointer, byref(config), byref(pointer)))
         return self._keep(name, Collection._of_store(pointer, name, handle))

@@ -36,6 +36,7 @@ def _names(prefix: tuple[str, ...], name_of: Callable[[int], Optional[bytes]]) -
 
 _METRICS = _names(("WW_COSINE", "WW_L2", "WW_DOT"), c.ww_metric_name)
 _SCREENS = _names(("WW_SCREEN_INT8", "WW_SCREEN_NONE"), c.ww_screen_name)
+_PLACES = _names(("WW_ROWS_DEVICE", "WW_ROWS_HOST"), c.ww_row_place_name)
 _TYPES = _names(("WW_VECTOR_F32", "WW_VECTOR_F16", "WW_VECTOR_BF16", "WW_VECTOR_I8", "WW_VECTOR_U8"), c.ww_vector_type_name)
 _TYPE_NAMES = {value: name for name, value in _TYPES.items()}
 _NUMPY_TYPES = {"f16": "float16", "bf16": "bfloat16", "i8": "int8", "u8": "uint8"}
@@ -82,9 +83,10 @@ class Collection(NotPicklable):
     """
 
     def __init__(self, dim: int, metric: str = "cosine", type: str = "f32", device: DeviceLike = "auto", *, name: str = "",
-                 screen: str = "int8", keep_host_copy: bool = False) -> None:
+                 screen: str = "int8", keep_host_copy: bool = False, rows: str = "device") -> None:
         config = made(c.ww_collection_config, name=name.encode(), dim=int(dim), metric=_chosen(_METRICS, metric, "the metric"),
-                      screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=_chosen(_TYPES, type, "the type"))
+                      screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=_chosen(_TYPES, type, "the type"),
+                      rows=_chosen(_PLACES, rows, "the place of rows"))
         opened = resolve(device)
         handle = opened._open()
         pointer = c_void_p()

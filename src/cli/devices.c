@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 
 typedef struct devices_settings {
+    const char *device; /* NULL: all that there are */
     bool json;
 } devices_settings;
 
@@ -38,6 +39,10 @@ static void device_json(json_writer *w, const ww_device_info *info)
     json_put_integer(w, "memory_total_bytes", info->memory_total_bytes);
     json_put_integer(w, "memory_free_bytes", info->memory_free_bytes);
     json_put_integer(w, "memory_used_bytes", info->memory_used_bytes);
+    if (info->member_count > 0) {
+        json_put_integer(w, "member_count", info->member_count);
+        json_put_text(w, "members", info->members);
+    }
     json_close(w);
 }
 
@@ -92,6 +97,7 @@ static void print_device(const ww_device_info *info)
                  human_bytes(total_bytes, info->shared_bytes_per_block));
         print_line("block", text);
     }
+    print_line("members", info->members);
     print_line("driver", info->driver_version);
     print_line("PCI address", info->pci_address);
     print_line("kernels", info->kernels);
@@ -124,8 +130,29 @@ static void print_text(const ww_device_info *infos, size_t count)
     printf("\n");
 }
 
+/* One device, or a group: opened, so that the members of a group are measured and their shares known. */
+static ww_status show(const devices_settings *settings)
+{
+    ww_device *device = NULL;
+    ww_device_info info = ww_device_info_default();
+    size_t members = 0;
+    ww_status status = command_open_device(settings->device, &device);
+    if (status == WW_OK)
+        status = ww_device_members(device, NULL, 0, &members);
+    if (status == WW_OK)
+        status = ww_device_describe(device, &info);
+    ww_device_close(device);
+    if (status == WW_OK && settings->json)
+        print_json(&info, 1);
+    else if (status == WW_OK)
+        print_device(&info);
+    return status;
+}
+
 static ww_status list(const devices_settings *settings)
 {
+    if (settings->device)
+        return show(settings);
     size_t count = 0;
     ww_device_info *infos = NULL;
     /* There is always a CPU, unless WARPWAVE_ISA or WARPWAVE_THREADS is wrong; a list without it would not say so. */
@@ -162,6 +189,8 @@ static exit_code devices_run(const char *const *arguments, size_t count)
 }
 
 static const option options[] = {
+    OPTION_IS_TEXT(devices_settings, device, false, "--device", "D",
+                   "only this one, or this group: \"cuda:0+cpu\", \"rocm:*\", \"all\"; with each member's share of the rows"),
     OPTION_IS_FLAG(devices_settings, json, "--json", "one JSON object: version, devices, kernels, absent"),
 };
 
@@ -170,7 +199,8 @@ const command command_devices = {
     .summary = "List the devices of this machine, and say why others are missing",
     .notes =
         "The first line of each device starts with the name that --device takes. 'auto' is the first CUDA device, then the\n"
-        "first ROCm device, then the CPU; the environment variable WARPWAVE_DEVICE changes that.\n",
+        "first ROCm device, then the CPU; the environment variable WARPWAVE_DEVICE changes that. Names joined by '+' are a\n"
+        "group, which searches as one device: 'cuda:0+cuda:1', 'cuda:0+cpu', 'rocm:*' (all of them), 'all' (every GPU).\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = devices_run,

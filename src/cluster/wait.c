@@ -64,14 +64,12 @@ static bool hear_roll(ww_cluster *c)
     return heard;
 }
 
-/* Answers to a call; nobody waits for what is sent. */
+/* Answers to a call; nobody waits for what is sent, nor any more for what was waited for. */
 static void answer_roll(ww_cluster *c)
 {
-    for (int32_t r = 0; r < c->ranks; r++) {
-        MPI_Request sent;
-        if (r != c->rank && MPI_Isend(NULL, 0, MPI_BYTE, r, ROLL_TAG, c->roll, &sent) == MPI_SUCCESS)
-            MPI_Request_free(&sent);
-    }
+    for (int32_t r = 0; r < c->ranks; r++)
+        if (r != c->rank && MPI_Isend(NULL, 0, MPI_BYTE, r, ROLL_TAG, c->roll, &c->requests[r]) == MPI_SUCCESS)
+            MPI_Request_free(&c->requests[r]);
 }
 
 /* "ranks 1, 5 and 9", up to so many; returns how many are missing. */

@@ -11,6 +11,7 @@
 #include "cpu/cpu.h"
 #include "cpu/quant/quant.h"
 #include "cpu/tensor/tensor.h"
+#include "device/segment_buffers.h"
 
 static ww_status cpu_count(int32_t *count)
 {
@@ -170,6 +171,8 @@ const backend backend_cpu = {
     .trim = cpu_trim,
     .buffer_create = cpu_buffer_create,
     .buffer_destroy = cpu_buffer_destroy,
+    .segment_create = segment_buffers_create,
+    .segment_destroy = segment_buffers_destroy,
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
     .stream_synchronize = cpu_stream_synchronize,

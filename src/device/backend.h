@@ -46,6 +46,7 @@ struct ww_device {
 typedef struct buffer {
     void *data;
     size_t bytes;
+    ww_device *owner; /* of a group's: the member that has it; NULL: the device that made it */
 } buffer;
 
 /* Bytes [offset, offset + bytes) of a buffer. */
@@ -72,8 +73,30 @@ typedef struct segment {
     int64_t first_row;
     int64_t count;
     int64_t capacity;
-    int32_t type; /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
+    int32_t type;      /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
+    int32_t member;    /* of a group: the number of the one that has it; else 0 */
+    bool rows_on_host; /* `rows` are pinned memory of the host, which the device reaches over the bus */
 } segment;
+
+enum { MEMBER_ANY = -1, MEMBERS_MAX = 64 }; /* of a group */
+
+/* A segment that is wanted. */
+typedef struct segment_plan {
+    int32_t dim;
+    int32_t type;
+    bool screen;           /* with codes, scales and residuals, */
+    bool live;             /* and live bits, all 0: a segment that is searched */
+    device_stream *stream; /* on which they are set; may be NULL without them */
+    bool rows_on_host;     /* rows in pinned memory of the host, where the device's own is not that already */
+    int32_t member;        /* of a group: whose it will be, or MEMBER_ANY: its own choice */
+    int64_t capacity;      /* rows; a multiple of 64 */
+
+    /* For a group that chooses: how many rows are wanted in this and the segments that will follow, and those that there are,
+     * so that each member gets its share. It may make the segment smaller than asked. */
+    int64_t rows_wanted;
+    const segment *others;
+    int64_t others_count;
+} segment_plan;
 
 /* Rows first .. first + count - 1 of a segment, whose rows have `dim` elements. */
 typedef struct row_range {
@@ -92,6 +115,9 @@ typedef struct search_stats {
     float certificate; /* as ww_search_stats says */
     int64_t repeated_queries;
 } search_stats;
+
+/* What is marked of a query, so that a group counts it once: what fallback_queries and repeated_queries count. */
+enum { MARK_FALLBACK = 1, MARK_REPEATED = 2 };
 
 /* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
 typedef struct search_job {
@@ -113,6 +139,7 @@ typedef struct search_job {
     search_stats *stats;  /* zero but for a certificate of +inf; the backend adds what it did; may be NULL */
     ww_progress progress; /* may be NULL */
     void *progress_user;
+    uint8_t *marks; /* a byte a query, to which MARK_... are added; may be NULL */
 } search_job;
 
 /* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
@@ -145,6 +172,10 @@ struct backend {
     /* Gives pooled memory back. */
     ww_status (*trim)(ww_device *device);
 
+    /* Of a group, else NULL: corrects what has changed since it was opened, and the id of a member by its number. */
+    void (*describe_open)(ww_device *device, ww_device_info *info);
+    const char *(*member_id)(ww_device *device, int32_t member);
+
     /* The threads that work for the device on the host; NULL if it has none. They are the device's. */
     pool *(*threads)(ww_device *device);
 
@@ -154,6 +185,20 @@ struct backend {
     ww_status (*buffer_create)(ww_device *device, size_t bytes, buffer *out);
     /* Gives it back; waits for work that uses it. Accepts an empty buffer and empties the struct. In any order. */
     void (*buffer_destroy)(ww_device *device, buffer *buffer);
+
+    /* Memory of the host that the device reaches at the same address, over the bus, and that stays readable when the device is
+     * lost. Both NULL where buffers are the host's memory. Otherwise as the two above. */
+    ww_status (*pinned_create)(ww_device *device, size_t bytes, buffer *out);
+    void (*pinned_destroy)(ww_device *device, buffer *buffer);
+
+    /* ---- segments ------------------------------------------------------------------------------------------------------- */
+
+    /* Makes a segment without rows, uninitialised but for its live bits; first_row and count are 0. Blocking. */
+    ww_status (*segment_create)(ww_device *device, const segment_plan *plan, segment *out);
+    /* Gives back what it has, and empties the struct. Accepts one that is all zero, or was made in part. */
+    void (*segment_destroy)(ww_device *device, segment *segment);
+    /* Are these segments where they should be? NULL: there is only one place. */
+    bool (*segments_balanced)(ww_device *device, const segment *segments, int64_t count);
 
     /* ---- streams and copies --------------------------------------------------------------------------------------------- */
 
@@ -211,6 +256,9 @@ extern const backend *const backends[];
 
 /* One more user of an open device; each is given back with ww_device_close(). */
 ww_device *device_retain(ww_device *device);
+
+/* WW_OK, or WW_UNSUPPORTED if the device is a group, which has nothing but collections: `what` cannot be there. */
+ww_status device_check_single(const ww_device *device, const char *what);
 
 /* WW_OK, or WW_OTHER_PROCESS if the device was opened before the fork() that made this process. What is public asks it first:
  * the device's locks may be held for ever, by threads that are not here, and nothing of it may be used or given back. */

@@ -7,6 +7,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "device/backend.h"
+#include "device/group/group.h"
 #include "gpu/backend.h"
 
 extern const backend backend_cpu;
@@ -159,6 +160,8 @@ ww_status ww_device_open(const char *name, ww_device **device)
         const char *meant = getenv("WARPWAVE_DEVICE");
         name = meant && *meant ? meant : "auto";
     }
+    if (group_is_named(name))
+        return group_open(name, open_named, device);
     return strcmp(name, "auto") == 0 ? open_best(device) : open_named(name, device);
 }
 
@@ -166,6 +169,15 @@ ww_device *device_retain(ww_device *device)
 {
     atomic_fetch_add(&device->users, 1);
     return device;
+}
+
+ww_status device_check_single(const ww_device *device, const char *what)
+{
+    if (!device->backend->member_id)
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED,
+                   "%s is a group of devices, which has collections and no %s; open one of its members for them",
+                   device->info.id, what);
 }
 
 void ww_device_close(ww_device *device)
@@ -198,6 +210,8 @@ ww_status ww_device_describe(ww_device *device, ww_device_info *info)
         status = device->backend->memory(device, &memory);
     if (status != WW_OK)
         return status;
+    if (device->backend->describe_open)
+        device->backend->describe_open(device, &ours);
     ours.memory_total_bytes = memory.total_bytes;
     ours.memory_free_bytes = memory.free_bytes;
     ours.memory_used_bytes = memory.total_bytes - memory.free_bytes;

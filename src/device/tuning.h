@@ -32,6 +32,8 @@ typedef struct device_tuning {
     tuning_choice screen;         /* screen where there are codes: as the search suits it, always, never */
     int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: the usual */
     int32_t range_entries;        /* that a GPU has room for at a time in a range search; 0: the usual */
+    bool group_even;              /* the members of a group get the same number of rows, however fast they are */
+    bool group_apart;             /* members of a group that are one device search apart, as if they were several */
     search_marks *marks;          /* or NULL */
     tuning_choice screen_wgmma;   /* the screen's kernels for wgmma */
     tuning_choice search_stream;  /* search_stream_* instead of search_tile_* */

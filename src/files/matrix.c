@@ -179,11 +179,14 @@ ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)
 typedef struct target {
     float *f32;
     int32_t *i32;
+    unsigned char *stored; /* as they are */
 } target;
 
 static void convert(ww_element element, const void *from, target to, int64_t at, int64_t count)
 {
-    if (to.f32)
+    if (to.stored)
+        memcpy(to.stored + at * ww_element_bytes(element), from, (size_t)(count * ww_element_bytes(element)));
+    else if (to.f32)
         elements_to_f32(element, from, to.f32 + at, count);
     else
         elements_to_i32(element, from, to.i32 + at, count);
@@ -194,6 +197,8 @@ static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, tar
 {
     const ww_element element = m->layout.element;
     const int64_t bytes = ww_element_bytes(element);
+    if (to.stored)
+        return source_read(&m->source, offset, to.stored + at * bytes, (size_t)(count * bytes));
     if (element == WW_ELEMENT_F32 && to.f32)
         return source_read(&m->source, offset, to.f32 + at, (size_t)(count * bytes));
     if (element == WW_ELEMENT_I32 && to.i32)
@@ -239,7 +244,7 @@ static ww_status read_prefixed(const ww_matrix *m, int64_t first, int64_t count,
 
 static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, target to)
 {
-    if (!m || (count > 0 && !to.f32 && !to.i32))
+    if (!m || (count > 0 && !to.f32 && !to.i32 && !to.stored))
         return ww_fail(WW_INVALID_ARGUMENT, "reading rows: matrix and out must not be NULL");
     const file_layout *l = &m->layout;
     if (first < 0 || count < 0 || first > l->rows || count > l->rows - first)
@@ -247,8 +252,8 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
                        (long long)count, (long long)first, (long long)l->rows);
     if (count == 0)
         return WW_OK;
-    if (m->table.values && to.f32) { /* a CSV file is f32, and nothing else is read from it */
-        memcpy(to.f32, m->table.values + first * l->dim, (size_t)(count * l->dim) * sizeof(float));
+    if (m->table.values && (to.f32 || to.stored)) { /* a CSV file is f32, and nothing else is read from it */
+        memcpy(to.f32 ? (void *)to.f32 : to.stored, m->table.values + first * l->dim, (size_t)(count * l->dim) * sizeof(float));
         return WW_OK;
     }
     if (l->prefix_bytes != 0)
@@ -260,6 +265,12 @@ ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int64_t cou
 {
     FLOAT_GUARD();
     return read_rows(matrix, first, count, (target){.f32 = out});
+}
+
+ww_status ww_matrix_read_elements(const ww_matrix *matrix, int64_t first, int64_t count, void *out)
+{
+    FLOAT_GUARD();
+    return read_rows(matrix, first, count, (target){.stored = out});
 }
 
 ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out)

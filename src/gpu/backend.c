@@ -63,6 +63,35 @@ void gpu_buffer_destroy(ww_device *base, buffer *memory)
     memory->bytes = 0;
 }
 
+/* No pool: pinned memory of this size lives as long as the rows in it. */
+ww_status gpu_pinned_create(ww_device *base, size_t bytes, buffer *out)
+{
+    gpu_device *device = gpu_of(base);
+    driver_context previous = NULL;
+    void *host = NULL;
+    ww_status status = gpu_enter(device, &previous);
+    if (status != WW_OK)
+        return status;
+    status = gpu_check(device, device->driver->pinned_alloc(bytes, &host), "taking %zu bytes of pinned host memory", bytes);
+    gpu_leave(device, previous);
+    if (status == WW_OK)
+        *out = (buffer){.data = host, .bytes = bytes};
+    return status;
+}
+
+void gpu_pinned_destroy(ww_device *base, buffer *memory)
+{
+    gpu_device *device = gpu_of(base);
+    driver_context previous = NULL;
+    if (memory->data != NULL) {
+        gpu_enter_to_free(device, &previous);
+        gpu_drain(device);
+        (void)device->driver->pinned_free(memory->data);
+        gpu_leave(device, previous);
+    }
+    *memory = (buffer){0};
+}
+
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
 
 ww_status gpu_backend_stream_create(ww_device *base, device_stream **out)

@@ -2,6 +2,7 @@
 #ifndef WW_GPU_BACKEND_H
 #define WW_GPU_BACKEND_H
 
+#include "device/segment_buffers.h"
 #include "gpu/describe.h"
 #include "gpu/open.h"
 #include "gpu/quant/quant.h"
@@ -18,6 +19,8 @@ ww_status gpu_memory(ww_device *base, ww_memory_info *memory);
 ww_status gpu_trim(ww_device *base);
 ww_status gpu_buffer_create(ww_device *base, size_t bytes, buffer *out);
 void gpu_buffer_destroy(ww_device *base, buffer *memory);
+ww_status gpu_pinned_create(ww_device *base, size_t bytes, buffer *out);
+void gpu_pinned_destroy(ww_device *base, buffer *memory);
 ww_status gpu_backend_stream_create(ww_device *base, device_stream **out);
 void gpu_backend_stream_destroy(ww_device *base, device_stream *stream);
 ww_status gpu_backend_stream_synchronize(ww_device *base, device_stream *stream);
@@ -34,7 +37,9 @@ ww_status gpu_backend_copy(ww_device *base, device_stream *stream, buffer_range 
     .stream_destroy = gpu_backend_stream_destroy, .stream_synchronize = gpu_backend_stream_synchronize,                        \
     .fill = gpu_backend_fill, .copy_in = gpu_backend_copy_in, .copy_out = gpu_backend_copy_out, .copy = gpu_backend_copy,      \
     .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search,  \
-    .rows_write_here = gpu_rows_write_here, .rows_check_here = gpu_rows_check_here, .threads = gpu_threads,                    \
-    .rows_range = gpu_rows_range, .tensors = &tensors_gpu, .quants = &gpu_quants, .kernels = &gpu_kernels
+    .rows_write_here = gpu_rows_write_here, .rows_check_here = gpu_rows_check_here, .segment_create = segment_buffers_create,  \
+    .segment_destroy = segment_buffers_destroy, .pinned_create = gpu_pinned_create, .pinned_destroy = gpu_pinned_destroy,      \
+    .threads = gpu_threads, .rows_range = gpu_rows_range, .tensors = &tensors_gpu, .quants = &gpu_quants,                      \
+    .kernels = &gpu_kernels
 
 #endif

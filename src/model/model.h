@@ -11,9 +11,9 @@
 #include "base/status.h"
 #include "model/architecture.h"
 #include "model/body/pages.h"
+#include "model/body/workspace.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/weights.h"
-#include "model/body/workspace.h"
 
 struct ww_model {
     atomic_int users; /* opens and sessions; the last to go ends it */

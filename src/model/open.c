@@ -1,6 +1,7 @@
 /* Opening a model: metadata, weights, tokenizer, all of it checked, and closing it with its last user. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arithmetic/attention.h"
 #include "base/float_guard.h"
@@ -8,6 +9,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "model/chat.h"
+#include "model/convert/convert.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
 #include "tensor/tensor.h"
@@ -161,6 +163,21 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
 /* ---- opening ---------------------------------------------------------------------------------------------------------------
  */
 
+static bool is_folder(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* Encoders may have been taught to embed fewer tokens than they have positions for; texts are cut there. */
+static int64_t embedding_tokens(const ww_gguf *gguf, int64_t context)
+{
+    int64_t tokens = 0;
+    if (ww_gguf_i64(gguf, "warpwave.embedding_tokens", &tokens) != WW_OK || tokens < 1)
+        return context;
+    return tokens < context ? tokens : context;
+}
+
 static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_model *model)
 {
     const weights_source source = {.gguf = gguf,
@@ -171,6 +188,8 @@ static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_mo
                                    .progress_user = options->progress_user};
     ww_status status = check_options(model, options);
     model->context = options->context ? options->context : model->sizes.context;
+    if (!options->context && model->architecture->kind == WW_MODEL_ENCODER)
+        model->context = embedding_tokens(gguf, model->context);
     model->activations = options->activations;
     if (status == WW_OK)
         status = make_pool(model, options);
@@ -206,7 +225,7 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
     made->device = made->work.device = device;
     atomic_init(&made->users, 1);
     pthread_mutex_init(&made->lock, NULL);
-    status = ww_gguf_open(path, &gguf);
+    status = is_folder(path) ? convert_open(path, device, &gguf) : ww_gguf_open(path, &gguf);
     if (status == WW_OK)
         status = architecture_find(gguf, &made->architecture);
     if (status == WW_OK)

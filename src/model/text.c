@@ -71,6 +71,11 @@ ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t 
     return status;
 }
 
+int32_t ww_model_token_ends(const ww_model *model, int32_t token)
+{
+    return model && model->tokenizer && tokenizer_is_end(model->tokenizer, token);
+}
+
 enum { TOKEN_NAME_BYTES = 128 };
 
 /* The name of a token with a NUL; "" where there is none, or it is longer than any that a template writes. */

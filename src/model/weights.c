@@ -172,6 +172,100 @@ static ww_status load_linear(loader *l, linear_name n, linear *out)
     return status == WW_OK ? load_vector(l, &bias, &out->bias) : status;
 }
 
+/* ---- several matrices as one
+ * -------------------------------------------------------------------------------------------------
+ *
+ * Matrices that meet the same activations become one, where their types are alike: a third of the launches, and of the waits
+ * for all threads, for the same bits.
+ */
+
+typedef struct joined_part {
+    const char *what;
+    int64_t rows;
+} joined_part;
+
+enum { JOINED_MOST = 3 };
+
+typedef struct joined_name {
+    int32_t layer;
+    int32_t count;
+    joined_part parts[JOINED_MOST];
+    int64_t cols;
+} joined_name;
+
+/* Are all parts there, of one type, without biases? */
+static bool can_join(const loader *l, const joined_name *n)
+{
+    char name[NAME_BYTES];
+    int32_t type = -1;
+    for (int32_t i = 0; i < n->count; i++) {
+        ww_gguf_tensor t = ww_gguf_tensor_default();
+        int64_t index;
+        if (ww_gguf_find_tensor(l->source->gguf, name_of(name, n->layer, n->parts[i].what, "bias"), &index) == WW_OK ||
+            ww_gguf_find_tensor(l->source->gguf, name_of(name, n->layer, n->parts[i].what, "weight"), &index) != WW_OK ||
+            ww_gguf_tensor_at(l->source->gguf, index, &t) != WW_OK || (type >= 0 && t.type != type) ||
+            !ww_quant_name((ww_quant_type)t.type))
+            return false;
+        type = t.type;
+    }
+    return true;
+}
+
+/* The blocks of all parts one behind the other, in memory of the host. */
+static ww_status read_parts(loader *l, const joined_name *n, const int64_t *indices, unsigned char *bytes)
+{
+    size_t at = 0;
+    for (int32_t i = 0; i < n->count; i++) {
+        ww_gguf_tensor t = ww_gguf_tensor_default();
+        ww_status status = ww_gguf_tensor_at(l->source->gguf, indices[i], &t);
+        if (status == WW_OK)
+            status = ww_gguf_read(l->source->gguf, indices[i], 0, bytes + at, (size_t)t.bytes);
+        if (status != WW_OK)
+            return status;
+        at += (size_t)t.bytes;
+        l->bytes_before += t.bytes;
+        if (l->source->progress && tell(0, 0, l))
+            return ww_fail(WW_CANCELLED, "loading was cancelled after %lld of %lld bytes", (long long)l->bytes_before,
+                           (long long)l->bytes_total);
+    }
+    return WW_OK;
+}
+
+static ww_status load_joined(loader *l, const joined_name *n, linear *out)
+{
+    char name[NAME_BYTES];
+    int64_t indices[JOINED_MOST], rows = 0;
+    size_t bytes = 0;
+    ww_gguf_tensor t = ww_gguf_tensor_default();
+    ww_status status = WW_OK;
+    for (int32_t i = 0; i < n->count && status == WW_OK; i++) {
+        const wanted want = {
+            .name = name_of(name, n->layer, n->parts[i].what, "weight"), .rows = n->parts[i].rows, .cols = n->cols};
+        status = find(l, &want, &indices[i]);
+        if (status == WW_OK)
+            status = ww_gguf_tensor_at(l->source->gguf, indices[i], &t);
+        bytes += (size_t)t.bytes;
+        rows += n->parts[i].rows;
+    }
+    if (status != WW_OK)
+        return status;
+    unsigned char *blocks = memory_alloc(bytes);
+    status = blocks ? read_parts(l, n, indices, blocks) : memory_failed("weights of a model", bytes);
+    if (status == WW_OK)
+        status = ww_quant_load(l->source->device, (ww_quant_type)t.type, blocks, bytes, rows, n->cols, &out->matrix);
+    memory_free(blocks);
+    int64_t first = 0;
+    for (int32_t i = 0; i < n->count && status == WW_OK; i++) {
+        ww_quant *part = NULL;
+        status = ww_quant_view(out->matrix, first, n->parts[i].rows, &part);
+        if (status == WW_OK)
+            status = check_finite(name_of(name, n->layer, n->parts[i].what, "weight"), part, n->parts[i].rows, n->cols);
+        ww_quant_destroy(part);
+        first += n->parts[i].rows;
+    }
+    return status;
+}
+
 /* ---- bodies ---------------------------------------------------------------------------------------------------------------
  */
 
@@ -184,8 +278,12 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     char name[NAME_BYTES];
     int64_t index;
     ww_status status = WW_OK;
-    if (ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK &&
-        a->kind == WW_MODEL_ENCODER) {
+    const joined_name joined = {
+        .layer = i, .count = 3, .parts = {{"attn_q", queries}, {"attn_k", keys}, {"attn_v", keys}}, .cols = width};
+    if (a->kind == WW_MODEL_DECODER && !a->head_norms && !a->biases && can_join(l, &joined)) {
+        status = load_joined(l, &joined, &to->joined);
+    } else if (ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK &&
+               a->kind == WW_MODEL_ENCODER) {
         linear all = {0};
         status = load_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &all);
         linear *const parts[] = {&to->query, &to->key, &to->value};
@@ -216,6 +314,31 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     return status;
 }
 
+/* Weights of an encoder that are floats become a tensor: it always has many rows to multiply, and products of tensors are made
+ * for that. */
+static ww_status make_plain(linear *l)
+{
+    ww_quant_info info = ww_quant_info_default();
+    ww_status status = l->matrix ? ww_quant_describe(l->matrix, &info) : WW_OK;
+    if (status != WW_OK || !l->matrix || (info.type != WW_QUANT_F32 && info.type != WW_QUANT_F16 && info.type != WW_QUANT_BF16))
+        return status;
+    status = ww_quant_dequantize(l->matrix, 0, info.rows, WW_F32, &l->plain);
+    if (status == WW_OK) {
+        ww_quant_destroy(l->matrix);
+        l->matrix = NULL;
+    }
+    return status;
+}
+
+static ww_status make_layer_plain(layer_weights *x)
+{
+    linear *const linears[] = {&x->query, &x->key, &x->value, &x->output, &x->gate, &x->gate_up, &x->up, &x->down};
+    ww_status status = WW_OK;
+    for (size_t i = 0; i < sizeof linears / sizeof *linears && status == WW_OK; i++)
+        status = make_plain(linears[i]);
+    return status;
+}
+
 static ww_status load_layer(loader *l, int32_t i)
 {
     const model_sizes *s = l->source->sizes;
@@ -233,12 +356,18 @@ static ww_status load_layer(loader *l, int32_t i)
         status = load_norm(l, (norm_name){i, "post_attention_norm", width, false}, &to->attention_post_norm);
     if (status == WW_OK && a->post_norms)
         status = load_norm(l, (norm_name){i, "post_ffw_norm", width, false}, &to->feed_forward_post_norm);
-    if (status == WW_OK && a->gated)
+    const joined_name gate_up = {.layer = i, .count = 2, .parts = {{"ffn_gate", hidden}, {"ffn_up", hidden}}, .cols = width};
+    const bool joined = status == WW_OK && a->gated && can_join(l, &gate_up);
+    if (status == WW_OK && joined)
+        status = load_joined(l, &gate_up, &to->gate_up);
+    if (status == WW_OK && a->gated && !joined)
         status = load_linear(l, (linear_name){i, "ffn_gate", hidden, width, false}, &to->gate);
-    if (status == WW_OK)
+    if (status == WW_OK && !joined)
         status = load_linear(l, (linear_name){i, "ffn_up", hidden, width, encoder && a->biases}, &to->up);
     if (status == WW_OK)
         status = load_linear(l, (linear_name){i, "ffn_down", width, hidden, encoder && a->biases}, &to->down);
+    if (status == WW_OK && encoder)
+        status = make_layer_plain(to);
     return status;
 }
 
@@ -366,6 +495,7 @@ static void norm_free(norm *n)
 
 static void linear_free(linear *l)
 {
+    ww_tensor_release(&l->plain);
     ww_quant_destroy(l->matrix);
     ww_tensor_release(&l->bias);
 }
@@ -374,7 +504,8 @@ void weights_free(weights *w)
 {
     for (int32_t i = 0; i < w->layer_count; i++) {
         layer_weights *x = &w->layers[i];
-        linear *const linears[] = {&x->query, &x->key, &x->value, &x->output, &x->gate, &x->up, &x->down};
+        linear *const linears[] = {&x->joined, &x->query,   &x->key, &x->value, &x->output,
+                                   &x->gate,   &x->gate_up, &x->up,  &x->down};
         norm *const norms[] = {&x->attention_norm,      &x->query_norm,        &x->key_norm,
                                &x->attention_post_norm, &x->feed_forward_norm, &x->feed_forward_post_norm};
         for (size_t n = 0; n < sizeof linears / sizeof *linears; n++)

@@ -13,6 +13,7 @@
 /* A matrix that activations are multiplied with, and what is added then. */
 typedef struct linear {
     ww_quant *matrix; /* NULL: there is none */
+    ww_tensor plain;  /* in its place where the weights are no codes and many rows meet them: f32, [rows, cols] */
     ww_tensor bias;   /* f32; may be empty */
     bool exact;       /* activations are not coded for it, whatever the model was opened with */
 } linear;
@@ -25,10 +26,12 @@ typedef struct norm {
 
 typedef struct layer_weights {
     norm attention_norm; /* before attention; of an encoder behind it */
+    linear joined;       /* queries, keys and values in one product; those three are empty then */
     linear query, key, value, output;
     norm query_norm, key_norm; /* of a head */
     norm attention_post_norm;
     norm feed_forward_norm; /* before the network; of an encoder behind it */
+    linear gate_up;         /* in one product; those two are empty then */
     linear gate, up, down;
     norm feed_forward_post_norm;
 } layer_weights;

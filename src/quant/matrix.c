@@ -30,6 +30,8 @@ static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, qu
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
     device_stream *stream = NULL;
     ww_status status = device_check(device);
+    if (status == WW_OK)
+        status = device_check_single(device, "quantized matrices");
     if (status != WW_OK)
         return status;
     quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);

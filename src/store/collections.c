@@ -64,6 +64,7 @@ static ww_status stored_create(ww_store *store, const collection_record *record,
     c->type = record->type;
     c->screen = config->screen;
     c->keep_host_copy = config->keep_host_copy != 0;
+    c->rows = config->rows;
     pthread_mutex_init(&c->lock, NULL);
     c->name = memory_copy_text(record->name, strlen(record->name));
     ww_status status = c->name ? WW_OK : memory_failed("a collection of a store", strlen(record->name));
@@ -74,7 +75,8 @@ static ww_status stored_create(ww_store *store, const collection_record *record,
                                  .name = record->name,
                                  .device = c->device,
                                  .screen = c->screen,
-                                 .keep_host_copy = c->keep_host_copy};
+                                 .keep_host_copy = c->keep_host_copy,
+                                 .rows = c->rows};
     if (status == WW_OK)
         status = view_open(&written, &c->written);
     if (status == WW_OK)
@@ -173,7 +175,9 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
         return ww_fail(WW_INVALID_ARGUMENT, "%s: screen is %d; it must be WW_SCREEN_INT8 or WW_SCREEN_NONE", function,
                        (int)checked.screen);
     collection_record record = {0};
-    status = prepare_file(store, &checked);
+    status = ww_durable_check_rows(function, &checked);
+    if (status == WW_OK)
+        status = prepare_file(store, &checked);
     if (status == WW_OK)
         status = store_begin(store);
     if (status != WW_OK)

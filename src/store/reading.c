@@ -54,6 +54,7 @@ static ww_status reader_open(stored *c, ww_device *device, int64_t generation, r
                                 .device = device,
                                 .screen = c->screen,
                                 .keep_host_copy = c->keep_host_copy,
+                                .rows = c->rows,
                                 .restarts = true,
                                 .progress = c->store->config.loading,
                                 .progress_user = c->store->config.loading_user};
@@ -465,6 +466,17 @@ static ww_status stored_check(void *owner, ww_damage_report *report, ww_progress
     return status;
 }
 
+/* A group that is moved to again may want the rows elsewhere. One that went on without a member is another one: what it has to
+ * search is read anew, from the file. */
+static bool is_same_group(stored *c, ww_device *device)
+{
+    ww_device_info info = ww_device_info_default();
+    pthread_mutex_lock(&c->lock);
+    const bool same = c->device == device;
+    pthread_mutex_unlock(&c->lock);
+    return same && ww_device_describe(device, &info) == WW_OK && info.member_count > 0;
+}
+
 /* Readers of the device that was are closed as they come back. */
 static ww_status stored_move(void *owner, ww_device *device)
 {
@@ -484,6 +496,8 @@ static ww_status stored_move(void *owner, ww_device *device)
         status = transaction_begin(c, r, true); /* what cannot be loaded there does not move */
     if (r)
         transaction_end(r);
+    if (status == WW_OK && is_same_group(c, device))
+        status = view_balance(r->view);
     if (status != WW_OK) {
         if (r)
             reader_close(r);

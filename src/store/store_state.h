@@ -63,6 +63,7 @@ typedef struct stored {
     ww_vector_type type;
     ww_screen screen;
     bool keep_host_copy;
+    ww_row_place rows;
     pthread_mutex_t lock; /* for what follows */
     ww_device *device;
     int64_t generation;

@@ -61,6 +61,7 @@ ww_status view_open(const view_config *config, view **opened)
     v->db = config->db;
     v->screen = config->screen;
     v->keep_host_copy = config->keep_host_copy;
+    v->rows = config->rows;
     v->restarts = config->restarts;
     v->progress = config->progress;
     v->progress_user = config->progress_user;
@@ -139,6 +140,7 @@ static ww_collection_config mirror_config(const view *v)
     config.type = v->record.type;
     config.screen = v->screen;
     config.keep_host_copy = v->keep_host_copy;
+    config.rows = v->rows;
     return config;
 }
 
@@ -152,7 +154,7 @@ static ww_status shared_ready(view *v)
 {
     if (v->shared && v->key.uid == v->record.uid && v->key.epoch == v->record.epoch)
         return WW_OK;
-    mirror_key key = {.uid = v->record.uid, .epoch = v->record.epoch, .screen = (int64_t)v->screen};
+    mirror_key key = {.uid = v->record.uid, .epoch = v->record.epoch, .screen = (int64_t)v->screen, .rows = (int64_t)v->rows};
     shared_drop(v);
     if (!file_key(v, &key))
         return WW_OK;
@@ -397,6 +399,17 @@ void view_reload(view *v)
     ww_mirror_unlock(v->shared);
 }
 
+ww_status view_balance(view *v)
+{
+    mirror *m = v->shared;
+    if (!m)
+        return WW_OK;
+    ww_mirror_lock_write(m);
+    const ww_status status = ww_collection_move(ww_mirror_rows(m), v->device);
+    ww_mirror_unlock(m);
+    return status;
+}
+
 ww_status view_move(view *v, ww_device *device)
 {
     ww_device *retained = NULL;
@@ -436,6 +449,7 @@ ww_status view_describe(view *v, ww_collection_info *info)
     info->metric = v->record.metric;
     info->screen = v->screen;
     info->type = v->record.type;
+    info->rows = v->rows;
     info->rows_live = v->record.live;
     info->mask_rows = v->record.next_place;
     return status;

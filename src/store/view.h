@@ -26,6 +26,7 @@ typedef struct view_config {
     const char *device_name; /* that is opened then instead of "auto"; may be NULL; copied */
     ww_screen screen;
     bool keep_host_copy;
+    ww_row_place rows;
     bool restarts; /* the caller can begin another transaction: an old snapshot is not worth reading (view_is_behind()) */
     ww_progress progress; /* of loading, in rows; may be NULL */
     void *progress_user;
@@ -119,6 +120,9 @@ bool view_is_behind(const view *v);
 
 /* Has the shared mirror read anew by whoever needs it next. */
 void view_reload(view *v);
+
+/* Has a group bring its rows to the members where they should be. With a transaction begun that is ended again. */
+ww_status view_balance(view *v);
 
 /* From now on it searches on another device, which is kept open. */
 ww_status view_move(view *v, ww_device *device);

@@ -22,6 +22,7 @@ struct view {
     ww_device *device;
     ww_screen screen;
     bool keep_host_copy;
+    ww_row_place rows;
     ww_progress progress;
     void *progress_user;
 

@@ -42,6 +42,8 @@ ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_
     if (bytes == 0)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: the image has no bytes");
     ww_status status = device_check(device);
+    if (status == WW_OK)
+        status = device_check_single(device, "kernels of its own");
     if (status != WW_OK)
         return status;
     if (!device->backend->kernels)

@@ -12,6 +12,8 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
         return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements is too large: more bytes asked than 63 bits count",
                        (long long)elements, ww_dtype_name(dtype));
     ww_status status = device_check(device);
+    if (status == WW_OK)
+        status = device_check_single(device, "tensors");
     if (status != WW_OK)
         return status;
     ww_storage *storage = memory_alloc_zeroed(1, sizeof *storage);
@@ -153,5 +155,6 @@ ww_status ww_device_synchronize(ww_device *device)
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_synchronize: device is NULL");
     const ww_status status = device_check(device);
-    return status == WW_OK ? tensors_of(device)->synchronize(device) : status;
+    /* A group has nothing that goes on when its calls have returned. */
+    return status == WW_OK && tensors_of(device) ? tensors_of(device)->synchronize(device) : status;
 }

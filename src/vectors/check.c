@@ -35,7 +35,8 @@ enum { KEPT_OF_ROWS = 5, KEPT = 6 }; /* the first are made from the row */
 typedef struct checker {
     ww_collection *collection;
     device_stream *stream;
-    segment old, made; /* of a piece: as it is, and made again; their capacity is that of a piece */
+    segment old, made; /* of a piece: as it is, and made again */
+    int64_t capacity;  /* of them: rows of a piece */
     char *rows;        /* host: of a piece, as callers have them */
     char *bytes[2];    /* host: some of both segments */
     int64_t *sources;  /* rows of a piece, in their segment */
@@ -64,10 +65,8 @@ static size_t word_bytes(const segment *part, int32_t i)
 static void checker_free(checker *k)
 {
     ww_device *device = k->collection->device;
-    for (int32_t i = 0; i < KEPT_OF_ROWS; i++) {
-        device->backend->buffer_destroy(device, buffer_of(&k->old, i));
-        device->backend->buffer_destroy(device, buffer_of(&k->made, i));
-    }
+    device->backend->segment_destroy(device, &k->old);
+    device->backend->segment_destroy(device, &k->made);
     device->backend->stream_destroy(device, k->stream);
     memory_free(k->rows);
     memory_free(k->bytes[0]);
@@ -76,21 +75,21 @@ static void checker_free(checker *k)
     memory_free(k->damage);
 }
 
-/* An empty segment of `capacity` rows that keeps of a row what `like` does. */
-static ww_status segment_like(ww_device *device, const segment *like, int64_t capacity, segment *out)
+/* The two segments, on the member of a group that has `part`: what a device has changed it must show itself. They are on the
+ * device even where the rows are not, since rows of the host are arranged as there. */
+static ww_status segments_make(checker *k, const segment *part)
 {
-    ww_status status = WW_OK;
-    *out = *like;
-    out->first_row = out->count = 0;
-    out->capacity = capacity;
-    out->live = (buffer){0};
-    for (int32_t i = 0; i < KEPT_OF_ROWS; i++)
-        *buffer_of(out, i) = (buffer){0};
-    for (int32_t i = 0; status == WW_OK && i < KEPT_OF_ROWS; i++)
-        if (word_bytes(like, i) > 0)
-            status =
-                device->backend->buffer_create(device, word_bytes(like, i) * (size_t)(capacity / PAGE_ROWS), buffer_of(out, i));
-    return status;
+    ww_device *device = k->collection->device;
+    segment_plan plan = store_plan(&k->collection->store);
+    plan.live = plan.rows_on_host = false;
+    plan.member = part->member;
+    plan.capacity = k->capacity;
+    if (k->old.capacity > 0 && k->old.member == part->member)
+        return WW_OK;
+    device->backend->segment_destroy(device, &k->old);
+    device->backend->segment_destroy(device, &k->made);
+    const ww_status status = device->backend->segment_create(device, &plan, &k->old);
+    return status == WW_OK ? device->backend->segment_create(device, &plan, &k->made) : status;
 }
 
 static ww_status checker_make(checker *k)
@@ -110,10 +109,8 @@ static ww_status checker_make(checker *k)
     k->damage = memory_alloc(rows * sizeof *k->damage);
     if (!k->rows || !k->bytes[0] || !k->bytes[1] || !k->sources || !k->damage)
         return memory_failed("rows to check", rows * k->row_bytes + 2 * compared);
-    ww_status status = device->backend->stream_create(device, &k->stream);
-    if (status == WW_OK)
-        status = segment_like(device, like, capacity, &k->old);
-    return status == WW_OK ? segment_like(device, like, capacity, &k->made) : status;
+    k->capacity = capacity;
+    return device->backend->stream_create(device, &k->stream);
 }
 
 /* ---- some rows ------------------------------------------------------------------------------------------------------------
@@ -222,7 +219,7 @@ static ww_status check_piece(checker *k, int64_t number, int64_t first, int64_t 
     const row_store *store = &k->collection->store;
     const segment *part = &store->segments[number];
     const int64_t words = divide_up_i64(count, PAGE_ROWS);
-    memset(k->damage, 0, (size_t)k->old.capacity * sizeof *k->damage);
+    memset(k->damage, 0, (size_t)k->capacity * sizeof *k->damage);
     for (int64_t r = 0; r < count; r++)
         k->sources[r] = first + r;
     ww_status status = device->backend->rows_read(device, (row_range){part, first, count, store->dim}, (void *)k->rows);
@@ -265,8 +262,10 @@ static ww_status check_all(checker *k)
     const row_store *store = &k->collection->store;
     ww_status status = told(k);
     for (int64_t s = 0; s < store_segments_used(store); s++)
-        for (int64_t first = 0; status == WW_OK && first < store->segments[s].count; first += k->old.capacity) {
-            status = check_piece(k, s, first, min_i64(k->old.capacity, store->segments[s].count - first));
+        for (int64_t first = 0; status == WW_OK && first < store->segments[s].count; first += k->capacity) {
+            status = segments_make(k, &store->segments[s]);
+            if (status == WW_OK)
+                status = check_piece(k, s, first, min_i64(k->capacity, store->segments[s].count - first));
             if (status == WW_OK)
                 status = told(k);
         }

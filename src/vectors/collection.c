@@ -1,6 +1,7 @@
 /* A collection's life: made, described, locked, destroyed. */
 #include "vectors/collection.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "arithmetic/canon.h"
@@ -40,6 +41,14 @@ const char *ww_vector_type_name(ww_vector_type type)
 {
     const unsigned index = (unsigned)type;
     return index < sizeof type_names / sizeof *type_names ? type_names[index] : NULL;
+}
+
+static const char *const place_names[] = {[WW_ROWS_DEVICE] = "device", [WW_ROWS_HOST] = "host"};
+
+const char *ww_row_place_name(ww_row_place place)
+{
+    const unsigned index = (unsigned)place;
+    return index < sizeof place_names / sizeof *place_names ? place_names[index] : NULL;
 }
 
 ww_status fail_null(const char *function, const char *what)
@@ -90,6 +99,24 @@ static ww_status lock_create(pthread_rwlock_t *lock)
 STRUCT_INIT(ww_collection_config, {0})
 STRUCT_INIT(ww_collection_info, {0})
 
+ww_status collection_check_rows(const char *function, const ww_collection_config *config)
+{
+    if (!ww_row_place_name(config->rows))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows is %d; it must be WW_ROWS_DEVICE or WW_ROWS_HOST", function,
+                       (int)config->rows);
+    if (config->rows == WW_ROWS_DEVICE)
+        return WW_OK;
+    if (config->screen == WW_SCREEN_NONE)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows on the host need codes on the device; screen must be WW_SCREEN_INT8",
+                       function);
+    if (row_type_is_bytes((int32_t)config->type))
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: rows of %s are their own codes, which a search reads on the device; only f32, f16 "
+                       "and bf16 rows can be on the host",
+                       function, ww_vector_type_name(config->type));
+    return WW_OK;
+}
+
 static ww_status config_check(const ww_collection_config *callers, ww_collection_config *config)
 {
     if (struct_read(config, sizeof *config, callers, "ww_collection_create", "ww_collection_config"))
@@ -108,7 +135,7 @@ static ww_status config_check(const ww_collection_config *callers, ww_collection
             "ww_collection_create: type is %d; it must be WW_VECTOR_F32, WW_VECTOR_F16, WW_VECTOR_BF16, WW_VECTOR_I8 "
             "or WW_VECTOR_U8",
             (int)config->type);
-    return WW_OK;
+    return collection_check_rows("ww_collection_create", config);
 }
 
 row_shape collection_shape(const ww_collection *collection, const ww_device *device)
@@ -116,7 +143,9 @@ row_shape collection_shape(const ww_collection *collection, const ww_device *dev
     return (row_shape){.dim = collection->dim,
                        .type = (int32_t)collection->type,
                        .screen = collection->screen == WW_SCREEN_INT8,
-                       .keep_copy = collection->keep_host_copy && !device->backend->on_host};
+                       .rows_on_host = collection->rows == WW_ROWS_HOST && !device->backend->on_host,
+                       .keep_copy =
+                           collection->keep_host_copy && collection->rows != WW_ROWS_HOST && !device->backend->on_host};
 }
 
 ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection)
@@ -144,6 +173,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     made->metric = checked.metric;
     made->keep_host_copy = checked.keep_host_copy != 0;
     made->screen = checked.screen;
+    made->rows = checked.rows;
     made->type = checked.type;
     id_table_create(&made->ids);
     id_table_create(&made->moved);
@@ -202,6 +232,25 @@ int64_t ww_collection_count(ww_collection *collection)
     return count;
 }
 
+/* "cuda:0 750016, cpu 249984" */
+static void describe_members(const row_store *store, char *text, size_t capacity)
+{
+    ww_device *device = store->device;
+    int64_t rows[MEMBERS_MAX] = {0};
+    bool full = false;
+    text_copy(text, capacity, "");
+    for (int64_t s = 0; s < store->segment_count; s++)
+        rows[store->segments[s].member] += store->segments[s].count;
+    for (int32_t m = 0; device->backend->member_id && m < MEMBERS_MAX && !full; m++) {
+        char one[64];
+        if (rows[m] == 0)
+            continue;
+        snprintf(one, sizeof one, "%s%s %lld", *text ? ", " : "", device->backend->member_id(device, m), (long long)rows[m]);
+        full = strlen(text) + strlen(one) + sizeof ", ..." > capacity;
+        text_append(text, capacity, full ? ", ..." : one);
+    }
+}
+
 static void store_describe(const row_store *store, ww_collection_info *info)
 {
     info->rows_live = store->rows_live;
@@ -215,7 +264,9 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     info->bytes_host_copy = store->keep_copy ? store->rows_capacity * (int64_t)store_element_bytes(store) : 0;
     for (int64_t s = 0; s < store->segment_count; s++) {
         const segment *part = &store->segments[s];
-        info->bytes_rows += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes);
+        const int64_t rows_bytes = (int64_t)part->rows.bytes;
+        info->bytes_rows += (int64_t)(part->norms.bytes + part->live.bytes) + (part->rows_on_host ? 0 : rows_bytes);
+        info->bytes_rows_host += part->rows_on_host ? rows_bytes : 0;
         info->bytes_screen += (int64_t)(part->codes.bytes + part->scales.bytes + part->residuals.bytes);
     }
 }
@@ -256,11 +307,15 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
         return fail_null("ww_collection_describe", "info");
     if (collection->durable)
         return describe_durable(collection, info);
-    ww_collection_info found = {
-        .dim = collection->dim, .metric = collection->metric, .screen = collection->screen, .type = collection->type};
+    ww_collection_info found = {.dim = collection->dim,
+                                .metric = collection->metric,
+                                .screen = collection->screen,
+                                .type = collection->type,
+                                .rows = collection->rows};
     collection_lock_read(collection);
     text_copy(found.device, sizeof found.device, collection->device->info.id);
     store_describe(&collection->store, &found);
+    describe_members(&collection->store, found.members, sizeof found.members);
     found.bytes_ids += id_table_bytes(&collection->ids);
     found.bytes_handles += id_table_bytes(&collection->moved);
     collection_unlock(collection);

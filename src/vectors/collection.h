@@ -27,6 +27,7 @@ struct ww_collection {
     ww_vector_type type;
     bool keep_host_copy; /* asked for; whether there is one also depends on the device */
     ww_screen screen;
+    ww_row_place rows;
     const collection_operations *durable; /* of a collection that is kept elsewhere (durable/operations.h), or NULL */
     void *owner;                          /* for them */
     row_store store;
@@ -50,6 +51,9 @@ void collection_empty(ww_collection *collection);
 
 /* What every public function asks first, before it takes the lock: is it a collection, and of this process? */
 ww_status collection_check(const ww_collection *collection, const char *function);
+
+/* WW_INVALID_ARGUMENT for rows in a place that is none, or where they cannot be. */
+ww_status collection_check_rows(const char *function, const ww_collection_config *config);
 
 /* WW_INVALID_ARGUMENT for a `where` where no store is that could evaluate it, and for a list of parameters that is none. */
 ww_status where_check(const ww_collection *collection, const char *function, const ww_query *query);

@@ -161,7 +161,7 @@ typedef struct gathering {
     int64_t *sources; /* rows_max numbers in one segment */
     char *vectors;    /* as many, on the host, in the collection's type */
     int64_t rows_max;
-    segment gathered; /* on the device */
+    segment *gathered; /* on the device, one for each member of a group; made where rows are wanted */
 } gathering;
 
 static ww_status gathering_create(gathering *g)
@@ -174,27 +174,35 @@ static ww_status gathering_create(gathering *g)
     g->wanted = memory_alloc((size_t)hits * sizeof *g->wanted);
     g->sources = memory_alloc((size_t)g->rows_max * sizeof *g->sources);
     g->vectors = memory_alloc(bytes);
-    if (!g->wanted || !g->sources || !g->vectors)
+    g->gathered = memory_alloc_zeroed(MEMBERS_MAX, sizeof *g->gathered);
+    if (!g->wanted || !g->sources || !g->vectors || !g->gathered)
         return memory_failed("vectors of results", bytes);
     for (int64_t i = 0; i < hits; i++)
         if (g->results->rows[i] >= 0)
             g->wanted[g->wanted_count++] = (wanted_row){g->results->rows[i], i};
     qsort(g->wanted, (size_t)g->wanted_count, sizeof *g->wanted, by_row);
-    g->gathered.capacity = g->rows_max;
-    g->gathered.type = (int32_t)c->type;
-    const backend *api = c->device->backend;
-    ww_status status =
-        api->buffer_create(c->device, (size_t)(round_up_i64(g->rows_max, PAGE_ROWS) * row_bytes), &g->gathered.rows);
-    if (status == WW_OK)
-        status = api->buffer_create(c->device, (size_t)g->rows_max * sizeof(float), &g->gathered.norms);
-    return status;
+    return WW_OK;
+}
+
+/* Where rows of `from` are gathered: with the member that has them. */
+static ww_status gathered_on(gathering *g, const segment *from, const segment **to)
+{
+    const ww_collection *c = g->collection;
+    segment *made = &g->gathered[from->member];
+    *to = made;
+    if (made->capacity > 0)
+        return WW_OK;
+    const segment_plan plan = {
+        .dim = c->dim, .type = (int32_t)c->type, .member = from->member, .capacity = round_up_i64(g->rows_max, PAGE_ROWS)};
+    return c->device->backend->segment_create(c->device, &plan, made);
 }
 
 static void gathering_destroy(gathering *g)
 {
     ww_device *device = g->collection->device;
-    device->backend->buffer_destroy(device, &g->gathered.norms);
-    device->backend->buffer_destroy(device, &g->gathered.rows);
+    for (int32_t i = 0; g->gathered && i < MEMBERS_MAX; i++)
+        device->backend->segment_destroy(device, &g->gathered[i]);
+    memory_free(g->gathered);
     memory_free(g->vectors);
     memory_free(g->sources);
     memory_free(g->wanted);
@@ -216,9 +224,12 @@ static ww_status gather_some(gathering *g, int64_t *next)
         if (!again)
             g->sources[count++] = g->wanted[end].row - from->first_row;
     }
-    ww_status status = api->rows_gather(c->device, (row_range){&g->gathered, 0, count, c->dim}, from, g->sources);
+    const segment *to = NULL;
+    ww_status status = gathered_on(g, from, &to);
     if (status == WW_OK)
-        status = api->rows_read(c->device, (row_range){&g->gathered, 0, count, c->dim}, g->vectors);
+        status = api->rows_gather(c->device, (row_range){to, 0, count, c->dim}, from, g->sources);
+    if (status == WW_OK)
+        status = api->rows_read(c->device, (row_range){to, 0, count, c->dim}, g->vectors);
     int64_t at = 0;
     for (int64_t i = begin; status == WW_OK && i < end; i++) {
         at += i > begin && g->wanted[i].row != g->wanted[i - 1].row;
@@ -241,7 +252,7 @@ static ww_status read_gathered(ww_results *results, const ww_collection *c)
 
 static ww_status read_vectors(ww_results *results, const ww_collection *c)
 {
-    const bool quick = c->store.keep_copy || c->device->backend->on_host;
+    const bool quick = c->store.keep_copy || c->store.rows_on_host || c->device->backend->on_host;
     return quick || results_hits(results) <= ROWS_ONE_BY_ONE ? read_one_by_one(results, c) : read_gathered(results, c);
 }
 

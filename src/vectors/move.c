@@ -140,6 +140,15 @@ static ww_status move_to(move *m)
     return status;
 }
 
+/* A group to which it moves again may want the rows elsewhere: with other members, or without one that it had. */
+static bool is_there(const move *m)
+{
+    const backend *api = m->device->backend;
+    const row_store *store = &m->collection->store;
+    return m->collection->device == m->device &&
+           (!api->segments_balanced || api->segments_balanced(m->device, store->segments, store->segment_count));
+}
+
 ww_status ww_collection_move(ww_collection *collection, ww_device *device)
 {
     FLOAT_GUARD();
@@ -154,7 +163,7 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
         return collection->durable->move(collection->owner, device);
     move m = {.collection = collection, .device = device};
     collection_lock_write(collection);
-    status = collection->device == device ? WW_OK : move_to(&m);
+    status = is_there(&m) ? WW_OK : move_to(&m);
     collection_unlock(collection);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "device/segment_buffers.h"
 
 enum { SEGMENT_SLOTS_FIRST = 8 };
 
@@ -23,10 +24,15 @@ size_t store_element_bytes(const row_store *store)
     return (size_t)store->dim * row_type_bytes(store->type);
 }
 
-/* Of codes; rows of bytes are theirs. */
-static size_t code_bytes(const row_store *store)
+segment_plan store_plan(const row_store *store)
 {
-    return row_type_is_bytes(store->type) ? 0 : (size_t)canon_padded(store->dim);
+    return (segment_plan){.dim = store->dim,
+                          .type = store->type,
+                          .screen = store->screen,
+                          .live = true,
+                          .stream = store->stream,
+                          .rows_on_host = store->rows_on_host,
+                          .member = MEMBER_ANY};
 }
 
 ww_status store_create(row_store *store, ww_device *device, device_stream *writes, row_shape shape)
@@ -37,6 +43,7 @@ ww_status store_create(row_store *store, ww_device *device, device_stream *write
                          .type = shape.type,
                          .screen = shape.screen,
                          .keep_copy = shape.keep_copy,
+                         .rows_on_host = shape.rows_on_host,
                          .segment_slots = SEGMENT_SLOTS_FIRST};
     store->segments = memory_alloc(SEGMENT_SLOTS_FIRST * sizeof *store->segments);
     store->shelves = memory_alloc(SEGMENT_SLOTS_FIRST * sizeof *store->shelves);
@@ -62,24 +69,13 @@ static void shelf_destroy(row_shelf *shelf, int64_t rows_capacity)
     memory_free(shelf->live);
 }
 
-static void segment_destroy(row_store *store, segment *part, row_shelf *shelf)
-{
-    const backend *api = store->device->backend;
-    shelf_destroy(shelf, part->capacity);
-    api->buffer_destroy(store->device, &part->residuals);
-    api->buffer_destroy(store->device, &part->scales);
-    api->buffer_destroy(store->device, &part->codes);
-    api->buffer_destroy(store->device, &part->live);
-    api->buffer_destroy(store->device, &part->norms);
-    api->buffer_destroy(store->device, &part->rows);
-}
-
 void store_shrink(row_store *store, int64_t segment_count)
 {
     while (store->segment_count > segment_count) {
         const int64_t last = --store->segment_count;
         store->rows_capacity -= store->segments[last].capacity;
-        segment_destroy(store, &store->segments[last], &store->shelves[last]);
+        shelf_destroy(&store->shelves[last], store->segments[last].capacity);
+        store->device->backend->segment_destroy(store->device, &store->segments[last]);
     }
 }
 
@@ -138,50 +134,33 @@ static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t 
     return WW_OK;
 }
 
-static ww_status screen_create(row_store *store, segment *part)
+/* `rows` rows, or fewer: a group cuts what is wanted by the shares of its members. */
+static ww_status segment_append(row_store *store, int64_t rows, int64_t rows_wanted)
 {
     const backend *api = store->device->backend;
-    const size_t rows = (size_t)part->capacity;
-    ww_status status = WW_OK;
-    if (code_bytes(store) > 0)
-        status = api->buffer_create(store->device, rows * code_bytes(store), &part->codes);
-    if (status == WW_OK)
-        status = api->buffer_create(store->device, rows * sizeof(float), &part->scales);
-    if (status == WW_OK)
-        status = api->buffer_create(store->device, rows * sizeof(float), &part->residuals);
-    return status;
-}
-
-static ww_status segment_append(row_store *store, int64_t rows)
-{
     ww_status status = reserve_slot(store);
     if (status != WW_OK)
         return status;
-    const backend *api = store->device->backend;
-    segment made = {.first_row = store->rows_capacity, .capacity = rows, .type = store->type};
+    segment_plan plan = store_plan(store);
+    plan.capacity = rows;
+    plan.rows_wanted = rows_wanted;
+    plan.others = store->segments;
+    plan.others_count = store->segment_count;
+    segment made = {0};
     row_shelf beside = {0};
-    const size_t live_bytes = (size_t)rows / PAGE_ROWS * sizeof(uint64_t);
-    status = shelf_create(store, &beside, rows);
+    status = api->segment_create(store->device, &plan, &made);
     if (status == WW_OK)
-        status = api->buffer_create(store->device, (size_t)rows * row_bytes(store), &made.rows);
-    if (status == WW_OK)
-        status = api->buffer_create(store->device, (size_t)rows * sizeof(float), &made.norms);
-    if (status == WW_OK)
-        status = api->buffer_create(store->device, live_bytes, &made.live);
-    if (status == WW_OK && store->screen)
-        status = screen_create(store, &made);
-    if (status == WW_OK)
-        status = api->fill(store->device, store->stream, (buffer_range){&made.live, 0, live_bytes}, 0);
-    if (status == WW_OK)
-        status = api->stream_synchronize(store->device, store->stream);
+        status = shelf_create(store, &beside, made.capacity);
     if (status != WW_OK) {
-        segment_destroy(store, &made, &beside);
+        shelf_destroy(&beside, made.capacity);
+        api->segment_destroy(store->device, &made);
         return status;
     }
+    made.first_row = store->rows_capacity;
     store->segments[store->segment_count] = made;
     store->shelves[store->segment_count] = beside;
     store->segment_count++;
-    store->rows_capacity += rows;
+    store->rows_capacity += made.capacity;
     return WW_OK;
 }
 
@@ -189,12 +168,14 @@ static ww_status segment_append(row_store *store, int64_t rows)
  * would let one segment after the other be made. Not worth asking for less than a full segment. */
 static ww_status room_check(const row_store *store, int64_t missing)
 {
-    const double copied = store->keep_copy ? (double)missing * (double)store_element_bytes(store) : 0;
-    const int64_t available = copied >= SEGMENT_BYTES_MAX ? memory_available_bytes() : 0; /* 0: not known */
-    if (available > 0 && copied > (double)available)
-        return memory_failed("the host's copy of rows", copied < 9e18 ? (size_t)copied : INT64_MAX);
-    const size_t screen_bytes = store->screen ? code_bytes(store) + 2 * sizeof(float) : 0;
-    const double needed = (double)missing * (double)(row_bytes(store) + sizeof(float) + screen_bytes);
+    const segment_plan plan = store_plan(store);
+    const segment_row_bytes each = segment_bytes_of_row(store->device, &plan);
+    const double on_host = (double)missing * (double)((store->keep_copy ? store_element_bytes(store) : 0) + each.host);
+    const int64_t available = on_host >= SEGMENT_BYTES_MAX ? memory_available_bytes() : 0; /* 0: not known */
+    if (available > 0 && on_host > (double)available)
+        return memory_failed(each.host > 0 ? "rows on the host" : "the host's copy of rows",
+                             on_host < 9e18 ? (size_t)on_host : INT64_MAX);
+    const double needed = (double)missing * (double)each.device;
     if (needed < SEGMENT_BYTES_MAX)
         return WW_OK;
     ww_memory_info memory = ww_memory_info_default();
@@ -209,12 +190,19 @@ static ww_status room_check(const row_store *store, int64_t missing)
                    human_bytes(total, memory.total_bytes), store->device->info.id);
 }
 
+/* Growing row by row, what is wanted is what the collection grows by. */
+static ww_status append_some(row_store *store, int64_t missing)
+{
+    const int64_t rows = growth_rows(store, missing);
+    return segment_append(store, rows, max_i64(missing, rows));
+}
+
 ww_status store_grow(row_store *store, int64_t rows)
 {
     const int64_t before = store->segment_count;
     ww_status status = room_check(store, rows - store->rows_capacity);
     while (status == WW_OK && store->rows_capacity < rows)
-        status = segment_append(store, growth_rows(store, rows - store->rows_capacity));
+        status = append_some(store, rows - store->rows_capacity);
     if (status != WW_OK)
         store_shrink(store, before);
     return status;

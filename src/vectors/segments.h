@@ -46,9 +46,10 @@ typedef struct row_store {
     ww_device *device;     /* borrowed from the collection */
     device_stream *stream; /* likewise; for writers only */
     int32_t dim;
-    int32_t type;   /* of the rows (arithmetic/row_types.h) */
-    bool keep_copy; /* the host has all rows, too */
-    bool screen;    /* do segments have codes? */
+    int32_t type;      /* of the rows (arithmetic/row_types.h) */
+    bool keep_copy;    /* the host has all rows, too */
+    bool screen;       /* do segments have codes? */
+    bool rows_on_host; /* are their rows in pinned memory of the host? */
     segment *segments;
     row_shelf *shelves; /* as many */
     int64_t segment_count;
@@ -65,8 +66,9 @@ typedef struct row_store {
 typedef struct row_shape {
     int32_t dim;
     int32_t type;
-    bool screen;    /* codes, on the device */
-    bool keep_copy; /* the vector again, on the host */
+    bool screen;       /* codes, on the device */
+    bool keep_copy;    /* the vector again, on the host */
+    bool rows_on_host; /* the vector on the host instead of the device */
 } row_shape;
 
 /* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
@@ -92,6 +94,9 @@ int64_t store_segment_of(const row_store *store, int64_t row);
 
 /* The page of `row`, which is below rows_capacity. */
 row_page *store_page(const row_store *store, int64_t row);
+
+/* What a segment of the store is; capacity and what belongs to the choice of a member are 0. */
+segment_plan store_plan(const row_store *store);
 
 /* Bytes of a row's dim elements, as callers and the host's copy have them. */
 size_t store_element_bytes(const row_store *store);

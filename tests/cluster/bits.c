@@ -37,6 +37,26 @@ static void expect_same_results(const ww_results *got, const ww_results *expecte
     }
 }
 
+typedef struct padded {
+    int32_t k;
+    const int64_t *rows;
+    const float *scores;
+    ww_metric metric;
+} padded;
+
+static void expect_padded(const ww_results *expected, padded got)
+{
+    const float worst = got.metric == WW_L2 ? INFINITY : -INFINITY;
+    for (int64_t q = 0; q < QUERIES; q++) {
+        for (int64_t i = 0; i < got.k; i++) {
+            const bool there = i < ww_results_count(expected, q);
+            const float score = there ? ww_results_scores(expected, q)[i] : worst;
+            EXPECT(got.rows[q * got.k + i] == (there ? ww_results_rows(expected, q)[i] : -1));
+            EXPECT(memcmp(&got.scores[q * got.k + i], &score, sizeof score) == 0);
+        }
+    }
+}
+
 static void search_gives_the_same(const ranks *r, ww_cluster *cluster, const ww_results *expected, int32_t k, ww_metric metric)
 {
     static int64_t rows[QUERIES * WW_K_MAX];
@@ -52,18 +72,10 @@ static void search_gives_the_same(const ranks *r, ww_cluster *cluster, const ww_
     const ww_answer answer = k % 2 ? WW_ANSWER_ALL : WW_ANSWER_ROOT;
     EXPECT(ww_cluster_search(cluster, &search, answer, rows, scores) == WW_OK);
     EXPECT(k == 0 || stats.rows_screened + stats.rows_scored > 0);
-    for (int64_t q = 0; q < QUERIES; q++) {
-        for (int64_t i = 0; i < k; i++) {
-            const bool there = i < ww_results_count(expected, q);
-            if (answer == WW_ANSWER_ROOT && r->rank != 0) {
-                EXPECT(rows[q * k + i] == INT64_C(0x5555555555555555)); /* left alone */
-                continue;
-            }
-            EXPECT(rows[q * k + i] == (there ? ww_results_rows(expected, q)[i] : -1));
-            const float score = there ? ww_results_scores(expected, q)[i] : metric == WW_L2 ? INFINITY : -INFINITY;
-            EXPECT(memcmp(&scores[q * k + i], &score, sizeof score) == 0);
-        }
-    }
+    if (answer == WW_ANSWER_ROOT && r->rank != 0) /* left alone */
+        EXPECT(rows[0] == INT64_C(0x5555555555555555));
+    else
+        expect_padded(expected, (padded){k, rows, scores, metric});
 }
 
 void case_bits(const ranks *r)

@@ -238,9 +238,9 @@ static void *create_elsewhere(void *argument)
 }
 
 /* One process, which initialises MPI when it likes. */
-void case_misuse(const ranks *given)
+void case_misuse(const ranks *r_given)
 {
-    ranks r = *given;
+    ranks r = *r_given;
     int level;
     pthread_t thread;
     ww_cluster *cluster = NULL;
@@ -297,16 +297,16 @@ void case_timeout(const ranks *r)
         int64_t rows[QUERIES * 5];
         float scores[QUERIES * 5];
         char name[32];
-        config.timeout_ms = 200;
+        config.timeout_ms = 400;
         EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster) == WW_OK);
         add_rows(ww_cluster_collection(cluster), 0, 20);
         ww_search search = search_of_scene(5);
         MPI_Barrier(MPI_COMM_WORLD);
         if (r->rank == late)
-            usleep(1200000);
+            usleep(1600000);
         const double begun = seconds_now();
         EXPECT(ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores) == WW_TIMEOUT);
-        EXPECT(seconds_now() - begun < 1.1);
+        EXPECT(seconds_now() - begun < 1.5);
         snprintf(name, sizeof name, ": rank %d of %d did not", late, r->count);
         if (r->rank != late)
             EXPECT(strstr(ww_error_message(), name));

@@ -96,7 +96,8 @@ static const struct {
     void (*run)(const ranks *r);
 } cases[] = {{"bits", case_bits},     {"range", case_range},   {"file", case_file},
              {"store", case_store},   {"large", case_large},   {"disagree", case_disagree},
-             {"memory", case_memory}, {"misuse", case_misuse}, {"timeout", case_timeout}};
+             {"memory", case_memory}, {"misuse", case_misuse}, {"timeout", case_timeout},
+             {"mpi", case_mpi}};
 
 /* Devices that differ from rank to rank, as WARPWAVE_TEST_RANK_DEVICES lists them. */
 static void open_device(ranks *r)

@@ -52,7 +52,8 @@ void case_store(const ranks *r);
 void case_large(const ranks *r);
 void case_disagree(const ranks *r);
 void case_memory(const ranks *r);
-void case_misuse(const ranks *r);
+void case_misuse(const ranks *r_given);
 void case_timeout(const ranks *r);
+void case_mpi(const ranks *r);
 
 #endif

@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "count.h"
+
 typedef void (*fn_t)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 // akind: 0 none, 1 LDS access (address VGPR is bounds-checked), 2 global/flat atomic.  For both, inactive lanes borrow the
 // first active lane's address while the host function runs (the emulator touches memory for inactive lanes too).
@@ -20,6 +23,7 @@ typedef struct {
 } entry_t;
 typedef struct {
     uint64_t buf[6];
+    loading_t loading;
 } wave_t; // sgpr vgpr vmem lds scratch acc
 enum {
     SP_GETPC = 1,
@@ -250,6 +254,8 @@ int emu_run(wave_t *w, entry_t *tab, uint64_t base, uint64_t n, uint64_t *budget
             }
             --*budget;
             e->count++;
+            if (w->loading.counter)
+                count_instruction(&w->loading, i, sg, (uint32_t *)w->buf[1], ws);
             if (e->nop_bytes) {
                 pc += e->nop_bytes;
                 sg[256] = (uint32_t)pc;

@@ -37,11 +37,12 @@ class _Entry(ctypes.Structure):
               ("akind", ctypes.c_uint8), ("areg", ctypes.c_uint8), ("aregs", ctypes.c_uint8), ("inst_bytes", ctypes.c_uint8),
               ("off0", ctypes.c_uint32), ("off1", ctypes.c_uint32), ("size", ctypes.c_uint32),
               ("special", ctypes.c_uint8), ("sdst", ctypes.c_uint8), ("ssrc", ctypes.c_uint8), ("pad", ctypes.c_uint8), ("imm", ctypes.c_int32)]
-class _Wave(ctypes.Structure): _fields_ = [("buf", ctypes.c_uint64 * 6)]
+class _Wave(ctypes.Structure):  # as wave_t of emuloop.c; what is behind buf is of count.h
+  _fields_ = [("buf", ctypes.c_uint64 * 6), ("counter", ctypes.c_uint64), ("in_flight", ctypes.c_uint32 * 64), ("loading", ctypes.c_uint32), ("pad", ctypes.c_uint32)]
 
 def _loop():
   src = os.path.join(_HERE, "emuloop.c")
-  so = os.path.join(_CACHE, f"emuloop_{hashlib.sha256(open(src, 'rb').read()).hexdigest()[:12]}.so")
+  so = os.path.join(_CACHE, f"emuloop_{hashlib.sha256(open(src, 'rb').read() + open(os.path.join(_HERE, 'count.h'), 'rb').read()).hexdigest()[:12]}.so")
   if not os.path.exists(so):
     subprocess.check_call([os.environ.get("CC", "clang"), "-O2", "-shared", "-fPIC", src, "-o", so + f".{os.getpid()}"])
     os.rename(so + f".{os.getpid()}", so)
@@ -385,10 +386,11 @@ class Module:
     return bad
 
   def launch(self, name, grid, block, args, lds_dynamic=0, max_insts=2_000_000_000, poison=0xA5, blocks=None, trace=False, ftz=None,
-             quantum=0, reverse=False, stack=4096) -> Stats:
+             quantum=0, reverse=False, stack=4096, counter=None) -> Stats:
     """grid: number of blocks per dimension. poison: byte used to fill LDS, scratch and uninitialised VGPRs (None: zero).
     Waves of a block run one after the other up to each barrier; quantum=N switches wave every N instructions and reverse=True
-    runs the last wave first: use both to expose missing __syncthreads. Blocks run one after the other, in order (or `blocks`)."""
+    runs the last wave first: use both to expose missing __syncthreads. Blocks run one after the other, in order (or `blocks`).
+    counter: a Counter of performance.py, which is told of each block and counts what the instructions ask of the chip."""
     md = self.kernels[name]
     g, b = [tuple(int(x) for x in t) + (1,) * (3 - len(t)) for t in (grid, block)]
     kd = ctypes.string_at(self.base + self.syms[md[".symbol"]][0], 64)
@@ -489,8 +491,10 @@ class Module:
     try:
       for bx, by, bz in blocks:
         nblk += 1
+        if counter: counter.begin(bx, by)
         lds.np[:] = poison or 0
         for w in waves:
+          w.insts, w.c.counter, w.c.loading = 0, counter.address if counter else 0, 0
           w.sg[:] = tmpl; w.vg[:] = pv; w.acc[:] = pv
           if priv: w.scr[:] = poison or 0
           w.vg[:w.n] = w.tid
@@ -531,7 +535,7 @@ class Module:
                   if trace: print(f"+{pc - entry:#06x} {inst!r}")
                 st.distinct += 1; st.compile_s += time.perf_counter() - c0
                 continue
-              left -= start - budget.value
+              left -= start - budget.value; w.insts += start - budget.value
               if rc == 0: pass
               elif rc == 1: at_bar.append(w)
               elif rc == 4 and quantum and left: nxt.append(w)
@@ -542,13 +546,14 @@ class Module:
               else: raise GpuFault(f"pc outside code object, wave {waves.index(w)}")
               break
           live = nxt
+        if counter: counter.end([w.insts for w in waves])
     finally:
       for v, gb in bufs:
         if v.flags.writeable: v.reshape(-1).view(np.uint8)[:] = gb.np[:v.nbytes]
         gb.np = None; gb.free()
       for w in waves: w.scr = w.scrg.np = None; w.scrg.free()
       lds.np = None; lds.free(); karg.np = None; karg.free(); pkt.np = None; pkt.free()
-    st.insts, st.waves = max_insts - left, nblk * n_waves
+    st.insts, st.waves, st.entry = max_insts - left, nblk * n_waves, entry - self.base
     st.run_s = time.perf_counter() - t0 - st.compile_s
     st.counts = {i * 4 + self.base - entry: e.count for i, e in enumerate(tab) if e.count}
     return st

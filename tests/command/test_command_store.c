@@ -143,6 +143,34 @@ static void an_export_can_be_imported(void **state)
     }
 }
 
+/* Into a collection of their type, and of another, which takes them as numbers. */
+static void files_of_bytes_are_added_as_they_are(void **state)
+{
+    (void)state;
+    static const unsigned char u8[] = {2, 0, 0, 0, 3, 0, 0, 0, 255, 0, 128, 1, 2, 3};
+    char file[SCRATCH_PATH_BYTES], again[SCRATCH_PATH_BYTES];
+    snprintf(file, sizeof file, "%s", scratch_write("bytes.u8bin", u8, sizeof u8));
+    COMMAND_SAYS(0, "2 rows", "store", "import", store, "bytes", file, "--metric", "l2", "--type", "u8");
+    COMMAND_SAYS(0, "2 rows", "store", "import", store, "floats", file, "--metric", "l2");
+    static const char *const names[] = {"bytes", "floats"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(again, sizeof again, "%s", scratch_path("again.jsonl"));
+        COMMAND_SAYS(0, "wrote 2 rows", "store", "export", store, names[i], again);
+        json_t *found = COMMAND_JSON("store", "search", store, names[i], "--vector", "[255, 0, 128]", "-k", "1", "--json");
+        json_t *hit = json_array_get(json_array_get(json_object_get(found, "results"), 0), 0);
+        assert_true(json_number_value(json_object_get(hit, "score")) == 0.0);
+        json_decref(found);
+    }
+    static const unsigned char i8[] = {1, 0, 0, 0, 3, 0, 0, 0, 0x80, 0xff, 5}; /* -128, -1, 5 */
+    snprintf(file, sizeof file, "%s", scratch_write("bytes.i8bin", i8, sizeof i8));
+    COMMAND_SAYS(3, "rows of u8: a vector has a value that it cannot hold", "store", "import", store, "bytes", file);
+    COMMAND_SAYS(0, "1 rows", "store", "import", store, "signed", file, "--metric", "l2", "--type", "i8");
+    json_t *found = COMMAND_JSON("store", "search", store, "signed", "--vector", "[-128, -1, 5]", "-k", "1", "--json");
+    json_t *hit = json_array_get(json_array_get(json_object_get(found, "results"), 0), 0);
+    assert_true(json_number_value(json_object_get(hit, "score")) == 0.0);
+    json_decref(found);
+}
+
 static void a_backup_is_a_store_of_its_own(void **state)
 {
     (void)state;
@@ -184,7 +212,8 @@ static void wrong_command_lines_are_refused(void **state)
     COMMAND_SAYS(2, "the vector has 1 numbers", "store", "search", store, "docs", "--vector", "[1]");
     COMMAND_SAYS(2, "--min-score does not go", "store", "search", store, "docs", "--vector", "[1,0,0]", "--min-score", "1");
     COMMAND_SAYS(2, "must end in .jsonl", "store", "export", store, "docs", scratch_path("x.txt"));
-    COMMAND_SAYS(0, "created", "store", "create", store, "second", "--dim", "3"); /* of one collection the name may be left out */
+    COMMAND_SAYS(0, "created", "store", "create", store, "second", "--dim",
+                 "3"); /* of one collection the name may be left out */
     COMMAND_SAYS(2, "--collection NAME is missing", "search", "--store", store, "--queries", "q.npy");
     COMMAND_SAYS(2, "--base FILE is missing", "search", "--queries", "q.npy");
     COMMAND_SAYS(2, "beside --store", "search", "--store", store, "--collection", "docs", "--queries", "q.npy", "--metric",
@@ -202,6 +231,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(filters_take_parameters, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_added_replaced_and_removed, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_can_be_imported, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(files_of_bytes_are_added_as_they_are, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_its_own, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_batch_that_fails_says_what_is_in_the_store, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),

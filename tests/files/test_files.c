@@ -61,6 +61,19 @@ static void check_ramp(const char *file, int64_t rows, int64_t dim, ww_element e
         for (int64_t i = 0; i < 2 * dim; i++)
             assert_true(values[i] == ramp(element, dim + i));
     }
+    unsigned char stored[64 * sizeof(double)], middle[64 * sizeof(double)];
+    const int64_t bytes = ww_element_bytes(element);
+    CHECK_OK(ww_matrix_read_elements(matrix, 0, rows, stored));
+    CHECK_OK(ww_matrix_read_elements(matrix, rows / 2, rows - rows / 2, middle));
+    assert_memory_equal(stored + rows / 2 * dim * bytes, middle, (size_t)((rows - rows / 2) * dim * bytes));
+    for (int64_t i = 0; i < rows * dim; i++) {
+        const float number = element == WW_ELEMENT_I8   ? (float)(int8_t)stored[i]
+                             : element == WW_ELEMENT_U8 ? (float)stored[i]
+                                                        : ramp(element, i);
+        assert_true(number == ramp(element, i));
+        if (element == WW_ELEMENT_F32)
+            assert_memory_equal(stored + i * bytes, &number, sizeof number);
+    }
     if (element == WW_ELEMENT_I8 || element == WW_ELEMENT_U8 || element == WW_ELEMENT_I32) {
         CHECK_OK(ww_matrix_read_i32(matrix, 0, rows, integers));
         for (int64_t i = 0; i < rows * dim; i++)
@@ -273,12 +286,15 @@ static void null_and_ranges_outside_the_matrix_are_refused(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_describe(matrix, &info));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_read_f32(NULL, 0, 1, values));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_read_i32(NULL, 0, 1, integers));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_read_elements(NULL, 0, 1, integers));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_read_elements(matrix, 0, 1, NULL));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_read_f32(matrix, 0, 1, NULL));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_matrix_read_i32(matrix, 0, 1, NULL));
     static const int64_t ranges[][2] = {{-1, 1}, {0, -1}, {0, 6}, {5, 1}, {6, 0}, {INT64_MAX, INT64_MAX}, {1, INT64_MAX}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_matrix_read_f32(matrix, ranges[i][0], ranges[i][1], values));
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_matrix_read_i32(matrix, ranges[i][0], ranges[i][1], integers));
+        CHECK_FAILS(WW_OUT_OF_RANGE, ww_matrix_read_elements(matrix, ranges[i][0], ranges[i][1], integers));
     }
     CHECK_OK(ww_matrix_read_f32(matrix, 5, 0, NULL));
     CHECK_OK(ww_matrix_read_f32(matrix, 4, 1, values));

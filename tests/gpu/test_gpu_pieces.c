@@ -241,8 +241,8 @@ static ww_status scatter_of_many_lines(ww_device *device)
 /* 300 million rows of 32 weights, by one column: more threads than HIP takes. */
 static ww_status quantized_product(ww_device *device, bool decoded)
 {
-    const buffer weights = {far_away(100), (size_t)300000000 * 18}, x = {far_away(200), 128},
-                 y = {far_away(300), (size_t)300000000 * 4};
+    const buffer weights = {.data = far_away(100), .bytes = (size_t)300000000 * 18}, x = {.data = far_away(200), .bytes = 128},
+                 y = {.data = far_away(300), .bytes = (size_t)300000000 * 4};
     const quant_product_job job = {.type = BLOCK_Q4_0,
                                    .decoded = decoded,
                                    .weights = &weights,

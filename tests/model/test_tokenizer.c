@@ -240,6 +240,10 @@ static void an_unused_piece_falls_apart(void **state)
     CHECK_TEXT(t, "abab", IDS(abab)); /* it serves on the way */
     CHECK_TEXT(t, "ababab", IDS(abab, a, b));
     tokenizer_destroy(t);
+    vocabulary_add(&v, "az", 5, -1); /* one of whose parts is no piece */
+    t = open_vocabulary(&v);
+    CHECK_TEXT(t, "azb", IDS(a, 0, b));
+    tokenizer_destroy(t);
 }
 
 /* A megabyte of one letter: with n^2 steps this would take hours. */

@@ -5,7 +5,6 @@
 #include "model/chat.h"
 #include "support/data/tokens.h"
 #include "support/fault_counts.h"
-#include "support/data/tokens.h"
 #include "support/scratch.h"
 
 #define WORD "\xE2\x96\x81"

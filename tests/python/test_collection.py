@@ -285,3 +285,24 @@ def test_what_progress_raises_stops_the_call_and_comes_out(points):
     with pytest.raises(LookupError, match="enough"):
         c.search(points, progress=fail)
     assert len(c.search(points)) == 300
+
+
+def test_a_group_of_devices_answers_as_one_does():
+    rows = np.random.default_rng(3).normal(size=(500, 12)).astype(np.float32)
+    with warpwave.Device("cpu+cpu") as group:
+        assert group.info.member_count == 2 and group.info.members.startswith("cpu ")
+        spread, alone = warpwave.Collection(12, device=group), warpwave.Collection(12, device="cpu")
+        for collection in (spread, alone):
+            collection.add(rows)
+        found, expected = spread.search(rows[:20], k=7), alone.search(rows[:20], k=7)
+        assert (found.rows == expected.rows).all() and (found.scores == expected.scores).all()
+        with pytest.raises(warpwave.Error):
+            group.drop("cuda:9")
+
+
+def test_rows_can_be_on_the_host():
+    collection = warpwave.Collection(3, device="cpu", rows="host")
+    collection.add([[1, 0, 0], [0, 1, 0]], ids=["a", "b"])
+    assert collection.search([0, 1, 0.5], k=1).ids[0] == "b"
+    with pytest.raises(ValueError):
+        warpwave.Collection(3, device="cpu", rows="moon")

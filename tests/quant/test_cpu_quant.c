@@ -123,7 +123,7 @@ static void multiply(way how, int32_t type, const shape *s, const char *weights,
     cpu_device cpu = {.isa = how.isa};
     const int64_t cols = s->blocks * block_elements(type);
     int64_t refused = 0, *first_rows = malloc((size_t)s->columns * sizeof *first_rows);
-    const buffer w = {(void *)(uintptr_t)weights, 0}, from = {(void *)(uintptr_t)x, 0}, to = {y, 0};
+    const buffer w = {.data = (void *)(uintptr_t)weights}, from = {.data = (void *)(uintptr_t)x}, to = {.data = y};
     for (int64_t c = 0; c < s->columns; c++)
         first_rows[c] = s->experts > 1 ? (c * 7 + c / 3) % s->experts * s->rows : 0;
     const quant_product_job job = {.type = type,

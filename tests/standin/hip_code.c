@@ -168,6 +168,18 @@ static const char *launch_fault(const code_kernel *kernel, const driver_launch *
     return NULL;
 }
 
+bool standin_emulate(const standin_launch *launch)
+{
+    char fault[EMULATOR_FAULT_BYTES];
+    const emulator_shape shape = {.grid_x = launch->grid_x,
+                                  .grid_y = launch->grid_y,
+                                  .block = launch->block,
+                                  .wave_size = (uint32_t)standin_set.chips[standin_current]->wave_size,
+                                  .shared_bytes = launch->shared_bytes};
+    const emulated_kernel *kernel = host_form(launch->kernel);
+    return kernel != NULL && emulator_launch(kernel, launch->arguments, launch->arguments_bytes, &shape, fault);
+}
+
 /* What is queued for the executor: the launch, and behind it the arguments. */
 typedef struct handed_over {
     standin_launch launch;

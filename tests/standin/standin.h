@@ -56,6 +56,8 @@ typedef struct standin_launch {
 } standin_launch;
 typedef void (*standin_executor)(const standin_launch *launch);
 STANDIN_EXPORT void standin_execute_with(standin_executor executor);
+/* For an executor that ran none or some of the blocks: runs them all as the kernel's emulated twin. False if that fails. */
+STANDIN_EXPORT bool standin_emulate(const standin_launch *launch);
 
 /* ---- between the libraries of the stand-in ---------------------------------------------------------------------------------
  */

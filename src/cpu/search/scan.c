@@ -137,16 +137,16 @@ void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, 
     }
 }
 
-/* By bisection: segments stand in order of their first rows. */
-const segment *segment_of_word(const search_job *job, int64_t word)
+/* By bisection. Of segments that begin with the same word all but the last are empty. */
+int64_t segment_of_word(const scan *s, int64_t word)
 {
-    int64_t low = 0, high = job->segment_count - 1;
+    int64_t low = 0, high = s->job->segment_count - 1;
     while (low < high) {
         const int64_t middle = (low + high + 1) / 2;
-        if (job->segments[middle].first_row <= word * 64)
+        if (s->first_words[middle] <= word)
             low = middle;
         else
             high = middle - 1;
     }
-    return &job->segments[low];
+    return low;
 }

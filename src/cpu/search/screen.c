@@ -499,5 +499,8 @@ void screen_end_round(const scan *s)
             fallback |= s->screen->workers[w].fallback[q];
         stats->fallback_queries += fallback;
         stats->repeated_queries += s->screen->failed[q];
+        if (s->job->marks)
+            s->job->marks[s->first_query + q] |=
+                (uint8_t)((fallback ? MARK_FALLBACK : 0) | (s->screen->failed[q] ? MARK_REPEATED : 0));
     }
 }

@@ -44,11 +44,11 @@ static void scan_item(void *context, int64_t item, int32_t worker)
     s->counts[worker].looked_at = s->counts[worker].likely = 0;
     if (s->screen)
         screen_begin_item(s, worker, begin, end);
-    const segment *const segments_end = job->segments + job->segment_count;
-    for (const segment *seg = segment_of_word(job, word); seg < segments_end && word < word_end; seg++) {
-        const int64_t first = seg->first_row / 64;
-        const int64_t last = min_i64(first + (seg->count + 63) / 64, word_end);
-        for (word = word > first ? word : first; word < last; word++) {
+    for (int64_t number = segment_of_word(s, word); word < word_end; number++) {
+        const segment *seg = &job->segments[number];
+        const int64_t first = s->first_words[number];
+        const int64_t last = min_i64(first + divide_up_i64(seg->count, 64), word_end);
+        for (; word < last; word++) {
             if (s->screen)
                 screen_word(s, worker, seg, word - first, begin, end);
             else
@@ -87,8 +87,8 @@ static void sample_item(void *context, int64_t item, int32_t worker)
     const int32_t begin = (int32_t)(item / s->sample_words) * s->block_queries;
     const int32_t end = (int32_t)min_i64(begin + s->block_queries, s->query_count);
     const int64_t word = item % s->sample_words * s->words / s->sample_words;
-    const segment *seg = segment_of_word(s->job, word);
-    scan_word(s, worker, seg, word - seg->first_row / 64, begin, end);
+    const int64_t number = segment_of_word(s, word);
+    scan_word(s, worker, &s->job->segments[number], word - s->first_words[number], begin, end);
 }
 
 /* The k-th best of the whole sample is a threshold; the results begin anew. */
@@ -210,7 +210,8 @@ static ww_status scan_take_memory(scan *s, void **block)
     const size_t counts = workers * sizeof(scan_counts);
     const bool typed = s->job->type != ROW_F32 && s->job->query_count > 1;
     const size_t wide = typed ? workers * (size_t)s->block_rows * (size_t)s->padded * sizeof(float) : 0;
-    const size_t bytes = packed + sums + wide + heaps + counts + limits + queries * sizeof(float);
+    const size_t firsts = (size_t)s->job->segment_count * sizeof *s->first_words;
+    const size_t bytes = packed + sums + wide + heaps + firsts + counts + limits + queries * sizeof(float);
     char *memory = memory_alloc_aligned(bytes);
     if (!memory)
         return memory_failed("search on cpu", bytes);
@@ -221,9 +222,15 @@ static ww_status scan_take_memory(scan *s, void **block)
     s->wide = typed ? (float *)memory : NULL;
     memory += wide;
     s->heaps = (canon_key *)memory;
+    s->first_words = (int64_t *)(void *)(memory + heaps);
+    memory += firsts;
     s->counts = (scan_counts *)(void *)(memory + heaps);
     s->limits = (float *)(memory + heaps + counts);
     s->query_norms = (float *)(memory + heaps + counts + limits);
+    for (int64_t i = 0, words = 0; i < s->job->segment_count; i++) {
+        s->first_words[i] = words;
+        words += divide_up_i64(s->job->segments[i].count, 64);
+    }
     memset(s->counts, 0, counts);
     for (int32_t w = 0; w < s->workers; w++)
         s->counts[w].certificate = INFINITY;
@@ -241,10 +248,18 @@ static void add_counts(const scan *s, search_stats *stats)
 
 static int64_t rows_of(const search_job *job)
 {
-    if (job->segment_count == 0)
-        return 0;
-    const segment *last = &job->segments[job->segment_count - 1];
-    return last->first_row + last->count;
+    int64_t rows = 0;
+    for (int64_t i = 0; i < job->segment_count; i++)
+        rows += job->segments[i].count;
+    return rows;
+}
+
+static int64_t words_of(const search_job *job)
+{
+    int64_t words = 0;
+    for (int64_t i = 0; i < job->segment_count; i++)
+        words += divide_up_i64(job->segments[i].count, 64);
+    return words;
 }
 
 /* Queries by their numbers in the job. */
@@ -295,9 +310,9 @@ static ww_status search_by(ww_device *device, const search_job *job, range_scan 
 {
     cpu_device *cpu = (cpu_device *)device;
     scan s = {.job = job, .isa = cpu->isa, .range = range, .padded = canon_padded(job->dim), .tuning = &device->tuning};
+    s.words = words_of(job);
     const int64_t rows = rows_of(job);
     const bool here = (double)rows * (double)job->query_count * s.padded < HERE_PRODUCTS;
-    s.words = (rows + 63) / 64;
     s.workers = here ? 1 : pool_threads(cpu->pool);
     const bool screened =
         job->screen && device->tuning.screen != TUNING_NEVER && rows >= SCREEN_ROWS && (!range || range->bounded);
@@ -328,6 +343,7 @@ static search_job plain_job(const search_job *job, int64_t query, search_stats *
     plain.query_count = 1;
     plain.screen = false;
     plain.stats = stats;
+    plain.marks = NULL;
     plain.progress = NULL;
     return plain;
 }

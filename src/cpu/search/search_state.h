@@ -32,6 +32,7 @@ typedef struct scan {
     int32_t padded;
     int32_t workers;
     int64_t words;         /* of 64 rows, over all segments */
+    int64_t *first_words;  /* of each segment, counted through all of them: row numbers may have gaps */
     int64_t item_words;    /* of an item */
     int64_t row_items;     /* items that the rows make */
     int32_t block_queries; /* of an item */
@@ -98,8 +99,8 @@ void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, i
 /* Scores the admitted rows of one word for queries begin..end. */
 void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end);
 
-/* The segment that holds a word of 64 rows. */
-const segment *segment_of_word(const search_job *job, int64_t word);
+/* The number of the segment that holds a word of 64 rows. */
+int64_t segment_of_word(const scan *s, int64_t word);
 
 /* ---- screen.c -------------------------------------------------------------------------------------------------------------
  */

@@ -92,11 +92,13 @@ static int32_t gemv_kernel(int32_t type, bool fused)
 }
 
 /* As many stages as leave room for the other thread blocks that a compute unit is to hold; where shared memory is small copies
- * are not in the background, and more than three are of no use. */
-static uint32_t gemv_stages(const quant_plan *plan, int64_t resident, int64_t shared_max)
+ * are not in the background, and more than three are of no use, or two where a chunk waits in registers. */
+static uint32_t gemv_stages(const gpu_device *device, const quant_plan *plan, int64_t resident, int64_t shared_max)
 {
     const int64_t share = GEMV_SHARED_ALL / resident - GEMV_SHARED_SYSTEM, room = min_i64(shared_max, share);
-    const int64_t fit = room / (int64_t)plan->stage_bytes, most = room == share ? STAGES_MAX : 3;
+    const int64_t fit = room / (int64_t)plan->stage_bytes, most = room == share                         ? STAGES_MAX
+                                                                  : device->driver->kind == DRIVER_CUDA ? 3
+                                                                                                        : 2;
     return fit < 1 ? 1 : (uint32_t)min_i64(fit, most);
 }
 
@@ -133,8 +135,8 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     plan->fused = plan->width == 1 && device->capabilities.fused_gemv && job->rows <= plan->rows_at_once;
     plan->kernel = gemv_kernel(job->type, plan->fused);
     plan->stage_bytes = stage_bytes(job->type, plan->width);
-    plan->stages = gemv_stages(plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
-    plan->stages_overlapped = gemv_stages(plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
+    plan->stages = gemv_stages(device, plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
+    plan->stages_overlapped = gemv_stages(device, plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
     const size_t blocks = (size_t)plan->columns_padded * plan->blocks_padded, elements = (size_t)block_length(job->type);
     plan->activations = (quant_coded_bytes){
         .codes = blocks * elements,

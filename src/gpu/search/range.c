@@ -125,7 +125,10 @@ static ww_status ask_left(range *r, const int64_t *left, int64_t count)
         return memory_failed("queries of a range search", bytes);
     ww_status status = gpu_search_gather(r->stream, job, left, count, queries);
     const range_queries some = {.queries = queries, .stride = job->dim, .count = count, .numbers = left};
-    r->stats.fallback_queries += count - r->stats.repeated_queries;
+    const int64_t fallback = count - r->stats.repeated_queries; /* those behind them are repeated */
+    r->stats.fallback_queries += fallback;
+    gpu_search_mark_queries(job, left, fallback, MARK_FALLBACK);
+    gpu_search_mark_queries(job, left + fallback, count - fallback, MARK_REPEATED);
     if (status == WW_OK)
         status = range_plainly(r, &some);
     memory_free(queries);

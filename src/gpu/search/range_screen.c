@@ -254,6 +254,7 @@ static ww_status ask_again(range_screen *s)
     s->plan = make_plan(s->range, count, capacity);
     s->left_count = 0;
     s->range->stats.fallback_queries += count;
+    gpu_search_mark_queries(job, numbers, count, MARK_FALLBACK);
     const range_queries again = {.queries = queries, .stride = job->dim, .count = count, .numbers = numbers};
     if (status == WW_OK)
         status = ask_all(s, &again);

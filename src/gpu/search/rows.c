@@ -252,6 +252,35 @@ static void unpack_typed(const segment *part, const char *word, int64_t row, int
     }
 }
 
+/* Puts a packed row back in order. */
+static void unpack_row(const float *packed, int32_t dim, float *out)
+{
+    static const int32_t offsets[4] = {0, 32, 16, 48};
+    const int32_t chunks = packed_chunks(dim);
+    for (int32_t chunk = 0; chunk < chunks; chunk++)
+        for (int32_t group = 0; group < PACKED_GROUPS; group++)
+            for (int32_t i = 0; i < 4; i++) {
+                const int32_t element = chunk * CANON_LANES + packed_first(group) + offsets[i];
+                if (element < dim)
+                    out[element] = packed[packed_at(chunks, chunk, group) + i];
+            }
+}
+
+/* Rows on the host are read where they are, of a device that is lost, too. */
+static void read_on_host(row_range from, char *out)
+{
+    const segment *part = from.segment;
+    const size_t element_bytes = row_type_bytes(part->type), row_bytes = (size_t)canon_padded(from.dim) * element_bytes;
+    for (int64_t r = 0; r < from.count; r++) {
+        const int64_t row = from.first + r, word = row / SEARCH_WORD_ROWS * SEARCH_WORD_ROWS;
+        char *to = out + (size_t)r * (size_t)from.dim * element_bytes;
+        if (part->type == ROW_F32)
+            unpack_row((const float *)part->rows.data + row * canon_padded(from.dim), from.dim, (float *)(void *)to);
+        else
+            unpack_typed(part, (const char *)part->rows.data + (size_t)word * row_bytes, row - word, from.dim, to);
+    }
+}
+
 /* Rows of another type: by whole words of 64, in which bytes are not row by row. */
 static ww_status read_typed(gpu_stream *stream, row_range from, char *out)
 {
@@ -277,20 +306,6 @@ static ww_status read_typed(gpu_stream *stream, row_range from, char *out)
     return status;
 }
 
-/* Puts a packed row back in order. */
-static void unpack_row(const float *packed, int32_t dim, float *out)
-{
-    static const int32_t offsets[4] = {0, 32, 16, 48};
-    const int32_t chunks = packed_chunks(dim);
-    for (int32_t chunk = 0; chunk < chunks; chunk++)
-        for (int32_t group = 0; group < PACKED_GROUPS; group++)
-            for (int32_t i = 0; i < 4; i++) {
-                const int32_t element = chunk * CANON_LANES + packed_first(group) + offsets[i];
-                if (element < dim)
-                    out[element] = packed[packed_at(chunks, chunk, group) + i];
-            }
-}
-
 static ww_status read_f32(gpu_stream *stream, row_range from, float *out)
 {
     const size_t row_bytes = (size_t)canon_padded(from.dim) * sizeof(float);
@@ -313,6 +328,10 @@ static ww_status read_f32(gpu_stream *stream, row_range from, float *out)
 ww_status gpu_rows_read(ww_device *device, row_range from, void *out)
 {
     gpu_stream *stream;
+    if (from.segment->rows_on_host) {
+        read_on_host(from, out);
+        return WW_OK;
+    }
     ww_status status = gpu_stream_borrow(gpu_of(device), &stream);
     if (status == WW_OK)
         status = gpu_stream_return(stream,

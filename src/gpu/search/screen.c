@@ -166,6 +166,7 @@ static ww_status ask_again(screen *s)
     if (again.count == 0)
         return WW_OK;
     s->stats.fallback_queries += again.count;
+    gpu_search_mark_queries(job, again.numbers, again.count, MARK_FALLBACK);
     const int64_t wanted = (int64_t)s->plan.capacity * SECOND_FACTOR, rows = (int64_t)s->rows.word_count * 64;
     s->plan = make_plan(job, again.count, &s->device->base.tuning, (int32_t)(wanted < rows ? wanted : rows));
     float *queries = NULL;
@@ -193,6 +194,7 @@ static ww_status collect_left(screen *s)
     for (int64_t i = 0; i < s->failed_count; i++)
         left->numbers[left->count++] = s->failed[i];
     s->stats.repeated_queries += s->failed_count;
+    gpu_search_mark_queries(s->job, s->failed, s->failed_count, MARK_REPEATED);
     return left->count == 0 ? WW_OK : gather(s, left, &s->left_queries);
 }
 

@@ -15,7 +15,11 @@ enum {
     FIRST_SHARE = 4, /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter
                       * of what the sample's threshold alone would keep */
     THREE_STAGES_NUMBERS = 1 << 20, /* of all queries, from which on rows are looked at in three stages: */
-    THREE_STAGES_TILES = 256        /* an eighth, a fourth, and the rest */
+    THREE_STAGES_TILES = 256,       /* an eighth, a fourth, and the rest */
+    /* Of rows beyond the bus so many are looked at first, then an eighth, then the rest: by a threshold of 1 in S rows that the
+     * sample had, k S / 64 + k 64 / 8 + k 8 rows are kept if codes are exact. Of 200 million rows S is 1526, and that is 400
+     * for k = 10; with an eighth first it would be 1940, each a row over the bus. */
+    FAR_FIRST_SHARE = 64
 };
 
 /* ---- what it needs --------------------------------------------------------------------------------------------------------
@@ -288,7 +292,10 @@ static void choose_stage_ends(const screen_round *round, int64_t ends[3])
     ends[0] = tiles / FIRST_SHARE;
     ends[1] = 0;
     ends[2] = tiles;
-    if (numbers >= THREE_STAGES_NUMBERS && tiles >= THREE_STAGES_TILES) {
+    if (gpu_search_rows_are_far(round->job) && tiles >= FAR_FIRST_SHARE) {
+        ends[0] = tiles / FAR_FIRST_SHARE;
+        ends[1] = tiles / 8;
+    } else if (numbers >= THREE_STAGES_NUMBERS && tiles >= THREE_STAGES_TILES) {
         ends[0] = tiles / 8;
         ends[1] = tiles * 3 / 8;
     } else if (round->device->base.tuning.screen_always && round->queries.count % 4 == 0 && tiles > 2) {

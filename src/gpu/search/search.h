@@ -23,6 +23,12 @@ ww_status gpu_search_report(const search_job *job, int64_t done);
 /* Rows in all segments, removed ones too. */
 int64_t gpu_search_rows(const search_job *job);
 
+/* Are rows beyond the bus? Then scoring one takes longer than anything else that is done with it. */
+bool gpu_search_rows_are_far(const search_job *job);
+
+/* Adds a mark to queries of the job, by their numbers, if that wants marks. */
+void gpu_search_mark_queries(const search_job *job, const int64_t *numbers, int64_t count, uint8_t mark);
+
 /* Queries of a job, by their numbers, side by side to the host. Waits for those that are on the device. */
 ww_status gpu_search_gather(gpu_stream *stream, const search_job *job, const int64_t *numbers, int64_t count, float *to);
 

@@ -180,3 +180,17 @@ int64_t gpu_search_rows(const search_job *job)
         rows += job->segments[i].count;
     return rows;
 }
+
+bool gpu_search_rows_are_far(const search_job *job)
+{
+    bool far = false;
+    for (int64_t i = 0; i < job->segment_count && !far; i++)
+        far = job->segments[i].rows_on_host;
+    return far;
+}
+
+void gpu_search_mark_queries(const search_job *job, const int64_t *numbers, int64_t count, uint8_t mark)
+{
+    for (int64_t i = 0; job->marks && i < count; i++)
+        job->marks[numbers[i]] |= mark;
+}

@@ -113,9 +113,64 @@ DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const wo
 
 #else
 
+#if defined(__AMDGCN__)
+
+/* A single column leaves the four threads of two rows the same work: each does a quarter of it, and they add up. */
+enum { GEMV_QUADS = 1 };
+
+/* The sum of four neighbours, who exchange it within the registers: the LDS has no part in it. */
+DEVICE int32_t quad_sum_i32(int32_t value)
+{
+    value += __builtin_amdgcn_mov_dpp(value, 0xb1, 0xf, 0xf, true);       /* lanes 1, 0, 3, 2 */
+    return value + __builtin_amdgcn_mov_dpp(value, 0x4e, 0xf, 0xf, true); /* lanes 2, 3, 0, 1 */
+}
+
+DEVICE void gemv_multiply_quad(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
+                               gemv_thread here, int32_t from, gemv_sums *first, gemv_sums *second, gemv_factors *factors)
+{
+    const int32_t at = (int32_t)(here.thread % 4);
+    const two_words b = *(const two_words *)(codes + at * 2);
+    const words_two a = gemv_words(type, upper, p, here, at), c = gemv_words(type, lower, p, here, at);
+    const int32_t a_second = dot4_i8(a.y, b.y, 0), c_second = dot4_i8(c.y, b.y, 0);
+    if (words_sub_blocks_of_16(type)) {
+        first->sum[0] = quad_sum_i32(dot4_i8(a.x, b.x, 0));
+        first->sum[2] = quad_sum_i32(dot4_i8(c.x, b.x, 0));
+        second->sum[0] = quad_sum_i32(a_second);
+        second->sum[2] = quad_sum_i32(c_second);
+    } else {
+        first->sum[0] = quad_sum_i32(dot4_i8(a.x, b.x, a_second)) + from;
+        first->sum[2] = quad_sum_i32(dot4_i8(c.x, b.x, c_second)) + from;
+    }
+    factors->upper = a.factor;
+    factors->lower = c.factor;
+}
+
+DEVICE void gemv_multiply_mins_quad(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
+                                    gemv_thread here, gemv_sums *low, gemv_sums *high)
+{
+    const uint32_t at = here.thread % 4, a = words_mins(type, upper, at), c = words_mins(type, lower, at);
+    const two_words b = *(const two_words *)(sums + at * 2);
+    low->sum[0] = quad_sum_i32(dot4_i8(a, b.x, 0));
+    low->sum[2] = quad_sum_i32(dot4_i8(c, b.x, 0));
+    high->sum[0] = quad_sum_i32(dot4_i8(a, b.y, 0));
+    high->sum[2] = quad_sum_i32(dot4_i8(c, b.y, 0));
+}
+
+#else
+
+enum { GEMV_QUADS = 0 };
+#define gemv_multiply_quad(...)
+#define gemv_multiply_mins_quad(...)
+
+#endif
+
 DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
                           gemv_thread here, int32_t from, gemv_sums *first, gemv_sums *second, gemv_factors *factors)
 {
+    if (GEMV_QUADS && here.single) {
+        gemv_multiply_quad(type, upper, lower, p, codes, here, from, first, second, factors);
+        return;
+    }
     const uint32_t column = here.thread % 4 * 2 % here.width, next = column + (here.width > 1 ? 1 : 0);
     const bool sub_blocks_of_16 = words_sub_blocks_of_16(type);
     GEMV_FOR_RESULTS(i, here.single)
@@ -141,6 +196,10 @@ DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *low
 DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
                                gemv_thread here, gemv_sums *low, gemv_sums *high)
 {
+    if (GEMV_QUADS && here.single) {
+        gemv_multiply_mins_quad(type, upper, lower, sums, here, low, high);
+        return;
+    }
     GEMV_FOR_RESULTS(i, here.single)
     {
         low->sum[i] = high->sum[i] = 0;

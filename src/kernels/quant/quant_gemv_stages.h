@@ -285,6 +285,8 @@ DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t
     stage_fetch_words(type, from, stage + stage_codes_at(type) / 4, from->columns.codes, chunk, pieces * from->width * 8);
 }
 
+#if defined(__NVPTX__)
+
 /* Stages on their way through shared memory. */
 typedef struct stage_ring {
     stage_source from;
@@ -353,6 +355,149 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
     r->chunk++;
     r->now = r->now + 1 == r->stages ? 0 : r->now + 1;
 }
+
+#else
+
+/* Where copies are not in the background, a chunk waits in registers while the one before it is worked on: all of its loads are
+ * on their way together. Two stages do. */
+enum { STAGE_HELD_ROWS = 10, STAGE_HELD_CODES = 4 }; /* 16 bytes each: of a row of q8_k, and of eight columns' codes */
+
+typedef struct stage_ring {
+    stage_source from;
+    uint32_t *shared;
+    uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
+    uint32_t chunk, now;            /* that is worked on, and where it is */
+    uint32_t wanted;                /* stage_wanted() */
+    u32x4 rows[STAGE_HELD_ROWS], codes[STAGE_HELD_CODES], sums, factors;
+} stage_ring;
+
+/* Sixteen threads share a row: how many pieces of it each has. */
+DEVICE uint32_t stage_pieces(int32_t type)
+{
+    return (stage_chunk_bytes(type) / 16 + 1 + 15) / 16;
+}
+
+/* Bit m: piece m of this thread is wanted. In a register of its own, since a condition for each would take two scalars. */
+DEVICE uint32_t stage_wanted(int32_t type, const stage_source *from)
+{
+    uint32_t wanted = 0;
+    UNROLL_BY(1)
+    for (uint32_t m = 0; m < stage_pieces(type); m++)
+        wanted |= (uint32_t)stage_wants_bytes(type, from, (thread_index() % 16 + 16 * m) * 16 + from->before) << m;
+    return wanted;
+}
+
+/* Pieces that are not wanted, or behind the end, are read as well, from where the row begins or ends: that costs less than to
+ * leave them out. */
+DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
+{
+    const uint32_t last = (r->from.left - 1) / 16 * 16, done = chunk * stage_chunk_bytes(type) + thread_index() % 16 * 16;
+    UNROLL
+    for (uint32_t m = 0; m < stage_pieces(type); m++) {
+        const uint32_t at = done + 256 * m, mask = (uint32_t)((int32_t)(r->wanted << (31 - m)) >> 31);
+        r->rows[m] = load_u32x4((const uint32_t *)(r->from.row + ((at < last ? at : last) & mask)));
+    }
+}
+
+/* Words `i` and three more of the columns, of which each block has `words`; the last ones if the chunk has none there. */
+DEVICE u32x4 stage_held(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i)
+{
+    const uint32_t at = chunk * stage_blocks(type) * words + i, last = r->from.blocks * words - 4;
+    return load_u32x4(from + (at < last ? at : last));
+}
+
+DEVICE void stage_hold_columns(int32_t type, stage_ring *r, uint32_t chunk)
+{
+    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
+    r->factors = stage_held(r, type, (const uint32_t *)r->from.columns.factors, chunk, QUANT_GEMV_COLUMNS, first);
+    if (dot_has_min(type))
+        r->sums = stage_held(r, type, r->from.columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS, first);
+    r->codes[0] = stage_held(r, type, r->from.columns.codes, chunk, words, first);
+    if (r->from.width > 2) { /* the first two columns are 1024 words */
+        UNROLL
+        for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
+            r->codes[m] = stage_held(r, type, r->from.columns.codes, chunk, words, first + m * QUANT_THREADS * 4);
+    }
+}
+
+/* Words `i` and three more, where a stage has them. */
+DEVICE void stage_put(int32_t type, uint32_t *to, uint32_t words, uint32_t i, u32x4 held)
+{
+    if (i < stage_blocks(type) * words)
+        *(u32x4 *)AT_RANGE(to, i, 4) = held;
+}
+
+/* What is held goes to its stage. */
+DEVICE void stage_put_held(int32_t type, const stage_ring *r, uint32_t number)
+{
+    uint32_t *stage = AT_RANGE(r->shared, number * r->bytes / 4, r->bytes / 4);
+    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
+    UNROLL
+    for (uint32_t m = 0; m < stage_pieces(type); m++) {
+        const uint32_t piece = thread_index() % 16 + 16 * m;
+        if (piece < stage_chunk_bytes(type) / 16 + 1)
+            *(u32x4 *)AT_RANGE(stage, r->from.slot + piece * 4, 4) = r->rows[m];
+    }
+    stage_put(type, stage + stage_factors_at(type) / 4, QUANT_GEMV_COLUMNS, first, r->factors);
+    if (dot_has_min(type))
+        stage_put(type, stage + stage_sums_at(type) / 4, pieces * QUANT_GEMV_COLUMNS, first, r->sums);
+    stage_put(type, stage + stage_codes_at(type) / 4, words, first, r->codes[0]);
+    if (r->from.width > 2) {
+        UNROLL
+        for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
+            stage_put(type, stage + stage_codes_at(type) / 4, words, first + m * QUANT_THREADS * 4, r->codes[m]);
+    }
+}
+
+/* By all threads. */
+DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
+                         const uint64_t *arrivals, stage_ring *r)
+{
+    (void)arrivals;
+    r->from = stage_source_of(type, args, group);
+    r->shared = shared;
+    r->stages = args->stages < 2 ? args->stages : 2;
+    r->chunks = chunks;
+    r->bytes = stage_bytes(type, args->width);
+    r->chunk = 0;
+    r->now = 0;
+    r->wanted = stage_wanted(type, &r->from);
+}
+
+DEVICE void stages_rows(int32_t type, stage_ring *r)
+{
+    stage_hold_rows(type, r, 0);
+}
+
+DEVICE void stages_columns(int32_t type, stage_ring *r)
+{
+    stage_hold_columns(type, r, 0);
+    stage_put_held(type, r, 0);
+}
+
+/* Waits for the chunk that comes next and asks for the one behind it; where the chunk is, in bytes. */
+DEVICE uint32_t stages_take(int32_t type, stage_ring *r)
+{
+    barrier();
+    const uint32_t next = r->chunk + 1 < r->chunks ? r->chunk + 1 : r->chunk;
+    stage_hold_columns(type, r, next);
+    stage_hold_rows(type, r, next);
+    return r->now * r->bytes;
+}
+
+/* With the stage that the next chunk goes to all are done since they met, unless there is one alone. */
+DEVICE void stages_give(int32_t type, stage_ring *r)
+{
+    const uint32_t to = r->stages == 1 ? 0 : 1 - r->now;
+    if (r->stages == 1)
+        barrier();
+    if (r->chunk + 1 < r->chunks)
+        stage_put_held(type, r, to);
+    r->chunk++;
+    r->now = to;
+}
+
+#endif
 
 #endif
 

@@ -24,9 +24,17 @@ ww_status body_add(ww_tensor *x, const ww_tensor *y)
 ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out)
 {
     ww_quant_product how = ww_quant_product_default();
+    ww_status status;
     how.queued = 1;
     how.activations = l->exact ? WW_ACTIVATIONS_FLOAT : model->activations;
-    const ww_status status = ww_quant_multiply(l->matrix, x, &how, out);
+    if (l->plain.storage) {
+        const int64_t rows = l->plain.layout.shape[0], cols = l->plain.layout.shape[1];
+        const ww_tensor transposed = {.storage = l->plain.storage,
+                                      .layout = {.rank = 2, .shape = {cols, rows}, .strides = {1, cols}}};
+        status = ww_tensor_matmul(x, &transposed, WW_MATH_CANONICAL, out);
+    } else {
+        status = ww_quant_multiply(l->matrix, x, &how, out);
+    }
     return status == WW_OK && l->bias.storage ? body_add(out, &l->bias) : status;
 }
 
@@ -109,23 +117,40 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
 /* ---- the feed-forward network
  * ------------------------------------------------------------------------------------------------ */
 
+/* Gate and up, one product or two. */
+static ww_status gate_and_up(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *gate, ww_tensor *up)
+{
+    const ww_model *model = p->model;
+    const pass_tensors *t = &model->work.pass;
+    const int64_t hidden = model->sizes.hidden;
+    if (l->gate_up.matrix || l->gate_up.plain.storage) {
+        ww_tensor both = rows_of(&t->gate, p->tokens, 2 * hidden);
+        *gate = columns_of(&t->gate, p->tokens, 2 * hidden, 0, hidden);
+        *up = columns_of(&t->gate, p->tokens, 2 * hidden, hidden, hidden);
+        return body_linear(model, &l->gate_up, x, &both);
+    }
+    *gate = rows_of(&t->gate, p->tokens, hidden);
+    *up = rows_of(&t->up, p->tokens, hidden);
+    const ww_status status = body_linear(model, &l->up, x, up);
+    return status == WW_OK ? body_linear(model, &l->gate, x, gate) : status;
+}
+
 ww_status body_feed_forward(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y)
 {
     const ww_model *model = p->model;
-    const int64_t hidden = model->sizes.hidden;
     const ww_unary activation = model->architecture->activation;
-    ww_tensor up = rows_of(&model->work.pass.up, p->tokens, hidden);
-    ww_status status = body_linear(model, &l->up, x, &up);
-    if (l->gate.matrix) {
-        ww_tensor gate = rows_of(&model->work.pass.gate, p->tokens, hidden);
-        if (status == WW_OK)
-            status = body_linear(model, &l->gate, x, &gate);
+    ww_tensor inner = rows_of(&model->work.pass.up, p->tokens, model->sizes.hidden), gate, up;
+    ww_status status;
+    if (model->architecture->gated) {
+        status = gate_and_up(p, l, x, &gate, &up);
         if (status == WW_OK)
             status = ww_tensor_unary(activation, &gate, &gate);
         if (status == WW_OK)
-            status = ww_tensor_binary(WW_MUL, &gate, &up, &up);
-    } else if (status == WW_OK) {
-        status = ww_tensor_unary(activation, &up, &up);
+            status = ww_tensor_binary(WW_MUL, &gate, &up, &inner);
+    } else {
+        status = body_linear(model, &l->up, x, &inner);
+        if (status == WW_OK)
+            status = ww_tensor_unary(activation, &inner, &inner);
     }
-    return status == WW_OK ? body_linear(model, &l->down, &up, y) : status;
+    return status == WW_OK ? body_linear(model, &l->down, &inner, y) : status;
 }

@@ -33,6 +33,14 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
     a->k = rows_of(&t->k, p->tokens, keys);
     a->v = rows_of(&t->v, p->tokens, keys);
     a->attended = rows_of(&t->attended, p->tokens, queries);
+    if (l->joined.matrix) {
+        const int64_t all = queries + 2 * keys;
+        ww_tensor out = rows_of(&t->q, p->tokens, all);
+        a->q = columns_of(&t->q, p->tokens, all, 0, queries);
+        a->k = columns_of(&t->q, p->tokens, all, queries, keys);
+        a->v = columns_of(&t->q, p->tokens, all, queries + keys, keys);
+        return body_linear(model, &l->joined, &normed, &out);
+    }
     ww_status status = body_linear(model, &l->query, &normed, &a->q);
     if (status == WW_OK)
         status = body_linear(model, &l->key, &normed, &a->k);

@@ -42,13 +42,13 @@ ww_status workspace_reserve(ww_model *model, int64_t tokens)
         int64_t width;
     } list[] = {{&p.x, s->width},
                 {&p.normed, s->width},
-                {&p.q, queries},
+                {&p.q, queries + 2 * keys},
                 {&p.k, keys},
                 {&p.v, keys},
                 {&p.q_normed, a->head_norms ? queries : 0},
                 {&p.k_normed, a->head_norms ? keys : 0},
                 {&p.attended, queries},
-                {&p.gate, a->gated ? s->hidden : 0},
+                {&p.gate, a->gated ? 2 * (int64_t)s->hidden : 0},
                 {&p.up, s->hidden},
                 {&p.y, s->width}};
     ww_status status = WW_OK;

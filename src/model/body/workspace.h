@@ -31,11 +31,11 @@ typedef struct rope_table {
 typedef struct pass_tensors {
     ww_tensor x;        /* the residual stream */
     ww_tensor normed;   /* x behind a norm */
-    ww_tensor q, k, v;  /* of all heads */
+    ww_tensor q, k, v;  /* of all heads; where one product makes all three, they are in q, row by row */
     ww_tensor q_normed; /* by head, where the architecture does that; keys then follow in k_normed */
     ww_tensor k_normed;
     ww_tensor attended;
-    ww_tensor gate, up; /* of the feed-forward network */
+    ww_tensor gate, up; /* of the feed-forward network; where one product makes both, they are in gate */
     ww_tensor y;        /* what is added to x next */
 } pass_tensors;
 
@@ -81,6 +81,15 @@ static inline ww_tensor rows_of(const ww_tensor *x, int64_t rows, int64_t cols)
 {
     const int64_t shape[2] = {rows, cols};
     return (ww_tensor){.storage = x->storage, .layout = ww_layout_contiguous(2, shape)};
+}
+
+/* `count` columns from column `first` on, of rows that are `cols` long. */
+static inline ww_tensor columns_of(const ww_tensor *x, int64_t rows, int64_t cols, int64_t first, int64_t count)
+{
+    ww_tensor part = rows_of(x, rows, count);
+    part.layout.strides[0] = cols;
+    part.layout.offset = first;
+    return part;
 }
 
 /* The first elements of an upload. */

@@ -1,9 +1,12 @@
 /* A folder to a GGUF file: names, keys, and tensors row by row through the device that codes them. */
 #include "model/convert/convert.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/float_guard.h"
 #include "base/integers.h"
@@ -455,5 +458,25 @@ ww_status convert_folder(const convert_job *job, convert_report *report)
     folder_close(&c.folder);
     memory_free(c.tensors);
     json_decref(c.config);
+    return status;
+}
+
+ww_status convert_open(const char *folder, ww_device *device, ww_gguf **gguf)
+{
+    char path[FOLDER_PATH_BYTES];
+    const char *temporary = getenv("TMPDIR");
+    convert_report report;
+    const int length = snprintf(path, sizeof path, "%s/warpwave-XXXXXX", temporary && temporary[0] ? temporary : "/tmp");
+    if (length < 0 || (size_t)length >= sizeof path)
+        return ww_fail(WW_INVALID_ARGUMENT, "TMPDIR is too long");
+    const int file = mkstemp(path);
+    if (file < 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: no temporary file can be made; TMPDIR says where", path);
+    close(file);
+    const convert_job job = {.folder = folder, .out_path = path, .device = device};
+    ww_status status = convert_folder(&job, &report);
+    if (status == WW_OK)
+        status = ww_gguf_open(path, gguf);
+    unlink(path);
     return status;
 }

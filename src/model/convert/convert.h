@@ -25,6 +25,10 @@ typedef struct convert_report {
  * Blocks. */
 ww_status convert_folder(const convert_job *job, convert_report *report);
 
+/* Opens a folder as the file that it would become: converted into a temporary file (in TMPDIR, else /tmp), which is gone when
+ * this returns and takes its space until the GGUF is closed. Blocks. */
+ww_status convert_open(const char *folder, ww_device *device, ww_gguf **gguf);
+
 /* Refuses a type that is none, or that is for activations only. */
 ww_status convert_check_type(const char *type);
 

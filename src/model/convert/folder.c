@@ -29,10 +29,8 @@ static ww_status read_file(FILE *file, const char *path, char **text, size_t *by
     for (;;) {
         const size_t got = fread(*text + *bytes, 1, capacity - *bytes, file);
         *bytes += got;
-        if (got == 0)
+        if (*bytes < capacity) /* the end, or a failure */
             break;
-        if (*bytes < capacity)
-            continue;
         if (capacity >= JSON_FILE_BYTES_MAX)
             return ww_fail(WW_CORRUPT_FILE, "%s: larger than %d bytes", path, JSON_FILE_BYTES_MAX);
         char *larger = memory_resize(*text, 2 * capacity);

@@ -22,6 +22,8 @@ static bool tell(generator *g)
 {
     const size_t bytes = g->stream.bytes;
     g->stream.bytes = 0;
+    if (bytes > 0)
+        g->stream.text[bytes] = '\0'; /* there is room */
     return bytes > 0 && text_tell(g->asked.text, g->asked.user, g->stream.text, bytes);
 }
 

@@ -14,7 +14,7 @@ typedef struct text_stream {
     size_t begun_bytes;
 } text_stream;
 
-/* Appends bytes. What is no part of a character becomes U+FFFD. */
+/* Appends bytes; there is room for one more behind them. What is no part of a character becomes U+FFFD. */
 ww_status text_stream_add(text_stream *s, const char *bytes, size_t count);
 
 /* Ends the text: a character that was begun becomes U+FFFD. There is room for that. */

@@ -33,8 +33,9 @@ typedef struct encode_work {
     merge_work merge;
     text_buffer text, name;
     characters first, second;
-    uint32_t *cuts; /* of unused pieces, by id: the bytes of the left one of the two that make it */
-    void *match;    /* of PCRE2 */
+    uint32_t *cuts;     /* of unused pieces, by id: the bytes of the left one of the two that make it */
+    void *match;        /* of PCRE2 */
+    bool after_unknown; /* the last symbol was no piece */
     token_list *out;
 } encode_work;
 

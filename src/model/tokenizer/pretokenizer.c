@@ -74,7 +74,7 @@ static ww_status compile(pretokenizer *p, const char *expression)
         context ? pcre2_compile((PCRE2_SPTR)expression, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &code, &offset, context)
                 : NULL;
     pcre2_compile_context_free(context);
-    if (!compiled && (!context || code == PCRE2_ERROR_HEAP_FAILED || code == PCRE2_ERROR_NOMEMORY || code == 121))
+    if (!compiled && (!context || code == PCRE2_ERROR_HEAP_FAILED || code == PCRE2_ERROR_NOMEMORY))
         return memory_failed("pre-tokenizer", strlen(expression));
     if (!compiled)
         return ww_fail(WW_INTERNAL, "pre-tokenizer '%s': PCRE2 error %d at %zu", p->kind->name, code, (size_t)offset);

@@ -90,8 +90,7 @@ static bool find_text(const void *context, const merge_symbol *left, const merge
     return true;
 }
 
-/* Notes how an unused piece would be made. A part that is no piece by itself, a character that only bytes can write, is part of
- * none. */
+/* Notes how an unused piece would be made. */
 static void note_unused(const void *context, const merge_symbol *left, int32_t id)
 {
     const text_rule *rule = context;
@@ -130,33 +129,41 @@ static ww_status add_symbols(const tokenizer *t, encode_work *work)
 }
 
 /* What is no piece: its bytes, or one unknown token for all that follow each other. */
-static ww_status add_unknown(const tokenizer *t, const merge_symbol *symbol, bool after_unknown, encode_work *work)
+static ww_status add_unknown(const tokenizer *t, const merge_symbol *symbol, encode_work *work)
 {
     const sentencepiece *s = t->data;
     ww_status status = WW_OK;
     if (!s->has_bytes)
-        return after_unknown ? WW_OK : token_list_add(work->out, t->unknown);
-    for (uint32_t i = 0; status == WW_OK && i < symbol->bytes; i++)
+        status = work->after_unknown ? WW_OK : token_list_add(work->out, t->unknown);
+    for (uint32_t i = 0; s->has_bytes && status == WW_OK && i < symbol->bytes; i++)
         status = token_list_add(work->out, s->bytes[(unsigned char)work->text.text[symbol->start + i]]);
+    work->after_unknown = true;
     return status;
 }
 
-/* An unused piece falls apart into the two that were about to become it when it was last looked at, and so on. */
-static ww_status add_piece(const tokenizer *t, merge_symbol symbol, encode_work *work)
+static int32_t find_part(const tokenizer *t, const merge_symbol *symbol, const encode_work *work)
 {
-    const vocabulary *v = &t->vocabulary;
-    const char *text = work->text.text + symbol.start;
-    while (v->kinds[symbol.id] == TOKEN_UNUSED && work->cuts[symbol.id] > 0) {
-        const uint32_t cut = work->cuts[symbol.id];
-        const merge_symbol left = {.id = vocabulary_find(v, text, cut), .start = symbol.start, .bytes = cut};
-        const ww_status status = add_piece(t, left, work); /* shorter: the recursion ends */
+    return vocabulary_find(&t->vocabulary, work->text.text + symbol->start, symbol->bytes);
+}
+
+/* Appends a symbol of the result. An unused piece falls apart into the two that were about to become it when it was last looked
+ * at, and so on; either may be no piece by itself. */
+static ww_status add_symbol(const tokenizer *t, merge_symbol symbol, encode_work *work)
+{
+    while (symbol.id >= 0 && t->vocabulary.kinds[symbol.id] == TOKEN_UNUSED && work->cuts[symbol.id] > 0 &&
+           work->cuts[symbol.id] < symbol.bytes) {
+        merge_symbol left = {.start = symbol.start, .bytes = work->cuts[symbol.id]};
+        left.id = find_part(t, &left, work);
+        const ww_status status = add_symbol(t, left, work); /* shorter: the recursion ends */
         if (status != WW_OK)
             return status;
-        text += cut;
-        symbol.start += cut;
-        symbol.bytes -= cut;
-        symbol.id = vocabulary_find(v, text, symbol.bytes);
+        symbol.start += left.bytes;
+        symbol.bytes -= left.bytes;
+        symbol.id = find_part(t, &symbol, work);
     }
+    if (symbol.id < 0)
+        return add_unknown(t, &symbol, work);
+    work->after_unknown = false;
     return token_list_add(work->out, symbol.id);
 }
 
@@ -186,12 +193,9 @@ static ww_status encode(const tokenizer *t, const fragment *f, encode_work *work
     const merge_rule rule = {.find = find_text, .waits = s->has_unused ? note_unused : NULL, .context = &context};
     if (status == WW_OK)
         status = merge_run(&work->merge, &rule);
-    bool unknown = false;
-    for (int32_t i = work->merge.count > 0 ? 0 : -1; status == WW_OK && i >= 0; i = work->merge.symbols[i].next) {
-        const merge_symbol *symbol = &work->merge.symbols[i];
-        status = symbol->id < 0 ? add_unknown(t, symbol, unknown, work) : add_piece(t, *symbol, work);
-        unknown = symbol->id < 0;
-    }
+    work->after_unknown = false;
+    for (int32_t i = work->merge.count > 0 ? 0 : -1; status == WW_OK && i >= 0; i = work->merge.symbols[i].next)
+        status = add_symbol(t, work->merge.symbols[i], work);
     return status;
 }
 

@@ -116,7 +116,7 @@ static ww_status show_all(tokenizer *t)
         status = t->family->show(t, id, &t->shown);
     }
     t->shown_at[t->vocabulary.count] = t->shown.bytes;
-    return status;
+    return status == WW_OK ? text_buffer_end(&t->shown) : status; /* so that there is an address, if all of them are empty */
 }
 
 static ww_status check_added(const tokenizer *t, const tokenizer_source *source)

@@ -8,6 +8,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+/* Options of utf8proc, which has them as an enum that is put together as bits. */
+static const utf8proc_option_t DECOMPOSE = (utf8proc_option_t)((unsigned)UTF8PROC_DECOMPOSE | (unsigned)UTF8PROC_STABLE);
+static const utf8proc_option_t COMPOSE = (utf8proc_option_t)((unsigned)UTF8PROC_COMPOSE | (unsigned)UTF8PROC_STABLE);
+
 /* ---- UTF-8 ----------------------------------------------------------------------------------------------------------------
  */
 
@@ -70,7 +74,7 @@ ww_status unicode_decode(const char *text, size_t bytes, characters *out)
 ww_status unicode_encode(const uint32_t *values, size_t count, text_buffer *out)
 {
     ww_status status = WW_OK;
-    for (size_t i = 0; status == WW_OK && i < count; i++) {
+    for (size_t i = 0; values && status == WW_OK && i < count; i++) {
         utf8proc_uint8_t bytes[4];
         const utf8proc_ssize_t size = utf8proc_encode_char((utf8proc_int32_t)values[i], bytes);
         status = text_buffer_add(out, (const char *)bytes, (size_t)size);
@@ -139,8 +143,7 @@ ww_status unicode_decompose(const uint32_t *values, size_t count, characters *ou
             status = characters_add(out, values[i]);
             continue;
         }
-        const utf8proc_ssize_t size =
-            utf8proc_decompose_char((utf8proc_int32_t)values[i], parts, 8, UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, &boundary);
+        const utf8proc_ssize_t size = utf8proc_decompose_char((utf8proc_int32_t)values[i], parts, 8, DECOMPOSE, &boundary);
         for (utf8proc_ssize_t k = 0; status == WW_OK && k < size && k < 8; k++) {
             marks = marks || combining_class((uint32_t)parts[k]) != 0;
             status = characters_add(out, (uint32_t)parts[k]);
@@ -161,8 +164,8 @@ ww_status unicode_compose(const char *text, size_t bytes, text_buffer *out)
     if (status == WW_OK)
         status = unicode_decompose(all.values, all.count, &parts);
     if (status == WW_OK) {
-        const utf8proc_ssize_t count = utf8proc_normalize_utf32((utf8proc_int32_t *)parts.values, (utf8proc_ssize_t)parts.count,
-                                                                UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+        const utf8proc_ssize_t count =
+            utf8proc_normalize_utf32((utf8proc_int32_t *)parts.values, (utf8proc_ssize_t)parts.count, COMPOSE);
         status = unicode_encode(parts.values, count < 0 ? parts.count : (size_t)count, out);
     }
     characters_free(&all);

@@ -13,7 +13,7 @@ typedef struct table_arguments {
     int32_t dim; /* 0: not given */
     ww_metric metric;
     ww_vector_type type;
-    char device[32];
+    char device[256];
     bool metric_given, type_given, device_given;
 } table_arguments;
 

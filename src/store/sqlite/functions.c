@@ -10,7 +10,7 @@
 
 static const char *const NAMES[] = {[WW_COSINE] = "ww_cosine", [WW_L2] = "ww_l2", [WW_DOT] = "ww_dot"};
 
-static void fail(sqlite3_context *context, ww_status status, const char *function)
+void function_fail(sqlite3_context *context, ww_status status, const char *function)
 {
     if (status == WW_OUT_OF_MEMORY) {
         sqlite3_result_error_nomem(context);
@@ -41,7 +41,7 @@ static void score(sqlite3_context *context, int count, sqlite3_value **arguments
     if (status == WW_OK)
         sqlite3_result_double(context, (double)result);
     else
-        fail(context, status, NAMES[metric]);
+        function_fail(context, status, NAMES[metric]);
     vector_buffer_free(&a);
     vector_buffer_free(&b);
 }
@@ -76,7 +76,7 @@ static void vector(sqlite3_context *context, int count, sqlite3_value **argument
         vector_write(read.values, read.dim, type, bytes);
         sqlite3_result_blob64(context, bytes, (sqlite3_uint64)read.dim * value_type_bytes(type), sqlite3_free);
     } else {
-        fail(context, status, "ww_vector");
+        function_fail(context, status, "ww_vector");
     }
     vector_buffer_free(&read);
 }
@@ -102,7 +102,7 @@ static void to_json(sqlite3_context *context, int count, sqlite3_value **argumen
         sqlite3_result_text(context, json, -1, sqlite3_free);
         sqlite3_result_subtype(context, JSON_SUBTYPE);
     } else {
-        fail(context, status, "ww_to_json");
+        function_fail(context, status, "ww_to_json");
     }
     vector_buffer_free(&read);
 }

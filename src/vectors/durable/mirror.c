@@ -112,7 +112,7 @@ ww_status ww_mirror_create(ww_device *device, const ww_collection_config *config
 static bool keys_equal(const mirror_key *a, const mirror_key *b)
 {
     return a->file_device == b->file_device && a->file_inode == b->file_inode && a->sqlite == b->sqlite && a->uid == b->uid &&
-           a->epoch == b->epoch && a->screen == b->screen && strcmp(a->device, b->device) == 0;
+           a->epoch == b->epoch && a->screen == b->screen && a->rows == b->rows && strcmp(a->device, b->device) == 0;
 }
 
 ww_status ww_mirror_acquire(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found)

@@ -26,6 +26,7 @@ typedef struct mirror_key {
     int64_t epoch;      /* likewise */
     char device[32];
     int64_t screen;
+    int64_t rows; /* where they are */
 } mirror_key;
 
 /* How far a mirror is read. */

@@ -26,6 +26,12 @@ ww_status ww_durable_create(ww_device *device, const ww_collection_config *confi
     return WW_OK;
 }
 
+ww_status ww_durable_check_rows(const char *function, const ww_collection_config *config)
+{
+    FLOAT_GUARD();
+    return collection_check_rows(function, config);
+}
+
 ww_status ww_durable_device_retain(ww_device *device, ww_device **retained)
 {
     FLOAT_GUARD();

@@ -56,6 +56,9 @@ WW_API ww_status ww_durable_device_retain(ww_device *device, ww_device **retaine
  */
 WW_API bool ww_durable_tell(ww_progress progress, void *user, int64_t done, int64_t total);
 
+/* Refuses a config whose rows cannot be where it wants them; see ww_collection_create(). */
+WW_API ww_status ww_durable_check_rows(const char *function, const ww_collection_config *config);
+
 /* What other collections check of a row and what they make of results; see payloads.h, collection.h and results.h. */
 WW_API ww_status ww_durable_check_payload(const char *name, int64_t number, const char *text);
 WW_API bool ww_durable_is_finite(const float *vector, int32_t dim);

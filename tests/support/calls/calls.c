@@ -5,6 +5,7 @@
 
 #include <warpwave/tensor.h>
 
+#include "device/group/group.h"
 #include "vectors/collection.h"
 
 enum { DIM = 9, BASE = 150, QUERIES = 5, K = 6 };
@@ -78,11 +79,12 @@ static ww_status upsert_many(ww_collection *c)
     return write_rows(c, 200, "a", 80, ww_collection_upsert);
 }
 
-/* Numbers as a tensor on the collection's device. */
+/* Numbers as a tensor on the collection's device; a group has none, but its members do. */
 static ww_status tensor_make(ww_collection *c, ww_dtype type, int64_t count, const float *numbers, ww_tensor *made)
 {
     ww_tensor f32 = {0};
-    ww_status status = ww_tensor_from_host(c->device, WW_F32, 2, (int64_t[]){count, DIM}, numbers, &f32);
+    ww_device *device = c->device->backend->member_id ? group_of(c->device)->members[0].device : c->device;
+    ww_status status = ww_tensor_from_host(device, WW_F32, 2, (int64_t[]){count, DIM}, numbers, &f32);
     if (status == WW_OK)
         status = ww_tensor_cast(&f32, type, made);
     ww_tensor_release(&f32);

@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "gpu/search/choice/search_cost.h"
 #include "gpu/search/screen_plan.h"
+#include "gpu/search/search.h"
 #include "gpu/search/segment_table.h"
 #include "kernels/screen/screen_args.h"
 
@@ -71,7 +72,7 @@ static uint64_t shape_of(const search_job *job, const search_amount *amount, boo
  * at once, since only rows of f32 are so long that the launches of a screen pay. */
 static bool can_screen_type(const search_job *job, bool range)
 {
-    return job->type == ROW_F32 || (job->type != ROW_U8 && (range || job->query_count > 1));
+    return job->type == ROW_F32 || (job->type != ROW_U8 && (range || job->query_count > 1 || gpu_search_rows_are_far(job)));
 }
 
 static bool can_screen(const ww_device *device, const search_job *job, int64_t words)
@@ -100,7 +101,7 @@ search_choice search_choose(gpu_device *device, const search_job *job, bool rang
                                                             .small = tuning->screen_always});
     if (!range && plan.sample_tiles * 4 < (uint32_t)job->k) /* no threshold */
         return choice;
-    choice.screen = tuning->screen_always || tuning->screen == TUNING_ALWAYS;
+    choice.screen = tuning->screen_always || tuning->screen == TUNING_ALWAYS || gpu_search_rows_are_far(job);
     if (choice.screen)
         return choice;
     if (job->mask)

@@ -1,0 +1,150 @@
+/* ww_model() and ww_embed(): texts become vectors in SQL.
+ *
+ *     SELECT ww_model('minilm.gguf', 'cpu');
+ *     SELECT id, distance FROM docs WHERE vector MATCH ww_embed('a small animal that stores nuts') AND k = 5;
+ *
+ * Models are a library of their own, which is loaded when ww_model() is first called: whoever only searches needs neither it
+ * nor what it needs. A connection has one model at a time. Opening a file is not for a schema or a trigger, so ww_model() may
+ * be called directly only; ww_embed() in a schema would depend on what the connection happens to have open, so it is the same.
+ */
+#include <dlfcn.h>
+
+#include <warpwave/model.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "store/sqlite/functions.h"
+
+/* The functions of libwarpwave_model that are called here, and the model of a connection. */
+typedef struct embedder {
+    __typeof__(ww_model_open) *open;
+    __typeof__(ww_model_describe) *describe;
+    __typeof__(ww_model_info_init) *info_init;
+    __typeof__(ww_model_embed) *embed;
+    __typeof__(ww_model_close) *close;
+    ww_device *device;
+    ww_model *model;
+    int32_t width;
+    int users; /* functions that have it */
+} embedder;
+
+#define LIBRARY "libwarpwave_model.so.0"
+
+static ww_status find_functions(embedder *e)
+{
+    if (e->open)
+        return WW_OK;
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return ww_fail(WW_UNSUPPORTED, "models need " LIBRARY ", which cannot be loaded: %s", dlerror());
+    *(void **)&e->open = dlsym(library, "ww_model_open");
+    *(void **)&e->describe = dlsym(library, "ww_model_describe");
+    *(void **)&e->info_init = dlsym(library, "ww_model_info_init");
+    *(void **)&e->embed = dlsym(library, "ww_model_embed");
+    *(void **)&e->close = dlsym(library, "ww_model_close");
+    if (e->open && e->describe && e->info_init && e->embed && e->close)
+        return WW_OK;
+    e->open = NULL;
+    return ww_fail(WW_UNSUPPORTED, LIBRARY " is of another version than the extension");
+}
+
+static void embedder_release(void *user)
+{
+    embedder *e = user;
+    if (--e->users > 0)
+        return;
+    if (e->model)
+        e->close(e->model);
+    ww_device_close(e->device);
+    memory_free(e);
+}
+
+static ww_status open_model(embedder *e, const char *path, const char *device_name, ww_model_info *info)
+{
+    ww_device *device = NULL;
+    ww_model *model = NULL;
+    ww_status status = find_functions(e);
+    if (status == WW_OK)
+        status = ww_device_open(device_name, &device);
+    if (status == WW_OK)
+        status = e->open(path, device, NULL, &model);
+    if (status == WW_OK)
+        status = e->info_init(info, sizeof *info);
+    if (status == WW_OK)
+        status = e->describe(model, info);
+    if (status == WW_OK && info->kind != WW_MODEL_ENCODER)
+        status =
+            ww_fail(WW_UNSUPPORTED, "a model of architecture %s continues texts, and does not embed them", info->architecture);
+    if (status != WW_OK) {
+        if (model)
+            e->close(model);
+        ww_device_close(device);
+        return status;
+    }
+    if (e->model)
+        e->close(e->model);
+    ww_device_close(e->device);
+    e->model = model;
+    e->device = device;
+    e->width = info->width;
+    return WW_OK;
+}
+
+/* ww_model(path) and ww_model(path, device): opens it for this connection, and says which it is by its fingerprint. */
+static void model_function(sqlite3_context *context, int count, sqlite3_value **arguments)
+{
+    embedder *e = sqlite3_user_data(context);
+    const char *path = (const char *)sqlite3_value_text(arguments[0]);
+    const char *device = count > 1 ? (const char *)sqlite3_value_text(arguments[1]) : NULL;
+    ww_model_info info;
+    const ww_status status =
+        path ? open_model(e, path, device, &info) : ww_fail(WW_INVALID_ARGUMENT, "the path of the model is NULL");
+    if (status == WW_OK)
+        sqlite3_result_text(context, info.fingerprint, -1, SQLITE_TRANSIENT);
+    else
+        function_fail(context, status, "ww_model");
+}
+
+/* ww_embed(text): the vector as a blob of f32. */
+static void embed_function(sqlite3_context *context, int count, sqlite3_value **arguments)
+{
+    embedder *e = sqlite3_user_data(context);
+    (void)count;
+    if (sqlite3_value_type(arguments[0]) == SQLITE_NULL)
+        return;
+    const char *text = (const char *)sqlite3_value_text(arguments[0]);
+    const size_t bytes = (size_t)sqlite3_value_bytes(arguments[0]);
+    float *vector = NULL;
+    ww_status status = e->model ? WW_OK : ww_fail(WW_INVALID_ARGUMENT, "this connection has no model; SELECT ww_model('FILE')");
+    if (status == WW_OK && (!text || !(vector = sqlite3_malloc64((sqlite3_uint64)e->width * sizeof *vector))))
+        status = ww_fail(WW_OUT_OF_MEMORY, "no memory for a vector");
+    if (status == WW_OK)
+        status = e->embed(e->model, &text, &bytes, 1, vector, NULL, NULL);
+    if (status == WW_OK) {
+        sqlite3_result_blob64(context, vector, (sqlite3_uint64)e->width * sizeof *vector, sqlite3_free);
+        return;
+    }
+    sqlite3_free(vector);
+    function_fail(context, status, "ww_embed");
+}
+
+int models_register(sqlite3 *db)
+{
+    static const struct {
+        const char *name;
+        int arguments;
+        void (*function)(sqlite3_context *, int, sqlite3_value **);
+    } FUNCTIONS[] = {{"ww_model", 1, model_function}, {"ww_model", 2, model_function}, {"ww_embed", 1, embed_function}};
+    embedder *e = memory_alloc_zeroed(1, sizeof *e);
+    if (!e)
+        return SQLITE_NOMEM;
+    int rc = SQLITE_OK;
+    e->users = 1; /* this function */
+    for (size_t i = 0; rc == SQLITE_OK && i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
+        e->users++; /* given back by SQLite, also where it refuses the function */
+        rc = sqlite3_create_function_v2(db, FUNCTIONS[i].name, FUNCTIONS[i].arguments, SQLITE_UTF8 | SQLITE_DIRECTONLY, e,
+                                        FUNCTIONS[i].function, NULL, NULL, embedder_release);
+    }
+    embedder_release(e);
+    return rc;
+}

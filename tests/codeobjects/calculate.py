@@ -1,0 +1,105 @@
+"""From what was counted to a time: the lower bound that the busiest pipe of the card sets. Caches are cold, the last round of blocks counts
+whole, launches are left out; nothing waits for anything but where loads in flight do not fill the memory's latency."""
+import math
+
+from counting import ATOMIC, LOAD, QUARTER, STORE, matrix_macs
+
+PIPES = ("memory", "loads in flight", "second-level cache", "vector cache", "LDS", "vector", "matrix", "scalar", "one wave's instructions")
+
+
+def vector_clocks(card, wave, mnemonic):
+    """Clocks of its SIMD unit."""
+    clocks = card.quarter_clocks if QUARTER.match(mnemonic) else card.vector_clocks
+    if card.vector_clocks == 1:
+        clocks *= wave // 32
+        if "_f64" in mnemonic:
+            clocks *= 16
+    return clocks
+
+
+def blocks_of_the_busiest(card, grid, resident):
+    """Rounds are filled as they come: whole ones, and the last with at least one block a unit."""
+    whole, rest = divmod(grid, card.units * resident)
+    return whole * resident + math.ceil(rest / card.units)
+
+
+def memory_bytes(counted, grid):
+    """What must come from the memory and go there: each line once, however many blocks touch it. Lines of one block alone are there for every
+    block of the grid, as far as the piece of memory goes."""
+    scale, line, total = grid / counted["blocks"], counted["line_bytes"], 0.0
+    for piece in counted["pieces"]:
+        bytes_ = min((piece["alone"] * scale + piece["shared"]) * line, piece["bytes"])
+        total += bytes_ * (piece["read"] + piece["written"])
+    return total
+
+
+def second_level_bytes(counted, grid):
+    return sum(piece["touches"] for piece in counted["pieces"]) * counted["line_bytes"] * grid / counted["blocks"]
+
+
+def clocks_of_a_block(card, wave, counted):
+    """Clocks that a block, on average, takes of each pipe of its unit."""
+    clocks = dict.fromkeys(PIPES[3:8], 0.0)
+    for mnemonic, count in counted["instructions"].items():
+        if mnemonic.startswith(("v_mfma", "v_wmma")):
+            type_, macs = matrix_macs(mnemonic)
+            clocks["matrix"] += count * macs / card.matrix[type_] / card.simds
+        elif mnemonic.startswith("v_"):
+            clocks["vector"] += count * vector_clocks(card, wave, mnemonic) / card.simds
+        elif mnemonic.startswith("s_") and not mnemonic.startswith(("s_wait", "s_nop", "s_delay", "s_barrier", "s_clause")):
+            clocks["scalar"] += count / card.scalar_a_clock
+        elif "permute" in mnemonic or "swizzle" in mnemonic:
+            clocks["LDS"] += count * wave / 32 / card.first_levels
+    clocks["LDS"] += counted["lds_cycles"] / card.first_levels
+    clocks["vector cache"] += counted["first_level_cycles"] / card.first_levels
+    return {pipe: value / counted["blocks"] for pipe, value in clocks.items()}
+
+
+def launch_time(launch):
+    """Seconds of each pipe. launch: card, grid, resident (blocks a unit), waves (a block), wave, counted, times."""
+    card, counted, grid, resident = launch["card"], launch["counted"], launch["grid"], max(1, launch["resident"])
+    busiest = blocks_of_the_busiest(card, grid, resident)
+    seconds = {pipe: clocks * busiest / card.clock_hz for pipe, clocks in clocks_of_a_block(card, launch["wave"], counted).items()}
+    rounds = math.ceil(grid / (card.units * resident))
+    seconds["one wave's instructions"] = rounds * counted["longest_wave"] * card.issue_clocks / card.clock_hz
+    bytes_ = memory_bytes(counted, grid)
+    waves = min(grid, card.units * resident) * launch["waves"]
+    seconds["memory"] = bytes_ / card.memory_bytes
+    in_flight = waves * counted["in_flight_bytes"]
+    loads = bytes_ * loaded_share(counted)
+    seconds["loads in flight"] = loads * card.latency_s / in_flight if in_flight else 0.0
+    seconds["second-level cache"] = second_level_bytes(counted, grid) / (card.second_level_bytes * card.clock_hz)
+    return {pipe: value * launch["times"] for pipe, value in seconds.items()}
+
+
+def loaded_share(counted):
+    pieces = counted["pieces"]
+    read, written = (sum(p[how] * (p["alone"] + p["shared"]) for p in pieces) for how in ("read", "written"))
+    return read / (read + written) if read + written else 1.0
+
+
+def coalescing(counted):
+    """Bytes used of the lines that loads and stores touch."""
+    lines, used = (sum(counted[what][kind] for kind in (LOAD, STORE, ATOMIC)) for what in ("lines", "used"))
+    return used / (lines * counted["line_bytes"]) if lines else 1.0
+
+
+def conflicts(counted):
+    """Share of the LDS's clocks that banks in conflict take."""
+    return 1.0 - counted["lds_least"] / counted["lds_cycles"] if counted["lds_cycles"] else 0.0
+
+
+def summed(launches):
+    """A workload: its launches one after the other. What binds is told of the longest, and so are its ratios."""
+    total, longest = 0.0, None
+    for launch in launches:
+        pipes = launch_time(launch)
+        seconds = max(pipes.values())
+        total += seconds
+        if longest is None or seconds > longest[0]:
+            longest = (seconds, max(pipes, key=pipes.get), launch, pipes)
+    seconds, pipe, launch, pipes = longest
+    return {"seconds": total, "pipe": pipe, "kernel": launch["kernel"], "kernel_seconds": seconds, "pipes": pipes,
+            "coalescing": coalescing(launch["counted"]), "conflicts": conflicts(launch["counted"]), "resident": launch["resident"],
+            "waves": launch["resident"] * launch["waves"] / launch["card"].simds, "idle_lanes": launch["counted"]["idle_lanes"],
+            "kinds": launch["counted"]["kinds"], "launches": len(launches)}

@@ -1,0 +1,166 @@
+"""The workloads that performance.py calculates times of. bench/gpu_workloads.c measures the same, by the same keys.
+
+Searches are calculated for a slice of the card: some of its units, with their share of the rows, of the bandwidth and of the cache; the
+work of a block is that of the whole card. Their data decides what kernels do, so what a launch leaves behind must be right: the emulated twins
+see to that, after the blocks that are counted. What the others compute does not change what they execute."""
+import ctypes
+import dataclasses
+
+import numpy as np
+
+import quant_cases
+import search_cases
+from machine import api
+
+ROWS = 1_000_000
+ELEMENTS = (8192, 4096)
+SORTED = (4096, 4096)
+WEIGHTS = (4096, 14336)
+SIDE = 4096
+CONV = {"images": 16, "channels": 64, "side": 56, "outs": 64, "taps": 3}
+BLOCK_BYTES = {"Q4_0": (32, 18), "Q8_0": (32, 34), "Q4_K": (256, 144), "Q6_K": (256, 210)}
+
+
+@dataclasses.dataclass
+class Workload:
+    key: str
+    title: str
+    group: str            # which of the wanted ratios it falls under: "bandwidth", "bytes", "matrix" or ""
+    floor: object         # card -> (seconds, what they are for)
+    prepare: object       # (device, rows) -> what `run` takes
+    run: object
+    release: object = None
+    sliced: int = 0       # slices: about so many rows; 0: the whole card
+    twins: bool = False   # whether later launches need what earlier ones leave
+    whole: tuple = ()     # kernels whose work is of the queries, not of the rows: the whole card does it
+    kernel: str = ""      # the kernel whose own time the wanted ratio is of, "" for all of the workload
+
+
+def bytes_floor(count):
+    return lambda card: (count / card.memory_bytes, "bytes")
+
+
+def larger(*floors):
+    return lambda card: max((floor(card) for floor in floors), key=lambda f: f[0])
+
+
+def fma_floor(count):
+    return lambda card: (count / (card.fma_a_clock * card.units * card.clock_hz), "f32 operations")
+
+
+def matrix_floor(count, type_, beside=0.0):
+    """beside: vector instructions a multiply-add that must be done next to it, over the lanes of a unit."""
+    def floor(card):
+        clocks = count / (card.matrix[type_] * card.simds * card.units)
+        lanes = 64 if card.vector_clocks == 4 else 128
+        return (max(clocks, count * beside / (lanes * card.units)) / card.clock_hz, f"{type_} products")
+    return floor
+
+
+# ---- search ---------------------------------------------------------------------------------------------------------------------
+
+OF_QUERIES = ("search_prepare", "search_merge", "screen_prepare", "screen_pick", "screen_score")
+
+
+def collection_of(dim, screen):
+    def prepare(on, rows):
+        on.c.codeobjects_screen(on.handle, screen, 0)
+        data = np.random.default_rng(1).standard_normal((rows, dim), dtype=np.float32)
+        return search_cases.Collection(on, "l2", data, screen), data
+    return prepare
+
+
+def search(dim, queries, screen):
+    row_bytes = dim if screen else 4 * dim
+    floor = bytes_floor(ROWS * row_bytes)
+    if queries > 1:
+        # a screened pair of rows costs its byte products; converting, factor and bound are three instructions for each
+        floor = larger(floor, matrix_floor(ROWS * queries * dim, "i8", 3 / dim) if screen else fma_floor(2 * ROWS * queries * dim))
+
+    def run(on, made):
+        asked = np.random.default_rng(2).standard_normal((queries, dim), dtype=np.float32)
+        made[0].search(asked, 10)
+    name = f"{queries} {'query' if queries == 1 else 'queries'}"
+    return Workload(f"search-{queries}-{dim}{'-screened' if screen else ''}", f"{name}, 1M x {dim}{', screened' if screen else ''}",
+                    "bandwidth" if queries == 1 else "bytes" if screen else "", floor, collection_of(dim, screen), run,
+                    lambda on, made: made[0].__exit__(), sliced=(50_000 if dim == 128 else 12_000) if queries == 1 else 2048, twins=True, whole=OF_QUERIES if queries > 1 else (),
+                    kernel="screen_batch_keep" if screen and queries > 1 else "")
+
+
+# ---- quantized products -----------------------------------------------------------------------------------------------------------
+
+def quant(type_, columns):
+    rows, cols = WEIGHTS
+    elements, size = BLOCK_BYTES[type_]
+    weight_bytes, macs = rows * cols // elements * size, rows * cols * columns
+    # for each result and 32 codes: convert, factor and fma; the K formats take two byte products
+    products = 2 if elements == 256 else 1
+    floor = larger(bytes_floor(weight_bytes), matrix_floor(products * macs, "i8", 3 / 32 / products)) if columns > 8 else bytes_floor(weight_bytes)
+
+    def prepare(on, _):
+        blocks = np.resize(np.random.default_rng(3).integers(0, 100, 1 << 20, np.uint8), weight_bytes)
+        matrix = quant_cases.Matrix(on, type_, np.broadcast_to(np.float32(0), (rows, cols)), blocks)
+        return matrix, on.tensor(np.random.default_rng(4).standard_normal((columns, cols), dtype=np.float32), "f32")
+
+    def run(on, made):
+        on.call("ww_quant_matmul", made[0].handle, made[1])
+    kernel = ("quant_tile_block32" if elements == 32 else "quant_tile_kblock_min" if type_ == "Q4_K" else "quant_tile_kblock") if columns > 8 else ""
+    return Workload(f"quant-{type_.lower()}-{columns}", f"{type_.lower()}, {columns} column{'s' if columns > 1 else ''}, 4096 x 14336",
+                    "bytes" if columns > 8 else "bandwidth", floor, prepare, run, lambda on, made: made[0].__exit__(), kernel=kernel)
+
+
+# ---- tensors ------------------------------------------------------------------------------------------------------------------------
+
+def tensor(key, title, shape, moved, call, others=()):
+    """moved: how often the bytes of the tensor cross the memory. call(on, x, others)."""
+    def prepare(on, _):
+        made = [on.tensor(np.resize(np.random.default_rng(5).standard_normal(1 << 20, dtype=np.float32), s), "f32") for s in (shape, *others)]
+        return made
+    return Workload(key, title, "bandwidth", bytes_floor(4 * shape[0] * shape[1] * moved), prepare, call)
+
+
+def reduced(name):
+    return lambda on, made: on.call("ww_tensor_reduce", getattr(api, f"WW_REDUCE_{name}"), made[0], np.array([1], np.int32), 1)
+
+
+def product(type_):
+    def prepare(on, _):
+        values = np.resize(np.random.default_rng(6).standard_normal(1 << 18, dtype=np.float32).astype(np.float16), (SIDE, SIDE))
+        if type_ == "bf16":
+            values = (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        return [on.tensor(values, type_), on.tensor(values, type_)]
+    return Workload(f"matmul-{type_}", f"fast {type_} product, {SIDE}^3", "matrix", matrix_floor(SIDE**3, type_), prepare,
+                    lambda on, made: on.call("ww_tensor_matmul", *made, api.WW_MATH_FAST))
+
+
+def conv(math):
+    c = CONV
+    macs = c["images"] * c["outs"] * c["side"] ** 2 * c["channels"] * c["taps"] ** 2
+
+    def prepare(on, _):
+        rng, type_ = np.random.default_rng(7), "f32" if math == "canonical" else "f16"
+        x = rng.standard_normal((c["images"], c["channels"], c["side"], c["side"]), dtype=np.float32)
+        w = rng.standard_normal((c["outs"], c["channels"], c["taps"], c["taps"]), dtype=np.float32)
+        how = api.ww_conv(struct_size=ctypes.sizeof(api.ww_conv), groups=1, math=getattr(api, f"WW_MATH_{math.upper()}"))
+        for d in range(2):
+            how.padding[d], how.stride[d], how.dilation[d] = 1, 1, 1
+        return [on.tensor(x, type_), on.tensor(w, type_), how]
+    floor = fma_floor(macs) if math == "canonical" else matrix_floor(macs, "f16")
+    return Workload(f"conv2d-{math}", f"conv2d {'f32' if math == 'canonical' else 'f16'}, {math}, 16 x 64 x 56 x 56, 3 x 3", "", floor, prepare,
+                    lambda on, made: on.call("ww_tensor_conv2d", *made))
+
+
+WORKLOADS = [search(dim, queries, screen) for queries in (1, 1000) for dim in (128, 768) for screen in (False, True)]
+WORKLOADS += [quant(type_, columns) for columns in (1, 8, 512) for type_ in BLOCK_BYTES]
+WORKLOADS += [
+    tensor("add", "add f32, 8192 x 4096", ELEMENTS, 3, lambda on, made: on.call("ww_tensor_binary", api.WW_ADD, made[0], made[1]), (ELEMENTS,)),
+    tensor("exp", "exp f32, 8192 x 4096", ELEMENTS, 2, lambda on, made: on.call("ww_tensor_unary", api.WW_EXP, made[0])),
+    tensor("softmax", "softmax f32, 8192 x 4096", ELEMENTS, 2, lambda on, made: on.call("ww_tensor_softmax", made[0], 1)),
+    tensor("layer_norm", "layer_norm f32, 8192 x 4096", ELEMENTS, 2,
+           lambda on, made: on.call("ww_tensor_layer_norm", *made, ctypes.c_double(1e-5)), ((ELEMENTS[1],), (ELEMENTS[1],))),
+    tensor("sum", "sum of rows f32, 8192 x 4096", ELEMENTS, 1, reduced("SUM")),
+    tensor("argmax", "argmax of rows f32, 8192 x 4096", ELEMENTS, 1, reduced("ARGMAX")),
+    tensor("sort", "sort of rows f32, 4096 x 4096", SORTED, 3, lambda on, made: on.call("ww_tensor_sort", made[0], ctypes.c_bool(False), outs=2)),
+]
+WORKLOADS[-1].group = ""
+WORKLOADS += [product("f16"), product("bf16"), conv("canonical"), conv("fast")]

@@ -1,0 +1,146 @@
+/* `warpwave model` with small models: what it prints and writes, and how it fails. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/command.h"
+#include "support/data/vocabulary.h"
+#include "support/models/tiny.h"
+
+#define WORD "\xE2\x96\x81" /* how vocabularies write a word's beginning */
+#define CHATML                                                                                                                 \
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"      \
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+
+static void write_models(void)
+{
+    static const char *const pieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
+    test_vocabulary bytes = vocabulary_empty("gpt2"), words = vocabulary_empty("bert");
+    tiny_model m;
+    tiny_shape shape = tiny_default("llama");
+    bytes.pre = "gpt-2";
+    vocabulary_add_alphabet(&bytes);
+    bytes.merge_count = 0;
+    vocabulary_add(&bytes, "<|im_start|>", 3, 0);
+    bytes.eos = vocabulary_add(&bytes, "<|im_end|>", 3, 0);
+    shape.vocabulary = bytes.count;
+    shape.tokens = &bytes;
+    shape.chat_template = CHATML;
+    tiny_make(&m, &shape);
+    tiny_write(&m, scratch_path("decoder.gguf"));
+    tiny_free(&m);
+    for (int i = 0; i < 8; i++)
+        vocabulary_add(&words, pieces[i], i < 4 ? 3 : 1, 0);
+    words.bos = 2;
+    words.eos = 3;
+    words.unknown = 1;
+    shape = tiny_default("bert");
+    shape.vocabulary = words.count;
+    shape.tokens = &words;
+    tiny_make(&m, &shape);
+    tiny_write(&m, scratch_path("encoder.gguf"));
+    tiny_free(&m);
+}
+
+static void info_says_what_a_model_is(void **state)
+{
+    (void)state;
+    json_t *info = COMMAND_JSON("model", "info", scratch_path("decoder.gguf"), "--device", "cpu", "--json");
+    assert_string_equal(json_string_value(json_object_get(info, "architecture")), "llama");
+    assert_int_equal(json_integer_value(json_object_get(info, "vocabulary")), 258);
+    assert_true(json_is_true(json_object_get(info, "chat")));
+    json_decref(info);
+    COMMAND_SAYS(0, "2 layers, width 64", "model", "info", scratch_path("encoder.gguf"), "--device", "cpu");
+}
+
+static void tokenize_prints_a_line_for_each_text(void **state)
+{
+    (void)state;
+    const char *decoder = scratch_path("decoder.gguf"), *encoder = scratch_path("encoder.gguf");
+    COMMAND_SAYS(0, "{\"ids\": [97, 257]}\n", "model", "tokenize", decoder, "--prompt", "a<|im_end|>", "--json");
+    COMMAND_SAYS(0, "97 60 124", "model", "tokenize", decoder, "--prompt", "a<|im_end|>", "--plain");
+    scratch_write("texts.txt", "a fox\ndogs\n", 11);
+    COMMAND_SAYS(0, "{\"ids\": [2, 4, 5, 3]}\n{\"ids\": [2, 6, 7, 3]}\n", "model", "tokenize", encoder, "--in",
+                 scratch_path("texts.txt"), "--json");
+    scratch_write("texts.jsonl", "{\"said\": \"a fox\"}\n", 18);
+    COMMAND_SAYS(0, "2 4 5 3\n", "model", "tokenize", encoder, "--in", scratch_path("texts.jsonl"), "--field", "said");
+    COMMAND_SAYS(3, "line 1 has no text in a field 'text'", "model", "tokenize", encoder, "--in", scratch_path("texts.jsonl"));
+    COMMAND_SAYS(2, "--prompt or --in, one of them", "model", "tokenize", encoder);
+}
+
+static void embed_and_logits_write_arrays(void **state)
+{
+    (void)state;
+    ww_matrix *matrix;
+    ww_npy *npy;
+    ww_matrix_info info = ww_matrix_info_default();
+    ww_array_info list = ww_array_info_default();
+    scratch_write("texts.txt", "a fox\ndogs\na\n", 13);
+    COMMAND_SAYS(0, "3 texts, 64 numbers each", "model", "embed", scratch_path("encoder.gguf"), "--in",
+                 scratch_path("texts.txt"), "--out", scratch_path("vectors.npy"), "--device", "cpu");
+    CHECK_OK(ww_matrix_open(scratch_path("vectors.npy"), &matrix));
+    CHECK_OK(ww_matrix_describe(matrix, &info));
+    assert_int_equal(info.rows, 3);
+    assert_int_equal(info.dim, 64);
+    ww_matrix_close(matrix);
+    COMMAND_SAYS(0, "5 tokens; the likeliest next is", "model", "logits", scratch_path("decoder.gguf"), "--prompt", "a fox",
+                 "--out", scratch_path("l.npy"), "--device", "cpu", "--precise", "--cache", "f32");
+    CHECK_OK(ww_npy_open(scratch_path("l.npy"), &npy));
+    CHECK_OK(ww_npy_describe(npy, &list));
+    assert_int_equal(list.rank, 1);
+    assert_int_equal(list.shape[0], 258);
+    ww_npy_close(npy);
+    COMMAND_SAYS(2, "--out", "model", "logits", scratch_path("decoder.gguf"), "--prompt", "a", "--out",
+                 scratch_path("decoder.gguf"));
+}
+
+static json_t *generated(const char *seed, const char *chat)
+{
+    return COMMAND_JSON("model", "generate", scratch_path("decoder.gguf"), "--prompt", "a fox", "-n", "6", "--temperature",
+                        "1.5", "--seed", seed, "--top-k", "200", "--ignore-eos", "--device", "cpu", "--json", chat);
+}
+
+static void generate_prints_the_same_for_the_same_seed(void **state)
+{
+    (void)state;
+    json_t *a = generated("1", NULL), *b = generated("1", NULL), *c = generated("2", NULL), *chat = generated("1", "--chat");
+    assert_true(json_equal(a, b));
+    assert_false(json_equal(json_object_get(a, "ids"), json_object_get(c, "ids")));
+    assert_int_equal(json_array_size(json_object_get(a, "ids")), 6);
+    assert_string_equal(json_string_value(json_object_get(a, "end")), "length");
+    assert_true(json_integer_value(json_object_get(chat, "prompt_tokens")) >
+                json_integer_value(json_object_get(a, "prompt_tokens")));
+    json_decref(a);
+    json_decref(b);
+    json_decref(c);
+    json_decref(chat);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    const char *decoder = scratch_path("decoder.gguf");
+    COMMAND_SAYS(2, "no action given", "model");
+    COMMAND_SAYS(2, "unknown action 'sing'", "model", "sing", decoder);
+    COMMAND_SAYS(2, "--temperature must be between", "model", "generate", decoder, "--prompt", "a", "--temperature", "-1");
+    COMMAND_SAYS(2, "--temperature takes a number", "model", "generate", decoder, "--prompt", "a", "--temperature", "hot");
+    COMMAND_SAYS(2, "--system is for --chat", "model", "generate", decoder, "--prompt", "a", "--system", "b");
+    COMMAND_SAYS(3, "nowhere.gguf", "model", "info", scratch_path("nowhere.gguf"), "--device", "cpu");
+    scratch_write("texts.txt", "a\n", 2);
+    COMMAND_SAYS(3, "does not embed", "model", "embed", decoder, "--in", scratch_path("texts.txt"), "--out",
+                 scratch_path("v.npy"), "--device", "cpu");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(info_says_what_a_model_is),     cmocka_unit_test(tokenize_prints_a_line_for_each_text),
+        cmocka_unit_test(embed_and_logits_write_arrays), cmocka_unit_test(generate_prints_the_same_for_the_same_seed),
+        cmocka_unit_test(what_is_wrong_is_said),
+    };
+    void *scratch;
+    if (scratch_setup(&scratch) != 0)
+        return 1;
+    write_models();
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return scratch_teardown(&scratch) != 0 || failed;
+}

@@ -1,0 +1,212 @@
+/* Real models beside float64 references (tests/data/model/outputs.json: tokens, every so many logits, greedy tokens with the
+ * margin between first and second, embeddings). The models are in the folder that WARPWAVE_MODELS names (scripts/fetch-models
+ * puts them there); without it this is skipped. WARPWAVE_TEST_DEVICES names the devices.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/convert/convert.h"
+#include "support/devices.h"
+#include "support/models/tiny.h"
+#include "support/scratch.h"
+
+enum { GREEDY = 32, TOKENS_MOST = 256 };
+
+static json_t *expected;
+
+/* The path of a model; skips the test where it is not there. */
+static const char *path_of(const char *name)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    const char *folder = getenv("WARPWAVE_MODELS");
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : "", name);
+    if (!folder || access(path, R_OK) != 0) {
+        printf("SKIP: no %s in the folder that WARPWAVE_MODELS names; scripts/fetch-models fetches it\n", name);
+        skip();
+    }
+    return path;
+}
+
+static ww_model *open_model(ww_device *device, const char *path, ww_activations activations, ww_quant_type cache)
+{
+    ww_model_options options = ww_model_options_default();
+    ww_model *model;
+    options.activations = activations;
+    options.cache = cache;
+    CHECK_OK(ww_model_open(path, device, &options, &model));
+    return model;
+}
+
+static int integers(const json_t *list, int32_t *out)
+{
+    const size_t count = json_array_size(list);
+    assert_true(count <= TOKENS_MOST);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (int32_t)json_integer_value(json_array_get(list, i));
+    return (int)count;
+}
+
+static int64_t vocabulary_of(ww_model *model)
+{
+    ww_model_info info = ww_model_info_default();
+    CHECK_OK(ww_model_describe(model, &info));
+    return info.vocabulary;
+}
+
+/* How far logits are from the reference's: the largest difference, and the cosine, of those that are there. */
+typedef struct distance {
+    double largest, cosine;
+} distance;
+
+static distance distance_of(const json_t *one, const float *logits)
+{
+    const json_t *wanted = json_object_get(one, "logits");
+    const size_t stride = (size_t)json_integer_value(json_object_get(one, "stride"));
+    double largest = 0.0, dot = 0.0, ours = 0.0, theirs = 0.0;
+    for (size_t i = 0; i < json_array_size(wanted); i++) {
+        const double a = (double)logits[i * stride], b = json_number_value(json_array_get(wanted, i));
+        largest = fmax(largest, fabs(a - b));
+        dot += a * b;
+        ours += a * a;
+        theirs += b * b;
+    }
+    return (distance){largest, dot / sqrt(ours * theirs)};
+}
+
+static int32_t first_choice(const float *logits, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        best = logits[i] > logits[best] ? i : best;
+    return (int32_t)best;
+}
+
+/* Under teacher forcing: the reference's tokens are fed, and ours is the first choice wherever the margin is above `margin`. */
+static void check_choices(ww_session *session, const json_t *one, double margin, float *logits, int64_t vocabulary)
+{
+    int32_t greedy[TOKENS_MOST];
+    const int count = integers(json_object_get(one, "greedy"), greedy);
+    for (int i = 0; i < count; i++) {
+        const double between = json_number_value(json_array_get(json_object_get(one, "margins"), (size_t)i));
+        CHECK_OK(ww_session_logits(session, logits));
+        const int32_t chosen = first_choice(logits, vocabulary);
+        if (chosen != greedy[i] && between > margin)
+            fail_msg("token %d is %d, not %d, with a margin of %g", i, (int)chosen, (int)greedy[i], between);
+        CHECK_OK(ww_session_feed(session, &greedy[i], 1));
+    }
+}
+
+typedef struct limits {
+    ww_activations activations;
+    ww_quant_type cache;
+    double largest, cosine, below_peer, margin;
+} limits;
+
+static void check_decoder(ww_device *device, const char *name, const limits *l)
+{
+    ww_model *model = open_model(device, path_of(name), l->activations, l->cache);
+    const int64_t vocabulary = vocabulary_of(model);
+    float *logits = malloc((size_t)vocabulary * sizeof *logits);
+    size_t index;
+    json_t *one;
+    json_array_foreach(json_object_get(expected, "decoders"), index, one)
+    {
+        int32_t ids[TOKENS_MOST];
+        ww_session *session;
+        if (strcmp(json_string_value(json_object_get(one, "model")), name) != 0)
+            continue;
+        const int count = integers(json_object_get(one, "ids"), ids);
+        CHECK_OK(ww_session_create(model, &session));
+        CHECK_OK(ww_session_feed(session, ids, (size_t)count));
+        CHECK_OK(ww_session_logits(session, logits));
+        const distance d = distance_of(one, logits);
+        const double peer = json_number_value(json_object_get(one, "peer_cosine"));
+        if (d.largest > l->largest || d.cosine < l->cosine || d.cosine < peer - l->below_peer)
+            fail_msg("%s, case %zu: largest difference %g, cosine %.6f (another program's: %.6f)", name, index, d.largest,
+                     d.cosine, peer);
+        if (json_object_get(one, "greedy"))
+            check_choices(session, one, l->margin, logits, vocabulary);
+        ww_session_destroy(session);
+    }
+    free(logits);
+    ww_model_close(model);
+}
+
+/* Activations of 8 bits: near, and the first choice wherever that is clear. */
+static void smollm2_is_near_its_reference(void **state)
+{
+    const limits coded = {WW_ACTIVATIONS_CODED, WW_QUANT_F16, 2.0, 0.998, 0.001, 0.25};
+    check_decoder(*state, "SmolLM2-135M-Instruct.Q4_1.gguf", &coded);
+}
+
+static void smollm2_with_float_activations_is_its_reference(void **state)
+{
+    const limits f32 = {WW_ACTIVATIONS_FLOAT, WW_QUANT_F32, 1e-3, 0.99999, 1.0, 0.05};
+    const limits f16 = {WW_ACTIVATIONS_FLOAT, WW_QUANT_F16, 3e-2, 0.9999, 1.0, 0.05};
+    check_decoder(*state, "SmolLM2-135M-Instruct.Q4_1.gguf", &f32);
+    check_decoder(*state, "SmolLM2-135M-Instruct.Q4_1.gguf", &f16);
+}
+
+static void gemma3_and_qwen2_are_near_theirs(void **state)
+{
+    const limits coded = {WW_ACTIVATIONS_CODED, WW_QUANT_F16, 2.0, 0.998, 0.001, 0.25};
+    const limits gemma = {WW_ACTIVATIONS_FLOAT, WW_QUANT_F32, 2e-2, 0.99999, 1.0, 0.05}; /* its GELU is a table of f16 */
+    check_decoder(*state, "gemma-3-270m-q4_k_m.gguf", &coded);
+    check_decoder(*state, "gemma-3-270m-q4_k_m.gguf", &gemma);
+    check_decoder(*state, "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", &coded);
+}
+
+static void check_encoder(ww_device *device, const char *type, double least)
+{
+    ww_device *cpu;
+    convert_report report;
+    const json_t *sentences = json_object_get(expected, "sentences"), *wanted = json_object_get(expected, "embeddings");
+    const size_t count = json_array_size(sentences), width = json_array_size(json_array_get(wanted, 0));
+    const char *texts[16];
+    float *vectors = malloc(count * width * sizeof *vectors);
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    const convert_job job = {
+        .folder = path_of("all-MiniLM-L6-v2"), .out_path = scratch_path("minilm.gguf"), .type = type, .device = cpu};
+    CHECK_OK(convert_folder(&job, &report));
+    ww_model *model = open_model(device, job.out_path, WW_ACTIVATIONS_CODED, WW_QUANT_F16);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = json_string_value(json_array_get(sentences, i));
+    CHECK_OK(ww_model_embed(model, texts, NULL, count, vectors, NULL, NULL));
+    for (size_t i = 0; i < count; i++) {
+        double dot = 0.0;
+        for (size_t d = 0; d < width; d++)
+            dot += (double)vectors[i * width + d] * json_number_value(json_array_get(json_array_get(wanted, i), d));
+        if (dot < least)
+            fail_msg("MiniLM %s, sentence %zu: cosine %.7f", type, i, dot);
+    }
+    free(vectors);
+    ww_model_close(model);
+    ww_device_close(cpu);
+}
+
+static void minilm_gives_the_embeddings_of_its_reference(void **state)
+{
+    check_encoder(*state, "f32", 0.99999);
+    check_encoder(*state, "q8_0", 0.999);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(minilm_gives_the_embeddings_of_its_reference),
+        cmocka_unit_test(smollm2_is_near_its_reference),
+        cmocka_unit_test(smollm2_with_float_activations_is_its_reference),
+        cmocka_unit_test(gemma3_and_qwen2_are_near_theirs),
+    };
+    void *scratch;
+    expected = json_load_file(TEST_DATA_DIR "/model/outputs.json", 0, NULL);
+    if (!expected || scratch_setup(&scratch) != 0)
+        return 1;
+    setenv("WARPWAVE_TEST_DEVICES", "cpu", 0); /* real models are too much for an emulated device */
+    const int failed = RUN_ON_EVERY_DEVICE("real models", tests);
+    json_decref(expected);
+    return scratch_teardown(&scratch) != 0 || failed;
+}

@@ -1,0 +1,183 @@
+"""Models: a small decoder and a small encoder with random weights, written here as GGUF files byte by byte."""
+from __future__ import annotations
+
+import pathlib
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+import warpwave
+
+try:
+    warpwave._native.ww_model_token_ends(None, 0)
+except ImportError as error:
+    pytest.skip(f"SKIP: no models in this build: {error}", allow_module_level=True)
+
+
+def _text(value: str) -> bytes:
+    data = value.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def _value(value: Any) -> bytes:
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + _text(value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
+    if isinstance(value, list) and value and isinstance(value[0], int):
+        return struct.pack("<IIQ", 9, 5, len(value)) + struct.pack(f"<{len(value)}i", *value)
+    if isinstance(value, list):
+        return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(_text(item) for item in value)
+    return struct.pack("<II", 4, value)
+
+
+def _write(path: pathlib.Path, keys: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
+    head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(keys))
+    head += b"".join(_text(key) + _value(value) for key, value in keys.items())
+    offset = 0
+    for name, array in tensors.items():
+        head += _text(name) + struct.pack("<I", array.ndim) + b"".join(struct.pack("<Q", size) for size in reversed(array.shape)) + struct.pack("<IQ", 0, offset)
+        offset += -(-array.nbytes // 32) * 32
+    with open(path, "wb") as file:
+        file.write(head + b"\0" * (-len(head) % 32))
+        for array in tensors.values():
+            file.write(array.astype("<f4").tobytes() + b"\0" * (-array.nbytes % 32))
+
+
+def _alphabet() -> list[str]:
+    """How byte-level vocabularies write the 256 bytes."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    other = iter(range(256, 512))
+    return [chr(byte) if byte in shown else chr(next(other)) for byte in range(256)]
+
+
+WIDTH, HIDDEN, HEAD = 64, 96, 32
+
+
+@pytest.fixture(scope="module")
+def decoder_path(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    rng = np.random.default_rng(3)
+    matrix = lambda rows, cols: (rng.standard_normal((rows, cols)) / np.sqrt(cols)).astype(np.float32)
+    keys = {"general.architecture": "llama", "general.license": "mit", "llama.block_count": 1, "llama.context_length": 64, "llama.embedding_length": WIDTH,
+            "llama.feed_forward_length": HIDDEN, "llama.attention.head_count": 2, "llama.attention.layer_norm_rms_epsilon": 1e-5,
+            "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": [*_alphabet(), "<end>"],
+            "tokenizer.ggml.token_type": [1] * 256 + [3], "tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.eos_token_id": 256}
+    keys["tokenizer.ggml.tokens"].append("ab")
+    keys["tokenizer.ggml.token_type"].append(1)
+    tensors = {"token_embd.weight": matrix(258, WIDTH), "output_norm.weight": np.ones(WIDTH, np.float32)}
+    for name, rows, cols in (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, WIDTH), ("attn_v", WIDTH, WIDTH), ("attn_output", WIDTH, WIDTH), ("ffn_gate", HIDDEN, WIDTH),
+                             ("ffn_up", HIDDEN, WIDTH), ("ffn_down", WIDTH, HIDDEN)):
+        tensors[f"blk.0.{name}.weight"] = matrix(rows, cols)
+    for name in ("attn_norm", "ffn_norm"):
+        tensors[f"blk.0.{name}.weight"] = np.ones(WIDTH, np.float32)
+    path = tmp_path_factory.mktemp("model") / "decoder.gguf"
+    _write(path, keys, tensors)
+    return path
+
+
+@pytest.fixture(scope="module")
+def decoder(decoder_path: pathlib.Path) -> warpwave.Model:
+    return warpwave.Model(decoder_path, device="cpu")
+
+
+def test_a_model_says_what_it_is(decoder: warpwave.Model) -> None:
+    assert (decoder.kind, decoder.info.architecture, decoder.info.licence, decoder.info.vocabulary) == ("decoder", "llama", "mit", 258)
+    assert decoder.info.eos == 256 and not decoder.has_chat and "llama" in repr(decoder)
+
+
+def test_text_becomes_tokens_and_text_again(decoder: warpwave.Model) -> None:
+    assert decoder.tokenize("xab<end>") == [120, 257, 256]
+    assert decoder.tokenize("<end>", plain=True) == [ord(letter) for letter in "<end>"]
+    assert decoder.detokenize(decoder.tokenize("ünïcode ab")) == "ünïcode ab"
+
+
+def test_prompts_together_give_the_texts_that_each_gives_alone(decoder: warpwave.Model) -> None:
+    options = {"temperature": 1.2, "top_k": 40, "seed": 5}
+    prompts = ["a fox", "the dog sleeps", "x"]
+    pieces: list[str] = []
+    alone = [decoder.generate(prompt, 10, **options) for prompt in prompts]
+    assert decoder.generate("a fox", 10, on_text=pieces.append, **options) == "".join(pieces) == alone[0]
+    assert [text.encode() for text in decoder.generate(prompts, 10, **options)] == [text.encode() for text in alone]
+    assert decoder.generate("a fox", 10, **{**options, "seed": 6}) != alone[0]
+
+
+def test_a_callback_ends_generating_and_what_it_raises_is_raised(decoder: warpwave.Model) -> None:
+    seen: list[str] = []
+
+    def stop(text: str) -> bool:
+        seen.append(text)
+        return len(seen) == 2
+
+    assert decoder.generate("ab", 20, on_text=stop) == "".join(seen) and len(seen) == 2
+    with pytest.raises(ZeroDivisionError):
+        decoder.generate("ab", 20, on_text=lambda text: 1 / 0)
+
+
+def test_sessions_are_forked_saved_and_truncated(decoder: warpwave.Model, decoder_path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    session = decoder.session()
+    session.feed(decoder.tokenize("a text"))
+    fork = session.fork()
+    fork.feed([7])
+    session.save(tmp_path / "session")
+    loaded = warpwave.Model(decoder_path, device="cpu").load_session(tmp_path / "session")
+    assert loaded.tokens == session.tokens and len(fork) == len(session) + 1
+    assert np.array_equal(loaded.logits(), session.logits())
+    fork.truncate(0)
+    fork.feed(session.tokens)
+    assert np.array_equal(fork.logits(), session.logits())
+    with pytest.raises(warpwave.OutOfRange, match="context is full"):
+        session.feed([1] * 64)
+    with pytest.raises(warpwave.InvalidArgument):
+        decoder.session().logits()
+
+
+def test_what_a_model_cannot_do_is_said(decoder: warpwave.Model, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(warpwave.Unsupported, match="does not embed"):
+        decoder.embed(["a"])
+    with pytest.raises(warpwave.Unsupported, match="chat template"):
+        decoder.generate("a", 2, chat=True)
+    with pytest.raises(TypeError, match="temprature"):
+        decoder.generate("a", 2, temprature=1.0)
+    with pytest.raises(ValueError, match="q4_0"):
+        warpwave.Model(tmp_path / "none", device="cpu", cache="q4_0")
+    with pytest.raises(warpwave.Error):
+        warpwave.Model(tmp_path / "none", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> warpwave.Model:
+    rng = np.random.default_rng(4)
+    matrix = lambda rows, cols: (rng.standard_normal((rows, cols)) / np.sqrt(cols)).astype(np.float32)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581a", "\u2581fox", "\u2581dog", "s"]
+    keys = {"general.architecture": "bert", "bert.block_count": 1, "bert.context_length": 16, "bert.embedding_length": WIDTH, "bert.feed_forward_length": HIDDEN,
+            "bert.attention.head_count": 2, "bert.attention.layer_norm_epsilon": 1e-12, "bert.pooling_type": 1, "tokenizer.ggml.model": "bert",
+            "tokenizer.ggml.tokens": words, "tokenizer.ggml.token_type": [3] * 5 + [1] * 4, "tokenizer.ggml.unknown_token_id": 1, "tokenizer.ggml.padding_token_id": 0,
+            "tokenizer.ggml.cls_token_id": 2, "tokenizer.ggml.seperator_token_id": 3, "tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.eos_token_id": 3}
+    vector = lambda size: (0.1 * rng.standard_normal(size)).astype(np.float32)
+    tensors = {"token_embd.weight": matrix(len(words), WIDTH), "position_embd.weight": matrix(16, WIDTH), "token_types.weight": matrix(2, WIDTH)}
+    for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):
+        tensors |= {f"{name}.weight": np.ones(WIDTH, np.float32), f"{name}.bias": vector(WIDTH)}
+    for name, rows, cols in (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, WIDTH), ("attn_v", WIDTH, WIDTH), ("attn_output", WIDTH, WIDTH), ("ffn_up", HIDDEN, WIDTH),
+                             ("ffn_down", WIDTH, HIDDEN)):
+        tensors |= {f"blk.0.{name}.weight": matrix(rows, cols), f"blk.0.{name}.bias": vector(rows)}
+    path = tmp_path_factory.mktemp("model") / "encoder.gguf"
+    _write(path, keys, tensors)
+    return warpwave.Model(path, device="cpu")
+
+
+def test_texts_have_the_same_vectors_alone_and_together(encoder: warpwave.Model) -> None:
+    texts = ["a fox", "dogs", "a fox a dog a fox", "?"]
+    together = encoder.embed(texts)
+    assert together.shape == (4, WIDTH) and np.allclose(np.linalg.norm(together, axis=1), 1.0)
+    assert all(np.array_equal(encoder.embed(text), vector) for text, vector in zip(texts, together))
+    assert encoder.embed([]).shape == (0, WIDTH) and encoder.pooling == "mean"
+
+
+def test_langchain_takes_the_model(encoder: warpwave.Model) -> None:
+    pytest.importorskip("langchain_core")
+    from warpwave.langchain import WarpwaveEmbeddings, WarpwaveVectorStore
+    store = WarpwaveVectorStore(WarpwaveEmbeddings(encoder), device="cpu")
+    store.add_texts(["a fox", "a dog"])
+    assert store.similarity_search("a dog", k=1)[0].page_content == "a dog"

@@ -1,0 +1,90 @@
+/* ww_model() and ww_embed(): texts in SQL become the vectors that the model gives them, and what is wrong is said. */
+#include "store/sqlite/sql.h"
+
+#include "support/data/vocabulary.h"
+#include "support/models/tiny.h"
+#include "support/scratch.h"
+
+#define WORD "\xE2\x96\x81" /* how vocabularies write a word's beginning */
+
+static void write_model(const char *architecture, const char *name)
+{
+    static const char *const pieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
+    test_vocabulary v = vocabulary_empty("bert");
+    tiny_model m;
+    tiny_shape shape = tiny_default(architecture);
+    for (int i = 0; i < 8; i++)
+        vocabulary_add(&v, pieces[i], i < 4 ? 3 : 1, 0);
+    v.bos = 2;
+    v.eos = 3;
+    v.unknown = 1;
+    shape.vocabulary = v.count;
+    shape.tokens = &v;
+    tiny_make(&m, &shape);
+    tiny_write(&m, scratch_path(name));
+    tiny_free(&m);
+}
+
+/* A connection with a model; skips where models were not built. */
+static sqlite3 *open_with_model(void)
+{
+    char sql[SCRATCH_PATH_BYTES + 64];
+    sqlite3 *db = sql_open(":memory:");
+    snprintf(sql, sizeof sql, "SELECT length(ww_model('%s', 'cpu'))", scratch_path("encoder.gguf"));
+    char *text = sql_text(db, sql);
+    if (!text && strstr(sqlite3_errmsg(db), "cannot be loaded")) {
+        printf("SKIP: %s\n", sqlite3_errmsg(db));
+        sqlite3_close(db);
+        skip();
+    }
+    if (!text)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    assert_string_equal(text, "32");
+    free(text);
+    return db;
+}
+
+static void texts_become_vectors_that_a_search_takes(void **state)
+{
+    (void)state;
+    sqlite3 *db = open_with_model();
+    sql_gives(db, "SELECT length(ww_embed('a fox')), ww_embed(NULL), ww_embed('a fox') = ww_embed('A  FOX')", "256||1");
+    sql_gives(db, "SELECT round(ww_dot(ww_embed('dogs'), ww_embed('dogs')), 4)", "1.0");
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=64, metric=cosine)");
+    sql_run(db, "INSERT INTO docs(id, vector) VALUES ('fox', ww_embed('a fox')), ('dogs', ww_embed('dogs a dogs'))");
+    sql_gives(db, "SELECT id FROM docs WHERE vector MATCH ww_embed('dogs dogs') AND k = 1", "dogs");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void what_is_wrong_is_said_and_the_model_stays(void **state)
+{
+    (void)state;
+    char sql[SCRATCH_PATH_BYTES + 64];
+    sqlite3 *none = sql_open(":memory:"), *db = open_with_model();
+    sql_fails(none, "SELECT ww_embed('a fox')", "this connection has no model; SELECT ww_model('FILE')");
+    sql_fails(db, "SELECT ww_model(NULL)", "NULL");
+    sql_fails(db, "SELECT ww_model('/nowhere.gguf', 'cpu')", "nowhere.gguf");
+    sql_fails(db, "SELECT ww_model('/nowhere.gguf', 'abacus')", "abacus");
+    snprintf(sql, sizeof sql, "SELECT ww_model('%s', 'cpu')", scratch_path("decoder.gguf"));
+    sql_fails(db, sql, "does not embed");
+    sql_gives(db, "SELECT length(ww_embed('a fox'))", "256");
+    sql_run(db, "CREATE TABLE t(x); CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT ww_embed(new.x); END");
+    sql_fails(db, "INSERT INTO t VALUES ('a')", "unsafe use of ww_embed");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(sqlite3_close(none), SQLITE_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_become_vectors_that_a_search_takes),
+        cmocka_unit_test(what_is_wrong_is_said_and_the_model_stays),
+    };
+    void *scratch;
+    if (scratch_setup(&scratch) != 0)
+        return 1;
+    write_model("bert", "encoder.gguf");
+    write_model("llama", "decoder.gguf");
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return scratch_teardown(&scratch) != 0 || failed;
+}
