@@ -40,7 +40,7 @@ int cublasSetStream_v2(void *handle, void *stream)
 
 int cublasSetMathMode(void *handle, int mode)
 {
-    return handle != NULL && mode == 0 ? 0 : 7;
+    return handle != NULL && mode == 16 ? 0 : 7; /* no reduced precision in reductions */
 }
 
 /* The other parameters are not looked at. */

@@ -12,7 +12,9 @@
 enum { NV_OP_N = 0, NV_OP_T = 1 };
 enum { NV_R_32F = 0, NV_R_64F = 1, NV_R_16F = 2, NV_R_8I = 3, NV_R_32I = 10, NV_R_16BF = 14 };
 enum { NV_COMPUTE_32F = 68, NV_COMPUTE_64F = 70, NV_COMPUTE_32I = 72, NV_COMPUTE_32F_FAST_TF32 = 77 };
-enum { NV_GEMM_DEFAULT = -1, NV_DEFAULT_MATH = 0 };
+enum { NV_GEMM_DEFAULT = -1 };
+/* By default parts of a long sum of halves are added as halves, outside the stated error. */
+enum { NV_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16 };
 enum {
     NV_STATUS_NOT_INITIALIZED = 1,
     NV_STATUS_ALLOC_FAILED = 3,
@@ -74,7 +76,7 @@ static int cublas_create(void *stream, void **handle)
                                      .destroy = cublas.destroy,
                                      .set_stream = {"cublasSetStream", cublas.set_stream},
                                      .set_mode = {"cublasSetMathMode", cublas.set_math}};
-    return blas_handle_create(&calls, stream, NV_DEFAULT_MATH, handle);
+    return blas_handle_create(&calls, stream, NV_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, handle);
 }
 
 static int cublas_destroy(void *handle)

@@ -11,6 +11,14 @@ typedef struct body {
     double *x; /* tokens x width */
 } body;
 
+/* Zeros. */
+static double *numbers(size_t count)
+{
+    double *made = calloc(count, sizeof *made);
+    assert_non_null(made);
+    return made;
+}
+
 static const float *find(const body *b, int layer, const char *what)
 {
     char name[128];
@@ -84,7 +92,8 @@ static double frequency(const body *b, int layer, int pair)
     if (s->scaling && !local && strcmp(s->scaling, "linear") == 0)
         f /= (double)(float)s->scaling_factor;
     if (s->scaling && !local && strcmp(s->scaling, "yarn") == 0) {
-        const double original = s->context / 4, d = s->head_size;
+        const int32_t quarter = s->context / 4;
+        const double original = quarter, d = s->head_size;
         const double low = fmax(0.0, floor(d * log(original / (32.0 * 2.0 * M_PI)) / (2.0 * log(base))));
         const double high = fmin(d - 1.0, ceil(d * log(original / (1.0 * 2.0 * M_PI)) / (2.0 * log(base))));
         const double ramp = fmin(1.0, fmax(0.0, (pair - low) / fmax(0.001, high - low)));
@@ -124,7 +133,7 @@ static void project(const body *b, int layer, int part, const double *x, double 
     snprintf(name, sizeof name, "%s_norm.weight", names[part]);
     const float *norm = part < 2 ? find(b, layer, name) : NULL;
     for (int h = 0; h < heads && norm; h++) {
-        double normed[256];
+        double normed[256] = {0};
         rms_norm(y + h * s->head_size, norm, s->head_size, normed);
         memcpy(y + h * s->head_size, normed, (size_t)s->head_size * sizeof *normed);
     }
@@ -138,7 +147,7 @@ static void attend(const body *b, int layer, int position, const double *q, cons
     const int size = s->head_size, stride = s->key_heads * size;
     const int end = encoder ? b->tokens : position + 1;
     const int first = has_window(b, layer) && position >= s->window ? position - s->window + 1 : 0;
-    double *p = malloc((size_t)b->tokens * sizeof *p), largest = -INFINITY, sum = 0.0;
+    double *p = numbers((size_t)b->tokens), largest = -INFINITY, sum = 0.0;
     for (int t = first; t < end; t++) {
         p[t] = 0.0;
         for (int i = 0; i < size; i++)
@@ -163,8 +172,8 @@ static void attention(const body *b, int layer, const double *from, double *to)
     const tiny_shape *s = &b->m->shape;
     const size_t width = (size_t)s->width, keys = (size_t)(s->key_heads * s->head_size),
                  queries = (size_t)(s->heads * s->head_size);
-    double *k = malloc((size_t)b->tokens * keys * sizeof *k), *v = malloc((size_t)b->tokens * keys * sizeof *v);
-    double *q = malloc(queries * sizeof *q), *met = malloc(queries * sizeof *met);
+    double *k = numbers((size_t)b->tokens * keys), *v = numbers((size_t)b->tokens * keys);
+    double *q = numbers(queries), *met = numbers(queries);
     for (int t = 0; t < b->tokens; t++) {
         project(b, layer, 1, from + (size_t)t * width, k + (size_t)t * keys);
         project(b, layer, 2, from + (size_t)t * width, v + (size_t)t * keys);
@@ -203,7 +212,7 @@ static void feed_forward(const body *b, int layer, const double *x, double *y)
 {
     const tiny_shape *s = &b->m->shape;
     const float *gate = find(b, layer, "ffn_gate.weight");
-    double *up = malloc((size_t)s->hidden * sizeof *up), *gated = malloc((size_t)s->hidden * sizeof *gated);
+    double *up = numbers((size_t)s->hidden), *gated = numbers((size_t)s->hidden);
     multiply(find(b, layer, "ffn_up.weight"), x, s->hidden, s->width, up);
     add_to(up, find(b, layer, "ffn_up.bias"), s->hidden);
     if (gate)
@@ -219,7 +228,7 @@ static void feed_forward(const body *b, int layer, const double *x, double *y)
 static void add_normed(const body *b, const float *post, double *x, const double *y)
 {
     const int width = b->m->shape.width;
-    double *normed = malloc((size_t)width * sizeof *normed);
+    double *normed = numbers((size_t)width);
     if (post)
         rms_norm(y, post, width, normed);
     for (int i = 0; i < width; i++)
@@ -230,7 +239,7 @@ static void add_normed(const body *b, const float *post, double *x, const double
 static void decoder_layer(const body *b, int layer)
 {
     const int width = b->m->shape.width;
-    double *normed = malloc((size_t)(b->tokens * width) * sizeof *normed), *y = malloc((size_t)(b->tokens * width) * sizeof *y);
+    double *normed = numbers((size_t)(b->tokens * width)), *y = numbers((size_t)(b->tokens * width));
     for (int t = 0; t < b->tokens; t++)
         rms_norm(b->x + t * width, find(b, layer, "attn_norm.weight"), width, normed + t * width);
     attention(b, layer, normed, y);
@@ -247,7 +256,7 @@ static void decoder_layer(const body *b, int layer)
 static void encoder_layer(const body *b, int layer)
 {
     const int width = b->m->shape.width;
-    double *y = malloc((size_t)(b->tokens * width) * sizeof *y), *sum = malloc((size_t)width * sizeof *sum);
+    double *y = numbers((size_t)(b->tokens * width)), *sum = numbers((size_t)width);
     attention(b, layer, b->x, y);
     for (int t = 0; t < b->tokens; t++) {
         double *x = b->x + t * width;
@@ -266,7 +275,7 @@ static void encoder_layer(const body *b, int layer)
 static body begin(const tiny_model *m, const int32_t *ids, int count)
 {
     const int width = m->shape.width;
-    body b = {m, count, malloc((size_t)(count * width) * sizeof(double))};
+    body b = {m, count, numbers((size_t)(count * width))};
     const float *embedding = find(&b, -1, "token_embd.weight");
     for (int t = 0; t < count; t++)
         for (int i = 0; i < width; i++)
@@ -279,7 +288,7 @@ void tiny_logits(const tiny_model *m, const int32_t *ids, int count, double *log
     body b = begin(m, ids, count);
     const int width = m->shape.width;
     const float *output = find(&b, -1, "output.weight");
-    double *last = malloc((size_t)width * sizeof *last);
+    double *last = numbers((size_t)width);
     for (int i = 0; i < m->shape.layers; i++)
         decoder_layer(&b, i);
     rms_norm(b.x + (count - 1) * width, find(&b, -1, "output_norm.weight"), width, last);
@@ -293,7 +302,7 @@ void tiny_embedding(const tiny_model *m, const int32_t *ids, int count, double *
     body b = begin(m, ids, count);
     const int width = m->shape.width;
     const float *types = find(&b, -1, "token_types.weight"), *positions = find(&b, -1, "position_embd.weight");
-    double *sum = malloc((size_t)width * sizeof *sum), squares = 0.0;
+    double *sum = numbers((size_t)width), squares = 0.0;
     for (int t = 0; t < count; t++) {
         for (int i = 0; i < width; i++)
             sum[i] = b.x[t * width + i] + (double)types[i] + (positions ? (double)positions[t * width + i] : 0.0);

@@ -196,7 +196,8 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
         snprintf(key, sizeof key, "%s.rope.scaling.type", s->architecture);
         put_text(w, key, s->scaling);
         put_number(w, "rope.scaling.factor", s->scaling_factor, WW_GGUF_F32);
-        put_number(w, "rope.scaling.original_context_length", s->context / 4, WW_GGUF_I64);
+        const int32_t quarter = s->context / 4;
+        put_number(w, "rope.scaling.original_context_length", quarter, WW_GGUF_I64);
     }
     if (s->window)
         put_number(w, "attention.sliding_window", s->window, WW_GGUF_I64);

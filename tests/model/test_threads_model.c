@@ -1,0 +1,96 @@
+/* One model, many threads: each has a session of its own, or embeds texts, and gets the bits that it would get alone. */
+#include <pthread.h>
+#include <string.h>
+
+#include "support/models/tiny.h"
+#include "support/scratch.h"
+
+enum { THREADS = 4, STEPS = 6, VOCABULARY = 96, WIDTH = 64 };
+
+static ww_model *decoder, *encoder;
+static const int32_t text[STEPS] = {3, 14, 15, 92, 65, 35};
+static float expected[VOCABULARY], expected_vector[WIDTH];
+
+static void generate(float *logits)
+{
+    ww_session *session, *fork;
+    CHECK_OK(ww_session_create(decoder, &session));
+    for (int i = 0; i < STEPS; i++)
+        CHECK_OK(ww_session_feed(session, &text[i], 1));
+    CHECK_OK(ww_session_fork(session, &fork));
+    CHECK_OK(ww_session_feed(session, text, 2)); /* the fork keeps its page */
+    CHECK_OK(ww_session_logits(fork, logits));
+    ww_session_destroy(session);
+    ww_session_destroy(fork);
+}
+
+static void embed(float *vector)
+{
+    const size_t count = STEPS;
+    CHECK_OK(ww_model_embed_tokens(encoder, text, &count, 1, vector));
+}
+
+static void *work(void *wrong)
+{
+    float logits[VOCABULARY], vector[WIDTH];
+    for (int round = 0; round < 5; round++) {
+        generate(logits);
+        embed(vector);
+        if (memcmp(logits, expected, sizeof logits) != 0 || memcmp(vector, expected_vector, sizeof vector) != 0)
+            *(int *)wrong = 1;
+    }
+    return NULL;
+}
+
+static void threads_get_the_bits_that_each_would_get_alone(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    int wrong[THREADS] = {0};
+    generate(expected);
+    embed(expected_vector);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &wrong[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(wrong[i], 0);
+}
+
+static ww_model *open_tiny(ww_device *device, const char *architecture)
+{
+    tiny_model m;
+    ww_model *model;
+    const tiny_shape shape = tiny_default(architecture);
+    tiny_make(&m, &shape);
+    tiny_write(&m, scratch_path("model.gguf"));
+    tiny_free(&m);
+    CHECK_OK(ww_model_open(scratch_path("model.gguf"), device, NULL, &model));
+    return model;
+}
+
+static ww_device *device;
+
+static int setup(void **state)
+{
+    if (scratch_setup(state) != 0)
+        return -1;
+    CHECK_OK(ww_device_open("cpu", &device));
+    decoder = open_tiny(device, "llama");
+    encoder = open_tiny(device, "bert");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    ww_model_close(decoder);
+    ww_model_close(encoder);
+    ww_device_close(device);
+    return scratch_teardown(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_get_the_bits_that_each_would_get_alone)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
