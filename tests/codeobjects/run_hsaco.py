@@ -202,6 +202,7 @@ emu._compile_wmma = _compile_wmma
 # "return the pre-op value" is glc on RDNA3, sc0 on CDNA, th[0] on RDNA4; the emulator only knows glc
 _iattr0 = emu._iattr
 def _iattr(inst, name, default=0):
+  if name == "acc_cd" and not hasattr(type(inst), "acc_cd"): return inst._raw >> 15 & 1  # XF32 is decoded as an instruction without that bit
   if name == "glc" and not hasattr(type(inst), "glc"):
     if hasattr(type(inst), "sc0"): return _raw(inst, "sc0")
     if hasattr(type(inst), "th"): return _raw(inst, "th") & 1

@@ -27,10 +27,11 @@ _Static_assert(KEY_VECS *VEC_LANES == ATTENTION_LANES, "a piece is whole vectors
 
 ATTENTION_INLINE float fold_piece(const vec *sums)
 {
-    float lanes[ATTENTION_LANES];
-    for (int32_t v = 0; v < KEY_VECS; v++)
-        vec_store(lanes + v * VEC_LANES, sums[v]);
-    return attention_fold(lanes);
+#if VEC_LANES == 1
+    return attention_fold(sums);
+#else
+    return vec_fold_lanes(KEY_VECS == 2 ? vec_add(sums[0], sums[KEY_VECS - 1]) : sums[0]);
+#endif
 }
 
 /* Scores of `rows` rows from `first` on with SCORE_KEYS keys, `key` the first of them. */

@@ -38,8 +38,10 @@ ww_status gpu_attention_store(ww_device *base, const attention_store_job *job)
                                        .rope = job->rope,
                                        .half = job->half};
     const bool q8_0 = batch->layer.type == ATTENTION_Q8_0;
-    const int64_t pieces = 2 * batch->layer.kv_heads * (batch->layer.head_size / (q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES));
-    const int64_t items = batch->tokens * (pieces + (job->rope != ATTENTION_ROPE_NONE && job->q ? job->heads * job->half : 0));
+    const int64_t pieces =
+        (int64_t)2 * batch->layer.kv_heads * (batch->layer.head_size / (q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES));
+    const int64_t items =
+        batch->tokens * (pieces + (job->rope != ATTENTION_ROPE_NONE && job->q ? (int64_t)job->heads * job->half : 0));
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
