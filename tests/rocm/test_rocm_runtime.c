@@ -18,7 +18,7 @@
 #include "kernels/embedded.h"
 #include "standin/code_object.h"
 
-enum { SECONDS_TO_START = 60, SECONDS_TO_COMPILE = 240, SECONDS_TO_COMPILE_ALL = 900 };
+enum { SECONDS_TO_START = 60, SECONDS_TO_COMPILE = 480, SECONDS_TO_COMPILE_ALL = 900 };
 
 /* As the library looks for it; skips if it is not installed. */
 static void *open_runtime(void)
