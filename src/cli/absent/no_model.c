@@ -53,6 +53,7 @@ int32_t text_model_width(const text_model *model)
     return 0;
 }
 
+/* as the other one has it: NOLINTNEXTLINE(readability-non-const-parameter) */
 ww_status text_model_embed(text_model *model, const char *const *texts, size_t count, float *vectors, progress *bar)
 {
     (void)model;
