@@ -129,7 +129,7 @@ static ww_status open_part(const name_list *list, int32_t number, open_by_name o
 ww_status group_open(const char *name, open_by_name open, ww_device **device)
 {
     name_list list = {.count = 0};
-    ww_device *devices[MEMBERS_MAX];
+    ww_device *devices[MEMBERS_MAX] = {NULL};
     int32_t opened = 0;
     ww_status status = list_names(&list, name);
     while (status == WW_OK && opened < list.count) {

@@ -250,7 +250,7 @@ static void merge_query(const run *r, int64_t query)
 {
     const int32_t k = r->job->k, metric = r->job->metric;
     int32_t at[MEMBERS_MAX] = {0};
-    canon_key heads[MEMBERS_MAX];
+    canon_key heads[MEMBERS_MAX] = {CANON_KEY_WORST};
     const int64_t first = query * k;
     int64_t *rows = r->job->rows + (r->first_query + query) * k;
     float *scores = r->job->scores + (r->first_query + query) * k;

@@ -115,7 +115,7 @@ int32_t group_place(group_device *group, const segment_plan *plan, uint64_t with
 bool group_segments_balanced(ww_device *device, const segment *segments, int64_t count)
 {
     group_device *group = group_of(device);
-    double have[MEMBERS_MAX], shares[MEMBERS_MAX], total = 0;
+    double have[MEMBERS_MAX], shares[MEMBERS_MAX] = {0}, total = 0;
     count_rows(segments, count, have);
     group_shares(group, shares);
     for (int32_t m = 0; m < group->count; m++)
