@@ -213,10 +213,12 @@ static ww_status check_rows(gpu_stream *stream, row_range rows, const float *fro
 
 ww_status gpu_rows_check_here(ww_device *device, const float *rows, int64_t count, int32_t dim, int64_t *refused)
 {
-    gpu_stream *stream;
     *refused = -1;
-    ww_status status = count > 0 ? gpu_stream_borrow(gpu_of(device), &stream) : WW_OK;
-    if (status != WW_OK || count == 0)
+    if (count <= 0)
+        return WW_OK;
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(gpu_of(device), &stream);
+    if (status != WW_OK)
         return status;
     void *flag = NULL;
     status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof(uint64_t), &flag);
