@@ -63,6 +63,21 @@ static void the_bits_are_the_same_and_the_device_holds_less(void **state)
     }
 }
 
+static void check_same(ww_collection *near, ww_collection *far, const float *queries, int64_t count)
+{
+    int64_t rows[2][20 * K];
+    float scores[2][20 * K];
+    ww_search search = ww_search_default();
+    search.queries = queries;
+    search.query_count = count;
+    search.dim = DIM;
+    search.k = K;
+    CHECK_OK(ww_collection_search(near, &search, rows[0], scores[0]));
+    CHECK_OK(ww_collection_search(far, &search, rows[1], scores[1]));
+    assert_memory_equal(rows[0], rows[1], (size_t)count * K * sizeof(int64_t));
+    assert_memory_equal(scores[0], scores[1], (size_t)count * K * sizeof(float));
+}
+
 /* One query, a few, and many; with the screen wherever there is one, and where it is left out. */
 static void every_shape_of_search_is_right(void **state)
 {
@@ -76,20 +91,9 @@ static void every_shape_of_search_is_right(void **state)
         device->tuning.screen = i == 2 ? TUNING_NEVER : TUNING_AUTO;
         for (ww_vector_type type = WW_VECTOR_F32; type <= WW_VECTOR_F16; type++) {
             ww_collection *near = make(device, type, WW_ROWS_DEVICE), *far = make(device, type, WW_ROWS_HOST);
-            static const int64_t counts[] = {1, 3, 20};
-            for (size_t n = 0; n < 3; n++) {
-                int64_t rows[2][20 * K];
-                float scores[2][20 * K];
-                ww_search search = ww_search_default();
-                search.queries = queries;
-                search.query_count = counts[n];
-                search.dim = DIM;
-                search.k = K;
-                CHECK_OK(ww_collection_search(near, &search, rows[0], scores[0]));
-                CHECK_OK(ww_collection_search(far, &search, rows[1], scores[1]));
-                assert_memory_equal(rows[0], rows[1], (size_t)counts[n] * K * sizeof(int64_t));
-                assert_memory_equal(scores[0], scores[1], (size_t)counts[n] * K * sizeof(float));
-            }
+            check_same(near, far, queries, 1);
+            check_same(near, far, queries, 3);
+            check_same(near, far, queries, 20);
             ww_collection_destroy(near);
             ww_collection_destroy(far);
         }

@@ -55,9 +55,9 @@ static void check_same(const char *what, int text, const float *logits)
 /* `count` texts at once; with `twice` the last token of each comes in a second batch. */
 static void check_batch(ww_model *model, int count, bool twice)
 {
-    ww_session *sessions[TEXTS];
-    const int32_t *ids[TEXTS];
-    size_t counts[TEXTS];
+    ww_session *sessions[TEXTS] = {NULL};
+    const int32_t *ids[TEXTS] = {NULL};
+    size_t counts[TEXTS] = {0};
     float logits[VOCABULARY];
     for (int i = 0; i < count; i++) {
         CHECK_OK(ww_session_create(model, &sessions[i]));

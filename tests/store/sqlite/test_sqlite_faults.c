@@ -22,8 +22,7 @@ static const char *const STEPS[] = {
     "INSERT OR REPLACE INTO docs(id, vector) VALUES ('b', '[2,0]')",
     "SELECT id, score, vector, payload FROM docs WHERE vector MATCH '[0,0]' AND k = 2",
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'payload->>''$.n'' = 1' AND rowid IN (0, 1)",
-    "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'id = :id OR handle = :n' AND "
-    "parameters = json_object('id', 'a', ':n', 1)",
+    "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'id = :id' AND parameters = json_object('id', 'a')",
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' ORDER BY distance",
     "SELECT ww_to_json(vector), id FROM docs WHERE id = 'a'",
     "UPDATE docs SET payload = '2' WHERE vector MATCH '[0,0]' AND radius = 0",
