@@ -17,7 +17,8 @@
 enum { WIDTH = 32, HEADS = 4, KEY_HEADS = 2, HEAD = 8, HIDDEN = 64, TOKENS = 7 };
 
 static char folder[SCRATCH_PATH_BYTES];
-static float numbers[HIDDEN * WIDTH];
+enum { BYTE_TOKENS = 260, NUMBERS = BYTE_TOKENS * 8 }; /* as many as the largest tensor has */
+static float numbers[NUMBERS];
 
 static void write_file(const char *name, const char *text)
 {
@@ -80,7 +81,7 @@ static void make_bert(void)
     mkdir(folder, 0700);
     snprintf(path, sizeof path, "%s/1_Pooling", folder);
     mkdir(path, 0700);
-    for (int i = 0; i < HIDDEN * WIDTH; i++)
+    for (int i = 0; i < NUMBERS; i++)
         numbers[i] = (float)i;
     write_file("config.json", BERT_CONFIG);
     write_file("tokenizer.json", BERT_TOKENIZER);
@@ -193,7 +194,7 @@ static const char LLAMA_CONFIG[] =
     "\"rope_theta\":500000.0,\"eos_token_id\":[258,259],\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,"
     "\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8192}}";
 static const test_tensor LLAMA_TENSORS[] = {
-    {"model.embed_tokens.weight", 260, 8}, /* narrower than it should be: only this file is tested */
+    {"model.embed_tokens.weight", BYTE_TOKENS, 8}, /* narrower than it should be: only this file is tested */
     {"model.layers.0.self_attn.q_proj.weight", HEADS *HEAD, WIDTH},
     {"model.layers.0.self_attn.k_proj.weight", KEY_HEADS *HEAD, WIDTH},
     {"model.layers.0.self_attn.v_proj.weight", KEY_HEADS *HEAD, WIDTH},
@@ -237,7 +238,7 @@ static void make_llama(void)
 {
     snprintf(folder, sizeof folder, "%s", scratch_path("a-llama"));
     mkdir(folder, 0700);
-    for (int i = 0; i < HIDDEN * WIDTH; i++)
+    for (int i = 0; i < NUMBERS; i++)
         numbers[i] = (float)i;
     write_file("config.json", LLAMA_CONFIG);
     write_file("tokenizer_config.json", "{\"bos_token\":\"<|begin|>\",\"chat_template\":\"<|start_header_id|> <|eot_id|>\"}");

@@ -60,7 +60,7 @@ static void what_is_wrong_is_said_and_the_model_stays(void **state)
 {
     (void)state;
     char sql[SCRATCH_PATH_BYTES + 64];
-    sqlite3 *none = sql_open(":memory:"), *db = open_with_model();
+    sqlite3 *db = open_with_model(), *none = sql_open(":memory:");
     sql_fails(none, "SELECT ww_embed('a fox')", "this connection has no model; SELECT ww_model('FILE')");
     sql_fails(db, "SELECT ww_model(NULL)", "NULL");
     sql_fails(db, "SELECT ww_model('/nowhere.gguf', 'cpu')", "nowhere.gguf");
