@@ -16,13 +16,17 @@ static sqlite3 *open_linked(const char *path)
     return db;
 }
 
+static const char WITH_PARAMETERS[] =
+    "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'id = :id OR handle = :n' AND "
+    "parameters = json_object('id', 'a', ':n', 1)";
+
 static const char *const STEPS[] = {
     "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu)",
     "INSERT INTO docs(id, vector, payload) VALUES ('a', '[0,0]', '{\"n\":1}'), ('b', '[1,0]', NULL)",
     "INSERT OR REPLACE INTO docs(id, vector) VALUES ('b', '[2,0]')",
     "SELECT id, score, vector, payload FROM docs WHERE vector MATCH '[0,0]' AND k = 2",
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'payload->>''$.n'' = 1' AND rowid IN (0, 1)",
-    "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'id = :id' AND parameters = json_object('id', 'a')",
+    WITH_PARAMETERS,
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' ORDER BY distance",
     "SELECT ww_to_json(vector), id FROM docs WHERE id = 'a'",
     "UPDATE docs SET payload = '2' WHERE vector MATCH '[0,0]' AND radius = 0",
