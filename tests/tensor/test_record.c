@@ -281,6 +281,10 @@ static ww_status record_and_replay(const layer_step *s)
     return status;
 }
 
+/* The functions that only recording calls; which of them were made to fail. */
+static const char *const recording_calls[] = {"capture_begin", "capture_end", "graph_launch", "graph_destroy"};
+static bool made_to_fail[4];
+
 /* Whether the driver's call number n was there to fail. */
 static bool fails_at_call(int64_t n, int number, bool goes_on)
 {
@@ -295,6 +299,8 @@ static bool fails_at_call(int64_t n, int number, bool goes_on)
     faulty_arm(&emulated_driver, n, number, NULL);
     const ww_status status = record_and_replay(&s);
     const bool failed = faulty_victim() != NULL;
+    for (int i = 0; i < 4; i++)
+        made_to_fail[i] |= failed && strcmp(faulty_victim(), recording_calls[i]) == 0;
     assert_true(status == WW_OK || failed);
     if (goes_on) { /* the same works after it */
         faulty_arm(&emulated_driver, 0, 0, NULL);
@@ -318,6 +324,9 @@ static void every_driver_call_may_fail(void **state)
             assert_true(n < 200);
         assert_true(n > 8); /* begin, fill, the launches, end, launch of the graph */
     }
+    for (int i = 0; i < 4; i++)
+        if (!made_to_fail[i])
+            fail_msg("%s was never made to fail", recording_calls[i]);
 }
 
 static void every_allocation_may_fail(void **state)
