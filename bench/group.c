@@ -234,6 +234,12 @@ static figures run(const char *name, const sizes *s, job what, const float *quer
     return f;
 }
 
+static void figures_free(const figures *f)
+{
+    free(f->rows);
+    free(f->scores);
+}
+
 /* ---- the two jobs -------------------------------------------------------------------------------------------------------- */
 
 static int compare(const char *alone, const char *group, const sizes *s)
@@ -250,7 +256,10 @@ static int compare(const char *alone, const char *group, const sizes *s)
                what == JOB_APART ? ", each member apart," : "", alone, b.one_ms / a.one_ms, (long long)s->queries,
                b.all_ms / a.all_ms, same ? "the same" : "NOT THE SAME");
         all_same = all_same && same;
+        figures_free(&b);
     }
+    figures_free(&a);
+    free(queries);
     return all_same ? 0 : 1;
 }
 
@@ -327,6 +336,8 @@ static int host(const char *name, const sizes *s)
     }
     printf("%s: %d of %d queries have the rows and bits of a full scan (%.1f s)\n", name, right, scanned,
            seconds_now() - begin);
+    figures_free(&f);
+    free(queries);
     return right == scanned ? 0 : 1;
 }
 
