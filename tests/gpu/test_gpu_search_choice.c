@@ -146,7 +146,7 @@ static void every_shape_is_screened_unforced_and_gives_the_cpus_bits(void **stat
     CHECK_OK(ww_device_open("cpu", &cpu));
     static int64_t found[2][QUERIES * K];
     static float scores[2][QUERIES * K];
-    static device_tuning untouched; /* static: its padding is 0, too */
+    static device_tuning untouched;                   /* static: its padding is 0, too */
     untouched.group_even = device->tuning.group_even; /* support/devices.c sets it, for groups alone */
     assert_int_equal(memcmp(&device->tuning, &untouched, sizeof untouched), 0);
     for (int b = 0; b < 4; b++) {
