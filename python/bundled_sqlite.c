@@ -34,19 +34,19 @@ static descriptor_set own;  /* that this copy opened, and has not closed */
 static descriptor_set kept; /* of those, the ones that it is done with */
 static atomic_int kept_count;
 
-static void set_add(descriptor_set set, int descriptor)
+static void set_add(descriptor_set set, unsigned descriptor)
 {
     if (descriptor < DESCRIPTORS_MAX)
         atomic_fetch_or(&set[descriptor / WORD_BITS], UINT64_C(1) << (descriptor % WORD_BITS));
 }
 
-static void set_remove(descriptor_set set, int descriptor)
+static void set_remove(descriptor_set set, unsigned descriptor)
 {
     if (descriptor < DESCRIPTORS_MAX)
         atomic_fetch_and(&set[descriptor / WORD_BITS], ~(UINT64_C(1) << (descriptor % WORD_BITS)));
 }
 
-static bool set_has(descriptor_set set, int descriptor)
+static bool set_has(descriptor_set set, unsigned descriptor)
 {
     return descriptor >= DESCRIPTORS_MAX || (atomic_load(&set[descriptor / WORD_BITS]) >> (descriptor % WORD_BITS) & 1) != 0;
 }
@@ -62,9 +62,9 @@ static descriptor_answer open_elsewhere(const struct stat *file)
     descriptor_answer answer = NOBODY_ELSE;
     const struct dirent *entry = NULL;
     while (answer == NOBODY_ELSE && (entry = readdir(folder))) { /* NOLINT(concurrency-mt-unsafe): this folder is ours alone */
-        const int descriptor = entry->d_name[0] == '.' ? dirfd(folder) : (int)strtol(entry->d_name, NULL, 10);
+        const int descriptor = (int)strtol(entry->d_name, NULL, 10); /* 0, the standard input, for . and .. */
         struct stat other;
-        if (descriptor != dirfd(folder) && !set_has(own, descriptor) && fstat(descriptor, &other) == 0 &&
+        if (descriptor != dirfd(folder) && !set_has(own, (unsigned)descriptor) && fstat(descriptor, &other) == 0 &&
             other.st_dev == file->st_dev && other.st_ino == file->st_ino)
             answer = SOMEBODY_ELSE;
     }
@@ -79,13 +79,13 @@ static void close_kept(void)
         for (int bit = 0; bit < WORD_BITS && atomic_load(&kept[word]) != 0; bit++) {
             const int descriptor = word * WORD_BITS + bit;
             struct stat file;
-            if (!set_has(kept, descriptor) || fstat(descriptor, &file) != 0 || open_elsewhere(&file) != NOBODY_ELSE)
+            if (!set_has(kept, (unsigned)descriptor) || fstat(descriptor, &file) != 0 || open_elsewhere(&file) != NOBODY_ELSE)
                 continue;
             const uint64_t mask = UINT64_C(1) << bit;
             if (!(atomic_fetch_and(&kept[word], ~mask) & mask))
                 continue; /* another thread closes it */
             atomic_fetch_sub(&kept_count, 1);
-            set_remove(own, descriptor);
+            set_remove(own, (unsigned)descriptor);
             close(descriptor);
         }
 }
@@ -95,7 +95,7 @@ static int open_own(const char *path, int flags, int mode)
     close_kept();
     const int descriptor = open(path, flags, mode);
     if (descriptor >= 0)
-        set_add(own, descriptor);
+        set_add(own, (unsigned)descriptor);
     return descriptor;
 }
 
@@ -103,11 +103,11 @@ static int close_own(int descriptor)
 {
     struct stat file;
     if (descriptor < DESCRIPTORS_MAX && fstat(descriptor, &file) == 0 && open_elsewhere(&file) == SOMEBODY_ELSE) {
-        set_add(kept, descriptor);
+        set_add(kept, (unsigned)descriptor);
         atomic_fetch_add(&kept_count, 1);
         return 0;
     }
-    set_remove(own, descriptor);
+    set_remove(own, (unsigned)descriptor);
     return close(descriptor);
 }
 
@@ -127,14 +127,13 @@ static int fcntl_own(int descriptor, int command, ...)
     va_list arguments;
     va_start(arguments, command);
     int result = 0;
-    if (command == F_SETLK)
-        result = lock_own(descriptor, va_arg(arguments, struct flock *));
-    else if (command == F_GETLK)
-        result = fcntl(descriptor, command, va_arg(arguments, struct flock *));
-    else if (command == F_GETFD)
-        result = fcntl(descriptor, command);
-    else
-        result = fcntl(descriptor, command, va_arg(arguments, int));
+    if (command == F_SETLK || command == F_GETLK) {
+        struct flock *lock = va_arg(arguments, struct flock *);
+        result = command == F_SETLK ? lock_own(descriptor, lock) : fcntl(descriptor, F_GETLK, lock);
+    } else {
+        const int value = va_arg(arguments, int);
+        result = fcntl(descriptor, command, value);
+    }
     va_end(arguments);
     return result;
 }
