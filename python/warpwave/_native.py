@@ -941,7 +941,8 @@ class ww_store_config(Structure):
                 ("must_exist", c_int32),
                 ("read_only", c_int32),
                 ("loading", ww_progress),
-                ("loading_user", c_void_p)]
+                ("loading_user", c_void_p),
+                ("rows", c_int)]
 
 
 class ww_store_info(Structure):
