@@ -3,41 +3,9 @@
  */
 #include <warpwave/tensor_rows.h>
 
+#include "quant/fused.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
-
-static const float *first_float(const ww_tensor *x)
-{
-    return x ? (const float *)x->storage->data.data + x->layout.offset : NULL;
-}
-
-ww_status quant_multiply_fused(const quant_fused_product *p, const ww_tensor *out, bool *done)
-{
-    const ww_quant *matrix = p->matrix;
-    ww_device *device = matrix->memory->device;
-    const quant_backend *table = device->backend->quants;
-    const buffer results = dense_bytes(out);
-    const quant_product_job job = {.type = (int32_t)matrix->type,
-                                   .weights = &matrix->memory->blocks,
-                                   .weights_offset = matrix->offset,
-                                   .rows = matrix->rows,
-                                   .cols = matrix->cols,
-                                   .x = &p->x->storage->data,
-                                   .x_offset = (size_t)p->x->layout.offset * sizeof(float),
-                                   .x_type = WW_QUANT_F32,
-                                   .columns = p->x->layout.shape[0],
-                                   .y = &results,
-                                   .fusion = {.input = p->norm_weight ? INPUT_NORM
-                                                       : p->up        ? INPUT_GATED
-                                                                      : INPUT_PLAIN,
-                                              .weight = first_float(p->norm_weight),
-                                              .eps = p->eps,
-                                              .up = first_float(p->up),
-                                              .x_stride = p->x->layout.strides[0],
-                                              .adds = p->adds}};
-    *done = table->fuses && table->fuses(device, &job);
-    return *done ? table->product(device, &job) : WW_OK;
-}
 
 /* ---- as options of ww_quant_multiply() ------------------------------------------------------------------------------------
  */

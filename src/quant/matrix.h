@@ -39,20 +39,6 @@ ww_status quant_refuse_block(ww_quant_type type, int64_t block, int64_t cols);
  * the other: rows that are whole with a piece are put into the order of the device. Blocks. */
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes);
 
-/* A queued product of f32 rows, and what belongs to it, on one device: checked by the caller. `x` and `up` may be columns of
- * longer rows, alike; `out` is dense. */
-typedef struct quant_fused_product {
-    const ww_quant *matrix;
-    const ww_tensor *x;
-    const ww_tensor *norm_weight; /* or NULL; x behind an rms norm is multiplied, */
-    double eps;
-    const ww_tensor *up; /* or NULL; silu(x) * up is */
-    bool adds;           /* results are added to what is in out */
-} quant_fused_product;
-
-/* Does it all in one, with the bits of calls one after the other; `*done` is false where the device does not. */
-ww_status quant_multiply_fused(const quant_fused_product *p, const ww_tensor *out, bool *done);
-
 /* ww_quant_multiply() with a norm, a gate or an addition asked for. */
 ww_status quant_multiply_beside(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out);
 

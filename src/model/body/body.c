@@ -8,6 +8,7 @@
 
 #include "device/attention_jobs.h"
 #include "device/quant_jobs.h"
+#include "quant/fused.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
