@@ -453,7 +453,11 @@ class ww_quant_product(Structure):
                 ("expert_rows", c_int64),
                 ("experts", c_void_p),
                 ("expert_ids", c_void_p),
-                ("activations", c_int)]
+                ("activations", c_int),
+                ("norm_weight", c_void_p),
+                ("norm_eps", c_double),
+                ("up", c_void_p),
+                ("accumulate", c_int32)]
 
 
 ww_quant_info_init = function("warpwave", "ww_quant_info_init", c_int, c_void_p, c_size_t)

@@ -165,6 +165,8 @@ DEVICE void attention_chunk(int32_t type, const attention_args *args)
     SHARED_DYNAMIC(float, memory);
     SHARED(uint32_t, ticket, 1);
     const int32_t size = args->layer.head_size;
+    launches_wait();
+    launches_next();
     const int32_t chunk = (int32_t)block_index() % args->chunks, kv_head = (int32_t)block_index() / args->chunks;
     const int64_t token = args->first_token + block_index_y();
     const attention_range seen = seen_by(args, token), chunks = attention_chunks(seen);
