@@ -19,6 +19,7 @@
 
 #include "device/backend.h"
 #include "measure.h"
+#include "phases.h"
 
 enum { K = 10, CHUNK_ROWS = 1 << 20, THREADS_MAX = 64, TIMES = 9, SCANNED = 4, DIM_MAX = 1024 };
 
@@ -217,6 +218,18 @@ static void print_collection(ww_collection *c)
     fflush(stdout);
 }
 
+/* Where the time of all queries goes. */
+static void phases_of(ww_device *device, ww_collection *c, const sizes *s, const float *queries, figures *f)
+{
+    enum { SEARCHES = 3 };
+    search_marks marks = {0};
+    device->tuning.marks = &marks;
+    for (int i = 0; i < SEARCHES; i++)
+        (void)search_ms(c, s, queries, s->queries, f);
+    device->tuning.marks = NULL;
+    print_phases(&marks, SEARCHES);
+}
+
 static figures run(const char *name, const sizes *s, job what, const float *queries)
 {
     const bool on_host = what == JOB_HOST;
@@ -227,8 +240,10 @@ static figures run(const char *name, const sizes *s, job what, const float *quer
     ww_collection *c = fill(device, s, on_host);
     printf("%s: filled in %.1f s\n", name, seconds_now() - begin);
     print_collection(c);
-    const figures f = measure(c, s, queries);
+    figures f = measure(c, s, queries);
     print_figures(name, s, &f);
+    if (on_host)
+        phases_of(device, c, s, queries, &f);
     ww_collection_destroy(c);
     ww_device_close(device);
     return f;

@@ -20,6 +20,7 @@
 #include "arithmetic/canon.h"
 #include "device/backend.h"
 #include "measure.h"
+#include "phases.h"
 
 enum {
     RUNS_MOST = 9,
@@ -192,17 +193,6 @@ static void try_shape(const options *o, ww_device *device, ww_collection *collec
 
 /* ---- phases ---------------------------------------------------------------------------------------------------------------
  */
-
-static void print_phases(const search_marks *marks, int times)
-{
-    double sum = 0;
-    for (int i = 0; i < marks->count; i++) {
-        const double microseconds = (double)marks->phases[i].milliseconds * 1e3 / times;
-        printf("    %-26s %8.1f us\n", marks->phases[i].name, microseconds);
-        sum += microseconds;
-    }
-    printf("    %-26s %8.1f us\n", "together", sum);
-}
 
 /* Where the time of a screened search goes, on average: checking the queries, then what the marks say, and the whole. */
 static void try_phases(const options *o, ww_device *device, const int64_t shape[3])

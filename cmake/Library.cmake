@@ -65,16 +65,19 @@ if(NOT WARPWAVE_SANITIZE)
     target_include_directories(warpwave_static INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endif()
 
-# The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects.
+# The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects. It is compiled
+# once for itself and for the Python wheel's library (cmake/Python.cmake).
 file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
 list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|mpi/|store/|absent/|model/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
-add_executable(warpwave_command ${command_sources})
+add_library(warpwave_command_objects OBJECT ${command_sources})
+target_link_libraries(warpwave_command_objects PRIVATE warpwave_objects)
+target_compile_definitions(warpwave_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
+add_executable(warpwave_command $<TARGET_OBJECTS:warpwave_command_objects>)
 set_target_properties(warpwave_command PROPERTIES OUTPUT_NAME warpwave)
 target_link_libraries(warpwave_command PRIVATE warpwave_objects)
 if(WARPWAVE_SANITIZE MATCHES "memory")
     target_sources(warpwave_command PRIVATE ${CMAKE_SOURCE_DIR}/tests/memcheck/jansson.c)
 endif()
-target_compile_definitions(warpwave_command PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
 # The second program, warpwave-cases, in the same way.
 file(GLOB cases_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/cases/*.c)
 add_executable(warpwave_cases ${cases_sources})

@@ -1,8 +1,20 @@
-/* What the wheel's library adds to the usual one: the command's main function, under a name that may be exported. */
-int command_main(int argc, char **argv); /* main() of src/cli, which is compiled under this name for the wheel */
-__attribute__((visibility("default"))) int ww_command_main(int argc, char **argv);
+/* What the wheel's library adds to the usual one: the command's main function, under a name that may be exported. Its stores
+ * work with the copy of SQLite in the same library. */
+#include <stdio.h>
+
+#include "base/status.h"
+
+int main(int argc, char **argv);            /* of src/cli */
+ww_status bundled_sqlite_for_command(void); /* bundled_sqlite.c */
+WW_API int ww_command_main(int argc, char **argv);
 
 int ww_command_main(int argc, char **argv)
 {
-    return command_main(argc, argv);
+#ifdef WARPWAVE_BUNDLED_SQLITE
+    if (bundled_sqlite_for_command() != WW_OK) {
+        (void)fprintf(stderr, "warpwave: %s\n", ww_error_message());
+        return 1;
+    }
+#endif
+    return main(argc, argv);
 }

@@ -48,8 +48,8 @@ typedef enum ww_answer {
 
 typedef struct ww_cluster_config {
     size_t struct_size;
-    /* The shard: as in ww_collection_config. Dimension and metric must be the same on all ranks; type, screen and device may
-     * differ. */
+    /* The shard: as in ww_collection_config. Dimension and metric must be the same on all ranks; type, screen, rows and device
+     * may differ. */
     const char *name;
     int32_t dim;
     ww_metric metric;
@@ -57,13 +57,15 @@ typedef struct ww_cluster_config {
     ww_screen screen;
     ww_vector_type type;
     /* A collection of the caller's as the shard, from a store for instance, in place of a new one. It stays the caller's and
-     * must outlive the cluster; name, keep_host_copy, screen and type are not looked at, dim and metric are the collection's.
+     * must outlive the cluster; name, keep_host_copy, screen, type and rows are not looked at, dim and metric are the
+     * collection's.
      */
     ww_collection *collection;
     int64_t first_row;  /* the number of this shard's first row among all; -1, the default: behind the shards of lower ranks.
                          * Numbers must ascend with the ranks, without overlap */
     int32_t root;       /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; 0 unless told */
     int32_t timeout_ms; /* how long a rank waits for the others; WW_CLUSTER_TIMEOUT_MS unless told; 0: without end */
+    ww_row_place rows;  /* of the shard; as in ww_collection_config */
 } ww_cluster_config;
 
 typedef struct ww_cluster_info {

@@ -145,9 +145,15 @@ typedef struct ww_quant_product {
      * for; in a queued product nothing is waited for, and the results are NaN. */
     const ww_tensor *expert_ids;
     ww_activations activations; /* float: always canonical, whatever `math` says */
+    /* What is done beside the product, in one pass over memory where it is queued and the device can, and always with the bits
+     * of calls one after the other. x is f32 then, and there are no experts. */
+    const ww_tensor *norm_weight; /* not NULL: x goes through ww_tensor_rms_norm() with these weights, f32, first */
+    double norm_eps;              /* then */
+    const ww_tensor *up;          /* not NULL: silu(x) * up is multiplied; of x's shape; not with a norm */
+    int32_t accumulate;           /* not 0: results are added to what is in `out`, which has the result's shape, f32 */
 } ww_quant_product;
 
-/* Canonical, not queued, no experts, activations coded. */
+/* Canonical, not queued, no experts, activations coded, nothing beside it. */
 WW_API ww_status ww_quant_product_init(void *value, size_t struct_size);
 static inline ww_quant_product ww_quant_product_default(void)
 {

@@ -53,6 +53,7 @@ typedef struct ww_store_config {
     ww_progress
         loading; /* told while vectors are loaded, in rows; returning non-zero cancels the call that needed them. May be NULL */
     void *loading_user;
+    ww_row_place rows; /* where the vectors of collections that ww_store_collection() opens are; a new one's config says so */
 } ww_store_config;
 
 typedef struct ww_store_info {

@@ -34,28 +34,43 @@ def _load(name: str) -> ctypes.CDLL:
 
 
 def _load_store() -> ctypes.CDLL:
-    """The store has no SQLite of its own: two copies in one process would drop each other's locks on a file. It works with Python's, which
-    loads it as an extension of a connection to nothing, and so hands over its functions."""
+    """The store works with Python's own SQLite, since two copies in one process would drop each other's locks on a file. Where that cannot be
+    had, the copy that a wheel brings serves, and refuses files that the process has open otherwise."""
+    core = _libraries["warpwave"]
+    if hasattr(core, "ww_store_open"):
+        path = pathlib.Path(core._name).resolve()
+    else:
+        path = pathlib.Path(os.environ.get("WARPWAVE_LIBRARY", "")).resolve().parent / "python" / "libwarpwave_store.so"
+        if not path.is_file():
+            raise ImportError(f"{path} is not there: this package was built without the store, which needs the headers of SQLite 3.38 or later")
+    try:
+        _use_pythons_sqlite(str(path))
+    except ImportError as why:
+        if not hasattr(core, "ww_sqlite_use_bundled"):
+            raise
+        if core.ww_sqlite_use_bundled() != 0:
+            core.ww_error_message.restype = ctypes.c_char_p
+            raise ImportError(f"{why}; {core.ww_error_message().decode()}") from None
+    return ctypes.CDLL(str(path))
+
+
+def _use_pythons_sqlite(path: str) -> None:
+    """Python's SQLite loads the library as an extension of a connection to nothing, and so hands over its functions."""
     import sqlite3
 
-    told = os.environ.get("WARPWAVE_LIBRARY", "")
-    path = pathlib.Path(told).resolve().parent / "python" / "libwarpwave_store.so" if told else PACKAGE / "lib" / "libwarpwave_store.so.0"
-    if not path.is_file():
-        raise ImportError(f"{path} is not there: this package was built without the store, which needs the headers of SQLite 3.38 or later")
     if sqlite3.sqlite_version_info < (3, 38):
         raise ImportError(f"a store needs SQLite 3.38 or later, and this Python has {sqlite3.sqlite_version}")
     connection = sqlite3.connect(":memory:")
     try:
         if hasattr(connection, "enable_load_extension"):
             connection.enable_load_extension(True)
-            connection.execute("SELECT load_extension(?, 'sqlite3_warpwave_init')", (str(path),)).fetchall()
+            connection.execute("SELECT load_extension(?, 'sqlite3_warpwave_init')", (path,)).fetchall()
         else:
-            _load_through_library(str(path), connection.execute("SELECT sqlite_source_id()").fetchone()[0])
+            _load_through_library(path, connection.execute("SELECT sqlite_source_id()").fetchone()[0])
     except sqlite3.Error as error:
         raise ImportError(f"a store works with Python's own SQLite, which cannot load it here: {error}") from None
     finally:
         connection.close()
-    return ctypes.CDLL(str(path))
 
 
 def _load_through_library(path: str, source_id: str) -> None:
@@ -81,12 +96,12 @@ def _load_through_library(path: str, source_id: str) -> None:
 
 
 def _load_model() -> ctypes.CDLL:
-    """Models are a library of their own, for the libraries of Unicode that it needs."""
+    """Models are a library of their own, for the libraries of Unicode that it needs; in a wheel they are in the one library."""
+    core = _libraries["warpwave"]
+    if hasattr(core, "ww_model_open"):
+        return core
     told = os.environ.get("WARPWAVE_LIBRARY", "")
     path = str(pathlib.Path(told).resolve().parent / "libwarpwave_model.so") if told else "libwarpwave_model.so.0"
-    inside = PACKAGE / "lib" / "libwarpwave_model.so.0"
-    if not told and inside.is_file():
-        path = str(inside)
     try:
         return ctypes.CDLL(path)
     except OSError as error:

@@ -453,7 +453,11 @@ class ww_quant_product(Structure):
                 ("expert_rows", c_int64),
                 ("experts", c_void_p),
                 ("expert_ids", c_void_p),
-                ("activations", c_int)]
+                ("activations", c_int),
+                ("norm_weight", c_void_p),
+                ("norm_eps", c_double),
+                ("up", c_void_p),
+                ("accumulate", c_int32)]
 
 
 ww_quant_info_init = function("warpwave", "ww_quant_info_init", c_int, c_void_p, c_size_t)
@@ -941,7 +945,8 @@ class ww_store_config(Structure):
                 ("must_exist", c_int32),
                 ("read_only", c_int32),
                 ("loading", ww_progress),
-                ("loading_user", c_void_p)]
+                ("loading_user", c_void_p),
+                ("rows", c_int)]
 
 
 class ww_store_info(Structure):

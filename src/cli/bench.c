@@ -23,6 +23,7 @@ typedef struct bench_settings {
     int metric; /* a ww_metric */
     int screen; /* a ww_screen */
     int type;   /* a ww_vector_type */
+    int place;  /* a ww_row_place */
     bool json, quiet;
 } bench_settings;
 
@@ -143,6 +144,7 @@ static ww_status bench_open(bench *b)
     config.metric = (ww_metric)s->metric;
     config.screen = (ww_screen)s->screen;
     config.type = (ww_vector_type)s->type;
+    config.rows = (ww_row_place)s->place;
     b->device_info = ww_device_info_default();
     ww_status status = command_open_device(s->device, &b->device);
     if (status == WW_OK)
@@ -372,6 +374,8 @@ static const option options[] = {
                      "how rows are screened before exact scoring; default: int8"),
     OPTION_IS_CHOICE(bench_settings, type, false, "--type", "f32|f16|bf16|i8|u8",
                      "what rows are stored as; i8 and u8: integers; default: f32"),
+    OPTION_IS_CHOICE(bench_settings, place, false, "--rows-on", "device|host",
+                     "where rows are; host: a GPU keeps their codes alone; default: device"),
     OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
     OPTION_IS_FLAG(bench_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(bench_settings, json, "--json", "print one JSON object"),

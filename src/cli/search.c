@@ -99,6 +99,7 @@ static ww_status open_collection(search_run *run)
     config.metric = (ww_metric)run->settings.metric;
     config.screen = (ww_screen)run->settings.screen;
     config.type = (ww_vector_type)run->settings.type;
+    config.rows = (ww_row_place)run->settings.place;
     run->device_info = ww_device_info_default();
     ww_status status = command_open_device(run->settings.device, &run->device);
     if (status == WW_OK)
@@ -329,6 +330,8 @@ static const option options[] = {
                      "how rows are screened before exact scoring; results are the same; default: int8"),
     OPTION_IS_CHOICE(search_settings, type, false, "--type", "f32|f16|bf16|i8|u8",
                      "what rows are stored as; i8 and u8 hold integers only; default: f32"),
+    OPTION_IS_CHOICE(search_settings, place, false, "--rows-on", "device|host",
+                     "where rows are; host: more than a GPU holds, which keeps their codes; default: device"),
     TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ..., as listed by `warpwave devices`; default: auto"),
     TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one per line; default: row numbers"),
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV base that holds its ids: its name, or its number from 1"),

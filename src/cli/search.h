@@ -19,6 +19,7 @@ typedef struct search_settings {
     int metric;                              /* a ww_metric */
     int screen;                              /* a ww_screen */
     int type;                                /* a ww_vector_type */
+    int place;                               /* a ww_row_place */
     bool json, quiet, check;
     const char *radius, *min_score; /* all rows within one of them are asked for, */
     int64_t limit;                  /* so many of a query at most; -1 before LIMIT_DEFAULT stands there */

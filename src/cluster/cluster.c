@@ -97,6 +97,7 @@ static ww_status make_shard(ww_cluster *c, ww_device *device, const ww_cluster_c
     shard.metric = config->metric;
     shard.keep_host_copy = config->keep_host_copy;
     shard.screen = config->screen;
+    shard.rows = config->rows;
     shard.type = config->type;
     c->dim = config->dim;
     c->metric = (int32_t)config->metric;

@@ -1,40 +1,20 @@
-/* What the machine says about its CPU: names from /proc/cpuinfo, memory from base. */
-#include <stdio.h>
-#include <stdlib.h>
+/* What the machine says about its CPU. The processor is asked itself: files would need memory and may be missing. */
+#include <stdint.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/status.h"
 #include "base/text.h"
 #include "cpu/cpu.h"
 
-/* The value of the first line of /proc/cpuinfo that begins with `key`; false if there is none. */
-static bool cpuinfo(const char *key, char *value, size_t capacity)
-{
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    if (!file)
-        return false;
-    bool found = false;
-    char line[512];
-    while (!found && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        const size_t length = strlen(key);
-        if (!colon || strncmp(line, key, length) != 0 || !strchr(" \t:", line[length]))
-            continue;
-        colon += strspn(colon, ": \t");
-        colon[strcspn(colon, "\n")] = '\0';
-        text_copy(value, capacity, colon);
-        found = *value != '\0';
-    }
-    fclose(file);
-    return found;
-}
-
 #if defined(__aarch64__)
+#include <sys/auxv.h>
+
+#ifndef HWCAP_CPUID
+#define HWCAP_CPUID (1 << 11)
+#endif
+
 /* Arm's numbers for those who make the cores and for the cores, as the architecture's MIDR register gives them. */
 static const struct {
-    int implementer;
-    int part;
+    uint32_t implementer, part;
     const char *vendor, *name, *arch;
 } arm_cores[] = {
     {0x41, 0xd03, "ARM", "Arm Cortex-A53", "cortex-a53"},   {0x41, 0xd05, "ARM", "Arm Cortex-A55", "cortex-a55"},
@@ -45,36 +25,68 @@ static const struct {
     {0x61, 0x022, "Apple", "Apple M1", "apple-m1"},
 };
 
+/* 0 where the system does not let programs read it. */
+static uint64_t main_id(void)
+{
+    uint64_t id = 0;
+    if (getauxval(AT_HWCAP) & HWCAP_CPUID)
+        __asm__("mrs %0, MIDR_EL1" : "=r"(id));
+    return id;
+}
+
 void cpu_describe_machine(ww_device_info *info)
 {
-    char implementer[32] = "", part[32] = "";
-    cpuinfo("CPU implementer", implementer, sizeof implementer);
-    cpuinfo("CPU part", part, sizeof part);
+    const uint64_t id = main_id(), implementer = id >> 24 & 0xff, part = id >> 4 & 0xfff;
     text_copy(info->name, sizeof info->name, "64-bit Arm processor");
     text_copy(info->vendor, sizeof info->vendor, "ARM");
     text_copy(info->arch, sizeof info->arch, "aarch64");
     for (size_t i = 0; i < sizeof arm_cores / sizeof *arm_cores; i++) {
-        if (strtol(implementer, NULL, 0) != arm_cores[i].implementer || strtol(part, NULL, 0) != arm_cores[i].part)
+        if (implementer != arm_cores[i].implementer || part != arm_cores[i].part)
             continue;
         text_copy(info->name, sizeof info->name, arm_cores[i].name);
         text_copy(info->vendor, sizeof info->vendor, arm_cores[i].vendor);
         text_copy(info->arch, sizeof info->arch, arm_cores[i].arch);
     }
 }
+#elif defined(__x86_64__)
+#include <cpuid.h>
+
+/* The processor's name for itself, 48 bytes at most, padded with blanks on either side. */
+static void brand(char *name, size_t capacity)
+{
+    char bytes[49] = "";
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned r[4];
+        if (!__get_cpuid(0x80000002u + i, &r[0], &r[1], &r[2], &r[3]))
+            return;
+        memcpy(bytes + (size_t)16 * i, r, 16);
+    }
+    size_t length = strlen(bytes);
+    while (length > 0 && bytes[length - 1] == ' ')
+        bytes[--length] = '\0';
+    text_copy(name, capacity, bytes + strspn(bytes, " "));
+}
+
+void cpu_describe_machine(ww_device_info *info)
+{
+    unsigned most;
+    struct {
+        unsigned begin, middle, end;
+        char nothing;
+    } letters = {0};
+    __get_cpuid(0, &most, &letters.begin, &letters.end, &letters.middle);
+    const char *vendor = (const char *)&letters;
+    const bool intel = strcmp(vendor, "GenuineIntel") == 0, amd = strcmp(vendor, "AuthenticAMD") == 0;
+    text_copy(info->name, sizeof info->name, "CPU");
+    brand(info->name, sizeof info->name);
+    text_copy(info->vendor, sizeof info->vendor, intel ? "Intel" : amd ? "AMD" : vendor);
+    text_copy(info->arch, sizeof info->arch, "x86-64");
+}
 #else
 void cpu_describe_machine(ww_device_info *info)
 {
-    char vendor[64] = "";
-    if (!cpuinfo("model name", info->name, sizeof info->name))
-        text_copy(info->name, sizeof info->name, "CPU");
-    cpuinfo("vendor_id", vendor, sizeof vendor);
-    const bool intel = strcmp(vendor, "GenuineIntel") == 0;
-    const bool amd = strcmp(vendor, "AuthenticAMD") == 0;
-    text_copy(info->vendor, sizeof info->vendor, intel ? "Intel" : amd ? "AMD" : vendor);
-#if defined(__x86_64__)
-    text_copy(info->arch, sizeof info->arch, "x86-64");
-#else
+    text_copy(info->name, sizeof info->name, "CPU");
+    text_copy(info->vendor, sizeof info->vendor, "");
     text_copy(info->arch, sizeof info->arch, "generic");
-#endif
 }
 #endif

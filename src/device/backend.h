@@ -78,6 +78,11 @@ typedef struct segment {
     bool rows_on_host; /* `rows` are pinned memory of the host, which the device reaches over the bus */
 } segment;
 
+typedef struct segment_list {
+    const segment *segments;
+    int64_t count;
+} segment_list;
+
 enum { MEMBER_ANY = -1, MEMBERS_MAX = 64 }; /* of a group */
 
 /* A segment that is wanted. */
@@ -199,6 +204,9 @@ struct backend {
     void (*segment_destroy)(ww_device *device, segment *segment);
     /* Are these segments where they should be? NULL: there is only one place. */
     bool (*segments_balanced)(ww_device *device, const segment *segments, int64_t count);
+    /* The member that segment `s` of these should be on; its own if no other would bring all nearer to their shares, or if
+     * there is none beside `without`, a bit a member. NULL like the one before. */
+    int32_t (*segment_place)(ww_device *device, const segment_list *list, int64_t s, uint64_t without);
 
     /* ---- streams and copies --------------------------------------------------------------------------------------------- */
 

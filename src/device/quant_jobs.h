@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arithmetic/blocks/input.h"
 #include "device/backend.h"
 
 /* Floats of the host, or for encode_tensor of the device, to blocks on the device. */
@@ -44,6 +45,17 @@ typedef struct quant_decode_tensor_job {
     int32_t to_type; /* f32, f16 or bf16 */
 } quant_decode_tensor_job;
 
+/* What is done beside a product, in the same pass over memory, with the bits of calls of its own; a device that fuses() it is
+ * asked to. x is f32, and y not part of what is read, but where it is added to. */
+typedef struct quant_fusion {
+    int32_t input;       /* INPUT_: what x is made into before it is coded */
+    const float *weight; /* INPUT_NORM: device memory, as many as a row of x has elements */
+    double eps;          /* likewise */
+    const float *up;     /* INPUT_GATED: device memory, rows as far apart as those of x */
+    int64_t x_stride;    /* floats from row to row of x; 0: they are dense */
+    bool adds;           /* results are added to what is in y */
+} quant_fusion;
+
 /* y[c][r] = row r of the weights times row c of x, as arithmetic/blocks/dot.h says; all on the device. */
 typedef struct quant_product_job {
     int32_t type;
@@ -60,9 +72,10 @@ typedef struct quant_product_job {
     const void *ids;  /* device: of each column, which of `experts` it meets, `rows` rows each; NULL: none. The results */
     int32_t id_bytes; /* of a column whose id is none are NaN, of one whose id is the largest of the type zeros */
     int64_t experts;
-    const buffer *y;  /* columns x rows floats */
-    bool fast;        /* near it will do: the vendor's library, weights and activations as bf16 */
-    int64_t *refused; /* the first block of activations that cannot be coded, counted over all, or -1; NULL: as below */
+    const buffer *y;     /* columns x rows floats */
+    bool fast;           /* near it will do: the vendor's library, weights and activations as bf16 */
+    int64_t *refused;    /* the first block of activations that cannot be coded, counted over all, or -1; NULL: as below */
+    quant_fusion fusion; /* all 0: nothing */
 } quant_product_job;
 
 /* Some rows of blocks on the device. */
@@ -91,6 +104,8 @@ struct quant_backend {
     ww_status (*product)(ww_device *device, const quant_product_job *job);
     /* Does product() take activations of the job's x_type, f16 or bf16? Memory is not there yet. NULL: never. */
     bool (*takes)(const quant_product_job *job);
+    /* Does product() do the job's fusion? Otherwise the caller has it done by calls of its own. NULL: never. */
+    bool (*fuses)(ww_device *device, const quant_product_job *job);
 };
 
 #endif

@@ -39,6 +39,9 @@ ww_status quant_refuse_block(ww_quant_type type, int64_t block, int64_t cols);
  * the other: rows that are whole with a piece are put into the order of the device. Blocks. */
 ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes);
 
+/* ww_quant_multiply() with a norm, a gate or an addition asked for. */
+ww_status quant_multiply_beside(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out);
+
 /* ---- tensors beside matrices ----------------------------------------------------------------------------------------------
  */
 

@@ -288,6 +288,12 @@ static ww_status run_asked(product *p, const ww_tensor *x, const ww_quant_produc
         return ww_fail(WW_INVALID_ARGUMENT, "%s: activations is %d; it must be WW_ACTIVATIONS_CODED or WW_ACTIVATIONS_FLOAT",
                        p->call, (int)asked.activations);
     const bool experts = asked.experts || asked.expert_ids;
+    if (asked.norm_weight || asked.up || asked.accumulate)
+        return p->coded ? ww_fail(WW_INVALID_ARGUMENT,
+                                  "%s: norm_weight, up and accumulate go with x, not with activations that are coded; use "
+                                  "ww_quant_multiply()",
+                                  p->call)
+                        : quant_multiply_beside(p->matrix, x, &asked, out);
     p->experts = asked.experts;
     p->ids = asked.expert_ids;
     p->queued = asked.queued != 0;

@@ -29,6 +29,9 @@ static ww_status target_check(const ww_store *store, const char *path, bool *the
 static ww_status target_open(const ww_store *store, const char *path, bool there, sqlite3 **target)
 {
     bool has = false;
+    ww_status status = sqlite_check_file(path);
+    if (status != WW_OK)
+        return status;
     const int code = sqlite3_open_v2(path, target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK)
         return sqlite_failed(*target, code, path);
@@ -37,7 +40,7 @@ static ww_status target_open(const ww_store *store, const char *path, bool there
     struct stat file;
     if (!there || (stat(path, &file) == 0 && file.st_size == 0))
         return WW_OK;
-    const ww_status status = store_has_collections(*target, &has);
+    status = store_has_collections(*target, &has);
     if (status != WW_OK || has)
         return status;
     return ww_fail(WW_INVALID_ARGUMENT, "ww_store_backup: %s is a database, but no store; it is not replaced", path);

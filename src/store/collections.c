@@ -128,7 +128,8 @@ ww_status ww_store_collection(ww_store *store, const char *name, ww_collection *
     if (!name || !collection)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_collection: %s is NULL", name ? "collection" : "name");
     collection_record record;
-    const ww_collection_config config = ww_collection_config_default();
+    ww_collection_config config = ww_collection_config_default();
+    config.rows = store->config.rows;
     status = store_find_record(store, name, &record);
     return status == WW_OK ? open_record(store, &record, &config, collection) : status;
 }

@@ -72,13 +72,16 @@ static ww_status reader_open(stored *c, ww_device *device, int64_t generation, r
 /* An idle reader, or a new one. */
 static ww_status reader_take(stored *c, reader **taken)
 {
+    ww_status status = sqlite_check_file(c->store->path);
+    if (status != WW_OK)
+        return status;
     pthread_mutex_lock(&c->lock);
     reader *r = c->idle;
     if (r)
         c->idle = r->next;
     const int64_t generation = c->generation;
     ww_device *device = NULL;
-    ww_status status = r ? WW_OK : ww_durable_device_retain(c->device, &device);
+    status = r ? WW_OK : ww_durable_device_retain(c->device, &device);
     pthread_mutex_unlock(&c->lock);
     if (!r && status == WW_OK)
         status = reader_open(c, device, generation, &r);

@@ -3,6 +3,13 @@
 
 #include "base/status.h"
 
+ww_status (*sqlite_file_check)(const char *path);
+
+ww_status sqlite_check_file(const char *path)
+{
+    return sqlite_file_check ? sqlite_file_check(path) : WW_OK;
+}
+
 const void *sqlite_identity(void)
 {
     return sqlite3_sourceid(); /* a text in that copy of the library */

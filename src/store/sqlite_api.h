@@ -20,6 +20,13 @@ enum { SQLITE_VERSION_LEAST = 3038000 }; /* ->> and sqlite3_vtab_in() */
 /* A status for SQLite's `code`, with its message, what was being done, and what to do about it. */
 ww_status sqlite_failed(sqlite3 *db, int code, const char *what);
 
+/* Where SQLite is a copy of our own beside another one in the process (python/bundled_sqlite.c): refuses a file that the
+ * other has open. NULL everywhere else. */
+extern ww_status (*sqlite_file_check)(const char *path);
+
+/* Asks it, before a connection is made or used. */
+ww_status sqlite_check_file(const char *path);
+
 /* An address that is another one in every copy of SQLite in the process. */
 const void *sqlite_identity(void);
 

@@ -51,8 +51,11 @@ ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
     const int flags = (store->config.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
                       (store->config.must_exist || store->config.read_only ? 0 : SQLITE_OPEN_CREATE);
     sqlite3 *opened = NULL;
+    ww_status status = sqlite_check_file(store->path);
+    if (status != WW_OK)
+        return status;
     const int code = sqlite3_open_v2(store->path, &opened, flags, NULL);
-    ww_status status = code == SQLITE_OK ? WW_OK : sqlite_failed(opened, code, store->path);
+    status = code == SQLITE_OK ? WW_OK : sqlite_failed(opened, code, store->path);
     if (status == WW_OK)
         status = set_up(store, opened, reads_only);
     if (status == WW_OK)
@@ -84,8 +87,11 @@ ww_status store_begin(ww_store *store)
 {
     if (store->config.read_only)
         return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
+    ww_status status = sqlite_check_file(store->path);
+    if (status != WW_OK)
+        return status;
     pthread_mutex_lock(&store->writing);
-    ww_status status = store->begin ? WW_OK : schema_statement(store->writer, &store->begin, "BEGIN IMMEDIATE");
+    status = store->begin ? WW_OK : schema_statement(store->writer, &store->begin, "BEGIN IMMEDIATE");
     if (status == WW_OK && !store->commit)
         status = schema_statement(store->writer, &store->commit, "COMMIT");
     if (status == WW_OK)
@@ -117,6 +123,9 @@ static ww_status config_check(const ww_store_config *config)
         return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: %s is %d; it must not be negative",
                        config->busy_ms < 0 ? "busy_ms" : "filter_ms",
                        config->busy_ms < 0 ? config->busy_ms : config->filter_ms);
+    if (!ww_row_place_name(config->rows))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: rows is %d; it must be WW_ROWS_DEVICE or WW_ROWS_HOST",
+                       (int)config->rows);
     const int32_t page = config->page_bytes;
     if (page != 0 && (page < PAGE_BYTES_LEAST || page > PAGE_BYTES_MOST || (page & (page - 1)) != 0))
         return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: page_bytes is %d; it must be a power of two, %d to %d", page,
@@ -260,5 +269,6 @@ ww_status store_check_handle(const ww_store *store, const char *function)
 {
     if (!store)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: store is NULL", function);
-    return process_check(store->made_in, store->path);
+    const ww_status status = process_check(store->made_in, store->path);
+    return status == WW_OK ? sqlite_check_file(store->path) : status;
 }

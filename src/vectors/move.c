@@ -3,6 +3,9 @@
  * A second store is made on the new device and filled there, piece by piece through the host, from the old device's rows or
  * from the host's own copy. When it is whole it takes the place of the first one; ids and payloads, which the host has, change
  * hands at that moment and are never copied. Until then nothing of the collection has changed.
+ *
+ * A group to which it moves again, because a member is lost or the shares have changed, may have no room for all of it twice.
+ * Then segments go one by one to members that have less than their share, and where one fails the others stay where they are.
  */
 #include <string.h>
 
@@ -22,6 +25,19 @@ typedef struct move {
     int64_t piece_rows;
 } move;
 
+static ww_status take_piece(move *m)
+{
+    const row_store *store = &m->collection->store;
+    m->piece_rows = PIECE_BYTES / (int64_t)store_element_bytes(store); /* 64 at least: dim ends at 65536 */
+    if (m->piece_rows > store->rows_count)
+        m->piece_rows = store->rows_count;
+    if (store->keep_copy)
+        return WW_OK;
+    const size_t bytes = (size_t)m->piece_rows * store_element_bytes(store);
+    m->piece = memory_alloc(bytes);
+    return m->piece ? WW_OK : memory_failed("rows on their way to another device", bytes);
+}
+
 /* The room stays as large as it was: a reserve that was made still holds. */
 static ww_status reserve(move *m)
 {
@@ -31,14 +47,7 @@ static ww_status reserve(move *m)
         status = store_create(&m->store, m->device, m->stream, collection_shape(c, m->device));
     if (status == WW_OK)
         status = store_grow(&m->store, c->store.rows_capacity);
-    m->piece_rows = PIECE_BYTES / (int64_t)store_element_bytes(&c->store); /* 64 at least: dim ends at 65536 */
-    if (m->piece_rows > c->store.rows_count)
-        m->piece_rows = c->store.rows_count;
-    if (status != WW_OK || c->store.keep_copy)
-        return status;
-    const size_t bytes = (size_t)m->piece_rows * store_element_bytes(&c->store);
-    m->piece = memory_alloc(bytes);
-    return m->piece ? WW_OK : memory_failed("rows on their way to another device", bytes);
+    return status == WW_OK ? take_piece(m) : status;
 }
 
 /* Says of a failed read what it means for the collection; other failures speak for themselves. */
@@ -79,9 +88,6 @@ static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t 
                        "collection '%s': row %lld was read back from %s with values that were never stored; the device or its "
                        "memory is faulty",
                        c->name, (long long)(first + refused), c->device->info.id);
-    char *copy = store_copy_of(&m->store, first);
-    if (status == WW_OK && copy)
-        memcpy(copy, rows, (size_t)count * store_element_bytes(&c->store));
     return status;
 }
 
@@ -102,6 +108,9 @@ static ww_status carry_rows(move *m)
         status = read_piece(m, from, row, end - row, &rows);
         if (status == WW_OK)
             status = write_piece(m, to, row, end - row, rows);
+        char *copy = store_copy_of(&m->store, row);
+        if (status == WW_OK && copy)
+            memcpy(copy, rows, (size_t)(end - row) * store_element_bytes(old));
         row = end;
     }
     return status;
@@ -140,6 +149,75 @@ static ww_status move_to(move *m)
     return status;
 }
 
+/* ---- one segment at a time ------------------------------------------------------------------------------------------------
+ */
+
+static ww_status segment_fill(move *m, const segment *to, const segment *from)
+{
+    ww_status status = WW_OK;
+    const int64_t end = from->first_row + from->count;
+    for (int64_t row = from->first_row; status == WW_OK && row < end; row += m->piece_rows) {
+        const int64_t count = end - row < m->piece_rows ? end - row : m->piece_rows;
+        const void *rows;
+        status = read_piece(m, from, row, count, &rows);
+        if (status == WW_OK)
+            status = write_piece(m, to, row, count, rows);
+    }
+    return status;
+}
+
+static ww_status segment_move(move *m, int64_t s, int32_t member)
+{
+    row_store *store = &m->collection->store;
+    const backend *api = m->device->backend;
+    segment_plan plan = store_plan(store);
+    segment old = store->segments[s], made = {0};
+    plan.capacity = old.capacity;
+    plan.member = member;
+    ww_status status = api->segment_create(m->device, &plan, &made);
+    made.first_row = old.first_row;
+    if (status == WW_OK)
+        status = segment_fill(m, &made, &old);
+    if (status != WW_OK) {
+        api->segment_destroy(m->device, &made);
+        return status;
+    }
+    made.count = old.count;
+    store->segments[s] = made;
+    store_push_all(store, s);
+    api->segment_destroy(m->device, &old);
+    return WW_OK;
+}
+
+/* Brings a segment where it should be; a member that has no room for it leaves it to the others, or where it is. */
+static ww_status segment_settle(move *m, int64_t s)
+{
+    const row_store *store = &m->collection->store;
+    const segment_list list = {store->segments, store->segment_count};
+    ww_status status = WW_OK;
+    for (uint64_t without = 0;;) {
+        const int32_t member = m->device->backend->segment_place(m->device, &list, s, without);
+        if (member == store->segments[s].member)
+            return status;
+        status = segment_move(m, s, member);
+        if (status != WW_OUT_OF_MEMORY)
+            return status;
+        without |= UINT64_C(1) << member;
+    }
+}
+
+static ww_status rebalance(move *m)
+{
+    row_store *store = &m->collection->store;
+    ww_status status = take_piece(m);
+    for (int64_t s = 0; status == WW_OK && s < store->segment_count; s++)
+        status = segment_settle(m, s);
+    if (status == WW_OK)
+        status = store_push_live(store);
+    memory_free(m->piece);
+    return status;
+}
+
 /* A group to which it moves again may want the rows elsewhere: with other members, or without one that it had. */
 static bool is_there(const move *m)
 {
@@ -164,6 +242,10 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
     move m = {.collection = collection, .device = device};
     collection_lock_write(collection);
     status = is_there(&m) ? WW_OK : move_to(&m);
+    if (status == WW_OUT_OF_MEMORY && collection->device == device && device->backend->segment_place) {
+        m = (move){.collection = collection, .device = device};
+        status = rebalance(&m);
+    }
     collection_unlock(collection);
     return status;
 }

@@ -324,6 +324,12 @@ ww_status store_push_live(row_store *store)
     return status;
 }
 
+void store_push_all(row_store *store, int64_t s)
+{
+    store->shelves[s].dirty_first = 0;
+    store->shelves[s].dirty_end = store->segments[s].capacity / PAGE_ROWS;
+}
+
 /* Both stores have whole pages in each segment, so a word or a page of one is a word or a page of the other. */
 void store_copy_state(row_store *to, const row_store *from)
 {

@@ -122,6 +122,9 @@ void store_mark(row_store *store, int64_t first, int64_t count, bool live);
  * the next writer or searcher makes: so a failed write is undone by marking back, and that cannot fail. Blocking. */
 ww_status store_push_live(row_store *store);
 
+/* Has all live words of segment `s` pushed the next time: its buffers are new. */
+void store_push_all(row_store *store, int64_t s);
+
 /* Gives `to`, which has room, the rows' state of `from`: which are live, and how many there are. Nothing is pushed. */
 void store_copy_state(row_store *to, const row_store *from);
 

@@ -168,6 +168,29 @@ def decoded(bench):
         bench.same(f"{type_} times floats", make)
 
 
+def fused(kind, types, columns_of):
+    """A norm or a gate in front of a product, and an addition behind it."""
+    def test(bench):
+        for n, type_ in enumerate(types):
+            values = weights(n, 12, 512)
+            blocks = on_cpu_coded(bench, type_, values)
+            rng = np.random.default_rng(n)
+            weight, start = rng.standard_normal(512).astype(np.float32), rng.standard_normal((9, 12)).astype(np.float32)
+            for columns in columns_of:
+                x, up = (rng.standard_normal((columns, 512)).astype(np.float32) for _ in range(2))
+
+                def make(on):
+                    beside = on.tensor(weight, "f32") if kind == "norm" else on.tensor(up, "f32")
+                    how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), queued=1, norm_eps=1e-5, accumulate=1)
+                    setattr(how, "norm_weight" if kind == "norm" else "up", ctypes.addressof(beside))
+                    out = on.tensor(start[:columns], "f32")
+                    with Matrix(on, type_, values, blocks) as matrix:
+                        on.ok(on.c.ww_quant_multiply(matrix.handle, ctypes.byref(on.tensor(x, "f32")), ctypes.byref(how), ctypes.byref(out)))
+                        return on.storage_of(out)
+                bench.same(f"a {kind} and {type_} times {columns}", make)
+    return test
+
+
 def both(*tests):
     def test(bench):
         for each in tests:
@@ -220,6 +243,8 @@ TESTS = {
     "quant_tile_kblock_min": product(("Q2_K", "Q4_K", "Q5_K"), (35,)),
     "quant_float_product": both(product(PLAIN, (1, 9)), decoded),
     "quant_gemv_coded": coded(("Q4_0", "Q4_1", "Q4_K"), (1, 9)),
+    "quant_gemv_norm": fused("norm", ("Q8_0", "Q4_K"), (1, 9)),
+    "quant_gemv_gated": fused("gate", ("Q8_0", "Q4_K"), (1, 9)),
     "quant_tile_coded_block32": coded(("Q5_1", "Q8_0"), (35,)),
     "quant_tile_coded_kblock": coded(("Q4_K", "Q6_K"), (35,)),
     **dict.fromkeys(("quant_expert_rows", "quant_expert_groups"), expert_ids),

@@ -328,6 +328,44 @@ static void a_lost_member_is_named_and_the_group_goes_on_without_it(void **state
     ww_device_close(device);
 }
 
+static void a_lost_members_rows_need_no_room_for_those_of_the_others(void **state)
+{
+    (void)state;
+    enum { WIDE = 1024, MANY = 1536, LIMIT = 11 << 20 }; /* 6 MiB of rows and 1.5 of codes, half of them on each */
+    emulated_set_memory(LIMIT);
+    ww_device *device = open_even("emulator:32+emulator:64");
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "tight", config.dim = WIDE, config.metric = WW_DOT, config.keep_host_copy = 1;
+    ww_collection *c = NULL;
+    CHECK_OK(ww_collection_create(device, &config, &c));
+    test_random random = {3};
+    for (int i = 0; i < 4; i++)
+        collection_fill(c, &random, MANY / 4, WIDE, "t", (int64_t)i * MANY / 4);
+    snapshot before = snapshot_take(c);
+    const int64_t kept = rows_of(c, 1);
+    assert_in_range(kept, MANY / 3, MANY * 2 / 3);
+    lose(device, 0);
+    CHECK_OK(ww_device_drop(device, "emulator:32"));
+    void *stays = NULL; /* what the other member had is not touched */
+    for (int64_t s = 0; s < c->store.segment_count && !stays; s++)
+        stays = c->store.segments[s].member == 1 ? c->store.segments[s].rows.data : NULL;
+    CHECK_OK(ww_collection_move(c, device));
+    bool stayed = false;
+    for (int64_t s = 0; s < c->store.segment_count; s++)
+        stayed = stayed || c->store.segments[s].rows.data == stays;
+    assert_true(stayed);
+    assert_int_equal(rows_of(c, 0), 0);
+    assert_int_equal(rows_of(c, 1), MANY);
+    snapshot now = snapshot_take(c);
+    assert_true(snapshot_equal_but_figures(&before, &now));
+    emulated_set_memory(0); /* checking makes the codes again */
+    CHECK_OK(ww_collection_check(c, NULL, NULL, NULL));
+    snapshot_free(&before);
+    snapshot_free(&now);
+    ww_collection_destroy(c);
+    ww_device_close(device);
+}
+
 static void without_a_host_copy_the_rows_of_a_lost_member_are_lost_and_that_is_said(void **state)
 {
     (void)state;
@@ -399,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_member_without_room_leaves_its_share_to_the_others),
         cmocka_unit_test(moving_to_the_same_group_brings_rows_where_they_should_be),
         cmocka_unit_test(a_lost_member_is_named_and_the_group_goes_on_without_it),
+        cmocka_unit_test(a_lost_members_rows_need_no_room_for_those_of_the_others),
         cmocka_unit_test(without_a_host_copy_the_rows_of_a_lost_member_are_lost_and_that_is_said),
         cmocka_unit_test(rows_on_the_host_outlive_a_lost_member),
         cmocka_unit_test(dropping_refuses_what_is_no_member_and_the_last_one),

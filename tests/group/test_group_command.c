@@ -48,6 +48,26 @@ static void a_search_on_a_group_writes_the_same_bytes(void **state)
     free(expected);
 }
 
+static void rows_on_the_host_give_the_same_bytes(void **state)
+{
+    (void)state;
+    char far[SCRATCH_PATH_BYTES];
+    size_t near_size = 0, far_size = 0;
+    char *near = neighbors("emulator:32", "near.ibin", &near_size);
+    snprintf(far, sizeof far, "%s", scratch_path("far.ibin"));
+    COMMAND_SAYS(0, "", "search", "--base", scratch_path("base.fbin"), "--queries", scratch_path("queries.fbin"), "-k", "5",
+                 "--device", "emulator:32", "--rows-on", "host", "--out-neighbors", far, "--quiet");
+    char *found = scratch_content(far, &far_size);
+    assert_int_equal(far_size, near_size);
+    assert_memory_equal(found, near, near_size);
+    COMMAND_SAYS(3, "screen must be", "search", "--base", scratch_path("base.fbin"), "--queries", scratch_path("queries.fbin"),
+                 "--device", "emulator:32", "--rows-on", "host", "--screen", "none", "--quiet");
+    COMMAND_SAYS(3, "screen must be", "bench", "--rows", "100", "--dim", "8", "--queries", "2", "--repeat", "1", "--device",
+                 "emulator:32", "--rows-on", "host", "--screen", "none", "--quiet");
+    free(near);
+    free(found);
+}
+
 static void devices_shows_a_group_with_the_shares_of_its_members(void **state)
 {
     (void)state;
@@ -64,6 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_search_on_a_group_writes_the_same_bytes),
+        cmocka_unit_test(rows_on_the_host_give_the_same_bytes),
         cmocka_unit_test(devices_shows_a_group_with_the_shares_of_its_members),
     };
     return cmocka_run_group_tests_name("the command on groups", tests, make_files, scratch_teardown);

@@ -6,6 +6,7 @@
 #include "device/group/group.h"
 #include "gpu/device.h"
 #include "gpu/driver/emulated/parts.h"
+#include "gpu/error.h"
 #include "support/calls/calls.h"
 #include "support/collections.h"
 #include "support/devices.h"
@@ -163,6 +164,61 @@ static void calls_of_a_members_driver_may_fail(void **state)
     ww_device_close(device);
 }
 
+/* A collection on two members, of which the first is lost and the second has no room for all rows beside its own. */
+static ww_collection *make_tight(ww_device **device)
+{
+    enum { WIDE = 256, MANY = 768 }; /* 0.75 MiB of rows and 0.2 of codes */
+    emulated_set_memory((size_t)11 << 17);
+    CHECK_OK(ww_device_open("emulator:32+emulator:64", device));
+    (*device)->tuning.group_even = true;
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "tight", config.dim = WIDE, config.metric = WW_DOT, config.keep_host_copy = 1;
+    ww_collection *c = NULL;
+    CHECK_OK(ww_collection_create(*device, &config, &c));
+    test_random random = {3};
+    for (int64_t i = 0; i < 4; i++)
+        collection_fill(c, &random, MANY / 4, WIDE, "t", i * MANY / 4);
+    gpu_lose(gpu_of(group_of(*device)->members[0].device), "the test wants it");
+    CHECK_OK(ww_device_drop(*device, "emulator:32"));
+    return c;
+}
+
+/* Whatever fails while the lost rows are written again, segment by segment: the next attempt brings the rest. */
+static void writing_lost_rows_again_may_fail_and_go_on(void **state)
+{
+    (void)state;
+    long failures[2] = {0, 0};
+    for (int kind = 0; kind < 2; kind++)
+        for (long n = 1; n < ATTEMPTS_MAX; n++) {
+            ww_device *device = NULL;
+            ww_collection *c = make_tight(&device);
+            ww_device *member = group_of(device)->members[1].device;
+            if (kind == 0) {
+                memory_fail_at(n);
+            } else {
+                faulty_attach(member);
+                faults = (fault_plan){.first = n, .count = 1, .after_work = n % 2};
+            }
+            const ww_status status = ww_collection_move(c, device);
+            memory_fail_at(0);
+            faults = (fault_plan){0};
+            if (kind == 1)
+                faulty_detach(member);
+            failures[kind] += status != WW_OK;
+            if (status != WW_OK && status != (kind == 0 ? WW_OUT_OF_MEMORY : WW_DRIVER_ERROR))
+                fail_msg("kind %d, failure %ld: %s", kind, n, ww_error_message());
+            CHECK_OK(ww_collection_move(c, device));
+            emulated_set_memory(0);
+            CHECK_OK(ww_collection_check(c, NULL, NULL, NULL));
+            assert_int_equal(ww_collection_count(c), 768);
+            ww_collection_destroy(c);
+            ww_device_close(device);
+            if (status == WW_OK && n > 40)
+                break;
+        }
+    assert_true(failures[0] > 1 && failures[1] > 5);
+}
+
 /* A norm that changes in the memory of any member is found, and the row is named. */
 static void damage_on_any_member_is_found(void **state)
 {
@@ -266,6 +322,7 @@ int main(void)
         cmocka_unit_test(opening_a_group_survives_a_failure_of_every_allocation),
         cmocka_unit_test(every_call_of_each_member_may_fail),
         cmocka_unit_test(calls_of_a_members_driver_may_fail),
+        cmocka_unit_test(writing_lost_rows_again_may_fail_and_go_on),
         cmocka_unit_test(damage_on_any_member_is_found),
         cmocka_unit_test(rows_on_the_host_survive_every_failure_of_the_driver),
     };

@@ -1,7 +1,8 @@
-"""The wheel: which glibc it needs, what is in the source distribution; whole wheels are built and installed every night."""
+"""The wheel: which glibc it needs, its command, its own SQLite, what is in the source distribution; whole wheels are built and installed every night."""
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 import tarfile
@@ -9,25 +10,129 @@ import zipfile
 
 import pytest
 from conftest import ROOT, run_python
+from small_models import write_decoder
+from test_store import HIDDEN
 
 BUILD = pathlib.Path(os.environ["WARPWAVE_BUILD"])
 CHECK = [sys.executable, str(ROOT / "scripts" / "check-wheel")]
 
 
-def test_the_objects_of_this_build_link_for_glibc_2_28(tmp_path):
-    """As the wheel is linked: by zig, for an old glibc, jansson and zstd inside."""
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory):
+    """The objects of this build, linked as the wheel's are: by zig, for an old glibc, with every other library inside."""
+    folder = tmp_path_factory.mktemp("wheel")
+    library, command = folder / "lib" / "libwarpwave.so.0", folder / "bin" / "warpwave"
+    library.parent.mkdir()
+    command.parent.mkdir()
     libgcc = subprocess.run(["cc", "-print-libgcc-file-name"], capture_output=True, text=True, check=True).stdout.strip()
-    core, store = tmp_path / "libcore.so", tmp_path / "libstore.so"
-    for linked, objects, more in ((core, "objects.rsp", ["-Wl,-soname,libwarpwave.so.0"]), (store, "store.rsp", [str(core)])):
-        subprocess.run([sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28", "-shared", "-s", "-o", str(linked),
-                        f"-Wl,--version-script={ROOT / 'python' / 'exports.map'}", "-Wl,-z,defs", f"@{BUILD / 'wheel' / objects}", *more, "-lm", "-lpthread", "-ldl",
-                        libgcc], check=True)
-        done = subprocess.run([*CHECK, "--elf", str(linked)], capture_output=True, text=True, check=False)
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28", "-s"]
+    subprocess.run([*zig, "-shared", "-o", str(library), "-Wl,-soname,libwarpwave.so.0", f"-Wl,--version-script={ROOT / 'python' / 'exports.map'}", "-Wl,-z,defs",
+                    "-Wl,-z,nodelete", f"@{BUILD / 'wheel' / 'objects.rsp'}", "-lm", "-lpthread", "-ldl", libgcc], check=True)
+    subprocess.run([*zig, "-fPIE", "-pie", "-o", str(command), str(ROOT / "python" / "command.c"), str(library), "-Wl,-rpath,$ORIGIN/../lib"], check=True)
+    return folder
+
+
+def test_the_objects_of_this_build_link_for_glibc_2_28(linked):
+    for name in ("lib/libwarpwave.so.0", "bin/warpwave"):
+        done = subprocess.run([*CHECK, "--elf", str(linked / name)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-    assert run_python("import warpwave; c = warpwave.Collection(2, device='cpu'); c.add([[1, 0]]); print(c.search([1, 0]).ids[0])", WARPWAVE_LIBRARY=str(core)) == "0\n"
     # And the check can fail: the usual build needs more.
     usual = subprocess.run([*CHECK, "--elf", os.environ["WARPWAVE_COMMAND"]], capture_output=True, text=True, check=False)
     assert usual.returncode == 1 and "jansson" in usual.stderr
+
+
+def run_linked(linked, code):
+    return run_python(code, WARPWAVE_LIBRARY=str(linked / "lib" / "libwarpwave.so.0"))
+
+
+def test_one_library_has_collections_stores_and_models(linked, tmp_path):
+    printed = run_linked(linked, f"""
+import sqlite3, warpwave
+c = warpwave.Collection(2, device="cpu"); c.add([[1, 0]]); print(c.search([1, 0]).ids[0])
+with warpwave.Store({str(tmp_path / "s.db")!r}, device="cpu") as store:
+    store.create("docs", dim=2).add([[1, 0]])
+    beside = sqlite3.connect(store.path)  # the same SQLite: the file may be open in both
+    store["docs"].add([[0, 1]])
+    print(beside.execute("SELECT count(*) FROM docs_rows").fetchone()[0], store.info.sqlite_version == sqlite3.sqlite_version)
+print(warpwave._native.ww_model_token_ends(None, 0))
+""")
+    assert printed == "0\n2 True\n0\n"
+
+
+def test_its_command_does_what_the_usual_one_does(linked, tmp_path):
+    """Stores with its own SQLite, models with its own Unicode: the same words, to the byte."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "a", "vector": [1, 0], "payload": {"n": 1}}\n{"id": "b", "vector": [0, 1], "payload": {"n": 2}}\n', encoding="utf-8")
+    queries = tmp_path / "queries.csv"
+    queries.write_text("0.6,0.8\n", encoding="utf-8")
+    words = tmp_path / "words.gguf"
+    write_decoder(words)
+    told = []
+    for number, command in enumerate((os.environ["WARPWAVE_COMMAND"], str(linked / "bin" / "warpwave"))):
+        store = f"s{number}.db"
+        lines = (["store", "import", store, "docs", str(rows), "--quiet"], ["store", "search", store, "docs", "--queries", str(queries), "--where", "payload->>'$.n' > 0", "--json"],
+                 ["store", "check", store], ["model", "tokenize", str(words), "--prompt", "ünïcode ab"], ["model", "generate", str(words), "--prompt", "ab", "-n", "5", "--json"])
+        told.append([])
+        for line in lines:
+            done = subprocess.run([command, *line], capture_output=True, text=True, cwd=tmp_path, check=False)
+            assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+            told[-1].append(re.sub(r'("\w*second\w*": )[^,\n]*', r"\1", done.stdout.replace(store, "s.db")))
+    assert told[0] == told[1] and '"a"' in told[0][1]
+
+
+# Python's SQLite out of reach: no load_extension(), and no library to be found in the process, as if it were inside of the interpreter.
+UNREACHABLE = HIDDEN + """
+import builtins, io
+opened = builtins.open
+builtins.open = lambda name, *a, **k: io.StringIO("") if name == "/proc/self/maps" else opened(name, *a, **k)
+"""
+
+
+def test_the_bundled_sqlite_serves_where_pythons_cannot_be_had(linked, tmp_path):
+    printed = run_linked(linked, UNREACHABLE + f"""
+import numpy as np
+points = np.eye(5)
+for name in ("a.db", "b.db", "a.db"):
+    with warpwave.Store({str(tmp_path)!r} + "/" + name, device="cpu", busy_ms=20000) as store, warpwave.Store(store.path, device="cpu") as again:
+        docs = store["docs"] if "docs" in store else store.create("docs", dim=5)
+        docs.add(points, payloads=[{{"n": i}} for i in range(5)])
+        again["docs"].add(points)
+        print(len(docs), docs.search(points[2], k=1, where="payload->>'$.n' = :n", parameters={{"n": 4}}).ids[0])
+        store.check(); store.backup({str(tmp_path)!r} + "/copy.db")
+import os
+del docs, store, again
+print(len([1 for name in os.listdir("/proc/self/fd") if ".db" in os.path.realpath("/proc/self/fd/" + name)]))
+""")
+    assert printed == "10 4\n10 4\n20 4\n0\n"
+
+
+def test_the_bundled_sqlite_refuses_a_file_that_is_open_otherwise(linked, tmp_path):
+    """Both orders; nothing is lost, and the locks of Python's connection stay when the store is closed."""
+    probe = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=0); c.execute('BEGIN IMMEDIATE')"
+    printed = run_linked(linked, UNREACHABLE + f"""
+import subprocess, sys, os
+def tried(call):
+    try: call(); print("done")
+    except warpwave.Unsupported as error: print("open in this process" in str(error))
+def locked(): print(subprocess.run([sys.executable, "-c", {probe!r}, path], capture_output=True).returncode)
+path = {str(tmp_path / "s.db")!r}
+store = warpwave.Store(path, device="cpu")
+store.create("docs", dim=2).add([[1, 0]])
+beside = sqlite3.connect(path)
+beside.execute("BEGIN IMMEDIATE")
+tried(lambda: store["docs"].add([[0, 1]]))       # the store first: its writes are refused from now on
+tried(lambda: store.backup(path + ".copy"))      # and so is what reads it by a connection of its own
+locked()
+store.close()
+locked()                                         # closing it has not dropped the other's lock
+tried(lambda: warpwave.Store(path, device="cpu"))  # sqlite3 first: refused when it is opened
+locked()
+beside.rollback(); beside.close()
+locked()
+with warpwave.Store(path, device="cpu") as store: tried(lambda: store["docs"].add([[0, 1]])); print(len(store["docs"]))
+print(len([1 for name in os.listdir("/proc/self/fd") if "s.db" in os.path.realpath("/proc/self/fd/" + name)]))
+""")
+    assert printed == "True\nTrue\n1\n1\nTrue\n1\n0\ndone\n2\n0\n"
 
 
 def test_the_source_distribution_has_what_a_build_needs(tmp_path):

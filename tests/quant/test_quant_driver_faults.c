@@ -83,6 +83,26 @@ static ww_status multiply_queued(const subject *s, float *result)
     return product(s, &s->few, &options, result);
 }
 
+/* Behind a norm, and added to what is there. */
+static ww_status multiply_fused(const subject *s, float *result)
+{
+    const int64_t shape[2] = {2, ROWS}, cols = COLS;
+    const ww_tensor weight = {.storage = s->few.storage, .layout = ww_layout_contiguous(1, &cols)};
+    ww_quant_product options = ww_quant_product_default();
+    ww_tensor out = {0};
+    options.queued = 1;
+    options.norm_weight = &weight;
+    options.norm_eps = 1e-5;
+    options.accumulate = 1;
+    ww_status status = ww_tensor_zeros(s->device, WW_F32, 2, shape, &out);
+    if (status == WW_OK)
+        status = ww_quant_multiply(s->matrix, &s->few, &options, &out);
+    if (status == WW_OK)
+        status = ww_tensor_to_host(&out, result);
+    ww_tensor_release(&out);
+    return status;
+}
+
 static ww_status multiply_experts(const subject *s, float *result)
 {
     static const int64_t experts[] = {1, 0};
@@ -230,6 +250,7 @@ static void a_queued_product_that_fails_can_be_made_again(void **state)
 {
     (void)state;
     fail_each_call(multiply_queued);
+    fail_each_call_as(multiply_fused, 1, 2);
 }
 
 static void a_failed_product_of_experts_can_be_made_again(void **state)

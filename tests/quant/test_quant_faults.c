@@ -145,6 +145,25 @@ static ww_status call_coded(ww_quant *q)
     return status;
 }
 
+/* Gated, and added to what is there, which a failure leaves alone. */
+static ww_status call_fused(ww_quant *q)
+{
+    static const int64_t shape[2] = {2, ROWS};
+    float before[2 * ROWS], after[2 * ROWS];
+    ww_quant_product options = ww_quant_product_default();
+    ww_tensor out = {0};
+    options.up = &activations;
+    options.accumulate = 1;
+    ww_status status = ww_tensor_from_host(device, WW_F32, 2, shape, values, &out);
+    memcpy(before, values, sizeof before);
+    if (status == WW_OK)
+        status = ww_quant_multiply(q, &activations, &options, &out);
+    if (status != WW_OK && out.storage && ww_tensor_to_host(&out, after) == WW_OK)
+        assert_memory_equal(before, after, sizeof before);
+    ww_tensor_release(&out);
+    return status;
+}
+
 static const struct {
     const char *name;
     ww_status (*call)(ww_quant *q);
@@ -163,6 +182,7 @@ static const struct {
     {"expert ids", call_expert_ids},
     {"decoded", call_decoded},
     {"coded", call_coded},
+    {"fused", call_fused},
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 

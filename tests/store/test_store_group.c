@@ -107,6 +107,21 @@ static void rows_on_the_host_are_a_matter_of_the_config(void **state)
     assert_int_equal(info.rows, WW_ROWS_HOST);
     assert_true(info.bytes_rows_host > 0);
     work_close(store, stored);
+    ww_store_config opening = ww_store_config_default(); /* of one that is there the store's config says it */
+    for (int place = 0; place <= 2; place++) {
+        opening.rows = (ww_row_place)place;
+        if (place == 2) {
+            CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_open(scratch_path("host.db"), emulator, &opening, &store));
+            break;
+        }
+        CHECK_OK(ww_store_open(scratch_path("host.db"), emulator, &opening, &store));
+        CHECK_OK(ww_store_collection(store, "far", &stored));
+        assert_true(collections_equal(stored, model));
+        CHECK_OK(ww_collection_describe(stored, &info));
+        assert_int_equal(info.rows, place);
+        assert_int_equal(info.bytes_rows_host > 0, place == WW_ROWS_HOST);
+        work_close(store, stored);
+    }
     ww_collection_destroy(model);
     ww_device_close(emulator);
     ww_device_close(cpu);

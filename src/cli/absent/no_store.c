@@ -5,14 +5,8 @@
 
 static ww_status say_missing(void)
 {
-#ifdef WARPWAVE_WHEEL_COMMAND
-    return ww_fail(WW_UNSUPPORTED,
-                   "the command of the Python wheel was built without stores, which have no SQLite of their own there; "
-                   "use warpwave.Store in Python, or the command of an installed library");
-#else
     return ww_fail(WW_UNSUPPORTED, "this command was built without stores, since SQLite 3.38 or later was missing; install "
                                    "libsqlite3-dev and build it again");
-#endif
 }
 
 ww_status search_in_store(const search_settings *settings)

@@ -112,6 +112,7 @@ ww_status mpi_load(const common_settings *s, loaded *l)
     config.metric = (ww_metric)s->metric;
     config.screen = (ww_screen)s->screen;
     config.type = (ww_vector_type)s->type;
+    config.rows = (ww_row_place)s->place;
     config.timeout_ms = (int32_t)(s->timeout_seconds * 1000);
     options.format = s->format;
     l->rows = info.rows;

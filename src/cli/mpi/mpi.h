@@ -20,7 +20,7 @@ typedef struct rank_place {
 /* What all commands take. */
 typedef struct common_settings {
     const char *base, *format, *device;
-    int metric, screen, type;
+    int metric, screen, type, place;
     int64_t block, timeout_seconds;
     bool resume, quiet, json;
 } common_settings;
@@ -78,6 +78,8 @@ void rank_progress_tell(rank_progress *p, int64_t done);
                          "how rows are screened before exact scoring; results are the same; default: int8"),                   \
         OPTION_IS_CHOICE(settings, common.type, false, "--type", "f32|f16|bf16|i8|u8",                                         \
                          "what rows are stored as; default: f32"),                                                             \
+        OPTION_IS_CHOICE(settings, common.place, false, "--rows-on", "device|host",                                            \
+                         "where rows are; host: more than a GPU holds, which keeps their codes; default: device"),             \
         OPTION_IS_TEXT(settings, common.device, false, "--device", "NAME,...",                                                 \
                        "by rank on a machine, over and over; default: auto, a GPU a rank"),                                    \
         OPTION_IS_INTEGER(settings, common.block, false, "--block", "N", 1, 1 << 20,                                           \

@@ -377,6 +377,7 @@ ww_status search_in_store(const search_settings *s)
                        .operands = {s->store, s->collection}};
     ww_store_config config = ww_store_config_default();
     config.read_only = 1;
+    config.rows = (ww_row_place)s->place;
     ww_results *only = NULL;
     ww_status status = store_call_open(&call, &config, s->device, s->collection);
     if (status == WW_OK && !s->collection)

@@ -298,6 +298,7 @@ const backend backend_group = {
     .segment_create = group_segment_create,
     .segment_destroy = group_segment_destroy,
     .segments_balanced = group_segments_balanced,
+    .segment_place = group_segment_place,
     .stream_create = group_stream_create,
     .stream_destroy = group_stream_destroy,
     .stream_synchronize = group_stream_synchronize,

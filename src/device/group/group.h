@@ -85,6 +85,7 @@ void group_shares(group_device *group, double shares[MEMBERS_MAX]);
 int32_t group_place(group_device *group, const segment_plan *plan, uint64_t without, int64_t *rows);
 
 bool group_segments_balanced(ww_device *device, const segment *segments, int64_t count);
+int32_t group_segment_place(ww_device *device, const segment_list *list, int64_t s, uint64_t without);
 
 /* Notes that a member took so long for so many products, for the next that are placed. */
 void group_learn(group_device *group, int32_t member, double products, double seconds);

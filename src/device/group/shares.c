@@ -129,3 +129,25 @@ bool group_segments_balanced(ww_device *device, const segment *segments, int64_t
     }
     return true;
 }
+
+int32_t group_segment_place(ww_device *device, const segment_list *list, int64_t s, uint64_t without)
+{
+    group_device *group = group_of(device);
+    double over[MEMBERS_MAX], shares[MEMBERS_MAX] = {0}, total = 0;
+    const int32_t from = list->segments[s].member;
+    const double rows = (double)list->segments[s].capacity;
+    count_rows(list->segments, list->count, over);
+    group_shares(group, shares);
+    for (int32_t m = 0; m < group->count; m++)
+        total += over[m];
+    int32_t best = from;
+    for (int32_t m = 0; m < group->count; m++)
+        over[m] -= shares[m] * total;
+    for (int32_t m = 0; m < group->count; m++)
+        if (m != from && member_is_in(&group->members[m]) && !(without >> m & 1) && (best == from || over[m] < over[best]))
+            best = m;
+    if (best == from || !member_is_in(&group->members[from]))
+        return best;
+    const double now = fabs(over[from]) + fabs(over[best]), then = fabs(over[from] - rows) + fabs(over[best] + rows);
+    return then < now ? best : from;
+}

@@ -8,5 +8,6 @@ extern const quant_backend gpu_quants;
 
 ww_status gpu_quant_product(ww_device *base, const quant_product_job *job);
 bool gpu_quant_takes(const quant_product_job *job);
+bool gpu_quant_fuses(ww_device *base, const quant_product_job *job);
 
 #endif

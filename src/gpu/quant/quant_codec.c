@@ -235,4 +235,5 @@ const quant_backend gpu_quants = {.queues = true,
                                   .encode_tensor = gpu_encode_tensor,
                                   .decode_tensor = gpu_decode_tensor,
                                   .product = gpu_quant_product,
-                                  .takes = gpu_quant_takes};
+                                  .takes = gpu_quant_takes,
+                                  .fuses = gpu_quant_fuses};

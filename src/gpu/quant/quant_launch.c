@@ -111,8 +111,10 @@ static quant_gemv_args gemv_args(const quant_product *p)
                             .flip = 0x80808080,
                             .independent = p->overlaps};
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
+    args.adds = p->job->fusion.adds;
     if (p->x) {
         args.x = p->x;
+        args.input = quant_input_of(p);
         args.refused = p->refused;
         args.first_block = (uint64_t)plan->first_column * plan->blocks;
         args.sequence = slot;
@@ -139,7 +141,7 @@ static ww_status launch_gemv(quant_product *p)
             const gpu_grid grid = grid_of_2(piece.blocks * plan->splits, min_i64(groups - done, y_max));
             const gpu_shape shape = {grid_early(grid), plan->threads, plan->stage_bytes * args.stages};
             args.first_group = (uint32_t)done;
-            status = gpu_launch(p->stream, plan->kernel, shape, &args, sizeof args);
+            status = gpu_launch(p->stream, p->step ? plan->step_kernel : plan->kernel, shape, &args, sizeof args);
         }
     }
     const size_t bytes = (size_t)(plan->columns * rows) * sizeof(float);

@@ -17,6 +17,8 @@ enum {
     UNPACK_SHARED = 100000,    /* bytes of shared memory that a block may have where copies are in the background */
     GEMV_SHARED_ALL = 233472,  /* bytes of shared memory of the compute unit that has the most, */
     GEMV_SHARED_SYSTEM = 1280, /* of which a thread block takes so many before it asks for any */
+    WHOLE_COLS_MAX = 4096,     /* elements of a column that every thread block codes for itself, a microsecond of work, */
+    WHOLE_BLOCKS_MAX = 4,      /* where a compute unit has at most so many of them: they do it at the same time */
 };
 
 /* ---- which strategy ------------------------------------------------------------------------------------------------------ */
@@ -62,6 +64,19 @@ bool gpu_quant_takes(const quant_product_job *job)
     return !job->fast && !job->decoded && dot_activations(job->type) >= 0 && goes_by_tiles(job);
 }
 
+/* Where a gemv does it, whose launch has all rows: some of those of several launches are computed twice (quant_launch.c). */
+bool gpu_quant_fuses(ww_device *base, const quant_product_job *job)
+{
+    const gpu_device *device = gpu_of(base);
+    const quant_fusion *fusion = &job->fusion;
+    if (job->fast || job->decoded || job->coded || job->x_type != BLOCK_F32 || job->refused || has_experts(job) ||
+        dot_activations(job->type) < 0 || goes_by_tiles(job))
+        return false;
+    if (fusion->input == INPUT_NORM && job->cols > QUANT_NORM_MOST)
+        return false;
+    return job->rows <= gpu_blocks_of(device, QUANT_THREADS) / QUANT_CLASSES * QUANT_GEMV_ROWS;
+}
+
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
 
 /* Room for at least `largest` columns in each group. */
@@ -84,6 +99,19 @@ static int32_t gemv_kernel(int32_t type, bool fused)
 #define QUANT_FORMAT(name, number, ...)                                                                                        \
     case number:                                                                                                               \
         return fused ? GPU_KERNEL_quant_gemv_fused_##name : GPU_KERNEL_quant_gemv_##name;
+        BLOCK_FORMATS(QUANT_FORMAT)
+#undef QUANT_FORMAT
+    default:
+        return -1;
+    }
+}
+
+static int32_t step_kernel(int32_t type)
+{
+    switch (type) {
+#define QUANT_FORMAT(name, number, ...)                                                                                        \
+    case number:                                                                                                               \
+        return GPU_KERNEL_quant_gemv_step_##name;
         BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
@@ -133,7 +161,10 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     plan->rows_at_once = gpu_blocks_of(device, QUANT_THREADS) / plan->splits * QUANT_GEMV_ROWS;
     /* One launch codes the column for all its thread blocks. */
     plan->fused = plan->width == 1 && device->capabilities.fused_gemv && job->rows <= plan->rows_at_once;
+    plan->whole = plan->fused && job->cols <= WHOLE_COLS_MAX && (plan->copy_engine || job->fusion.input != INPUT_PLAIN) &&
+                  tiles * plan->splits <= (int64_t)WHOLE_BLOCKS_MAX * device->base.info.compute_units;
     plan->kernel = gemv_kernel(job->type, plan->fused);
+    plan->step_kernel = step_kernel(job->type);
     plan->stage_bytes = stage_bytes(job->type, plan->width);
     plan->stages = gemv_stages(device, plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
     plan->stages_overlapped = gemv_stages(device, plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);

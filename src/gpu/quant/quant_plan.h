@@ -46,6 +46,7 @@ typedef struct quant_plan {
 
     /* The kernels. */
     int32_t kernel, fold_kernel, unpack_kernel;
+    int32_t step_kernel; /* gemv, fused: of a product that waits, with what is fused beside it */
     int32_t threads, fold_threads;
     uint32_t splits;            /* thread blocks that share the accumulators of a result */
     uint32_t stages;            /* of shared memory */
@@ -56,7 +57,8 @@ typedef struct quant_plan {
     uint32_t records;           /* wgmma, K blocks: records of so many blocks at a time */
     uint32_t unpack_stages;
     bool sums_in_shared; /* wgmma: shared memory has room for a tile of sums, too */
-    bool fused;          /* gemv: the kernel that can code a single column itself */
+    bool fused;          /* gemv: the kernel that can code a single column itself, */
+    bool whole;          /* and the one that does so in every thread block: it is short, and there are not many of these */
     bool copy_engine;    /* gemv: rows come by it */
     size_t sums_floats;  /* tiles: a level of sums of all thread blocks */
 } quant_plan;

@@ -184,11 +184,18 @@ static int64_t column_bytes(const quant_product_job *job)
     return job->cols / block_length(type) * block_bytes(type);
 }
 
+/* From row to row of x, in floats, or in bytes where it is coded. */
+static int64_t column_stride(const quant_product_job *job)
+{
+    return job->coded ? column_bytes(job) : job->fusion.x_stride > 0 ? job->fusion.x_stride : job->cols;
+}
+
 static ww_status code_activations(quant_product *p, const char *x, bool independent)
 {
     const quant_plan *plan = &p->plan;
+    const int32_t input = p->job->fusion.input;
     const quant_gemv_activations_args args = {.from = (const float *)(const void *)x,
-                                              .from_stride = (uint64_t)(p->job->coded ? column_bytes(p->job) : p->job->cols),
+                                              .from_stride = (uint64_t)column_stride(p->job),
                                               .source = p->source,
                                               .codes = p->activations.codes,
                                               .factors = p->activations.factors,
@@ -202,16 +209,29 @@ static ww_status code_activations(quant_product *p, const char *x, bool independ
                                               .blocks_padded = plan->blocks_padded,
                                               .type = dot_activations(p->job->type),
                                               .rotation = stage_rotation(p->job->type),
-                                              .independent = independent};
+                                              .independent = independent,
+                                              .input = quant_input_of(p)};
     const int64_t units = plan->k_blocks ? plan->blocks_padded : (plan->blocks_padded + 3) / 4;
     const int64_t threads = units * (p->source ? args.columns_padded : args.columns) * QUANT_TEAM;
     const gpu_grid grid = grid_early(threads_grid(threads));
-    return p->job->coded ? launch_quant_gemv_coded(p->stream, grid, QUANT_THREADS, 0, &args)
-                         : launch_quant_gemv_activations(p->stream, grid, QUANT_THREADS, 0, &args);
+    if (p->job->coded)
+        return launch_quant_gemv_coded(p->stream, grid, QUANT_THREADS, 0, &args);
+    if (input == INPUT_NORM)
+        return launch_quant_gemv_norm(p->stream, grid_early(grid_of(args.columns)), QUANT_THREADS, 0, &args);
+    return input == INPUT_GATED ? launch_quant_gemv_gated(p->stream, grid, QUANT_THREADS, 0, &args)
+                                : launch_quant_gemv_activations(p->stream, grid, QUANT_THREADS, 0, &args);
 }
 
-/* A single column is coded by the product itself where it may begin while others run, and where no product may; in between a
- * kernel of its own is sooner done with it. */
+/* May it read x, and what else it is made of, and write y before what is queued in front has ended? */
+static bool is_independent(const quant_product *p, const char *x)
+{
+    const quant_fusion *fusion = &p->job->fusion;
+    return !p->source && fusion->input == INPUT_PLAIN && !fusion->adds &&
+           gpu_leaves_alone(p->stream, x, (size_t)(p->plan.columns * column_bytes(p->job)));
+}
+
+/* A single column is coded by the product itself where it may begin while others run, where every thread block can do it for
+ * itself, and where no product may begin early; in between a kernel of its own is sooner done with it. */
 static ww_status prepare_gemv(quant_product *p)
 {
     const quant_plan *plan = &p->plan;
@@ -223,11 +243,12 @@ static ww_status prepare_gemv(quant_product *p)
             p->source ? take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations) : take_slot(p);
     if (status != WW_OK)
         return status;
-    const char *x = quant_x(p) + plan->first_column * column_bytes(p->job);
-    const bool independent = !p->source && gpu_leaves_alone(p->stream, x, (size_t)(plan->columns * column_bytes(p->job)));
-    const bool codes = !p->source && plan->fused && !p->job->coded;
+    const char *x = quant_x(p) + plan->first_column * column_stride(p->job) * (p->job->coded ? 1 : (int64_t)sizeof(float));
+    const bool independent = is_independent(p, x), codes = !p->source && plan->fused && !p->job->coded;
     p->overlaps = codes && independent && gpu_may_overlap(p->stream);
-    p->x = p->overlaps || (codes && !plan->copy_engine) ? (const float *)(const void *)x : NULL;
+    p->step = codes && !p->overlaps && (plan->whole || p->job->fusion.input != INPUT_PLAIN || p->job->fusion.adds);
+    const bool own = p->step ? plan->whole : p->overlaps || (codes && !plan->copy_engine);
+    p->x = own ? (const float *)(const void *)x : NULL;
     return p->x ? WW_OK : code_activations(p, x, independent);
 }
 

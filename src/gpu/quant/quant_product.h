@@ -4,6 +4,7 @@
 
 #include "gpu/quant/quant_plan.h"
 #include "gpu/stream.h"
+#include "kernels/quant/quant.h"
 
 struct gpu_blas; /* gpu/blas/blas.h */
 
@@ -31,6 +32,7 @@ typedef struct quant_product {
     uint32_t *counters; /* of a gemv: QUANT_READY_COUNTERS, then words that say which shares of a column are coded */
     const float *x;     /* of a gemv that codes its column itself; otherwise NULL */
     bool overlaps;      /* a gemv begins while the one in front of it runs */
+    bool step;          /* or waits for that, and does what is fused with it (quant_gemv_step_TYPE) */
 } quant_product;
 
 /* Takes workspaces, codes activations and unpacks weights for the plan. Queues; waits only where a workspace grows. */
@@ -41,6 +43,13 @@ ww_status quant_launch(quant_product *p);
 static inline const char *quant_x(const quant_product *p)
 {
     return (const char *)p->job->x->data + p->job->x_offset;
+}
+
+/* What kernels that code columns make of them first. */
+static inline quant_input quant_input_of(const quant_product *p)
+{
+    const quant_fusion *fusion = &p->job->fusion;
+    return (quant_input){.weight = fusion->weight, .up = fusion->up, .eps = (float)fusion->eps, .kind = fusion->input};
 }
 
 static inline const uint8_t *quant_weights(const quant_product *p)

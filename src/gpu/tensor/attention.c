@@ -46,7 +46,7 @@ ww_status gpu_attention_store(ww_device *base, const attention_store_job *job)
     if (status != WW_OK)
         return status;
     const int64_t most = min_i64(gpu_blocks_max(device), BLOCKS_MAX);
-    const gpu_grid grid = grid_of(min_i64(divide_up_i64(items, ATTENTION_THREADS), most));
+    const gpu_grid grid = grid_early(grid_of(min_i64(divide_up_i64(items, ATTENTION_THREADS), most)));
     status = q8_0 ? launch_attention_store_q8_0(stream, grid, ATTENTION_THREADS, 0, &args)
                   : launch_attention_store(stream, grid, ATTENTION_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
@@ -54,7 +54,7 @@ ww_status gpu_attention_store(ww_device *base, const attention_store_job *job)
 
 static ww_status launch_chunks(gpu_stream *stream, const attention_args *args)
 {
-    const gpu_grid grid = grid_of_2((int64_t)args->chunks * args->layer.kv_heads, args->tokens);
+    const gpu_grid grid = grid_early(grid_of_2((int64_t)args->chunks * args->layer.kv_heads, args->tokens));
     const size_t bytes = (size_t)attention_chunk_floats(args->layer.head_size) * sizeof(float);
     if (args->layer.type == ATTENTION_F16)
         return launch_attention_chunk_f16(stream, grid, ATTENTION_THREADS, bytes, args);

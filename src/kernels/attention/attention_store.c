@@ -101,6 +101,8 @@ DEVICE void put_block(const attention_store_args *args, int64_t token, int32_t b
 DEVICE void store_items(const attention_store_args *args, int32_t q8_0)
 {
     const int32_t size = args->layer.head_size;
+    launches_wait();
+    launches_next();
     const int32_t pairs = args->rope != ATTENTION_ROPE_NONE && args->q ? args->heads * args->half : 0;
     const int32_t each = pairs + 2 * args->layer.kv_heads * (size / (q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES));
     for (int64_t item = (int64_t)block_index() * ATTENTION_THREADS + thread_index(); item < args->tokens * each;

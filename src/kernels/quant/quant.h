@@ -3,8 +3,11 @@
  * A product of weights (rows) with activations (columns), the first line that applies:
  *   quant_float_product    weights are f32, f16 or bf16, or activations are to stay floats: canonical dot products
  *   quant_*_bf16           fast mode, 33 columns or more, a vendor BLAS that multiplies bf16: that is used, and no bits are
- * promised quant_gemv_fused_TYPE  one column, not on AMD: the product codes it itself, and so may begin while the one before it
- * runs quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
+ *                          promised
+ *   quant_gemv_step_TYPE   one column, not on AMD, that waits for the kernel before it anyway, as in a step of a model: every
+ *                          thread block codes it, behind a norm or gated, and results may be added to what is there
+ *   quant_gemv_fused_TYPE  one column, not on AMD: the product codes it itself, and so may begin while the one before it runs
+ *   quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
  *   quant_wgmma_*          more, on sm_90a: weights are unpacked first, stages come by the copy engine, wgmma multiplies from
  *                          shared memory
  *   quant_tile_*           more, anywhere else: the same by mma, MFMA or dot4 (simt/matrix_i8.h)
@@ -89,6 +92,25 @@ typedef struct quant_encode_args {
  * same order. */
 enum { QUANT_ROTATE_NONE = 0, QUANT_ROTATE_16 = 16, QUANT_ROTATE_32 = 32 }; /* codes of even blocks, by two within so many */
 
+/* What columns are before they are coded (arithmetic/blocks/input.h). quant_gemv_norm, quant_gemv_gated: as
+ * quant_gemv_activations, of columns behind a norm and of gated ones. A thread block of the first has a whole column. */
+enum {
+    QUANT_NORM_MOST = 16384,      /* elements of a column behind a norm, */
+    QUANT_NORM_FUSED_MOST = 4096, /* of one that quant_gemv_fused_TYPE codes: a chunk of the sum */
+    QUANT_NORM_LANES = 64,        /* accumulators of that sum */
+    QUANT_NORM_PART = 512,        /* elements whose squares QUANT_NORM_LANES threads add up, one part behind the other */
+    QUANT_NORM_EACH = QUANT_NORM_PART / QUANT_NORM_LANES
+};
+
+typedef struct quant_input {
+    const float *weight; /* INPUT_NORM: as many as a column has elements */
+    const float *up;     /* INPUT_GATED: columns as far apart as those of x */
+    float eps;           /* of a norm */
+    float scale;         /* of a column behind a norm; the kernel's own */
+    int32_t kind;        /* INPUT_ */
+    int32_t unused;
+} quant_input;
+
 typedef struct quant_gemv_activations_args {
     const float *from;
     uint64_t from_stride;   /* floats from column to column */
@@ -105,6 +127,7 @@ typedef struct quant_gemv_activations_args {
     int32_t type;                   /* BLOCK_Q8_1 or BLOCK_Q8_K */
     uint32_t rotation;              /* QUANT_ROTATE_ */
     uint32_t independent;           /* not 0: the work queued before this kernel does not touch what it touches */
+    quant_input input;
 } quant_gemv_activations_args;
 
 /* For tiles the blocks of a class follow each other, and classes do so in the order in which they are added up, 0 4 2 6 1 5 3
@@ -149,10 +172,10 @@ typedef struct quant_tile_activations_args {
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
 
-/* quant_gemv_TYPE, and quant_gemv_fused_TYPE for a single column: QUANT_GEMV_ROWS rows of weights times QUANT_GEMV_COLUMNS
- * columns for each thread block, or for `splits` neighbouring thread blocks, each of which takes some of the classes;
- * block_index_y() and first_group choose the group of columns. Where the copy engine brings rows, from sm_90 on, there is one
- * split. */
+/* quant_gemv_TYPE, and quant_gemv_fused_TYPE and quant_gemv_step_TYPE for a single column: QUANT_GEMV_ROWS rows of weights
+ * times QUANT_GEMV_COLUMNS columns for each thread block, or for `splits` neighbouring thread blocks, each of which takes some
+ * of the classes; block_index_y() and first_group choose the group of columns. Where the copy engine brings rows, from sm_90
+ * on, there is one split. */
 enum {
     QUANT_GEMV_ROWS = 16,
     QUANT_GEMV_COLUMNS = 8,
@@ -181,15 +204,19 @@ typedef struct quant_gemv_args {
     uint32_t columns, width, first_group;
     uint32_t splits; /* 1, 2, 4 or 8 */
     uint32_t blocks, blocks_padded;
-    uint32_t stages;   /* 1..8 */
-    uint32_t aligned;  /* not 0: all rows begin at a multiple of four bytes */
-    uint32_t flip;     /* 0x80808080: unknown to the compiler, it is in a register, and a mask besides it in the instruction */
-    const float *x;    /* quant_gemv_fused_TYPE: the column, to be coded by the kernel; NULL: it is coded already */
-    uint64_t *refused; /* as in quant_gemv_activations, */
+    uint32_t stages;  /* 1..8 */
+    uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */
+    uint32_t flip;    /* 0x80808080: unknown to the compiler, it is in a register, and a mask besides it in the instruction */
+    const float
+        *x; /* quant_gemv_fused_TYPE, quant_gemv_step_TYPE: the column, to be coded by the kernel; NULL: it is coded already */
+    uint64_t *refused;     /* as in quant_gemv_activations, */
     uint64_t first_block;  /* likewise */
     uint32_t *shares_done; /* a word for each share of the coding, `sequence` when it is done */
     uint32_t sequence;     /* number of this product on its stream */
     uint32_t independent;  /* not 0: the work queued before this kernel does not touch x, nor what it codes */
+    uint32_t adds;         /* not 0: results are added to y; not quant_gemv_fused_TYPE */
+    uint32_t unused;
+    quant_input input; /* quant_gemv_step_TYPE: of x */
 } quant_gemv_args;
 
 /* ---- unpacking ----------------------------------------------------------------------------------------------------------- */

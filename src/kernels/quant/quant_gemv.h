@@ -11,11 +11,16 @@
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_H
 
+#include "arithmetic/convert.h"
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_words.h"
 
 #include "kernels/quant/quant_gemv_fused.h"
 #include "kernels/quant/quant_gemv_stages.h"
+
+/* What a kernel does with its columns: several that are coded already; one that is, or of which its thread blocks code shares;
+ * one that is, or that each of its thread blocks codes. A constant everywhere. */
+typedef enum gemv_kind { GEMV_MANY, GEMV_FUSED, GEMV_STEP } gemv_kind;
 
 typedef struct __attribute__((aligned(8), may_alias)) two_words {
     uint32_t x, y;
@@ -335,7 +340,7 @@ DEVICE void gemv_kblock(int32_t type, const uint8_t *upper, const uint8_t *lower
 }
 
 /* The accumulators of result t, row t % 16 of column t / 16, are added up. */
-DEVICE void gemv_put(int32_t type, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
+DEVICE void gemv_put(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
 {
     UNROLL
     for (uint32_t s = 4; s > 0; s /= 2) {
@@ -346,12 +351,15 @@ DEVICE void gemv_put(int32_t type, const quant_gemv_args *args, uint32_t group, 
     const uint32_t padded_column = group * QUANT_GEMV_COLUMNS + t / QUANT_GEMV_ROWS;
     const uint32_t column = args->source ? args->source[padded_column] : padded_column;
     const uint64_t row = (uint64_t)stage_tile(args) * QUANT_GEMV_ROWS + t % QUANT_GEMV_ROWS;
-    if (column < args->columns && row < args->rows)
-        args->y[column * args->rows + row] = sum[0] * gemv_scale(type);
+    if (column < args->columns && row < args->rows) {
+        const uint64_t at = column * args->rows + row;
+        const float product = sum[0] * gemv_scale(type);
+        args->y[at] = kind != GEMV_FUSED && args->adds ? one_nan_f32(args->y[at] + product) : product;
+    }
 }
 
 /* Writes the accumulators of this split to memory; the last of the splits adds up those of all. By all threads. */
-DEVICE void gemv_combine_splits(int32_t type, const quant_gemv_args *args, uint32_t group, const float *meeting,
+DEVICE void gemv_combine_splits(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, const float *meeting,
                                 uint32_t *ticket)
 {
     const uint32_t t = thread_index(), tile = block_index_y() * (block_count() / args->splits) + stage_tile(args);
@@ -371,13 +379,13 @@ DEVICE void gemv_combine_splits(int32_t type, const quant_gemv_args *args, uint3
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)
             sum[c] = all[c * QUANT_GEMV_RESULTS + t];
-        gemv_put(type, args, group, sum, t);
+        gemv_put(type, kind, args, group, sum, t);
     }
 }
 
 /* The eight accumulators of each result meet. */
-DEVICE void gemv_finish(int32_t type, const quant_gemv_args *args, uint32_t group, float *meeting, uint32_t *ticket,
-                        const float *acc)
+DEVICE void gemv_finish(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, float *meeting,
+                        uint32_t *ticket, const float *acc)
 {
     const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
     UNROLL
@@ -385,13 +393,13 @@ DEVICE void gemv_finish(int32_t type, const quant_gemv_args *args, uint32_t grou
         AT(meeting, (team * QUANT_GEMV_COLUMNS + thread % 4 * 2 + i % 2) * QUANT_GEMV_ROWS + thread / 4 + i / 2 * 8) = acc[i];
     barrier();
     if (STAGES_CAN_SPLIT && args->splits > 1) {
-        gemv_combine_splits(type, args, group, meeting, ticket);
+        gemv_combine_splits(type, kind, args, group, meeting, ticket);
     } else if (thread_index() < QUANT_GEMV_RESULTS) {
         float sum[QUANT_CLASSES];
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)
             sum[c] = AT(meeting, c * QUANT_GEMV_RESULTS + thread_index());
-        gemv_put(type, args, group, sum, thread_index());
+        gemv_put(type, kind, args, group, sum, thread_index());
     }
 }
 
@@ -453,9 +461,9 @@ DEVICE void gemv_rounds(int32_t type, const uint8_t *stage, uint32_t blocks, uin
 
 /* Requests rows and columns of the first stages. Rows come first, except in thread blocks that code the column and need not
  * wait: the few floats that those read would arrive after all rows. */
-DEVICE void gemv_begin(int32_t type, bool single, const quant_gemv_args *args, uint32_t *missing, stage_ring *stages)
+DEVICE void gemv_begin(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t *missing, stage_ring *stages)
 {
-    const bool asked = single && args->x, codes = asked && block_index() < gemv_coding_shares(type, args);
+    const bool asked = kind == GEMV_FUSED && args->x, codes = asked && block_index() < gemv_coding_shares(type, args);
     const bool first = codes && args->independent;
     if (!first)
         stages_rows(type, stages);
@@ -468,6 +476,17 @@ DEVICE void gemv_begin(int32_t type, bool single, const quant_gemv_args *args, u
         stages_rows(type, stages);
     if (asked)
         gemv_await_codes(type, args, missing);
+    stages_columns(type, stages);
+}
+
+/* The same where every thread block codes the column, if it is not coded. The norm's sums meet where codes will be. */
+DEVICE void gemv_begin_step(int32_t type, const quant_gemv_args *args, uint32_t *shared, stage_ring *stages)
+{
+    stages_rows(type, stages);
+    launches_wait();
+    launches_next();
+    if (args->x)
+        gemv_code_whole(type, args, (float *)(void *)AT_RANGE(shared, stage_codes_at(type) / 4, QUANT_NORM_LANES));
     stages_columns(type, stages);
 }
 
@@ -488,9 +507,10 @@ DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t
     }
 }
 
-DEVICE void gemv_run(int32_t type, bool single, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged,
+DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged,
                      uint64_t *arrivals, uint32_t *ticket)
 {
+    const bool single = kind != GEMV_MANY;
     const uint32_t group = args->first_group + block_index_y();
     const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
     float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -500,7 +520,10 @@ DEVICE void gemv_run(int32_t type, bool single, const quant_gemv_args *args, uin
     here.even = thread_index() / QUANT_TEAM % 2 == 0;
     here.flip = args->flip;
     stages_begin(type, args, group, chunks, shared, arrivals, &stages);
-    gemv_begin(type, single, args, ticket, &stages);
+    if (kind == GEMV_STEP)
+        gemv_begin_step(type, args, shared, &stages);
+    else
+        gemv_begin(type, kind, args, ticket, &stages);
     const uint32_t upper = stage_row(type, args, group, here.thread / 4),
                    lower = stage_row(type, args, group, here.thread / 4 + 8);
     if (!GEMV_HAS_FUSED && args->width == 1)
@@ -512,19 +535,19 @@ DEVICE void gemv_run(int32_t type, bool single, const quant_gemv_args *args, uin
     else
         gemv_chunks(type, args, staged, upper, lower, here, WORDS_ODD, single, &stages, acc);
     barrier();
-    if (args->independent)
+    if (kind != GEMV_STEP && args->independent)
         launches_wait();
-    gemv_finish(type, args, group, (float *)(void *)shared, ticket, acc);
+    gemv_finish(type, kind, args, group, (float *)(void *)shared, ticket, acc);
 }
 
-#define GEMV_KERNEL(kernel, type, single, resident)                                                                            \
+#define GEMV_KERNEL(kernel, type, kind, resident)                                                                              \
     KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, resident)                                                          \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
         SHARED(uint64_t, arrivals, 2 * STAGES_MAX);                                                                            \
         SHARED(uint32_t, ticket, 1);                                                                                           \
-        gemv_run(type, single, &args, shared, staged, arrivals, ticket);                                                       \
+        gemv_run(type, kind, &args, shared, staged, arrivals, ticket);                                                         \
     }
 
 #endif

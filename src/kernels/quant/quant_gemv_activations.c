@@ -8,7 +8,9 @@ KERNEL(quant_gemv_activations, quant_gemv_activations_args, QUANT_THREADS)
     if (!args.independent)
         launches_wait();
     const uint64_t thread = (uint64_t)block_index() * QUANT_THREADS + thread_index();
-    code_unit(&args, thread);
+    quant_gemv_activations_args coding = args;
+    coding.input.kind = INPUT_PLAIN;
+    code_unit(&coding, thread);
     if (args.independent)
         launches_wait();
 }

@@ -11,31 +11,110 @@
 #include "kernels/simt/simt.h"
 
 #include "arithmetic/blocks/encode.h"
+#include "arithmetic/blocks/input.h"
 
 typedef struct four_elements {
     float x[4];
 } four_elements;
 
-/* Elements 4 * word.. of a column; zeros behind the last. */
-DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
+DEVICE four_elements load_four(const float *from)
 {
-    four_elements four = {{0.0f, 0.0f, 0.0f, 0.0f}};
-    if (word < words) {
-        const float *from = args->from + source * args->from_stride + (uint64_t)word * 4;
-        if (((uintptr_t)from & 15) == 0) {
-            const f32x4 all = load_f32x4(from);
-            four.x[0] = all.x;
-            four.x[1] = all.y;
-            four.x[2] = all.z;
-            four.x[3] = all.w;
-            return four;
-        }
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            four.x[i] = from[i];
+    four_elements four;
+    if (((uintptr_t)from & 15) == 0) {
+        const f32x4 all = load_f32x4(from);
+        four.x[0] = all.x;
+        four.x[1] = all.y;
+        four.x[2] = all.z;
+        four.x[3] = all.w;
+        return four;
     }
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        four.x[i] = from[i];
     return four;
 }
+
+/* Elements 4 * word.. of a column, as they are coded; zeros behind the last. */
+DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
+{
+    const quant_input *input = &args->input;
+    four_elements four = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    if (word >= words)
+        return four;
+    const uint64_t at = source * args->from_stride + (uint64_t)word * 4;
+    four = load_four(args->from + at);
+    if (input->kind == INPUT_PLAIN)
+        return four;
+    if (input->kind == INPUT_NORM) {
+        const four_elements weight = load_four(input->weight + (uint64_t)word * 4);
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++)
+            four.x[i] = input_normed(four.x[i], input->scale, weight.x[i]);
+        return four;
+    }
+    const four_elements up = load_four(input->up + at);
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        four.x[i] = input_gated(four.x[i], up.x[i]);
+    return four;
+}
+
+/* ---- norms --------------------------------------------------------------------------------------------------------------- */
+
+/* The sum of the squares of a chunk of at most 4096 elements, as arithmetic/reduce.h has it, in each of QUANT_THREADS threads:
+ * the threads of a part hold their elements, and the accumulators go from part to part. `lanes` has QUANT_NORM_LANES. */
+DEVICE float chunk_squares(const float *x, uint32_t n, float *lanes)
+{
+    const uint32_t own = thread_index() % QUANT_NORM_LANES, part = thread_index() / QUANT_NORM_LANES;
+    const uint32_t parts = QUANT_THREADS / QUANT_NORM_LANES; /* at a time */
+    UNROLL_BY(1)
+    for (uint32_t first = 0; first < n; first += parts * QUANT_NORM_PART) {
+        float v[QUANT_NORM_EACH];
+        UNROLL
+        for (uint32_t j = 0; j < QUANT_NORM_EACH; j++) {
+            const uint32_t i = first + part * QUANT_NORM_PART + j * QUANT_NORM_LANES + own;
+            v[j] = i < n ? x[i] : 0.0f;
+        }
+        UNROLL_BY(1)
+        for (uint32_t turn = 0; turn < parts && first + turn * QUANT_NORM_PART < n; turn++) {
+            if (part == turn) {
+                float sum = first + turn > 0 ? AT(lanes, own) : 0.0f;
+                UNROLL
+                for (uint32_t j = 0; j < QUANT_NORM_EACH; j++)
+                    sum = fma_f32(v[j], v[j], sum); /* 0 behind the last changes no sum */
+                AT(lanes, own) = sum;
+            }
+            barrier();
+        }
+    }
+    float sum = AT(lanes, thread_index() % 32) + AT(lanes, thread_index() % 32 + 32);
+    UNROLL
+    for (uint32_t mask = 16; mask > 0; mask /= 2)
+        sum = sum + wave_shuffle_xor_f32(sum, mask);
+    barrier();
+    return sum;
+}
+
+/* What a norm multiplies a column of n elements with, at most QUANT_NORM_MOST. By all threads, likewise. */
+DEVICE float norm_scale(const float *x, uint32_t n, float eps, float *lanes)
+{
+    enum { CHUNK = QUANT_NORM_FUSED_MOST };
+    if (n <= CHUNK)
+        return input_scale(chunk_squares(x, n, lanes), (float)n, eps);
+    float even = 0.0f, odd = 0.0f; /* four chunks are folded 2, 1 */
+    UNROLL_BY(1)
+    for (uint32_t c = 0; c < 2; c++) {
+        const uint32_t first = c * CHUNK, second = first + 2 * CHUNK;
+        float sum = chunk_squares(x + first, n - first < CHUNK ? n - first : CHUNK, lanes);
+        if (second < n)
+            sum = sum + chunk_squares(x + second, n - second < CHUNK ? n - second : CHUNK, lanes);
+        even = c == 0 ? sum : even;
+        odd = c == 0 ? odd : sum;
+    }
+    return input_scale(even + odd, (float)n, eps);
+}
+
+/* ---- codes --------------------------------------------------------------------------------------------------------------- */
 
 DEVICE uint32_t pack_codes(const int32_t *codes)
 {
@@ -222,6 +301,21 @@ DEVICE void code_unit(const quant_gemv_activations_args *args, uint64_t thread)
         code_block32(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
     else
         code_kblock(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+}
+
+/* A whole column of n elements by QUANT_THREADS threads; `lanes` are QUANT_NORM_LANES floats of shared memory. */
+DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uint32_t column, float *lanes)
+{
+    const uint32_t units = code_units(args->type, args->blocks_padded), own = thread_index() / QUANT_TEAM;
+    quant_gemv_activations_args coding = *args;
+    if (args->input.kind == INPUT_NORM)
+        coding.input.scale = norm_scale(args->from + column * args->from_stride, n, args->input.eps, lanes);
+    UNROLL_BY(1)
+    for (uint32_t from = 0; from < units; from += QUANT_THREADS / QUANT_TEAM) {
+        /* A team past the last unit repeats that one, so that the threads of a wave do not diverge. */
+        const uint32_t unit = from + own < units ? from + own : units - 1;
+        code_unit(&coding, ((uint64_t)column * units + unit) * QUANT_TEAM + thread_index() % QUANT_TEAM);
+    }
 }
 
 #endif

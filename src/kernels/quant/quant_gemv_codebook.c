@@ -1,6 +1,6 @@
 /* Gemv of weights whose codes are places in a codebook, with up to eight columns (quant_gemv.h), one kernel per format. */
 #include "kernels/quant/quant_gemv.h"
 
-#define QUANT_FORMAT(name, type, ...) GEMV_KERNEL(quant_gemv_##name, type, false, QUANT_GEMV_RESIDENT)
+#define QUANT_FORMAT(name, type, ...) GEMV_KERNEL(quant_gemv_##name, type, GEMV_MANY, QUANT_GEMV_RESIDENT)
 BLOCK_FORMATS_CODEBOOK(QUANT_FORMAT)
 #undef QUANT_FORMAT

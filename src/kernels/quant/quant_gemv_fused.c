@@ -2,6 +2,10 @@
 #include "kernels/quant/quant_gemv.h"
 
 #define QUANT_FORMAT(name, type, ...)                                                                                          \
-    GEMV_KERNEL(quant_gemv_fused_##name, type, true, STAGES_CAN_SPLIT ? QUANT_GEMV_RESIDENT : QUANT_FUSED_RESIDENT(type))
+    GEMV_KERNEL(quant_gemv_fused_##name, type, GEMV_FUSED, STAGES_CAN_SPLIT ? QUANT_GEMV_RESIDENT : QUANT_FUSED_RESIDENT(type))
+BLOCK_FORMATS_LINEAR(QUANT_FORMAT)
+#undef QUANT_FORMAT
+
+#define QUANT_FORMAT(name, type, ...) GEMV_KERNEL(quant_gemv_step_##name, type, GEMV_STEP, QUANT_GEMV_RESIDENT)
 BLOCK_FORMATS_LINEAR(QUANT_FORMAT)
 #undef QUANT_FORMAT

@@ -3,6 +3,9 @@
  * The first thread blocks code it, each its share. All wait until every share is done. One that has waited long, for a thread
  * block that may not be running yet, does that share itself: everyone writes the same bytes. So neither the order in which
  * thread blocks begin nor how many run at a time matters.
+ *
+ * In a step of a model, where the column is what the kernel before it has written, every thread block codes all of it instead,
+ * and nobody waits. What is coded may be the column behind a norm, or gated by another.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_FUSED_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_FUSED_H
@@ -23,6 +26,31 @@ DEVICE uint32_t gemv_coding_shares(int32_t type, const quant_gemv_args *args)
     return wanted < most ? wanted : most;
 }
 
+/* All of the column, by all threads; `lanes` are QUANT_NORM_LANES floats of shared memory. */
+DEVICE void gemv_code_whole(int32_t type, const quant_gemv_args *args, float *lanes)
+{
+    const quant_gemv_activations_args coding = {.from = args->x,
+                                                .from_stride = 0,
+                                                .source = NULL,
+                                                .codes = args->codes,
+                                                .factors = args->factors,
+                                                .sums = args->sums,
+                                                .refused = args->refused,
+                                                .first_block = args->first_block,
+                                                .columns = 1,
+                                                .columns_padded = 1,
+                                                .width = 1,
+                                                .blocks = args->blocks,
+                                                .blocks_padded = args->blocks_padded,
+                                                .type = dot_activations(type),
+                                                .rotation = stage_rotation(type),
+                                                .independent = 0,
+                                                .input = args->input};
+    code_column(&coding, args->blocks * (uint32_t)block_length(type), 0, lanes);
+    memory_fence_device();
+    barrier();
+}
+
 /* By all threads. */
 DEVICE void gemv_code_share(int32_t type, const quant_gemv_args *args, uint32_t share)
 {
@@ -41,7 +69,8 @@ DEVICE void gemv_code_share(int32_t type, const quant_gemv_args *args, uint32_t 
                                                 .blocks_padded = args->blocks_padded,
                                                 .type = dot_activations(type),
                                                 .rotation = stage_rotation(type),
-                                                .independent = 0};
+                                                .independent = 0,
+                                                .input = {NULL, NULL, 0.0f, 0.0f, INPUT_PLAIN, 0}};
     const uint32_t units = code_units(coding.type, args->blocks_padded), own = thread_index() / QUANT_TEAM;
     UNROLL_BY(1)
     for (uint32_t from = share * 8; from < units; from += gemv_coding_shares(type, args) * 8) {

@@ -4,8 +4,11 @@
  */
 #include "model/body/body.h"
 
+#include <warpwave/tensor_rows.h>
+
 #include "device/attention_jobs.h"
 #include "device/quant_jobs.h"
+#include "quant/fused.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
@@ -36,6 +39,44 @@ ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x
         status = ww_quant_multiply(l->matrix, x, &how, out);
     }
     return status == WW_OK && l->bias.storage ? body_add(out, &l->bias) : status;
+}
+
+/* By one call of the device, if that does it: silu alone, and codes. */
+static ww_status try_fused(const ww_model *model, const linear_step *s, bool *done)
+{
+    const linear *l = s->linear;
+    const quant_fused_product fused = {.matrix = l->matrix,
+                                       .x = s->x,
+                                       .norm_weight = s->norm ? &s->norm->weight : NULL,
+                                       .eps = model->sizes.eps,
+                                       .up = s->up,
+                                       .adds = s->product != NULL};
+    *done = false;
+    if (l->plain.storage || l->exact || model->activations != WW_ACTIVATIONS_CODED || (s->product && l->bias.storage) ||
+        (s->norm && s->norm->bias.storage) || (s->up && model->architecture->activation != WW_SILU))
+        return WW_OK;
+    const ww_status status = quant_multiply_fused(&fused, s->out, done);
+    return status == WW_OK && *done && l->bias.storage ? body_add(s->out, &l->bias) : status;
+}
+
+ww_status body_linear_step(const ww_model *model, const linear_step *s)
+{
+    const ww_tensor *x = s->x;
+    bool done = false;
+    ww_status status = try_fused(model, s, &done);
+    if (status != WW_OK || done)
+        return status;
+    if (s->norm || s->up)
+        x = s->made;
+    if (s->norm)
+        status = ww_tensor_rms_norm(s->x, &s->norm->weight, model->sizes.eps, s->made);
+    if (s->up)
+        status = ww_tensor_unary(model->architecture->activation, s->x, s->x);
+    if (status == WW_OK && s->up)
+        status = ww_tensor_binary(WW_MUL, s->x, s->up, s->made);
+    if (status == WW_OK)
+        status = body_linear(model, s->linear, x, s->product ? s->product : s->out);
+    return status == WW_OK && s->product ? body_add(s->out, s->product) : status;
 }
 
 static void *data_of(const ww_tensor *x)
@@ -118,39 +159,49 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
  * ------------------------------------------------------------------------------------------------ */
 
 /* Gate and up, one product or two. */
-static ww_status gate_and_up(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *gate, ww_tensor *up)
+static ww_status gate_and_up(const pass *p, const feed_forward *f, ww_tensor *gate, ww_tensor *up)
 {
     const ww_model *model = p->model;
     const pass_tensors *t = &model->work.pass;
+    const layer_weights *l = f->layer;
     const int64_t hidden = model->sizes.hidden;
+    ww_tensor normed = rows_of(&t->normed, p->tokens, model->sizes.width);
     if (l->gate_up.matrix || l->gate_up.plain.storage) {
         ww_tensor both = rows_of(&t->gate, p->tokens, 2 * hidden);
         *gate = columns_of(&t->gate, p->tokens, 2 * hidden, 0, hidden);
         *up = columns_of(&t->gate, p->tokens, 2 * hidden, hidden, hidden);
-        return body_linear(model, &l->gate_up, x, &both);
+        return body_linear_step(
+            model, &(linear_step){.linear = &l->gate_up, .x = f->x, .norm = f->norm, .made = &normed, .out = &both});
     }
     *gate = rows_of(&t->gate, p->tokens, hidden);
     *up = rows_of(&t->up, p->tokens, hidden);
-    const ww_status status = body_linear(model, &l->up, x, up);
+    const ww_tensor *x = f->norm ? &normed : f->x;
+    ww_status status = f->norm ? ww_tensor_rms_norm(f->x, &f->norm->weight, model->sizes.eps, &normed) : WW_OK;
+    if (status == WW_OK)
+        status = body_linear(model, &l->up, x, up);
     return status == WW_OK ? body_linear(model, &l->gate, x, gate) : status;
 }
 
-ww_status body_feed_forward(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y)
+ww_status body_feed_forward(const pass *p, const feed_forward *f)
 {
     const ww_model *model = p->model;
-    const ww_unary activation = model->architecture->activation;
     ww_tensor inner = rows_of(&model->work.pass.up, p->tokens, model->sizes.hidden), gate, up;
+    ww_tensor normed = rows_of(&model->work.pass.normed, p->tokens, model->sizes.width);
+    linear_step down = {.linear = &f->layer->down,
+                        .made = &inner,
+                        .product = f->residual ? f->y : NULL,
+                        .out = f->residual ? f->residual : f->y};
     ww_status status;
     if (model->architecture->gated) {
-        status = gate_and_up(p, l, x, &gate, &up);
-        if (status == WW_OK)
-            status = ww_tensor_unary(activation, &gate, &gate);
-        if (status == WW_OK)
-            status = ww_tensor_binary(WW_MUL, &gate, &up, &inner);
+        status = gate_and_up(p, f, &gate, &up);
+        down.x = &gate;
+        down.up = &up;
     } else {
-        status = body_linear(model, &l->up, x, &inner);
+        status = body_linear_step(
+            model, &(linear_step){.linear = &f->layer->up, .x = f->x, .norm = f->norm, .made = &normed, .out = &inner});
         if (status == WW_OK)
-            status = ww_tensor_unary(activation, &inner, &inner);
+            status = ww_tensor_unary(model->architecture->activation, &inner, &inner);
+        down.x = &inner;
     }
-    return status == WW_OK ? body_linear(model, &l->down, &inner, y) : status;
+    return status == WW_OK ? body_linear_step(model, &down) : status;
 }

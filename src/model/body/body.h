@@ -24,6 +24,9 @@ ww_status encoder_run(const pass *p);
 ww_status decoder_step(const pass *p, float *logits);
 bool decoder_is_step(const pass *p);
 
+/* decoder_run() for any other pass, likewise recorded. */
+ww_status decoder_pass(const pass *p);
+
 /* The logits of rows of x, at most LOGIT_ROWS, into the workspace's. Queued. */
 ww_status decoder_project(const pass *p, const ww_tensor *rows);
 
@@ -35,6 +38,19 @@ ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, flo
 
 /* out = x times the matrix, plus the bias. */
 ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out);
+
+/* The same with its neighbours, in one where the device can, with the same bits: x goes through a norm first, or is activated
+ * and multiplied with `up`; the result is added to what is in `out`. */
+typedef struct linear_step {
+    const linear *linear;
+    ww_tensor *x;        /* activated in place, where there is an `up`; may be columns of longer rows then */
+    const norm *norm;    /* or NULL */
+    const ww_tensor *up; /* or NULL */
+    ww_tensor *made;     /* room for what is multiplied, where it is not x itself */
+    ww_tensor *product;  /* room for what is added; NULL: `out` gets the product alone */
+    ww_tensor *out;
+} linear_step;
+ww_status body_linear_step(const ww_model *model, const linear_step *s);
 
 /* x += y. */
 ww_status body_add(ww_tensor *x, const ww_tensor *y);
@@ -50,8 +66,16 @@ typedef struct attention_of_layer {
 } attention_of_layer;
 ww_status body_attention(const pass *p, const attention_of_layer *a);
 
-/* act(gate(x)) * up(x), or act(up(x)), into `up`, and that through `down` into y. */
-ww_status body_feed_forward(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y);
+/* act(gate(x)) * up(x), or act(up(x)), into `up`, and that through `down` into y; x behind a norm, if there is one, and with a
+ * `residual` that gets the sum with it, and y anything. */
+typedef struct feed_forward {
+    const layer_weights *layer;
+    ww_tensor *x;
+    const norm *norm;    /* or NULL */
+    ww_tensor *residual; /* or NULL; may be x */
+    ww_tensor *y;
+} feed_forward;
+ww_status body_feed_forward(const pass *p, const feed_forward *f);
 
 /* WW_CANCELLED if somebody asked to stop. */
 ww_status body_check_cancelled(const pass *p);

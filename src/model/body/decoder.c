@@ -28,7 +28,7 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
     const pass_tensors *t = &model->work.pass;
     const model_sizes *s = &model->sizes;
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
-    const ww_tensor normed = rows_of(&t->normed, p->tokens, s->width);
+    ww_tensor x = rows_of(&t->x, p->tokens, s->width), normed = rows_of(&t->normed, p->tokens, s->width);
     a->q = rows_of(&t->q, p->tokens, queries);
     a->k = rows_of(&t->k, p->tokens, keys);
     a->v = rows_of(&t->v, p->tokens, keys);
@@ -39,9 +39,12 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
         a->q = columns_of(&t->q, p->tokens, all, 0, queries);
         a->k = columns_of(&t->q, p->tokens, all, queries, keys);
         a->v = columns_of(&t->q, p->tokens, all, queries + keys, keys);
-        return body_linear(model, &l->joined, &normed, &out);
+        return body_linear_step(
+            model, &(linear_step){.linear = &l->joined, .x = &x, .norm = &l->attention_norm, .made = &normed, .out = &out});
     }
-    ww_status status = body_linear(model, &l->query, &normed, &a->q);
+    ww_status status = ww_tensor_rms_norm(&x, &l->attention_norm.weight, s->eps, &normed);
+    if (status == WW_OK)
+        status = body_linear(model, &l->query, &normed, &a->q);
     if (status == WW_OK)
         status = body_linear(model, &l->key, &normed, &a->k);
     if (status == WW_OK)
@@ -57,11 +60,9 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
     return status;
 }
 
-/* x += y, or y behind a norm where the architecture has one. */
+/* x += y behind a norm. */
 static ww_status add_normed(const pass *p, const norm *post, ww_tensor *x, const ww_tensor *y)
 {
-    if (!post->weight.storage)
-        return body_add(x, y);
     ww_tensor normed = rows_of(&p->model->work.pass.normed, p->tokens, p->model->sizes.width);
     const ww_status status = ww_tensor_rms_norm(y, &post->weight, p->model->sizes.eps, &normed);
     return status == WW_OK ? body_add(x, &normed) : status;
@@ -72,25 +73,25 @@ static ww_status run_layer(const pass *p, int32_t number)
     const ww_model *model = p->model;
     const model_sizes *s = &model->sizes;
     const layer_weights *l = &model->weights.layers[number];
+    const bool post_attention = l->attention_post_norm.weight.storage, post_network = l->feed_forward_post_norm.weight.storage;
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
-    ww_tensor normed = rows_of(&model->work.pass.normed, p->tokens, s->width);
     attention_of_layer a = {.layer = number, .causal = true, .window = layer_has_window(model->architecture, s, number)};
+    const linear_step output = {
+        .linear = &l->output, .x = &a.attended, .product = post_attention ? NULL : &y, .out = post_attention ? &y : &x};
+    const feed_forward network = {
+        .layer = l, .x = &x, .norm = &l->feed_forward_norm, .residual = post_network ? NULL : &x, .y = &y};
     ww_status status = body_check_cancelled(p);
-    if (status == WW_OK)
-        status = ww_tensor_rms_norm(&x, &l->attention_norm.weight, s->eps, &normed);
     if (status == WW_OK)
         status = project(p, l, &a);
     if (status == WW_OK)
         status = body_attention(p, &a);
     if (status == WW_OK)
-        status = body_linear(model, &l->output, &a.attended, &y);
-    if (status == WW_OK)
+        status = body_linear_step(model, &output);
+    if (status == WW_OK && post_attention)
         status = add_normed(p, &l->attention_post_norm, &x, &y);
     if (status == WW_OK)
-        status = ww_tensor_rms_norm(&x, &l->feed_forward_norm.weight, s->eps, &normed);
-    if (status == WW_OK)
-        status = body_feed_forward(p, l, &normed, &y);
-    if (status == WW_OK)
+        status = body_feed_forward(p, &network);
+    if (status == WW_OK && post_network)
         status = add_normed(p, &l->feed_forward_post_norm, &x, &y);
     return status;
 }
@@ -113,11 +114,11 @@ ww_status decoder_project(const pass *p, const ww_tensor *rows)
     const ww_model *model = p->model;
     const workspace *w = &model->work;
     const int64_t count = rows->layout.shape[0];
-    ww_tensor normed = rows_of(&w->pass.normed, count, model->sizes.width);
+    ww_tensor x = *rows, normed = rows_of(&w->pass.normed, count, model->sizes.width);
     ww_tensor out = rows_of(&w->logits, count, model->sizes.vocabulary);
     const linear output = {.matrix = model->weights.output};
-    const ww_status status = ww_tensor_rms_norm(rows, &model->weights.output_norm.weight, model->sizes.eps, &normed);
-    return status == WW_OK ? body_linear(model, &output, &normed, &out) : status;
+    return body_linear_step(
+        model, &(linear_step){.linear = &output, .x = &x, .norm = &model->weights.output_norm, .made = &normed, .out = &out});
 }
 
 /* Do the rows follow each other? Then they are where they are. */

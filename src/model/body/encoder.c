@@ -43,7 +43,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     if (status == WW_OK)
         status = add_and_norm(p, &l->attention_norm, &x, &y, &between);
     if (status == WW_OK)
-        status = body_feed_forward(p, l, &between, &y);
+        status = body_feed_forward(p, &(feed_forward){.layer = l, .x = &between, .y = &y});
     if (status == WW_OK)
         status = add_and_norm(p, &l->feed_forward_norm, &between, &y, &x);
     return status;

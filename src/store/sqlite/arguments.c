@@ -81,17 +81,31 @@ static ww_status read_device(const char *value, table_arguments *arguments)
     return WW_OK;
 }
 
+static ww_status read_rows(const char *value, table_arguments *arguments)
+{
+    if (arguments->rows_given)
+        return ww_fail(WW_INVALID_ARGUMENT, "rows is given twice");
+    for (ww_row_place place = WW_ROWS_DEVICE; place <= WW_ROWS_HOST; place++)
+        if (strcasecmp(value, ww_row_place_name(place)) == 0) {
+            arguments->rows = place;
+            arguments->rows_given = true;
+            return WW_OK;
+        }
+    return ww_fail(WW_INVALID_ARGUMENT, "rows is %s; known are device and host", value);
+}
+
 static ww_status read_one(const char *text, table_arguments *arguments)
 {
     static const struct {
         const char *name;
         ww_status (*read)(const char *value, table_arguments *arguments);
-    } KNOWN[] = {{"dim", read_dim}, {"metric", read_metric}, {"type", read_type}, {"device", read_device}};
+    } KNOWN[] = {{"dim", read_dim}, {"metric", read_metric}, {"type", read_type}, {"device", read_device}, {"rows", read_rows}};
     char name[NAME_BYTES], value[VALUE_BYTES];
     const char *equals = strchr(text, '=');
     if (!equals)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "argument \"%.60s\" has no value; write dim=384, metric=cosine, type=f32, device=auto", text);
+                       "argument \"%.60s\" has no value; write dim=384, metric=cosine, type=f32, device=auto, rows=device",
+                       text);
     ww_status status = copy_part(text, 0, (size_t)(equals - text), name, sizeof name);
     if (status == WW_OK)
         status = copy_part(equals + 1, 0, strlen(equals + 1), value, sizeof value);
@@ -100,7 +114,7 @@ static ww_status read_one(const char *text, table_arguments *arguments)
     for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
         if (strcasecmp(name, KNOWN[i].name) == 0)
             return KNOWN[i].read(value, arguments);
-    return ww_fail(WW_INVALID_ARGUMENT, "unknown argument %s; known are dim, metric, type and device", name);
+    return ww_fail(WW_INVALID_ARGUMENT, "unknown argument %s; known are dim, metric, type, device and rows", name);
 }
 
 ww_status arguments_read(const char *const *texts, int count, table_arguments *arguments)

@@ -1,4 +1,4 @@
-/* What stands in CREATE VIRTUAL TABLE docs USING warpwave(...): dim=384, metric=cosine, type=f32, device=auto. */
+/* What stands in CREATE VIRTUAL TABLE docs USING warpwave(...): dim=384, metric=cosine, type=f32, device=auto, rows=device. */
 #ifndef WW_STORE_SQLITE_ARGUMENTS_H
 #define WW_STORE_SQLITE_ARGUMENTS_H
 
@@ -14,7 +14,8 @@ typedef struct table_arguments {
     ww_metric metric;
     ww_vector_type type;
     char device[256];
-    bool metric_given, type_given, device_given;
+    ww_row_place rows;
+    bool metric_given, type_given, device_given, rows_given;
 } table_arguments;
 
 /* Reads `count` arguments, each NAME=VALUE, a value with or without quotes. Refuses unknown names, a name twice, values that

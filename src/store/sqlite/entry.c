@@ -22,6 +22,10 @@ int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routine
     const sqlite3_api_routines *before = NULL;
     if (!api)
         return SQLITE_MISUSE;
+    if ((api->libversion_number)() < SQLITE_VERSION_LEAST) {
+        *message = (api->mprintf)("warpwave needs SQLite 3.38 or later; this is %s", (api->libversion)());
+        return SQLITE_ERROR;
+    }
     if (!atomic_compare_exchange_strong(&host, &before, api) && before != api) {
         *message = (api->mprintf)("warpwave is in use by another SQLite (%s) of this process; load it in one of them only",
                                   (before->libversion)());
@@ -29,9 +33,5 @@ int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routine
     }
     if (!before)
         sqlite3_api = api;
-    if ((api->libversion_number)() < SQLITE_VERSION_LEAST) {
-        *message = (api->mprintf)("warpwave needs SQLite 3.38 or later; this is %s", (api->libversion)());
-        return SQLITE_ERROR;
-    }
     return module_register(db, message);
 }

@@ -60,7 +60,8 @@ static void table_free(table *t)
 
 ww_status table_view(table *t, view **opened)
 {
-    const view_config config = {.db = t->db, .schema = t->schema, .name = t->name, .device_name = t->arguments.device};
+    const view_config config = {
+        .db = t->db, .schema = t->schema, .name = t->name, .device_name = t->arguments.device, .rows = t->arguments.rows};
     const bool open = t->view != NULL;
     const ww_status status = open ? WW_OK : view_open(&config, &t->view);
     if (status == WW_OK && !open && t->uncertain)

@@ -48,10 +48,11 @@ static int setup(void **state)
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < DIM; j++)
             vectors[i][j] = (float)random_below(&random, 9) - 4.0f;
+    static const char *const places[] = {"device=cpu", "device=cpu+emulator:32", "device='emulator:64', rows=host"};
     for (int metric = 0; metric < 3; metric++) {
         sqlite3 *db = dbs[metric] = sql_open(":memory:");
-        char *create = sqlite3_mprintf("CREATE VIRTUAL TABLE docs USING warpwave(dim=%d, metric=%s, device=cpu)", DIM,
-                                       ww_metric_name((ww_metric)metric));
+        char *create = sqlite3_mprintf("CREATE VIRTUAL TABLE docs USING warpwave(dim=%d, metric=%s, %s)", DIM,
+                                       ww_metric_name((ww_metric)metric), places[metric]);
         sql_run(db, create);
         sqlite3_free(create);
         sqlite3_stmt *insert = NULL;

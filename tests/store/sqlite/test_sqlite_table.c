@@ -263,6 +263,8 @@ static void wrong_arguments_make_no_table(void **state)
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, metric=hamming)", "known are cosine, l2 and dot");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, type=f64)", "known are f32");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, colour=red)", "unknown argument colour");
+    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, rows=disk)", "known are device and host");
+    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, rows=host, rows=host)", "rows is given twice");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(embedding float[3])", "has no value; write dim=384");
     sql_fails(db, "CREATE VIRTUAL TABLE warpwave_x USING warpwave(dim=3)", "warpwave_");
     sql_run(db, "CREATE TABLE taken_rows(x)");

@@ -1,0 +1,213 @@
+/* Products with what stands beside them in a model, a norm or a gate in front and an addition behind: the bits of calls one
+ * after the other, on every device, whichever way that does it; and what is refused.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <warpwave/tensor_rows.h>
+
+#include "support/calls/quant.h"
+#include "support/devices.h"
+
+typedef struct fused_case {
+    ww_quant_type type;
+    int64_t rows, columns, cols;
+    int64_t apart; /* columns of x are as long as this, at least cols */
+} fused_case;
+
+static ww_tensor tensor_of(ww_device *device, const float *x, int64_t n, int64_t k)
+{
+    const int64_t shape[2] = {n, k};
+    ww_tensor t = {0};
+    CHECK_OK(ww_tensor_from_host(device, WW_F32, 2, shape, x, &t));
+    return t;
+}
+
+/* Columns `first` .. of a matrix. */
+static ww_tensor part_of(const ww_tensor *x, int64_t first, int64_t count)
+{
+    ww_tensor part = *x;
+    part.layout.shape[1] = count;
+    part.layout.offset = first;
+    return part;
+}
+
+typedef struct fused_tensors {
+    ww_quant *matrix;
+    ww_tensor both, x, up, weight, sum; /* x and up are parts of `both` */
+} fused_tensors;
+
+static fused_tensors make_tensors(ww_device *device, const fused_case *c)
+{
+    float *w = quant_normals(1, c->rows * c->cols), *both = quant_normals(2, c->columns * 2 * c->apart);
+    float *weight = quant_normals(3, c->cols), *sum = quant_normals(4, c->columns * c->rows);
+    fused_tensors t = {0};
+    CHECK_OK(ww_quant_from_f32(device, c->type, w, c->rows, c->cols, 0, &t.matrix));
+    t.both = tensor_of(device, both, c->columns, 2 * c->apart);
+    t.x = part_of(&t.both, 0, c->cols);
+    t.up = part_of(&t.both, c->apart, c->cols);
+    CHECK_OK(ww_tensor_from_host(device, WW_F32, 1, &c->cols, weight, &t.weight));
+    t.sum = tensor_of(device, sum, c->columns, c->rows);
+    free(sum);
+    free(weight);
+    free(both);
+    free(w);
+    return t;
+}
+
+static void free_tensors(fused_tensors *t)
+{
+    ww_tensor_release(&t->sum);
+    ww_tensor_release(&t->weight);
+    ww_tensor_release(&t->both);
+    ww_quant_destroy(t->matrix);
+}
+
+static void compare(const char *what, const fused_case *c, const ww_tensor *expected, const ww_tensor *found)
+{
+    const size_t count = (size_t)(c->columns * c->rows);
+    float *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b);
+    CHECK_OK(ww_tensor_to_host(expected, a));
+    CHECK_OK(ww_tensor_to_host(found, b));
+    for (size_t i = 0; i < count; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0)
+            fail_msg("%s, %s, %d x %d by %d: result %d is %a, one call after the other %a", what, ww_quant_name(c->type),
+                     (int)c->rows, (int)c->cols, (int)c->columns, (int)i, (double)b[i], (double)a[i]);
+    free(b);
+    free(a);
+}
+
+/* What the calls one after the other give. */
+static ww_tensor one_by_one(const fused_tensors *t, const ww_quant_product *asked)
+{
+    ww_quant_product plain = ww_quant_product_default();
+    ww_tensor made = {0}, out = {0};
+    plain.queued = 1;
+    if (asked->norm_weight)
+        CHECK_OK(ww_tensor_rms_norm(&t->x, &t->weight, asked->norm_eps, &made));
+    if (asked->up) {
+        CHECK_OK(ww_tensor_unary(WW_SILU, &t->x, &made));
+        CHECK_OK(ww_tensor_binary(WW_MUL, &made, &t->up, &made));
+    }
+    CHECK_OK(ww_quant_multiply(t->matrix, made.storage ? &made : &t->x, &plain, &out));
+    if (asked->accumulate)
+        CHECK_OK(ww_tensor_binary(WW_ADD, &t->sum, &out, &out));
+    ww_tensor_release(&made);
+    return out;
+}
+
+static void check_case(ww_device *device, const fused_case *c)
+{
+    static const char *const names[] = {"plain", "a norm", "a gate"};
+    fused_tensors t = make_tensors(device, c);
+    for (int input = 0; input < 3; input++)
+        for (int adds = input == 0; adds < 2; adds++) {
+            ww_quant_product asked = ww_quant_product_default();
+            ww_tensor found = {0};
+            asked.queued = 1;
+            asked.norm_weight = input == 1 ? &t.weight : NULL;
+            asked.norm_eps = 1e-5;
+            asked.up = input == 2 ? &t.up : NULL;
+            asked.accumulate = adds;
+            ww_tensor expected = one_by_one(&t, &asked);
+            if (adds) {
+                found.layout = t.sum.layout;
+                CHECK_OK(ww_tensor_affine(&t.sum, 1.0, 0.0, &found));
+            }
+            CHECK_OK(ww_quant_multiply(t.matrix, &t.x, &asked, &found));
+            compare(names[input], c, &expected, &found);
+            ww_tensor_release(&found);
+            ww_tensor_release(&expected);
+        }
+    free_tensors(&t);
+}
+
+/* Formats with blocks of 32 and of 256, rotated ones and codebooks; rows that thread blocks share and many; one column, some,
+ * and so many that tiles take them; columns of several chunks of a norm. */
+static void products_with_their_neighbours_have_the_bits_of_calls_one_by_one(void **state)
+{
+    static const fused_case cases[] = {
+        {WW_QUANT_Q4_K, 40, 1, 512, 512},   {WW_QUANT_Q8_0, 24, 1, 96, 96},     {WW_QUANT_Q4_0, 33, 1, 320, 352},
+        {WW_QUANT_Q6_K, 16, 1, 2304, 2304}, {WW_QUANT_Q4_1, 700, 1, 64, 64},    {WW_QUANT_Q8_0, 20, 5, 288, 300},
+        {WW_QUANT_Q5_K, 20, 9, 256, 256},   {WW_QUANT_IQ4_NL, 18, 1, 160, 160}, {WW_QUANT_Q8_0, 17, 2, 12320, 12320},
+        {WW_QUANT_Q8_0, 16, 1, 5120, 5120}, {WW_QUANT_Q4_0, 16, 34, 64, 64},    {WW_QUANT_F16, 16, 2, 64, 64},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_case(*state, &cases[i]);
+}
+
+/* A value that cannot be coded makes NaN of its own column alone, whoever made it. */
+static void what_cannot_be_coded_is_nan_in_its_column(void **state)
+{
+    enum { N = 2, K = 64, ROWS = 16 };
+    const fused_case c = {WW_QUANT_Q8_0, ROWS, N, K, K};
+    fused_tensors t = make_tensors(*state, &c);
+    float *x = quant_normals(5, N * K), *y = malloc(sizeof(float) * N * ROWS);
+    x[3] = INFINITY;
+    ww_tensor bad = tensor_of(*state, x, N, K), out = {0};
+    ww_quant_product asked = ww_quant_product_default();
+    asked.queued = 1;
+    asked.norm_weight = &t.weight;
+    asked.norm_eps = 1e-5;
+    CHECK_OK(ww_quant_multiply(t.matrix, &bad, &asked, &out));
+    CHECK_OK(ww_tensor_to_host(&out, y));
+    for (int i = 0; i < ROWS; i++)
+        assert_true(isnan(y[i]) && isfinite(y[ROWS + i]));
+    ww_tensor_release(&out);
+    ww_tensor_release(&bad);
+    free(y);
+    free(x);
+    free_tensors(&t);
+}
+
+static void refuse(const fused_tensors *t, const ww_quant_product *asked, ww_tensor *out, ww_status wanted, const char *words)
+{
+    assert_int_equal(ww_quant_multiply(t->matrix, &t->x, asked, out), wanted);
+    if (!strstr(ww_error_message(), words))
+        fail_msg("refused with '%s', not with '%s'", ww_error_message(), words);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    const fused_case c = {WW_QUANT_Q8_0, 16, 1, 64, 64};
+    fused_tensors t = make_tensors(*state, &c);
+    const int64_t one = 1, halves[2] = {1, 64};
+    ww_quant_product asked = ww_quant_product_default();
+    ww_tensor out = {0}, short_weight = {0}, half = {0};
+    CHECK_OK(ww_tensor_empty(*state, WW_F32, 1, &one, &short_weight));
+    CHECK_OK(ww_tensor_empty(*state, WW_F16, 2, halves, &half));
+    asked.norm_weight = &t.weight;
+    asked.up = &t.up;
+    refuse(&t, &asked, &out, WW_INVALID_ARGUMENT, "both norm_weight and up");
+    asked.up = NULL;
+    asked.norm_weight = &short_weight;
+    refuse(&t, &asked, &out, WW_DIMENSION_MISMATCH, "it must be [64]");
+    asked.norm_weight = NULL;
+    asked.up = &t.weight;
+    assert_int_not_equal(ww_quant_multiply(t.matrix, &t.x, &asked, &out), WW_OK);
+    asked.up = NULL;
+    asked.accumulate = 1;
+    refuse(&t, &asked, &out, WW_INVALID_ARGUMENT, "out is empty");
+    ww_tensor wrong = t.x;
+    refuse(&t, &asked, &wrong, WW_DIMENSION_MISMATCH, "with accumulate it must be [1, 16]");
+    assert_int_equal(ww_quant_multiply(t.matrix, &half, &asked, &t.sum), WW_UNSUPPORTED);
+    const int64_t experts[1] = {0};
+    asked.experts = experts;
+    asked.expert_rows = 16;
+    refuse(&t, &asked, &t.sum, WW_INVALID_ARGUMENT, "not for experts");
+    assert_null(out.storage);
+    ww_tensor_release(&half);
+    ww_tensor_release(&short_weight);
+    free_tensors(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_with_their_neighbours_have_the_bits_of_calls_one_by_one),
+        cmocka_unit_test(what_cannot_be_coded_is_nan_in_its_column),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+    return RUN_ON_EVERY_DEVICE("fused products", tests);
+}
