@@ -143,14 +143,8 @@ DEVICE bool batch_keeps(const batch_lane *mine, uint32_t c, screen_vector row, f
     return !(fma_f32((float)product * row.scale, limit.x, rest) < limit.w);
 }
 
-/* Sums are judged by the row (or by four), and which of them are kept is written down only if one in the wave is: there is
- * seldom any. NVIDIA's compiler knows better what to do with a comparison. */
-#if defined(__NVPTX__)
-#define BATCH_ANY(keeps) true
-#else
-#define BATCH_ANY(keeps) wave_any(keeps)
-#endif
-
+/* Sums are judged by the row, or by four, and which of them are kept is written down only if one in the wave is (MATRIX_ANY):
+ * there is seldom any. */
 #if defined(MATRIX_BY_FOUR)
 /* Four rows stand in four registers in a row: two of them share an instruction. */
 typedef float batch_four __attribute__((ext_vector_type(4)));
@@ -187,7 +181,7 @@ DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
             any |= batch_keeps_four(mine, c, strip, square, sums + strip * 16 + c, keeps + c);
-        if (BATCH_ANY(any))
+        if (MATRIX_ANY(any))
             UNROLL
         for (uint32_t i = 0; i < 16; i++)
             kept |= (uint64_t)keeps[i] << (strip * 16 + i);
@@ -209,7 +203,7 @@ DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
             keeps[c] = batch_keeps(mine, c, row, square, sums[r * MATRIX_LANE_COLUMNS + c]);
             any = any || keeps[c];
         }
-        if (BATCH_ANY(any))
+        if (MATRIX_ANY(any))
             UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
             kept |= (uint64_t)keeps[c] << (r * MATRIX_LANE_COLUMNS + c);

@@ -421,4 +421,12 @@ DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint
 
 #endif
 
+/* Whether a wave has anything to do for some of its sums, asked where a branch for all of it costs less than doing it in vain.
+ */
+#if defined(__NVPTX__)
+#define MATRIX_ANY(predicate) true
+#else
+#define MATRIX_ANY(predicate) wave_any(predicate)
+#endif
+
 #endif
