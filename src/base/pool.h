@@ -1,9 +1,9 @@
-/* A pool of threads, one a core, each pinned to its core.
+/* A pool of threads, one a core: the caller's, and workers that are pinned to all cores but the first.
  *
- * A job is a number of items; workers take items one after the other, in increasing order, until none is left. Several
- * callers may run jobs at once. The caller sleeps while the workers work: an unpinned helper would only push one of them
- * off its core. Workers stay awake for 50 microseconds after a job, giving way to everyone else, and then sleep. A pool of one
- * thread starts none: each caller works for itself, so that programs that bring their own threads have all their cores.
+ * A job is a number of items; its caller and the workers take items one after the other, in increasing order, until none is
+ * left. Several callers may run jobs at once. A job begins at once, since its caller need not wake anyone to begin, and ends
+ * without a sleep where the others end with it: both sides stay awake for 50 microseconds, giving way to everyone else, and
+ * then sleep. A pool of one thread starts none, so that programs that bring their own threads have all their cores.
  */
 #ifndef WW_BASE_POOL_H
 #define WW_BASE_POOL_H
@@ -22,7 +22,8 @@ typedef void (*pool_work)(void *context, int64_t item, int32_t worker);
 /* Told, on the caller's thread, how many items are done; true stops the job before its next item. */
 typedef bool (*pool_watch)(void *context, int64_t done);
 
-/* Starts `threads` workers on `cores` (one CPU number each; NULL leaves them unpinned, and so does a core that refuses).
+/* Starts `threads` - 1 workers on `cores` (one CPU number each, the first left to the caller; NULL leaves them unpinned, and so
+ * does a core that refuses).
  * A thread that cannot be started is WW_OUT_OF_MEMORY and leaves none behind. */
 ww_status pool_create(const int32_t *cores, int32_t threads, pool **out);
 
@@ -31,8 +32,9 @@ void pool_destroy(pool *pool);
 
 int32_t pool_threads(const pool *pool);
 
-/* Runs items 0..items-1 on the workers and returns when they are done. `watch` may be NULL; it is called some fifty times a
- * second. False if the watch stopped the job. Blocks; not to be called by a worker. */
+/* Runs items 0..items-1 on the workers and the calling thread, which is worker 0, and returns when they are done. `watch` may
+ * be NULL; it is called between items, some fifty times a second. False if the watch stopped the job. Blocks; not to be called
+ * by a worker. */
 bool pool_run(pool *pool, int64_t items, pool_work work, pool_watch watch, void *context);
 
 /* The same on the calling thread, as worker 0, for jobs that are shorter than waking a thread: the watch is not called. */

@@ -147,6 +147,29 @@ static void callers_of_a_pool_of_one_work_side_by_side(void **state)
     pool_destroy(pool_of_one);
 }
 
+/* Done only when both threads are at it: the second item waits for the first to have begun, and the other way round. */
+static void meet_in_a_pool(void *context, int64_t item, int32_t worker)
+{
+    atomic_int *both = context;
+    (void)item;
+    atomic_fetch_or(both, 1 << worker);
+    while (atomic_load(both) != 3)
+        sched_yield();
+}
+
+static void the_caller_and_a_worker_work_on_one_job(void **state)
+{
+    (void)state;
+    pool *p;
+    CHECK_OK(pool_create(NULL, 2, &p));
+    for (int i = 0; i < 100; i++) {
+        atomic_int both = 0;
+        assert_true(pool_run(p, 2, meet_in_a_pool, NULL, &both));
+        assert_int_equal(atomic_load(&both), 3);
+    }
+    pool_destroy(p);
+}
+
 static double cpu_seconds(void)
 {
     struct timespec t;
@@ -187,15 +210,19 @@ static void workers_are_pinned_and_a_core_that_is_not_there_is_no_error(void **s
     while (!CPU_ISSET(core, &mine))
         core++;
     pool *p;
-    int pinned[2] = {1, 1}; /* of a worker that came too late for an item, too */
-    const int32_t same[2] = {core, core};
-    CHECK_OK(pool_create(same, 2, &p));
+    int pinned[3] = {0, 1, 1}; /* of a worker that came too late for an item, too */
+    const int32_t same[3] = {core, core, core};
+    CHECK_OK(pool_create(same, 3, &p));
     assert_true(pool_run(p, 100, note_core, NULL, pinned));
-    assert_true(pinned[0] == 1 && pinned[1] == 1);
+    assert_true(pinned[1] == 1 && pinned[2] == 1);
     pool_destroy(p);
+    cpu_set_t after;
+    CPU_ZERO(&after);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&mine, &after)); /* the caller is where it was */
 
-    const int32_t missing[2] = {1000, 1001};
-    CHECK_OK(pool_create(missing, 2, &p));
+    const int32_t missing[3] = {1000, 1001, 1002};
+    CHECK_OK(pool_create(missing, 3, &p));
     run_and_check(p, 100);
     pool_destroy(p);
 }
@@ -204,7 +231,7 @@ static void a_thread_that_does_not_start_is_a_status_and_leaves_nothing(void **s
 {
     (void)state;
     const int64_t held = memory_blocks_held();
-    for (int n = 1; n <= WORKERS; n++) {
+    for (int n = 1; n < WORKERS; n++) { /* the caller is one of them */
         pool *p = NULL;
         pool_fail_at(n);
         CHECK_FAILS(WW_OUT_OF_MEMORY, pool_create(NULL, WORKERS, &p));
@@ -298,6 +325,7 @@ int main(void)
         cmocka_unit_test(many_callers_run_jobs_at_once),
         cmocka_unit_test(a_watch_stops_the_job_and_is_not_asked_again),
         cmocka_unit_test(callers_of_a_pool_of_one_work_side_by_side),
+        cmocka_unit_test(the_caller_and_a_worker_work_on_one_job),
         cmocka_unit_test(workers_sleep_when_no_job_comes),
         cmocka_unit_test(workers_are_pinned_and_a_core_that_is_not_there_is_no_error),
         cmocka_unit_test(a_thread_that_does_not_start_is_a_status_and_leaves_nothing),

@@ -85,7 +85,9 @@ def test_names_and_refusals(path):
     with pytest.raises(KeyError):
         warpwave.Store(path, device="cpu", must_exist=True)
     assert not path.exists()
-    with warpwave.Store(path, device="cpu", synchronous="normal") as store:
+    with pytest.raises(ValueError, match="place of rows"):
+        warpwave.Store(path, device="cpu", rows="disk")
+    with warpwave.Store(path, device="cpu", synchronous="normal", rows="host") as store:
         assert len(store) == 0 and "no collections" in repr(store)
         store.create("a", dim=3)
         store.create("b", dim=4, metric="l2", type="f16")

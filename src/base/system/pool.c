@@ -1,4 +1,4 @@
-/* The pool: a list of jobs under one lock, and in each job an atomic counter from which workers take items.
+/* The pool: a list of jobs under one lock, and in each job an atomic counter from which workers and the caller take items.
  *
  * Workers hold the lock only to find a job and to leave it, so items cost one atomic addition. Every item runs with the
  * default floating-point environment: a program may have switched denormals off, and the canonical bits need them.
@@ -31,7 +31,7 @@ typedef struct job {
     atomic_int_least64_t taken;
     atomic_int_least64_t done;
     atomic_bool stopped;
-    int32_t workers_inside; /* under the lock, as are the two below */
+    atomic_int_least32_t workers_inside; /* changed under the lock, as are the two below */
     bool listed;
     pthread_cond_t left; /* the last worker has left the job and none will enter */
 } job;
@@ -48,7 +48,7 @@ struct pool {
     job *jobs;
     bool ending;
     atomic_bool wanted;       /* there is a job in the list, or the pool ends: for those who look without the lock */
-    int32_t threads, started; /* none is started for a pool of one */
+    int32_t threads, started; /* one of the threads is the caller's */
     worker workers[];
 };
 
@@ -121,12 +121,12 @@ static void *worker_main(void *argument)
         if (p->ending)
             break;
         job *j = p->jobs;
-        j->workers_inside++;
+        atomic_fetch_add_explicit(&j->workers_inside, 1, memory_order_relaxed);
         pthread_mutex_unlock(&p->lock);
         take_items(j, self->index);
         pthread_mutex_lock(&p->lock);
         unlist(p, j);
-        if (--j->workers_inside == 0)
+        if (atomic_fetch_sub_explicit(&j->workers_inside, 1, memory_order_release) == 1)
             pthread_cond_signal(&j->left);
     }
     pthread_mutex_unlock(&p->lock);
@@ -153,7 +153,7 @@ ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
         return memory_failed("thread pool", bytes);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->job_listed, NULL);
-    for (int32_t i = 0; threads > 1 && i < threads; i++) {
+    for (int32_t i = 1; i < threads; i++) { /* number 0 is whoever calls */
         worker *w = &p->workers[i];
         w->pool = p;
         w->index = i;
@@ -162,7 +162,7 @@ ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
         const int code = thread_must_fail() ? EAGAIN : thread_start(&w->thread, name, worker_main, w);
         if (code != 0) {
             pool_destroy(p);
-            return ww_fail_errno(WW_OUT_OF_MEMORY, code, "cannot start thread %d of the pool's %d", i + 1, threads);
+            return ww_fail_errno(WW_OUT_OF_MEMORY, code, "cannot start thread %d of the pool's %d", i, threads - 1);
         }
         p->started++;
         if (cores)
@@ -182,7 +182,7 @@ void pool_destroy(pool *p)
     atomic_store_explicit(&p->wanted, true, memory_order_relaxed);
     pthread_cond_broadcast(&p->job_listed);
     pthread_mutex_unlock(&p->lock);
-    for (int32_t i = 0; i < p->started; i++)
+    for (int32_t i = 1; i <= p->started; i++)
         pthread_join(p->workers[i].thread, NULL);
     pthread_cond_destroy(&p->job_listed);
     pthread_mutex_destroy(&p->lock);
@@ -194,75 +194,70 @@ int32_t pool_threads(const pool *p)
     return p->threads;
 }
 
-/* Waits until the job is left or, with a watch, a fiftieth of a second has passed. The lock is held. */
-static void wait_a_while(pool *p, job *j, bool watched)
-{
-    if (!watched) {
-        pthread_cond_wait(&j->left, &p->lock);
-        return;
-    }
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WATCH_INTERVAL_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&j->left, &p->lock, &until);
-}
+/* ---- the caller -----------------------------------------------------------------------------------------------------------
+ */
 
-/* A pool of one has no worker: the caller does the items, so that callers on several threads have as many cores. */
-static bool run_alone(int64_t items, pool_work work, pool_watch watch, void *context)
+/* Takes items as worker 0 and asks the watch in between; false if it stopped the job. */
+static bool take_items_watched(job *j, pool_watch watch)
 {
     FLOAT_GUARD();
     int64_t next_watch = watch ? now_ns() + WATCH_INTERVAL_NS : 0;
-    for (int64_t item = 0; item < items; item++) {
-        work(context, item, 0);
-        if (!watch || item == items - 1 || now_ns() < next_watch)
+    for (;;) {
+        const int64_t item = atomic_fetch_add_explicit(&j->taken, 1, memory_order_relaxed);
+        if (item >= j->items)
+            return true;
+        j->work(j->context, item, 0);
+        const int64_t done = atomic_fetch_add_explicit(&j->done, 1, memory_order_acq_rel) + 1;
+        if (!watch || done == j->items || now_ns() < next_watch)
             continue;
-        if (watch(context, item + 1))
+        if (watch(j->context, done)) {
+            atomic_store(&j->stopped, true);
             return false;
+        }
         next_watch = now_ns() + WATCH_INTERVAL_NS;
     }
-    return true;
+}
+
+/* Waits until the workers have left the job, which is unlisted: at first awake, as they do. The lock is held. */
+static void wait_for_workers(pool *p, job *j)
+{
+    if (atomic_load_explicit(&j->workers_inside, memory_order_acquire) > 0) {
+        pthread_mutex_unlock(&p->lock);
+        for (const int64_t until = now_ns() + AWAKE_NS;
+             atomic_load_explicit(&j->workers_inside, memory_order_acquire) > 0 && now_ns() < until;)
+            sched_yield();
+        pthread_mutex_lock(&p->lock);
+    }
+    while (atomic_load_explicit(&j->workers_inside, memory_order_acquire) > 0)
+        pthread_cond_wait(&j->left, &p->lock);
 }
 
 bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *context)
 {
     if (items <= 0)
         return true;
+    job j = {.work = work, .context = context, .items = items};
     if (p->threads == 1)
-        return run_alone(items, work, watch, context);
-    job j = {.work = work, .context = context, .items = items, .listed = true};
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&j.left, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-
+        return take_items_watched(&j, watch);
+    pthread_cond_init(&j.left, NULL);
     pthread_mutex_lock(&p->lock);
     job **last = &p->jobs;
     while (*last)
         last = &(*last)->next;
     *last = &j;
+    j.listed = true;
     atomic_store_explicit(&p->wanted, true, memory_order_relaxed);
     pthread_cond_broadcast(&p->job_listed);
-    bool stopped = false;
-    while (j.listed || j.workers_inside > 0) {
-        wait_a_while(p, &j, watch && !stopped);
-        if (watch && !stopped && (j.listed || j.workers_inside > 0)) {
-            pthread_mutex_unlock(&p->lock);
-            stopped = watch(context, atomic_load_explicit(&j.done, memory_order_acquire));
-            pthread_mutex_lock(&p->lock);
-            if (stopped) {
-                atomic_store(&j.stopped, true);
-                unlist(p, &j); /* no worker may ever have come to it */
-            }
-        }
-    }
+    pthread_mutex_unlock(&p->lock);
+
+    const bool finished = take_items_watched(&j, watch);
+
+    pthread_mutex_lock(&p->lock);
+    unlist(p, &j);
+    wait_for_workers(p, &j);
     pthread_mutex_unlock(&p->lock);
     pthread_cond_destroy(&j.left);
-    return !stopped;
+    return finished;
 }
 
 void pool_run_here(int64_t items, pool_work work, void *context)

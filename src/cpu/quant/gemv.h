@@ -95,6 +95,12 @@ DOT_FUNCTION void gemv_keep(dot_floats *acc, dot_floats sum, int64_t count)
 DOT_FUNCTION void gemv_add_group(int32_t type, const char *group, const char *activations, int64_t stride, int64_t columns,
                                  int64_t count, dot_floats *acc)
 {
+#if defined(GEMV_LARGE_GROUP)
+    if (block_elements(type) != BLOCK32_ELEMENTS) {
+        GEMV_LARGE_GROUP(type, group, activations, stride, columns, count, acc);
+        return;
+    }
+#endif
 #if defined(GEMV_LARGE_UNPACKED)
     if (columns > 1 && sub_blocks(type) > 1 && !codes_signed(type)) {
         GEMV_LARGE_UNPACKED large;

@@ -103,6 +103,18 @@ DOT_FUNCTION void put(int32_t *to, dot_lanes lanes)
     memcpy(to, &lanes, sizeof lanes);
 }
 
+/* Words i and i + 1 of eight rows, or with TILE_PAIRS both words of a row side by side. */
+DOT_FUNCTION void put_words(int32_t (*to)[TILE_SIDE], int32_t first, dot_lanes a, dot_lanes b)
+{
+    if (TILE_PAIRS) {
+        put(to[0] + 2 * first, __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
+        put(to[0] + 2 * first + 8, __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
+    } else {
+        put(to[0] + first, a);
+        put(to[1] + first, b);
+    }
+}
+
 DOT_FUNCTION void put_factors(int32_t type, const char *group, float *d, float *min)
 {
     const dot_floats factor = group_factor(type, group);
@@ -116,38 +128,44 @@ DOT_FUNCTION void put_factors(int32_t type, const char *group, float *d, float *
 /* `first` is 0 or 8: which rows of the panel these are. */
 DOT_FUNCTION void panel_put_small(int32_t type, const char *group, int32_t first, panel_small *to)
 {
-    for (int32_t i = 0; i < 8; i++) {
-        const dot_bytes codes = (dot_bytes)group_codes(type, group, 0, i) - (int8_t)dot_offset(type);
-        put(to->codes[i] + first, (dot_lanes)((dot_words)codes ^ TILE_FLIP));
+    for (int32_t i = 0; i < 8; i += 2) {
+        const dot_bytes a = (dot_bytes)group_codes(type, group, 0, i) - (int8_t)dot_offset(type);
+        const dot_bytes b = (dot_bytes)group_codes(type, group, 0, i + 1) - (int8_t)dot_offset(type);
+        put_words(&to->codes[i], first, (dot_lanes)((dot_words)a ^ TILE_FLIP), (dot_lanes)((dot_words)b ^ TILE_FLIP));
     }
     put_factors(type, group, to->d + first, to->min + first);
 }
 
-DOT_FUNCTION void panel_put_word(int32_t type, dot_words codes, dot_i16 scale, int32_t first, int32_t *high, int32_t *low)
+DOT_FUNCTION void scale_word(int32_t type, dot_words codes, dot_i16 scale, dot_lanes *high, dot_lanes *low)
 {
     const int16_t offset = (int16_t)dot_offset(type);
     const dot_i16 first_codes = codes_signed(type) ? (dot_i16)codes << 8 >> 8 : (dot_i16)(codes & 0x00ff00ffu);
     const dot_i16 second_codes = codes_signed(type) ? (dot_i16)codes >> 8 : (dot_i16)(codes >> 8 & 0x00ff00ffu);
     const dot_i16 even = (first_codes - offset) * scale, odd = (second_codes - offset) * scale;
     const int bits = two_bytes(type) ? 7 : 0;
-    put(high + first, (dot_lanes)((dot_words)((even >> bits & 255) | odd >> bits << 8) ^ TILE_FLIP));
+    *high = (dot_lanes)((dot_words)((even >> bits & 255) | odd >> bits << 8) ^ TILE_FLIP);
     if (two_bytes(type))
-        put(low + first, (dot_lanes)((even & 127) | (odd & 127) << 8));
+        *low = (dot_lanes)((even & 127) | (odd & 127) << 8);
 }
 
 DOT_FUNCTION void panel_put_large(int32_t type, const char *group, int32_t first, panel_large *to)
 {
     const int32_t subs = sub_blocks(type);
     for (int32_t p = 0; p < 8; p++) {
-        _Pragma("GCC unroll 8") for (int32_t i = 0; i < 8; i++)
+        _Pragma("GCC unroll 4") for (int32_t i = 0; i < 8; i += 2)
         {
-            const dot_words codes = (dot_words)group_codes(type, group, p, i);
-            if (subs == 1) {
-                put(to->high[8 * p + i] + first, (dot_lanes)(codes ^ TILE_FLIP));
-                continue;
+            dot_lanes high[2], low[2];
+            for (int32_t k = 0; k < 2; k++) {
+                const dot_words codes = (dot_words)group_codes(type, group, p, i + k);
+                high[k] = (dot_lanes)(codes ^ TILE_FLIP);
+                if (subs == 1)
+                    continue;
+                const dot_words scale = (dot_words)group_scale(type, group, (8 * p + i + k) * subs / 64) & 0xffffu;
+                scale_word(type, codes, (dot_i16)(scale | scale << 16), &high[k], &low[k]);
             }
-            const dot_words scale = (dot_words)group_scale(type, group, (8 * p + i) * subs / 64) & 0xffffu;
-            panel_put_word(type, codes, (dot_i16)(scale | scale << 16), first, to->high[8 * p + i], to->low[8 * p + i]);
+            put_words(&to->high[8 * p + i], first, high[0], high[1]);
+            if (two_bytes(type))
+                put_words(&to->low[8 * p + i], first, low[0], low[1]);
         }
     }
     if (dot_has_min(type))

@@ -18,12 +18,24 @@ typedef struct tile_large {
     int32_t pairs[TILE_SIDE][8]; /* sums of two sub-blocks, 16 bits each */
 } tile_large;
 
+/* Codes of column c among those of all columns, `length` each. */
+DOT_FUNCTION void tile_put_codes(const int8_t *from, int32_t length, int64_t c, int8_t *codes)
+{
+    if (!TILE_PAIRS) {
+        memcpy(codes + c * length, from, (size_t)length);
+        return;
+    }
+    int8_t *to = codes + c / 2 * 2 * length + c % 2 * 8;
+    for (int32_t i = 0; i < length; i += 8)
+        memcpy(to + (int64_t)2 * i, from + i, 8);
+}
+
 DOT_FUNCTION void tile_put_small(const block_q8_1 *block, int64_t c, tile_small *to)
 {
     int32_t sum = 0;
     for (int32_t i = 0; i < BLOCK32_ELEMENTS; i++)
         sum += block->codes[i];
-    memcpy(to->codes[c], block->codes, sizeof block->codes);
+    tile_put_codes(block->codes, BLOCK32_ELEMENTS, c, to->codes[0]);
     to->d[c] = block_f32_from_f16(block->d);
     to->sums[c] = sum;
     to->start[c] = -128 * sum;
@@ -46,7 +58,7 @@ DOT_FUNCTION void tile_put_large(int32_t type, const block_q8_k *block, int64_t 
         }
         memcpy(&to->pairs[c][q], two, sizeof two);
     }
-    memcpy(to->codes[c], block->codes, sizeof block->codes);
+    tile_put_codes(block->codes, KBLOCK_ELEMENTS, c, to->codes[0]);
     to->d[c] = block->d;
     to->start[c] = -128 * sum;
 }

@@ -2,10 +2,11 @@
  *
  * A set that has something better includes it before this:
  *   TILE_VECTORS      it has tile_unsigned, tile_signed, tile_pairs and tile_fma for sixteen lanes, and TILE_FLIP
- *   TILE_SUMS_BY_SET  it has tile_sums
  *   TILE_TOGETHER     columns that share what is loaded of the weights, 2 unless it says so
  *   TILE_FLIP         what weights of any sign are stored with: where products want unsigned weights 128 is added to them, and
  * a sum begins with -128 times the sum of the activations
+ *   TILE_PAIRS        1: eight codes of a row, or a column, are beside the eight of the next, for products of two with two
+ *   TILES_ALL_BY_SET  it has tiles_all (cpu/quant/tiles.h), and needs none of the vectors here
  */
 #ifndef WW_CPU_QUANT_TILE_VECTORS_H
 #define WW_CPU_QUANT_TILE_VECTORS_H
@@ -14,6 +15,9 @@
 
 #ifndef TILE_FLIP
 #define TILE_FLIP 0u
+#endif
+#ifndef TILE_PAIRS
+#define TILE_PAIRS 0
 #endif
 #ifndef TILE_TOGETHER
 #define TILE_TOGETHER 2
@@ -68,7 +72,6 @@ DOT_FUNCTION tile_floats tile_fma(tile_floats a, tile_floats b, tile_floats c)
 }
 #endif
 
-#ifndef TILE_SUMS_BY_SET
 /* Adds the products of some words of 16 rows with TILE_TOGETHER columns, `stride` codes apart. */
 DOT_FUNCTION void tile_sums(const int32_t (*weights)[16], int32_t words, int any_sign, const int8_t *codes, int64_t stride,
                             tile_lanes j[TILE_TOGETHER])
@@ -84,6 +87,5 @@ DOT_FUNCTION void tile_sums(const int32_t (*weights)[16], int32_t words, int any
         }
     }
 }
-#endif
 
 #endif

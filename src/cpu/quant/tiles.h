@@ -9,6 +9,8 @@
 
 #include "cpu/quant/tile_activations.h"
 
+#ifndef TILES_ALL_BY_SET /* else the set has tiles_all of its own */
+
 /* ---- one accumulator of 16 x 16 results -----------------------------------------------------------------------------------
  */
 
@@ -137,5 +139,7 @@ DOT_FUNCTION void tiles_all(int32_t type, const quant_tiles *piece)
         }
     }
 }
+
+#endif
 
 #endif

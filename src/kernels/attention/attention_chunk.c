@@ -160,22 +160,43 @@ DEVICE void no_keys(const attention_args *args, int64_t token, int32_t kv_head)
         out[i] = 0.0f;
 }
 
+/* Brings the keys and values that are seen towards this block, all at once: more than a thread could have in registers. */
+DEVICE void prefetch_chunk(int32_t type, const attention_args *args, const attention_page *page, attention_range keys)
+{
+    enum { LINE = 128 };
+    const int32_t key_bytes = args->layer.head_size * attention_element_bytes(type);
+    const int32_t first = keys.first / ATTENTION_GROUP * ATTENTION_GROUP * key_bytes; /* keys lie by groups */
+    const int32_t end = (keys.end + ATTENTION_GROUP - 1) / ATTENTION_GROUP * ATTENTION_GROUP * key_bytes;
+    for (int32_t i = first + (int32_t)thread_index() * LINE; i < end; i += ATTENTION_THREADS * LINE)
+        prefetch_line(page->keys + i);
+    for (int32_t i = keys.first * key_bytes + (int32_t)thread_index() * LINE; i < keys.end * key_bytes;
+         i += ATTENTION_THREADS * LINE)
+        prefetch_line(page->values + i);
+}
+
+/* What stands in front of this kernel is attention_store, or itself for other tokens: neither writes who sees what, nor where
+ * pages are. */
 DEVICE void attention_chunk(int32_t type, const attention_args *args)
 {
     SHARED_DYNAMIC(float, memory);
     SHARED(uint32_t, ticket, 1);
     const int32_t size = args->layer.head_size;
-    launches_wait();
-    launches_next();
     const int32_t chunk = (int32_t)block_index() % args->chunks, kv_head = (int32_t)block_index() / args->chunks;
     const int64_t token = args->first_token + block_index_y();
     const attention_range seen = seen_by(args, token), chunks = attention_chunks(seen);
     const int32_t count = chunks.end - chunks.first;
+    const bool looks = chunk >= chunks.first && chunk < chunks.end;
+    attention_page page = {NULL, NULL, NULL, NULL};
+    if (looks) {
+        page = page_of(args, args->sequences[token], chunk, kv_head);
+        prefetch_chunk(type, args, &page, attention_in_chunk(seen, chunk));
+    }
+    launches_wait();
+    launches_next();
     if (count <= 0 && chunk == 0)
         no_keys(args, token, kv_head);
-    if (chunk < chunks.first || chunk >= chunks.end)
+    if (!looks)
         return;
-    const attention_page page = page_of(args, args->sequences[token], chunk, kv_head);
     chunk_shared shared;
     shared.q = memory;
     shared.p = memory + ATTENTION_PASS * size;

@@ -25,9 +25,10 @@
  *   barrier_shared()          the same, but only what they wrote to shared memory need be seen
  *   wave_barrier()            as barrier(), for the lanes of a wave
  *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
- *   launches_wait()           what was queued on the stream before this kernel has ended, and what it wrote is seen. Needed
- *                             only by a kernel that is launched early (gpu/launch.h), on every path, by all threads, and before
- *                             it touches what others write or writes anything: until then what it may read does not change
+ *   prefetch_line(from)       the 128 bytes around a global address are on their way to the second-level cache, where a chip
+ * can be asked that; whoever writes them meanwhile is seen launches_wait()           what was queued on the stream before this
+ * kernel has ended, and what it wrote is seen. Needed only by a kernel that is launched early (gpu/launch.h), on every path, by
+ * all threads, and before it touches what others write or writes anything: until then what it may read does not change
  *   launches_next()           as far as this block goes, a kernel that is launched early may begin
  *   launches_meet(&met)       both, unless `met`, which it sets: whatever begins early behind this finds it alone unfinished
  *

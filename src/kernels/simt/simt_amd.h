@@ -143,6 +143,11 @@ DEVICE void memory_fence_device(void)
 
 SIMT_LAUNCHES_IN_ORDER
 
+DEVICE void prefetch_line(const void *from)
+{
+    (void)from;
+}
+
 /* ---- wave operations ----------------------------------------------------------------------------------------------------- */
 
 DEVICE uint32_t wave_shuffle_u32(uint32_t value, uint32_t from)

@@ -107,6 +107,11 @@ DEVICE void memory_fence_device(void)
 
 SIMT_LAUNCHES_IN_ORDER
 
+DEVICE void prefetch_line(const void *from)
+{
+    (void)from;
+}
+
 #define wave_shuffle_u32(value, from)     emulated_shuffle_u32((value), (from), SIMT_WHERE)
 #define wave_shuffle_xor_u32(value, mask) emulated_shuffle_u32((value), lane() ^ (mask), SIMT_WHERE)
 #define wave_shuffle_u64(value, from)     emulated_shuffle_u64((value), (from), SIMT_WHERE)

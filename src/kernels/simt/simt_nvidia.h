@@ -102,6 +102,11 @@ DEVICE void memory_fence_device(void)
     __nvvm_membar_gl();
 }
 
+DEVICE void prefetch_line(const void *from)
+{
+    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
 #if __CUDA_ARCH__ >= 900
 DEVICE void launches_wait(void)
 {

@@ -24,6 +24,9 @@ ww_status encoder_run(const pass *p);
 ww_status decoder_step(const pass *p, float *logits);
 bool decoder_is_step(const pass *p);
 
+/* decoder_run() for any other pass, likewise recorded. */
+ww_status decoder_pass(const pass *p);
+
 /* The logits of rows of x, at most LOGIT_ROWS, into the workspace's. Queued. */
 ww_status decoder_project(const pass *p, const ww_tensor *rows);
 

@@ -168,12 +168,19 @@ ww_status workspace_rope(ww_model *model, int64_t positions)
     return WW_OK;
 }
 
+static void forget(const workspace *w, recorded_step *steps, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (steps[i].recording)
+            tensors_of(w->device)->recording_release(w->device, steps[i].recording);
+        steps[i] = (recorded_step){0};
+    }
+}
+
 void workspace_forget_steps(workspace *w)
 {
-    for (int i = 0; i < RECORDED_STEPS; i++)
-        if (w->steps[i].recording)
-            tensors_of(w->device)->recording_release(w->device, w->steps[i].recording);
-    memset(w->steps, 0, sizeof w->steps);
+    forget(w, w->steps, RECORDED_STEPS);
+    forget(w, w->passes, RECORDED_PASSES);
 }
 
 void workspace_free(workspace *w)

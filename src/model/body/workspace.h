@@ -39,9 +39,10 @@ typedef struct pass_tensors {
     ww_tensor y;        /* what is added to x next */
 } pass_tensors;
 
-/* A step that was recorded, or was run and could be, for batches of one shape. */
+/* A step or a pass that was recorded, or was run and could be, for batches of one shape. */
 typedef struct recorded_step {
     int64_t tokens, pages_stride;
+    bool runs; /* tokens stand beside others of their sequence */
     int32_t keys_most;
     uint64_t generation;                /* of the workspace whose memory it uses */
     struct tensor_recording *recording; /* NULL: not yet */
@@ -49,13 +50,13 @@ typedef struct recorded_step {
     uint64_t used;                      /* when */
 } recorded_step;
 
-enum { RECORDED_STEPS = 8 };
+enum { RECORDED_STEPS = 8, RECORDED_PASSES = 4 };
 
 typedef struct workspace {
     ww_device *device;
-    uint64_t generation, clock; /* the first counts whenever memory of it moves */
-    recorded_step steps[RECORDED_STEPS];
-    int64_t tokens; /* room for so many */
+    uint64_t generation, clock;                                   /* the first counts whenever memory of it moves */
+    recorded_step steps[RECORDED_STEPS], passes[RECORDED_PASSES]; /* the latter of prompts, without logits */
+    int64_t tokens;                                               /* room for so many */
     pass_tensors pass;
     ww_tensor logits; /* LOGIT_ROWS x vocabulary */
     upload ids, positions, sequences, lengths, pages, rows;

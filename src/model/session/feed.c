@@ -144,15 +144,29 @@ static ww_status upload_pass(const feed *f)
     return status;
 }
 
+/* Without a branch for each, so that the compiler takes many at a time. */
+static bool are_finite(const float *x, int64_t count)
+{
+    uint32_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bad |= (uint32_t)((bits & 0x7f800000u) == 0x7f800000u);
+    }
+    return bad == 0;
+}
+
 static ww_status check_finite(const ww_session *session)
 {
-    for (int64_t t = 0; t < session->model->sizes.vocabulary; t++)
-        if (!isfinite(session->next_logits[t]))
-            return ww_fail(WW_OUT_OF_RANGE,
-                           "the activations of this text are too large for the model: logit %lld is not finite; float "
-                           "activations may help",
-                           (long long)t);
-    return WW_OK;
+    int64_t t = 0;
+    if (are_finite(session->next_logits, session->model->sizes.vocabulary))
+        return WW_OK;
+    while (isfinite(session->next_logits[t]))
+        t++;
+    return ww_fail(WW_OUT_OF_RANGE,
+                   "the activations of this text are too large for the model: logit %lld is not finite; float activations may "
+                   "help",
+                   (long long)t);
 }
 
 /* Runs a step, or takes the logits of a pass that was run, of sessions first.. of its last ones. */
@@ -177,7 +191,7 @@ static ww_status run_pass(feed *f, const pass *p)
     if (status == WW_OK && decoder_is_step(p))
         return take_logits(f, p, 0, true);
     if (status == WW_OK)
-        status = decoder_run(p);
+        status = decoder_pass(p);
     for (int64_t first = 0; first < f->lasts && status == WW_OK; first += LOGIT_ROWS)
         status = take_logits(f, p, first, false);
     return status;

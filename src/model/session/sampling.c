@@ -44,13 +44,33 @@ ww_status sampling_read(const ww_sampling *callers, const char *call, ww_samplin
     return WW_OK;
 }
 
+/* Integers in the order of the floats, both zeros alike: the largest of integers is had many at a time. */
+static int32_t order_of(float x)
+{
+    const float without_sign = x + 0.0f;
+    int32_t bits;
+    memcpy(&bits, &without_sign, sizeof bits);
+    return bits ^ ((bits >> 31) & INT32_MAX);
+}
+
 static int32_t first_largest(const float *logits, int64_t count)
 {
-    int64_t best = 0;
-    for (int64_t i = 1; i < count; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return (int32_t)best;
+    enum { TOGETHER = 1024 };
+    int32_t most = INT32_MIN;
+    int64_t from = 0;
+    for (int64_t first = 0; first < count; first += TOGETHER) {
+        const int64_t end = min_i64(first + TOGETHER, count);
+        int32_t here = INT32_MIN;
+        for (int64_t i = first; i < end; i++) {
+            const int32_t order = order_of(logits[i]);
+            here = order > here ? order : here;
+        }
+        from = here > most ? first : from;
+        most = here > most ? here : most;
+    }
+    while (order_of(logits[from]) != most)
+        from++;
+    return (int32_t)from;
 }
 
 /* Each token that is in the window once, however often it is there. */

@@ -1,6 +1,8 @@
 /* Products of blocks with NEON. */
 #include "cpu/isa/neon/neon.h"
 #include "cpu/isa/neon/quant_dot.h"
+#include "cpu/isa/neon/quant_gemv.h"
+#include "cpu/isa/neon/quant_tiles.h"
 
 #include "cpu/quant/product_template.h"
 

@@ -7,6 +7,8 @@
 #define QUANT_DOTPROD
 #include "cpu/isa/neon/neon.h"
 #include "cpu/isa/neon/quant_dot.h"
+#include "cpu/isa/neon/quant_gemv.h"
+#include "cpu/isa/neon/quant_tiles.h"
 
 #include "cpu/quant/product_template.h"
 

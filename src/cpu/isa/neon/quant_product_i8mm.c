@@ -5,9 +5,11 @@
 #pragma GCC target("arch=armv8.2-a+dotprod+i8mm")
 #endif
 #define QUANT_DOTPROD
+#define QUANT_I8MM
 #include "cpu/isa/neon/neon.h"
 #include "cpu/isa/neon/quant_dot.h"
-#include "cpu/isa/neon/quant_tile_i8mm.h"
+#include "cpu/isa/neon/quant_gemv.h"
+#include "cpu/isa/neon/quant_tiles.h"
 
 #include "cpu/quant/product_template.h"
 
