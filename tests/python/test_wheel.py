@@ -169,6 +169,20 @@ def test_a_wheel_is_built_checked_and_installed(tmp_path):
         assert "warpwave/langchain.py" in archive.namelist()
 
 
+@pytest.mark.nightly
+def test_the_source_distribution_is_installed_by_pip(tmp_path):
+    """To its end, in an environment of its own: built without kernels, as where there is no GPU, with stores, models and the command."""
+    subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", str(tmp_path), str(ROOT)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "v")], check=True)
+    subprocess.run([str(tmp_path / "v" / "bin" / "pip"), "install", "-q", "-C", "cmake.define.WARPWAVE_CHIPS=none", str(next(tmp_path.glob("*.tar.gz")))], check=True)
+    for command in (["python", "-c", "import warpwave; store = warpwave.Store('s.db', device='cpu'); store.create('docs', dim=2).add([[1, 0]]); "
+                     "assert warpwave._native.ww_model_token_ends(None, 0) == 0 and 'site-packages' in warpwave.__file__"],
+                    ["warpwave", "store", "check", "s.db"]):
+        done = subprocess.run([str(tmp_path / "v" / "bin" / command[0]), *command[1:]], capture_output=True, text=True, cwd=tmp_path, check=False,
+                              env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 OLD_PYTHON = """
 import os, sqlite3
 import numpy as np, warpwave
