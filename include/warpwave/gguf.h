@@ -152,11 +152,15 @@ WW_API const void *ww_gguf_view(const ww_gguf *gguf, int64_t index);
 /* Reads `bytes` of a tensor's data from byte `offset` of it on. Refuses a range outside. Blocks on the disk. */
 WW_API ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset, void *to, size_t bytes);
 
-/* Loads tensor number `index` to a device, as a matrix of shape[0] columns; the next piece is read while one is on its way to
- * the device. Refuses the integer types, f64 and types that are not known here, by name. `progress`, in bytes, may be NULL.
- * Blocks. */
+/* Loads tensor number `index` to a device, as a matrix of shape[0] columns; several pieces are read and copied at a time.
+ * Refuses the integer types, f64 and types that are not known here, by name. `progress`, in bytes, may be NULL. Blocks. */
 WW_API ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
                               ww_quant **matrix);
+
+/* Loads `count` tensors of one type and one number of columns as one matrix: the rows of each behind those of the one before
+ * it. Otherwise as ww_gguf_load(). */
+WW_API ww_status ww_gguf_load_joined(const ww_gguf *gguf, const int64_t *indices, int64_t count, ww_device *device,
+                                     ww_progress progress, void *user, ww_quant **matrix);
 
 /* Loads all tensors: matrices[i] gets tensor i, NULL where it is of a type that ww_gguf_load refuses. All of them or, on
  * failure, none. `progress` counts the bytes of all tensors. Blocks. */

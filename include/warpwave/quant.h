@@ -50,6 +50,8 @@ typedef struct ww_quant_info {
     int64_t row_bytes;
     int64_t bytes; /* of all rows, without the padding behind them */
     char device[32];
+    int32_t finite; /* not 0: all weights are finite, as was found while they were loaded from a file; 0: nobody looked, or some
+                       may not be */
 } ww_quant_info;
 
 /* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */

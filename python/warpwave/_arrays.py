@@ -5,17 +5,22 @@ Nothing is looped over in Python that can be many: texts become one block of byt
 from __future__ import annotations
 
 import json
-from typing import Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native as c
 
 F32 = np.dtype(np.float32)
 _HOST_KINDS = (1, 3, 11)  # DLPack's names for memory that the host reads
-FloatArray = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
+# Older NumPys have no numpy.typing.
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    FloatArray = npt.NDArray[np.float32]
+    IntArray = npt.NDArray[np.int64]
+else:
+    FloatArray = IntArray = np.ndarray
 
 
 def address(array: npt.NDArray[Any]) -> int:

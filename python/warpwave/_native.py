@@ -443,7 +443,8 @@ class ww_quant_info(Structure):
                 ("cols", c_int64),
                 ("row_bytes", c_int64),
                 ("bytes", c_int64),
-                ("device", c_char * 32)]
+                ("device", c_char * 32),
+                ("finite", c_int32)]
 
 
 class ww_quant_product(Structure):
@@ -563,6 +564,8 @@ ww_gguf_texts = function("warpwave", "ww_gguf_texts", c_int, c_void_p, c_char_p,
 ww_gguf_view = function("warpwave", "ww_gguf_view", c_void_p, c_void_p, c_int64)
 ww_gguf_read = function("warpwave", "ww_gguf_read", c_int, c_void_p, c_int64, c_int64, c_void_p, c_size_t)
 ww_gguf_load = function("warpwave", "ww_gguf_load", c_int, c_void_p, c_int64, c_void_p, ww_progress, c_void_p, c_void_p)
+ww_gguf_load_joined = function("warpwave", "ww_gguf_load_joined", c_int, c_void_p, c_void_p, c_int64, c_void_p, ww_progress,
+                               c_void_p, c_void_p)
 ww_gguf_load_all = function("warpwave", "ww_gguf_load_all", c_int, c_void_p, c_void_p, ww_progress, c_void_p, c_void_p)
 ww_gguf_writer_create = function("warpwave", "ww_gguf_writer_create", c_int, c_void_p)
 ww_gguf_writer_value = function("warpwave", "ww_gguf_writer_value", c_int, c_void_p, POINTER(ww_gguf_value))

@@ -4,16 +4,18 @@ from __future__ import annotations
 import os
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, cast, create_string_buffer, sizeof
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native as c
 from ._arrays import address
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._errors import check
 from .device import Device, DeviceLike, from_struct, made, resolve
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Model", "ModelInfo", "Session"]
 

@@ -3,10 +3,9 @@ from __future__ import annotations
 
 import os
 from ctypes import byref, c_int, c_int64, c_void_p, string_at
-from typing import Any, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native as c
 from ._arrays import address, as_rows
@@ -14,6 +13,9 @@ from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._errors import check
 from .device import Device, DeviceLike, made, resolve
 from .tensor import Tensor, asarray
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Gguf", "QuantMatrix", "open_gguf"]
 

@@ -5,16 +5,20 @@ import html
 import json
 from ctypes import c_char_p, c_int64, string_at
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native as c
 from ._arrays import FloatArray, IntArray
 from ._calls import Handle
 
-ObjectArray = npt.NDArray[np.object_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    ObjectArray = npt.NDArray[np.object_]
+else:
+    ObjectArray = np.ndarray
 _I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
 _FEW = 32  # texts that are faster taken one by one
 _SHOWN = 10  # hits and queries of a table in a notebook

@@ -5,10 +5,9 @@ import builtins
 import math
 import sys
 from ctypes import byref, c_int32, c_int64, c_void_p
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _capsule
 from . import _native as c
@@ -16,6 +15,9 @@ from ._arrays import address
 from ._calls import NotPicklable
 from ._errors import check
 from .device import Device, DeviceLike, resolve
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "Tensor", "abs", "arange", "argmax", "argmin", "asarray", "astype", "atan2", "bfloat16", "broadcast_to", "ceil", "concat", "cos", "cumulative_sum",

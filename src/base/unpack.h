@@ -15,4 +15,15 @@
  * frame, or not what was packed, and then gives nothing. */
 ww_status unpack(const char *what, const void *packed, size_t packed_bytes, char **content, size_t *bytes);
 
+/* A frame that was packed against another content, of which only the differences are in it. */
+typedef struct packed_difference {
+    const void *packed;
+    size_t packed_bytes;
+    const void *base; /* the other content, unpacked */
+    size_t base_bytes;
+} packed_difference;
+
+/* The same for such a frame. With another base than the one that it was packed against it is refused as damaged. */
+ww_status unpack_difference(const char *what, const packed_difference *difference, char **content, size_t *bytes);
+
 #endif

@@ -1,176 +1,249 @@
-/* Tensors of a GGUF file to a device: a thread reads the next piece from the disk while the last is on its way.
+/* Tensors of a GGUF file to a device: some threads each read a piece and copy it, so that the disk's cache, the processor and
+ * the copy engine are busy at the same time. Pieces are whole rows and stay in a processor's cache on their way. What is little
+ * is done by the caller alone.
  *
- * Two pieces of memory take turns. The reader fills the one that is free; the caller copies the one that is full. Either waits
- * for the other, and a failure of either ends both.
+ * While a piece is at hand it is looked at whether all its weights are finite: those of a block are, if its factors are.
  */
+#include "gguf/load.h"
+
 #include <pthread.h>
+#include <string.h>
 
 #include "base/float_guard.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "base/text.h"
 #include "gguf/gguf.h"
 #include "quant/matrix.h"
 
-enum { PIECE_BYTES = 8 << 20, PIECES = 2 };
+enum {
+    PIECE_BYTES = 1000 << 10, /* about: whole rows. Less than what staging would wake other threads for. */
+    WORKERS_MOST = 6          /* some 5 GB/s each */
+};
+
+/* A tensor, and where in a matrix it goes. */
+typedef struct part {
+    int64_t tensor;
+    ww_quant *matrix;
+    size_t offset; /* bytes */
+    bool finite;   /* so far */
+} part;
+
+typedef struct loader loader;
+
+typedef struct worker {
+    loader *loader;
+    unsigned char *bytes;
+    device_stream *stream;
+    pthread_t thread;
+} worker;
+
+struct loader {
+    const ww_gguf *gguf;
+    ww_device *device;
+    part *parts;
+    int64_t count;
+    int64_t total; /* bytes of all parts */
+    size_t room;   /* bytes of the largest piece */
+    worker workers[WORKERS_MOST];
+    int32_t worker_count;
+    pthread_mutex_t lock, order; /* order: pieces are put into the order of a device one behind the other, where there is one */
+    pthread_cond_t changed;
+    int64_t part, offset; /* what is read next */
+    int64_t done;         /* bytes on their way to the device */
+    int32_t working;
+    bool stop;
+    ww_status status; /* the first failure's */
+    char message[1024];
+};
 
 typedef struct piece {
-    unsigned char *bytes;
-    int64_t tensor;
+    part *part;
     int64_t offset; /* in the tensor */
     size_t size;
 } piece;
 
-typedef struct loader {
-    const ww_gguf *gguf;
-    ww_quant **matrices; /* of tensors first.. ; NULL where one is not loaded */
-    int64_t first, count;
-    piece pieces[PIECES];
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int64_t filled, used; /* pieces so far */
-    bool reading, stop;
-    ww_status status; /* the reader's */
-    char message[1024];
-} loader;
-
-/* Waits for a free piece; false when loading ended. */
-static bool wait_free(loader *l)
+static int64_t piece_bytes(const part *p)
 {
-    pthread_mutex_lock(&l->lock);
-    while (!l->stop && l->filled - l->used == PIECES)
-        pthread_cond_wait(&l->changed, &l->lock);
-    const bool go_on = !l->stop;
-    pthread_mutex_unlock(&l->lock);
-    return go_on;
+    return max_i64(1, PIECE_BYTES / p->matrix->row_bytes) * p->matrix->row_bytes;
 }
 
-static void change(loader *l, int64_t *counter)
+/* The next piece; false when there is none, or loading ended. The lock is held. */
+static bool take_piece(loader *l, piece *out)
 {
-    pthread_mutex_lock(&l->lock);
-    ++*counter;
-    pthread_cond_signal(&l->changed);
-    pthread_mutex_unlock(&l->lock);
-}
-
-static ww_status read_tensor(loader *l, int64_t tensor)
-{
-    const int64_t bytes = l->gguf->tensors[tensor].bytes;
-    for (int64_t done = 0; done < bytes; done += PIECE_BYTES) {
-        if (!wait_free(l))
-            return WW_OK;
-        piece *p = &l->pieces[l->filled % PIECES]; /* only this thread changes `filled` */
-        p->tensor = tensor;
-        p->offset = done;
-        p->size = (size_t)(bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES);
-        const ww_status status = ww_gguf_read(l->gguf, tensor, done, p->bytes, p->size);
-        if (status != WW_OK)
-            return status;
-        change(l, &l->filled);
+    while (l->part < l->count && l->offset == l->gguf->tensors[l->parts[l->part].tensor].bytes) {
+        l->part++;
+        l->offset = 0;
     }
-    return WW_OK;
+    if (l->stop || l->part == l->count)
+        return false;
+    part *p = &l->parts[l->part];
+    const int64_t left = l->gguf->tensors[p->tensor].bytes - l->offset;
+    *out = (piece){p, l->offset, (size_t)min_i64(left, piece_bytes(p))};
+    l->offset += (int64_t)out->size;
+    return true;
 }
 
-static void *read_all(void *context)
+/* Reads a piece and queues its copy. */
+static ww_status move_piece(loader *l, const worker *w, const piece *p, bool *finite)
 {
-    loader *l = context;
-    ww_status status = WW_OK;
-    for (int64_t i = 0; status == WW_OK && i < l->count; i++)
-        if (l->matrices[i])
-            status = read_tensor(l, l->first + i);
-    pthread_mutex_lock(&l->lock);
-    l->reading = false;
-    l->status = status;
+    ww_status status = ww_gguf_read(l->gguf, p->part->tensor, p->offset, w->bytes, p->size);
     if (status != WW_OK)
-        text_copy(l->message, sizeof l->message, ww_error_message());
+        return status;
+    *finite = gguf_finite(p->part->matrix->type, w->bytes, p->size);
+    const bool ordered = l->device->backend->quants->arrange != NULL;
+    if (ordered)
+        pthread_mutex_lock(&l->order);
+    status = quant_fill(p->part->matrix, w->stream, p->part->offset + (size_t)p->offset, (host_bytes){w->bytes, p->size});
+    if (ordered)
+        pthread_mutex_unlock(&l->order);
+    return status;
+}
+
+/* The lock is held. */
+static void end_with(loader *l, ww_status status)
+{
+    l->stop = true;
+    if (l->status != WW_OK)
+        return;
+    l->status = status;
+    text_copy(l->message, sizeof l->message, ww_error_message());
+}
+
+static void *work(void *context)
+{
+    const worker *w = context;
+    loader *l = w->loader;
+    piece p;
+    pthread_mutex_lock(&l->lock);
+    while (take_piece(l, &p)) {
+        bool finite = false;
+        pthread_mutex_unlock(&l->lock);
+        const ww_status status = move_piece(l, w, &p, &finite);
+        pthread_mutex_lock(&l->lock);
+        p.part->finite &= finite;
+        l->done += (int64_t)p.size;
+        if (status != WW_OK)
+            end_with(l, status);
+        pthread_cond_signal(&l->changed);
+    }
+    pthread_mutex_unlock(&l->lock);
+    const ww_status status = l->device->backend->stream_synchronize(l->device, w->stream);
+    pthread_mutex_lock(&l->lock);
+    if (status != WW_OK)
+        end_with(l, status);
+    l->working--;
     pthread_cond_signal(&l->changed);
     pthread_mutex_unlock(&l->lock);
     return NULL;
 }
 
-/* Waits for a full piece; NULL when there will be none. */
-static const piece *wait_full(loader *l)
+static ww_status refuse_to_go_on(const loader *l, int64_t done)
 {
+    return ww_fail(WW_CANCELLED, "loading was cancelled after %lld of %lld bytes", (long long)done, (long long)l->total);
+}
+
+/* Tells how far it is until all have ended. */
+static void watch(loader *l, ww_progress progress, void *user)
+{
+    int64_t told = 0;
     pthread_mutex_lock(&l->lock);
-    while (l->filled == l->used && l->reading)
-        pthread_cond_wait(&l->changed, &l->lock);
-    const piece *p = l->filled > l->used ? &l->pieces[l->used % PIECES] : NULL;
-    pthread_mutex_unlock(&l->lock);
-    return p;
-}
-
-static ww_status copy_all(loader *l, int64_t total, ww_progress progress, void *user)
-{
-    ww_status status = WW_OK;
-    int64_t done = 0;
-    for (const piece *p; status == WW_OK && (p = wait_full(l));) {
-        status = quant_fill(l->matrices[p->tensor - l->first], (size_t)p->offset, p->bytes, p->size);
-        done += (int64_t)p->size;
-        if (status == WW_OK && progress_tell(progress, user, done, total))
-            status = ww_fail(WW_CANCELLED, "loading was cancelled after %lld of %lld bytes", (long long)done, (long long)total);
-        change(l, &l->used);
-    }
-    return status;
-}
-
-static ww_status run(loader *l, int64_t total, ww_progress progress, void *user)
-{
-    pthread_t reader;
-    l->reading = true;
-    if (thread_start(&reader, "ww-gguf", read_all, l) != 0)
-        return ww_fail(WW_OUT_OF_MEMORY, "cannot start the thread that reads the file: one was asked for");
-    const ww_status status = copy_all(l, total, progress, user);
-    pthread_mutex_lock(&l->lock);
-    l->stop = true;
-    pthread_cond_signal(&l->changed);
-    pthread_mutex_unlock(&l->lock);
-    pthread_join(reader, NULL);
-    return status == WW_OK && l->status != WW_OK ? ww_fail(l->status, "%s", l->message) : status;
-}
-
-/* Makes the matrices of tensors first..first+count-1 and fills them; all or none. */
-static ww_status load(loader *l, ww_device *device, ww_progress progress, void *user)
-{
-    ww_status status = WW_OK;
-    int64_t total = 0;
-    for (int64_t i = 0; status == WW_OK && i < l->count; i++) {
-        const gguf_tensor *t = &l->gguf->tensors[l->first + i];
-        l->matrices[i] = NULL;
-        if (!quant_type_known(t->type))
+    while (l->working > 0 || told != l->done) {
+        while (l->working > 0 && told == l->done)
+            pthread_cond_wait(&l->changed, &l->lock);
+        const bool further = told != l->done;
+        told = l->done;
+        if (l->stop || !further)
             continue;
-        total += t->bytes;
+        pthread_mutex_unlock(&l->lock);
+        const bool stop = progress_tell(progress, user, told, l->total) != 0;
+        pthread_mutex_lock(&l->lock);
+        if (stop)
+            end_with(l, refuse_to_go_on(l, told));
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* By threads, or where there is one worker's work by the caller. */
+static ww_status run(loader *l, ww_progress progress, void *user)
+{
+    int32_t started = 0;
+    ww_status status = WW_OK;
+    l->working = l->worker_count;
+    if (l->worker_count == 1) {
+        work(&l->workers[0]);
+    } else {
+        while (started < l->worker_count &&
+               thread_start(&l->workers[started].thread, "ww-gguf", work, &l->workers[started]) == 0)
+            started++;
+        if (started < l->worker_count) {
+            status = ww_fail(WW_OUT_OF_MEMORY, "cannot start the threads that read the file: %d were asked for",
+                             (int)l->worker_count);
+            pthread_mutex_lock(&l->lock);
+            end_with(l, status);
+            l->working -= l->worker_count - started;
+            pthread_mutex_unlock(&l->lock);
+        }
+    }
+    watch(l, progress, user);
+    for (int32_t i = 0; i < started; i++)
+        pthread_join(l->workers[i].thread, NULL);
+    return l->status != WW_OK ? ww_fail(l->status, "%s", l->message) : WW_OK;
+}
+
+static void free_workers(loader *l)
+{
+    for (int32_t i = 0; i < l->worker_count; i++) {
+        l->device->backend->stream_destroy(l->device, l->workers[i].stream);
+        memory_free(l->workers[i].bytes);
+    }
+}
+
+static ww_status make_workers(loader *l)
+{
+    const int64_t wanted = min_i64(WORKERS_MOST, (l->total + PIECE_BYTES - 1) / PIECE_BYTES);
+    ww_status status = WW_OK;
+    while (status == WW_OK && l->worker_count < wanted) {
+        worker *w = &l->workers[l->worker_count++];
+        w->loader = l;
+        w->bytes = memory_alloc(l->room);
         status =
-            quant_make(device, (ww_quant_type)t->type, t->shape[1] * t->shape[2] * t->shape[3], t->shape[0], &l->matrices[i]);
-    }
-    for (int i = 0; status == WW_OK && i < PIECES; i++) {
-        l->pieces[i].bytes = memory_alloc(PIECE_BYTES);
-        if (!l->pieces[i].bytes)
-            status = memory_failed("reading a GGUF file", PIECE_BYTES);
-    }
-    if (status == WW_OK && total > 0) {
-        pthread_mutex_init(&l->lock, NULL);
-        pthread_cond_init(&l->changed, NULL);
-        status = run(l, total, progress, user);
-        pthread_cond_destroy(&l->changed);
-        pthread_mutex_destroy(&l->lock);
-    }
-    for (int i = 0; i < PIECES; i++)
-        memory_free(l->pieces[i].bytes);
-    for (int64_t i = 0; status != WW_OK && i < l->count; i++) {
-        ww_quant_destroy(l->matrices[i]);
-        l->matrices[i] = NULL;
+            w->bytes ? l->device->backend->stream_create(l->device, &w->stream) : memory_failed("reading a GGUF file", l->room);
     }
     return status;
 }
 
-ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
-                       ww_quant **matrix)
+/* Fills the matrices of all parts. */
+static ww_status fill(loader *l, ww_progress progress, void *user)
 {
-    FLOAT_GUARD();
-    if (!gguf || !device || !matrix)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_load: %s is NULL", !gguf ? "gguf" : device ? "matrix" : "device");
+    for (int64_t i = 0; i < l->count; i++) {
+        l->parts[i].finite = true;
+        l->total += l->gguf->tensors[l->parts[i].tensor].bytes;
+        l->room = (size_t)max_i64((int64_t)l->room, piece_bytes(&l->parts[i]));
+    }
+    if (l->total == 0)
+        return WW_OK;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->order, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    ww_status status = make_workers(l);
+    if (status == WW_OK)
+        status = run(l, progress, user);
+    free_workers(l);
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->order);
+    pthread_mutex_destroy(&l->lock);
+    return status;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status check_index(const ww_gguf *gguf, const char *call, int64_t index)
+{
     if (index < 0 || index >= gguf->tensor_count)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_gguf_load: index %lld is out of range; there are %lld", (long long)index,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: index %lld is out of range; there are %lld", call, (long long)index,
                        (long long)gguf->tensor_count);
     const gguf_tensor *t = &gguf->tensors[index];
     if (!quant_type_known(t->type) && !ww_gguf_type_name(t->type))
@@ -179,11 +252,106 @@ ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww
     if (!quant_type_known(t->type))
         return ww_fail(WW_UNSUPPORTED, "tensor '%s' has type %s, which a quantized matrix cannot have", t->name,
                        ww_gguf_type_name(t->type));
+    return WW_OK;
+}
+
+static int64_t rows_of(const gguf_tensor *t)
+{
+    return t->shape[1] * t->shape[2] * t->shape[3];
+}
+
+/* What is asked of all of these calls. */
+typedef struct request {
+    const ww_gguf *gguf;
+    ww_device *device;
+    ww_progress progress;
+    void *user;
+} request;
+
+/* One matrix of some tensors, one behind the other; checked. */
+static ww_status load_one(const request *r, const int64_t *indices, int64_t count, ww_quant **matrix)
+{
+    const gguf_tensor *first = &r->gguf->tensors[indices[0]];
+    int64_t rows = 0;
     ww_quant *made = NULL;
-    loader l = {.gguf = gguf, .matrices = &made, .first = index, .count = 1};
-    const ww_status status = load(&l, device, progress, user);
+    for (int64_t i = 0; i < count; i++)
+        rows += rows_of(&r->gguf->tensors[indices[i]]);
+    part *parts = memory_alloc_zeroed((size_t)count, sizeof *parts);
+    if (!parts)
+        return memory_failed("loading of a GGUF file", (size_t)count * sizeof *parts);
+    loader l = {.gguf = r->gguf, .device = r->device, .parts = parts, .count = count};
+    ww_status status = quant_make(r->device, (ww_quant_type)first->type, rows, first->shape[0], &made);
+    size_t offset = 0;
+    for (int64_t i = 0; i < count; i++) {
+        parts[i] = (part){.tensor = indices[i], .matrix = made, .offset = offset};
+        offset += (size_t)r->gguf->tensors[indices[i]].bytes;
+    }
     if (status == WW_OK)
-        *matrix = made;
+        status = fill(&l, r->progress, r->user);
+    bool finite = true;
+    for (int64_t i = 0; i < count; i++)
+        finite &= parts[i].finite;
+    memory_free(parts);
+    if (status != WW_OK) {
+        ww_quant_destroy(made);
+        return status;
+    }
+    made->finite = finite;
+    *matrix = made;
+    return WW_OK;
+}
+
+ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
+                       ww_quant **matrix)
+{
+    FLOAT_GUARD();
+    if (!gguf || !device || !matrix)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_load: %s is NULL", !gguf ? "gguf" : device ? "matrix" : "device");
+    const ww_status status = check_index(gguf, "ww_gguf_load", index);
+    const request r = {gguf, device, progress, user};
+    return status == WW_OK ? load_one(&r, &index, 1, matrix) : status;
+}
+
+ww_status ww_gguf_load_joined(const ww_gguf *gguf, const int64_t *indices, int64_t count, ww_device *device,
+                              ww_progress progress, void *user, ww_quant **matrix)
+{
+    FLOAT_GUARD();
+    static const char call[] = "ww_gguf_load_joined";
+    if (!gguf || !indices || !device || !matrix)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call,
+                       !gguf      ? "gguf"
+                       : !indices ? "indices"
+                       : device   ? "matrix"
+                                  : "device");
+    if (count < 1)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must be at least 1", call, (long long)count);
+    for (int64_t i = 0; i < count; i++) {
+        const ww_status status = check_index(gguf, call, indices[i]);
+        if (status != WW_OK)
+            return status;
+        const gguf_tensor *t = &gguf->tensors[indices[i]], *first = &gguf->tensors[indices[0]];
+        if (t->type != first->type || t->shape[0] != first->shape[0])
+            return ww_fail(WW_DIMENSION_MISMATCH,
+                           "%s: tensor '%s' is %s of %lld columns, '%s' %s of %lld; only alike ones become one matrix", call,
+                           t->name, ww_gguf_type_name(t->type), (long long)t->shape[0], first->name,
+                           ww_gguf_type_name(first->type), (long long)first->shape[0]);
+    }
+    const request r = {gguf, device, progress, user};
+    return load_one(&r, indices, count, matrix);
+}
+
+/* Makes the matrices of all tensors that can be one. */
+static ww_status make_all(const ww_gguf *gguf, ww_device *device, part *parts, ww_quant **matrices, int64_t *count)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < gguf->tensor_count; i++) {
+        const gguf_tensor *t = &gguf->tensors[i];
+        if (!quant_type_known(t->type))
+            continue;
+        status = quant_make(device, (ww_quant_type)t->type, rows_of(t), t->shape[0], &matrices[i]);
+        if (status == WW_OK)
+            parts[(*count)++] = (part){.tensor = i, .matrix = matrices[i]};
+    }
     return status;
 }
 
@@ -192,8 +360,22 @@ ww_status ww_gguf_load_all(const ww_gguf *gguf, ww_device *device, ww_progress p
     FLOAT_GUARD();
     if (!gguf || !device || !matrices)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_load_all: %s is NULL", !gguf ? "gguf" : device ? "matrices" : "device");
-    for (int64_t i = 0; i < gguf->tensor_count; i++)
+    const int64_t count = gguf->tensor_count;
+    for (int64_t i = 0; i < count; i++)
         matrices[i] = NULL;
-    loader l = {.gguf = gguf, .matrices = matrices, .count = gguf->tensor_count};
-    return load(&l, device, progress, user);
+    part *parts = memory_alloc_zeroed((size_t)count, sizeof *parts);
+    if (!parts)
+        return memory_failed("loading of a GGUF file", (size_t)count * sizeof *parts);
+    loader l = {.gguf = gguf, .device = device, .parts = parts};
+    ww_status status = make_all(gguf, device, parts, matrices, &l.count);
+    if (status == WW_OK)
+        status = fill(&l, progress, user);
+    for (int64_t i = 0; status == WW_OK && i < l.count; i++)
+        parts[i].matrix->finite = parts[i].finite;
+    for (int64_t i = 0; status != WW_OK && i < count; i++) {
+        ww_quant_destroy(matrices[i]);
+        matrices[i] = NULL;
+    }
+    memory_free(parts);
+    return status;
 }

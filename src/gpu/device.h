@@ -44,6 +44,13 @@ typedef struct gpu_capabilities {
     bool fused_gemv;  /* there are kernels that code the one column that they multiply (kernels/quant/quant_gemv.h) */
 } gpu_capabilities;
 
+enum { GPU_SPARES = 24, GPU_SPARE_BYTES = 1 << 20 };
+
+typedef struct gpu_spare {
+    void *host; /* pinned */
+    size_t bytes;
+} gpu_spare;
+
 struct gpu_device {
     ww_device base; /* first: a ww_device * of this backend is a gpu_device * */
     const gpu_driver *driver;
@@ -61,7 +68,9 @@ struct gpu_device {
     pthread_rwlock_t streams_lock; /* over the list of all streams, so that none goes while someone waits for all */
     gpu_stream *streams;
     pthread_mutex_t idle_lock;
-    gpu_stream *idle; /* streams for borrowing */
+    gpu_stream *idle;             /* streams for borrowing */
+    gpu_spare spares[GPU_SPARES]; /* staging of streams that have ended, in small pieces: pinned memory takes long to make */
+    int32_t spare_count;
 
     gpu_tensors *tensors; /* tensor.c */
 

@@ -78,6 +78,7 @@ static void strip(gpu_device *device)
         (void)release_unused(device);
     while (device->streams != NULL) /* those that were not given back */
         gpu_stream_destroy(device->streams);
+    gpu_staging_free_spares(device);
     gpu_modules_destroy(device);
     gpu_pool_destroy(device);
 }

@@ -79,6 +79,43 @@ static ww_status grow_slot(gpu_device *device, gpu_staging_slot *slot, size_t by
     return WW_OK;
 }
 
+bool gpu_staging_keep(gpu_device *device, const gpu_staging_slot *slot)
+{
+    pthread_mutex_lock(&device->idle_lock);
+    const bool keeps = slot->host != NULL && slot->bytes <= GPU_SPARE_BYTES && device->spare_count < GPU_SPARES;
+    if (keeps)
+        device->spares[device->spare_count++] = (gpu_spare){slot->host, slot->bytes};
+    pthread_mutex_unlock(&device->idle_lock);
+    return keeps;
+}
+
+void gpu_staging_free_spares(gpu_device *device)
+{
+    pthread_mutex_lock(&device->idle_lock);
+    while (device->spare_count > 0)
+        (void)device->driver->pinned_free(device->spares[--device->spare_count].host);
+    pthread_mutex_unlock(&device->idle_lock);
+}
+
+/* What another stream has left, for a slot that has nothing. */
+static bool take_spare(gpu_device *device, gpu_staging_slot *slot, size_t bytes)
+{
+    bool found = false;
+    if (slot->host != NULL)
+        return false;
+    pthread_mutex_lock(&device->idle_lock);
+    for (int32_t i = device->spare_count - 1; i >= 0 && !found; i--) {
+        found = device->spares[i].bytes >= bytes;
+        if (!found)
+            continue;
+        slot->host = device->spares[i].host;
+        slot->bytes = device->spares[i].bytes;
+        device->spares[i] = device->spares[--device->spare_count];
+    }
+    pthread_mutex_unlock(&device->idle_lock);
+    return found;
+}
+
 /* The next slot, free and of `bytes` at least. */
 static ww_status take_slot(gpu_stream *stream, size_t bytes, gpu_staging_slot **out)
 {
@@ -89,7 +126,7 @@ static ww_status take_slot(gpu_stream *stream, size_t bytes, gpu_staging_slot **
         status = gpu_event_create(device, false, &slot->done);
     if (status == WW_OK)
         status = gpu_check(device, device->driver->event_synchronize(slot->done), "waiting for staging memory");
-    if (status == WW_OK && slot->bytes < bytes)
+    if (status == WW_OK && slot->bytes < bytes && !take_spare(device, slot, bytes))
         status = grow_slot(device, slot, bytes);
     if (status != WW_OK)
         return status;

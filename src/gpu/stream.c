@@ -74,7 +74,7 @@ void gpu_stream_destroy(gpu_stream *stream)
     for (int32_t i = 0; i < GPU_STAGING_SLOTS; i++) {
         if (stream->staging[i].done != NULL)
             (void)device->driver->event_destroy(stream->staging[i].done);
-        if (stream->staging[i].host != NULL)
+        if (stream->staging[i].host != NULL && !gpu_staging_keep(device, &stream->staging[i]))
             (void)device->driver->pinned_free(stream->staging[i].host);
     }
     memory_free(stream);
@@ -136,6 +136,7 @@ void gpu_streams_end_idle(gpu_device *device)
 {
     for (gpu_stream *stream = take_idle(device); stream != NULL; stream = take_idle(device))
         gpu_stream_destroy(stream);
+    gpu_staging_free_spares(device);
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------------- */

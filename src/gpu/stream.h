@@ -134,6 +134,9 @@ ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t by
 /* Queue. */
 ww_status gpu_copy(gpu_stream *stream, void *to, const void *from, size_t bytes);
 ww_status gpu_fill(gpu_stream *stream, void *to, uint32_t pattern, size_t words);
+/* Keeps the memory of a slot that nothing uses for another stream; false: the caller frees it. And frees what is kept. */
+bool gpu_staging_keep(gpu_device *device, const gpu_staging_slot *slot);
+void gpu_staging_free_spares(gpu_device *device);
 /* Waits. */
 ww_status gpu_synchronize(gpu_stream *stream);
 

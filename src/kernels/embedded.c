@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/unpack.h"
 
 extern const embedded_kernels embedded_table[];       /* ends with a NULL module */
@@ -40,7 +41,16 @@ ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *
 {
     char what[128];
     snprintf(what, sizeof what, "module '%s' for %s in the library", kernels->module, kernels->chip);
-    return unpack(what, kernels->packed, kernels->packed_bytes, code, bytes);
+    if (!kernels->base)
+        return unpack(what, kernels->packed, kernels->packed_bytes, code, bytes);
+    char *base = NULL;
+    packed_difference difference = {.packed = kernels->packed, .packed_bytes = kernels->packed_bytes};
+    ww_status status = unpack(what, kernels->base, kernels->base_bytes, &base, &difference.base_bytes);
+    difference.base = base;
+    if (status == WW_OK)
+        status = unpack_difference(what, &difference, code, bytes);
+    memory_free(base);
+    return status;
 }
 
 size_t embedded_chip_count(void)

@@ -16,6 +16,8 @@ typedef struct embedded_kernels {
     const char *format; /* "HSACO", "PTX" or "cubin" */
     const void *packed; /* a frame of zstd */
     size_t packed_bytes;
+    const void *base; /* in a wheel: the frame of the same module for another chip, against which this one is packed; or NULL */
+    size_t base_bytes;
 } embedded_kernels;
 
 /* All of them; the list ends with a NULL module. */

@@ -1,7 +1,8 @@
 /* Loading a model's tensors by the names that its architecture has for them.
  *
- * Whether all numbers of a tensor are finite is found on the device: rows are decoded piece by piece and added up, and a sum is
- * finite only if everything in it is. (A sum of finite weights that overflows belongs to no model that could be computed.)
+ * Whether all numbers of a tensor are finite is seen while it is read (ww_quant_info). Where they may not be, or of a format of
+ * which that cannot be seen, rows are decoded piece by piece on the device and added up: a sum is finite only if everything in
+ * it is. (A sum of finite weights that overflows belongs to no model that could be computed.)
  */
 #include "model/weights.h"
 
@@ -110,7 +111,7 @@ static ww_status load_matrix(loader *l, const wanted *want, ww_quant **out)
     ww_quant_info info = ww_quant_info_default();
     status = ww_quant_describe(*out, &info);
     l->bytes_before += info.bytes;
-    return status == WW_OK ? check_finite(want->name, *out, info.rows, info.cols) : status;
+    return status == WW_OK && !info.finite ? check_finite(want->name, *out, info.rows, info.cols) : status;
 }
 
 /* A tensor as f32 of shape [n]. */
@@ -211,59 +212,41 @@ static bool can_join(const loader *l, const joined_name *n)
     return true;
 }
 
-/* The blocks of all parts one behind the other, in memory of the host. */
-static ww_status read_parts(loader *l, const joined_name *n, const int64_t *indices, unsigned char *bytes)
-{
-    size_t at = 0;
-    for (int32_t i = 0; i < n->count; i++) {
-        ww_gguf_tensor t = ww_gguf_tensor_default();
-        ww_status status = ww_gguf_tensor_at(l->source->gguf, indices[i], &t);
-        if (status == WW_OK)
-            status = ww_gguf_read(l->source->gguf, indices[i], 0, bytes + at, (size_t)t.bytes);
-        if (status != WW_OK)
-            return status;
-        at += (size_t)t.bytes;
-        l->bytes_before += t.bytes;
-        if (l->source->progress && tell(0, 0, l))
-            return ww_fail(WW_CANCELLED, "loading was cancelled after %lld of %lld bytes", (long long)l->bytes_before,
-                           (long long)l->bytes_total);
-    }
-    return WW_OK;
-}
-
-static ww_status load_joined(loader *l, const joined_name *n, linear *out)
+/* Where it is not known that all are finite: which is not. */
+static ww_status check_parts(const joined_name *n, const ww_quant *matrix)
 {
     char name[NAME_BYTES];
-    int64_t indices[JOINED_MOST], rows = 0;
-    size_t bytes = 0;
-    ww_gguf_tensor t = ww_gguf_tensor_default();
+    int64_t first = 0;
     ww_status status = WW_OK;
     for (int32_t i = 0; i < n->count && status == WW_OK; i++) {
-        const wanted want = {
-            .name = name_of(name, n->layer, n->parts[i].what, "weight"), .rows = n->parts[i].rows, .cols = n->cols};
-        status = find(l, &want, &indices[i]);
-        if (status == WW_OK)
-            status = ww_gguf_tensor_at(l->source->gguf, indices[i], &t);
-        bytes += (size_t)t.bytes;
-        rows += n->parts[i].rows;
-    }
-    if (status != WW_OK)
-        return status;
-    unsigned char *blocks = memory_alloc(bytes);
-    status = blocks ? read_parts(l, n, indices, blocks) : memory_failed("weights of a model", bytes);
-    if (status == WW_OK)
-        status = ww_quant_load(l->source->device, (ww_quant_type)t.type, blocks, bytes, rows, n->cols, &out->matrix);
-    memory_free(blocks);
-    int64_t first = 0;
-    for (int32_t i = 0; i < n->count && status == WW_OK; i++) {
         ww_quant *part = NULL;
-        status = ww_quant_view(out->matrix, first, n->parts[i].rows, &part);
+        status = ww_quant_view(matrix, first, n->parts[i].rows, &part);
         if (status == WW_OK)
             status = check_finite(name_of(name, n->layer, n->parts[i].what, "weight"), part, n->parts[i].rows, n->cols);
         ww_quant_destroy(part);
         first += n->parts[i].rows;
     }
     return status;
+}
+
+static ww_status load_joined(loader *l, const joined_name *n, linear *out)
+{
+    char name[NAME_BYTES];
+    int64_t indices[JOINED_MOST];
+    ww_quant_info info = ww_quant_info_default();
+    ww_status status = WW_OK;
+    for (int32_t i = 0; i < n->count && status == WW_OK; i++) {
+        const wanted want = {
+            .name = name_of(name, n->layer, n->parts[i].what, "weight"), .rows = n->parts[i].rows, .cols = n->cols};
+        status = find(l, &want, &indices[i]);
+    }
+    const weights_source *s = l->source;
+    if (status == WW_OK)
+        status = ww_gguf_load_joined(s->gguf, indices, n->count, s->device, s->progress ? tell : NULL, l, &out->matrix);
+    if (status == WW_OK)
+        status = ww_quant_describe(out->matrix, &info);
+    l->bytes_before += info.bytes;
+    return status == WW_OK && !info.finite ? check_parts(n, out->matrix) : status;
 }
 
 /* ---- bodies ---------------------------------------------------------------------------------------------------------------

@@ -101,23 +101,32 @@ quant_rows quant_rows_of(const ww_quant *matrix, int64_t first, int64_t count)
                         .cols = matrix->cols};
 }
 
-ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes)
+ww_status quant_fill(ww_quant *matrix, device_stream *stream, size_t offset, host_bytes from)
+{
+    ww_device *device = matrix->memory->device;
+    const backend *table = device->backend;
+    matrix->loaded = true;
+    ww_status status =
+        table->copy_in(device, stream, (buffer_range){&matrix->memory->blocks, matrix->offset + offset, from.bytes}, from.data);
+    if (status != WW_OK || !table->quants->arrange)
+        return status;
+    const size_t row_bytes = (size_t)matrix->row_bytes, first = offset / row_bytes;
+    const quant_rows rows = quant_rows_of(matrix, (int64_t)first, (int64_t)((offset + from.bytes) / row_bytes - first));
+    status = table->stream_synchronize(device, stream);
+    return status == WW_OK ? table->quants->arrange(device, &rows) : status;
+}
+
+static ww_status fill_all(ww_quant *matrix, host_bytes from)
 {
     ww_device *device = matrix->memory->device;
     device_stream *stream;
-    matrix->loaded = true;
     ww_status status = device->backend->stream_create(device, &stream);
     if (status != WW_OK)
         return status;
-    status =
-        device->backend->copy_in(device, stream, (buffer_range){&matrix->memory->blocks, matrix->offset + offset, bytes}, from);
+    status = quant_fill(matrix, stream, 0, from);
     if (status == WW_OK)
         status = device->backend->stream_synchronize(device, stream);
     device->backend->stream_destroy(device, stream);
-    const size_t row_bytes = (size_t)matrix->row_bytes, first = offset / row_bytes;
-    const quant_rows rows = quant_rows_of(matrix, (int64_t)first, (int64_t)((offset + bytes) / row_bytes - first));
-    if (status == WW_OK && device->backend->quants->arrange)
-        status = device->backend->quants->arrange(device, &rows);
     return status;
 }
 
@@ -137,7 +146,7 @@ ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *block
     ww_quant *made = NULL;
     status = quant_make(device, type, rows, cols, &made);
     if (status == WW_OK && size > 0)
-        status = quant_fill(made, 0, blocks, size);
+        status = fill_all(made, (host_bytes){blocks, size});
     if (status == WW_OK)
         *matrix = made;
     else
@@ -229,7 +238,8 @@ ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info)
                           .rows = matrix->rows,
                           .cols = matrix->cols,
                           .row_bytes = matrix->row_bytes,
-                          .bytes = matrix->rows * matrix->row_bytes};
+                          .bytes = matrix->rows * matrix->row_bytes,
+                          .finite = matrix->finite};
     memcpy(ours.device, matrix->memory->device->info.id, sizeof ours.device);
     return struct_write(info, &ours, sizeof ours, "ww_quant_describe", "ww_quant_info");
 }

@@ -21,6 +21,7 @@ struct ww_quant {
     ww_quant_type type;
     int64_t rows, cols, row_bytes;
     bool loaded; /* blocks came from outside: any bytes */
+    bool finite; /* it is known that all of its weights are */
 };
 
 /* Makes a matrix whose padding is zero and whose rows are not written yet. */
@@ -35,9 +36,15 @@ ww_status quant_check_rows(const ww_quant *matrix, const char *call, int64_t fir
 /* Says which block of floats could not be coded. */
 ww_status quant_refuse_block(ww_quant_type type, int64_t block, int64_t cols);
 
-/* Copies bytes of the host into the blocks of a matrix that was just made, from byte `offset` on; in pieces, if so, one behind
- * the other: rows that are whole with a piece are put into the order of the device. Blocks. */
-ww_status quant_fill(ww_quant *matrix, size_t offset, const void *from, size_t bytes);
+typedef struct host_bytes {
+    const void *data;
+    size_t bytes;
+} host_bytes;
+
+/* Copies bytes of the host into the blocks of a matrix that was just made, from byte `offset` on; in pieces, if so, of whole
+ * rows, or one behind the other: rows that are whole with a piece are put into the order of the device. The host's may be
+ * changed then; the stream may have to be waited for. */
+ww_status quant_fill(ww_quant *matrix, device_stream *stream, size_t offset, host_bytes from);
 
 /* ww_quant_multiply() with a norm, a gate or an addition asked for. */
 ww_status quant_multiply_beside(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out);

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/unpack.h"
+#include "kernels/embedded.h"
 #include "support/data/random.h"
 #include "support/scratch.h"
 
@@ -20,7 +21,7 @@ static bool have_zstd(void)
 /* Packs with the options; the caller frees. */
 static char *pack(const void *bytes, size_t count, const char *options, size_t *packed_bytes)
 {
-    char command[2048];
+    char command[3 * SCRATCH_PATH_BYTES + 256];
     const char *plain = scratch_write("plain", bytes, count);
     snprintf(command, sizeof command, "zstd %s --check --quiet --stdout %s > %s", options, plain, scratch_path("packed"));
     assert_int_equal(system(command), 0);
@@ -142,12 +143,61 @@ static void without_memory_nothing_is_left(void **state)
     free(packed);
 }
 
+/* As the wheel's kernels are: a module for one chip, and what differs in the same module for another. */
+static void a_module_that_is_packed_against_another_is_unpacked(void **state)
+{
+    (void)state;
+    enum { COUNT = 60000, CHANGED = 40 };
+    char *code = NULL;
+    size_t bytes = 0;
+    if (!have_zstd())
+        skip();
+    char *first = mixture(COUNT);
+    char *second = memcpy(malloc(COUNT), first, COUNT);
+    for (size_t i = 0; i < CHANGED; i++)
+        second[i * (COUNT / CHANGED)] ^= 1;
+    embedded_kernels kernels = {.module = "search", .chip = "gfx1151", .format = "HSACO"};
+    char options[SCRATCH_PATH_BYTES + 64];
+    char *base = pack(first, COUNT, "-15", &kernels.base_bytes);
+    snprintf(options, sizeof options, "-9 --patch-from=%s", scratch_write("first", first, COUNT));
+    char *packed = pack(second, COUNT, options, &kernels.packed_bytes);
+    assert_true(kernels.packed_bytes < 1000);
+    kernels.packed = packed;
+    kernels.base = base;
+    const int64_t held = memory_blocks_held();
+    CHECK_OK(embedded_unpack(&kernels, &code, &bytes));
+    assert_int_equal(bytes, COUNT);
+    assert_memory_equal(code, second, COUNT);
+    assert_int_equal(code[bytes], 0);
+    memory_free(code);
+    code = NULL;
+    for (int64_t n = 1; n <= 2; n++) {
+        memory_fail_at(n);
+        CHECK_FAILS(WW_OUT_OF_MEMORY, embedded_unpack(&kernels, &code, &bytes));
+        memory_fail_at(0);
+    }
+    packed[kernels.packed_bytes / 2] ^= 4;
+    CHECK_FAILS(WW_CORRUPT_FILE, embedded_unpack(&kernels, &code, &bytes));
+    packed[kernels.packed_bytes / 2] ^= 4;
+    memset(first, 'x', COUNT); /* not what it was packed against any more */
+    const packed_difference wrong = {
+        .packed = packed, .packed_bytes = kernels.packed_bytes, .base = first, .base_bytes = COUNT};
+    CHECK_FAILS(WW_CORRUPT_FILE, unpack_difference("a test", &wrong, &code, &bytes));
+    assert_null(code);
+    assert_int_equal(memory_blocks_held(), held);
+    free(first);
+    free(second);
+    free(base);
+    free(packed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_packed_is_unpacked, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(what_is_damaged_is_refused, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(without_memory_nothing_is_left, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_module_that_is_packed_against_another_is_unpacked, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

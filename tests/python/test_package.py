@@ -106,3 +106,8 @@ except ImportError as error:
     print(error)
 """, WARPWAVE_LIBRARY=library)
         assert says in printed
+
+
+def test_an_old_numpy_without_numpy_typing_does():
+    """Debian 11's, 1.19."""
+    assert run_python("import sys; sys.modules['numpy.typing'] = None; import warpwave; print(warpwave.Collection(2, device='cpu').dim)") == "2\n"

@@ -3,6 +3,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -166,3 +167,62 @@ def test_a_wheel_is_built_checked_and_installed(tmp_path):
     wheel = next((tmp_path / "wheel" / "dist").glob("*.whl"))
     with zipfile.ZipFile(wheel) as archive:
         assert "warpwave/langchain.py" in archive.namelist()
+
+
+@pytest.mark.nightly
+def test_the_source_distribution_is_installed_by_pip(tmp_path):
+    """To its end, in an environment of its own: built without kernels, as where there is no GPU, with stores, models and the command."""
+    subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", str(tmp_path), str(ROOT)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "v")], check=True)
+    subprocess.run([str(tmp_path / "v" / "bin" / "pip"), "install", "-q", "-C", "cmake.define.WARPWAVE_CHIPS=none", str(next(tmp_path.glob("*.tar.gz")))], check=True)
+    for command in (["python", "-c", "import warpwave; store = warpwave.Store('s.db', device='cpu'); store.create('docs', dim=2).add([[1, 0]]); "
+                     "assert warpwave._native.ww_model_token_ends(None, 0) == 0 and 'site-packages' in warpwave.__file__"],
+                    ["warpwave", "store", "check", "s.db"]):
+        done = subprocess.run([str(tmp_path / "v" / "bin" / command[0]), *command[1:]], capture_output=True, text=True, cwd=tmp_path, check=False,
+                              env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+OLD_PYTHON = """
+import os, sqlite3
+import numpy as np, warpwave
+from small_models import write_decoder
+c = warpwave.Collection(3, device="cpu"); c.add(np.eye(3), ids=["x", "y", "z"], payloads=[1, 2, 3])
+assert c.search([0, 1, 0.1], k=1, payloads=True).payloads == [2]
+with warpwave.Store("s.db", device="cpu") as store:
+    docs = store.create("docs", dim=2); docs.add([[1, 0], [0, 1]], payloads=[{"n": 1}, {"n": 2}])
+    assert docs.search([1, 0], where="payload->>'$.n' = :n", parameters={"n": 2}).ids.tolist() == ["1"]
+    assert store.info.sqlite_version != sqlite3.sqlite_version  # the bundled one: Python's is too old
+beside = sqlite3.connect("s.db")
+try:
+    warpwave.Store("s.db", device="cpu")
+    raise SystemExit("a file that is open otherwise was opened")
+except warpwave.Unsupported:
+    pass
+write_decoder("m.gguf")
+model = warpwave.Model("m.gguf", device="cpu")
+assert model.tokenize("xab<end>") == [120, 257, 256] and model.generate("a fox", 5)
+assert os.system("v/bin/warpwave store check s.db && v/bin/warpwave model tokenize m.gguf --prompt ab") == 0
+"""
+
+
+@pytest.mark.nightly
+def test_the_wheel_runs_on_debian_11(tmp_path):
+    """Python 3.9, glibc 2.31, NumPy 1.19, SQLite 3.34, and none of the libraries that are linked in: in a root of its own."""
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        pytest.skip("SKIP: the wheel on Debian 11: that needs debootstrap, and to be root")
+    subprocess.run([str(ROOT / "scripts" / "make-wheel"), str(tmp_path / "wheel"), "none"], check=True)
+    root = tmp_path / "root"
+    subprocess.run(["debootstrap", "--variant=minbase", "--include=python3-numpy,python3-venv", "bullseye", str(root), "http://deb.debian.org/debian"], check=True, capture_output=True)
+    work = root / "work"
+    work.mkdir()
+    for file in (next((tmp_path / "wheel" / "dist").glob("*.whl")), pathlib.Path(__file__).with_name("small_models.py")):
+        shutil.copy(file, work)
+    (work / "old.py").write_text(OLD_PYTHON, encoding="utf-8")
+    subprocess.run(["mount", "-t", "proc", "proc", str(root / "proc")], check=True)
+    try:
+        done = subprocess.run(["chroot", str(root), "sh", "-ec", "cd /work; python3 -m venv --system-site-packages v; v/bin/pip install -q --no-index *.whl; v/bin/python old.py"],
+                              capture_output=True, text=True, check=False)
+    finally:
+        subprocess.run(["umount", str(root / "proc")], check=True)
+    assert done.returncode == 0, done.stdout + done.stderr

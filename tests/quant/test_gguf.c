@@ -1,10 +1,12 @@
 /* GGUF files written, read back, looked at, loaded to every device, split, and failing in the middle. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "gguf/gguf.h"
+#include "gguf/load.h"
 #include "support/data/bytes.h"
 #include "support/data/golden.h"
 #include "support/data/random.h"
@@ -240,6 +242,105 @@ static int count_up(long long done, long long total, void *user)
     return 0;
 }
 
+/* ---- several as one, and what is seen on the way ---------------------------------------------------------------------------
+ */
+
+enum { JOINED_COLS = 1024, JOINED_BYTES = JOINED_COLS / 32 * 34 };
+
+/* Two tensors of some megabytes that go together, and one that does not. */
+static const char *file_to_join(unsigned char *bytes, const int64_t *rows)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    ww_gguf_writer *w;
+    snprintf(path, sizeof path, "%s", scratch_path("joined.gguf"));
+    unlink(path);
+    CHECK_OK(ww_gguf_writer_create(&w));
+    CHECK_OK(ww_gguf_writer_string(w, "general.architecture", "test"));
+    const ww_gguf_tensor a = tensor_of("a", WW_QUANT_Q8_0, JOINED_COLS, rows[0]),
+                         b = tensor_of("b", WW_QUANT_Q8_0, JOINED_COLS, rows[1]), c = tensor_of("c", WW_QUANT_Q8_0, 32, 1);
+    CHECK_OK(ww_gguf_writer_tensor(w, &a));
+    CHECK_OK(ww_gguf_writer_tensor(w, &b));
+    CHECK_OK(ww_gguf_writer_tensor(w, &c));
+    CHECK_OK(ww_gguf_writer_open(w, path));
+    CHECK_OK(ww_gguf_writer_data(w, bytes, (size_t)(rows[0] * JOINED_BYTES)));
+    CHECK_OK(ww_gguf_writer_data(w, bytes + rows[0] * JOINED_BYTES, (size_t)(rows[1] * JOINED_BYTES)));
+    CHECK_OK(ww_gguf_writer_data(w, bytes, 34));
+    CHECK_OK(ww_gguf_writer_finish(w));
+    ww_gguf_writer_destroy(w);
+    return path;
+}
+
+static void tensors_that_are_alike_are_loaded_as_one_matrix(void **state)
+{
+    static const int64_t rows[2] = {2500, 1501}, indices[2] = {0, 1}, reversed[2] = {1, 0}, unlike[2] = {0, 2};
+    const size_t all = (size_t)(rows[0] + rows[1]) * JOINED_BYTES;
+    unsigned char *bytes = malloc(all), *found = malloc(all);
+    test_random random = {11};
+    for (size_t i = 0; i < all; i++)
+        bytes[i] = i % 34 == 1 ? 0x2c : (unsigned char)random_below(&random, 256); /* factors are some 0.07 */
+    ww_gguf *g;
+    ww_quant *q = NULL;
+    ww_quant_info info = ww_quant_info_default();
+    long long told = 0;
+    CHECK_OK(ww_gguf_open(file_to_join(bytes, rows), &g));
+    CHECK_OK(ww_gguf_load_joined(g, indices, 2, *state, count_up, &told, &q));
+    assert_int_equal(told, all);
+    CHECK_OK(ww_quant_describe(q, &info));
+    assert_true(info.rows == rows[0] + rows[1] && info.cols == JOINED_COLS && info.finite);
+    CHECK_OK(ww_quant_read_blocks(q, 0, info.rows, found));
+    assert_memory_equal(bytes, found, all);
+    ww_quant_destroy(q);
+    CHECK_OK(ww_gguf_load_joined(g, reversed, 2, *state, NULL, NULL, &q));
+    CHECK_OK(ww_quant_read_blocks(q, 0, rows[1], found));
+    assert_memory_equal(bytes + rows[0] * JOINED_BYTES, found, (size_t)rows[1] * JOINED_BYTES);
+    ww_quant_destroy(q);
+    q = NULL;
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_gguf_load_joined(g, unlike, 2, *state, NULL, NULL, &q));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_gguf_load_joined(g, indices, 0, *state, NULL, NULL, &q));
+    CHECK_FAILS(WW_CANCELLED, ww_gguf_load_joined(g, indices, 2, *state, stop_at_once, &told, &q));
+    ww_gguf_close(g);
+    bytes[rows[0] * JOINED_BYTES + 1] = 0x7c; /* one factor is not finite */
+    CHECK_OK(ww_gguf_open(file_to_join(bytes, rows), &g));
+    CHECK_OK(ww_gguf_load_joined(g, indices, 2, *state, NULL, NULL, &q));
+    CHECK_OK(ww_quant_describe(q, &info));
+    assert_false(info.finite);
+    ww_quant_destroy(q);
+    ww_gguf_close(g);
+    free(found);
+    free(bytes);
+}
+
+/* What is said to be finite decodes to finite numbers, wherever in a block infinite bits are; and the other way round, but for
+ * formats that are not looked at. */
+static void finite_weights_are_seen_by_the_factors_of_blocks(void **state)
+{
+    ww_device *cpu;
+    (void)state;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (const golden_type *t = golden_types; t->name; t++) {
+        const size_t bytes = (size_t)ww_quant_block_bytes(t->type);
+        const int64_t elements = ww_quant_block_elements(t->type);
+        const bool seen_at_all = t->type != WW_QUANT_MXFP4 && t->type != WW_QUANT_Q8_1 && t->type != WW_QUANT_Q8_K;
+        unsigned char block[512];
+        float numbers[256];
+        for (size_t at = 0; at + 2 <= bytes; at++) {
+            ww_quant *q;
+            bool finite = true;
+            memset(block, 0x21, bytes);
+            memcpy(block + at, (const unsigned char[]){0x80, 0x7f},
+                   2); /* NaN in f16, infinite in bf16, NaN at the end of f32 */
+            CHECK_OK(ww_quant_load(cpu, t->type, block, bytes, 1, elements, &q));
+            CHECK_OK(ww_quant_read_f32(q, 0, 1, numbers));
+            ww_quant_destroy(q);
+            for (int64_t i = 0; i < elements; i++)
+                finite &= (bool)isfinite(numbers[i]);
+            if (gguf_finite(t->type, block, bytes) != (finite && seen_at_all))
+                fail_msg("%s with infinite bits at byte %zu: weights are %s", t->name, at, finite ? "finite" : "not finite");
+        }
+    }
+    ww_device_close(cpu);
+}
+
 static void loading_tells_how_far_it_is_and_can_be_cancelled(void **state)
 {
     static float x[ROWS * COLS];
@@ -403,6 +504,8 @@ int main(void)
         cmocka_unit_test(tensors_of_every_type_are_loaded_as_they_were_written),
         cmocka_unit_test(every_kind_of_value_comes_back),
         cmocka_unit_test(a_split_model_is_one),
+        cmocka_unit_test(tensors_that_are_alike_are_loaded_as_one_matrix),
+        cmocka_unit_test(finite_weights_are_seen_by_the_factors_of_blocks),
         cmocka_unit_test(loading_tells_how_far_it_is_and_can_be_cancelled),
         cmocka_unit_test(a_writer_refuses_what_a_reader_would),
         cmocka_unit_test(a_writer_knows_many_names),

@@ -20,6 +20,12 @@ enum {
     VALUE_VECS = VEC_LANES == 8 ? 2 : 4,
     PIECE_APART = ATTENTION_GROUP * ATTENTION_LANES, /* floats from a piece of a key to the next */
 };
+/* Where registers are just enough, keys are loaded one by one: a compiler that has them all at once spills sums. */
+#if VEC_LANES == 4
+#define SCORE_LOAD(from) vec_keep(vec_load(from))
+#else
+#define SCORE_LOAD(from) vec_load(from)
+#endif
 _Static_assert(KEY_VECS *VEC_LANES == ATTENTION_LANES, "a piece is whole vectors");
 
 /* ---- scores -----------------------------------------------------------------------------------------------------------------
@@ -31,6 +37,22 @@ ATTENTION_INLINE float fold_piece(const vec *sums)
     return attention_fold(sums);
 #else
     return vec_fold_lanes(KEY_VECS == 2 ? vec_add(sums[0], sums[KEY_VECS - 1]) : sums[0]);
+#endif
+}
+
+/* The scores of SCORE_KEYS keys from their accumulators. */
+ATTENTION_INLINE void fold_keys(const vec sums[SCORE_KEYS][KEY_VECS], float scale, float *to)
+{
+#if defined(VEC_FOLDS_FOUR)
+    vec each[SCORE_KEYS];
+#pragma GCC unroll 8
+    for (int32_t j = 0; j < SCORE_KEYS; j++)
+        each[j] = KEY_VECS == 2 ? vec_add(sums[j][0], sums[j][KEY_VECS - 1]) : sums[j][0];
+    vec_fold_four(each, scale, to);
+#else
+#pragma GCC unroll 8
+    for (int32_t j = 0; j < SCORE_KEYS; j++)
+        to[j] = fold_piece(sums[j]) * scale;
 #endif
 }
 
@@ -56,7 +78,7 @@ ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int3
                 q[r] = vec_load(tile->q[first + r] + piece * ATTENTION_LANES + v * VEC_LANES);
 #pragma GCC unroll 8
             for (int32_t j = 0; j < SCORE_KEYS; j++) {
-                const vec x = vec_load(k + j * ATTENTION_LANES + v * VEC_LANES);
+                const vec x = SCORE_LOAD(k + j * ATTENTION_LANES + v * VEC_LANES);
 #pragma GCC unroll 8
                 for (int32_t r = 0; r < rows; r++)
                     sums[r][j][v] = vec_fma(q[r], x, sums[r][j][v]);
@@ -65,9 +87,7 @@ ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int3
     }
 #pragma GCC unroll 8
     for (int32_t r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int32_t j = 0; j < SCORE_KEYS; j++)
-            tile->p[(first + r) * ATTENTION_CHUNK + key + j] = fold_piece(sums[r][j]) * tile->scale;
+        fold_keys(sums[r], tile->scale, tile->p + (first + r) * ATTENTION_CHUNK + key);
 }
 
 /* m_c, the exponentials, and l_c of one row whose p are scores, eight keys at a time. Where a piece of eight begins before what

@@ -48,8 +48,13 @@
         }                                                                                                                      \
     }
 
+/* A set that has a better tile_f32 defines this as nothing before. */
+#ifndef MATMUL_TILE_F32
+#define MATMUL_TILE_F32(LANES, ROWS, VECTORS) MATMUL_TILE(f32, float, 1, float, f32_vector, LANES, ROWS, VECTORS)
+#endif
+
 #define MATMUL_TILES(SET, F32_ROWS, F32_VECTORS, F32_LANES, ...)                                                               \
-    MATMUL_TILE(f32, float, 1, float, f32_vector, F32_LANES, F32_ROWS, F32_VECTORS)                                            \
+    MATMUL_TILE_F32(F32_LANES, F32_ROWS, F32_VECTORS)                                                                          \
     MATMUL_TILE(f64, double, 1, double, f64_vector, (F32_LANES) / 2, F32_ROWS, F32_VECTORS)                                    \
     MATMUL_TILE(i8, int16_t, 2, int32_t, i8_vector, F32_LANES, F32_ROWS, F32_VECTORS)                                          \
     const matmul_tiles SET = {.shape_f32 = {F32_ROWS, (F32_VECTORS) * (F32_LANES)},                                            \

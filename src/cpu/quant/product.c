@@ -1,7 +1,7 @@
 /* Products of quantized weights with activations on the CPU. Which way when:
  *
- *   dot    f32, f16 and bf16 weights, and activations that stay floats: a row is decoded once for all columns, then the
- *          canonical dot product of each
+ *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns, then the
+ *          canonical dot products of some with some, or of one with one where columns have experts or are no whole chunks
  *   gemv   up to quant_set.gemv_most columns of an expert on average, or rows so long that a panel would not stay in a cache
  *          (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
  *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
@@ -10,6 +10,7 @@
  * order that the way wants; then all cores take rows of weights, 64 at a time. Columns of the same expert go together.
  */
 #include "arithmetic/blocks/dot.h"
+#include "arithmetic/canon.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
@@ -17,11 +18,13 @@
 #include "cpu/quant/quant.h"
 
 enum {
-    ROWS_TOGETHER = 64,         /* a core's piece of work: as panels, they stay in the second-level cache */
-    TILES_TOGETHER = 8,         /* and so do these tiles while the panels pass by */
-    HERE_PRODUCTS = 1 << 16,    /* done in less time than waking the workers takes */
-    CODED_HERE = 1 << 16,       /* activations, the same */
-    PANEL_BYTES_MAX = 512 << 10 /* of a row's blocks: longer rows take gemv */
+    ROWS_TOGETHER = 64,          /* a core's piece of work: as panels, they stay in the second-level cache */
+    TILES_TOGETHER = 8,          /* and so do these tiles while the panels pass by */
+    HERE_PRODUCTS = 1 << 16,     /* done in less time than waking the workers takes */
+    CODED_HERE = 1 << 16,        /* activations, the same */
+    PANEL_BYTES_MAX = 512 << 10, /* of a row's blocks: longer rows take gemv */
+    DECODED_BYTES = 128 << 10,   /* of decoded rows at once, for the second-level cache */
+    SUMS_COLUMNS = 48            /* that meet them at once: a multiple of the three that sums() likes */
 };
 
 /* In the place of a first row, behind all of them: results are zeros, or NaN. */
@@ -56,6 +59,7 @@ typedef struct product_work {
     int64_t *expert_tiles;                 /* number of the first tile of each expert */
     char *scratch;                         /* for each worker: of plain types a decoded row, of others panels and sums */
     int64_t scratch_bytes, panel_bytes;
+    int64_t decoded_rows; /* of plain types at once; 0: one by one, each with its column */
     atomic_int_least64_t refused;
 } product_work;
 
@@ -244,6 +248,30 @@ static void multiply_plain(const product_work *w, int64_t row, float *decoded)
     }
 }
 
+/* Rows with all columns, decoded_rows at a time. */
+static void multiply_decoded(const product_work *w, int64_t row, int64_t rows, float *decoded)
+{
+    const quant_product_job *job = w->job;
+    float *sums = decoded + w->decoded_rows * job->cols;
+    for (int64_t r = row; r < row + rows; r += w->decoded_rows) {
+        const int64_t count = min_i64(row + rows - r, w->decoded_rows);
+        for (int64_t i = 0; i < count; i++)
+            w->set->coders[job->type].decode(w->weights + (r + i) * w->weights_stride, decoded + i * job->cols, w->blocks);
+        for (int64_t c = 0; c < w->columns; c += SUMS_COLUMNS) {
+            const int64_t columns = min_i64(w->columns - c, SUMS_COLUMNS);
+            w->isa->sums(&(sums_job){.metric = CANON_DOT,
+                                     .queries = w->x + c * job->cols,
+                                     .rows = decoded,
+                                     .query_count = (int32_t)columns,
+                                     .row_count = (int32_t)count,
+                                     .padded = (int32_t)job->cols,
+                                     .sums = sums});
+            for (int64_t k = 0; k < columns; k++)
+                memcpy(w->y + (c + k) * job->rows + r, sums + k * SUMS_ROWS_MAX, (size_t)count * sizeof *sums);
+        }
+    }
+}
+
 /* Some rows of one expert, or for plain types of all. */
 static void multiply_piece(void *context, int64_t item, int32_t worker)
 {
@@ -251,6 +279,10 @@ static void multiply_piece(void *context, int64_t item, int32_t worker)
     const int64_t expert = item / w->row_pieces, row = item % w->row_pieces * ROWS_TOGETHER;
     const int64_t rows = min_i64(w->job->rows - row, ROWS_TOGETHER);
     char *scratch = w->scratch + worker * w->scratch_bytes;
+    if (!w->product && w->decoded_rows > 0) {
+        multiply_decoded(w, row, rows, (float *)(void *)scratch);
+        return;
+    }
     if (!w->product) {
         for (int64_t r = row; r < row + rows; r++)
             multiply_plain(w, r, (float *)(void *)scratch);
@@ -290,7 +322,12 @@ static int64_t plan(product_work *w)
 {
     const int64_t cols = w->job->cols;
     if (!w->product) {
-        w->scratch_bytes = round_up_i64(cols * (int64_t)sizeof(float), CACHE_LINE_BYTES);
+        const int64_t row = cols * (int64_t)sizeof(float);
+        if (!w->first_rows && w->columns > 1 && cols % CANON_LANES == 0 && cols <= INT32_MAX)
+            w->decoded_rows = max_i64(1, min_i64(min_i64(SUMS_ROWS_MAX, w->job->rows), DECODED_BYTES / row));
+        w->scratch_bytes = round_up_i64(max_i64(w->decoded_rows, 1) * row, CACHE_LINE_BYTES);
+        if (w->decoded_rows > 0)
+            w->scratch_bytes += (int64_t)SUMS_COLUMNS * SUMS_ROWS_MAX * (int64_t)sizeof(float);
         return 0;
     }
     w->coded_stride = row_bytes(dot_activations(w->job->type), cols);

@@ -35,50 +35,46 @@ static ww_status check_count(const tokenizer_source *s, const char *key, int64_t
                    (long long)s->vocabulary.count);
 }
 
-static ww_status read_kinds(const ww_gguf *g, tokenizer_source *s, key_arrays *arrays)
+/* One number a token, 8 bytes each: whole ones, or real ones. */
+typedef struct token_numbers {
+    const char *key;
+    bool real;
+    void *values; /* of key_arrays; NULL where the file has none */
+} token_numbers;
+
+static ww_status get_numbers(const ww_gguf *g, const token_numbers *n, int64_t room, int64_t *count)
 {
-    static const char key[] = "tokenizer.ggml.token_type";
-    int64_t count = 0;
-    ww_status status = ww_gguf_i64s(g, key, NULL, 0, &count);
-    if (status == WW_NOT_FOUND)
-        return WW_OK;
-    if (status == WW_OK || status == WW_OUT_OF_RANGE)
-        status = check_count(s, key, count);
-    if (status != WW_OK)
-        return status;
-    arrays->kinds = memory_alloc_zeroed((size_t)count, sizeof *arrays->kinds);
-    if (!arrays->kinds)
-        return memory_failed(key, (size_t)count * sizeof *arrays->kinds);
-    s->vocabulary.kinds = arrays->kinds;
-    return ww_gguf_i64s(g, key, arrays->kinds, count, &count);
+    return n->real ? ww_gguf_f64s(g, n->key, n->values, room, count) : ww_gguf_i64s(g, n->key, n->values, room, count);
 }
 
-static ww_status read_scores(const ww_gguf *g, tokenizer_source *s, key_arrays *arrays)
+static ww_status read_numbers(const ww_gguf *g, const tokenizer_source *s, token_numbers *n)
 {
-    static const char key[] = "tokenizer.ggml.scores";
     int64_t count = 0;
-    ww_status status = ww_gguf_f64s(g, key, NULL, 0, &count);
+    ww_status status = get_numbers(g, n, 0, &count);
     if (status == WW_NOT_FOUND)
         return WW_OK;
     if (status == WW_OK || status == WW_OUT_OF_RANGE)
-        status = check_count(s, key, count);
+        status = check_count(s, n->key, count);
     if (status != WW_OK)
         return status;
-    arrays->scores = memory_alloc_zeroed((size_t)count, sizeof *arrays->scores);
-    if (!arrays->scores)
-        return memory_failed(key, (size_t)count * sizeof *arrays->scores);
-    s->vocabulary.scores = arrays->scores;
-    return ww_gguf_f64s(g, key, arrays->scores, count, &count);
+    n->values = memory_alloc_zeroed((size_t)count, sizeof(int64_t));
+    if (!n->values)
+        return memory_failed(n->key, (size_t)count * sizeof(int64_t));
+    return get_numbers(g, n, count, &count);
 }
 
 static ww_status read_arrays(const ww_gguf *g, tokenizer_source *s, key_arrays *arrays)
 {
     ww_status status = read_texts(g, "tokenizer.ggml.tokens", &arrays->tokens, &s->vocabulary.count);
     s->vocabulary.pieces = arrays->tokens;
+    token_numbers kinds = {.key = "tokenizer.ggml.token_type"};
+    token_numbers scores = {.key = "tokenizer.ggml.scores", .real = true};
     if (status == WW_OK)
-        status = read_kinds(g, s, arrays);
+        status = read_numbers(g, s, &kinds);
+    s->vocabulary.kinds = arrays->kinds = kinds.values;
     if (status == WW_OK)
-        status = read_scores(g, s, arrays);
+        status = read_numbers(g, s, &scores);
+    s->vocabulary.scores = arrays->scores = scores.values;
     if (status == WW_OK)
         status = absent_is_fine(read_texts(g, "tokenizer.ggml.merges", &arrays->merges, &s->merge_count));
     s->merges = arrays->merges;

@@ -93,6 +93,18 @@ static inline float vec_fold_lanes(vec v)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+/* The lanes of four vectors, each folded 4, 2, 1, times a number. */
+#define VEC_FOLDS_FOUR
+static inline void vec_fold_four(const vec v[4], float scale, float *out)
+{
+    __m128 four[4];
+    for (int i = 0; i < 4; i++)
+        four[i] = _mm_add_ps(_mm256_castps256_ps128(v[i]), _mm256_extractf128_ps(v[i], 1));
+    const __m128 first = _mm_add_ps(_mm_movelh_ps(four[0], four[1]), _mm_movehl_ps(four[1], four[0]));
+    const __m128 second = _mm_add_ps(_mm_movelh_ps(four[2], four[3]), _mm_movehl_ps(four[3], four[2]));
+    _mm_storeu_ps(out, _mm_mul_ps(_mm_hadd_ps(first, second), _mm_set1_ps(scale)));
+}
+
 /* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
 typedef __m256i ivec;
 

@@ -13,7 +13,17 @@
 #define WW_CPU_ISA_AVX512_QUANT_GEMV_H
 
 #define GEMV_SIGNED_OFFSET 128 /* VNNI multiplies unsigned by signed codes */
-#include "cpu/quant/gemv_activations.h"
+#define GEMV_HALF          zmm_half
+#include "cpu/quant/dot_types.h"
+
+/* One f16 as a float. */
+DOT_FUNCTION float zmm_half(const void *from)
+{
+    uint16_t half;
+    memcpy(&half, from, sizeof half);
+    return _cvtsh_ss(half);
+}
+#include "cpu/quant/gemv_rest.h"
 
 /* What cpu/quant/gemv.h takes from here. */
 #define GEMV_SMALL_ROWS     zmm_rows
@@ -114,9 +124,9 @@ DOT_FUNCTION __m512 zmm_add(int32_t type, __m512i codes[2][CODE_REGISTERS], __m5
     return acc;
 }
 
-/* Group e of both rows with the columns of a piece; lanes that are not `kept` stay what they were. */
+/* Group e of both rows with the columns of a piece. */
 DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pair *groups, int64_t e, int64_t columns,
-                             __mmask16 kept, __m512 acc[GEMV_COLUMNS])
+                             __m512 acc[GEMV_COLUMNS])
 {
     __m512i codes[2][CODE_REGISTERS];
     zmm_codes(type, groups->row[0], codes[0]);
@@ -125,7 +135,7 @@ DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pa
                  min = dot_has_min(type) ? zmm_halves(type, groups, 1) : d;
     for (int64_t c = 0; c < columns; c++) {
         const gemv_small *x = (const gemv_small *)(const void *)(piece->activations + c * piece->activations_stride) + e;
-        acc[c] = _mm512_mask_mov_ps(acc[c], kept, zmm_add(type, codes, d, min, x, acc[c]));
+        acc[c] = zmm_add(type, codes, d, min, x, acc[c]);
     }
 }
 
@@ -138,32 +148,29 @@ DOT_FUNCTION void zmm_prefetch(const char *group, int64_t bytes)
     }
 }
 
-/* Two rows, or one twice, with the columns of a piece; the rest of a row as in gemv_some_rows(). */
+/* The whole groups of two rows, or of one twice, with the columns of a piece. */
 DOT_FUNCTION void zmm_pair(int32_t type, const quant_gemv *piece, row_pair rows, int64_t columns, __m512 acc[GEMV_COLUMNS])
 {
-    const int64_t whole = piece->blocks / BLOCK_GROUP, rest = piece->blocks % BLOCK_GROUP,
-                  group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
+    const int64_t whole = piece->blocks / BLOCK_GROUP, group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
     for (int64_t c = 0; c < columns; c++)
         acc[c] = _mm512_setzero_ps();
     for (int64_t e = 0; e < whole; e++) {
         zmm_prefetch(rows.row[0], group_bytes);
         zmm_prefetch(rows.row[1], group_bytes);
-        zmm_groups(type, piece, &rows, e, columns, (__mmask16)0xffff, acc);
+        zmm_groups(type, piece, &rows, e, columns, acc);
         rows.row[0] += group_bytes;
         rows.row[1] += group_bytes;
-    }
-    if (rest > 0) {
-        _Alignas(64) char last[2][GROUP_BYTES_MAX];
-        group_of_rest(type, rows.row[0], rest, last[0]);
-        group_of_rest(type, rows.row[1], rest, last[1]);
-        const row_pair groups = {{last[0], last[1]}};
-        zmm_groups(type, piece, &groups, whole, columns, (__mmask16)(0x0101 * ((1 << rest) - 1)), acc);
     }
 }
 
 DOT_FUNCTION void zmm_rows(int32_t type, const quant_gemv *piece)
 {
-    const int64_t half = (piece->rows + 1) / 2;
+    const int64_t half = (piece->rows + 1) / 2, rest = piece->blocks % BLOCK_GROUP, whole = piece->blocks - rest;
+    gemv_rest last[GEMV_COLUMNS];
+    for (int64_t c = 0; c < piece->columns; c++) {
+        const char *activations = piece->activations + c * piece->activations_stride;
+        gemv_rest_prepare((const gemv_small *)(const void *)activations + whole / BLOCK_GROUP, rest, &last[c]);
+    }
     for (int64_t r = 0; r < half; r++) {
         const int64_t next = r + half < piece->rows ? r + half : r;
         const row_pair rows = {{piece->weights + r * piece->weights_stride, piece->weights + next * piece->weights_stride}};
@@ -176,6 +183,8 @@ DOT_FUNCTION void zmm_rows(int32_t type, const quant_gemv *piece)
             float sums[2 * DOT_ACCUMULATORS];
             float *out = piece->out + piece->places[c] * piece->out_stride;
             _mm512_storeu_ps(sums, acc[c]);
+            for (int32_t k = 0; k < 2; k++)
+                gemv_rest_add(type, rows.row[k] + whole * block_bytes(type), rest, &last[c], sums + k * DOT_ACCUMULATORS);
             out[r] = dot_fold(sums);
             out[next] = next > r ? dot_fold(sums + DOT_ACCUMULATORS) : out[r];
         }

@@ -1,40 +1,12 @@
 /* Matrix products for NEON: tiles of 8 rows by three vectors use 24 of the 32 registers for sums. */
 #include <arm_neon.h>
 
+#define MATMUL_TILE_F32(...) /* below */
 #include "cpu/matmul/tile_template.h"
 
-typedef float32x4_t f32_vector;
 typedef float64x2_t f64_vector;
 typedef int32x4_t i8_vector;
 
-static inline float32x4_t f32_zero(void)
-{
-    return vdupq_n_f32(0.0f);
-}
-static inline float32x4_t f32_load(const float *from)
-{
-    return vld1q_f32(from);
-}
-static inline float32x4_t f32_load_panel(const float *from)
-{
-    return vld1q_f32(from);
-}
-static inline float32x4_t f32_set(const float *from)
-{
-    return vld1q_dup_f32(from);
-}
-static inline float32x4_t f32_fma(float32x4_t a, float32x4_t b, float32x4_t c)
-{
-    return vfmaq_f32(c, a, b);
-}
-static inline float32x4_t f32_add(float32x4_t a, float32x4_t b)
-{
-    return vaddq_f32(a, b);
-}
-static inline void f32_store(float *to, float32x4_t v)
-{
-    vst1q_f32(to, v);
-}
 static inline float32x4_t f32_one_nan(float32x4_t v)
 {
     return vbslq_f32(vceqq_f32(v, v), v, vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000u)));
@@ -109,4 +81,46 @@ static inline int32x4_t i8_one_nan(int32x4_t v)
     return v;
 }
 
-MATMUL_TILES(matmul_tiles_neon, 8, 3, 4, .fast_present = NULL)
+/* As MATMUL_TILE, but for the rows: eight numbers are two registers, whose lanes the instruction takes one by one, instead of
+ * eight loads that each fill a register with one of them. */
+enum { TILE_ROWS = 8, TILE_VECTORS = 3 };
+
+#define FMA_ROW(r)                                                                                                             \
+    MATMUL_UNROLL for (int v = 0; v < TILE_VECTORS; v++) acc[r][v] =                                                           \
+        vfmaq_laneq_f32(acc[r][v], column[v], rows[(r) / 4], (r) % 4)
+
+static void tile_f32(const float *a, const float *b, int64_t k, float *c, int64_t stride, int32_t which)
+{
+    float32x4_t acc[TILE_ROWS][TILE_VECTORS];
+    MATMUL_UNROLL for (int r = 0; r < TILE_ROWS; r++) MATMUL_UNROLL for (int v = 0; v < TILE_VECTORS; v++)
+    {
+        acc[r][v] = vdupq_n_f32(0.0f);
+        __builtin_prefetch(c + r * stride + (int64_t)4 * v, 1, 2);
+    }
+    for (int64_t i = 0; i < k; i++, a += TILE_ROWS, b += 4 * TILE_VECTORS) {
+        float32x4_t column[TILE_VECTORS], rows[2];
+        MATMUL_UNROLL for (int v = 0; v < TILE_VECTORS; v++) column[v] = vld1q_f32(b + (int64_t)4 * v);
+        rows[0] = vld1q_f32(a);
+        rows[1] = vld1q_f32(a + 4);
+        __builtin_prefetch(b + (int64_t)16 * 4 * TILE_VECTORS);
+        __builtin_prefetch(a + (int64_t)24 * TILE_ROWS);
+        FMA_ROW(0);
+        FMA_ROW(1);
+        FMA_ROW(2);
+        FMA_ROW(3);
+        FMA_ROW(4);
+        FMA_ROW(5);
+        FMA_ROW(6);
+        FMA_ROW(7);
+    }
+    MATMUL_UNROLL for (int r = 0; r < TILE_ROWS; r++) MATMUL_UNROLL for (int v = 0; v < TILE_VECTORS; v++)
+    {
+        float *at = c + r * stride + (int64_t)4 * v;
+        float32x4_t total = vaddq_f32(which & MATMUL_FIRST ? vdupq_n_f32(0.0f) : vld1q_f32(at), acc[r][v]);
+        if (which & MATMUL_LAST)
+            total = f32_one_nan(total);
+        vst1q_f32(at, total);
+    }
+}
+
+MATMUL_TILES(matmul_tiles_neon, TILE_ROWS, TILE_VECTORS, 4, .fast_present = NULL)

@@ -203,4 +203,12 @@ static inline void vec_fold(const float *v, float *out)
     }
 }
 
+/* The lanes of four vectors, each folded 2, 1, times a number. */
+#define VEC_FOLDS_FOUR
+static inline void vec_fold_four(const vec v[4], float scale, float *out)
+{
+    const float32x4_t both = vpaddq_f32(vec_fold_halves(v[0], v[1]), vec_fold_halves(v[2], v[3]));
+    vst1q_f32(out, vmulq_n_f32(both, scale));
+}
+
 #endif

@@ -1,0 +1,59 @@
+/* Calls under another floating-point environment than the default: another rounding mode, denormals flushed, traps. */
+#ifndef TESTS_FLOAT_CONTROL_H
+#define TESTS_FLOAT_CONTROL_H
+
+#include "base/float_guard.h"
+#include "support/check.h"
+
+enum { ENVIRONMENTS = 16 };
+
+static inline void control_set(uint64_t control)
+{
+#if defined(__x86_64__)
+    const uint32_t word = (uint32_t)control;
+    __asm__ volatile("ldmxcsr %0" ::"m"(word) : "memory");
+#else
+    __asm__ volatile("msr fpcr, %0" ::"r"(control) : "memory");
+#endif
+}
+
+/* Number 0 is the default; then every rounding mode, with and without flushing, with and without traps. */
+static inline uint64_t environment(int number)
+{
+    const uint64_t rounding = (uint64_t)number & 3;
+    const bool flush = number & 4, traps = number & 8;
+#if defined(__x86_64__)
+    return (traps ? 0 : 0x1f80u) | rounding << 13 | (flush ? 0x8040u : 0);
+#else
+    return (traps ? 0x1f00u : 0) | rounding << 22 | (flush ? 1u << 24 | 1u << 19 : 0);
+#endif
+}
+
+static uint64_t hostile; /* what the next call runs under */
+
+/* What the register really holds once `hostile` was written: a processor without traps does not take their bits. */
+static inline uint64_t taken(void)
+{
+    control_set(hostile);
+    const uint64_t control = float_control();
+    control_set(FLOAT_CONTROL_DEFAULT);
+    return control;
+}
+
+static inline ww_status back(uint64_t expected, ww_status status)
+{
+    const uint64_t control = float_control();
+    control_set(FLOAT_CONTROL_DEFAULT);
+    assert_true(((control ^ expected) & ~(uint64_t)FLOAT_CONTROL_FLAGS) == 0);
+    return status;
+}
+
+/* The call alone runs under it: the test's own arithmetic must not. */
+#define UNDER(call)                                                                                                            \
+    do {                                                                                                                       \
+        const uint64_t expected_ = taken();                                                                                    \
+        control_set(hostile);                                                                                                  \
+        CHECK_OK(back(expected_, (call)));                                                                                     \
+    } while (0)
+
+#endif
