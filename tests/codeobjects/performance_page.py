@@ -29,6 +29,11 @@ NVIDIA card [below](#how-far-to-trust-it).
 - Searches are calculated for a slice of the card, its units with their share of rows and bandwidth, and multiplied; of 1000 queries the kernels that
   work for a query, not for rows, are calculated for the whole card.
 - *multiplying kernel*: the ratio of that kernel alone, of 1000 screened queries and of 512 columns.
+- *before its kernels were changed*: counted with the code that stood there then; what the code of today would give was not counted.
+- Bytes are multiplied by the fastest instruction of each chip: `v_mfma_i32_16x16x16i8` on gfx90a, `v_mfma_i32_16x16x32_i8` on gfx942, which does twice as
+  much in a clock, `v_wmma_i32_16x16x16_iu8` on gfx1100 and gfx1201, the latter at twice the rate; [Instructions](#instructions) has how often.
+- Four blocks of each launch are counted and multiplied by the number of all, or two groups of eight where blocks share rows; that this tells what a
+  whole run does is checked before anything is counted (`tests/codeobjects/check_sampling.py`).
 """
 WANTED = {"bandwidth": "at least 80%, coalescing 95%, conflicts under 5%", "bytes": "multiplying kernel at least 65%", "matrix": "at least 60% (CDNA), 65% (RDNA)",
           "": "none"}
@@ -68,7 +73,8 @@ def table(build, chip, results):
         told = results[workload.key]
         stale = any(kernel in modules and code != code_of(build, modules[kernel], chip) for kernel, code in told["code"].items())
         own = f"{ratio_of(workload, told):.0%}" if "own" in told else ""
-        yield (f"| {workload.title}{' (before its kernels were changed)' if stale else ''} | {time_text(told['seconds'])} | {time_text(told['floor'])} | "
+        when = " (before its kernels were changed)" if stale else " (in an earlier build, the same code)" if told.get("earlier") else ""
+        yield (f"| {workload.title}{when} | {time_text(told['seconds'])} | {time_text(told['floor'])} | "
                f"{told['floor'] / told['seconds']:.0%} | {own} | `{told['kernel']}` | {told['pipe']} | {told['coalescing']:.0%} | {told['conflicts']:.0%} | "
                f"{told['idle_lanes']:.0%} | {told['waves']:.2g} | {met(workload, told, chip)} |")
 
