@@ -112,6 +112,7 @@ static quant_gemv_args gemv_args(const quant_product *p)
                             .independent = p->overlaps};
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
     args.adds = p->job->fusion.adds;
+    args.own_words = p->own_words;
     if (p->x) {
         args.x = p->x;
         args.input = quant_input_of(p);

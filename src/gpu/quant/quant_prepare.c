@@ -230,6 +230,27 @@ static bool is_independent(const quant_product *p, const char *x)
            gpu_leaves_alone(p->stream, x, (size_t)(p->plan.columns * column_bytes(p->job)));
 }
 
+/* Codes of a single column for each thread block: if all wrote to one place they would wait for each other there. */
+static ww_status take_own(quant_product *p)
+{
+    const quant_plan *plan = &p->plan;
+    const size_t blocks = plan->blocks_padded, elements = (size_t)block_length(p->job->type);
+    const size_t thread_blocks = (size_t)((p->job->rows + QUANT_GEMV_ROWS - 1) / QUANT_GEMV_ROWS) * plan->splits;
+    const quant_coded_bytes each = {.codes = blocks * elements,
+                                    .sums = QUANT_GEMV_COLUMNS * blocks * (elements / BLOCK32_ELEMENTS) * sizeof(uint32_t),
+                                    .factors = QUANT_GEMV_COLUMNS * blocks * sizeof(float)};
+    void *workspace = NULL;
+    const ww_status status =
+        gpu_workspace(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, quant_coded_total(each) * thread_blocks, &workspace);
+    if (status != WW_OK)
+        return status;
+    float *const partial = p->activations.partial;
+    p->activations = lay_out(workspace, each);
+    p->activations.partial = partial;
+    p->own_words = (uint32_t)(quant_coded_total(each) / sizeof(uint32_t));
+    return WW_OK;
+}
+
 /* A single column is coded by the product itself where it may begin while others run, where every thread block can do it for
  * itself, and where no product may begin early; in between a kernel of its own is sooner done with it. */
 static ww_status prepare_gemv(quant_product *p)
@@ -249,7 +270,9 @@ static ww_status prepare_gemv(quant_product *p)
     p->step = codes && !p->overlaps && (plan->whole || p->job->fusion.input != INPUT_PLAIN || p->job->fusion.adds);
     const bool own = p->step ? plan->whole : p->overlaps || (codes && !plan->copy_engine);
     p->x = own ? (const float *)(const void *)x : NULL;
-    return p->x ? WW_OK : code_activations(p, x, independent);
+    if (p->x)
+        return p->step ? take_own(p) : WW_OK;
+    return code_activations(p, x, independent);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------------- */

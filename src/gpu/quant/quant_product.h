@@ -33,6 +33,7 @@ typedef struct quant_product {
     const float *x;     /* of a gemv that codes its column itself; otherwise NULL */
     bool overlaps;      /* a gemv begins while the one in front of it runs */
     bool step;          /* or waits for that, and does what is fused with it (quant_gemv_step_TYPE) */
+    uint32_t own_words; /* of the codes that each thread block has for itself then, if there is an x */
 } quant_product;
 
 /* Takes workspaces, codes activations and unpacks weights for the plan. Queues; waits only where a workspace grows. */

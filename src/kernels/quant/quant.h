@@ -215,7 +215,8 @@ typedef struct quant_gemv_args {
     uint32_t sequence;     /* number of this product on its stream */
     uint32_t independent;  /* not 0: the work queued before this kernel does not touch x, nor what it codes */
     uint32_t adds;         /* not 0: results are added to y; not quant_gemv_fused_TYPE */
-    uint32_t unused;
+    uint32_t
+        own_words; /* quant_gemv_step_TYPE with x: from the codes, factors and sums of a thread block to those of the next */
     quant_input input; /* quant_gemv_step_TYPE: of x */
 } quant_gemv_args;
 

@@ -6,6 +6,6 @@
 BLOCK_FORMATS_CODEBOOK(QUANT_FORMAT)
 #undef QUANT_FORMAT
 
-#define QUANT_FORMAT(name, type, ...) GEMV_KERNEL(quant_gemv_step_##name, type, GEMV_STEP, QUANT_GEMV_RESIDENT)
+#define QUANT_FORMAT(name, type, ...) GEMV_STEP_KERNEL(quant_gemv_step_##name, type)
 BLOCK_FORMATS_CODEBOOK(QUANT_FORMAT)
 #undef QUANT_FORMAT

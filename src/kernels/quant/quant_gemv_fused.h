@@ -5,7 +5,7 @@
  * thread blocks begin nor how many run at a time matters.
  *
  * In a step of a model, where the column is what the kernel before it has written, every thread block codes all of it instead,
- * and nobody waits. What is coded may be the column behind a norm, or gated by another.
+ * for itself, and nobody waits. What is coded may be the column behind a norm, or gated by another.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_FUSED_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_FUSED_H
@@ -47,8 +47,17 @@ DEVICE void gemv_code_whole(int32_t type, const quant_gemv_args *args, float *la
                                                 .independent = 0,
                                                 .input = args->input};
     code_column(&coding, args->blocks * (uint32_t)block_length(type), 0, lanes);
-    memory_fence_device();
+    stages_written();
     barrier();
+}
+
+/* Where this thread block's codes are, of a column that each has for itself. */
+DEVICE void gemv_own(quant_gemv_args *args)
+{
+    const uint64_t from = args->x ? (uint64_t)block_index() * args->own_words : 0;
+    args->codes += from;
+    args->sums += from;
+    args->factors += from;
 }
 
 /* By all threads. */

@@ -120,6 +120,12 @@ DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t numbe
     ring_copy(&from->arrivals, at, stage + from->to, from->from + done, bytes);
 }
 
+/* By each thread that has written what columns have, before all meet. */
+DEVICE void stages_written(void)
+{
+    ring_sees_writes();
+}
+
 /* Stages on their way through shared memory. */
 typedef struct stage_ring {
     stage_source from;
@@ -200,6 +206,10 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
 }
 
 #else
+
+DEVICE void stages_written(void)
+{
+}
 
 /* What is fetched: by this thread some of row thread / 16, and some of the columns. */
 typedef struct stage_source {
