@@ -2,7 +2,7 @@
  *
  * A job is a number of items; its caller and the workers take items one after the other, in increasing order, until none is
  * left. Several callers may run jobs at once. A job begins at once, since its caller need not wake anyone to begin, and ends
- * without a sleep where the others end with it: both sides stay awake for 50 microseconds, giving way to everyone else, and
+ * without a sleep where the others end with it: both sides stay awake for 200 microseconds, giving way to everyone else, and
  * then sleep. A pool of one thread starts none, so that programs that bring their own threads have all their cores.
  */
 #ifndef WW_BASE_POOL_H

@@ -20,7 +20,9 @@
 
 enum {
     WATCH_INTERVAL_NS = 20 * 1000 * 1000,
-    AWAKE_NS = 50 * 1000, /* how long a worker waits awake: waking a sleeping one takes some ten microseconds */
+    /* How long a worker waits awake. Waking a sleeping one takes some ten microseconds, on virtual machines up to a hundred,
+     * and between two jobs of a model's step there may be as much work for the caller alone. */
+    AWAKE_NS = 200 * 1000,
 };
 
 typedef struct job {
@@ -145,13 +147,28 @@ static void pin(pthread_t thread, int32_t core)
     CPU_FREE(set);
 }
 
+/* The lock is held for some instructions only, and wanted by all who have waited awake at the same moment: who does not get it
+ * tries again for a while before sleeping, where the C library has such locks. */
+static void lock_init(pthread_mutex_t *lock)
+{
+#if defined(__GLIBC__)
+    pthread_mutexattr_t patient;
+    pthread_mutexattr_init(&patient);
+    pthread_mutexattr_settype(&patient, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(lock, &patient);
+    pthread_mutexattr_destroy(&patient);
+#else
+    pthread_mutex_init(lock, NULL);
+#endif
+}
+
 ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
 {
     const size_t bytes = sizeof(pool) + (size_t)threads * sizeof(worker);
     pool *p = memory_alloc_zeroed(1, bytes);
     if (!p)
         return memory_failed("thread pool", bytes);
-    pthread_mutex_init(&p->lock, NULL);
+    lock_init(&p->lock);
     pthread_cond_init(&p->job_listed, NULL);
     for (int32_t i = 1; i < threads; i++) { /* number 0 is whoever calls */
         worker *w = &p->workers[i];
@@ -246,8 +263,8 @@ bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *co
         last = &(*last)->next;
     *last = &j;
     j.listed = true;
-    atomic_store_explicit(&p->wanted, true, memory_order_relaxed);
     pthread_cond_broadcast(&p->job_listed);
+    atomic_store_explicit(&p->wanted, true, memory_order_relaxed); /* last: who sees it wants the lock at once */
     pthread_mutex_unlock(&p->lock);
 
     const bool finished = take_items_watched(&j, watch);
