@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Checks that counting some blocks of a launch and multiplying tells what counting all of them does:   check_sampling.py BUILD_DIR CHIP
 
-(What the last of several blocks that share a row does, of products with few rows, is not in any sample: none of them is the last.)
 A quantized product, a softmax and a matrix product, small enough to be executed whole. Exits 1 if a time, the instructions or the bytes are more
 than a twentieth apart."""
 import ctypes

@@ -20,10 +20,10 @@ typedef struct {
     int32_t offset, second;
 } access_t;
 
-/* A cache line that was touched: by how many blocks, and whether it was read (1) and written (2). */
+/* A cache line that was touched: by how many blocks and groups of them, and whether it was read (1) and written (2). */
 typedef struct {
     uint64_t number; /* and one; 0: no line */
-    uint32_t block, blocks, how, pad;
+    uint32_t block, blocks, group, groups, how, pad;
 } line_t;
 
 typedef struct {
@@ -31,7 +31,7 @@ typedef struct {
     uint64_t *lanes;        /* likewise: active lanes, added up */
     line_t *table;          /* a hash table of `table_size` places, a power of two */
     uint64_t table_size, table_used;
-    uint64_t line_bytes, block;
+    uint64_t line_bytes, block, group;
     uint64_t accesses[ACCESS_KINDS], lines[ACCESS_KINDS], used[ACCESS_KINDS], asked[ACCESS_KINDS];
     uint64_t first_level_cycles, first_level_bytes; /* a cycle for each line, or for so many bytes */
     uint64_t lds_cycles, lds_least;
@@ -60,11 +60,15 @@ static void count_line(counter_t *c, uint64_t number, uint32_t how)
         if (2 * c->table_used >= c->table_size) /* performance.py sees that it is full */
             return;
         c->table_used++;
-        *line = (line_t){.number = number + 1, .block = ~0u};
+        *line = (line_t){.number = number + 1, .block = ~0u, .group = ~0u};
     }
     if (line->block != (uint32_t)c->block) {
         line->block = (uint32_t)c->block;
         line->blocks++;
+    }
+    if (line->group != (uint32_t)c->group) {
+        line->group = (uint32_t)c->group;
+        line->groups++;
     }
     line->how |= how;
 }

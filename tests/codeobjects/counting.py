@@ -18,12 +18,12 @@ class Access(ctypes.Structure):
 
 
 class Line(ctypes.Structure):
-    _fields_ = [("number", ctypes.c_uint64)] + [(name, ctypes.c_uint32) for name in ("block", "blocks", "how", "pad")]
+    _fields_ = [("number", ctypes.c_uint64)] + [(name, ctypes.c_uint32) for name in ("block", "blocks", "group", "groups", "how", "pad")]
 
 
 class Counts(ctypes.Structure):
     _fields_ = [("access", ctypes.c_void_p), ("lanes", ctypes.c_void_p), ("table", ctypes.c_void_p)] + [
-        (name, ctypes.c_uint64) for name in ("table_size", "table_used", "line_bytes", "block")] + [
+        (name, ctypes.c_uint64) for name in ("table_size", "table_used", "line_bytes", "block", "group")] + [
         (name, ctypes.c_uint64 * KINDS) for name in ("accesses", "lines", "used", "asked")] + [
         (name, ctypes.c_uint64) for name in ("first_level_cycles", "first_level_bytes", "lds_cycles", "lds_least", "waits", "retired_bytes")] + [
         ("weighted_bytes", ctypes.c_double)]
@@ -148,9 +148,11 @@ def access_of(mnemonic, operands, cdna):
 # ---- a launch -------------------------------------------------------------------------------------------------------------------
 
 class Counter:
-    """Counts some blocks of a launch. `module` is run_hsaco's, `instructions` those of its disassembly."""
+    """Counts some blocks of a launch. `module` is run_hsaco's, `instructions` those of its disassembly. `group`: so many blocks, one after the other,
+    are counted together, since they share what they touch."""
 
-    def __init__(self, module, instructions, card):
+    def __init__(self, module, instructions, card, group=1):
+        self.group = group
         self.module, self.instructions = module, instructions
         places = module.size // 4 + 1
         self.accesses = (Access * places)()
@@ -164,6 +166,7 @@ class Counter:
         self.address, self.blocks, self.longest = ctypes.addressof(self.counts), 0, []
 
     def begin(self, *_):
+        self.counts.group = self.blocks // self.group
         self.blocks += 1
         self.counts.block = self.blocks
 
@@ -195,17 +198,17 @@ class Counter:
 
 
 def lines_by_piece(table, line_bytes, extents):
-    """Of each piece of memory: its bytes, lines that one block alone touched, lines that several did, how often blocks touched lines, and
+    """Of each piece of memory: its bytes, lines that one group of blocks alone touched, lines that several did, how often blocks touched lines, and
     which share of the lines was read and which written."""
     import numpy as np
-    lines = np.frombuffer(table, dtype=[("number", "u8"), ("block", "u4"), ("blocks", "u4"), ("how", "u4"), ("pad", "u4")])
+    lines = np.frombuffer(table, dtype=[("number", "u8"), ("block", "u4"), ("blocks", "u4"), ("group", "u4"), ("groups", "u4"), ("how", "u4"), ("pad", "u4")])
     lines = lines[lines["number"] != 0]
     addresses = (lines["number"] - 1) * line_bytes
     found = []
     for begin, end in extents:
         inside = lines[(addresses + line_bytes > begin) & (addresses < end)]
         if len(inside):
-            found.append({"bytes": int(end - begin), "alone": int((inside["blocks"] == 1).sum()), "shared": int((inside["blocks"] > 1).sum()),
+            found.append({"bytes": int(end - begin), "alone": int((inside["groups"] == 1).sum()), "shared": int((inside["groups"] > 1).sum()),
                           "touches": int(inside["blocks"].sum()), "read": float((inside["how"] & 1).mean()), "written": float((inside["how"] >> 1 & 1).mean())})
     return found
 

@@ -9,8 +9,8 @@
 #include "count.h"
 
 typedef void (*fn_t)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-// akind: 0 none, 1 LDS access (address VGPR is bounds-checked), 2 global/flat atomic.  For both, inactive lanes borrow the
-// first active lane's address while the host function runs (the emulator touches memory for inactive lanes too).
+// akind: 0 none, 1 LDS access (address VGPR is bounds-checked), 2 global/flat atomic, 3 DPP.  For 1 and 2, inactive lanes
+// borrow the first active lane's address while the host function runs (the emulator touches memory for inactive lanes too).
 typedef struct {
     fn_t fn;
     uint8_t idx[6];
@@ -36,7 +36,8 @@ enum {
     SP_MFMA,
     SP_MAC,
     SP_STORE,
-    SP_CARRY
+    SP_CARRY,
+    SP_PERMLANEX
 }; // implemented here: the emulator lacks them
 enum { R_END = 0, R_BARRIER = 1, R_COMPILE = 2, R_FAULT = 3, R_BUDGET = 4, R_BADPC = 5, R_LDS = 6 };
 static __thread sigjmp_buf jb;
@@ -171,6 +172,46 @@ static void add_carry(const uint32_t *in, uint32_t *sg, uint32_t *vg, int ws)
     sg[106] = (uint32_t)carry;
     sg[107] = (uint32_t)(carry >> 32);
 }
+/* The lane that lane `l` takes its operand from: any of four, turned by 8 in 16 lanes, or those 16 or 8 lanes backwards. */
+static int dpp_lane(uint32_t control, int l)
+{
+    return control <= 0xff ? (l & ~3) | (int)(control >> (l & 3) * 2 & 3)
+                           : l ^ (control == 0x128   ? 8
+                                  : control == 0x140 ? 15
+                                                     : 7);
+}
+/* Calls the instruction with the operands of the other lanes in register areg (run_hsaco.py). */
+static void call_dpp(wave_t *w, const entry_t *e, const uint32_t *sg, int ws)
+{
+    uint32_t *vg = (uint32_t *)w->buf[1], *spare = vg + e->areg * ws, save[64];
+    const uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+    memcpy(save, spare, (size_t)ws * 4);
+    uint32_t from[64];
+    memcpy(from, vg + e->aregs * ws, (size_t)ws * 4);
+    for (int l = 0; l < ws; l++) {
+        const int j = dpp_lane(e->off0, l);
+        spare[l] = ex >> j & 1 ? from[j] : 0;
+    }
+    e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]], w->buf[e->idx[5]]);
+    memcpy(spare, save, (size_t)ws * 4);
+}
+static uint32_t scalar_of(const uint32_t *in, const uint32_t *sg, uint32_t operand)
+{
+    return operand < 128 ? sg[operand] : operand == 255 ? in[2] : operand <= 192 ? operand - 128 : 192 - operand;
+}
+/* Each lane takes from the other sixteen of its 32 the lane that its four bits say. A lane that is gone gives nothing. */
+static void permlanex(const entry_t *e, const uint32_t *in, const uint32_t *sg, uint32_t *vg, int ws)
+{
+    const uint64_t which = scalar_of(in, sg, e->off0) | (uint64_t)scalar_of(in, sg, e->off1) << 32;
+    const uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+    uint32_t from[64];
+    memcpy(from, vg + e->ssrc * ws, (size_t)ws * 4);
+    for (int l = 0; l < ws; l++) {
+        const int j = ((l & ~15) ^ 16) | (int)(which >> (l & 15) * 4 & 15);
+        if ((ex >> l & 1) && (ex >> j & 1))
+            vg[e->sdst * ws + l] = from[j];
+    }
+}
 static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint64_t pc, int ws)
 {
     const uint32_t *in = (const uint32_t *)pc;
@@ -184,6 +225,8 @@ static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint6
         store_global(e, sg, vg, acc, ws);
     if (e->special == SP_MFMA)
         mfma_i8(in, sg, vg, acc);
+    if (e->special == SP_PERMLANEX)
+        permlanex(e, in, sg, vg, ws);
     uint64_t next = pc + e->inst_bytes, ret = pc + 4, src = sg[e->ssrc] | ((uint64_t)sg[e->ssrc + 1] << 32);
     if (e->special == SP_GETPC || e->special == SP_SWAPPC || e->special == SP_CALL) {
         sg[e->sdst] = (uint32_t)ret;
@@ -262,6 +305,8 @@ int emu_run(wave_t *w, entry_t *tab, uint64_t base, uint64_t n, uint64_t *budget
                 sg[257] = (uint32_t)(pc >> 32);
             } else if (e->special)
                 special(e, sg, (uint32_t *)w->buf[1], (uint32_t *)w->buf[5], pc, ws);
+            else if (e->akind == 3)
+                call_dpp(w, e, sg, ws);
             else if (e->akind) {
                 uint32_t *vg = (uint32_t *)w->buf[1] + (uint64_t)e->areg * ws, save[2][64];
                 uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);

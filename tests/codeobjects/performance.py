@@ -20,6 +20,8 @@ from structs import code_of, kernels_of
 from workloads import ROWS, WORKLOADS
 
 SAMPLED = 4
+GROUPED = ("quant_gemv_",)  # up to GROUP of their blocks share rows, one after the other, and the last of them does more
+GROUP = 8
 SHARED_WORK = ("search_one",)  # their blocks take what is next when they are ready: all of them are executed
 
 
@@ -32,11 +34,14 @@ def resident_blocks(build):
     return found
 
 
-def sampled(grid, count):
-    """Blocks all over the grid, the first and the last among them."""
+def sampled(grid, count, group=1):
+    """Blocks all over the grid, the first and the last among them. With groups: half as many of those, all of their blocks."""
+    if group > 1:
+        groups = sampled(grid // group, (count + 1) // 2) if count < grid and grid >= 2 * group else range(-(-grid // group))
+        return [n for g in groups for n in range(g * group, min((g + 1) * group, grid))]
     if grid <= count:
         return list(range(grid))
-    return sorted({i * (grid - 1) // (count - 1) for i in range(count)})
+    return sorted({i * (grid - 1) // max(1, count - 1) for i in range(count)})
 
 
 class CountingExecutor(Executor):
@@ -65,9 +70,9 @@ class CountingExecutor(Executor):
             self.modules[kernel] = Module(image)
             self.disassembled[kernel] = list(counting.disassembled(image))
         module = self.modules[kernel]
-        counter = counting.Counter(module, self.disassembled[kernel], self.card)
-        grid, shared_work = launch.grid_x * launch.grid_y, kernel.startswith(SHARED_WORK)
-        chosen = [(n % launch.grid_x, n // launch.grid_x, 0) for n in sampled(grid, grid if shared_work else self.blocks)]
+        grid, shared_work, group = launch.grid_x * launch.grid_y, kernel.startswith(SHARED_WORK), GROUP if kernel.startswith(GROUPED) else 1
+        counter = counting.Counter(module, self.disassembled[kernel], self.card, group)
+        chosen = [(n % launch.grid_x, n // launch.grid_x, 0) for n in sampled(grid, grid if shared_work else self.blocks, group)]
         stats = module.launch(kernel, grid=(launch.grid_x, launch.grid_y), block=(launch.block,),
                               args=[ctypes.string_at(launch.arguments, launch.arguments_bytes)], lds_dynamic=launch.shared_bytes, blocks=chosen, counter=counter)
         wave = module.kernels[kernel][".wavefront_size"]

@@ -254,6 +254,7 @@ def _special(pc, arch, e, gfx="") -> bool:
   try: inst = emu.decode_inst(bytes((ctypes.c_char * 16).from_address(pc).raw), arch)
   except Exception: return False
   k = _SPECIAL.get(getattr(getattr(inst, "op", None), "name", ""), 0)
+  if "PERMLANEX16" in getattr(getattr(inst, "op", None), "name", ""): k = 12  # which the emulator does lane by lane, too
   if _store(inst, e): return True
   if getattr(getattr(inst, "op", None), "name", "") == "S_MOV_B64" and _raw(inst, "ssrc0") in (235, 237):
     k, e.sdst, e.imm = 6, _raw(inst, "sdst"), (LDS_APERTURE >> 32) if _raw(inst, "ssrc0") == 235 else 0x7fff
@@ -263,12 +264,30 @@ def _special(pc, arch, e, gfx="") -> bool:
     off = _raw(inst, "offset0") | _raw(inst, "offset1") << 8
     if off >= 0xc000: raise NotImplementedError("ds_swizzle FFT/rotate mode")
     e.sdst, e.ssrc, e.imm = _raw(inst, "vdst") & 0xff, _raw(inst, "addr") & 0xff, off
+  elif k == 12:
+    how = ctypes.c_uint32.from_address(pc + 4).value
+    if w >> 11 & 15: raise NotImplementedError("v_permlanex16 that takes from lanes that are gone")
+    e.sdst, e.ssrc, e.off0, e.off1 = w & 255, how & 255, how >> 9 & 511, how >> 18 & 511
   elif k != 6:
     if k != 2: e.sdst = _raw(inst, "sdst")
     if k in (2, 3): e.ssrc = _raw(inst, "ssrc0")
     if k == 4: e.imm = (_raw(inst, "simm16") ^ 0x8000) - 0x8000
   e.special = k
   return True
+# DPP: a lane's first operand comes from another lane. The emulator takes one lane after the other, so one whose result is in that same register would
+# read what it has just written. emuloop.c therefore brings the operands of all lanes, as they were before, to a register that the instruction does not
+# name, and the instruction, here, in the loaded image, takes its own lane's from there. Lanes that are gone give 0, as the bound_ctrl that is demanded says.
+_DPP, _DPP_SELF = 250, 0xe4
+def _dpp(pc, e) -> None:
+  words = (ctypes.c_uint32 * 2).from_address(pc)
+  if words[0] >> 31 or words[0] & 511 != _DPP: return
+  if words[1] >> 19 & 1 != 1 or words[1] >> 24 != 0xff: raise NotImplementedError("DPP with masks, or that leaves lanes as they were")
+  control = words[1] >> 8 & 0x1ff
+  if control > 0xff and control not in (0x128, 0x140, 0x141): raise NotImplementedError(f"DPP control {control:#x}")
+  named = (words[0] >> 9 & 255, words[0] >> 17 & 255)
+  spare = next(r for r in (255, 254, 253) if r not in named)
+  e.akind, e.areg, e.aregs, e.off0 = 3, spare, words[1] & 255, control
+  words[1] = words[1] & ~0x1ffff | _DPP_SELF << 8 | spare
 def _addr_info(inst, e):
   """Fill in the LDS bounds check / inactive-lane protection of a table entry."""
   e.inst_bytes = inst.size()
@@ -526,7 +545,9 @@ class Module:
                 if nb: e.nop_bytes = nb
                 elif _special(pc, self.arch, e, self.gfx): pass
                 else:
-                  try: (prg, rt), inst = _decode(pc, self.arch, ws)
+                  try:
+                    _dpp(pc, e)
+                    (prg, rt), inst = _decode(pc, self.arch, ws)
                   except Exception as ex: raise NotImplementedError(f"{where(w)}: {type(ex).__name__}: {ex}") from ex
                   gl = list(prg.arg.globals); e.idx[:] = gl + [0] * (6 - len(gl))
                   e.barrier = int(isinstance(inst, (emu.ir3.SOPP, emu.ir4.SOPP, emu.irc.SOPP)) and inst.op in emu._BARRIER_OPS)

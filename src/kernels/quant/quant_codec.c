@@ -88,7 +88,7 @@ DEVICE int encode_with_codebook(int32_t type, const float *from, uint8_t *to, ui
     }
 }
 
-KERNEL(quant_encode_codebook, quant_encode_args, QUANT_THREADS)
+KERNEL_RESIDENT(quant_encode_codebook, quant_encode_args, QUANT_THREADS, 4)
 {
     const uint64_t block = (uint64_t)block_index() * QUANT_THREADS + thread_index();
     if (block < args.count && encode_with_codebook(args.type, args.from, args.to, block))

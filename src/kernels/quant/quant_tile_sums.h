@@ -110,7 +110,7 @@ DEVICE void tile_fold(const quant_tile_fold_args *args)
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
 #define TILE_KERNEL(name, run)                                                                                                 \
-    KERNEL(name, quant_tile_args, TILE_THREADS)                                                                                \
+    KERNEL_MATRIX(name, quant_tile_args, TILE_THREADS)                                                                         \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         run;                                                                                                                   \

@@ -82,14 +82,14 @@ DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_sh
 #define IN_TURN(place, shared, sums, statement)                                                                                \
     UNROLL_BY(1) for (int32_t round = 0; round < PARTS && round < (place)->parts; round++)                                     \
     {                                                                                                                          \
-        const uint32_t mine = (uint32_t)((place)->part / PARTS) * REDUCE_LANES + 2 * (thread_index() % ROW_PAIR_LANES);        \
+        const uint32_t mine = (uint32_t)((place)->part / PARTS) * REDUCE_LANES + thread_index() % ROW_PAIR_LANES;              \
         if ((place)->part % PARTS == round) {                                                                                  \
             (sums)[0] = round > 0 ? AT((shared)->sums, mine) : 0.0f;                                                           \
-            (sums)[1] = round > 0 ? AT((shared)->sums, mine + 1) : 0.0f;                                                       \
+            (sums)[1] = round > 0 ? AT((shared)->sums, mine + ROW_PAIR_LANES) : 0.0f;                                          \
             statement;                                                                                                         \
             if ((place)->parts > 1) {                                                                                          \
                 AT((shared)->sums, mine) = (sums)[0];                                                                          \
-                AT((shared)->sums, mine + 1) = (sums)[1];                                                                      \
+                AT((shared)->sums, mine + ROW_PAIR_LANES) = (sums)[1];                                                         \
             }                                                                                                                  \
         }                                                                                                                      \
         if (round + 1 < PARTS && round + 1 < (place)->parts)                                                                   \

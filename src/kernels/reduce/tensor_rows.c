@@ -106,7 +106,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
     } while (0)
 
 #define ROWS(T, kind)                                                                                                          \
-    KERNEL(tensor_rows_##kind, row_args, ROW_THREADS)                                                                          \
+    KERNEL_RESIDENT(tensor_rows_##kind, row_args, ROW_THREADS, 3)                                                              \
     {                                                                                                                          \
         SHARED(T, folds, ROW_THREADS);                                                                                         \
         SHARED(T, results, ROW_RESULTS_SHARED);                                                                                \

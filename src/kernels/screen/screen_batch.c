@@ -143,6 +143,52 @@ DEVICE bool batch_keeps(const batch_lane *mine, uint32_t c, screen_vector row, f
     return !(fma_f32((float)product * row.scale, limit.x, rest) < limit.w);
 }
 
+/* Sums are judged by the row, or by four, and which of them are kept is written down only if one in the wave is (MATRIX_ANY):
+ * there is seldom any. */
+#if defined(MATRIX_BY_FOUR)
+/* Four rows stand in four registers in a row: two of them share an instruction. */
+typedef float batch_four __attribute__((ext_vector_type(4)));
+
+DEVICE batch_four batch_numbers(const batch_lane *mine, uint32_t which, uint32_t strip)
+{
+    return *(const batch_four *)AT_RANGE(mine->numbers, which * TILE_ROWS + mine->first_row + matrix_row(strip * 4), 4);
+}
+
+/* As batch_keeps() of four rows; bit r is row r's. */
+DEVICE bool batch_keeps_four(const batch_lane *mine, uint32_t c, uint32_t strip, batch_four square, const int32_t *sums,
+                             bool *keeps)
+{
+    const f32x4 limit = mine->limits[c];
+    const batch_four a = limit.y, b = limit.z, factor = limit.x;
+    const batch_four product = {(float)sums[0], (float)sums[4], (float)sums[8], (float)sums[12]};
+    const batch_four rest = __builtin_elementwise_fma(a, batch_numbers(mine, 1, strip),
+                                                      __builtin_elementwise_fma(b, batch_numbers(mine, 2, strip), square));
+    const batch_four value = __builtin_elementwise_fma(product * batch_numbers(mine, 0, strip), factor, rest);
+    UNROLL
+    for (uint32_t r = 0; r < 4; r++)
+        keeps[r * MATRIX_LANE_COLUMNS] = !(value[r] < limit.w);
+    return keeps[0] || keeps[4] || keeps[8] || keeps[12];
+}
+
+/* A bit for each of the lane's sums that is kept. */
+DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
+{
+    uint64_t kept = 0;
+    UNROLL
+    for (uint32_t strip = 0; strip < MATRIX_SUMS / 16; strip++) {
+        const batch_four norm = batch_numbers(mine, 2, strip), square = mine->g * norm * norm;
+        bool keeps[16], any = false;
+        UNROLL
+        for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
+            any |= batch_keeps_four(mine, c, strip, square, sums + strip * 16 + c, keeps + c);
+        if (MATRIX_ANY(any))
+            UNROLL
+        for (uint32_t i = 0; i < 16; i++)
+            kept |= (uint64_t)keeps[i] << (strip * 16 + i);
+    }
+    return kept;
+}
+#else
 /* A bit for each of the lane's sums that is kept. */
 DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
 {
@@ -151,14 +197,20 @@ DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
     for (uint32_t r = 0; r < MATRIX_LANE_ROWS; r++) {
         const screen_vector row = batch_row(mine, r);
         const float square = mine->g * row.norm * row.norm;
+        bool keeps[MATRIX_LANE_COLUMNS], any = false;
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
-            const uint32_t i = r * MATRIX_LANE_COLUMNS + c;
-            kept |= (uint64_t)batch_keeps(mine, c, row, square, sums[i]) << i;
+            keeps[c] = batch_keeps(mine, c, row, square, sums[r * MATRIX_LANE_COLUMNS + c]);
+            any = any || keeps[c];
         }
+        if (MATRIX_ANY(any))
+            UNROLL
+        for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
+            kept |= (uint64_t)keeps[c] << (r * MATRIX_LANE_COLUMNS + c);
     }
     return kept;
 }
+#endif
 
 /* Appends what is kept, one by one: there is seldom any. */
 DEVICE void batch_append(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
@@ -338,7 +390,7 @@ DEVICE void screen_batch(const bool sample, const screen_scan_args *args, const 
 }
 
 #define SCREEN_BATCH(name, sample)                                                                                             \
-    KERNEL(name, screen_scan_args, SCREEN_THREADS)                                                                             \
+    KERNEL_MATRIX(name, screen_scan_args, SCREEN_THREADS)                                                                      \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, stages);                                                                                      \
         SHARED(f32x4, limits, TILE_QUERIES);                                                                                   \

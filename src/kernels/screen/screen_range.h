@@ -7,7 +7,7 @@
 
 /* A list that was full is left alone: its query is asked again. */
 #define SCREEN_RANGE(name)                                                                                                     \
-    KERNEL(name, screen_range_args, SCREEN_THREADS)                                                                            \
+    KERNEL_RESIDENT(name, screen_range_args, SCREEN_THREADS, 4)                                                                \
     {                                                                                                                          \
         const uint32_t query = block_index_y(), kept = args.queries.counts[query];                                             \
         const uint64_t *list = args.lists + (size_t)query * args.capacity;                                                     \

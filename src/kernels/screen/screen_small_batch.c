@@ -224,7 +224,7 @@ KERNEL(screen_small_batch_1_sample, screen_scan_args, SCREEN_THREADS)
         exact_pick(&args.rows, &args.queries, 0, args.samples, args.sample_tiles * 4, args.k, &at);
 }
 
-KERNEL(screen_small_batch_1_keep, screen_scan_args, SCREEN_THREADS)
+KERNEL_RESIDENT(screen_small_batch_1_keep, screen_scan_args, SCREEN_THREADS, 3)
 {
     EXACT_SHARED(at);
     SHARED(uint32_t, ticket, 1);

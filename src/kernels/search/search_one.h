@@ -45,6 +45,26 @@ enum { ONE_REPEAT = SEARCH_ONE_REPEAT(ROWS_ELEMENT_BYTES) };
 enum { ONE_REPEAT = 1 };
 #endif
 
+/* Two chunks of a row stand interleaved, 32 bytes a group. Where a load of 16 lanes is served line by line, lanes read 16 bytes
+ * each side by side and trade halves with their neighbour afterwards: lane 2j has group j then, and lane 2j+1 has group j+8.
+ * NVIDIA's chips move 32 bytes for a lane as well as for two, and rows of other types stand differently: there a lane has the
+ * group of its number. one_lanes() is the mask of lanes for a mask of groups. */
+#if defined(ROW_TYPE) || defined(__NVPTX__)
+enum { ONE_TRADES = 0 };
+#else
+enum { ONE_TRADES = 1 };
+#endif
+
+DEVICE int32_t one_group(void)
+{
+    return ONE_TRADES ? group_lane() >> 1 | (group_lane() & 1) << 3 : group_lane();
+}
+
+DEVICE uint32_t one_lanes(const uint32_t groups)
+{
+    return ONE_TRADES ? (groups << 1 | groups >> 3) & (PACKED_GROUPS - 1) : groups;
+}
+
 /* Two chunks of a row (or its last odd one), as one lane sees them. */
 #ifdef ROW_TYPE
 typedef struct one_piece {
@@ -107,11 +127,13 @@ DEVICE void one_fetch(one_rows *rows)
 #else
     const size_t floats = (size_t)rows->chunks * CANON_LANES;
     const bool whole = 2 * rows->pair + 1 < rows->chunks;
-    const float *x = rows->x + (size_t)rows->row * floats + rows->pair * (2 * CANON_LANES) + group_lane() * (whole ? 8 : 4);
+    const int32_t own = ONE_TRADES ? 4 * (whole ? group_lane() : one_group()) : group_lane() * (whole ? 8 : 4);
+    const int32_t other = ONE_TRADES ? CANON_LANES : 4;
+    const float *x = rows->x + (size_t)rows->row * floats + rows->pair * (2 * CANON_LANES) + own;
     UNROLL
     for (int32_t r = 0; r < ONE_ROWS; r++) {
         rows->next[r].even = load_f32x4_readonly(x + r * floats);
-        rows->next[r].odd = load_f32x4_readonly(x + r * floats + (whole ? 4 : 0));
+        rows->next[r].odd = load_f32x4_readonly(x + r * floats + (whole ? other : 0));
     }
     if (++rows->pair * 2 >= rows->chunks) {
         rows->pair = 0;
@@ -119,6 +141,30 @@ DEVICE void one_fetch(one_rows *rows)
     }
 #endif
 }
+
+#ifndef ROW_TYPE
+DEVICE f32x4 one_neighbours(f32x4 mine)
+{
+    return make_f32x4(wave_shuffle_xor_f32(mine.x, 1), wave_shuffle_xor_f32(mine.y, 1), wave_shuffle_xor_f32(mine.z, 1),
+                      wave_shuffle_xor_f32(mine.w, 1));
+}
+
+DEVICE f32x4 one_choose(bool first, f32x4 a, f32x4 b)
+{
+    return make_f32x4(first ? a.x : b.x, first ? a.y : b.y, first ? a.z : b.z, first ? a.w : b.w);
+}
+
+/* Both chunks of the lane's group, from the two loads. By a whole wave. */
+DEVICE one_piece one_trade(one_piece loaded)
+{
+    const bool upper = (group_lane() & 1) != 0;
+    const f32x4 even = one_neighbours(loaded.even), odd = one_neighbours(loaded.odd);
+    one_piece piece;
+    piece.even = one_choose(upper, odd, loaded.even);
+    piece.odd = one_choose(upper, loaded.odd, even);
+    return piece;
+}
+#endif
 
 DEVICE f32x4 one_step(int32_t metric, f32x4 q, f32x4 x, f32x4 acc)
 {
@@ -142,6 +188,12 @@ DEVICE void one_sums(int32_t metric, one_rows *rows, float *sums)
         for (int32_t r = 0; r < ONE_ROWS; r++)
             pieces[r] = rows->next[r];
         one_fetch(rows);
+#ifndef ROW_TYPE
+        if (ONE_TRADES && chunk + 1 < rows->chunks)
+            UNROLL
+        for (int32_t r = 0; r < ONE_ROWS; r++)
+            pieces[r] = one_trade(pieces[r]);
+#endif
         const f32x4 even = load_f32x4(AT_RANGE(rows->query, chunk * CANON_LANES + group_lane() * 4, 4));
         UNROLL
         for (int32_t r = 0; r < ONE_ROWS; r++)
@@ -176,19 +228,20 @@ DEVICE void one_fold_step(float *sums, int32_t count, const uint32_t mask)
     }
 }
 
-/* Folds `count` sums to one, which is that of row lane / mask % count. */
+/* Folds `count` sums to one, which is that of row group / mask % count. */
 DEVICE void one_fold(float *sums, const int32_t count, const uint32_t mask)
 {
     UNROLL
     for (int32_t done = 1; done < count; done *= 2)
-        one_fold_step(sums, count / done, mask * (uint32_t)done);
+        one_fold_step(sums, count / done, one_lanes(mask * (uint32_t)done));
 }
 
-/* Scores 8 rows from row `first` of a word, those that are admitted, and offers them: lane l the l-th. By a whole wave. */
+/* Scores 8 rows from row `first` of a word, those that are admitted, and offers them: the lane with group g the g-th. By a
+ * whole wave. */
 DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
                       const row_word *word, uint32_t first)
 {
-    const uint32_t row = first + (uint32_t)group_lane() % ONE_FOLDED;
+    const uint32_t row = first + (uint32_t)one_group() % ONE_FOLDED;
 #ifdef __clang_analyzer__ /* which does not know that a word without rows admits none */
     if (word->rows == NULL)
         return;
@@ -216,8 +269,8 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
         sums[i] = next[0];
     }
     one_fold(sums, ONE_FOLDED / ONE_ROWS, ONE_ROWS);
-    sums[0] = sums[0] + wave_shuffle_xor_f32(sums[0], ONE_FOLDED); /* two lanes have shares of the same row */
-    if (group_lane() < ONE_FOLDED && (word->admitted >> row & 1) &&
+    sums[0] = sums[0] + wave_shuffle_xor_f32(sums[0], one_lanes(ONE_FOLDED)); /* two lanes have shares of the same row */
+    if (one_group() < ONE_FOLDED && (word->admitted >> row & 1) &&
         topk_gate_open(metric, AT(top->gate, 0), sums[0], query_norm, row_norm))
         topk_offer(top, &args->lists, 0, sums[0], query_norm, row_norm, word->first_row + row);
 }
@@ -271,7 +324,7 @@ DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *t
 DEVICE void one_pack(const float *from, int32_t dim, float *query)
 {
     for (int32_t chunk = (int32_t)group_index(); chunk * CANON_LANES < dim; chunk += SEARCH_THREADS / PACKED_GROUPS) {
-        const int32_t first = chunk * CANON_LANES + packed_first(group_lane());
+        const int32_t first = chunk * CANON_LANES + packed_first(one_group());
         store_f32x4(AT_RANGE(query, chunk * CANON_LANES + group_lane() * 4, 4),
                     make_f32x4(pack_element(from, dim, first), pack_element(from, dim, first + 32),
                                pack_element(from, dim, first + 16), pack_element(from, dim, first + 48)));
@@ -286,7 +339,11 @@ DEVICE float one_norm(const float *query, int32_t chunks)
         const f32x4 q = load_f32x4(AT_RANGE(query, chunk * CANON_LANES + group_lane() * 4, 4));
         acc = f32x4_fma(q, q, acc);
     }
-    return sqrt_f32(fold_row(acc));
+    float sum = fold_group(acc);
+    UNROLL
+    for (uint32_t groups = 1; groups < PACKED_GROUPS; groups *= 2)
+        sum += wave_shuffle_xor_f32(sum, one_lanes(groups));
+    return sqrt_f32(sum);
 }
 
 DEVICE void search_one(int32_t metric, const search_one_args *args)

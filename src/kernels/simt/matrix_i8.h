@@ -112,6 +112,8 @@ DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint3
  * ------
  */
 
+#define MATRIX_BY_FOUR
+
 enum { MATRIX_LANE_COLUMNS = 4 };
 
 typedef int32_t matrix_four __attribute__((ext_vector_type(4)));
@@ -137,16 +139,21 @@ DEVICE matrix_two matrix_part(const uint32_t *slab, uint32_t line, uint32_t half
     return matrix_eight_bytes(slab + screen_piece(line, half * 2 + lane() / 32) + lane() / 16 % 2 * 2);
 }
 
+DEVICE matrix_four matrix_mfma_four(matrix_two x, matrix_two q, matrix_four sum)
+{
+#if defined(__gfx942__)
+    return __builtin_amdgcn_mfma_i32_16x16x32_i8((long)((uint64_t)x.y << 32 | x.x), (long)((uint64_t)q.y << 32 | q.x), sum, 0,
+                                                 0, 0);
+#else
+    sum = __builtin_amdgcn_mfma_i32_16x16x16i8((int)x.x, (int)q.x, sum, 0, 0, 0);
+    return __builtin_amdgcn_mfma_i32_16x16x16i8((int)x.y, (int)q.y, sum, 0, 0, 0);
+#endif
+}
+
 DEVICE void matrix_mfma(matrix_two x, matrix_two q, int32_t *sums)
 {
     matrix_four sum = {sums[0], sums[4], sums[8], sums[12]};
-#if defined(__gfx942__)
-    sum = __builtin_amdgcn_mfma_i32_16x16x32_i8((long)((uint64_t)x.y << 32 | x.x), (long)((uint64_t)q.y << 32 | q.x), sum, 0, 0,
-                                                0);
-#else
-    sum = __builtin_amdgcn_mfma_i32_16x16x16i8((int)x.x, (int)q.x, sum, 0, 0, 0);
-    sum = __builtin_amdgcn_mfma_i32_16x16x16i8((int)x.y, (int)q.y, sum, 0, 0, 0);
-#endif
+    sum = matrix_mfma_four(x, q, sum);
     sums[0] = sum.x;
     sums[4] = sum.y;
     sums[8] = sum.z;
@@ -412,6 +419,14 @@ DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint
     }
 }
 
+#endif
+
+/* Whether a wave has anything to do for some of its sums, asked where a branch for all of it costs less than doing it in vain.
+ */
+#if defined(__NVPTX__)
+#define MATRIX_ANY(predicate) true
+#else
+#define MATRIX_ANY(predicate) wave_any(predicate)
 #endif
 
 #endif

@@ -7,16 +7,16 @@
  *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
  *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, to be given the registers that let a compute unit
  *                                                  hold so many of its blocks, no fewer and no more
- *   DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined
- *   SHARED(type, name, count);                     an array shared by the block, uninitialised
- *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; one region, however often declared
- *   AT(array, index)                               an element of a shared array; the emulator checks the bounds
- *   AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after it, checked likewise
- *   IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to global memory
- *   SETTLE(variable)                               a 32-bit variable has its value now: what made it may not be put off, which
- *                                                  would keep all that it is made of in registers
- *   SCHEDULE_APART()                               what stands before is not put behind what stands after, nor the other way
- *   UNROLL, UNROLL_BY(n)                           before a loop: all of it, or n turns of it, in one piece
+ *   KERNEL_MATRIX(name, args_type, max_threads) { ... }   the same, whose sums of matrix instructions meet others: two a SIMD
+ * unit DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined SHARED(type, name, count); an
+ * array shared by the block, uninitialised SHARED_DYNAMIC(type, name);                    the same, of the size given at
+ * launch; one region, however often declared AT(array, index)                               an element of a shared array; the
+ * emulator checks the bounds AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after
+ * it, checked likewise IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to
+ * global memory SETTLE(variable)                               a 32-bit variable has its value now: what made it may not be put
+ * off, which would keep all that it is made of in registers SCHEDULE_APART()                               what stands before
+ * is not put behind what stands after, nor the other way UNROLL, UNROLL_BY(n)                           before a loop: all of
+ * it, or n turns of it, in one piece
  *
  *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
  *   lane() wave_size() wave_index() waves_per_block()
@@ -272,6 +272,10 @@ DEVICE int32_t dot16_i8(u32x4 a, u32x4 b, int32_t sum)
 #define wave_shuffle_xor_f32(value, mask) canon_bits_float(wave_shuffle_xor_u32(canon_float_bits(value), (mask)))
 
 #define wave_any(predicate) (wave_ballot(predicate) != 0)
+
+#ifndef KERNEL_MATRIX
+#define KERNEL_MATRIX(name, args_type, max_threads) KERNEL(name, args_type, max_threads)
+#endif
 #define wave_all(predicate) (wave_ballot(!(predicate)) == 0)
 
 #endif

@@ -12,6 +12,15 @@
 /* These compilers weigh registers against waves on their own. */
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks) KERNEL(name, args_type, max_threads)
 
+/* Kernels of matrix instructions. With half of the registers at most this compiler keeps sums where every instruction reaches
+ * them; with all of them in the other half (AGPRs), and copies them over each time that anything but a matrix instruction wants
+ * them. On gfx90a half is too few for some of these kernels. */
+#if defined(__gfx942__)
+#define KERNEL_MATRIX(name, args_type, max_threads)                                                                            \
+    extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads), amdgpu_waves_per_eu(2))) void name(         \
+        const args_type args)
+#endif
+
 #define SHARED(type, name, count)     __attribute__((shared)) type name[count]
 #define SHARED_DYNAMIC(type, name)    type *const name = (type *)simt_dynamic_shared
 #define AT(array, index)              ((array)[index])
@@ -155,26 +164,42 @@ DEVICE uint32_t wave_shuffle_u32(uint32_t value, uint32_t from)
     return (uint32_t)__builtin_amdgcn_ds_bpermute((int)(from * 4), (int)value);
 }
 
-/* A constant mask below 32 is one instruction without an address: the pattern of ds_swizzle is its immediate operand, so each
- * mask is spelled out. */
-#define SIMT_SWIZZLE_XOR(mask)                                                                                                 \
-    case mask:                                                                                                                 \
-        return (uint32_t)__builtin_amdgcn_ds_swizzle((int)value, 0x1f | ((mask) << 10))
+/* A constant mask below 32 needs no address, and below 16 no trip to the shared memory: what the other lane has comes as an
+ * operand (DPP). Inside four lanes any order can be had; turning 16 lanes by 8 is an exclusive or, and reversing 8 lanes is one
+ * with 7, which is 4 after 3. The lanes 16 away are in another row: RDNA has an instruction for that (permlanex16), the others
+ * go through the shared memory's crossbar, without touching it. */
+#define SIMT_DPP(value, control) ((uint32_t)__builtin_amdgcn_update_dpp(0, (int)(value), control, 0xf, 0xf, true))
+enum {
+    SIMT_QUAD_XOR_1 = 0xb1, /* quad_perm:[1,0,3,2] */
+    SIMT_QUAD_XOR_2 = 0x4e, /* quad_perm:[2,3,0,1] */
+    SIMT_QUAD_XOR_3 = 0x1b, /* quad_perm:[3,2,1,0] */
+    SIMT_ROTATE_8 = 0x128,  /* row_ror:8 */
+    SIMT_XOR_7 = 0x141      /* row_half_mirror */
+};
 
 DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
 {
     if (__builtin_constant_p(mask))
         switch (mask) {
-            SIMT_SWIZZLE_XOR(1);
-            SIMT_SWIZZLE_XOR(2);
-            SIMT_SWIZZLE_XOR(4);
-            SIMT_SWIZZLE_XOR(8);
-            SIMT_SWIZZLE_XOR(16);
+        case 1:
+            return SIMT_DPP(value, SIMT_QUAD_XOR_1);
+        case 2:
+            return SIMT_DPP(value, SIMT_QUAD_XOR_2);
+        case 4:
+            return SIMT_DPP(SIMT_DPP(value, SIMT_QUAD_XOR_3), SIMT_XOR_7);
+        case 8:
+            return SIMT_DPP(value, SIMT_ROTATE_8);
+        case 16:
+#if SIMT_WAVE_SIZE == 32
+            return (uint32_t)__builtin_amdgcn_permlanex16((int)value, (int)value, 0x76543210, (int)0xfedcba98u, false, false);
+#else
+            return (uint32_t)__builtin_amdgcn_ds_swizzle((int)value, 0x1f | 16 << 10);
+#endif
         }
     return wave_shuffle_u32(value, lane() ^ mask);
 }
 
-#undef SIMT_SWIZZLE_XOR
+#undef SIMT_DPP
 
 DEVICE uint64_t wave_shuffle_u64(uint64_t value, uint32_t from)
 {
