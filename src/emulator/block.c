@@ -61,26 +61,13 @@ void lane_fault(lane_state *lane, const char *format, ...)
 
 /* ---- meeting ------------------------------------------------------------------------------------------------------------- */
 
-/* One place in the source is nearly always one literal; nothing obliges the compiler, though. */
-static bool same_place(const char *a, const char *b)
-{
-    return a == b || strcmp(a, b) == 0;
-}
-
-static const char *operation_name(enum operation operation)
-{
-    static const char *const names[] = {"barrier()", "wave_barrier()", "a shuffle", "a ballot", "wave_uniform_u32()"};
-    return names[operation];
-}
-
 static void wave_release(struct wave *wave)
 {
     wave->arrived = 0;
     wave->completed++;
 }
 
-/* All of the wave's lanes are here: true if they may go on. */
-static bool wave_complete(lane_state *lane)
+bool wave_complete(lane_state *lane)
 {
     struct wave *wave = lane->wave;
     struct block *block = wave->block;
@@ -96,55 +83,6 @@ static bool wave_complete(lane_state *lane)
     for (uint32_t w = 0; w < block->wave_count; w++)
         wave_release(&block->waves[w]);
     return true;
-}
-
-/* Barriers are for all threads of the block: nobody has ended before, and everybody is at the same one. */
-static void check_barrier(lane_state *lane, const char *where)
-{
-    struct block *block = lane->wave->block;
-    if (block->threads_ended > 0)
-        lane_fault(lane, "divergent barrier: at %s, but %u threads of the block have ended", file_and_line(where),
-                   block->threads_ended);
-    if (block->threads_waiting == 0) {
-        block->barrier_where = where;
-        block->barrier_thread = lane->place.thread;
-    } else if (!same_place(block->barrier_where, where)) {
-        lane_fault(lane, "divergent barrier: at %s, while thread %u waits at the barrier of %s", file_and_line(where),
-                   block->barrier_thread, file_and_line(block->barrier_where));
-    }
-    block->threads_waiting++;
-}
-
-uint32_t lane_meet(lane_state *lane, enum operation operation, const char *where, uint64_t value)
-{
-    struct wave *wave = lane->wave;
-    const uint32_t buffer = wave->completed & 1;
-    if (wave->arrived == 0) {
-        wave->operation = operation;
-        wave->where = where;
-        wave->first_thread = lane->place.thread;
-        wave->present[buffer] = 0;
-        wave->ballot[buffer] = 0;
-    } else if (wave->operation != operation || !same_place(wave->where, where)) {
-        lane_fault(lane, "divergent %s: at %s of %s, while thread %u of the wave waits at %s of %s",
-                   operation == OPERATION_BARRIER ? "barrier" : "wave operation", operation_name(operation),
-                   file_and_line(where), wave->first_thread, operation_name(wave->operation), file_and_line(wave->where));
-    }
-    if (operation == OPERATION_BARRIER)
-        check_barrier(lane, where);
-    const uint64_t bit = (uint64_t)1 << lane->place.lane;
-    wave->values[buffer][lane->place.lane] = value;
-    wave->present[buffer] |= bit;
-    if (value)
-        wave->ballot[buffer] |= bit;
-    lane->ticket = wave->completed;
-    wave->arrived++;
-    if (wave->arrived < wave->live || !wave_complete(lane)) {
-        lane->waiting = true;
-        fiber_leave(&lane->fiber, false);
-        lane->waiting = false;
-    }
-    return buffer;
 }
 
 /* ---- the life of a lane -------------------------------------------------------------------------------------------------- */

@@ -88,9 +88,8 @@ bool block_run(struct block *block, uint64_t index);
 /* On a lane's fiber: ends the launch with this text after the names of the kernel, the block and the thread. */
 __attribute__((format(printf, 2, 3), noreturn)) void lane_fault(lane_state *lane, const char *format, ...);
 
-/* On a lane's fiber: arrives at an operation with a value and returns when it is complete. Gives the number of the buffer in
- * which the wave's values are. */
-uint32_t lane_meet(lane_state *lane, enum operation operation, const char *where, uint64_t value);
+/* On a lane's fiber: all of its wave's lanes are at an operation; true if they may go on. */
+bool wave_complete(lane_state *lane);
 
 /* The file name and line of a place, without folders. */
 const char *file_and_line(const char *where);

@@ -1,6 +1,7 @@
 /* emulated_switch(void **from, void *to): keeps what a call must preserve on this stack, leaves the stack's top in *from, and goes
  * on where the stack `to` was left. emulated_begin is where a fresh stack starts: it calls the function in one preserved
- * register with the argument in another. Floating-point modes are not switched: nothing in the emulator changes them. */
+ * register with the argument in another. Floating-point modes are not switched: nothing in the emulator changes them.
+ * It goes on by a jump: a return would go elsewhere than the processor foretells from the calls, each time. */
 #if defined(__x86_64__)
     .text
     .globl emulated_switch
@@ -21,7 +22,8 @@ emulated_switch:
     popq %r12
     popq %rbx
     popq %rbp
-    ret
+    popq %rcx
+    jmpq *%rcx
     .size emulated_switch, . - emulated_switch
 
     .globl emulated_begin
@@ -67,7 +69,7 @@ emulated_switch:
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
     add sp, sp, #160
-    ret
+    br x30
     .size emulated_switch, . - emulated_switch
 
     .globl emulated_begin

@@ -13,6 +13,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "model/body/body.h"
+#include "model/text_batch.h"
 
 enum {
     TOKENS_HOST = 1024,    /* of a pass, if texts are not longer: what stays in a CPU's caches */
@@ -266,33 +267,33 @@ ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_
         &(embedding){.model = model, .ids = ids, .counts = counts, .count = count, .vectors = vectors, .total = count});
 }
 
-/* Tokenizes texts first.. of a call and embeds them. */
-typedef struct texts {
-    const char *const *texts;
-    const size_t *bytes;
-} texts;
-
-static ww_status embed_some(const texts *t, embedding *e, token_list *list, size_t *counts)
+/* Batches of texts: the next is tokenized while one is embedded. */
+static ww_status embed_batches(embedding *e, text_batch batches[2], size_t count)
 {
-    const tokenizer *tokens = e->model->tokenizer;
+    float *const vectors = e->vectors;
+    text_batch_thread ahead = {0};
     ww_status status = WW_OK;
-    list->count = 0;
-    for (size_t i = 0; i < e->count && status == WW_OK; i++) {
-        const char *text = t->texts[e->done + i];
-        token_list one = {0};
-        status = tokenizer_encode(tokens, text, t->bytes ? t->bytes[e->done + i] : strlen(text), 0, &one);
+    batches[0].count = min_size(TEXTS_TOGETHER, count);
+    text_batch_start(&ahead, &batches[0]);
+    for (size_t first = 0, turn = 0; first < count; first += TEXTS_TOGETHER, turn = 1 - turn) {
+        text_batch *now = &batches[turn], *next = &batches[1 - turn];
+        text_batch_join(&ahead);
         if (status == WW_OK)
-            tokenizer_truncate(tokens, 0, e->model->context, &one);
-        for (int64_t k = 0; k < one.count && status == WW_OK; k++)
-            status = token_list_add(list, one.ids[k]);
-        counts[i] = (size_t)one.count;
-        token_list_free(&one);
-        if (status == WW_OK && counts[i] == 0)
-            status = ww_fail(WW_INVALID_ARGUMENT, "ww_model_embed: text %zu has no tokens", e->done + i);
+            status = text_batch_status(now);
+        if (status != WW_OK)
+            return status;
+        next->first = first + now->count;
+        next->count = min_size(TEXTS_TOGETHER, count - next->first);
+        if (next->count > 0)
+            text_batch_start(&ahead, next);
+        e->ids = now->tokens.ids;
+        e->counts = now->counts;
+        e->count = now->count;
+        e->done = first;
+        e->vectors = vectors + first * (size_t)e->model->sizes.width;
+        status = embed_all(e);
     }
-    e->ids = list->ids;
-    e->counts = counts;
-    return status == WW_OK ? embed_all(e) : status;
+    return status;
 }
 
 ww_status ww_model_embed(ww_model *model, const char *const *all, const size_t *bytes, size_t count, float *vectors,
@@ -310,21 +311,17 @@ ww_status ww_model_embed(ww_model *model, const char *const *all, const size_t *
     for (size_t i = 0; i < count; i++)
         if (!all[i] && !(bytes && bytes[i] == 0))
             return ww_fail(WW_INVALID_ARGUMENT, "%s: text %zu is NULL", call, i);
-    size_t *counts = memory_alloc(min_size(count, TEXTS_TOGETHER) * sizeof *counts);
-    token_list list = {0};
+    const size_t together = min_size(count, TEXTS_TOGETHER);
+    size_t *counts = memory_alloc(2 * together * sizeof *counts);
     if (!counts)
-        return memory_failed("lengths of texts", min_size(count, TEXTS_TOGETHER) * sizeof *counts);
-    for (size_t first = 0; first < count && status == WW_OK; first += TEXTS_TOGETHER) {
-        embedding e = {.model = model,
-                       .count = min_size(TEXTS_TOGETHER, count - first),
-                       .vectors = vectors + first * (size_t)model->sizes.width,
-                       .progress = progress,
-                       .progress_user = user,
-                       .done = first,
-                       .total = count};
-        status = embed_some(&(texts){all, bytes}, &e, &list, counts);
-    }
-    token_list_free(&list);
+        return memory_failed("lengths of texts", 2 * together * sizeof *counts);
+    const text_batch batch = {.model = model, .texts = all, .bytes = bytes, .counts = counts};
+    text_batch batches[2] = {batch, batch};
+    batches[1].counts = counts + together;
+    embedding e = {.model = model, .vectors = vectors, .progress = progress, .progress_user = user, .total = count};
+    status = embed_batches(&e, batches, count);
+    for (int i = 0; i < 2; i++)
+        token_list_free(&batches[i].tokens);
     memory_free(counts);
     return status;
 }

@@ -1,7 +1,9 @@
 /* One model, many threads: each has a session of its own, or embeds texts, and gets the bits that it would get alone. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
 
@@ -71,6 +73,50 @@ static ww_model *open_tiny(ww_device *device, const char *architecture)
 
 static ww_device *device;
 
+/* Several threads tokenize them, and the next some thousand while one is embedded: vectors are in the order of the texts, and
+ * those of each alone. */
+static void many_texts_are_embedded_as_each_is_alone(void **state)
+{
+    enum { TEXTS = 4100 };
+    static const char *const pieces[] = {"[PAD]",
+                                         "[UNK]",
+                                         "[CLS]",
+                                         "[SEP]",
+                                         "\xE2\x96\x81"
+                                         "a",
+                                         "\xE2\x96\x81"
+                                         "fox"};
+    static const char *const words[] = {"a", "fox", "a fox", "fox a fox", "x"};
+    static const char *many[TEXTS];
+    test_vocabulary v = vocabulary_empty("bert");
+    tiny_model m;
+    tiny_shape shape = tiny_default("bert");
+    ww_model *model;
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        vocabulary_add(&v, pieces[i], i < 4 ? 3 : 1, 0);
+    v.bos = 2;
+    v.eos = 3;
+    v.unknown = 1;
+    shape.vocabulary = v.count;
+    shape.tokens = &v;
+    tiny_make(&m, &shape);
+    tiny_write(&m, scratch_path("words.gguf"));
+    tiny_free(&m);
+    CHECK_OK(ww_model_open(scratch_path("words.gguf"), device, NULL, &model));
+    for (int i = 0; i < TEXTS; i++)
+        many[i] = words[i * 7 % 5];
+    float alone[5][WIDTH], *vectors = malloc(sizeof(float) * TEXTS * WIDTH);
+    for (int i = 0; i < 5; i++)
+        CHECK_OK(ww_model_embed(model, &words[i], NULL, 1, alone[i], NULL, NULL));
+    CHECK_OK(ww_model_embed(model, many, NULL, TEXTS, vectors, NULL, NULL));
+    for (int i = 0; i < TEXTS; i++)
+        if (memcmp(vectors + (size_t)i * WIDTH, alone[i * 7 % 5], sizeof alone[0]) != 0)
+            fail_msg("text %d of %d has another vector than alone", i, (int)TEXTS);
+    free(vectors);
+    ww_model_close(model);
+}
+
 static int setup(void **state)
 {
     if (scratch_setup(state) != 0)
@@ -91,6 +137,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_get_the_bits_that_each_would_get_alone)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_get_the_bits_that_each_would_get_alone),
+                                       cmocka_unit_test(many_texts_are_embedded_as_each_is_alone)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

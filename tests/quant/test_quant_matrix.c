@@ -136,8 +136,15 @@ static void blocks_come_back_as_they_came(void **state)
             ww_quant *whole, *pieces = NULL;
             CHECK_OK(ww_quant_load(*state, t->type, sent, size, LOADED, cols[c], &whole));
             CHECK_OK(quant_make(*state, t->type, LOADED, cols[c], &pieces));
-            for (size_t at = 0; at < size; at += PIECE)
-                CHECK_OK(quant_fill(pieces, at, sent + at, size - at < PIECE ? size - at : PIECE));
+            ww_device *device = *state;
+            device_stream *stream;
+            CHECK_OK(device->backend->stream_create(device, &stream));
+            for (size_t at = 0; at < size; at += PIECE) {
+                const host_bytes piece = {sent + at, size - at < PIECE ? size - at : PIECE};
+                CHECK_OK(quant_fill(pieces, stream, at, piece));
+            }
+            CHECK_OK(device->backend->stream_synchronize(device, stream));
+            device->backend->stream_destroy(device, stream);
             CHECK_OK(ww_quant_read_blocks(whole, 0, LOADED, back));
             assert_memory_equal(back, sent, size);
             CHECK_OK(ww_quant_read_blocks(pieces, 0, LOADED, back));
