@@ -30,6 +30,7 @@ NVIDIA card [below](#how-far-to-trust-it).
   work for a query, not for rows, are calculated for the whole card.
 - *multiplying kernel*: the ratio of that kernel alone, of 1000 screened queries and of 512 columns.
 - *before its kernels were changed*: counted with the code that stood there then; what the code of today would give was not counted.
+- *in an earlier build, the same code*: the row was kept from a run before this one; its longest kernel's machine code is the same, byte for byte.
 - Bytes are multiplied by the fastest instruction of each chip: `v_mfma_i32_16x16x16i8` on gfx90a, `v_mfma_i32_16x16x32_i8` on gfx942, which does twice as
   much in a clock, `v_wmma_i32_16x16x16_iu8` on gfx1100 and gfx1201, the latter at twice the rate; [Instructions](#instructions) has how often.
 - Four blocks of each launch are counted and multiplied by the number of all, or two groups of eight where blocks share rows; that this tells what a
