@@ -17,7 +17,7 @@ enum {
     UNPACK_SHARED = 100000,    /* bytes of shared memory that a block may have where copies are in the background */
     GEMV_SHARED_ALL = 233472,  /* bytes of shared memory of the compute unit that has the most, */
     GEMV_SHARED_SYSTEM = 1280, /* of which a thread block takes so many before it asks for any */
-    WHOLE_COLS_MAX = 4096,     /* elements of a column that every thread block codes for itself, a microsecond of work, */
+    WHOLE_COLS_MAX = 4096,     /* elements of a column that every thread block codes for itself, in a few microseconds, */
     WHOLE_BLOCKS_MAX = 4,      /* where a compute unit has at most so many of them: they do it at the same time */
 };
 
