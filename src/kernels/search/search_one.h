@@ -189,10 +189,11 @@ DEVICE void one_sums(int32_t metric, one_rows *rows, float *sums)
             pieces[r] = rows->next[r];
         one_fetch(rows);
 #ifndef ROW_TYPE
-        if (ONE_TRADES && chunk + 1 < rows->chunks)
+        if (ONE_TRADES && chunk + 1 < rows->chunks) {
             UNROLL
-        for (int32_t r = 0; r < ONE_ROWS; r++)
-            pieces[r] = one_trade(pieces[r]);
+            for (int32_t r = 0; r < ONE_ROWS; r++)
+                pieces[r] = one_trade(pieces[r]);
+        }
 #endif
         const f32x4 even = load_f32x4(AT_RANGE(rows->query, chunk * CANON_LANES + group_lane() * 4, 4));
         UNROLL
