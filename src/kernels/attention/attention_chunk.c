@@ -206,7 +206,8 @@ DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, co
         const int32_t g = own / ATTENTION_LANES % each, a = own % ATTENTION_LANES;
         float sum = 0.0f;
         UNROLL_BY(8)
-        for (int32_t j = a; j < ATTENTION_CHUNK; j += ATTENTION_LANES) sum += AT(shared->p, g * ATTENTION_CHUNK + j);
+        for (int32_t j = a; j < ATTENTION_CHUNK; j += ATTENTION_LANES)
+            sum += AT(shared->p, g * ATTENTION_CHUNK + j);
         sum = fold_of_8(sum);
         if (own < each * ATTENTION_LANES && a == 0)
             AT(shared->l, g) = sum;
