@@ -14,8 +14,8 @@ enum { STAGES_CAN_SPLIT = 0 };
 enum { STAGES_CAN_SPLIT = 1 };
 #endif
 
-/* Do the thread blocks of a step stay (quant_gemv_step.h)? Always where the copy engine brings rows. The emulator has both ways,
- * so that both are tested. */
+/* Do the thread blocks of a step stay (quant_gemv_step.h)? Always where the copy engine brings rows. The emulator has both
+ * ways, so that both are tested. */
 #if defined(__NVPTX__)
 #define STEP_STAYS(args) (!STAGES_CAN_SPLIT)
 #else
