@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model_calls.h"
 #include "support/data/random.h"
 #include "support/devices.h"
-#include "support/models/tiny.h"
 #include "support/scratch.h"
 
 enum { VOCABULARY = 96, WIDTH = 64, TEXTS = 32, LENGTH_MOST = 560, LENGTH_SLOW = 18 };
@@ -78,16 +78,6 @@ static void check_batch(ww_model *model, int count, bool twice)
     }
 }
 
-static void write_model(const char *architecture, ww_quant_type type)
-{
-    tiny_model tiny;
-    tiny_shape shape = tiny_default(architecture);
-    shape.type = type;
-    tiny_make(&tiny, &shape);
-    tiny_write(&tiny, scratch_path("model.gguf"));
-    tiny_free(&tiny);
-}
-
 /* Alone, in one piece, on the CPU. */
 static void compute_expected(ww_quant_type cache)
 {
@@ -121,18 +111,18 @@ static void check_decoder(ww_device *device, ww_quant_type cache)
 static void logits_have_the_same_bits_in_any_batch_and_in_any_pieces(void **state)
 {
     make_texts(device_is_slow(*state));
-    write_model("llama", WW_QUANT_Q4_1);
+    write_tiny_model("llama", WW_QUANT_Q4_1, 2, "model.gguf");
     check_decoder(*state, WW_QUANT_F16);
 }
 
 static void so_they_have_with_other_weights_and_caches(void **state)
 {
     make_texts(true);
-    write_model("gemma3", WW_QUANT_Q8_0);
+    write_tiny_model("gemma3", WW_QUANT_Q8_0, 2, "model.gguf");
     check_decoder(*state, WW_QUANT_Q8_0);
-    write_model("qwen3", WW_QUANT_F32);
+    write_tiny_model("qwen3", WW_QUANT_F32, 2, "model.gguf");
     check_decoder(*state, WW_QUANT_F32);
-    write_model("qwen2", WW_QUANT_F16);
+    write_tiny_model("qwen2", WW_QUANT_F16, 2, "model.gguf");
     check_decoder(*state, WW_QUANT_F16);
 }
 
@@ -153,7 +143,7 @@ static void check_encoder(ww_device *device, const char *architecture, ww_quant_
     static float vectors[TEXTS][WIDTH];
     const bool slow = device_is_slow(device);
     ww_device *cpu;
-    write_model(architecture, type);
+    write_tiny_model(architecture, type, 2, "model.gguf");
     CHECK_OK(ww_device_open("cpu", &cpu));
     ww_model *model = open_model(cpu, scratch_path("model.gguf"), WW_QUANT_F16);
     for (int i = 0; i < TEXTS; i++)
@@ -189,7 +179,7 @@ static void threads_and_instruction_sets_do_not_change_bits(void **state)
     if (strcmp(info.backend, "cpu") != 0)
         return; /* it was, with the CPU */
     make_texts(false);
-    write_model("llama", WW_QUANT_Q8_0);
+    write_tiny_model("llama", WW_QUANT_Q8_0, 2, "model.gguf");
     compute_expected(WW_QUANT_F16);
     for (int i = 0; i < 3; i++) {
         ww_device *device;
