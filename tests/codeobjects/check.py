@@ -50,6 +50,11 @@ class Bench:
         self.executor, self.cpu, self.gpu = setting.executor, setting.cpu, setting.gpu
         self.checks, self.counts, self.order = 0, {}, ORDERS[0]
 
+    @property
+    def first(self):
+        """Whether this is the first order of waves: cases that are there for more of the code, not for another order, are run in this one alone."""
+        return self.order is ORDERS[0]
+
     def fail(self, why):
         raise Failure(why)
 
@@ -134,7 +139,7 @@ def check(setting, test, kernels):
             result.update(status="failed", why="its test does not launch it")
         beyond = sorted({text.split(": ", 1)[1] for text in code.check(kernel)})
         result.update(launches=count.launches, checks=bench.checks, wave_instructions=count.instructions, reached=len(count.executed),
-                      instructions=code.instructions(kernel), beyond=beyond, seconds=seconds)
+                      instructions=code.instructions(kernel), beyond=beyond, seconds=seconds, executed=sorted(count.executed))
         yield kernel, result
 
 
@@ -159,7 +164,7 @@ def main():
     out.parent.mkdir(exist_ok=True)
     before = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
     if not wanted or before:
-        out.write_text(json.dumps({**before, **results}, indent=1), encoding="utf-8")
+        out.write_text(json.dumps({**before, **results}), encoding="utf-8")
     sys.exit(any(result["status"] == "failed" for result in results.values()))
 
 

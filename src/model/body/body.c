@@ -142,6 +142,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
         store.rope_positions = rope->positions;
     }
     const attention_job job = {.batch = batch,
+                               .store = &store,
                                .heads = s->heads,
                                .q = store.q,
                                .q_stride = store.q_stride,
@@ -150,9 +151,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
                                .keys_most = p->keys_most,
                                .runs = p->tokens > p->sequences,
                                .out = data_of(&a->attended)};
-    const tensor_backend *table = tensors_of(model->device);
-    const ww_status status = table->attention_store(model->device, &store);
-    return status == WW_OK ? table->attention(model->device, &job) : status;
+    return tensors_of(model->device)->attention(model->device, &job);
 }
 
 /* ---- the feed-forward network
