@@ -10,13 +10,6 @@
 #include "kernels/quant/quant_gemv.h"
 #include "kernels/simt/ring.h"
 
-/* Always where the copy engine brings rows. The emulator has both ways, so that both are tested. */
-#if defined(__NVPTX__)
-#define STEP_STAYS(args) (!STAGES_CAN_SPLIT)
-#else
-#define STEP_STAYS(args) ((args)->stays != 0)
-#endif
-
 /* Rows on their way. Two threads of each team have a row each to fetch. */
 typedef struct step_ring {
     ring arrivals;

@@ -29,7 +29,7 @@ ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x
     ww_quant_product how = ww_quant_product_default();
     ww_status status;
     how.queued = 1;
-    how.activations = l->exact ? WW_ACTIVATIONS_FLOAT : model->activations;
+    how.activations = model->activations;
     if (l->plain.storage) {
         const int64_t rows = l->plain.layout.shape[0], cols = l->plain.layout.shape[1];
         const ww_tensor transposed = {.storage = l->plain.storage,
@@ -52,7 +52,7 @@ static ww_status try_fused(const ww_model *model, const linear_step *s, bool *do
                                        .up = s->up,
                                        .adds = s->product != NULL};
     *done = false;
-    if (l->plain.storage || l->exact || model->activations != WW_ACTIVATIONS_CODED || (s->product && l->bias.storage) ||
+    if (l->plain.storage || model->activations != WW_ACTIVATIONS_CODED || (s->product && l->bias.storage) ||
         (s->norm && s->norm->bias.storage) || (s->up && model->architecture->activation != WW_SILU))
         return WW_OK;
     const ww_status status = quant_multiply_fused(&fused, s->out, done);
