@@ -62,9 +62,12 @@ NOT_RUN = {"wave": 0, "status": "not run", "why": "it is newer than this table",
 
 def renewed(build, chip, of_chip):
     """The results of a chip in the order of kernels.def; what was executed is told from what the build has now."""
+    here = set(kernels_of(ROOT, chip)[0])
     for module, kernel in kernels_of(ROOT)[0]:
         result = dict(of_chip.get(kernel, NOT_RUN))
-        if result.get("code") not in (None, code_of(build, module, chip)):
+        if (module, kernel) not in here:
+            result = {**NOT_RUN, "status": "none", "why": ""}
+        elif result.get("code") not in (None, code_of(build, module, chip)):
             result["status"] += " before its module was changed"
         yield kernel, result
 
@@ -76,7 +79,7 @@ def table(results, chips):
         cells = []
         for chip in chips:
             result = results[chip][kernel]
-            cells.append(f"{result['status']}: {result['launches']} launches, {result['checks']} comparisons, "
+            cells.append("the chip has none" if result["status"] == "none" else f"{result['status']}: {result['launches']} launches, {result['checks']} comparisons, "
                          f"{result['reached']} of {result['instructions']} reached")
         yield f"| `{kernel}` | {' | '.join(cells)} |"
 

@@ -456,8 +456,9 @@ def convolution(types, shapes):
 
 
 CONV_SMALL = [(1, 3, 7, 6, 5, 3, 1, 1, 1, 1, False), (2, 4, 9, 8, 6, 3, 2, 2, 2, 2, False), (1, 4, 5, 4, 6, 3, 1, 2, 1, 2, True)]
-CONV_WIDE = [(1, 2, 24, 23, 5, 3, 1, 1, 1, 1, False)]    # few channels out, more than 512 places
-CONV_LARGE = [(1, 2, 14, 13, 130, 3, 1, 1, 1, 1, False)]  # more than 64 channels out, more than 128 places
+CONV_WIDE = [(1, 2, 24, 23, 5, 3, 1, 1, 1, 1, False), (1, 60, 24, 24, 8, 3, 1, 1, 1, 1, False),
+             (1, 3, 48, 48, 64, 3, 1, 1, 1, 1, False)]  # few channels out, more than 512 places
+CONV_LARGE = [(1, 2, 14, 13, 130, 3, 1, 1, 1, 1, False), (1, 60, 14, 12, 132, 3, 1, 1, 1, 1, False)]  # more than 64 channels out, more than 128 places
 
 
 # ---- images --------------------------------------------------------------------------------------------------------------------

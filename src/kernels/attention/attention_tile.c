@@ -4,7 +4,8 @@
  * group of the head of keys. Scores: neighbouring threads have an accumulator each, 8 of them, of the same 8 rows and 8 of 64
  * keys, so that 64 fma meet 4 loads of 16 bytes from shared memory; then they exchange what they have, and each ends with a
  * row. The exponentials stay in shared memory. For the values a thread has 4 rows and 4 elements, and makes one accumulator
- * after the other, each out of every eighth value, which are staged together: 16 fma meet 2 loads.
+ * after the other, each out of every eighth value, which are staged together: 16 fma meet 2 loads. Where few
+ * keys are seen at all, as of a short text, their values are staged once for all accumulators.
  *
  * Rows of a tile may belong to several sequences: they are taken one sequence after the other. Where rows do not see the same
  * keys, the steps that are not everyone's are tested row by row; a key that a row does not see does not touch it, whatever its
@@ -194,8 +195,13 @@ DEVICE void score_tile(int32_t type, const attention_args *args, const attention
         sums.x[0][j] * args->scale;
 }
 
+DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
+{
+    return from + ((lane_of - from) & (ATTENTION_LANES - 1));
+}
+
 /* Scores become p[key][row], where they are, and m_c and l_c of each row go to `largest` and `l`. A key that a row does not see
- * has -1. A thread has every eighth key of a row, an accumulator of l_c; `lanes` is theirs to meet in. */
+ * and another one does has -1. A thread has every eighth key of a row, an accumulator of l_c; `lanes` is theirs to meet in. */
 DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, float *p, float *lanes, float *largest, float *l)
 {
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, a = (int32_t)thread_index() / ATTENTION_ROWS;
@@ -203,12 +209,12 @@ DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, fl
     const int32_t first = taken ? AT(rows->first, row) : 0, end = taken ? AT(rows->end, row) : 0;
     float most = -MATH_INF_F32, sum = 0.0f;
     UNROLL_BY(4)
-    for (int32_t j = a; j < ATTENTION_CHUNK; j += ATTENTION_LANES)
+    for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES)
         most = j >= first && j < end ? row_larger_f32(most, AT(p, j * ATTENTION_ROWS + row)) : most;
     AT(lanes, a * ATTENTION_ROWS + row) = most;
     barrier();
     UNROLL for (int32_t i = 0; i < ATTENTION_LANES; i++) most = row_larger_f32(most, AT(lanes, i * ATTENTION_ROWS + row));
-    UNROLL_BY(4) for (int32_t j = a; j < ATTENTION_CHUNK; j += ATTENTION_LANES)
+    UNROLL_BY(4) for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES)
     {
         const bool seen = j >= first && j < end;
         const float e = seen ? row_exponential_f32(AT(p, j * ATTENTION_ROWS + row), most) : -1.0f;
@@ -233,16 +239,17 @@ DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, fl
 typedef struct value_part {
     int32_t first, width; /* elements */
     int32_t row, at;      /* of the thread; at: within the width */
+    int32_t base, shift;  /* of values: number base + (i << shift) is staged as number i */
     bool idle;
 } value_part;
 
-/* v[i][element]: value `lane` + 8 i, where someone sees it. */
+/* v[i][element]: value `begin` + (i << part->shift), where someone sees it. */
 DEVICE void stage_values(int32_t type, const attention_args *args, const attention_page *page, const tile_place *place,
-                         const value_part *part, int32_t lane_of, float *v)
+                         const value_part *part, int32_t begin, float *v)
 {
     const int32_t pieces = part->width / ATTENTION_LANES;
     for (int32_t item = (int32_t)thread_index(); item < EIGHTHS * pieces; item += ATTENTION_THREADS) {
-        const int32_t i = item / pieces, e = item % pieces * ATTENTION_LANES, j = lane_of + i * ATTENTION_LANES;
+        const int32_t i = item / pieces, e = item % pieces * ATTENTION_LANES, j = begin + (i << part->shift);
         if (j < place->any.first || j >= place->any.end)
             continue;
         const attention_piece piece = value_piece(type, args, page, j, part->first + e);
@@ -260,7 +267,7 @@ typedef struct value_sums {
 DEVICE void value_step(value_sums *sums, const float *p, const float *v, const value_part *part, int32_t j, bool tested)
 {
     const f32x4 of_rows = load_f32x4(AT_RANGE(p, j * ATTENTION_ROWS + part->row, 4));
-    const f32x4 of_elements = load_f32x4(AT_RANGE(v, j / ATTENTION_LANES * part->width + part->at, 4));
+    const f32x4 of_elements = load_f32x4(AT_RANGE(v, ((j - part->base) >> part->shift) * part->width + part->at, 4));
     const float x[ROWS_EACH] = {of_rows.x, of_rows.y, of_rows.z, of_rows.w};
     const float y[WIDTH_EACH] = {of_elements.x, of_elements.y, of_elements.z, of_elements.w};
     UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++)
@@ -268,11 +275,6 @@ DEVICE void value_step(value_sums *sums, const float *p, const float *v, const v
         const float sum = fma_f32(x[r], y[e], sums->x[r][e]);
         sums->x[r][e] = tested && x[r] < 0.0f ? sums->x[r][e] : sum;
     }
-}
-
-DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
-{
-    return from + ((lane_of - from) & (ATTENTION_LANES - 1));
 }
 
 /* The accumulator `lane_of` of the thread's elements. */
@@ -333,9 +335,11 @@ typedef struct value_work {
 
 DEVICE value_sums value_lane(int32_t type, const value_work *w, int32_t lane_of)
 {
-    barrier();
-    stage_values(type, w->args, w->page, w->place, w->part, lane_of, w->v);
-    barrier();
+    if (w->part->shift > 0) {
+        barrier();
+        stage_values(type, w->args, w->page, w->place, w->part, lane_of, w->v);
+        barrier();
+    }
     return value_chain(w->place, w->part, w->p, w->v, lane_of);
 }
 
@@ -368,11 +372,14 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
     barrier();
     make_exponentials(place, rows, memory, lanes, largest, l);
     const int32_t size = args->layer.head_size;
+    const bool few = place->any.end - place->any.first <= EIGHTHS;
     for (int32_t first = 0; first < size; first += ATTENTION_WIDTH) {
         value_part part;
         part.first = first;
         part.width = size - first < ATTENTION_WIDTH ? size - first : ATTENTION_WIDTH;
         const int32_t across = part.width / WIDTH_EACH, own = (int32_t)thread_index();
+        part.base = few ? place->any.first : 0;
+        part.shift = few ? 0 : 3; /* every eighth */
         part.idle = own >= across * (ATTENTION_ROWS / ROWS_EACH);
         part.row = part.idle ? 0 : own / across * ROWS_EACH;
         part.at = own % across * WIDTH_EACH;
@@ -383,6 +390,11 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
         work.part = &part;
         work.p = memory;
         work.v = memory + ATTENTION_CHUNK * ATTENTION_ROWS;
+        if (few) {
+            barrier();
+            stage_values(type, args, &page, place, &part, part.base, work.v);
+            barrier();
+        }
         value_sums sums = value_half(type, &work, 0);
         const value_sums odd = value_half(type, &work, 1);
         add_values(&sums, &odd);
