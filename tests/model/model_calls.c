@@ -165,9 +165,9 @@ const model_call model_calls[] = {
 /* ---- the scene ------------------------------------------------------------------------------------------------------------
  */
 
-void model_calls_begin(ww_device *on)
+void model_calls_begin(ww_device *opened)
 {
-    device = on;
+    device = opened;
     CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, NULL, &decoder));
     CHECK_OK(ww_model_open(scratch_path("encoder.gguf"), device, NULL, &encoder));
     CHECK_OK(ww_session_create(decoder, &session));

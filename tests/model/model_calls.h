@@ -23,7 +23,7 @@ void write_tiny_model(const char *kind, ww_quant_type type, int32_t layers, cons
 void model_calls_write_files(void);
 
 /* Opens both on a device, with two sessions. */
-void model_calls_begin(ww_device *device);
+void model_calls_begin(ww_device *opened);
 /* Makes each call once: what is kept for the next time is made then. */
 void model_calls_warm(void);
 /* The session, and what it becomes by another token, are what they were; with `whole` texts are embedded as before, too. */

@@ -71,9 +71,9 @@ typedef struct stream_work {
 /* Bytes of a stream, for who makes one. */
 size_t standin_stream_bytes(void);
 /* Does the work at once, or adds it to what the stream records; its number. */
-int standin_work(void *stream, const stream_work *work);
+int standin_work(void *on, const stream_work *work);
 /* The number of a call that waits for a stream, or has others wait for it: refused while it records, and the recording is
  * spoiled. */
-int standin_wait(void *stream);
+int standin_wait(void *on);
 
 #endif
