@@ -3,10 +3,17 @@
 #include "device/backend.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
+__attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);
 
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
 {
     device->tuning.screen_always = always;
     device->tuning.screen_list_capacity = capacity;
+}
+
+/* Whether chips with MFMA screen by their own kernel, or as the others do. */
+void codeobjects_mfma(ww_device *device, bool used)
+{
+    device->tuning.screen_mfma = used ? TUNING_AUTO : TUNING_NEVER;
 }

@@ -33,7 +33,7 @@ class Workload:
     sliced: int = 0       # slices: about so many rows; 0: the whole card
     twins: bool = False   # whether later launches need what earlier ones leave
     whole: tuple = ()     # kernels whose work is of the queries, not of the rows: the whole card does it
-    kernel: str = ""      # the kernel whose own time the wanted ratio is of, "" for all of the workload
+    kernel: object = ""   # the kernel, or one of several, whose own time the wanted ratio is of, "" for all of the workload
 
 
 def bytes_floor(count):
@@ -84,7 +84,7 @@ def search(dim, queries, screen):
     return Workload(f"search-{queries}-{dim}{'-screened' if screen else ''}", f"{name}, 1M x {dim}{', screened' if screen else ''}",
                     "bandwidth" if queries == 1 else "bytes" if screen else "", floor, collection_of(dim, screen), run,
                     lambda on, made: made[0].__exit__(), sliced=(50_000 if dim == 128 else 12_000) if queries == 1 else 2048, twins=True, whole=OF_QUERIES if queries > 1 else (),
-                    kernel="screen_batch_keep" if screen and queries > 1 else "")
+                    kernel=("screen_batch_keep", "screen_mfma_keep") if screen and queries > 1 else "")
 
 
 # ---- quantized products -----------------------------------------------------------------------------------------------------------
