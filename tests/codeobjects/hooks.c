@@ -4,6 +4,7 @@
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
 __attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);
+__attribute__((visibility("default"))) void codeobjects_lower(ww_device *device, uint32_t steps);
 
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
@@ -16,4 +17,12 @@ void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
 void codeobjects_mfma(ww_device *device, bool used)
 {
     device->tuning.screen_mfma = used ? TUNING_AUTO : TUNING_NEVER;
+}
+
+/* Thresholds of samples are made better by so many steps of a float, and what is answered then is not repeated: for counting
+ * what a search of more rows does. */
+void codeobjects_lower(ww_device *device, uint32_t steps)
+{
+    device->tuning.thresholds_lowered = steps;
+    device->tuning.keep_unproven = steps > 0;
 }

@@ -4,9 +4,8 @@
  * one chunk of 64 bytes ahead of the one that is multiplied; codes of short queries stay in shared memory, where no wave waits
  * for another, and those of long ones come along, two slabs of them by turns.
  *
- * Behind the product four rows at a time are tested against a query, by the largest product and the numbers that bound those of
- * all four: where that discards, each of the four is discarded by its own (every step of the test is monotonic, and rounds
- * alike). So a pair costs little more than one instruction, and what is kept is what screen_batch_keep keeps.
+ * Behind the product each sum is compared with the least that the row may have for the query, an integer (screen_least() of
+ * arithmetic/screen.h): three fused multiply-adds, two rows at a time, and a comparison.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_mfma.h"
@@ -20,16 +19,11 @@ enum {
     BRAKE_STEPS = 8 /* after so many a block looks which lists are full */
 };
 
-/* Numbers of rows in shared memory, the wave's own: scale, residual and norm of each, then of each four the largest scale, the
- * largest residual, the largest and the smallest norm, in the order in which lanes want them. */
-enum { WIDE_NUMBERS = 3, WIDE_BOUNDS = 4 };
-
 typedef struct wide_shared {
     uint32_t *queries; /* WIDE_SLABS slabs */
-    f32x4 *factors;    /* WIDE_QUERIES: scale, a, and b as what is above 0 of it and what is below */
-    float *limits;     /* WIDE_QUERIES: h */
-    float *numbers;    /* WIDE_NUMBERS x wave_size(), of this wave */
-    f32x4 *bounds;     /* WIDE_BOUNDS x 4, of this wave */
+    f32x4 *gates;      /* WIDE_QUERIES: three numbers of a screen_gate, the third twice, for two rows */
+    uint32_t *rho;     /* the bits of the largest screen_rho() of the block's queries */
+    float *measures; /* three numbers of a screen_measure for each row of this wave: the first of all, the second, the third */
 } wide_shared;
 
 /* Where a wave is: its rows begin at row `first` of word `word`. All of it is the same for all lanes. */
@@ -39,14 +33,6 @@ typedef struct wide_place {
     const uint32_t *codes; /* of the word */
     const float *scales, *residuals, *norms;
 } wide_place;
-
-/* The same pointer, known to be one for all lanes. */
-DEVICE const void *wide_uniform(const void *pointer)
-{
-    const uint64_t bits = (uint64_t)(uintptr_t)pointer;
-    const uint32_t low = wave_uniform_u32((uint32_t)bits), high = wave_uniform_u32((uint32_t)(bits >> 32));
-    return (const void *)(uintptr_t)((uint64_t)high << 32 | low);
-}
 
 DEVICE bool wide_resident(const screen_scan_args *args)
 {
@@ -62,12 +48,11 @@ DEVICE void wide_find(const screen_scan_args *args, uint32_t step, wide_place *a
     const uint32_t word = at->word < args->rows.word_count ? at->word : args->rows.word_count - 1;
     if (!segment_place_has(&at->place, word))
         at->place = segment_place_of(&args->rows, word);
-    const kernel_segment *segment = IN_GLOBAL(const kernel_segment, at->place.segment);
     const size_t within = word - at->place.word_begin, rows_before = within * 64 + at->first;
-    at->codes = (const uint32_t *)wide_uniform(segment->codes) + within * (size_t)args->rows.chunks * SCREEN_SLAB;
-    at->scales = (const float *)wide_uniform(segment->scales) + rows_before;
-    at->residuals = (const float *)wide_uniform(segment->residuals) + rows_before;
-    at->norms = (const float *)wide_uniform(segment->norms) + rows_before;
+    at->codes = IN_CONSTANT(kernel_segment, at->place.segment)->codes + within * (size_t)args->rows.chunks * SCREEN_SLAB;
+    at->scales = IN_CONSTANT(kernel_segment, at->place.segment)->scales + rows_before;
+    at->residuals = IN_CONSTANT(kernel_segment, at->place.segment)->residuals + rows_before;
+    at->norms = IN_CONSTANT(kernel_segment, at->place.segment)->norms + rows_before;
 }
 
 /* ---- queries ------------------------------------------------------------------------------------------------------------- */
@@ -96,16 +81,38 @@ DEVICE void wide_store_queries(const wide_part *part, uint32_t *slab)
         mfma_store(AT_RANGE(slab, (i * SCREEN_THREADS + thread_index()) * 4, 4), part->of[i]);
 }
 
+DEVICE f32x4 wide_gate(screen_gate gate)
+{
+    return make_f32x4(gate.first, gate.second, gate.third, gate.third);
+}
+
+/* The gates of the block's queries, and what their rows' measures need of them. */
+DEVICE void wide_make_gates(const screen_scan_args *args, const wide_shared *at)
+{
+    const uint32_t thread = thread_index(), query = block_index_y() * WIDE_QUERIES + thread;
+    if (thread == 0)
+        AT(at->rho, 0) = 0;
+    barrier();
+    if (thread >= WIDE_QUERIES)
+        return;
+    if (query >= args->queries.count) {
+        AT(at->gates, thread) = wide_gate(screen_gate_closed());
+        return;
+    }
+    const screen_query numbers = IN_GLOBAL(const screen_query, args->queries.numbers)[query];
+    screen_vector vector;
+    vector.scale = numbers.scale;
+    vector.residual = numbers.residual;
+    vector.norm = numbers.norm;
+    const float rho = screen_rho(args->rows.metric, args->rows.chunks * CANON_LANES, vector);
+    atomic_max_u32(&AT(at->rho, 0), canon_float_bits(rho));
+    AT(at->gates, thread) =
+        wide_gate(screen_gate_for(args->rows.metric, screen_limit_of(&args->rows, &args->queries, query, args->trust)));
+}
+
 DEVICE void wide_begin(const screen_scan_args *args, const wide_shared *at)
 {
-    const uint32_t thread = thread_index();
-    if (thread < WIDE_QUERIES) {
-        const screen_limit limit =
-            screen_limit_of(&args->rows, &args->queries, block_index_y() * WIDE_QUERIES + thread, args->trust);
-        AT(at->factors, thread) =
-            make_f32x4(limit.scale, limit.a, limit.b > 0.0f ? limit.b : 0.0f, limit.b > 0.0f ? 0.0f : limit.b);
-        AT(at->limits, thread) = limit.h;
-    }
+    wide_make_gates(args, at);
     for (int32_t chunk = 0; chunk < (wide_resident(args) ? args->rows.chunks : 1); chunk++) {
         const wide_part part = wide_load_queries(args, chunk);
         wide_store_queries(&part, at->queries + (uint32_t)chunk * WIDE_SLAB);
@@ -113,22 +120,16 @@ DEVICE void wide_begin(const screen_scan_args *args, const wide_shared *at)
     barrier();
 }
 
-/* Closes the limits of queries whose lists are full. */
+/* Closes the gates of queries whose lists are full. */
 DEVICE void wide_brake(const screen_scan_args *args, const wide_shared *at)
 {
     const uint32_t query = block_index_y() * WIDE_QUERIES + thread_index();
     if (thread_index() < WIDE_QUERIES && query < args->queries.count &&
         atomic_load_u32(&args->queries.counts[query]) > args->capacity)
-        AT(at->limits, thread_index()) = canon_bits_float(0x7f800000u);
+        AT(at->gates, thread_index()) = wide_gate(screen_gate_closed());
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
-
-DEVICE float wide_largest(float value)
-{
-    value = __builtin_fmaxf(value, wave_shuffle_xor_f32(value, 1));
-    return __builtin_fmaxf(value, wave_shuffle_xor_f32(value, 2));
-}
 
 DEVICE screen_vector wide_load_numbers(const wide_place *place)
 {
@@ -139,67 +140,38 @@ DEVICE screen_vector wide_load_numbers(const wide_place *place)
     return numbers;
 }
 
-/* Puts the wave's numbers where its lanes look for them. By a whole wave. */
-DEVICE void wide_spread(const wide_shared *at, screen_vector row)
+/* Puts the measures of the wave's rows where its lanes look for them. By a whole wave. */
+DEVICE void wide_measure(const screen_scan_args *args, const wide_shared *at, screen_vector row)
 {
-    const uint32_t fours = wave_size() / 16, four = lane() / 4; /* of a strip; and which */
-    const float bounds[WIDE_BOUNDS] = {wide_largest(row.scale), wide_largest(row.residual), wide_largest(row.norm),
-                                       -wide_largest(-row.norm)};
-    AT(at->numbers, lane()) = row.scale;
-    AT(at->numbers, wave_size() + lane()) = row.residual;
-    AT(at->numbers, 2 * wave_size() + lane()) = row.norm;
-    if (lane() % 4 == 0)
-        UNROLL
-    for (uint32_t i = 0; i < WIDE_BOUNDS; i++)
-        ((float *)AT_RANGE(at->bounds, i * 4 + four % fours, 1))[four / fours] = bounds[i];
+    int32_t padded = args->rows.chunks * CANON_LANES;
+    SETTLE(padded); /* so that what follows from it takes no register all the time */
+    const screen_measure measure = screen_measure_of(args->rows.metric, padded, row, canon_bits_float(AT(at->rho, 0)), 1);
+    AT(at->measures, lane()) = measure.first;
+    AT(at->measures, wave_size() + lane()) = measure.second;
+    AT(at->measures, 2 * wave_size() + lane()) = measure.third;
     wave_barrier();
 }
 
 /* ---- the test ------------------------------------------------------------------------------------------------------------ */
 
-DEVICE mfma_strips wide_bound(const wide_shared *at, uint32_t which)
+/* Of four rows, from row `row` of the wave on. */
+DEVICE mfma_quad wide_four(const wide_shared *at, uint32_t which, uint32_t row)
 {
-    return *(const mfma_strips *)AT_RANGE(at->bounds, which * 4 + lane() / 16, 1);
+    return *(const mfma_quad *)AT_RANGE(at->measures, which * wave_size() + row, 4);
 }
 
-/* Which of four rows, from row `row` of the wave on, the limit does not exclude: as screen_discards() has it, with fewer
- * roundings. Bit r is row r's. */
-DEVICE uint32_t wide_keeps(const wide_shared *at, float g, uint32_t row, f32x4 factor, float limit, const int32_t *sums)
+/* Appends what is kept of the lane's rows of a strip, one by one: there is seldom any. Bit 4 * c + r is row r and a query of
+ * sixteen c. */
+DEVICE void wide_append(const screen_scan_args *args, const wide_place *place, uint32_t strip, uint32_t kept)
 {
-    uint32_t kept = 0;
-    UNROLL
-    for (uint32_t r = 0; r < 4; r++) {
-        const float scale = AT(at->numbers, row + r), residual = AT(at->numbers, wave_size() + row + r);
-        const float norm = AT(at->numbers, 2 * wave_size() + row + r);
-        const float rest = fma_f32(factor.y, residual, fma_f32(factor.z + factor.w, norm, g * norm * norm));
-        const bool keeps = !(fma_f32((float)sums[r] * scale, factor.x, rest) < limit);
-        kept |= (uint32_t)keeps << r;
-    }
-    return kept;
-}
-
-/* The largest of four sums, and at least 0: times the largest scale that is no less than any of the four times its own. */
-DEVICE int32_t wide_largest_sum(const int32_t *sums)
-{
-    int32_t largest = 0;
-    UNROLL
-    for (uint32_t r = 0; r < 4; r++)
-        largest = sums[r] > largest ? sums[r] : largest;
-    SETTLE(largest); /* not two strips' at once: their sums would have to be side by side */
-    return largest;
-}
-
-/* Appends what is kept of the lane's rows for sixteen c of the queries, one by one: there is seldom any. Bit 4 * s + r is row
- * r of strip s. */
-DEVICE void wide_append(const screen_scan_args *args, const wide_place *place, uint32_t c, uint32_t kept)
-{
-    const uint32_t query = block_index_y() * WIDE_QUERIES + mfma_column(c), end = args->tile_end * SCREEN_TILE_WORDS;
-    if (place->word >= end || place->word >= args->rows.word_count || query >= args->queries.count)
+    if (place->word >= args->tile_end * SCREEN_TILE_WORDS || place->word >= args->rows.word_count)
         return;
-    const uint64_t admitted = segment_admitted(&args->rows, place->place.segment, place->word - place->place.word_begin);
+    const uint64_t admitted =
+        segment_admitted_uniform(&args->rows, place->place.segment, place->word - place->place.word_begin);
     for (; kept != 0; kept &= kept - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(kept), row = place->first + mfma_row(i / 4) + i % 4;
-        if ((admitted >> row & 1) == 0)
+        const uint32_t i = (uint32_t)__builtin_ctz(kept), row = place->first + mfma_row(strip) + i % 4;
+        const uint32_t query = block_index_y() * WIDE_QUERIES + mfma_column(i / 4);
+        if ((admitted >> row & 1) == 0 || query >= args->queries.count)
             continue;
         const uint32_t at = atomic_add_u32(&args->queries.counts[query], 1);
         if (at < args->capacity)
@@ -207,32 +179,44 @@ DEVICE void wide_append(const screen_scan_args *args, const wide_place *place, u
     }
 }
 
-/* Tests the wave's rows and lists what is kept of them. By a whole wave. */
-DEVICE void wide_test(const screen_scan_args *args, const wide_shared *at, const wide_place *place, const int32_t *sums)
+/* Tests the wave's rows against half of the block's queries and lists what is kept of them: the gates of all would take more
+ * registers than there are. By a whole wave. */
+DEVICE void wide_test_half(const screen_scan_args *args, const wide_shared *at, const wide_place *place, const uint32_t half,
+                           const int32_t *sums)
 {
-    const float g =
-        args->rows.metric == CANON_L2 ? -0.5f * (1.0f - 2.0f * screen_slack(args->rows.chunks * CANON_LANES)) : 0.0f;
-    const mfma_strips scale = wide_bound(at, 0), residual = wide_bound(at, 1);
-    const mfma_strips most = wide_bound(at, 2), least = wide_bound(at, 3), square = g * least * least;
+    const mfma_quad off = {SCREEN_GATE_OFF, SCREEN_GATE_OFF, SCREEN_GATE_OFF, SCREEN_GATE_OFF};
+    f32x4 gates[MFMA_SIXTEENS / 2];
     UNROLL
-    for (uint32_t c = 0; c < MFMA_SIXTEENS; c++) {
-        const f32x4 factor = AT(at->factors, mfma_column(c));
-        const float limit = AT(at->limits, mfma_column(c));
-        const mfma_strips rest = mfma_fma(factor.y, residual, mfma_fma(factor.z, most, mfma_fma(factor.w, least, square)));
-        mfma_strips product;
-        UNROLL
-        for (uint32_t s = 0; s < MFMA_STRIPS; s++)
-            product[s] = (float)wide_largest_sum(sums + (s * MFMA_SIXTEENS + c) * 4);
-        const mfma_strips value = mfma_fma(factor.x, product * scale, rest);
+    for (uint32_t c = 0; c < MFMA_SIXTEENS / 2; c++)
+        gates[c] = AT(at->gates, mfma_column(half * (MFMA_SIXTEENS / 2) + c));
+    UNROLL
+    for (uint32_t s = 0; s < MFMA_STRIPS; s++) {
+        SCHEDULE_APART(); /* nor do the measures of all */
+        const mfma_quad first = wide_four(at, 0, mfma_row(s)), second = wide_four(at, 1, mfma_row(s));
+        const mfma_quad third = wide_four(at, 2, mfma_row(s));
         uint32_t kept = 0;
         UNROLL
-        for (uint32_t s = 0; s < MFMA_STRIPS; s++)
-            if (wave_any(!(value[s] < limit)))
-                kept |= wide_keeps(at, g, mfma_row(s), factor, limit, sums + (s * MFMA_SIXTEENS + c) * 4) << (4 * s);
+        for (uint32_t c = 0; c < MFMA_SIXTEENS / 2; c += 2) {
+            bool keeps[8];
+            UNROLL
+            for (uint32_t i = 0; i < 8; i += 4) {
+                const f32x4 gate = gates[c + i / 4];
+                const mfma_quad twice = {gate.z, gate.w, gate.z, gate.w};
+                const mfma_quad least = mfma_fma(gate.x, first, mfma_fma_quads(twice, third, mfma_fma(gate.y, second, off)));
+                const int32_t *const four = sums + (s * MFMA_SIXTEENS + half * (MFMA_SIXTEENS / 2) + c + i / 4) * 4;
+                UNROLL
+                for (uint32_t r = 0; r < 4; r++)
+                    keeps[i + r] = four[r] >= (int32_t)canon_float_bits(least[r]);
+            }
+            if (mfma_any(keeps, 8))
+                UNROLL
+            for (uint32_t i = 0; i < 8; i++)
+                kept |= (uint32_t)keeps[i] << (4 * c + i);
+        }
         if (kept != 0)
-            wide_append(args, place, c, kept);
+            wide_append(args, place, s, kept << (half * 16));
     }
-    wave_barrier(); /* the numbers' place is the next rows' */
+    SCHEDULE_APART();
 }
 
 /* ---- the walk ------------------------------------------------------------------------------------------------------------ */
@@ -282,11 +266,13 @@ DEVICE void screen_mfma(const screen_scan_args *args, const wide_shared *at)
         wide_find(args, step + block_count() < steps ? step + block_count() : step, &walk.next);
         const screen_vector numbers = wide_load_numbers(&walk.place);
         wide_chunk(true, args, at, 0, &walk, sums);
+        wide_measure(args, at, numbers);
         UNROLL_BY(1)
         for (int32_t chunk = 1; chunk < args->rows.chunks; chunk++)
             wide_chunk(false, args, at, chunk, &walk, sums);
-        wide_spread(at, numbers);
-        wide_test(args, at, &walk.place, sums);
+        wide_test_half(args, at, &walk.place, 0, sums);
+        wide_test_half(args, at, &walk.place, 1, sums);
+        wave_barrier(); /* the measures' place is the next rows' */
         if (++done % BRAKE_STEPS == 0)
             wide_brake(args, at);
         walk.place = walk.next;
@@ -296,11 +282,9 @@ DEVICE void screen_mfma(const screen_scan_args *args, const wide_shared *at)
 KERNEL_MATRIX(screen_mfma_keep, screen_scan_args, SCREEN_THREADS)
 {
     SHARED(u32x4, queries, WIDE_SLABS * WIDE_SLAB / 4);
-    SHARED(f32x4, factors, WIDE_QUERIES);
-    SHARED(float, limits, WIDE_QUERIES);
-    SHARED(f32x4, numbers, WIDE_NUMBERS * SCREEN_THREADS / 4);
-    SHARED(f32x4, bounds, WIDE_BOUNDS * 4 * (SCREEN_THREADS / 32));
-    const wide_shared at = {(uint32_t *)queries, factors, limits, (float *)numbers + wave_index() * WIDE_NUMBERS * wave_size(),
-                            bounds + wave_index() * WIDE_BOUNDS * 4};
+    SHARED(f32x4, gates, WIDE_QUERIES);
+    SHARED(f32x4, measures, 3 * SCREEN_THREADS / 4);
+    SHARED(uint32_t, rho, 1);
+    const wide_shared at = {(uint32_t *)queries, gates, rho, (float *)measures + wave_index() * 3 * wave_size()};
     screen_mfma(&args, &at);
 }

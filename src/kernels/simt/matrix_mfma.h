@@ -42,13 +42,22 @@ DEVICE u32x4 mfma_load_words(const uint32_t *from, uint32_t at)
     return words;
 }
 
-/* A float for each strip: two of them share an instruction. */
-typedef float mfma_strips __attribute__((ext_vector_type(4)));
+/* A float for each of four rows: two of them share an instruction. */
+typedef float mfma_quad __attribute__((ext_vector_type(4)));
 
-DEVICE mfma_strips mfma_fma(float a, mfma_strips b, mfma_strips c)
+DEVICE mfma_quad mfma_fma_quads(mfma_quad a, mfma_quad b, mfma_quad c)
 {
-    const mfma_strips all = a;
-    return __builtin_elementwise_fma(all, b, c);
+    return __builtin_elementwise_fma(a, b, c);
+}
+
+/* Is any of the predicates true for any lane? Each is a mask of its own already. */
+DEVICE bool mfma_any(const bool *predicates, const uint32_t count)
+{
+    uint64_t any = 0;
+    UNROLL
+    for (uint32_t i = 0; i < count; i++)
+        any |= wave_ballot(predicates[i]);
+    return any != 0;
 }
 
 DEVICE void mfma_store(uint32_t *to, u32x4 words)
@@ -93,6 +102,8 @@ DEVICE void mfma_multiply(const bool begin, const mfma_rows *rows, const uint32_
 {
     UNROLL
     for (uint32_t c = 0; c < MFMA_SIXTEENS; c++) {
+        if (c == MFMA_SIXTEENS / 2)
+            SCHEDULE_APART(); /* the columns of all sixteens would take more registers than there are */
         const u32x4 q = load_u32x4(columns + screen_piece(c * 16 + lane() % 16, lane() / 16));
         UNROLL
         for (uint32_t s = 0; s < MFMA_STRIPS; s++) {
@@ -116,13 +127,21 @@ DEVICE u32x4 mfma_load_words(const uint32_t *from, uint32_t at)
     return load_u32x4(from + at);
 }
 
-typedef float mfma_strips __attribute__((vector_size(16)));
+typedef float mfma_quad __attribute__((vector_size(16)));
 
-DEVICE mfma_strips mfma_fma(float a, mfma_strips b, mfma_strips c)
+DEVICE mfma_quad mfma_fma_quads(mfma_quad a, mfma_quad b, mfma_quad c)
 {
-    for (uint32_t s = 0; s < MFMA_STRIPS; s++)
-        c[s] = fma_f32(a, b[s], c[s]);
+    for (uint32_t r = 0; r < 4; r++)
+        c[r] = fma_f32(a[r], b[r], c[r]);
     return c;
+}
+
+DEVICE bool mfma_any(const bool *predicates, const uint32_t count)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++)
+        any = any || predicates[i];
+    return wave_any(any);
 }
 
 DEVICE void mfma_store(uint32_t *to, u32x4 words)
@@ -158,5 +177,11 @@ DEVICE void mfma_multiply(const bool begin, const mfma_rows *rows, const uint32_
 }
 
 #endif
+
+DEVICE mfma_quad mfma_fma(float a, mfma_quad b, mfma_quad c)
+{
+    const mfma_quad all = {a, a, a, a};
+    return mfma_fma_quads(all, b, c);
+}
 
 #endif
