@@ -5,6 +5,7 @@
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
 __attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);
 __attribute__((visibility("default"))) void codeobjects_lower(ww_device *device, uint32_t steps);
+__attribute__((visibility("default"))) void codeobjects_indices_64(ww_device *device, bool always);
 
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
@@ -25,4 +26,10 @@ void codeobjects_lower(ww_device *device, uint32_t steps)
 {
     device->tuning.thresholds_lowered = steps;
     device->tuning.keep_unproven = steps > 0;
+}
+
+/* Places of elements are calculated with 64 bits, as for tensors that are too large for a test. */
+void codeobjects_indices_64(ww_device *device, bool always)
+{
+    device->tuning.indices_64 = always;
 }
