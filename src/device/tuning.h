@@ -36,6 +36,7 @@ typedef struct device_tuning {
     bool group_apart;               /* members of a group that are one device search apart, as if they were several */
     search_marks *marks;            /* or NULL */
     tuning_choice screen_wgmma;     /* the screen's kernels for wgmma */
+    tuning_choice screen_mfma;      /* the screen's kernel for MFMA, on chips that have it or on the emulator */
     tuning_choice search_stream;    /* search_stream_* instead of search_tile_* */
     tuning_choice quant_wgmma;      /* quantized products by wgmma */
     tuning_choice conv_im2col;      /* fast convolutions written out and multiplied, as on AMD's chips */
