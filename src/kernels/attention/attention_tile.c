@@ -427,17 +427,17 @@ DEVICE void attention_tile(int32_t type, const attention_args *args)
     }
 }
 
-KERNEL_RESIDENT(attention_tile_f16, attention_args, ATTENTION_THREADS, ATTENTION_TILE_RESIDENT)
+KERNEL(attention_tile_f16, attention_args, ATTENTION_THREADS)
 {
     attention_tile(ATTENTION_F16, &args);
 }
 
-KERNEL_RESIDENT(attention_tile_f32, attention_args, ATTENTION_THREADS, ATTENTION_TILE_RESIDENT)
+KERNEL(attention_tile_f32, attention_args, ATTENTION_THREADS)
 {
     attention_tile(ATTENTION_F32, &args);
 }
 
-KERNEL_RESIDENT(attention_tile_q8_0, attention_args, ATTENTION_THREADS, ATTENTION_TILE_RESIDENT)
+KERNEL(attention_tile_q8_0, attention_args, ATTENTION_THREADS)
 {
     attention_tile(ATTENTION_Q8_0, &args);
 }
