@@ -39,7 +39,7 @@ DEVICE const uint8_t *stage_row_begin(const quant_gemv_args *args, uint32_t grou
 /* Where in a stage a row begins, in bytes. */
 DEVICE uint32_t stage_row(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t row)
 {
-    return row * stage_slot_bytes(type) + (uint32_t)((uintptr_t)stage_row_begin(args, group, row) & 15);
+    return row * stage_slot_bytes(type) + row / 8 * STAGE_MOVED + (uint32_t)((uintptr_t)stage_row_begin(args, group, row) & 15);
 }
 
 /* The columns of a group. */
@@ -126,6 +126,8 @@ DEVICE void stages_written(void)
     ring_sees_writes();
 }
 
+#define stages_know_width(...)
+
 /* Stages on their way through shared memory. */
 typedef struct stage_ring {
     stage_source from;
@@ -211,11 +213,16 @@ DEVICE void stages_written(void)
 {
 }
 
-/* What is fetched: by this thread some of row thread / 16, and some of the columns. */
+#if defined(__NVPTX__)
+#define stages_know_width(...)
+#endif
+
+/* What is fetched: by this thread some of a row, from piece `piece` on every 16th, and some of the columns. */
 typedef struct stage_source {
     const uint8_t *row; /* from the last multiple of 16 before its first byte */
     uint32_t left;      /* bytes from there on */
-    uint32_t slot;      /* in a stage, in words */
+    uint32_t piece;
+    uint32_t slot; /* in a stage, in words */
     stage_columns columns;
     uint32_t blocks; /* of a row */
     uint32_t width;
@@ -223,15 +230,28 @@ typedef struct stage_source {
     uint32_t before;               /* where in a round `row` is */
 } stage_source;
 
+/* The row of a thread, and its first piece. Where rows are moved, eight lanes that write one of the first eight rows stand
+ * beside eight that write the one eight below: in different banks. */
+DEVICE uint32_t stage_own_row(void)
+{
+    return STAGE_MOVED ? thread_index() / 16 % 8 + thread_index() / 8 % 2 * 8 : thread_index() / 16;
+}
+
+DEVICE uint32_t stage_own_piece(void)
+{
+    return STAGE_MOVED ? thread_index() / 128 * 8 + thread_index() % 8 : thread_index() % 16;
+}
+
 DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, uint32_t group)
 {
-    const uint32_t row = thread_index() / 16;
+    const uint32_t row = stage_own_row();
     const uint8_t *begin = stage_row_begin(args, group, row);
     const uint32_t skew = (uint32_t)((uintptr_t)begin & 15);
     stage_source from;
     from.row = begin - skew;
     from.left = skew + args->blocks * (uint32_t)block_bytes(type);
-    from.slot = row * stage_slot_bytes(type) / 4;
+    from.piece = stage_own_piece();
+    from.slot = (row * stage_slot_bytes(type) + row / 8 * STAGE_MOVED) / 4;
     from.columns = stage_columns_of(type, args, group);
     from.blocks = args->blocks_padded;
     from.width = args->width;
@@ -277,7 +297,7 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
     const uint32_t left = from->left - done;
     UNROLL
     for (uint32_t m = 0; m < (pieces + 15) / 16; m++) {
-        const uint32_t piece = thread_index() % 16 + 16 * m;
+        const uint32_t piece = from->piece + 16 * m;
         if (piece < pieces && done < from->left && piece * 16 < left &&
             stage_wants_bytes(type, from, piece * 16 + from->before))
             copy_16(AT_RANGE(stage, from->slot + piece * 4, 4), (const uint32_t *)(row + piece * 16));
@@ -378,13 +398,17 @@ typedef struct stage_ring {
     uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
     uint32_t chunk, now;            /* that is worked on, and where it is */
     uint32_t wanted;                /* stage_wanted() */
+    uint32_t whole;                 /* bits of an address that are cleared, so that lanes read whole cache lines */
+    uint32_t before;                /* pieces that were read before the chunk's first because of that */
     u32x4 rows[STAGE_HELD_ROWS], codes[STAGE_HELD_CODES], sums, factors;
 } stage_ring;
 
-/* Sixteen threads share a row: how many pieces of it each has. */
+/* Sixteen threads share a row: how many pieces of it each has, those before the chunk's first among them. */
+enum { STAGE_LINE = 128 };
+
 DEVICE uint32_t stage_pieces(int32_t type)
 {
-    return (stage_chunk_bytes(type) / 16 + 1 + 15) / 16;
+    return (stage_chunk_bytes(type) / 16 + 1 + STAGE_LINE / 16 - 1 + 15) / 16;
 }
 
 /* Bit m: piece m of this thread is wanted. In a register of its own, since a condition for each would take two scalars. */
@@ -393,19 +417,23 @@ DEVICE uint32_t stage_wanted(int32_t type, const stage_source *from)
     uint32_t wanted = 0;
     UNROLL_BY(1)
     for (uint32_t m = 0; m < stage_pieces(type); m++)
-        wanted |= (uint32_t)stage_wants_bytes(type, from, (thread_index() % 16 + 16 * m) * 16 + from->before) << m;
+        wanted |= (uint32_t)stage_wants_bytes(type, from, (from->piece + 16 * m) * 16 + from->before) << m;
     return wanted;
 }
 
-/* Pieces that are not wanted, or behind the end, are read as well, from where the row begins or ends: that costs less than to
- * leave them out. */
+/* Pieces that are not wanted, or before the row or behind its end, are read as well, from where it begins or ends: that costs
+ * less than to leave them out. */
 DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
 {
-    const uint32_t last = (r->from.left - 1) / 16 * 16, done = chunk * stage_chunk_bytes(type) + thread_index() % 16 * 16;
+    const uint32_t last = (r->from.left - 1) / 16 * 16, begin = chunk * stage_chunk_bytes(type);
+    r->before = (((uint32_t)(uintptr_t)r->from.row + begin) & r->whole) / 16;
+    const int32_t done = (int32_t)(begin + r->from.piece * 16 - r->before * 16);
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const uint32_t at = done + 256 * m, mask = (uint32_t)((int32_t)(r->wanted << (31 - m)) >> 31);
-        r->rows[m] = load_u32x4((const uint32_t *)(r->from.row + ((at < last ? at : last) & mask)));
+        const int32_t at = done + (int32_t)(256 * m), from_begin = m > 0 || at > 0 ? at : 0;
+        const uint32_t mask = (uint32_t)((int32_t)(r->wanted << (31 - m)) >> 31);
+        r->rows[m] =
+            load_u32x4((const uint32_t *)(r->from.row + (((uint32_t)from_begin < last ? (uint32_t)from_begin : last) & mask)));
     }
 }
 
@@ -444,9 +472,13 @@ DEVICE void stage_put_held(int32_t type, const stage_ring *r, uint32_t number)
     const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const uint32_t piece = thread_index() % 16 + 16 * m;
-        if (piece < stage_chunk_bytes(type) / 16 + 1)
-            *(u32x4 *)AT_RANGE(stage, r->from.slot + piece * 4, 4) = r->rows[m];
+        const uint32_t piece = r->from.piece + 16 * m - r->before; /* before the first: a large number */
+        const bool inside = m > 0 && 16 * m + 15 <= stage_chunk_bytes(type) / 16;
+        if (inside || piece < stage_chunk_bytes(type) / 16 + 1) {
+            const u32x2 low = {r->rows[m].x, r->rows[m].y}, high = {r->rows[m].z, r->rows[m].w};
+            *(u32x2 *)AT_RANGE(stage, r->from.slot + piece * 4, 2) = low;
+            *(u32x2 *)AT_RANGE(stage, r->from.slot + piece * 4 + 2, 2) = high;
+        }
     }
     stage_put(type, stage + stage_factors_at(type) / 4, QUANT_GEMV_COLUMNS, first, r->factors);
     if (dot_has_min(type))
@@ -472,11 +504,19 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     r->chunk = 0;
     r->now = 0;
     r->wanted = stage_wanted(type, &r->from);
+    r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* what a split leaves out is told by pieces from the chunk's first on */
+    r->before = 0;
 }
 
 DEVICE void stages_rows(int32_t type, stage_ring *r)
 {
     stage_hold_rows(type, r, 0);
+}
+
+/* Where it is a constant. */
+DEVICE void stages_know_width(stage_ring *r, uint32_t width)
+{
+    r->from.width = width;
 }
 
 DEVICE void stages_columns(int32_t type, stage_ring *r)
@@ -492,7 +532,7 @@ DEVICE uint32_t stages_take(int32_t type, stage_ring *r)
     const uint32_t next = r->chunk + 1 < r->chunks ? r->chunk + 1 : r->chunk;
     stage_hold_columns(type, r, next);
     stage_hold_rows(type, r, next);
-    return r->now * r->bytes;
+    return r->now * r->bytes & ~15u; /* which it is, unknown to the compiler */
 }
 
 /* With the stage that the next chunk goes to all are done since they met, unless there is one alone. */
