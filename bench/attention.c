@@ -98,6 +98,7 @@ static void run_layer(const scene *s, int32_t layer)
     const attention_store_job store = {
         .batch = batch, .heads = m->heads, .k = k, .v = k + s->tokens * k_row, .k_stride = k_row, .v_stride = k_row};
     const attention_job attend = {.batch = batch,
+                                  .store = &store,
                                   .heads = m->heads,
                                   .q = q,
                                   .q_stride = q_row,
@@ -106,7 +107,6 @@ static void run_layer(const scene *s, int32_t layer)
                                   .keys_most = s->length,
                                   .runs = s->tokens > 1,
                                   .out = out};
-    check(s->tensors->attention_store(s->device, &store), "storing");
     check(s->tensors->attention(s->device, &attend), "attention");
 }
 

@@ -135,6 +135,19 @@ CANON_FUNCTION screen_limit screen_limit_for(int32_t metric, int32_t padded, scr
     return limit;
 }
 
+/* The same limit for codes that are `less` than the numbers of their rows, as those of u8 are (row_types.h), with scale 1: a
+ * product I' of such codes lacks less * sum(e_i), and `offset` is that times the query's scale, rounded once. Taken off h, it
+ * leaves the test as it was but for roundings: |xhat' - xhat| <= less sqrt(D), so the terms of I' and of the offset are at most
+ * |qhat| less sqrt(D) longer, with 10 roundings on them, and h has two more. 64 u and 8 u are more than that. */
+CANON_FUNCTION screen_limit screen_limit_offset(screen_limit limit, int32_t padded, screen_vector query, int32_t less,
+                                                float offset)
+{
+    const float reach = query.norm * (1.0f + screen_slack(padded)) + SCREEN_VANISHED + query.residual;
+    const float longer = reach * (float)less * __builtin_sqrtf((float)padded);
+    limit.h -= offset + (0x1p-18f * longer + 0x1p-21f * __builtin_fabsf(limit.h));
+    return limit;
+}
+
 /* Is the row certainly worse than the limit's threshold? `product` is the sum of the products of the codes, an exact integer:
  * 65536 * 127^2 < 2^31. */
 CANON_FUNCTION int screen_discards(screen_limit limit, screen_vector row, int32_t product)

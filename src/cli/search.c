@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/search_range.h"
 #include "cli/terminal.h"
+#include "vectors/file_rows.h"
 
 enum { PIECE_BYTES = 64 << 20, REPEAT_MAX = 10000, METRIC_NOT_GIVEN = -1 };
 
@@ -116,16 +117,15 @@ static ww_status add_piece(search_run *run, int64_t first, int64_t count, float 
 {
     const int64_t file_row = run->settings.rows_skip + first;
     const double start = seconds_now();
-    ww_status status = ww_matrix_read_f32(run->base, file_row, count, piece);
-    if (status == WW_OK)
-        status = ww_matrix_check_finite(run->base, file_row, count, piece);
+    file_rows from = {.file = run->base, .type = (ww_vector_type)run->settings.type, .room = piece};
+    ww_status status = file_rows_read(&from, file_row, count);
     if (status != WW_OK)
         return status;
     const double loaded = seconds_now();
     ww_rows rows = ww_rows_default();
     rows.count = count;
     rows.dim = run->dim;
-    rows.vectors = piece;
+    file_rows_give(&from, &rows);
     rows.ids = run->ids.lines ? run->ids.lines + file_row : NULL;
     rows.progress = progress_report;
     rows.progress_user = bar;

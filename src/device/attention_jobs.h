@@ -37,9 +37,12 @@ typedef struct attention_store_job {
     int64_t rope_positions;       /* rows of the tables */
 } attention_store_job;
 
+/* With `store` that is done first, by the same launch where a device can; then q need not be rotated where it is, and is that
+ * of `store`. Without `runs` no two of its tokens are of one sequence. */
 typedef struct attention_job {
     attention_batch batch;
-    int32_t heads; /* a multiple of the layer's kv_heads: head h meets keys of head h / (heads / kv_heads) */
+    const attention_store_job *store; /* of the same batch; NULL: keys and values are there, and q is rotated */
+    int32_t heads;                    /* a multiple of the layer's kv_heads: head h meets keys of head h / (heads / kv_heads) */
     const float *q;
     int64_t q_stride; /* floats */
     attention_mask mask;

@@ -26,21 +26,23 @@ typedef struct search_marks {
 
 typedef struct device_tuning {
     float screen_distrust; /* 0 to 1: the screen's bound is made smaller by this share; wrong, to see that it is noticed */
-    uint32_t thresholds_lowered;  /* each is made better by so many steps of a float; wrong, for the same reason */
-    bool keep_unproven;           /* a query whose certificate fails is not repeated, to see what it would have answered */
-    bool screen_always;           /* screen however few rows there are, with the smallest sample */
-    tuning_choice screen;         /* screen where there are codes: as the search suits it, always, never */
-    int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: the usual */
-    int32_t range_entries;        /* that a GPU has room for at a time in a range search; 0: the usual */
-    bool group_even;              /* the members of a group get the same number of rows, however fast they are */
-    bool group_apart;             /* members of a group that are one device search apart, as if they were several */
-    search_marks *marks;          /* or NULL */
-    tuning_choice screen_wgmma;   /* the screen's kernels for wgmma */
-    tuning_choice search_stream;  /* search_stream_* instead of search_tile_* */
-    tuning_choice quant_wgmma;    /* quantized products by wgmma */
-    tuning_choice conv_im2col;    /* fast convolutions written out and multiplied, as on AMD's chips */
-    int64_t im2col_bytes;         /* of what outputs see that are written out at a time; 0: the usual */
-    int32_t quant_gemv_splits;    /* thread blocks that share a row of a quantized gemv: 1, 2, 4, 8; 0: as many as pay */
+    uint32_t thresholds_lowered;    /* each is made better by so many steps of a float; wrong, for the same reason */
+    bool keep_unproven;             /* a query whose certificate fails is not repeated, to see what it would have answered */
+    bool screen_always;             /* screen however few rows there are, with the smallest sample */
+    tuning_choice screen;           /* screen where there are codes: as the search suits it, always, never */
+    int32_t screen_list_capacity;   /* rows that a query's list of kept ones has room for; 0: the usual */
+    int32_t range_entries;          /* that a GPU has room for at a time in a range search; 0: the usual */
+    bool group_even;                /* the members of a group get the same number of rows, however fast they are */
+    bool group_apart;               /* members of a group that are one device search apart, as if they were several */
+    search_marks *marks;            /* or NULL */
+    tuning_choice screen_wgmma;     /* the screen's kernels for wgmma */
+    tuning_choice search_stream;    /* search_stream_* instead of search_tile_* */
+    tuning_choice quant_wgmma;      /* quantized products by wgmma */
+    tuning_choice conv_im2col;      /* fast convolutions written out and multiplied, as on AMD's chips */
+    int64_t im2col_bytes;           /* of what outputs see that are written out at a time; 0: the usual */
+    bool indices_64;                /* places of elements are calculated as for more than 2^31 of them */
+    tuning_choice quant_gemv_stays; /* thread blocks of a step's gemv stay, as with a copy engine */
+    int32_t quant_gemv_splits;      /* thread blocks that share a row of a quantized gemv: 1, 2, 4, 8; 0: as many as pay */
 } device_tuning;
 
 /* The factor that screen_limit_for() (arithmetic/screen.h) takes. */

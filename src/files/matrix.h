@@ -16,7 +16,7 @@ ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww
 typedef struct matrix_write {
     const void *data; /* NULL: the rows follow by output_write() */
     int64_t rows, dim;
-    ww_element element; /* f32 or i32; in a .npy also i64 */
+    ww_element element; /* f32 or i32, of `data`; of rows that follow also i8 and u8, and in a .npy f16 and i64 */
     bool npy;
 } matrix_write;
 

@@ -56,7 +56,9 @@ static ww_status check(const char *path, int64_t rows, int64_t dim, bool bin)
 
 ww_status matrix_header_make(const char *path, const matrix_write *m, char *header, size_t *bytes)
 {
-    const char *type = m->element == WW_ELEMENT_F32 ? "<f4" : m->element == WW_ELEMENT_I64 ? "<i8" : "<i4";
+    static const char *const types[] = {[WW_ELEMENT_F32] = "<f4", [WW_ELEMENT_F16] = "<f2", [WW_ELEMENT_I8] = "|i1",
+                                        [WW_ELEMENT_U8] = "|u1",  [WW_ELEMENT_I32] = "<i4", [WW_ELEMENT_I64] = "<i8"};
+    const char *type = types[m->element];
     const ww_status status = check(path, m->rows, m->dim, !m->npy);
     if (status == WW_OK)
         *bytes = m->npy ? make_npy_header(header, type, m->rows, m->dim) : make_bin_header(header, m->rows, m->dim);

@@ -285,8 +285,6 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
         if (status == WW_OK)
             status = load_linear(l, (linear_name){i, "attn_v", keys, width, a->biases}, &to->value);
     }
-    to->value.exact =
-        a->kind == WW_MODEL_ENCODER; /* what costs an embedding most of its precision, and a twelfth of the time */
     if (status == WW_OK)
         status = load_linear(l, (linear_name){i, "attn_output", width, queries, a->kind == WW_MODEL_ENCODER && a->biases},
                              &to->output);
@@ -298,12 +296,13 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
 }
 
 /* Weights of an encoder that are floats become a tensor: it always has many rows to multiply, and products of tensors are made
- * for that. */
-static ww_status make_plain(linear *l)
+ * for that. So do those of its values, whatever they are: coded activations cost an embedding most of its precision there. */
+static ww_status make_plain(linear *l, bool always)
 {
     ww_quant_info info = ww_quant_info_default();
     ww_status status = l->matrix ? ww_quant_describe(l->matrix, &info) : WW_OK;
-    if (status != WW_OK || !l->matrix || (info.type != WW_QUANT_F32 && info.type != WW_QUANT_F16 && info.type != WW_QUANT_BF16))
+    const bool floats = info.type == WW_QUANT_F32 || info.type == WW_QUANT_F16 || info.type == WW_QUANT_BF16;
+    if (status != WW_OK || !l->matrix || (!floats && !always))
         return status;
     status = ww_quant_dequantize(l->matrix, 0, info.rows, WW_F32, &l->plain);
     if (status == WW_OK) {
@@ -318,7 +317,7 @@ static ww_status make_layer_plain(layer_weights *x)
     linear *const linears[] = {&x->query, &x->key, &x->value, &x->output, &x->gate, &x->gate_up, &x->up, &x->down};
     ww_status status = WW_OK;
     for (size_t i = 0; i < sizeof linears / sizeof *linears && status == WW_OK; i++)
-        status = make_plain(linears[i]);
+        status = make_plain(linears[i], linears[i] == &x->value);
     return status;
 }
 

@@ -15,7 +15,6 @@ typedef struct linear {
     ww_quant *matrix; /* NULL: there is none */
     ww_tensor plain;  /* in its place where the weights are no codes and many rows meet them: f32, [rows, cols] */
     ww_tensor bias;   /* f32; may be empty */
-    bool exact;       /* activations are not coded for it, whatever the model was opened with */
 } linear;
 
 /* Factors and summands of a norm; f32. */

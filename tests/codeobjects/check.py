@@ -50,6 +50,11 @@ class Bench:
         self.executor, self.cpu, self.gpu = setting.executor, setting.cpu, setting.gpu
         self.checks, self.counts, self.order = 0, {}, ORDERS[0]
 
+    @property
+    def first(self):
+        """Whether this is the first order of waves: cases that are there for more of the code, not for another order, are run in this one alone."""
+        return self.order is ORDERS[0]
+
     def fail(self, why):
         raise Failure(why)
 
@@ -134,7 +139,7 @@ def check(setting, test, kernels):
             result.update(status="failed", why="its test does not launch it")
         beyond = sorted({text.split(": ", 1)[1] for text in code.check(kernel)})
         result.update(launches=count.launches, checks=bench.checks, wave_instructions=count.instructions, reached=len(count.executed),
-                      instructions=code.instructions(kernel), beyond=beyond, seconds=seconds)
+                      instructions=code.instructions(kernel), beyond=beyond, seconds=seconds, executed=sorted(count.executed))
         yield kernel, result
 
 
@@ -150,16 +155,16 @@ def by_test(kernels):
 def main():
     build, chip, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
     setting, results = Setting(build, chip), {}
+    out = build / "codeobjects" / f"{chip}.json"
+    out.parent.mkdir(exist_ok=True)
+    before = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
     for test, kernels in by_test([entry for entry in kernels_of(ROOT, chip)[0] if not wanted or entry[1] in wanted]):
         for kernel, told in check(setting, test, kernels):
             results[kernel] = told
             print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "
                   f"waves, {told['reached']} of {told['instructions']} reached, {told['seconds']} s {told['why']}", flush=True)
-    out = build / "codeobjects" / f"{chip}.json"
-    out.parent.mkdir(exist_ok=True)
-    before = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
-    if not wanted or before:
-        out.write_text(json.dumps({**before, **results}, indent=1), encoding="utf-8")
+        if not wanted or before:  # after each test, so that little is lost with a run that ends early
+            out.write_text(json.dumps({**before, **results}), encoding="utf-8")
     sys.exit(any(result["status"] == "failed" for result in results.values()))
 
 

@@ -3,10 +3,17 @@
 #include "device/backend.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
+__attribute__((visibility("default"))) void codeobjects_indices_64(ww_device *device, bool always);
 
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
 {
     device->tuning.screen_always = always;
     device->tuning.screen_list_capacity = capacity;
+}
+
+/* Places of elements are calculated with 64 bits, as for tensors that are too large for a test. */
+void codeobjects_indices_64(ww_device *device, bool always)
+{
+    device->tuning.indices_64 = always;
 }

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Prints docs/evidence/codeobjects.md from what check.py left in BUILD_DIR/codeobjects:   report.py BUILD_DIR CHIP..."""
+import collections
 import json
 import pathlib
 import sys
+import tempfile
 
+import siblings
 from structs import code_of, kernels_of
+from unreached import missed
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREAMBLE = """# Code objects executed
@@ -21,8 +25,8 @@ orders of waves: one after the other up to each barrier, the same from the last 
 values, every type and every quantized format). Device memory ends, to 256 bytes, at a page that faults, shared memory is bounds-checked, and registers and shared
 memory begin with garbage.
 
-*launches* and *reached* are of the kernel: *reached* counts its instructions that were executed at least once. What is not reached are mostly pieces that the
-compiler unrolled for larger sizes, and operations in types that share their code with one that was tested. *comparisons* are of the test, which may serve several kernels.
+*launches* and *reached* are of the kernel: *reached* counts its instructions that were executed at least once. Where it is
+less than four fifths, [the second table](#what-is-not-reached) says what is left. *comparisons* are of the test, which may serve several kernels.
 """
 
 LIMITS = """
@@ -39,7 +43,7 @@ LIMITS = """
   So are stores of whole dwords, which the emulator puts at multiples of four alone, and CDNA's additions with SDWA that make a carry, which
   it forgets; it also forgets absolute values and signs of operands with SDWA, which run_hsaco.py adds. The other matrix instructions, `v_mfma_i32_16x16x32_i8` and
   `v_wmma_i32_16x16x16_iu8`, are the emulator's own, but that it takes a constant third operand of the latter for a register: run_hsaco.py mends that.
-- gfx906, gfx908, gfx1030 and gfx1151: for the first three there is no decoder; the last has the instructions of gfx1100.
+- gfx906, gfx908, gfx1030, gfx1151 and the generic targets: see [above](#chips-whose-code-is-only-compiled).
 
 ## Running it
 
@@ -58,9 +62,12 @@ NOT_RUN = {"wave": 0, "status": "not run", "why": "it is newer than this table",
 
 def renewed(build, chip, of_chip):
     """The results of a chip in the order of kernels.def; what was executed is told from what the build has now."""
+    here = set(kernels_of(ROOT, chip)[0])
     for module, kernel in kernels_of(ROOT)[0]:
         result = dict(of_chip.get(kernel, NOT_RUN))
-        if result.get("code") not in (None, code_of(build, module, chip)):
+        if (module, kernel) not in here:
+            result = {**NOT_RUN, "status": "none", "why": ""}
+        elif result.get("code") not in (None, code_of(build, module, chip)):
             result["status"] += " before its module was changed"
         yield kernel, result
 
@@ -72,7 +79,7 @@ def table(results, chips):
         cells = []
         for chip in chips:
             result = results[chip][kernel]
-            cells.append(f"{result['status']}: {result['launches']} launches, {result['checks']} comparisons, "
+            cells.append("the chip has none" if result["status"] == "none" else f"{result['status']}: {result['launches']} launches, {result['checks']} comparisons, "
                          f"{result['reached']} of {result['instructions']} reached")
         yield f"| `{kernel}` | {' | '.join(cells)} |"
 
@@ -105,6 +112,53 @@ def beyond(results, chips):
         yield f"\nNot among them, because AMD's chips have no code of theirs (cmake/Kernels.cmake): {', '.join(f'`{kernel}`' for kernel in elsewhere)}."
 
 
+REACHED_ENOUGH = 0.8
+
+REASONS = """
+Functions are those that were inlined there; a name of the kernel itself is what belongs to none of them. Much of what is left is the same everywhere:
+
+- `place_of`, `matmul_begin`, `reduce_place_64`, `resample_*`, `cumsum_*`, `conv_integer_*` and the heads of kernels that divide a block's number: **divisions in 64 bits**.
+  The compiler makes two of each, a short one for operands below 2^32, which is executed, and a long one of 100 to 150 instructions for others; that needs tensors
+  of more than 2^32 elements.
+- `fast_put` of results in f32, which only fast quantized products ask for: they are tested as those.
+- Arms for lists, rows and matrices longer than a test that is executed instruction by instruction can have; the same source, compiled for the CPU, is tested with them
+  on the emulated devices of `make test`.
+"""
+
+
+def unreached(build, results, chips):
+    """Where the instructions come from that no test reaches, of the kernels with less than REACHED_ENOUGH on some chip."""
+    modules = {kernel: module for module, kernel in kernels_of(ROOT)[0]}
+    yield "\n## What is not reached\n" + REASONS
+    yield f"| kernel | {' | '.join(chips)} | not reached, by function |\n|---|" + "--:|" * len(chips) + "---|"
+    with tempfile.TemporaryDirectory() as folder:
+        for kernel, module in modules.items():
+            of = {chip: results[chip][kernel] for chip in chips if results[chip][kernel].get("executed")}
+            low = {chip: result for chip, result in of.items() if result["reached"] < REACHED_ENOUGH * result["instructions"]}
+            if not low:
+                continue
+            cells = [f"{100 * of[chip]['reached'] // of[chip]['instructions']}%" if chip in of else "" for chip in chips]
+            chip = min(low, key=lambda name: low[name]["reached"] / low[name]["instructions"])
+            if "before" in low[chip]["status"]:
+                continue  # the lines would be those of other code
+            frames, _ = missed(build, module, kernel, chip, set(low[chip]["executed"]), folder)
+            functions = collections.Counter(chain[0][2] or kernel for chain in frames)
+            most = ", ".join(f"`{name}` {count}" for name, count in functions.most_common(4))
+            yield f"| `{kernel}` | {' | '.join(cells)} | {chip}: {most} of {len(frames)} |"
+
+
+def not_executable(build, results):
+    """Chips that cannot be executed: how much of their code consists of instructions that were executed elsewhere."""
+    yield "\n## Chips whose code is only compiled\n"
+    yield "For these the emulator has no decoder, or not all instructions. By name and modifiers, and without registers and numbers, their instructions are those that"
+    yield "were executed in the code of the chips beside them, to this share; old names of instructions that RDNA 3 has renamed count as the new ones. That an"
+    yield "instruction does the same there is what AMD's manuals say, and is not shown here.\n"
+    yield "| chip | executed on | instructions | of a kind that was executed | most of the others |\n|---|---|--:|--:|---|"
+    for chip, like, total, known, missing in siblings.shares(build, kernels_of(ROOT)[0], results):
+        others = ", ".join(f"`{' '.join((name, *modifiers))}` {count}" for (name, modifiers), count in missing[:4])
+        yield f"| {chip} | {' and '.join(like)} | {total} | {100 * known / total:.1f}% | {others} |"
+
+
 def main():
     build, chips = pathlib.Path(sys.argv[1]), sys.argv[2:]
     read = {chip: json.loads((build / "codeobjects" / f"{chip}.json").read_text(encoding="utf-8")) for chip in chips}
@@ -112,6 +166,8 @@ def main():
     print(PREAMBLE.rstrip())
     print("\n".join(table(results, chips)))
     print("\n".join(beyond(results, chips)))
+    print("\n".join(unreached(build, results, chips)))
+    print("\n".join(not_executable(build, results)))
     print(LIMITS.rstrip())
 
 

@@ -115,7 +115,8 @@ class Collection:
 def searched(metric, table):
     """table: queries, dim, rows, k, whether rows are hard."""
     def test(bench):
-        for n, (count, dim, total, k, hard) in enumerate(table):
+        for n, (count, dim, total, k, hard) in enumerate(table + ([(count, dim, 2500, k, hard) for count, dim, _, _, hard in table[-2:] for k in (30, 100, 700)]
+                                                                  + [(*table[0][:2], 40000, 32, False)] if bench.first else [])):
             rows = hard_rows(n, total, dim, metric) if hard else normals(n, total, dim)
             queries = np.ascontiguousarray(np.rint(normals(n + 20, count, dim)) if hard else normals(n + 20, count, dim))
             admitted = np.random.default_rng(n).random(max(total - 70, 1)) < 0.6

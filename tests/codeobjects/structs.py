@@ -55,6 +55,6 @@ def code_of(build, module, chip):
 def kernels_of(root, chip=""):
     """kernels.def as (module, kernel): those that AMD's chips, or this one, have code for, and those that they have not (cmake/Kernels.cmake)."""
     every = re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", (root / "src/kernels/kernels.def").read_text(encoding="utf-8"), flags=re.M)
-    chips = re.findall(r'^set\(ONLY_FOR_(\w+) "([^"]*)"\)', (root / "cmake/Kernels.cmake").read_text(encoding="utf-8"), flags=re.M)
-    elsewhere = [module for module, pattern in chips if not re.search(pattern, chip or "gfx")]
+    only = re.findall(r'^set\(ONLY_FOR_(\w+) "(.*)"\)', (root / "cmake/Kernels.cmake").read_text(encoding="utf-8"), flags=re.M)
+    elsewhere = {module for module, chips in only if not re.search(chips, chip or "gfx")}
     return [entry for entry in every if entry[0] not in elsewhere], [entry for entry in every if entry[0] in elsewhere]

@@ -1,5 +1,6 @@
 """Tests of the kernels of tensors: calls of the library on the executed device and on the CPU, whose results must have the same bits.
 A test serves all kernels that TESTS names it for, and each of them must have been launched by it."""
+import contextlib
 import ctypes
 
 import numpy as np
@@ -46,6 +47,8 @@ def plain(seed, shape, type_):
     rng = np.random.default_rng(seed)
     if type_ in INTEGERS + ("i8",):
         return numbers(seed, int(np.prod(shape)), type_).reshape(shape)
+    if type_ == "f8e4m3":  # all that are numbers
+        return (rng.integers(0, 127, shape) + 128 * rng.integers(0, 2, shape)).astype(np.uint8)
     values = rng.standard_normal(shape)
     if type_ == "bf16":
         return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
@@ -57,6 +60,32 @@ def both_ways(on, values, type_):
     yield on.tensor(values, type_)
     if values.size >= 60:
         yield on.tensor(values, type_, shape=(values.size // 30, 5), strides=(30, 3), offset=2)
+
+
+def laid_out(on, values, type_):
+    """Tensors of 17,003 or more elements that GPUs take units of, and one that they take element by element."""
+    for shape, strides in (((264, 64), (64, 1)), ((264, 64), (0, 1)), ((264, 64), (1, 0)), ((17000,), (0,)), ((130, 64), (128, 1)), ((2, 66, 128), (128, 128, 1)),
+                           ((7, 3, 9), (1, 100, 11)), ((3, 2, 2, 5), (40, 0, 1, 7))):
+        yield on.tensor(values, type_, shape=shape, strides=strides)
+
+
+@contextlib.contextmanager
+def wide_indices(on):
+    """Meanwhile places are calculated with 64 bits, as for more than 2^31 elements."""
+    on.c.codeobjects_indices_64(on.handle, True)
+    try:
+        yield
+    finally:
+        on.c.codeobjects_indices_64(on.handle, False)
+
+
+def same_everywhere(bench, what, make):
+    """make(on) must have the same bits with places of 32 and of 64 bits."""
+    def wide(on):
+        with wide_indices(on):
+            return make(on)
+    bench.same(what, make)
+    bench.same(what + ", places of 64 bits", wide)
 
 
 # ---- element by element --------------------------------------------------------------------------------------------------------
@@ -72,6 +101,18 @@ def unary(types, names, more):
             if more and t == 0:
                 bench.same(f"powf of {type_}", lambda on, v=values: on.call("ww_tensor_powf", on.tensor(v, type_), f64(1.7)))
                 bench.same(f"elu of {type_}", lambda on, v=values: on.call("ww_tensor_elu", on.tensor(v, type_), f64(0.7)))
+            if bench.first:
+                many, name = numbers(t + 1, 17003, type_), names[t % len(names)]
+                same_everywhere(bench, f"{name} of {type_} in every layout", lambda on: [
+                    on.call("ww_tensor_unary", getattr(api, name), x) for x in laid_out(on, many, type_)])
+                for other in names:  # a row again and again: whole tiles, and no kernel for dense ones
+                    bench.same(f"{other} of rows of {type_}", lambda on: on.call(
+                        "ww_tensor_unary", getattr(api, other), on.tensor(many, type_, shape=(264, 64), strides=(0, 1))))
+                bench.same(f"affine of rows of {type_}", lambda on: on.call(
+                    "ww_tensor_affine", on.tensor(many, type_, shape=(264, 64), strides=(0, 1)), f64(2.5), f64(-1.25)))
+                if more:
+                    bench.same(f"powf and elu of rows of {type_}", lambda on: [on.call(
+                        function, on.tensor(many, type_, shape=(264, 64), strides=(0, 1)), f64(0.7)) for function in ("ww_tensor_powf", "ww_tensor_elu")])
     return test
 
 
@@ -95,6 +136,17 @@ def binary(types):
                 bench.same(f"{name} of {type_}", lambda on, n=name: on.call(
                     "ww_tensor_cmp", getattr(api, n), on.tensor(x, type_, shape=(12, 5), strides=(5, 1)),
                     on.tensor(y, type_, shape=(12, 5), strides=(0, 2))))
+            if bench.first:
+                x, y = numbers(t + 1, 17003, type_), np.roll(numbers(t + 9, 17003, type_), 3)
+                y[::7] = x[::7]
+                for name in ("WW_DIV", "WW_LE"):
+                    function, op = "ww_tensor_cmp" if name in COMPARE else "ww_tensor_binary", getattr(api, name)
+                    same_everywhere(bench, f"{name} of {type_} in every layout", lambda on: [
+                        on.call(function, op, a, b) for a, b in zip(laid_out(on, x, type_), laid_out(on, y, type_))])
+                for name in BINARY + COMPARE:
+                    function, op = "ww_tensor_cmp" if name in COMPARE else "ww_tensor_binary", getattr(api, name)
+                    bench.same(f"{name} of rows of {type_}", lambda on: on.call(
+                        function, op, on.tensor(x, type_, shape=(264, 64), strides=(64, 1)), on.tensor(y, type_, shape=(264, 64), strides=(1, 0))))
     return test
 
 
@@ -119,6 +171,15 @@ def simple(bench):
         bench.same(f"neg of {type_}", lambda on: on.call("ww_tensor_unary", api.WW_NEG, on.tensor(x, type_)))
         bench.same(f"add to {type_}", lambda on: on.call("ww_tensor_binary", api.WW_ADD, *both(on)))
         bench.same(f"compare {type_}", lambda on: on.call("ww_tensor_cmp", api.WW_LT, *both(on)))
+        if bench.first:
+            x, y = numbers(3, 17003, type_), np.roll(numbers(4, 17003, type_), 3)
+            for name in ("WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU"):
+                same_everywhere(bench, f"{name} of {type_} in every layout", lambda on: [
+                    on.call("ww_tensor_unary", getattr(api, name), a) for a in laid_out(on, x, type_)])
+            for name in ["WW_ADD", "WW_SUB", "WW_MUL", "WW_MAXIMUM", "WW_MINIMUM"] + COMPARE:
+                function = "ww_tensor_cmp" if name in COMPARE else "ww_tensor_binary"
+                same_everywhere(bench, f"{name} of {type_} in every layout", lambda on: [
+                    on.call(function, getattr(api, name), a, b) for a, b in zip(laid_out(on, x, type_), laid_out(on, y, type_))])
 
 
 def cast(types):
@@ -127,6 +188,11 @@ def cast(types):
             values = numbers(t + 3, 131, type_)
             for to in CODES if t == 0 else list(CODES)[t::4]:
                 bench.same(f"{type_} to {to}", lambda on, c=CODES[to]: [on.call("ww_tensor_cast", x, c) for x in both_ways(on, values, type_)])
+            if bench.first:
+                many = numbers(t + 3, 17003, type_)
+                for to in CODES:
+                    same_everywhere(bench, f"{type_} to {to} in every layout", lambda on: [
+                        on.call("ww_tensor_cast", x, CODES[to]) for x in laid_out(on, many, type_)])
     return test
 
 
@@ -141,6 +207,10 @@ def tensor_copy(bench):
             on.ok(on.c.ww_tensor_copy_strided(ctypes.byref(on.tensor(values, type_, shape=(5, 31), strides=(40, 1))), ctypes.byref(to)))
             return on.storage_of(to)
         bench.same(f"{type_} into strides", between)
+        if bench.first:
+            many = plain(4, 17003, type_)
+            same_everywhere(bench, f"{type_} in every layout", lambda on: [on.call("ww_tensor_contiguous", x) for x in laid_out(on, many, type_)])
+            same_everywhere(bench, f"{type_} into strides", between)
 
 
 def tensor_set(bench):
@@ -150,7 +220,7 @@ def tensor_set(bench):
             value = np.array([77], TYPES[type_])
             on.ok(on.c.ww_tensor_const_set(ctypes.byref(to), value.ctypes.data_as(ctypes.c_void_p)))
             return on.storage_of(to)
-        bench.same(f"set {type_}", make)
+        same_everywhere(bench, f"set {type_}", make)
 
 
 def tensor_where(bench):
@@ -161,6 +231,11 @@ def tensor_where(bench):
             on.call("ww_tensor_where", on.tensor(chosen, condition), on.tensor(x, type_), on.tensor(y, type_)),
             on.call("ww_tensor_where", on.tensor(chosen, condition, shape=(10, 9), strides=(9, 1)), on.tensor(x, type_, shape=(10, 9), strides=(30, 1)),
                     on.tensor(y, type_, shape=(10, 9), strides=(0, 1)))])
+        if bench.first:
+            chosen = np.random.default_rng(8).integers(0, 2, 17003)
+            x, y = plain(6, 17003, type_), plain(7, 17003, type_)
+            same_everywhere(bench, f"where of {type_} in every layout", lambda on: [
+                on.call("ww_tensor_where", *each) for each in zip(laid_out(on, chosen, condition), laid_out(on, x, type_), laid_out(on, y, type_))])
 
 
 def random(types):
@@ -169,7 +244,7 @@ def random(types):
             def make(on):
                 on.ok(on.c.ww_device_seed(on.handle, ctypes.c_uint64(12345)))
                 return [on.call(f"ww_tensor_{how}", on.handle, CODES[type_], 1, np.array([count], np.int64), f64(-1.5), f64(2.0))
-                        for how in ("uniform", "normal") for count in (1, 517)]
+                        for how in ("uniform", "normal") for count in ((1, 517, 5000) if bench.first else (1, 517))]
             bench.same(f"random {type_}", make)
     return test
 
@@ -177,15 +252,16 @@ def random(types):
 # ---- by ids --------------------------------------------------------------------------------------------------------------------
 
 def index(bench):
-    for n, (type_, ids_type) in enumerate((("f32", "u32"), ("f16", "i64"), ("i64", "u8"))):
+    more = [(type_, ids_type) for type_ in ("u8", "i16", "bf16", "f8e4m3", "u32", "i32", "f64") for ids_type in ("u32", "u8", "i64")] if bench.first else []
+    for n, (type_, ids_type) in enumerate([("f32", "u32"), ("f16", "i64"), ("i64", "u8")] + more):
         x = plain(n, (9, 24), type_)
         rng = np.random.default_rng(n)
         ids = rng.integers(0, 9, (13, 24)).astype(TYPES[ids_type])
         ids[2, 3] = np.iinfo(TYPES[ids_type]).max  # skipped
         some = ids[:, 0].copy()
         src = plain(n + 4, (13, 24), type_)
-        bench.same(f"gather {type_}", lambda on: on.call("ww_tensor_gather", on.tensor(x, type_), on.tensor(ids, ids_type), 0))
-        bench.same(f"select {type_}", lambda on: [
+        same_everywhere(bench, f"gather {type_}", lambda on: on.call("ww_tensor_gather", on.tensor(x, type_), on.tensor(ids, ids_type), 0))
+        same_everywhere(bench, f"select {type_}", lambda on: [
             on.call("ww_tensor_index_select", on.tensor(x, type_), on.tensor(some, ids_type), 0),
             on.call("ww_tensor_index_select", on.tensor(x, type_, shape=(4, 9), strides=(30, 2)), on.tensor(some, ids_type), 1)])
         for function in ("ww_tensor_scatter", "ww_tensor_scatter_add", "ww_tensor_index_add"):
@@ -194,9 +270,12 @@ def index(bench):
                 places = on.tensor(some if function == "ww_tensor_index_add" else ids, ids_type)
                 on.ok(getattr(on.c, function)(ctypes.byref(to), ctypes.byref(places), ctypes.byref(on.tensor(src, type_)), 0))
                 return on.storage_of(to)
-            bench.same(f"{function} of {type_}", make)
+            same_everywhere(bench, f"{function} of {type_}", make)
         wrong = ids.copy()
         wrong[7, 5] = 9
+        if bench.first:  # whole units, four of a thread, by ids that repeat
+            table, rows = plain(n, (50, 64), type_), np.arange(1300) % 50
+            same_everywhere(bench, f"rows of {type_}", lambda on: on.call("ww_tensor_index_select", on.tensor(table, type_), on.tensor(rows, ids_type), 0))
         bench.same(f"an id that is not there, {type_}", lambda on: on.call("ww_tensor_gather", on.tensor(x, type_), on.tensor(wrong, ids_type), 0))
 
 
@@ -208,9 +287,9 @@ def reduce_by(types, shapes, floats):
 
     def test(bench):
         for t, type_ in enumerate(types):
-            for s, (shape, strides, dims) in enumerate(shapes):
+            for s, (shape, strides, dims) in enumerate(shapes + (LONG if bench.first and t == 0 and shapes is ROWS else [])):
                 values = plain(s, int(np.prod(shape)) if strides is None else 1 + sum((n - 1) * d for n, d in zip(shape, strides)), type_)
-                for name in (names if t == 0 and s < 2 else names[(s + t) % len(names)::len(names)]):
+                for name in (names if bench.first or (t == 0 and s < 2) else names[(s + t) % len(names)::len(names)]):
                     bench.same(f"{name} of {type_} {shape} along {dims}", lambda on: on.call(
                         "ww_tensor_reduce", getattr(api, "WW_REDUCE_" + name), on.tensor(values, type_, shape=shape, strides=strides),
                         np.array(dims, np.int32), len(dims)))
@@ -218,6 +297,7 @@ def reduce_by(types, shapes, floats):
 
 
 ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((4200,), None, (0,))]
+LONG = [((2, 8500000), None, (1,)), ((8500000,), None, (0,))]  # chunks enough for loads ahead in the rounds after the first
 UNITS = [((3, 640), None, (1,)), ((4224,), None, (0,)), ((2, 4160), None, (1,))]
 COLUMNS = [((65, 9), None, (0,)), ((5000, 9), None, (0,)), ((3, 70, 11), None, (1,))]
 CHUNKS = [((300, 16), None, (0,)), ((4100, 8), None, (0,)), ((2, 700, 72), None, (1,))]
@@ -226,7 +306,8 @@ CHUNKS = [((300, 16), None, (0,)), ((4100, 8), None, (0,)), ((2, 700, 72), None,
 def reduce_arg(types):
     def test(bench):
         for t, type_ in enumerate(types):
-            for shape, dim in (((3, 65), 1), ((200, 5), 0), ((1, 17000), 1)):
+            more = [((2, 3000), 1), ((40, 128), 1), ((1, 70000), 1), ((3, 50, 7), 1), ((2, 5000), 1), ((300, 40), 0)] if bench.first else []
+            for shape, dim in [((3, 65), 1), ((200, 5), 0), ((1, 17000), 1)] + more:
                 values = numbers(t, int(np.prod(shape)), type_).reshape(shape)
                 if type_ in FLOATS_32[:3] + ("f64",) and shape[0] == 3:
                     values = plain(t, shape, type_)
@@ -239,14 +320,15 @@ def reduce_arg(types):
 def rows_of(types):
     def test(bench):
         for t, type_ in enumerate(types):
-            for shape in ((3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)) if t == 0 else ((2, 68), (2, 128), (1, 1280), (160, 64)):
+            short, long = [(2, 68), (2, 128), (1, 1280), (160, 64)], [(3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)]
+            for shape in short + long + [(1, 515), (2, 4096), (3, 1027), (1, 20)] if bench.first else short if t else long:
                 x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
                 bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
                 bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
                     "ww_tensor_layer_norm", on.tensor(x, type_), on.tensor(weight, type_), on.tensor(bias, type_), f64(1e-5)))
                 bench.same(f"rms_norm of {type_} {shape}", lambda on: on.call(
                     "ww_tensor_rms_norm", on.tensor(x, type_), on.tensor(weight, type_), f64(1e-5)))
-            if t == 0:
+            if t == 0 or bench.first:
                 bench.same(f"softmax of columns of {type_}", lambda on: on.call("ww_tensor_softmax", on.tensor(plain(4, (33, 5), type_), type_), 0))
     return test
 
@@ -274,10 +356,15 @@ def attention(*types):
 
 
 def sort(bench):
-    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)))):
+    more = [(type_, shape) for type_ in ("f32", "f16", "bf16", "f8e4m3", "u8", "i16", "u32", "i32", "i64", "f64") for shape in ((2, 4096), (1, 2047), (1, 5000))]
+    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)),
+                                        *(more if bench.first else ()))):
         values = numbers(n, int(np.prod(shape)), type_).reshape(shape)
         for descending in (False, True) if n < 3 else (n % 2 == 0,):
             bench.same(f"sort {type_} {shape}", lambda on: on.call("ww_tensor_sort", on.tensor(values, type_), ctypes.c_bool(descending), outs=2))
+        if bench.first:
+            for k in (1, 100, 200):
+                bench.same(f"top_{k} {type_} {shape}", lambda on: on.call("ww_tensor_top_k", on.tensor(values, type_), i64(min(shape[1], k)), ctypes.c_bool(k == 100), outs=2))
         bench.same(f"top_k {type_} {shape}", lambda on: on.call("ww_tensor_top_k", on.tensor(values, type_), i64(min(shape[1], 7)), ctypes.c_bool(n % 2 == 0), outs=2))
 
 
@@ -287,7 +374,7 @@ def product(types, shapes):
     """shapes: batch, m, n, k, whether a and b lie transposed."""
     def test(bench):
         for t, type_ in enumerate(types):
-            for s, (batch, m, n, k, a_turned, b_turned) in enumerate(shapes if t == 0 else shapes[t % len(shapes):][:1]):
+            for s, (batch, m, n, k, a_turned, b_turned) in enumerate(shapes if t == 0 or bench.first else shapes[t % len(shapes):][:1]):
                 a, b = plain(s, (batch, m, k), type_), plain(s + 5, (batch, k, n), type_)
                 if type_ == "i8":
                     a, b = (np.random.default_rng(s + i).integers(-128, 128, v.shape).astype(np.int8) for i, v in enumerate((a, b)))
@@ -304,10 +391,13 @@ SMALL = [(1, 5, 7, 3, False, False), (2, 65, 33, 20, True, False), (1, 17, 66, 6
 LARGE = [(1, 130, 131, 9, False, False), (1, 129, 200, 20, True, True), (2, 132, 136, 516, False, False)]
 
 
+FAST_MORE = ((1, 130, 133, 64, 0), (3, 260, 129, 40, 1), (2, 129, 257, 33, 3))  # lines that end anywhere, in tiles of every kind
+
+
 def fast_product(type_, a_turned, b_turned):
     """By the matrix units: whole numbers, whose sums are exact, have the canonical bits; others are within the stated error. Sizes: batch, m, n, k, gaps."""
     def test(bench):
-        for s, (batch, m, n, k, gap) in enumerate(((1, 132, 140, 64, 0), (2, 20, 36, 96, 4), (1, 35, 131, 67, 1))):
+        for s, (batch, m, n, k, gap) in enumerate(((1, 132, 140, 64, 0), (2, 20, 36, 96, 4), (1, 35, 131, 67, 1), *(FAST_MORE if bench.first else ()))):
             whole, other = (whole_numbers(s + i, shape, type_) for i, shape in enumerate(((batch, m + gap, k + gap), (batch, k + gap, n + gap))))
 
             def make(on, a=whole, b=other, shape=(batch, m, n, k, gap)):
@@ -356,7 +446,7 @@ def convolution(types, shapes):
     """shapes: images, channels, y, x, out channels, taps, padding, stride, dilation, groups, transposed."""
     def test(bench):
         for t, type_ in enumerate(types):
-            for s, (images, channels, y, x, outs, taps, padding, stride, dilation, groups, transposed) in enumerate(shapes if t == 0 else shapes[:1]):
+            for s, (images, channels, y, x, outs, taps, padding, stride, dilation, groups, transposed) in enumerate(shapes if t == 0 or bench.first else shapes[:1]):
                 values = plain(s, (images, channels, y, x), type_)
                 weights = plain(s + 3, (channels, outs // groups, taps, taps) if transposed else (outs, channels // groups, taps, taps), type_)
                 how = api.ww_conv(struct_size=ctypes.sizeof(api.ww_conv), groups=groups, math=api.WW_MATH_CANONICAL)
@@ -368,8 +458,9 @@ def convolution(types, shapes):
 
 
 CONV_SMALL = [(1, 3, 7, 6, 5, 3, 1, 1, 1, 1, False), (2, 4, 9, 8, 6, 3, 2, 2, 2, 2, False), (1, 4, 5, 4, 6, 3, 1, 2, 1, 2, True)]
-CONV_WIDE = [(1, 2, 24, 23, 5, 3, 1, 1, 1, 1, False)]    # few channels out, more than 512 places
-CONV_LARGE = [(1, 2, 14, 13, 130, 3, 1, 1, 1, 1, False)]  # more than 64 channels out, more than 128 places
+CONV_WIDE = [(1, 2, 24, 23, 5, 3, 1, 1, 1, 1, False), (1, 60, 24, 24, 8, 3, 1, 1, 1, 1, False),
+             (1, 3, 48, 48, 64, 3, 1, 1, 1, 1, False)]  # few channels out, more than 512 places
+CONV_LARGE = [(1, 2, 14, 13, 130, 3, 1, 1, 1, 1, False), (1, 60, 14, 12, 132, 3, 1, 1, 1, 1, False)]  # more than 64 channels out, more than 128 places
 
 
 # ---- images --------------------------------------------------------------------------------------------------------------------
@@ -396,7 +487,7 @@ def cumsum(types):
 
 
 def nearest(bench):
-    for type_ in ("u8", "f16", "f32", "i64"):
+    for type_ in CODES if bench.first else ("u8", "f16", "f32", "i64"):
         x = plain(1, (2, 3, 5, 7), type_)
         bench.same(f"nearest of {type_}", lambda on: [
             on.call("ww_tensor_upsample_nearest2d", on.tensor(x, type_), i64(11), i64(9)),
@@ -427,23 +518,23 @@ TESTS = {
     "tensor_copy": tensor_copy,
     "tensor_set": tensor_set,
     "tensor_where": tensor_where,
-    "tensor_random_f32": random(("f32", "f16")),
+    "tensor_random_f32": random(FLOATS_32),
     "tensor_random_f64": random(("f64",)),
     **dict.fromkeys(("tensor_index_check", "tensor_gather", "tensor_scatter"), index),
-    **dict.fromkeys(("tensor_reduce_rows_f32", "tensor_reduce_finish_f32"), reduce_by(FLOATS_32[:3], ROWS, True)),
+    **dict.fromkeys(("tensor_reduce_rows_f32", "tensor_reduce_finish_f32"), reduce_by(FLOATS_32, ROWS, True)),
     **dict.fromkeys(("tensor_reduce_rows_f64", "tensor_reduce_finish_f64"), reduce_by(("f64",), ROWS, True)),
-    **dict.fromkeys(("tensor_reduce_rows_i64", "tensor_reduce_finish_i64"), reduce_by(("i64", "u8", "i32"), ROWS, False)),
+    **dict.fromkeys(("tensor_reduce_rows_i64", "tensor_reduce_finish_i64"), reduce_by(INTEGERS, ROWS, False)),
     "tensor_reduce_rows_half": reduce_by(("f16", "bf16"), UNITS, True),
-    "tensor_reduce_columns_f32": reduce_by(FLOATS_32[:3], COLUMNS, True),
-    "tensor_reduce_columns_vectors": reduce_by(FLOATS_32[:3], CHUNKS, True),
+    "tensor_reduce_columns_f32": reduce_by(FLOATS_32, COLUMNS, True),
+    "tensor_reduce_columns_vectors": reduce_by(FLOATS_32, CHUNKS, True),
     "tensor_reduce_columns_f64": reduce_by(("f64",), COLUMNS, True),
-    "tensor_reduce_columns_i64": reduce_by(("i64", "u8", "i32"), COLUMNS, False),
-    **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_quads"), reduce_arg(FLOATS_32[:3])),
+    "tensor_reduce_columns_i64": reduce_by(INTEGERS, COLUMNS, False),
+    **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_quads"), reduce_arg(FLOATS_32)),
     "tensor_reduce_arg_f64": reduce_arg(("f64",)),
-    "tensor_reduce_arg_i64": reduce_arg(("i64", "u8")),
-    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_registers_any", "tensor_softmax_registers", "tensor_norm_registers"), rows_of(FLOATS_32[:3])),
+    "tensor_reduce_arg_i64": reduce_arg(INTEGERS),
+    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_registers_any", "tensor_softmax_registers", "tensor_norm_registers"), rows_of(FLOATS_32)),
     "tensor_rows_f64": rows_of(("f64",)),
-    "tensor_rope_f32": rope(FLOATS_32[:3]),
+    "tensor_rope_f32": rope(FLOATS_32),
     "tensor_rope_f64": rope(("f64",)),
     **dict.fromkeys(("attention_store", "attention_merge", "attention_chunk_f16", "attention_tile_f16", "attention_chunk_f32", "attention_tile_f32"),
                     attention(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32)),
@@ -451,7 +542,7 @@ TESTS = {
     **dict.fromkeys(("tensor_sort_row", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
-    "matmul_f32_128": product(("f32", "f16"), LARGE),
+    "matmul_f32_128": product(("f32", "f16", "bf16"), LARGE),
     "matmul_fast_f16_nn": fast_product("f16", False, False),
     "matmul_fast_f16_nt": fast_product("f16", False, True),
     "matmul_fast_f16_tn": fast_product("f16", True, False),
@@ -477,17 +568,17 @@ TESTS = {
     "matmul_f64_64": product(("f64",), SMALL),
     "matmul_i8_64": product(("i8",), SMALL),
     "conv_f32_64": convolution(("f32", "f16", "bf16"), CONV_SMALL),
-    "conv_f32_64_256": convolution(("f32",), CONV_WIDE),
-    "conv_f32_128": convolution(("f32",), CONV_LARGE),
+    "conv_f32_64_256": convolution(("f32", "f16", "bf16"), CONV_WIDE),
+    "conv_f32_128": convolution(("f32", "f16", "bf16"), CONV_LARGE),
     "conv_f64_64": convolution(("f64",), CONV_SMALL),
     "conv_integer": convolution(("u8", "u32"), CONV_SMALL),
-    "tensor_cumsum_f32": cumsum(("f32", "bf16")),
+    "tensor_cumsum_f32": cumsum(FLOATS_32),
     "tensor_cumsum_f64": cumsum(("f64",)),
-    "tensor_cumsum_i64": cumsum(("i64", "u8", "i32")),
-    "tensor_pool_f32": pool(("f32", "bf16")),
+    "tensor_cumsum_i64": cumsum(INTEGERS),
+    "tensor_pool_f32": pool(FLOATS_32),
     "tensor_pool_f64": pool(("f64",)),
-    "tensor_pool_i64": pool(("i64", "u8")),
+    "tensor_pool_i64": pool(INTEGERS),
     "tensor_nearest": nearest,
-    "tensor_bilinear_f32": bilinear(("f32", "f16")),
+    "tensor_bilinear_f32": bilinear(FLOATS_32),
     "tensor_bilinear_f64": bilinear(("f64",)),
 }

@@ -171,6 +171,55 @@ static void files_of_bytes_are_added_as_they_are(void **state)
     json_decref(found);
 }
 
+/* The first bytes of a file; returns how many it has in all. */
+static size_t file_read(const char *path, void *to, size_t room)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t first = fread(to, 1, room, file);
+    const int rest = fgetc(file);
+    fclose(file);
+    assert_int_equal(rest, EOF);
+    return first;
+}
+
+/* Rows of each type to files that hold it, and back: the same bytes. */
+static void exports_have_the_type_of_the_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *bin, *said;
+        unsigned char rows[6]; /* of two numbers */
+        size_t bytes;
+    } cases[] = {{"f16", "a.f16bin", "'descr': '<f2'", {0x00, 0x3c, 0xff, 0x7b}, 4}, /* 1, 65504 */
+                 {"i8", "a.i8bin", "'descr': '|i1'", {0x80, 0x05}, 2},
+                 {"u8", "a.u8bin", "'descr': '|u1'", {0xff, 0x00}, 2}};
+    for (int i = 0; i < 3; i++) {
+        unsigned char bin[8 + 4] = {1, 0, 0, 0, 2};
+        memcpy(bin + 8, cases[i].rows, cases[i].bytes);
+        char from[SCRATCH_PATH_BYTES], npy[SCRATCH_PATH_BYTES], again[SCRATCH_PATH_BYTES];
+        snprintf(from, sizeof from, "%s", scratch_write(cases[i].bin, bin, 8 + cases[i].bytes));
+        snprintf(npy, sizeof npy, "%s", scratch_path("typed.npy"));
+        char back[32];
+        snprintf(back, sizeof back, "again.%s", strchr(cases[i].bin, '.') + 1);
+        snprintf(again, sizeof again, "%s", scratch_path(back));
+        COMMAND_SAYS(0, "1 rows", "store", "import", store, cases[i].type, from, "--type", cases[i].type, "--metric", "l2");
+        COMMAND_SAYS(0, "wrote 1 rows", "store", "export", store, cases[i].type, npy);
+        COMMAND_SAYS(0, "1 rows", "store", "import", store, "back", npy, "--type", cases[i].type, "--metric", "l2");
+        COMMAND_SAYS(0, "wrote 1 rows", "store", "export", store, "back", again);
+        COMMAND_SAYS(0, "dropped", "store", "drop", store, "back");
+        char bytes[256] = {0};
+        assert_int_equal(file_read(npy, bytes, sizeof bytes), 128 + cases[i].bytes);
+        assert_non_null(strstr(bytes + 10, cases[i].said));
+        assert_memory_equal(bytes + 128, cases[i].rows, cases[i].bytes);
+        assert_int_equal(file_read(again, bytes, sizeof bytes), 8 + cases[i].bytes);
+        assert_memory_equal(bytes, bin, 8 + cases[i].bytes);
+    }
+    COMMAND_SAYS(2, "would hold u8; the rows of 'docs' are f32", "store", "export", store, "docs", scratch_path("x.u8bin"));
+    static const unsigned char nan[] = {1, 0, 0, 0, 2, 0, 0, 0, 0x00, 0x3c, 0x00, 0x7e};
+    COMMAND_SAYS(3, "row 0, column 1 is NaN", "store", "import", store, "f16", scratch_write("nan.f16bin", nan, sizeof nan));
+}
+
 static void a_backup_is_a_store_of_its_own(void **state)
 {
     (void)state;
@@ -232,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_added_replaced_and_removed, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_can_be_imported, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(files_of_bytes_are_added_as_they_are, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(exports_have_the_type_of_the_rows, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_its_own, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_batch_that_fails_says_what_is_in_the_store, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),

@@ -7,6 +7,7 @@
 
 #include <warpwave/tensor_rows.h>
 
+#include "device/backend.h"
 #include "support/calls/quant.h"
 #include "support/devices.h"
 
@@ -110,7 +111,10 @@ static void check_case(ww_device *device, const fused_case *c)
             asked.norm_eps = 1e-5;
             asked.up = input == 2 ? &t.up : NULL;
             asked.accumulate = adds;
+            const tuning_choice stays = device->tuning.quant_gemv_stays;
+            device->tuning.quant_gemv_stays = TUNING_AUTO;
             ww_tensor expected = one_by_one(&t, &asked);
+            device->tuning.quant_gemv_stays = stays;
             if (adds) {
                 found.layout = t.sum.layout;
                 CHECK_OK(ww_tensor_affine(&t.sum, 1.0, 0.0, &found));
@@ -135,6 +139,26 @@ static void products_with_their_neighbours_have_the_bits_of_calls_one_by_one(voi
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(*state, &cases[i]);
+}
+
+/* Thread blocks that stay, with one row of sixteen after the other, as where a copy engine brings the rows. Every format; rows
+ * that begin anywhere; columns of less than a stage and of many; a last sixteen that is not full. */
+static void thread_blocks_that_stay_have_the_same_bits(void **state)
+{
+    static const fused_case cases[] = {
+        {WW_QUANT_Q4_0, 330, 1, 96, 96},    {WW_QUANT_Q4_1, 700, 1, 64, 64},     {WW_QUANT_Q5_0, 40, 1, 2080, 2080},
+        {WW_QUANT_Q5_1, 40, 1, 320, 320},   {WW_QUANT_Q8_0, 150, 1, 576, 576},   {WW_QUANT_Q2_K, 33, 1, 512, 512},
+        {WW_QUANT_Q3_K, 33, 1, 768, 768},   {WW_QUANT_Q4_K, 150, 1, 2304, 2304}, {WW_QUANT_Q5_K, 16, 1, 4096, 4096},
+        {WW_QUANT_Q6_K, 70, 1, 512, 512},   {WW_QUANT_IQ4_NL, 18, 1, 160, 160},  {WW_QUANT_IQ4_XS, 18, 1, 256, 256},
+        {WW_QUANT_Q4_K, 20, 1, 5120, 5120}, {WW_QUANT_Q8_0, 20, 1, 8224, 8224},
+    };
+    ww_device *device = *state;
+    device->tuning.quant_gemv_stays = TUNING_ALWAYS;
+    device->tuning.quant_gemv_splits = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_case(device, &cases[i]);
+    device->tuning.quant_gemv_stays = TUNING_AUTO;
+    device->tuning.quant_gemv_splits = 0;
 }
 
 /* A value that cannot be coded makes NaN of its own column alone, whoever made it. */
@@ -206,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_with_their_neighbours_have_the_bits_of_calls_one_by_one),
+        cmocka_unit_test(thread_blocks_that_stay_have_the_same_bits),
         cmocka_unit_test(what_cannot_be_coded_is_nan_in_its_column),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };

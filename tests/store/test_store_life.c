@@ -431,12 +431,54 @@ static void files_are_as_small_as_their_pages_allow(void **state)
         assert_true(page_milli_bytes(page_bytes_for(bytes), bytes) >= bytes * 1000);
 }
 
+/* Of 2,000 rows 200 stay: the file is as large as one that never had the others. */
+static void compacting_gives_space_back_to_the_file_system(void **state)
+{
+    ww_device *device = *state;
+    enum { MANY = 2000, FEW = 200, DIM = 100 };
+    float *values = calloc((size_t)MANY * DIM, sizeof *values);
+    char texts[MANY][8];
+    const char *ids[MANY];
+    int64_t bytes[2];
+    assert_non_null(values);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(texts[i], sizeof texts[i], "r%d", i);
+        ids[i] = texts[i];
+        values[i * DIM] = (float)i;
+    }
+    for (int fresh = 0; fresh < 2; fresh++) {
+        char *file = strdup(scratch_path(fresh ? "fresh.db" : "compacted.db"));
+        ww_store *store = NULL;
+        ww_collection *docs = NULL;
+        ww_collection_config config = ww_collection_config_default();
+        config.name = "docs", config.dim = DIM, config.metric = WW_L2;
+        CHECK_OK(ww_store_open(file, device, NULL, &store));
+        CHECK_OK(ww_store_create(store, &config, &docs));
+        ww_rows rows = ww_rows_default();
+        rows.count = fresh ? FEW : MANY, rows.dim = DIM, rows.vectors = values, rows.ids = ids;
+        CHECK_OK(ww_collection_add(docs, &rows));
+        if (!fresh)
+            CHECK_OK(ww_collection_discard(docs, ids + FEW, MANY - FEW, NULL));
+        CHECK_OK(ww_collection_compact(docs, NULL, NULL));
+        ww_store_info info = ww_store_info_default();
+        CHECK_OK(ww_store_describe(store, &info));
+        struct stat found;
+        assert_int_equal(stat(file, &found), 0);
+        assert_int_equal(found.st_size, info.bytes_file);
+        assert_int_equal(info.bytes_unused, 0);
+        bytes[fresh] = info.bytes_file;
+        ww_collection_destroy(docs);
+        ww_store_close(store);
+        free(file);
+    }
+    assert_true((double)bytes[0] <= 1.02 * (double)bytes[1]);
+    free(values);
+}
+
 /* Every type of rows: stored as it is, found with the bits of a collection in memory. */
 static void rows_of_every_type_are_kept_as_they_are(void **state)
 {
     ww_device *device = *state;
-    if (device_is_slow(device))
-        return; /* a device that has f32 alone says so: test_row_types has that */
     ww_store *store = NULL;
     CHECK_OK(ww_store_open(path, device, NULL, &store));
     float values[40 * WORK_DIM];
@@ -488,6 +530,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_filter_admits_exactly_the_rows_that_match, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_as_small_as_their_pages_allow, setup, teardown),
+        cmocka_unit_test_setup_teardown(compacting_gives_space_back_to_the_file_system, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_every_type_are_kept_as_they_are, setup, teardown),
     };
     return RUN_ON_EVERY_DEVICE("store: life", tests);

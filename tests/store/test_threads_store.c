@@ -101,6 +101,17 @@ static void finish(reading *readings, pthread_t *threads, atomic_bool *stop)
     }
 }
 
+/* A connection of another's for checkpoints. One that has not looked at the file yet does not know of the log, and moves
+ * nothing.
+ */
+static sqlite3 *open_beside(const char *path)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM work_rows", NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
 static void readers_see_whole_batches_of_a_writer_in_the_same_process(void **state)
 {
     (void)state;
@@ -167,13 +178,15 @@ static void what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_s
     reading readings[READERS];
     pthread_t threads[READERS];
     start(readings, threads, collection, &stop);
-    sqlite3 *other = NULL;
-    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
-    int ended = 0;
+    sqlite3 *other = open_beside(path);
+    int ended = 0, log = 0, moved = -1;
     while (waitpid(child, &ended, WNOHANG) == 0) {
-        (void)sqlite3_wal_checkpoint_v2(other, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        const int code = sqlite3_wal_checkpoint_v2(other, "main", SQLITE_CHECKPOINT_PASSIVE, &log, &moved);
+        assert_true(code == SQLITE_OK || code == SQLITE_BUSY); /* the writer makes one of its own now and then */
         usleep(2000);
     }
+    assert_int_equal(sqlite3_wal_checkpoint_v2(other, "main", SQLITE_CHECKPOINT_PASSIVE, &log, &moved), SQLITE_OK);
+    assert_true(moved >= 0 && moved < log); /* what came after the long transaction began stays in the log */
     assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     finish(readings, threads, &stop);
     sqlite3_close(other);
@@ -192,9 +205,47 @@ static void what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_s
     free(path);
 }
 
+/* Checkpoints of every kind, up to the one that cuts the log to nothing, while batches are written and four threads read. */
+static void checkpoints_of_every_kind_disturb_nobody(void **state)
+{
+    (void)state;
+    static const int kinds[] = {SQLITE_CHECKPOINT_PASSIVE, SQLITE_CHECKPOINT_FULL, SQLITE_CHECKPOINT_RESTART,
+                                SQLITE_CHECKPOINT_TRUNCATE};
+    char *path = strdup(scratch_path("checkpoints.db"));
+    ww_device *device = NULL;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(work_open(path, device, &store, &collection));
+    CHECK_OK(batch_write(collection, 0));
+    sqlite3 *other = open_beside(path);
+    sqlite3_busy_timeout(other, 200);
+    atomic_bool stop = false;
+    reading readings[READERS];
+    pthread_t threads[READERS];
+    start(readings, threads, collection, &stop);
+    int done[4] = {0};
+    for (int64_t i = 1; i < WRITES || done[0] * done[1] * done[2] * done[3] == 0; i++) {
+        assert_true(i < 1000); /* each kind gets its turn some time */
+        CHECK_OK(batch_write(collection, i));
+        int log = -1, moved = -1;
+        const int code = sqlite3_wal_checkpoint_v2(other, "main", kinds[i % 4], &log, &moved);
+        assert_true(code == SQLITE_OK || code == SQLITE_BUSY); /* readers need not wait for it */
+        done[i % 4] += code == SQLITE_OK && (kinds[i % 4] == SQLITE_CHECKPOINT_TRUNCATE ? log == 0 : moved > 0);
+    }
+    finish(readings, threads, &stop);
+    sqlite3_close(other);
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    assert_int_equal(ww_collection_count(collection), 5 * BATCH);
+    work_close(store, collection);
+    ww_device_close(device);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(checkpoints_of_every_kind_disturb_nobody, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_snapshot,
                                         scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(readers_see_whole_batches_of_a_writer_in_the_same_process, scratch_setup,

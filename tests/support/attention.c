@@ -179,8 +179,7 @@ attention_batch scene_batch(const attention_scene *s, const attention_tokens *t)
         .layer = {.type = s->shape.type, .kv_heads = s->shape.kv_heads, .head_size = s->shape.head_size, .offset = 768}};
 }
 
-/* Keys and values of the tokens side by side in one row, as one projection leaves them; q is rotated where it is. */
-void scene_store(const attention_scene *s, const attention_tokens *t)
+attention_store_job scene_store_job(const attention_scene *s, const attention_tokens *t, buffer *device)
 {
     const int64_t row = (int64_t)s->shape.kv_heads * s->shape.head_size;
     float *both = malloc(sizeof(float) * (size_t)(t->count * 2 * row));
@@ -189,23 +188,29 @@ void scene_store(const attention_scene *s, const attention_tokens *t)
         memcpy(both + 2 * i * row, s->k + from, sizeof(float) * (size_t)row);
         memcpy(both + (2 * i + 1) * row, s->v + from, sizeof(float) * (size_t)row);
     }
-    buffer device = buffer_of(s->device, both, sizeof(float) * (size_t)(t->count * 2 * row));
-    const attention_store_job job = {.batch = scene_batch(s, t),
-                                     .heads = s->shape.heads,
-                                     .q = t->device_q.data,
-                                     .q_stride = (int64_t)s->shape.heads * s->shape.head_size,
-                                     .k = device.data,
-                                     .v = (const float *)device.data + row,
-                                     .k_stride = 2 * row,
-                                     .v_stride = 2 * row,
-                                     .rope = s->shape.rope,
-                                     .half = s->shape.half,
-                                     .cosines = s->rope_cosines.data,
-                                     .sines = s->rope_sines.data,
-                                     .rope_positions = s->longest};
+    *device = buffer_of(s->device, both, sizeof(float) * (size_t)(t->count * 2 * row));
+    free(both);
+    return (attention_store_job){.batch = scene_batch(s, t),
+                                 .heads = s->shape.heads,
+                                 .q = t->device_q.data,
+                                 .q_stride = (int64_t)s->shape.heads * s->shape.head_size,
+                                 .k = device->data,
+                                 .v = (const float *)device->data + row,
+                                 .k_stride = 2 * row,
+                                 .v_stride = 2 * row,
+                                 .rope = s->shape.rope,
+                                 .half = s->shape.half,
+                                 .cosines = s->rope_cosines.data,
+                                 .sines = s->rope_sines.data,
+                                 .rope_positions = s->longest};
+}
+
+void scene_store(const attention_scene *s, const attention_tokens *t)
+{
+    buffer device;
+    const attention_store_job job = scene_store_job(s, t, &device);
     CHECK_OK(s->device->backend->tensors->attention_store(s->device, &job));
     release(s->device, &device);
-    free(both);
 }
 
 void scene_fill(const attention_scene *s, test_random *random, int64_t piece)

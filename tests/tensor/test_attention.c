@@ -157,6 +157,106 @@ static void an_infinite_value_is_nobodys_who_does_not_see_it(void **state)
     }
 }
 
+/* ---- a step that puts its own keys and values first -------------------------------------------------------------------------
+ */
+
+static void clear_pages(const attention_scene *s)
+{
+    char *ones = malloc(s->pages.bytes);
+    memset(ones, 0xff, s->pages.bytes);
+    CHECK_OK(s->device->backend->tensors->write(s->device, &s->pages, ones));
+    free(ones);
+}
+
+/* Everything of each sequence but its last key, which comes with the query. */
+static void fill_but_the_last(const attention_scene *s, test_random *random)
+{
+    for (int32_t sequence = 0; sequence < s->shape.sequences; sequence++) {
+        if (s->shape.lengths[sequence] == 1)
+            continue;
+        attention_tokens t = tokens_make(s, random, s->shape.lengths[sequence] - 1);
+        for (int32_t i = 0; i < t.count; i++) {
+            t.sequences[i] = sequence;
+            t.positions[i] = i;
+        }
+        tokens_send(s, &t);
+        scene_store(s, &t);
+        tokens_free(s, &t);
+    }
+}
+
+static void expect_pages(const attention_scene *s, const char *expected, const char *what)
+{
+    char *got = malloc(s->pages.bytes);
+    CHECK_OK(s->device->backend->tensors->read(s->device, got, &s->pages));
+    if (memcmp(got, expected, s->pages.bytes) != 0)
+        fail_msg("%s: the cache has other bytes than behind attention_store", what);
+    free(got);
+}
+
+static void try_step(ww_device *device, const attention_shape *shape, bool runs, const char *what)
+{
+    test_random random = {.state = 33};
+    attention_scene s = scene_make(device, &random, shape);
+    scene_fill(&s, &random, 300);
+    char *whole = malloc(s.pages.bytes);
+    CHECK_OK(device->backend->tensors->read(device, whole, &s.pages));
+    clear_pages(&s);
+    fill_but_the_last(&s, &random);
+    attention_tokens t = tokens_make(&s, &random, shape->sequences);
+    place_last(&s, &t);
+    tokens_send(&s, &t);
+    buffer memory;
+    const attention_store_job store = scene_store_job(&s, &t, &memory);
+    attention_job job = scene_job(&s, &t, masks[1]);
+    job.store = &store;
+    job.runs = runs;
+    CHECK_OK(device->backend->tensors->attention(device, &job));
+    compare(&s, &t, &job, what);
+    expect_pages(&s, whole, what);
+    device->backend->tensors->release(device, &memory);
+    free(whole);
+    tokens_free(&s, &t);
+    scene_free(&s);
+}
+
+static void a_step_that_stores_its_keys_has_the_defined_bits(void **state)
+{
+    static const int32_t lengths[][SCENE_SEQUENCES] = {{1, 256, 257, 40}, {513, 8, 512, 300}};
+    for (int32_t type = ATTENTION_F16; type <= ATTENTION_Q8_0; type++)
+        for (int32_t rope = 0; rope < 3; rope++) {
+            attention_shape shape = {.type = type,
+                                     .heads = rope == 1 ? 10 : 6,
+                                     .kv_heads = 2,
+                                     .head_size = rope == 2 ? 160 : 64,
+                                     .sequences = 4,
+                                     .rope = rope,
+                                     .half = rope == 1 ? 24 : 32};
+            memcpy(shape.lengths, lengths[rope == 1], sizeof shape.lengths);
+            try_step(*state, &shape, false, "a step");
+            if (rope == 1)
+                try_step(*state, &shape, true, "a step by tiles");
+        }
+}
+
+/* How many query heads a block has depends on how many tokens there are: each way is met here, and the last keys of a window.
+ */
+static void a_step_of_any_shape_has_the_defined_bits(void **state)
+{
+    static const int32_t groups[] = {1, 2, 3, 4, 5, 9};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        for (int32_t sequences = 1; sequences <= SCENE_SEQUENCES; sequences += 3) {
+            const attention_shape shape = {.heads = 4 * groups[i],
+                                           .kv_heads = 4,
+                                           .head_size = 32,
+                                           .sequences = sequences,
+                                           .lengths = {260, 129, 64, 5},
+                                           .rope = 1,
+                                           .half = 16};
+            try_step(*state, &shape, false, "a shape");
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +267,8 @@ int main(void)
         cmocka_unit_test(tokens_in_any_order_have_the_same_bits),
         cmocka_unit_test(scores_that_differ_much_have_the_defined_bits),
         cmocka_unit_test(an_infinite_value_is_nobodys_who_does_not_see_it),
+        cmocka_unit_test(a_step_that_stores_its_keys_has_the_defined_bits),
+        cmocka_unit_test(a_step_of_any_shape_has_the_defined_bits),
     };
     return RUN_ON_EVERY_DEVICE("attention", tests);
 }

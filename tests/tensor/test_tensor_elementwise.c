@@ -1,5 +1,6 @@
 /* Element-wise operations on every type and layout, against plain arithmetic, to the bit: casts, two and three operands, rows.
  * Functions of one element: test_tensor_functions.c. */
+#include "device/backend.h"
 #include "support/elementwise.h"
 
 /* ---- casts -----------------------------------------------------------------------------------------------------------------
@@ -318,6 +319,18 @@ static void every_rank_and_empty_tensors_work(void **state)
     }
 }
 
+/* As for more than 2^31 elements, which are too many for a test. */
+static void places_may_take_64_bits(void **state)
+{
+    ww_device *device = *state;
+    device->tuning.indices_64 = true;
+    rows_may_repeat_lie_apart_or_be_unaligned(state);
+    where_chooses_by_any_condition(state);
+    comparisons_do_what_they_say(state);
+    every_rank_and_empty_tensors_work(state);
+    device->tuning = (device_tuning){0};
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +342,7 @@ int main(void)
         cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
         cmocka_unit_test(rows_may_repeat_lie_apart_or_be_unaligned),
         cmocka_unit_test(every_rank_and_empty_tensors_work),
+        cmocka_unit_test(places_may_take_64_bits),
     };
     return RUN_ON_EVERY_DEVICE("tensors element by element", tests);
 }

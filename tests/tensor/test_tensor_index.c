@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/backend.h"
 #include "support/devices.h"
 #include "support/tensors.h"
 
@@ -324,6 +325,18 @@ static void operands_that_do_not_fit_are_refused(void **state)
     test_tensor_free(&src);
 }
 
+/* As for more than 2^31 elements, which are too many for a test. */
+static void places_may_take_64_bits(void **state)
+{
+    ww_device *device = *state;
+    device->tuning.indices_64 = true;
+    gather_reads_where_ids_say(state);
+    index_select_takes_slices(state);
+    scatters_write_in_the_order_of_sources(state);
+    an_id_out_of_range_is_refused_and_nothing_is_written(state);
+    device->tuning = (device_tuning){0};
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +348,7 @@ int main(void)
         cmocka_unit_test(sources_may_lie_in_what_is_written),
         cmocka_unit_test(an_id_out_of_range_is_refused_and_nothing_is_written),
         cmocka_unit_test(operands_that_do_not_fit_are_refused),
+        cmocka_unit_test(places_may_take_64_bits),
     };
     return RUN_ON_EVERY_DEVICE("tensors by ids", tests);
 }

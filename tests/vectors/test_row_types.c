@@ -317,53 +317,80 @@ static void one_query_goes_through_many_rows(void **state)
     }
 }
 
-/* The screen excludes rows of bytes by themselves. */
+/* Searches rows of bytes near one of 64 places, and sees that codes have excluded the others. */
+static void search_one_place(ww_collection *c, const float *place, int32_t dim, int64_t query_count)
+{
+    enum { K = 5 };
+    test_random random = {11};
+    float *queries = malloc((size_t)(query_count * dim) * sizeof *queries);
+    int64_t *found = malloc((size_t)query_count * K * sizeof *found);
+    float *scores = malloc((size_t)query_count * K * sizeof *scores);
+    for (int64_t i = 0; i < query_count * dim; i++)
+        queries[i] = place[i % dim] + random_normal(&random);
+    ww_search_stats stats = ww_search_stats_default();
+    ww_search search = ww_search_default();
+    search.queries = queries;
+    search.query_count = query_count;
+    search.dim = dim;
+    search.k = K;
+    search.stats = &stats;
+    CHECK_OK(ww_collection_search(c, &search, found, scores));
+    assert_true(stats.rows_screened > 0);
+    assert_true(stats.rows_kept * 4 < stats.rows_screened);
+    assert_true(stats.certificate >= 0.0f);
+    assert_int_equal(stats.fallback_queries, 0);
+    free(queries);
+    free(found);
+    free(scores);
+}
+
+/* The screen excludes rows of bytes by themselves, whatever the metric and the number of queries. */
 static void rows_of_bytes_are_their_own_screen(void **state)
 {
-    enum { DIM = 128 };
+    enum { DIM = 128, PLACES = 64 };
     ww_device *device = *state;
     const int64_t count = device_is_slow(device) ? 512 : 4096;
     const bool before = device->tuning.screen_always;
     device->tuning.screen_always = !device->backend->on_host; /* a GPU screens from more rows on */
     for (int32_t i = 2; i < TYPES; i++) {
-        test_random random = {7};
-        const ww_vector_type type = types[i];
-        ww_collection *c = make(*state, DIM, WW_L2, WW_SCREEN_INT8, type);
-        uint8_t *elements = malloc((size_t)count * DIM);
-        for (int64_t r = 0; r < count; r++)
-            for (int64_t d = 0; d < DIM; d++)
-                elements[r * DIM + d] = (uint8_t)((r % 64) * 2 + (int64_t)random_below(&random, 3));
-        ww_rows rows = ww_rows_default();
-        rows.count = count;
-        rows.dim = DIM;
-        rows.elements = elements;
-        rows.type = type;
-        CHECK_OK(ww_collection_add(c, &rows));
-        float queries[20 * DIM];
-        for (int32_t q = 0; q < 20 * DIM; q++)
-            queries[q] = 60.0f + random_normal(&random);
-        ww_search_stats stats = ww_search_stats_default();
-        ww_search search = ww_search_default();
-        search.queries = queries;
-        search.query_count = 20;
-        search.dim = DIM;
-        search.k = 5;
-        search.stats = &stats;
-        int64_t found[100];
-        float scores[100];
-        CHECK_OK(ww_collection_search(c, &search, found, scores));
-        ww_collection_info info = ww_collection_info_default();
-        CHECK_OK(ww_collection_describe(c, &info));
-        assert_int_equal(info.type, type);
-        assert_int_equal(info.bytes_screen, info.rows_capacity * 8);
-        assert_int_equal(info.bytes_rows, info.rows_capacity * (DIM + 4) + info.rows_capacity / 8);
-        if (strcmp(info.device, "cpu") == 0 || type == WW_VECTOR_I8) {
-            assert_true(stats.rows_screened > 0);
-            assert_true(stats.rows_kept * 4 < stats.rows_screened);
-            assert_true(stats.certificate >= 0.0f);
+        for (int32_t metric = 0; metric < 3; metric++) {
+            test_random random = {7};
+            const ww_vector_type type = types[i];
+            ww_collection *c = make(*state, DIM, (ww_metric)metric, WW_SCREEN_INT8, type);
+            uint8_t *elements = malloc((size_t)count * DIM);
+            for (int64_t r = 0; r < count * DIM; r++)
+                elements[r] = r < (int64_t)PLACES * DIM
+                                  ? (uint8_t)(random_below(&random, 120) * 2 + (type == WW_VECTOR_I8 ? 136 : 0))
+                                  : (uint8_t)(elements[r % (PLACES * DIM)] + random_below(&random, 3));
+            ww_rows rows = ww_rows_default();
+            rows.count = count;
+            rows.dim = DIM;
+            rows.elements = elements;
+            rows.type = type;
+            CHECK_OK(ww_collection_add(c, &rows));
+            float place[DIM]; /* the longest, which is near for dot, too */
+            double longest = 0.0;
+            for (int64_t r = 0; r < PLACES; r++) {
+                float wide[DIM];
+                double length = 0.0;
+                row_widen((int32_t)type, elements + r * DIM, DIM, wide);
+                for (int32_t d = 0; d < DIM; d++)
+                    length += (double)wide[d] * (double)wide[d];
+                if (length > longest)
+                    memcpy(place, wide, sizeof place);
+                longest = length > longest ? length : longest;
+            }
+            static const int64_t query_counts[] = {3, 7, 20};
+            for (int32_t q = 0; q < 3; q++)
+                search_one_place(c, place, DIM, query_counts[q]);
+            ww_collection_info info = ww_collection_info_default();
+            CHECK_OK(ww_collection_describe(c, &info));
+            assert_int_equal(info.type, type);
+            assert_int_equal(info.bytes_screen, info.rows_capacity * 8);
+            assert_int_equal(info.bytes_rows, info.rows_capacity * (DIM + 4) + info.rows_capacity / 8);
+            free(elements);
+            ww_collection_destroy(c);
         }
-        free(elements);
-        ww_collection_destroy(c);
     }
     device->tuning.screen_always = before;
 }

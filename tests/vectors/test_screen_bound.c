@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arithmetic/row_types.h"
 #include "cpu/isa/scalar/scalar.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
@@ -262,6 +263,72 @@ static void no_row_is_discarded_by_its_own_score(void **state)
     }
 }
 
+/* Rows of u8, as devices keep them: codes that are 128 less, of scale 1. Near 0, near 255 and in between. */
+static coded bytes_make(int32_t dim, int64_t count, test_random *random)
+{
+    float *rows = malloc((size_t)(count * dim) * sizeof *rows);
+    for (int64_t i = 0; i < count * dim; i++) {
+        const int64_t kind = i / dim % 4;
+        rows[i] = (float)(kind == 0   ? random_below(random, 256)
+                          : kind == 1 ? random_below(random, 3)
+                                      : 255 - random_below(random, 3));
+    }
+    coded x = coded_make(rows, count, dim);
+    for (int64_t i = 0; i < count * x.padded; i++)
+        x.codes[i] = (int8_t)((int32_t)x.vectors[i] - ROW_U8_OFFSET);
+    for (int64_t i = 0; i < count; i++)
+        x.screens[i].scale = 1.0f, x.screens[i].residual = 0.0f;
+    free(rows);
+    return x;
+}
+
+static screen_limit bytes_limit(int32_t metric, const coded *q, int64_t i, float threshold)
+{
+    const screen_vector query = q->screens[i];
+    int32_t sum = 0;
+    for (int32_t e = 0; e < q->padded; e++)
+        sum += q->codes[i * q->padded + e];
+    return screen_limit_offset(screen_limit_for(metric, q->padded, query, threshold, 1.0f), q->padded, query, ROW_U8_OFFSET,
+                               query.scale * (float)(ROW_U8_OFFSET * sum));
+}
+
+/* The bound of u8 keeps what is as good as the threshold, and discards what coding the query cannot make as good. */
+static void codes_with_an_offset_are_bounded_as_tightly(void **state)
+{
+    (void)state;
+    static const int32_t dims[] = {1, 3, 64, 100, 784, 4096};
+    test_random random = {21};
+    for (size_t n = 0; n < sizeof dims / sizeof *dims; n++) {
+        coded x = bytes_make(dims[n], 40, &random);
+        for (int round = 0; round < 6; round++) {
+            float queries[4096];
+            for (int32_t e = 0; e < dims[n]; e++)
+                queries[e] = round == 0   ? 255.0f
+                             : round == 1 ? x.vectors[e] + 0.25f
+                             : round == 2 ? -1.0f - (float)(e % 7)
+                                          : random_normal(&random) * (round == 3 ? 1e-6f : 90.0f) + (round == 5 ? 1e6f : 0.0f);
+            coded q = coded_make(queries, 1, dims[n]);
+            for (int64_t j = 0; j < x.count; j++) {
+                const screen_vector a = q.screens[0];
+                const int32_t product = product_of(&q, 0, &x, j);
+                const float lost = 1.01f * a.residual * x.screens[j].norm,
+                            change = lost + 1e-3f * a.norm * (x.screens[j].norm + 128.0f * sqrtf((float)x.padded));
+                const float dot = score_of(CANON_DOT, &q, 0, &x, j), l2 = score_of(CANON_L2, &q, 0, &x, j);
+                for (int32_t metric = 0; metric < 3; metric++)
+                    assert_false(
+                        screen_discards(bytes_limit(metric, &q, 0, score_of(metric, &q, 0, &x, j)), x.screens[j], product));
+                assert_true(screen_discards(bytes_limit(CANON_DOT, &q, 0, dot + 2.0f * change), x.screens[j], product));
+                const float nearer =
+                    l2 * l2 - 4.0f * change - 1e-4f * (a.norm * a.norm + x.screens[j].norm * x.screens[j].norm);
+                if (nearer > 0.0f)
+                    assert_true(screen_discards(bytes_limit(CANON_L2, &q, 0, sqrtf(nearer)), x.screens[j], product));
+            }
+            coded_free(&q);
+        }
+        coded_free(&x);
+    }
+}
+
 /* Values at the ends of the range of floats, where something underflows, overflows or both. */
 static void no_row_is_discarded_by_its_own_score_at_any_size(void **state)
 {
@@ -457,6 +524,7 @@ int main(void)
         cmocka_unit_test(every_set_makes_the_codes_of_the_reference),
         cmocka_unit_test(products_of_codes_are_exact_in_every_way_there_is),
         cmocka_unit_test(no_row_is_discarded_by_its_own_score),
+        cmocka_unit_test(codes_with_an_offset_are_bounded_as_tightly),
         cmocka_unit_test(no_row_is_discarded_by_its_own_score_at_any_size),
         cmocka_unit_test(a_threshold_that_is_better_by_the_errors_of_coding_discards),
         cmocka_unit_test(without_a_threshold_nothing_is_discarded),

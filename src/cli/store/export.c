@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
@@ -10,15 +11,18 @@
 #include "cli/store/store.h"
 #include "cli/terminal.h"
 #include "files/matrix.h"
+#include "vectors/file_rows.h"
 
 enum { BATCH_BYTES = 16 << 20, BATCH_ROWS_MAX = 4096 };
 
-typedef enum export_format { EXPORT_JSONL, EXPORT_CSV, EXPORT_NPY, EXPORT_FBIN } export_format;
+typedef enum export_format { EXPORT_JSONL, EXPORT_CSV, EXPORT_NPY, EXPORT_BIN } export_format;
 
 typedef struct export
 {
     const store_call *call;
     export_format format;
+    ww_element element;               /* of a file of vectors alone */
+    char *narrow;                     /* room for one of them, where the element is not f32 */
     output *vectors, *ids, *payloads; /* the last two NULL: not asked for */
 }
 export;
@@ -120,6 +124,18 @@ static ww_status write_texts(const export *e, const ww_results *rows)
     return status;
 }
 
+/* The numbers are of that type already: nothing is lost. */
+static ww_status write_vector(const export *e, const float *vector)
+{
+    const int32_t dim = e->call->info.dim;
+    const void *row = vector;
+    if (e->element != WW_ELEMENT_F32) {
+        (void)row_narrow((int32_t)e->call->info.type, vector, dim, e->narrow);
+        row = e->narrow;
+    }
+    return output_write(e->vectors, row, (size_t)(dim * ww_element_bytes(e->element)));
+}
+
 static ww_status write_batch(const export *e, const int64_t *handles, int64_t count)
 {
     const bool binary = e->format >= EXPORT_NPY;
@@ -133,7 +149,7 @@ static ww_status write_batch(const export *e, const int64_t *handles, int64_t co
         if (ww_results_rows(rows, 0)[i] < 0)
             status = ww_fail(WW_BUSY, "rows were removed while they were written; try again, or export a backup");
         else
-            status = output_write(e->vectors, ww_results_vector(rows, 0, i), (size_t)e->call->info.dim * sizeof(float));
+            status = write_vector(e, ww_results_vector(rows, 0, i));
     }
     if (status == WW_OK)
         status = write_texts(e, rows);
@@ -147,8 +163,7 @@ static ww_status write_batch(const export *e, const int64_t *handles, int64_t co
 static ww_status write_header(const export *e, const char *path, int64_t rows)
 {
     if (e->format >= EXPORT_NPY) {
-        const matrix_write m = {
-            .rows = rows, .dim = e->call->info.dim, .element = WW_ELEMENT_F32, .npy = e->format == EXPORT_NPY};
+        const matrix_write m = {.rows = rows, .dim = e->call->info.dim, .element = e->element, .npy = e->format == EXPORT_NPY};
         return matrix_write_begin(e->vectors, output_path(path), &m);
     }
     ww_status status = output_open(e->vectors, output_path(path));
@@ -182,20 +197,37 @@ static ww_status write_rows(const export *e)
     return status;
 }
 
-static ww_status choose_format(const store_call *call, export_format *format)
+/* By the file's name, or --format. A .npy has the rows in the collection's type, unless that is bf16, which it cannot hold. */
+static ww_status choose_format(export *e)
 {
-    static const char *const endings[] = {".jsonl", ".csv", ".npy", ".fbin"};
-    for (int i = 0; i < 4; i++) {
-        const char *given = call->settings.format;
-        if (given ? strcmp(given, endings[i] + 1) == 0 : path_ends_in(call->operands[2], endings[i])) {
-            *format = (export_format)i;
-            return WW_OK;
-        }
-    }
-    return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
-                                      "'%s': the file to export to must end in .jsonl, .csv, .npy or .fbin, or "
-                                      "--format must say which of them it is",
-                                      call->operands[2]));
+    static const struct {
+        const char *ending;
+        export_format format;
+        ww_element element;
+    } formats[] = {{".jsonl", EXPORT_JSONL, WW_ELEMENT_F32}, {".csv", EXPORT_CSV, WW_ELEMENT_F32},
+                   {".npy", EXPORT_NPY, WW_ELEMENT_F32},     {".fbin", EXPORT_BIN, WW_ELEMENT_F32},
+                   {".f16bin", EXPORT_BIN, WW_ELEMENT_F16},  {".i8bin", EXPORT_BIN, WW_ELEMENT_I8},
+                   {".u8bin", EXPORT_BIN, WW_ELEMENT_U8}};
+    const store_call *call = e->call;
+    const char *given = call->settings.format, *path = call->operands[2];
+    const ww_vector_type type = call->info.type;
+    size_t i = 0;
+    while (i < sizeof formats / sizeof *formats &&
+           !(given ? strcmp(given, formats[i].ending + 1) == 0 : path_ends_in(path, formats[i].ending)))
+        i++;
+    if (i == sizeof formats / sizeof *formats)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
+                                          "'%s': the file to export to must end in .jsonl, .csv, .npy, .fbin, .f16bin, .i8bin "
+                                          "or .u8bin, or --format must say which of them it is",
+                                          path));
+    e->format = formats[i].format;
+    e->element = formats[i].element;
+    if (e->element != WW_ELEMENT_F32 && e->element != row_element(type))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "'%s' would hold %s; the rows of '%s' are %s: export to .fbin",
+                                          path, ww_element_name(e->element), call->operands[1], ww_vector_type_name(type)));
+    if (e->format == EXPORT_NPY && type != WW_VECTOR_BF16)
+        e->element = row_element(type);
+    return WW_OK;
 }
 
 static ww_status check_files(const store_call *call, export_format format)
@@ -224,9 +256,12 @@ ww_status store_export(store_call *call)
         .call = call, .vectors = &outputs[0], .ids = s->ids ? &outputs[1] : NULL, .payloads = s->payloads ? &outputs[2] : NULL};
     for (int i = 0; i < 3; i++)
         outputs[i].descriptor = -1;
-    ww_status status = choose_format(call, &e.format);
+    ww_status status = choose_format(&e);
     if (status == WW_OK)
         status = check_files(call, e.format);
+    e.narrow = memory_alloc((size_t)call->info.dim * sizeof(float));
+    if (status == WW_OK && !e.narrow)
+        status = memory_failed("writing rows", (size_t)call->info.dim * sizeof(float));
     if (status == WW_OK && e.ids)
         status = output_open(e.ids, output_path(s->ids));
     if (status == WW_OK && e.payloads)
@@ -239,6 +274,7 @@ ww_status store_export(store_call *call)
     for (int i = 0; i < 3; i++)
         output_discard(&outputs[i]);
     memory_free(outputs);
+    memory_free(e.narrow);
     if (status == WW_OK && strcmp(call->operands[2], "-") != 0)
         printf(s->json ? "{\"rows\": %lld}\n" : "wrote %lld rows\n", (long long)call->info.rows_live);
     return status;

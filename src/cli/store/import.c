@@ -10,6 +10,7 @@
 #include "cli/store/store.h"
 #include "cli/terminal.h"
 #include "files/matrix.h"
+#include "vectors/file_rows.h"
 
 enum { BATCH_BYTES = 64 << 20, BATCH_ROWS_MAX = 65536, HANDLE_BYTES = 24 };
 
@@ -21,7 +22,7 @@ typedef struct import {
     int32_t dim;
     int64_t count, room;
     float *vectors;
-    bool typed; /* the file has the collection's type: `vectors` is room for its elements, which are added as they are */
+    bool as_stored;         /* `vectors` has elements of the collection's type, as the file has them */
     char **ids, **payloads; /* `room` each; texts are owned */
     bool with_ids;          /* have the rows that wait their ids? */
 } import;
@@ -82,9 +83,8 @@ static ww_status add_batch(import *in)
     ww_rows rows = ww_rows_default();
     rows.count = in->count;
     rows.dim = in->dim;
-    rows.vectors = in->typed ? NULL : in->vectors;
-    rows.elements = in->typed ? in->vectors : NULL;
-    rows.type = in->call->info.type;
+    const file_rows from = {.type = in->call->info.type, .room = in->vectors, .as_stored = in->as_stored};
+    file_rows_give(&from, &rows);
     rows.ids = in->with_ids ? (const char *const *)in->ids : NULL;
     rows.payloads = (const char *const *)in->payloads;
     const ww_status status = in->count > 0 ? batches_add(&in->batches, &rows) : WW_OK;
@@ -225,20 +225,12 @@ static ww_status read_row_texts(import *in, vector_source *from, int64_t row)
     return status == WW_OK && from->payloads.length > 0 ? copy_text(&in->payloads[at], from->payloads.text) : status;
 }
 
-/* Has the file what the collection has? Integers only: they need not be looked at, and everything else is, as f32. */
-static bool is_of_type(const ww_matrix_info *file, ww_vector_type type)
-{
-    return (file->element == WW_ELEMENT_I8 && type == WW_VECTOR_I8) || (file->element == WW_ELEMENT_U8 && type == WW_VECTOR_U8);
-}
-
 static ww_status read_batch(import *in, vector_source *from, int64_t first)
 {
     const int64_t count = min_i64(in->room, from->info.rows - first);
-    in->typed = is_of_type(&from->info, in->call->info.type);
-    ww_status status = in->typed ? ww_matrix_read_elements(from->matrix, first, count, in->vectors)
-                                 : ww_matrix_read_f32(from->matrix, first, count, in->vectors);
-    if (status == WW_OK && !in->typed)
-        status = ww_matrix_check_finite(from->matrix, first, count, in->vectors);
+    file_rows rows = {.file = from->matrix, .type = in->call->info.type, .room = in->vectors};
+    ww_status status = file_rows_read(&rows, first, count);
+    in->as_stored = rows.as_stored;
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         status = read_row_texts(in, from, first + i);
     return status == WW_OK ? add_batch(in) : status;

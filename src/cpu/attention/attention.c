@@ -232,7 +232,9 @@ ww_status cpu_attention(ww_device *device, const attention_job *job)
     const size_t parts_bytes = (size_t)(query_bytes * job->heads * piece), tiles_bytes = (size_t)piece * sizeof *w.tiles;
     const size_t scratch_bytes = (size_t)(w.scratch_floats * workers) * sizeof(float);
     buffer memory;
-    const ww_status status = cpu_tensor_alloc(device, scratch_bytes + parts_bytes + tiles_bytes, &memory);
+    ww_status status = job->store ? cpu_attention_store(device, job->store) : WW_OK;
+    if (status == WW_OK)
+        status = cpu_tensor_alloc(device, scratch_bytes + parts_bytes + tiles_bytes, &memory);
     if (status != WW_OK)
         return status;
     w.scratch = memory.data;

@@ -15,11 +15,12 @@ typedef struct gemv_rest {
 
 DOT_FUNCTION void gemv_rest_prepare(const gemv_small *x, int64_t count, gemv_rest *to)
 {
-    for (int64_t l = 0; l < count; l++) {
+    for (int64_t l = 0; l < count; l++)
         for (int32_t i = 0; i < 8; i++)
             memcpy(to->codes[l] + (int64_t)4 * i, &x->codes[i][l], 4);
-        to->sums[l] = x->sums[l];
-        to->d[l] = x->d[l];
+    if (count > 0) { /* of all eight blocks: sets take them in registers */
+        memcpy(to->sums, x->sums, sizeof to->sums);
+        memcpy(to->d, x->d, sizeof to->d);
     }
 }
 

@@ -113,6 +113,9 @@ static quant_gemv_args gemv_args(const quant_product *p)
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
     args.adds = p->job->fusion.adds;
     args.own_words = p->own_words;
+    args.stays = p->step && plan->stays;
+    if (args.stays)
+        args.stages = plan->stay_stages;
     if (p->x) {
         args.x = p->x;
         args.input = quant_input_of(p);
@@ -139,8 +142,10 @@ static ww_status launch_gemv(quant_product *p)
         args.weights = weights + (uint64_t)piece.first * args.weights_stride;
         args.y = y + piece.first;
         for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
-            const gpu_grid grid = grid_of_2(piece.blocks * plan->splits, min_i64(groups - done, y_max));
-            const gpu_shape shape = {grid_early(grid), plan->threads, plan->stage_bytes * args.stages};
+            const int64_t blocks = args.stays ? plan->stay_blocks : piece.blocks * plan->splits;
+            const gpu_grid grid = grid_of_2(blocks, min_i64(groups - done, y_max));
+            const gpu_shape shape = {grid_early(grid), plan->threads,
+                                     args.stays ? plan->stay_bytes : plan->stage_bytes * args.stages};
             args.first_group = (uint32_t)done;
             status = gpu_launch(p->stream, p->step ? plan->step_kernel : plan->kernel, shape, &args, sizeof args);
         }

@@ -19,6 +19,7 @@ enum {
     GEMV_SHARED_SYSTEM = 1280, /* of which a thread block takes so many before it asks for any */
     WHOLE_COLS_MAX = 4096,     /* elements of a column that every thread block codes for itself, in a few microseconds, */
     WHOLE_BLOCKS_MAX = 4,      /* where a compute unit has at most so many of them: they do it at the same time */
+    STAY_COLS_MAX = 28672,     /* elements of a column that leave room for two stages of any format */
 };
 
 /* ---- which strategy ------------------------------------------------------------------------------------------------------ */
@@ -64,6 +65,13 @@ bool gpu_quant_takes(const quant_product_job *job)
     return !job->fast && !job->decoded && dot_activations(job->type) >= 0 && goes_by_tiles(job);
 }
 
+/* Do thread blocks of a step's gemv stay (kernels/quant/quant_gemv_step.h)? */
+static bool gemv_stays(const gpu_device *device)
+{
+    return device->capabilities.sm_90a_code ||
+           (device->base.tuning.quant_gemv_stays == TUNING_ALWAYS && device->capabilities.emulated);
+}
+
 /* Where a gemv does it, whose launch has all rows: some of those of several launches are computed twice (quant_launch.c). */
 bool gpu_quant_fuses(ww_device *base, const quant_product_job *job)
 {
@@ -72,7 +80,7 @@ bool gpu_quant_fuses(ww_device *base, const quant_product_job *job)
     if (job->fast || job->decoded || job->coded || job->x_type != BLOCK_F32 || job->refused || has_experts(job) ||
         dot_activations(job->type) < 0 || goes_by_tiles(job))
         return false;
-    if (fusion->input == INPUT_NORM && job->cols > QUANT_NORM_MOST)
+    if ((fusion->input == INPUT_NORM && job->cols > QUANT_NORM_MOST) || (gemv_stays(device) && job->cols > STAY_COLS_MAX))
         return false;
     return job->rows <= gpu_blocks_of(device, QUANT_THREADS) / QUANT_CLASSES * QUANT_GEMV_ROWS;
 }
@@ -130,6 +138,24 @@ static uint32_t gemv_stages(const gpu_device *device, const quant_plan *plan, in
     return fit < 1 ? 1 : (uint32_t)min_i64(fit, most);
 }
 
+/* Thread blocks that stay fill the device once, each with the column and as many stages as are left room for. */
+static void plan_stay(const gpu_device *device, const quant_product_job *job, int64_t tiles, int64_t shared_max,
+                      quant_plan *plan)
+{
+    plan->stays = plan->fused && plan->splits == 1 && gemv_stays(device) && job->cols <= STAY_COLS_MAX;
+    if (!plan->stays)
+        return;
+    const int64_t column = step_columns_bytes(job->type, plan->blocks_padded), stage = step_stage_bytes(job->type);
+    const int64_t room = min_i64(shared_max, GEMV_SHARED_ALL / QUANT_GEMV_RESIDENT - GEMV_SHARED_SYSTEM);
+    const int64_t chunks = divide_up_i64(plan->blocks, stage_blocks(job->type));
+    plan->stay_blocks = min_i64(tiles, (int64_t)QUANT_GEMV_RESIDENT * device->base.info.compute_units);
+    const int64_t most = min_i64(STAGES_MAX, chunks * divide_up_i64(tiles, plan->stay_blocks));
+    plan->stay_stages = (uint32_t)max_i64(1, min_i64(most, (room - column) / stage));
+    plan->stay_bytes = (size_t)(column + plan->stay_stages * stage);
+    plan->stays = (int64_t)plan->stay_bytes <= shared_max;
+    plan->whole = plan->stays ? job->cols <= WHOLE_COLS_MAX : plan->whole;
+}
+
 static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, quant_plan *plan)
 {
     driver_function_limits limits;
@@ -166,6 +192,7 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     plan->kernel = gemv_kernel(job->type, plan->fused);
     plan->step_kernel = step_kernel(job->type);
     plan->stage_bytes = stage_bytes(job->type, plan->width);
+    plan_stay(device, job, tiles, limits.shared_dynamic_bytes_max, plan);
     plan->stages = gemv_stages(device, plan, QUANT_GEMV_RESIDENT, limits.shared_dynamic_bytes_max);
     plan->stages_overlapped = gemv_stages(device, plan, QUANT_FUSED_RESIDENT(job->type), limits.shared_dynamic_bytes_max);
     const size_t blocks = (size_t)plan->columns_padded * plan->blocks_padded, elements = (size_t)block_length(job->type);

@@ -56,11 +56,15 @@ typedef struct quant_plan {
     size_t shared_bytes;        /* tiles */
     uint32_t records;           /* wgmma, K blocks: records of so many blocks at a time */
     uint32_t unpack_stages;
-    bool sums_in_shared; /* wgmma: shared memory has room for a tile of sums, too */
-    bool fused;          /* gemv: the kernel that can code a single column itself, */
-    bool whole;          /* and the one that does so in every thread block: it is short, and there are not many of these */
-    bool copy_engine;    /* gemv: rows come by it */
-    size_t sums_floats;  /* tiles: a level of sums of all thread blocks */
+    bool sums_in_shared;  /* wgmma: shared memory has room for a tile of sums, too */
+    bool fused;           /* gemv: the kernel that can code a single column itself, */
+    bool whole;           /* and the one that does so in every thread block: it is short, and there are not many of these */
+    bool copy_engine;     /* gemv: rows come by it, */
+    bool stays;           /* and thread blocks of the step kernel stay: */
+    int64_t stay_blocks;  /* so many, */
+    uint32_t stay_stages; /* each with so many stages, */
+    size_t stay_bytes;    /* and so much shared memory */
+    size_t sums_floats;   /* tiles: a level of sums of all thread blocks */
 } quant_plan;
 
 /* Whether a product in fast mode may go to the vendor's BLAS: not with experts, nor with so few columns that codes are quicker.

@@ -271,7 +271,7 @@ static ww_status prepare_gemv(quant_product *p)
     const bool own = p->step ? plan->whole : p->overlaps || (codes && !plan->copy_engine);
     p->x = own ? (const float *)(const void *)x : NULL;
     if (p->x)
-        return p->step ? take_own(p) : WW_OK;
+        return p->step && !plan->stays ? take_own(p) : WW_OK;
     return code_activations(p, x, independent);
 }
 

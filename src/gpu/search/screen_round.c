@@ -59,11 +59,13 @@ static bool has_wgmma(const gpu_device *device)
            (device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated));
 }
 
-/* Can wgmma do the round: is there code for that, and are there stages enough beside the queries? */
+/* Can wgmma do the round: is there code for that, and are there stages enough beside the queries? Its gates are for products of
+ * codes that are numbers of their rows: negative ones pass where the row has none. */
 static ww_status choose_shape(screen_round *round, int64_t count)
 {
     round->shape = count <= SCREEN_SMALL_BATCH_MAX ? SCREEN_SHAPE_SMALL_BATCH : SCREEN_SHAPE_BATCH;
-    if (round->shape == SCREEN_SHAPE_SMALL_BATCH || !has_wgmma(round->device))
+    const bool offset = row_type_offset(round->job->type) != 0;
+    if (round->shape == SCREEN_SHAPE_SMALL_BATCH || offset || !has_wgmma(round->device))
         return WW_OK;
     driver_function_limits limits;
     const ww_status status = gpu_kernel_limits(round->device, wgmma_kernel(round, false), &limits);
@@ -162,7 +164,8 @@ static ww_status prepare(screen_round *round, const screen_asked *a)
                                       .queries = round->queries,
                                       .dim = round->job->dim,
                                       .metric = round->job->metric,
-                                      .small_batch = round->shape == SCREEN_SHAPE_SMALL_BATCH};
+                                      .small_batch = round->shape == SCREEN_SHAPE_SMALL_BATCH,
+                                      .offset = row_type_offset(round->job->type) != 0};
     return launch_screen_prepare(round->stream, grid_of(((int64_t)round->queries.slots + 15) / 16), SCREEN_THREADS, 0, &args);
 }
 

@@ -13,30 +13,36 @@
 enum { BLOCKS_MAX = 1 << 20 };
 static const int64_t parts_bytes_most = 256 << 20;
 
+static attention_store_args store_args(const attention_store_job *job)
+{
+    const attention_batch *batch = &job->batch;
+    return (attention_store_args){.q = job->q,
+                                  .k = job->k,
+                                  .v = job->v,
+                                  .cosines = job->cosines,
+                                  .sines = job->sines,
+                                  .sequences = batch->sequences,
+                                  .positions = batch->positions,
+                                  .pages = batch->pages,
+                                  .q_stride = job->q_stride,
+                                  .k_stride = job->k_stride,
+                                  .v_stride = job->v_stride,
+                                  .pages_stride = batch->pages_stride,
+                                  .rope_positions = job->rope_positions,
+                                  .tokens = batch->tokens,
+                                  .layer = batch->layer,
+                                  .heads = job->heads,
+                                  .rope = job->rope,
+                                  .half = job->half};
+}
+
 ww_status gpu_attention_store(ww_device *base, const attention_store_job *job)
 {
     gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const attention_batch *batch = &job->batch;
-    const attention_store_args args = {.q = job->q,
-                                       .k = job->k,
-                                       .v = job->v,
-                                       .cosines = job->cosines,
-                                       .sines = job->sines,
-                                       .sequences = batch->sequences,
-                                       .positions = batch->positions,
-                                       .pages = batch->pages,
-                                       .q_stride = job->q_stride,
-                                       .k_stride = job->k_stride,
-                                       .v_stride = job->v_stride,
-                                       .pages_stride = batch->pages_stride,
-                                       .rope_positions = job->rope_positions,
-                                       .tokens = batch->tokens,
-                                       .layer = batch->layer,
-                                       .heads = job->heads,
-                                       .rope = job->rope,
-                                       .half = job->half};
+    const attention_store_args args = store_args(job);
     const bool q8_0 = batch->layer.type == ATTENTION_Q8_0;
     const int64_t pieces =
         (int64_t)2 * batch->layer.kv_heads * (batch->layer.head_size / (q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES));
@@ -52,10 +58,27 @@ ww_status gpu_attention_store(ww_device *base, const attention_store_job *job)
     return gpu_tensors_leave(device, previous, status);
 }
 
+/* Thread blocks that share the query heads of a head of keys. */
+static int64_t passes_of(const attention_args *args)
+{
+    return divide_up_i64(args->group, args->each);
+}
+
+/* Query heads of a thread block: one alone takes the least time, but each reads the keys and values anew. So there are fewer
+ * where thread blocks do not fill the device. */
+static int32_t heads_of_a_block(const gpu_device *device, const attention_args *args, int64_t tokens)
+{
+    int32_t each = 1;
+    while (each < ATTENTION_PASS && each < args->group &&
+           tokens * args->chunks * args->layer.kv_heads * divide_up_i64(args->group, each) > device->base.info.compute_units)
+        each *= 2;
+    return each;
+}
+
 static ww_status launch_chunks(gpu_stream *stream, const attention_args *args)
 {
-    const gpu_grid grid = grid_early(grid_of_2((int64_t)args->chunks * args->layer.kv_heads, args->tokens));
-    const size_t bytes = (size_t)attention_chunk_floats(args->layer.head_size) * sizeof(float);
+    const gpu_grid grid = grid_early(grid_of_2((int64_t)args->chunks * args->layer.kv_heads * passes_of(args), args->tokens));
+    const size_t bytes = (size_t)attention_chunk_floats(args->layer.head_size, args->each) * sizeof(float);
     if (args->layer.type == ATTENTION_F16)
         return launch_attention_chunk_f16(stream, grid, ATTENTION_THREADS, bytes, args);
     if (args->layer.type == ATTENTION_F32)
@@ -90,7 +113,7 @@ static int64_t piece_of(const gpu_device *device, const attention_args *args, bo
     if (tiles)
         piece = min_i64(piece, gpu_blocks_of(device, ATTENTION_THREADS) / args->chunks * ATTENTION_ROWS / args->group);
     else
-        piece = min_i64(piece, min_i64(REDUCE_READY / args->layer.kv_heads, gpu_blocks_y_max(device)));
+        piece = min_i64(piece, min_i64(REDUCE_READY / (args->layer.kv_heads * passes_of(args)), gpu_blocks_y_max(device)));
     return max_i64(piece, 1);
 }
 
@@ -133,8 +156,14 @@ ww_status gpu_attention(ww_device *base, const attention_job *job)
                            .group = job->heads / batch->layer.kv_heads,
                            .chunks = (int32_t)divide_up_i64(max_i32(job->keys_most, 1), ATTENTION_CHUNK),
                            .keys_most = job->keys_most};
-    ww_status status = gpu_tensors_enter(device, &stream, &previous);
+    const bool tiles = job->runs && batch->tokens > 1;
+    ww_status status = job->store && tiles ? gpu_attention_store(base, job->store) : WW_OK;
+    if (job->store && !tiles)
+        args.store = store_args(job->store);
+    args.each = heads_of_a_block(device, &args, batch->tokens);
     if (status == WW_OK)
-        status = gpu_tensors_leave(device, previous, run_pieces(stream, &args, batch->tokens, job->runs && batch->tokens > 1));
+        status = gpu_tensors_enter(device, &stream, &previous);
+    if (status == WW_OK)
+        status = gpu_tensors_leave(device, previous, run_pieces(stream, &args, batch->tokens, tiles));
     return status;
 }

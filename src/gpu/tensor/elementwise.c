@@ -116,12 +116,12 @@ bool gpu_take_units(elementwise_job *job, int32_t moved)
     return true;
 }
 
-elementwise_args gpu_elementwise_args(const elementwise_job *job)
+elementwise_args gpu_elementwise_args(const gpu_device *device, const elementwise_job *job)
 {
     elementwise_args args = {.count = job->count,
                              .op = job->op,
                              .rank = job->rank,
-                             .indices_64 = job->count > NARROW_COUNT_MAX,
+                             .indices_64 = job->count > NARROW_COUNT_MAX || device->base.tuning.indices_64,
                              .compares = job->family == ELEMENTWISE_CMP,
                              .unit_quads = 1,
                              .a = job->a,
@@ -294,7 +294,7 @@ static ww_status make_table(gpu_stream *stream, const elementwise_job *job, void
     all.rank = 1;
     all.in[0] = (tensor_operand){.data = numbers, .type = job->in[0].type, .strides = {1}};
     all.out = (tensor_operand){.data = table, .type = job->in[0].type, .strides = {1}};
-    const elementwise_args args = gpu_elementwise_args(&all);
+    const elementwise_args args = gpu_elementwise_args(stream->device, &all);
     return launch(stream, &all, &args);
 }
 
@@ -344,7 +344,7 @@ ww_status gpu_elementwise(ww_device *base, const elementwise_job *job)
     driver_context previous = NULL;
     elementwise_job units = *job;
     const bool in_units = job->family == ELEMENTWISE_COPY && gpu_take_units(&units, 1);
-    elementwise_args args = gpu_elementwise_args(&units);
+    elementwise_args args = gpu_elementwise_args(device, &units);
     args.quads = in_units ? QUADS_UNITS : args.quads;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)

@@ -43,7 +43,7 @@ static ww_status look_for_any(gpu_stream *stream, const elementwise_job *ids, in
     *(uint64_t *)here = 0;
     *any = here;
     const size_t bytes = (size_t)(place_of_element(ids, ids->count - 1) + 1) * (size_t)type_size(ids->in[0].type);
-    const index_check_args args = {.ids = gpu_elementwise_args(ids),
+    const index_check_args args = {.ids = gpu_elementwise_args(stream->device, ids),
                                    .extent = extent,
                                    .any = here,
                                    .apart = gpu_leaves_alone(stream, ids->in[0].data, bytes)};
@@ -61,7 +61,7 @@ static ww_status find_bad(gpu_stream *stream, const elementwise_job *ids, int64_
         status = gpu_fill(stream, device_found, UINT32_MAX, sizeof found / sizeof(uint32_t));
     if (status != WW_OK)
         return status;
-    const index_check_args args = {.ids = gpu_elementwise_args(ids), .extent = extent, .bad = device_found};
+    const index_check_args args = {.ids = gpu_elementwise_args(stream->device, ids), .extent = extent, .bad = device_found};
     status = launch_check(stream, &args);
     if (status == WW_OK)
         status = gpu_copy_out(stream, &found, device_found, sizeof found);
@@ -98,7 +98,7 @@ static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
 {
     elementwise_job units = *job;
     const bool in_units = gpu_take_units(&units, 1);
-    elementwise_args args = gpu_elementwise_args(&units);
+    elementwise_args args = gpu_elementwise_args(stream->device, &units);
     args.quads = in_units ? QUADS_UNITS : QUADS_NONE;
     const ww_status status = launch_tensor_gather(stream, grid_early(tiles(units.count)), ELEMENTWISE_THREADS, 0, &args);
     if (status == WW_OK)
@@ -137,7 +137,7 @@ ww_status gpu_scatter(ww_device *base, const scatter_job *job)
     driver_context previous = NULL;
     const int64_t lines = job->lines.count;
     const int64_t parts = lines >= THREADS_WANTED ? 1 : THREADS_WANTED / lines;
-    const scatter_args args = {.lines = gpu_elementwise_args(&job->lines),
+    const scatter_args args = {.lines = gpu_elementwise_args(device, &job->lines),
                                .length = job->length,
                                .extent = job->extent,
                                .x_step = job->x_step,

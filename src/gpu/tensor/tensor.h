@@ -21,7 +21,7 @@ ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **stream, driver_cont
 ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status);
 
 /* A job as element-wise kernels take it. */
-elementwise_args gpu_elementwise_args(const elementwise_job *job);
+elementwise_args gpu_elementwise_args(const gpu_device *device, const elementwise_job *job);
 /* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
 ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 

@@ -2,8 +2,8 @@
  *
  *   attention_store        queries are rotated, keys and values rotated, rounded and put into the pages
  *   attention_chunk_TYPE   few queries that share keys, as in a step of decoding: a block has one token, one head of keys with
- *                          its query heads, and one chunk; a thread has a key. Bound by reading the cache. The last block of a
- *                          token's head merges its chunks.
+ *                          one to four of its query heads, and one chunk; a thread has a key. Bound by reading the cache. The
+ *                          last block of a token's heads merges their chunks. It can do what attention_store does, too.
  *   attention_tile_TYPE    many queries that share keys, as in a prompt: a block has 32 queries and one chunk, both products by
  *                          tiles out of shared memory. Bound by fused multiply-adds.
  *   attention_merge        the chunks of each query, after attention_tile_TYPE
@@ -15,13 +15,26 @@
 
 enum {
     ATTENTION_THREADS = 256, /* of every block: a key each, in attention_chunk */
-    ATTENTION_PASS = 4,      /* query heads that attention_chunk takes at a time */
+    ATTENTION_PASS = 4,      /* query heads that a block of attention_chunk has at most */
     ATTENTION_ROWS = 32,     /* queries of a tile */
     ATTENTION_KEYS = 64,     /* of a tile, at a time */
     ATTENTION_STAGE = 64,    /* elements of the head, at a time */
     ATTENTION_WIDTH = 128,   /* elements of the result, at a time */
     ATTENTION_PART_SUMS = 4, /* floats in front of o_c in a part: m_c and l_c; 16 bytes, so that o_c is aligned */
 };
+
+typedef struct attention_store_args {
+    float *q;
+    const float *k, *v;
+    const float *cosines, *sines;
+    const int32_t *sequences, *positions;
+    const uint64_t *pages;
+    int64_t q_stride, k_stride, v_stride, pages_stride, rope_positions;
+    int64_t tokens;
+    attention_layer layer;
+    int32_t heads, rope, half;
+    int32_t unused;
+} attention_store_args;
 
 typedef struct attention_args {
     const float *q;
@@ -37,27 +50,16 @@ typedef struct attention_args {
     float scale;
     int32_t heads, group; /* query heads, of one head of keys */
     int32_t chunks, keys_most;
-    int32_t unused;
+    int32_t each; /* query heads of a block of attention_chunk: 1, 2 or ATTENTION_PASS */
+    attention_store_args
+        store; /* of attention_chunk: keys and values of its tokens, which are put first; k is NULL: they are there */
 } attention_args;
 
-typedef struct attention_store_args {
-    float *q;
-    const float *k, *v;
-    const float *cosines, *sines;
-    const int32_t *sequences, *positions;
-    const uint64_t *pages;
-    int64_t q_stride, k_stride, v_stride, pages_stride, rope_positions;
-    int64_t tokens;
-    attention_layer layer;
-    int32_t heads, rope, half;
-    int32_t unused;
-} attention_store_args;
-
-/* Floats of dynamic shared memory: attention_chunk has the queries, the exponentials and 8 accumulators of the results of a
- * pass; attention_tile the queries and a stage of keys, and after these the exponentials and a stage of values. */
-CANON_FUNCTION int32_t attention_chunk_floats(int32_t head_size)
+/* Floats of dynamic shared memory: attention_chunk has the queries, the exponentials and 8 accumulators of the results;
+ * attention_tile the queries and a stage of keys, and after these the exponentials and a stage of values. */
+CANON_FUNCTION int32_t attention_chunk_floats(int32_t head_size, int32_t each)
 {
-    return ATTENTION_PASS * (head_size + ATTENTION_CHUNK + ATTENTION_LANES * head_size);
+    return each * (head_size + ATTENTION_CHUNK + ATTENTION_LANES * head_size);
 }
 
 CANON_FUNCTION int32_t attention_tile_floats(int32_t head_size)

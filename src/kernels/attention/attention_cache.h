@@ -102,9 +102,9 @@ DEVICE float merged(const attention_args *args, const float *part, int32_t count
 {
     const int32_t apart = ATTENTION_PART_SUMS + args->layer.head_size;
     float most = part[0], l = 0.0f, o = 0.0f;
-    for (int32_t c = 1; c < count; c++)
-        most = row_larger_f32(most, part[c * apart]);
-    for (int32_t c = 0; c < count; c++) {
+    UNROLL_BY(4) for (int32_t c = 1; c < count; c++) most = row_larger_f32(most, part[c * apart]);
+    UNROLL_BY(4) for (int32_t c = 0; c < count; c++)
+    {
         const float f = row_exponential_f32(part[c * apart], most);
         l = fma_f32(f, part[c * apart + 1], l);
         o = fma_f32(f, part[c * apart + ATTENTION_PART_SUMS + i], o);

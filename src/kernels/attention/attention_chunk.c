@@ -1,162 +1,226 @@
-/* One token's queries of one head of keys against one chunk: a step of decoding (attention_args.h has the ladder).
+/* Some of one token's queries of one head of keys against one chunk: a step of decoding (attention_args.h has the ladder).
  *
- * Grid: x is chunk and head of keys, chunk fastest; y the token. A thread has a key: it reads it in pieces of 16 bytes, side by
- * side with its neighbours', and has 8 accumulators for each of up to four query heads. For the values it has 8 elements and
- * every eighth key. What a block leaves is a part; the last block of a token's head merges its parts, or there was only one.
+ * Grid: x is chunk, query heads and head of keys, chunk fastest; y the token. A thread has a key: it reads it in pieces of 16
+ * bytes, side by side with its neighbours', and has 8 accumulators for each query head. For the values it has 8 elements and
+ * every eighth key. Time is latency here, so that a thread has many pieces on their way at once, and a block few query heads
+ * where there are compute units enough. What a block leaves is a part; the last block of a token's heads merges their parts, or
+ * there was only one.
+ *
+ * The token's own key and value may be put into the cache first: by every block that has the chunk they go to, all the same
+ * bytes, so that nobody waits for another. Queries are rotated on their way, then.
  */
 #include "kernels/attention/attention_cache.h"
+#include "kernels/attention/attention_put.h"
 
 #include "kernels/simt/last_block.h"
 
-/* The query heads of a pass: how many, which first, and where the token and the chunk are. */
-typedef struct chunk_pass {
+/* What a block works on. */
+typedef struct chunk_work {
     int64_t token;
     int32_t chunk, kv_head;
-    int32_t first, count; /* heads of the group */
+    int32_t first, count; /* query heads of the group */
     attention_range keys; /* that are seen, in the chunk */
     bool alone;           /* the only chunk */
-} chunk_pass;
+} chunk_work;
 
-/* Shared memory, in floats. */
+/* Shared memory, in floats; `each` is how many query heads a block has. */
 typedef struct chunk_shared {
-    float *q, *p, *sums; /* PASS x size, PASS x CHUNK, PASS x LANES x size */
+    float *q, *p, *sums;               /* each x size, each x CHUNK, each x LANES x size */
+    float *wave_largest, *largest, *l; /* each x waves of 32, each, each */
 } chunk_shared;
 
+/* Pieces that a thread has on their way at once: fewer where it has more accumulators. */
+#define KEY_PIECES(each)   ((each) == 1 ? 8 : 4)
+#define VALUE_PIECES(each) ((each) == 1 ? 16 : 8)
+
+DEVICE void join_piece(const attention_piece *k, const float *q, int32_t each, int32_t size, int32_t i,
+                       float sums[ATTENTION_PASS][ATTENTION_LANES])
+{
+    UNROLL for (int32_t g = 0; g < each; g++)
+    {
+        const f32x4 low = load_f32x4(AT_RANGE(q, g * size + i, 4)), high = load_f32x4(AT_RANGE(q, g * size + i + 4, 4));
+        sums[g][0] = fma_f32(low.x, k->x[0], sums[g][0]);
+        sums[g][1] = fma_f32(low.y, k->x[1], sums[g][1]);
+        sums[g][2] = fma_f32(low.z, k->x[2], sums[g][2]);
+        sums[g][3] = fma_f32(low.w, k->x[3], sums[g][3]);
+        sums[g][4] = fma_f32(high.x, k->x[4], sums[g][4]);
+        sums[g][5] = fma_f32(high.y, k->x[5], sums[g][5]);
+        sums[g][6] = fma_f32(high.z, k->x[6], sums[g][6]);
+        sums[g][7] = fma_f32(high.w, k->x[7], sums[g][7]);
+    }
+}
+
 /* Sets the scores of the thread's key with each query. */
-DEVICE void score_key(int32_t type, const attention_args *args, const attention_page *page, const float *q, int32_t key,
-                      float *scores)
+DEVICE void score_key(int32_t type, int32_t each, const attention_args *args, const attention_page *page, const float *q,
+                      int32_t key, float *scores)
 {
     const int32_t size = args->layer.head_size;
     float sums[ATTENTION_PASS][ATTENTION_LANES];
-    UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++) UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) sums[g][a] = 0.0f;
-    UNROLL_BY(2) for (int32_t i = 0; i < size; i += ATTENTION_LANES)
+    UNROLL for (int32_t g = 0; g < each; g++) UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) sums[g][a] = 0.0f;
+    int32_t i = 0;
+    UNROLL_BY(1) for (; i + KEY_PIECES(each) * ATTENTION_LANES <= size; i += KEY_PIECES(each) * ATTENTION_LANES)
+    {
+        attention_piece k[KEY_PIECES(1)];
+        UNROLL for (int32_t n = 0; n < KEY_PIECES(each); n++) k[n] = key_piece(type, args, page, key, i + n * ATTENTION_LANES);
+        UNROLL for (int32_t n = 0; n < KEY_PIECES(each); n++) join_piece(&k[n], q, each, size, i + n * ATTENTION_LANES, sums);
+    }
+    UNROLL_BY(1) for (; i < size; i += ATTENTION_LANES)
     {
         const attention_piece k = key_piece(type, args, page, key, i);
-        UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++)
-        {
-            const f32x4 low = load_f32x4(AT_RANGE(q, g * size + i, 4)), high = load_f32x4(AT_RANGE(q, g * size + i + 4, 4));
-            sums[g][0] = fma_f32(low.x, k.x[0], sums[g][0]);
-            sums[g][1] = fma_f32(low.y, k.x[1], sums[g][1]);
-            sums[g][2] = fma_f32(low.z, k.x[2], sums[g][2]);
-            sums[g][3] = fma_f32(low.w, k.x[3], sums[g][3]);
-            sums[g][4] = fma_f32(high.x, k.x[4], sums[g][4]);
-            sums[g][5] = fma_f32(high.y, k.x[5], sums[g][5]);
-            sums[g][6] = fma_f32(high.z, k.x[6], sums[g][6]);
-            sums[g][7] = fma_f32(high.w, k.x[7], sums[g][7]);
-        }
+        join_piece(&k, q, each, size, i, sums);
     }
-    UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++) scores[g] = attention_fold(sums[g]) * args->scale;
+    UNROLL for (int32_t g = 0; g < each; g++) scores[g] = attention_fold(sums[g]) * args->scale;
 }
 
-/* 8 accumulators of the results of some queries, of which this thread has one for 8 elements: every eighth key. */
-DEVICE void sum_values(int32_t type, const attention_args *args, const attention_page *page, const chunk_pass *pass,
-                       const chunk_shared *shared)
+/* Who makes which sums of values: a team has one accumulator for 8 elements in each thread, of every `teams`th query. */
+typedef struct value_share {
+    int32_t teams, team, at, lane_of;
+} value_share;
+
+DEVICE void join_value(const attention_piece *v, const float *p, int32_t each, const value_share *share, int32_t j, bool seen,
+                       float sums[ATTENTION_PASS][ATTENTION_LANES])
 {
-    const int32_t size = args->layer.head_size, pieces = size / ATTENTION_LANES;
-    const int32_t teams = ATTENTION_THREADS / size, team = (int32_t)thread_index() / size;
-    const int32_t own = (int32_t)thread_index() % size, at = own % pieces * ATTENTION_LANES, lane_of = own / pieces;
-    if (team >= teams)
+    UNROLL for (int32_t g = 0; g < each; g++)
+    {
+        if (share->team + g * share->teams >= each)
+            continue;
+        const float of_key = AT(p, (share->team + g * share->teams) * ATTENTION_CHUNK + j);
+        UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++)
+        {
+            const float sum = fma_f32(of_key, v->x[e], sums[g][e]);
+            sums[g][e] = seen ? sum : sums[g][e];
+        }
+    }
+}
+
+/* 8 accumulators of the results of some queries, of which this thread has one for 8 elements: every eighth key. Keys that are
+ * not seen are read as the last that is, and touch nothing. */
+DEVICE void sum_values(int32_t type, int32_t each, const attention_args *args, const attention_page *page,
+                       const chunk_work *work, const chunk_shared *shared)
+{
+    const int32_t size = args->layer.head_size, pieces = size / ATTENTION_LANES, own = (int32_t)thread_index() % size;
+    value_share share;
+    share.teams = ATTENTION_THREADS / size;
+    share.team = (int32_t)thread_index() / size;
+    share.at = own % pieces * ATTENTION_LANES;
+    share.lane_of = own / pieces;
+    if (share.team >= share.teams || share.team >= each)
         return;
     float sums[ATTENTION_PASS][ATTENTION_LANES];
-    UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++) UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++) sums[g][e] = 0.0f;
-    const int32_t begin = pass->keys.first + ((lane_of - pass->keys.first) & (ATTENTION_LANES - 1));
-    UNROLL_BY(4) for (int32_t j = begin; j < pass->keys.end; j += ATTENTION_LANES)
+    UNROLL for (int32_t g = 0; g < each; g++) UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++) sums[g][e] = 0.0f;
+    enum { STEP = ATTENTION_LANES };
+    const int32_t end = work->keys.end, last = end - 1, most = (VALUE_PIECES(each) - 1) * STEP;
+    int32_t j = work->keys.first + ((share.lane_of - work->keys.first) & (STEP - 1));
+    UNROLL_BY(1) for (; j < end; j += VALUE_PIECES(each) * STEP)
     {
-        const attention_piece v = value_piece(type, args, page, j, at);
-        UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++)
-        {
-            if (team + g * teams >= ATTENTION_PASS)
-                continue;
-            const float p = AT(shared->p, (team + g * teams) * ATTENTION_CHUNK + j);
-            UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++) sums[g][e] = fma_f32(p, v.x[e], sums[g][e]);
+        attention_piece v[VALUE_PIECES(1)];
+        const bool whole = j + most < end;
+        UNROLL for (int32_t n = 0; n < VALUE_PIECES(each); n++) v[n] =
+            value_piece(type, args, page, j + n * STEP < end ? j + n * STEP : last, share.at);
+        if (whole) {
+            UNROLL for (int32_t n = 0; n < VALUE_PIECES(each); n++)
+                join_value(&v[n], shared->p, each, &share, j + n * STEP, true, sums);
+        } else {
+            UNROLL for (int32_t n = 0; n < VALUE_PIECES(each); n++)
+                join_value(&v[n], shared->p, each, &share, j + n * STEP < end ? j + n * STEP : last, j + n * STEP < end, sums);
         }
     }
-    UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++)
+    UNROLL for (int32_t g = 0; g < each; g++)
     {
-        if (team + g * teams >= ATTENTION_PASS)
+        if (share.team + g * share.teams >= each)
             continue;
         UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++)
-            AT(shared->sums, ((team + g * teams) * ATTENTION_LANES + lane_of) * size + at + e) = sums[g][e];
+            AT(shared->sums, ((share.team + g * share.teams) * ATTENTION_LANES + share.lane_of) * size + share.at + e) =
+                sums[g][e];
     }
 }
 
-/* The part of each query of the pass, or its result where there is one part. `largest` and `l` are shared. */
-DEVICE void leave_parts(const attention_args *args, const chunk_pass *pass, const chunk_shared *shared, const float *largest,
-                        const float *l)
+/* The part of each query, or its result where there is one part. */
+DEVICE void leave_parts(const attention_args *args, const chunk_work *work, const chunk_shared *shared)
 {
     const int32_t size = args->layer.head_size;
-    for (int32_t i = (int32_t)thread_index(); i < pass->count * size; i += ATTENTION_THREADS) {
-        const int32_t g = i / size, e = i % size, head = pass->kv_head * args->group + pass->first + g;
+    for (int32_t i = (int32_t)thread_index(); i < work->count * size; i += ATTENTION_THREADS) {
+        const int32_t g = i / size, e = i % size, head = work->kv_head * args->group + work->first + g;
         float sums[ATTENTION_LANES];
         UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) sums[a] = AT(shared->sums, (g * ATTENTION_LANES + a) * size + e);
         const float o = attention_fold(sums);
-        if (pass->alone) {
-            result_of(args, pass->token, head)[e] = attention_result_of_one(o, AT(l, g));
+        if (work->alone) {
+            result_of(args, work->token, head)[e] = attention_result_of_one(o, AT(shared->l, g));
             continue;
         }
-        float *part = part_of(args, pass->token, head, pass->chunk);
+        float *part = part_of(args, work->token, head, work->chunk);
         part[ATTENTION_PART_SUMS + e] = o;
         if (e == 0) {
-            part[0] = AT(largest, g);
-            part[1] = AT(l, g);
+            part[0] = AT(shared->largest, g);
+            part[1] = AT(shared->l, g);
         }
     }
 }
 
-/* Some query heads of the group. All threads of the block; shared memory is free again behind it. */
-DEVICE void run_pass(int32_t type, const attention_args *args, const attention_page *page, const chunk_pass *pass,
-                     const chunk_shared *shared)
+/* The queries, rotated if attention_store has not done it; zeros where there are fewer than `each`. */
+DEVICE void take_queries(int32_t each, const attention_args *args, const chunk_work *work, const chunk_shared *shared)
 {
-    SHARED(float, wave_largest, ATTENTION_PASS *(ATTENTION_THREADS / 32));
-    SHARED(float, largest, ATTENTION_PASS);
-    SHARED(float, l, ATTENTION_PASS);
-    const int32_t size = args->layer.head_size, key = (int32_t)thread_index();
-    const float *q = args->q + pass->token * args->q_stride + (int64_t)(pass->kv_head * args->group + pass->first) * size;
-    for (int32_t i = key; i < ATTENTION_PASS * size; i += ATTENTION_THREADS)
-        AT(shared->q, i) = i < pass->count * size ? q[i] : 0.0f;
-    barrier();
-    const bool seen = key >= pass->keys.first && key < pass->keys.end;
+    const int32_t size = args->layer.head_size, position = args->store.k ? args->positions[work->token] : 0;
+    const float *q = args->q + work->token * args->q_stride + (int64_t)(work->kv_head * args->group + work->first) * size;
+    const int32_t rope = args->store.k ? args->store.rope : ATTENTION_ROPE_NONE;
+    const int64_t row =
+        (position < args->store.rope_positions ? position : args->store.rope_positions - 1) * (int64_t)args->store.half;
+    for (int32_t i = (int32_t)thread_index(); i < each * size; i += ATTENTION_THREADS) {
+        const float *head = q + i / size * size;
+        AT(shared->q, i) = i >= work->count * size       ? 0.0f
+                           : rope == ATTENTION_ROPE_NONE ? q[i]
+                                                         : attention_roped(head, i % size, rope, args->store.half,
+                                                                           args->store.cosines + row, args->store.sines + row);
+    }
+}
+
+/* Parts or results of `each` query heads. All threads of the block. */
+DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, const attention_page *page,
+                      const chunk_work *work, const chunk_shared *shared)
+{
+    enum { WAVES = ATTENTION_THREADS / 32 };
+    const int32_t key = (int32_t)thread_index();
+    const bool seen = key >= work->keys.first && key < work->keys.end;
     float scores[ATTENTION_PASS];
-    UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++) scores[g] = -MATH_INF_F32;
+    UNROLL for (int32_t g = 0; g < each; g++) scores[g] = -MATH_INF_F32;
     if (seen)
-        score_key(type, args, page, shared->q, key, scores);
-    UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++)
+        score_key(type, each, args, page, shared->q, key, scores);
+    UNROLL for (int32_t g = 0; g < each; g++)
     {
         const float most = largest_of_32(scores[g]);
         if (key % 32 == 0)
-            AT(wave_largest, g * (ATTENTION_THREADS / 32) + key / 32) = most;
+            AT(shared->wave_largest, g * WAVES + key / 32) = most;
     }
     barrier();
-    UNROLL for (int32_t g = 0; g < ATTENTION_PASS; g++)
+    UNROLL for (int32_t g = 0; g < each; g++)
     {
-        float most = AT(wave_largest, g * (ATTENTION_THREADS / 32));
-        UNROLL for (int32_t w = 1; w < ATTENTION_THREADS / 32; w++) most =
-            row_larger_f32(most, AT(wave_largest, g * (ATTENTION_THREADS / 32) + w));
+        float most = AT(shared->wave_largest, g * WAVES);
+        UNROLL for (int32_t w = 1; w < WAVES; w++) most = row_larger_f32(most, AT(shared->wave_largest, g * WAVES + w));
         AT(shared->p, g * ATTENTION_CHUNK + key) = seen ? row_exponential_f32(scores[g], most) : 0.0f;
         if (key == 0)
-            AT(largest, g) = most;
+            AT(shared->largest, g) = most;
     }
     barrier();
-    if (key < 64) { /* two waves of 32 or one of 64: the first 32 threads have an accumulator of a query each */
-        const int32_t g = key / ATTENTION_LANES % ATTENTION_PASS, a = key % ATTENTION_LANES;
+    const int32_t own = key - (ATTENTION_THREADS - 64); /* of the last threads, which have fewest values to sum */
+    if (own >= 0) { /* two waves of 32 or one of 64: the first 32 threads have an accumulator of a query each */
+        const int32_t g = own / ATTENTION_LANES % each, a = own % ATTENTION_LANES;
         float sum = 0.0f;
+        UNROLL_BY(8)
         for (int32_t j = a; j < ATTENTION_CHUNK; j += ATTENTION_LANES)
             sum += AT(shared->p, g * ATTENTION_CHUNK + j);
         sum = fold_of_8(sum);
-        if (key < 32 && a == 0)
-            AT(l, g) = sum;
+        if (own < each * ATTENTION_LANES && a == 0)
+            AT(shared->l, g) = sum;
     }
-    sum_values(type, args, page, pass, shared);
+    sum_values(type, each, args, page, work, shared);
     barrier();
-    leave_parts(args, pass, shared, largest, l);
-    barrier();
+    leave_parts(args, work, shared);
 }
 
-DEVICE void no_keys(const attention_args *args, int64_t token, int32_t kv_head)
+DEVICE void no_keys(const attention_args *args, const chunk_work *work)
 {
-    const int32_t count = args->group * args->layer.head_size;
-    float *out = result_of(args, token, kv_head * args->group);
-    for (int32_t i = (int32_t)thread_index(); i < count; i += ATTENTION_THREADS)
+    float *out = result_of(args, work->token, work->kv_head * args->group + work->first);
+    for (int32_t i = (int32_t)thread_index(); i < work->count * args->layer.head_size; i += ATTENTION_THREADS)
         out[i] = 0.0f;
 }
 
@@ -164,7 +228,7 @@ DEVICE void no_keys(const attention_args *args, int64_t token, int32_t kv_head)
 DEVICE void prefetch_chunk(int32_t type, const attention_args *args, const attention_page *page, attention_range keys)
 {
     enum { LINE = 128 };
-    const int32_t key_bytes = args->layer.head_size * attention_element_bytes(type);
+    const int32_t key_bytes = args->layer.head_size * (int32_t)attention_element_bytes(type);
     const int32_t first = keys.first / ATTENTION_GROUP * ATTENTION_GROUP * key_bytes; /* keys lie by groups */
     const int32_t end = (keys.end + ATTENTION_GROUP - 1) / ATTENTION_GROUP * ATTENTION_GROUP * key_bytes;
     for (int32_t i = first + (int32_t)thread_index() * LINE; i < end; i += ATTENTION_THREADS * LINE)
@@ -174,53 +238,94 @@ DEVICE void prefetch_chunk(int32_t type, const attention_args *args, const atten
         prefetch_line(page->values + i);
 }
 
-/* What stands in front of this kernel is attention_store, or itself for other tokens: neither writes who sees what, nor where
- * pages are. */
+/* The token's key and value of this head go to their page. By the blocks of the chunk they belong to, or of the last there is.
+ */
+DEVICE void put_token(int32_t type, const attention_args *args, const chunk_work *work)
+{
+    const attention_store_args *store = &args->store;
+    const int32_t own = (int32_t)thread_index(), size = args->layer.head_size, kv_heads = args->layer.kv_heads;
+    const int32_t home = args->positions[work->token] / ATTENTION_CHUNK;
+    if ((home < args->chunks ? home : args->chunks - 1) != work->chunk)
+        return;
+    if (type == ATTENTION_Q8_0) {
+        const int32_t blocks = size / ATTENTION_BLOCK, head = work->kv_head + (own < blocks ? 0 : kv_heads);
+        if (own < 2 * blocks)
+            put_block(store, work->token, head * blocks + own % blocks);
+        return;
+    }
+    for (int32_t i = own; i < 2 * size; i += ATTENTION_THREADS) {
+        const stored_head h = stored_head_of(store, work->token, work->kv_head + (i < size ? 0 : kv_heads));
+        put_element(store, &h, i % size);
+    }
+}
+
+/* The last block of these heads merges their parts. */
+DEVICE void merge_parts(const attention_args *args, const chunk_work *work, attention_range chunks)
+{
+    const int32_t size = args->layer.head_size, first = work->kv_head * args->group + work->first;
+    for (int32_t i = (int32_t)thread_index(); i < work->count * size; i += ATTENTION_THREADS) {
+        const int32_t head = first + i / size;
+        result_of(args, work->token, head)[i % size] =
+            merged(args, part_of(args, work->token, head, chunks.first), chunks.end - chunks.first, i % size);
+    }
+}
+
+/* What stands in front of this kernel makes q, k and v, or is itself for other tokens: it writes neither who sees what, nor
+ * where pages are. */
 DEVICE void attention_chunk(int32_t type, const attention_args *args)
 {
     SHARED_DYNAMIC(float, memory);
+    SHARED(float, wave_largest, ATTENTION_PASS *(ATTENTION_THREADS / 32));
+    SHARED(float, largest, ATTENTION_PASS);
+    SHARED(float, l, ATTENTION_PASS);
     SHARED(uint32_t, ticket, 1);
-    const int32_t size = args->layer.head_size;
-    const int32_t chunk = (int32_t)block_index() % args->chunks, kv_head = (int32_t)block_index() / args->chunks;
-    const int64_t token = args->first_token + block_index_y();
-    const attention_range seen = seen_by(args, token), chunks = attention_chunks(seen);
+    const int32_t size = args->layer.head_size, passes = (args->group + args->each - 1) / args->each;
+    const int32_t heads = (int32_t)block_index() / args->chunks; /* which */
+    chunk_work work;
+    work.token = args->first_token + block_index_y();
+    work.chunk = (int32_t)block_index() % args->chunks;
+    work.kv_head = heads / passes;
+    work.first = heads % passes * args->each;
+    work.count = args->group - work.first < args->each ? args->group - work.first : args->each;
+    const attention_range seen = seen_by(args, work.token), chunks = attention_chunks(seen);
     const int32_t count = chunks.end - chunks.first;
-    const bool looks = chunk >= chunks.first && chunk < chunks.end;
+    const bool looks = work.chunk >= chunks.first && work.chunk < chunks.end;
+    work.keys = attention_in_chunk(seen, work.chunk);
+    work.alone = count == 1;
     attention_page page = {NULL, NULL, NULL, NULL};
     if (looks) {
-        page = page_of(args, args->sequences[token], chunk, kv_head);
-        prefetch_chunk(type, args, &page, attention_in_chunk(seen, chunk));
+        page = page_of(args, args->sequences[work.token], work.chunk, work.kv_head);
+        prefetch_chunk(type, args, &page, work.keys);
     }
     launches_wait();
     launches_next();
-    if (count <= 0 && chunk == 0)
-        no_keys(args, token, kv_head);
-    if (!looks)
-        return;
     chunk_shared shared;
     shared.q = memory;
-    shared.p = memory + ATTENTION_PASS * size;
-    shared.sums = shared.p + ATTENTION_PASS * ATTENTION_CHUNK;
-    chunk_pass pass;
-    pass.token = token;
-    pass.chunk = chunk;
-    pass.kv_head = kv_head;
-    pass.keys = attention_in_chunk(seen, chunk);
-    pass.alone = count == 1;
-    for (pass.first = 0; pass.first < args->group; pass.first += ATTENTION_PASS) {
-        const int32_t left = args->group - pass.first;
-        pass.count = left < ATTENTION_PASS ? left : ATTENTION_PASS;
-        run_pass(type, args, &page, &pass, &shared);
-    }
-    uint32_t *ready = args->ready + (token - args->first_token) * args->layer.kv_heads + kv_head;
+    shared.p = memory + args->each * size;
+    shared.sums = shared.p + args->each * ATTENTION_CHUNK;
+    shared.wave_largest = wave_largest;
+    shared.largest = largest;
+    shared.l = l;
+    if (args->store.k)
+        put_token(type, args, &work);
+    if (count <= 0 && work.chunk == 0)
+        no_keys(args, &work);
+    if (!looks)
+        return;
+    take_queries(args->each, args, &work, &shared);
+    barrier();
+    if (args->each == 1)
+        run_heads(type, 1, args, &page, &work, &shared);
+    else if (args->each == 2)
+        run_heads(type, 2, args, &page, &work, &shared);
+    else
+        run_heads(type, ATTENTION_PASS, args, &page, &work, &shared);
+    uint32_t *ready = args->ready + ((work.token - args->first_token) * args->layer.kv_heads * passes + heads);
     if (count == 1 || !block_is_last(ready, (uint32_t)count, ticket))
         return;
     if (thread_index() == 0)
         *ready = 0;
-    for (int32_t i = (int32_t)thread_index(); i < args->group * size; i += ATTENTION_THREADS) {
-        const int32_t head = kv_head * args->group + i / size;
-        result_of(args, token, head)[i % size] = merged(args, part_of(args, token, head, chunks.first), count, i % size);
-    }
+    merge_parts(args, &work, chunks);
 }
 
 KERNEL(attention_chunk_f16, attention_args, ATTENTION_THREADS)

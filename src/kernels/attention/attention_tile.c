@@ -3,8 +3,9 @@
  * Grid: x is chunk and tile, chunk fastest; y the head of keys. A tile is 32 rows: row r is token r / group, query head r %
  * group of the head of keys. A thread has 4 rows and 2 keys of 64 at a time, 8 accumulators each, and holds its scores of the
  * whole chunk until the largest is known. The exponentials go to shared memory. For the values it has 4 rows and 4 elements,
- * and makes one accumulator after the other, each out of every eighth value, which are staged together. 32 fma meet 4 loads of
- * 16 bytes from shared memory.
+ * and makes one accumulator after the other, each out of every eighth value, which are staged together; where few keys are seen
+ * at all, as of a short text, their values are staged once for all accumulators. 32 fma meet 4 loads of 16 bytes from shared
+ * memory.
  *
  * Rows of a tile may belong to several sequences: they are taken one sequence after the other. Where rows do not see the same
  * keys, the steps that are not everyone's are tested row by row; a key that a row does not see does not touch it, whatever its
@@ -157,7 +158,12 @@ DEVICE void score_tile(int32_t type, const attention_args *args, const attention
     }
 }
 
-/* p[key][row], and m_c of each row into `largest`. A key that a row does not see has -1. */
+DEVICE bool tile_is_seen(const tile_place *place, int32_t tile)
+{
+    return tile * ATTENTION_KEYS < place->any.end && (tile + 1) * ATTENTION_KEYS > place->any.first;
+}
+
+/* p[key][row], and m_c of each row into `largest`. A key that a row does not see has -1, in tiles where another sees one. */
 DEVICE void write_exponentials(const tile_place *place, const tile_rows *rows, float scores[KEY_TILES][ROWS_EACH][KEYS_EACH],
                                float *p, float *largest)
 {
@@ -173,7 +179,8 @@ DEVICE void write_exponentials(const tile_place *place, const tile_rows *rows, f
             most = at >= first && at < end ? row_larger_f32(most, scores[t][r][j]) : most;
         }
         most = largest_of_32(most);
-        UNROLL for (int32_t t = 0; t < KEY_TILES; t++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
+        UNROLL for (int32_t t = 0; t < KEY_TILES; t++) if (tile_is_seen(place, t))
+            UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
         {
             const int32_t at = t * ATTENTION_KEYS + key + j;
             AT(p, at * ATTENTION_ROWS + row + r) = at >= first && at < end ? row_exponential_f32(scores[t][r][j], most) : -1.0f;
@@ -183,12 +190,17 @@ DEVICE void write_exponentials(const tile_place *place, const tile_rows *rows, f
     }
 }
 
+DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
+{
+    return from + ((lane_of - from) & (ATTENTION_LANES - 1));
+}
+
 /* l_c of each row: a thread has an accumulator of a row. */
-DEVICE void sum_exponentials(const float *p, float *lanes, float *l)
+DEVICE void sum_exponentials(const tile_place *place, const float *p, float *lanes, float *l)
 {
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, a = (int32_t)thread_index() / ATTENTION_ROWS;
     float sum = 0.0f;
-    for (int32_t j = a; j < ATTENTION_CHUNK; j += ATTENTION_LANES) {
+    for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES) {
         const float x = AT(p, j * ATTENTION_ROWS + row);
         sum = x < 0.0f ? sum : sum + x;
     }
@@ -208,16 +220,17 @@ DEVICE void sum_exponentials(const float *p, float *lanes, float *l)
 typedef struct value_part {
     int32_t first, width; /* elements */
     int32_t row, at;      /* of the thread; at: within the width */
+    int32_t base, shift;  /* of values: number base + (i << shift) is staged as number i */
     bool idle;
 } value_part;
 
-/* v[i][element]: value `lane` + 8 i, where someone sees it. */
+/* v[i][element]: value `begin` + (i << part->shift), where someone sees it. */
 DEVICE void stage_values(int32_t type, const attention_args *args, const attention_page *page, const tile_place *place,
-                         const value_part *part, int32_t lane_of, float *v)
+                         const value_part *part, int32_t begin, float *v)
 {
     const int32_t pieces = part->width / ATTENTION_LANES;
     for (int32_t item = (int32_t)thread_index(); item < EIGHTHS * pieces; item += ATTENTION_THREADS) {
-        const int32_t i = item / pieces, e = item % pieces * ATTENTION_LANES, j = lane_of + i * ATTENTION_LANES;
+        const int32_t i = item / pieces, e = item % pieces * ATTENTION_LANES, j = begin + (i << part->shift);
         if (j < place->any.first || j >= place->any.end)
             continue;
         const attention_piece piece = value_piece(type, args, page, j, part->first + e);
@@ -235,7 +248,7 @@ typedef struct value_sums {
 DEVICE void value_step(value_sums *sums, const float *p, const float *v, const value_part *part, int32_t j, bool tested)
 {
     const f32x4 of_rows = load_f32x4(AT_RANGE(p, j * ATTENTION_ROWS + part->row, 4));
-    const f32x4 of_elements = load_f32x4(AT_RANGE(v, j / ATTENTION_LANES * part->width + part->at, 4));
+    const f32x4 of_elements = load_f32x4(AT_RANGE(v, ((j - part->base) >> part->shift) * part->width + part->at, 4));
     const float x[ROWS_EACH] = {of_rows.x, of_rows.y, of_rows.z, of_rows.w};
     const float y[WIDTH_EACH] = {of_elements.x, of_elements.y, of_elements.z, of_elements.w};
     UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++)
@@ -243,11 +256,6 @@ DEVICE void value_step(value_sums *sums, const float *p, const float *v, const v
         const float sum = fma_f32(x[r], y[e], sums->x[r][e]);
         sums->x[r][e] = tested && x[r] < 0.0f ? sums->x[r][e] : sum;
     }
-}
-
-DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
-{
-    return from + ((lane_of - from) & (ATTENTION_LANES - 1));
 }
 
 /* The accumulator `lane_of` of the thread's elements. */
@@ -308,9 +316,11 @@ typedef struct value_work {
 
 DEVICE value_sums value_lane(int32_t type, const value_work *w, int32_t lane_of)
 {
-    barrier();
-    stage_values(type, w->args, w->page, w->place, w->part, lane_of, w->v);
-    barrier();
+    if (w->part->shift > 0) {
+        barrier();
+        stage_values(type, w->args, w->page, w->place, w->part, lane_of, w->v);
+        barrier();
+    }
     return value_chain(w->place, w->part, w->p, w->v, lane_of);
 }
 
@@ -341,7 +351,7 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
     stage_queries(args, place, memory);
     UNROLL for (int32_t t = 0; t < KEY_TILES; t++)
     {
-        if (t * ATTENTION_KEYS < place->any.end && (t + 1) * ATTENTION_KEYS > place->any.first)
+        if (tile_is_seen(place, t))
             score_tile(type, args, &page, t * ATTENTION_KEYS, memory, scores[t]);
         else
             UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++) scores[t][r][j] =
@@ -350,13 +360,16 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
     barrier();
     write_exponentials(place, rows, scores, memory, largest);
     barrier();
-    sum_exponentials(memory, lanes, l);
+    sum_exponentials(place, memory, lanes, l);
     const int32_t size = args->layer.head_size;
+    const bool few = place->any.end - place->any.first <= EIGHTHS;
     for (int32_t first = 0; first < size; first += ATTENTION_WIDTH) {
         value_part part;
         part.first = first;
         part.width = size - first < ATTENTION_WIDTH ? size - first : ATTENTION_WIDTH;
         const int32_t across = part.width / WIDTH_EACH, own = (int32_t)thread_index();
+        part.base = few ? place->any.first : 0;
+        part.shift = few ? 0 : 3; /* every eighth */
         part.idle = own >= across * (ATTENTION_ROWS / ROWS_EACH);
         part.row = part.idle ? 0 : own / across * ROWS_EACH;
         part.at = own % across * WIDTH_EACH;
@@ -367,6 +380,11 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
         work.part = &part;
         work.p = memory;
         work.v = memory + ATTENTION_CHUNK * ATTENTION_ROWS;
+        if (few) {
+            barrier();
+            stage_values(type, args, &page, place, &part, part.base, work.v);
+            barrier();
+        }
         value_sums sums = value_half(type, &work, 0);
         const value_sums odd = value_half(type, &work, 1);
         add_values(&sums, &odd);

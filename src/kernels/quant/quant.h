@@ -5,7 +5,8 @@
  *   quant_*_bf16           fast mode, 33 columns or more, a vendor BLAS that multiplies bf16: that is used, and no bits are
  *                          promised
  *   quant_gemv_step_TYPE   one column, not on AMD, that waits for the kernel before it anyway, as in a step of a model: every
- *                          thread block codes it, behind a norm or gated, and results may be added to what is there
+ *                          thread block codes it, behind a norm or gated, and results may be added to what is there; with a
+ *                          copy engine thread blocks stay, and have the column in shared memory (quant_gemv_step.h)
  *   quant_gemv_fused_TYPE  one column, not on AMD: the product codes it itself, and so may begin while the one before it runs
  *   quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
  *   quant_wgmma_*          more, on sm_90a: weights are unpacked first, stages come by the copy engine, wgmma multiplies from
@@ -118,8 +119,7 @@ enum {
     QUANT_NORM_MOST = 16384,      /* elements of a column behind a norm, */
     QUANT_NORM_FUSED_MOST = 4096, /* of one that quant_gemv_fused_TYPE codes: a chunk of the sum */
     QUANT_NORM_LANES = 64,        /* accumulators of that sum */
-    QUANT_NORM_PART = 512,        /* elements whose squares QUANT_NORM_LANES threads add up, one part behind the other */
-    QUANT_NORM_EACH = QUANT_NORM_PART / QUANT_NORM_LANES
+    QUANT_NORM_EACH = 32          /* elements of one that are on their way at once */
 };
 
 typedef struct quant_input {
@@ -238,6 +238,8 @@ typedef struct quant_gemv_args {
     uint32_t
         own_words; /* quant_gemv_step_TYPE with x: from the codes, factors and sums of a thread block to those of the next */
     quant_input input; /* quant_gemv_step_TYPE: of x */
+    uint32_t stays;    /* quant_gemv_step_TYPE: not 0: thread blocks take more than 16 rows each (quant_gemv_step.h) */
+    uint32_t unused;
 } quant_gemv_args;
 
 /* ---- unpacking ----------------------------------------------------------------------------------------------------------- */

@@ -609,16 +609,4 @@ DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, 
         gemv_run(type, kind, &args, shared, staged, arrivals, ticket);                                                         \
     }
 
-#define GEMV_STEP_KERNEL(kernel, type)                                                                                         \
-    KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, QUANT_GEMV_RESIDENT)                                               \
-    {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
-        SHARED(uint64_t, arrivals, 2 * STAGES_MAX);                                                                            \
-        SHARED(uint32_t, ticket, 1);                                                                                           \
-        quant_gemv_args own = args;                                                                                            \
-        gemv_own(&own);                                                                                                        \
-        gemv_run(type, GEMV_STEP, &own, shared, staged, arrivals, ticket);                                                     \
-    }
-
 #endif

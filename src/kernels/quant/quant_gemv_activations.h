@@ -62,31 +62,27 @@ DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t
 /* ---- norms --------------------------------------------------------------------------------------------------------------- */
 
 /* The sum of the squares of a chunk of at most 4096 elements, as arithmetic/reduce.h has it, in each of QUANT_THREADS threads:
- * the threads of a part hold their elements, and the accumulators go from part to part. `lanes` has QUANT_NORM_LANES. */
+ * a thread has an accumulator, and QUANT_NORM_EACH elements of it on their way at once. `lanes` has QUANT_NORM_LANES. */
 DEVICE float chunk_squares(const float *x, uint32_t n, float *lanes)
 {
-    const uint32_t own = thread_index() % QUANT_NORM_LANES, part = thread_index() / QUANT_NORM_LANES;
-    const uint32_t parts = QUANT_THREADS / QUANT_NORM_LANES; /* at a time */
-    UNROLL_BY(1)
-    for (uint32_t first = 0; first < n; first += parts * QUANT_NORM_PART) {
-        float v[QUANT_NORM_EACH];
-        UNROLL
-        for (uint32_t j = 0; j < QUANT_NORM_EACH; j++) {
-            const uint32_t i = first + part * QUANT_NORM_PART + j * QUANT_NORM_LANES + own;
-            v[j] = i < n ? x[i] : 0.0f;
-        }
+    const uint32_t own = thread_index();
+    if (own < QUANT_NORM_LANES) {
+        float squares = 0.0f;
         UNROLL_BY(1)
-        for (uint32_t turn = 0; turn < parts && first + turn * QUANT_NORM_PART < n; turn++) {
-            if (part == turn) {
-                float sum = first + turn > 0 ? AT(lanes, own) : 0.0f;
-                UNROLL
-                for (uint32_t j = 0; j < QUANT_NORM_EACH; j++)
-                    sum = fma_f32(v[j], v[j], sum); /* 0 behind the last changes no sum */
-                AT(lanes, own) = sum;
+        for (uint32_t first = 0; first < n; first += QUANT_NORM_EACH * QUANT_NORM_LANES) {
+            float v[QUANT_NORM_EACH];
+            UNROLL
+            for (uint32_t j = 0; j < QUANT_NORM_EACH; j++) {
+                const uint32_t i = first + j * QUANT_NORM_LANES + own;
+                v[j] = i < n ? x[i] : 0.0f;
             }
-            barrier();
+            UNROLL
+            for (uint32_t j = 0; j < QUANT_NORM_EACH; j++)
+                squares = fma_f32(v[j], v[j], squares); /* 0 behind the last changes no sum */
         }
+        AT(lanes, own) = squares;
     }
+    barrier();
     float sum = AT(lanes, thread_index() % 32) + AT(lanes, thread_index() % 32 + 32);
     UNROLL
     for (uint32_t mask = 16; mask > 0; mask /= 2)
@@ -312,7 +308,10 @@ DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uin
     for (uint32_t from = 0; from < units; from += QUANT_THREADS / QUANT_TEAM) {
         /* A team past the last unit repeats that one, so that the threads of a wave do not diverge. */
         const uint32_t unit = from + own < units ? from + own : units - 1;
-        code_unit(&coding, ((uint64_t)column * units + unit) * QUANT_TEAM + thread_index() % QUANT_TEAM);
+        if (args->type == BLOCK_Q8_1)
+            code_block32(&coding, column, column, unit, thread_index() % QUANT_TEAM);
+        else
+            code_kblock(&coding, column, column, unit, thread_index() % QUANT_TEAM);
     }
 }
 

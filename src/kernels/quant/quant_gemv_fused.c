@@ -1,5 +1,5 @@
 /* Gemv of quantized weights with a single column (quant_gemv.h), one kernel per format. */
-#include "kernels/quant/quant_gemv.h"
+#include "kernels/quant/quant_gemv_step.h"
 
 #define QUANT_FORMAT(name, type, ...)                                                                                          \
     GEMV_KERNEL(quant_gemv_fused_##name, type, GEMV_FUSED, STAGES_CAN_SPLIT ? QUANT_GEMV_RESIDENT : QUANT_FUSED_RESIDENT(type))

@@ -74,4 +74,32 @@ CANON_FUNCTION uint32_t stage_rotation(int32_t type)
     return type == BLOCK_Q4_0 ? QUANT_ROTATE_16 : type == BLOCK_Q8_0 ? QUANT_ROTATE_32 : QUANT_ROTATE_NONE;
 }
 
+/* ---- thread blocks that stay (quant_gemv_step.h) --------------------------------------------------------------------------
+ */
+
+/* In front of the stages, which are rows alone, shared memory has two times eight sums of 16 rows, the accumulators of a norm,
+ * and the column: factors, sums, codes. In bytes. */
+enum { STEP_LANES_AT = 2 * QUANT_CLASSES * STAGE_ROWS * 4, STEP_FACTORS_AT = STEP_LANES_AT + QUANT_NORM_LANES * 4 };
+
+CANON_FUNCTION uint32_t step_sums_at(uint32_t blocks_padded)
+{
+    return STEP_FACTORS_AT + blocks_padded * QUANT_GEMV_COLUMNS * 4;
+}
+
+/* Whoever codes a column writes its sums, whether the format has minima or not. */
+CANON_FUNCTION uint32_t step_codes_at(int32_t type, uint32_t blocks_padded)
+{
+    return step_sums_at(blocks_padded) + blocks_padded * (uint32_t)dot_pieces(type) * QUANT_GEMV_COLUMNS * 4;
+}
+
+CANON_FUNCTION uint32_t step_columns_bytes(int32_t type, uint32_t blocks_padded)
+{
+    return (step_codes_at(type, blocks_padded) + blocks_padded * (uint32_t)dot_pieces(type) * 32 + 127) / 128 * 128;
+}
+
+CANON_FUNCTION uint32_t step_stage_bytes(int32_t type)
+{
+    return stage_factors_at(type);
+}
+
 #endif

@@ -14,6 +14,14 @@ enum { STAGES_CAN_SPLIT = 0 };
 enum { STAGES_CAN_SPLIT = 1 };
 #endif
 
+/* Do the thread blocks of a step stay (quant_gemv_step.h)? Always where the copy engine brings rows. The emulator has both
+ * ways, so that both are tested. */
+#if defined(__NVPTX__)
+#define STEP_STAYS(args) (!STAGES_CAN_SPLIT)
+#else
+#define STEP_STAYS(args) ((args)->stays != 0)
+#endif
+
 /* The 16 rows of this thread block, and which of their splits it is. */
 DEVICE uint32_t stage_tile(const quant_gemv_args *args)
 {

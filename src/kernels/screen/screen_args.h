@@ -75,7 +75,7 @@ typedef struct screen_gather_args {
 /* A query's numbers. */
 typedef struct screen_query {
     float scale, residual, norm;
-    float spare;
+    float offset; /* what the products with codes of u8 rows lack, times the scale; 0 for others (arithmetic/row_types.h) */
 } screen_query;
 
 typedef struct screen_queries {
@@ -100,6 +100,7 @@ typedef struct screen_prepare_args {
     int32_t dim;
     int32_t metric;
     bool small_batch; /* for screen_small_batch_* */
+    bool offset;      /* are the rows' codes less than their numbers? */
 } screen_prepare_args;
 
 /* screen_measure_rows: the numbers by which screen_wgmma_* tests rows, for all of them, and those by which a sample is chosen,

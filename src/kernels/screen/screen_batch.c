@@ -26,7 +26,7 @@ typedef struct batch_shared {
     uint32_t *queries; /* as many */
     float *numbers;    /* SLOTS x NUMBERS x TILE_ROWS */
     uint64_t *bits;    /* SLOTS x 4: two words of the live mask, two of the search's mask */
-    f32x4 *limits;     /* TILE_QUERIES: scale, a, b, h */
+    f32x4 *limits;     /* TILE_QUERIES: scale, a, b, h; for a sample h is what products lack, times the scale */
     uint64_t *best;    /* TILE_BUCKETS x TILE_QUERIES, for a sample */
 } batch_shared;
 
@@ -264,7 +264,7 @@ DEVICE void batch_half(const batch_lane *mine, uint32_t tile, const uint32_t hal
         const float factor = AT(mine->numbers, row), more = AT(mine->numbers, TILE_ROWS + row);
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
-            const float product = (float)sums[r * MATRIX_LANE_COLUMNS + c] * mine->limits[c].x;
+            const float product = fma_f32((float)sums[r * MATRIX_LANE_COLUMNS + c], mine->limits[c].x, mine->limits[c].w);
             const float estimate = fma_f32(product, factor, more);
             const bool better = estimate > best[c];
             best[c] = better ? estimate : best[c];
@@ -309,8 +309,9 @@ DEVICE void batch_begin(bool sample, const screen_scan_args *args, const batch_s
 {
     const uint32_t thread = thread_index();
     if (thread < TILE_QUERIES) {
-        const screen_limit limit =
-            screen_limit_of(&args->rows, &args->queries, block_index_y() * TILE_QUERIES + thread, args->trust);
+        const uint32_t query = block_index_y() * TILE_QUERIES + thread;
+        const screen_limit limit = sample ? screen_estimate_of(&args->queries, query)
+                                          : screen_limit_of_codes(&args->rows, &args->queries, query, args->trust);
         AT(at->limits, thread) = make_f32x4(limit.scale, limit.a, limit.b, limit.h);
     }
     for (uint32_t i = thread; sample && i < TILE_BUCKETS * TILE_QUERIES; i += block_size())

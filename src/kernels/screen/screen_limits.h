@@ -4,6 +4,7 @@
 
 #include "kernels/simt/simt.h"
 
+#include "arithmetic/row_types.h"
 #include "arithmetic/screen.h"
 #include "kernels/screen/screen_args.h"
 #include "kernels/search/segment_walk.h"
@@ -27,6 +28,33 @@ DEVICE screen_limit screen_limit_of(const kernel_rows *rows, const screen_querie
     return screen_limit_for(rows->metric, rows->chunks * CANON_LANES, vector, threshold, trust);
 }
 
+/* The same for rows whose codes are less than their numbers (arithmetic/row_types.h), and for all others. */
+DEVICE screen_limit screen_limit_of_codes(const kernel_rows *rows, const screen_queries *queries, uint32_t query, float trust)
+{
+    const screen_limit limit = screen_limit_of(rows, queries, query, trust);
+    if (query >= queries->count)
+        return limit;
+    const screen_query numbers = IN_GLOBAL(const screen_query, queries->numbers)[query];
+    if (numbers.offset == 0.0f)
+        return limit;
+    screen_vector vector;
+    vector.scale = numbers.scale;
+    vector.residual = numbers.residual;
+    vector.norm = numbers.norm;
+    return screen_limit_offset(limit, rows->chunks * CANON_LANES, vector, ROW_U8_OFFSET, numbers.offset);
+}
+
+/* What estimates need of a query: its scale, and in h what the products lack, times that. */
+DEVICE screen_limit screen_estimate_of(const screen_queries *queries, uint32_t query)
+{
+    screen_limit given;
+    const bool real = query < queries->count;
+    given.scale = real ? IN_GLOBAL(const screen_query, queries->numbers)[query].scale : 0.0f;
+    given.h = real ? IN_GLOBAL(const screen_query, queries->numbers)[query].offset : 0.0f;
+    given.a = given.b = given.g = 0.0f;
+    return given;
+}
+
 /* screen_discards() with fewer roundings, for what was multiplied as a float already. */
 DEVICE float screen_value(screen_limit limit, screen_vector row, float product)
 {
@@ -34,8 +62,8 @@ DEVICE float screen_value(screen_limit limit, screen_vector row, float product)
     return fma_f32(limit.g * row.norm, row.norm, value);
 }
 
-/* The score without any bound, larger is better: product * query's scale * factor + more. Only to choose rows by, so how it is
- * rounded does not matter. */
+/* The score without any bound, larger is better: (product * query's scale + its offset) * factor + more. Only to choose rows
+ * by, so how it is rounded does not matter. */
 typedef struct screen_guess {
     float factor, more;
 } screen_guess;

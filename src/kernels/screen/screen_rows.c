@@ -87,6 +87,20 @@ KERNEL(screen_gather, screen_gather_args, SCREEN_THREADS)
     }
 }
 
+/* The sum of the codes that the group has written, an integer below 2^24, in all its lanes. Each lane reads its own. */
+DEVICE float code_sum(bool active, const uint32_t *codes, int32_t chunks, bool small_batch, uint32_t number)
+{
+    f32x4 acc = F32X4_ZERO;
+    for (int32_t chunk = 0; active && chunk < chunks; chunk++) {
+        const uint32_t four = codes[code_at(small_batch, chunks, number, chunk)];
+        acc.x += (float)(int8_t)four;
+        acc.y += (float)(int8_t)(four >> 8);
+        acc.z += (float)(int8_t)(four >> 16);
+        acc.w += (float)(int8_t)(four >> 24);
+    }
+    return fold_row(acc);
+}
+
 KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
 {
     const uint32_t query = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index();
@@ -99,7 +113,10 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
     screen_query numbers;
     numbers.scale = code_row(active, packed, chunks, args.queries.codes, args.small_batch, query, &numbers.residual);
     numbers.norm = sqrt_f32(square);
-    numbers.spare = 0.0f;
+    numbers.offset = 0.0f;
+    if (args.offset)
+        numbers.offset =
+            numbers.scale * ((float)ROW_U8_OFFSET * code_sum(active, args.queries.codes, chunks, args.small_batch, query));
     if (active && group_lane() == 0) {
         args.queries.numbers[query] = numbers;
         args.queries.thresholds[query] = real && args.thresholds ? args.thresholds[query] : CANON_KEY_WORST;

@@ -166,7 +166,7 @@ DEVICE void small_rows(const int32_t queries, const bool sample, const screen_sc
         const screen_limit limit = AT(limits, q);
         if (sample) {
             const screen_guess guess = screen_guess_of(args->rows.metric, mine.numbers);
-            const float estimate = fma_f32((float)products[q] * limit.scale, guess.factor, guess.more);
+            const float estimate = fma_f32(fma_f32((float)products[q], limit.scale, limit.h), guess.factor, guess.more);
             small_name(args, (uint32_t)q, number * 2 + first / SCREEN_BUCKET_ROWS,
                        mine.admitted ? estimate : canon_bits_float(0xff800000u), mine.position);
         } else {
@@ -180,7 +180,8 @@ DEVICE void screen_small_batch(const int32_t queries, const bool sample, const s
 {
     SHARED(screen_limit, limits, SCREEN_SMALL_BATCH_MAX);
     if (thread_index() < (uint32_t)queries)
-        AT(limits, thread_index()) = screen_limit_of(&args->rows, &args->queries, thread_index(), args->trust);
+        AT(limits, thread_index()) = sample ? screen_estimate_of(&args->queries, thread_index())
+                                            : screen_limit_of_codes(&args->rows, &args->queries, thread_index(), args->trust);
     barrier();
     const uint32_t pieces = 64 / wave_size(); /* of a word */
     const uint32_t count = (sample ? args->sample_tiles * SCREEN_TILE_WORDS : args->rows.word_count) * pieces;

@@ -29,7 +29,7 @@ ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x
     ww_quant_product how = ww_quant_product_default();
     ww_status status;
     how.queued = 1;
-    how.activations = l->exact ? WW_ACTIVATIONS_FLOAT : model->activations;
+    how.activations = model->activations;
     if (l->plain.storage) {
         const int64_t rows = l->plain.layout.shape[0], cols = l->plain.layout.shape[1];
         const ww_tensor transposed = {.storage = l->plain.storage,
@@ -52,7 +52,7 @@ static ww_status try_fused(const ww_model *model, const linear_step *s, bool *do
                                        .up = s->up,
                                        .adds = s->product != NULL};
     *done = false;
-    if (l->plain.storage || l->exact || model->activations != WW_ACTIVATIONS_CODED || (s->product && l->bias.storage) ||
+    if (l->plain.storage || model->activations != WW_ACTIVATIONS_CODED || (s->product && l->bias.storage) ||
         (s->norm && s->norm->bias.storage) || (s->up && model->architecture->activation != WW_SILU))
         return WW_OK;
     const ww_status status = quant_multiply_fused(&fused, s->out, done);
@@ -62,6 +62,9 @@ static ww_status try_fused(const ww_model *model, const linear_step *s, bool *do
 ww_status body_linear_step(const ww_model *model, const linear_step *s)
 {
     const ww_tensor *x = s->x;
+    /* Where gate and up lie beside each other, results are dense in `made` only; where they do not, `made` is up's own memory.
+     */
+    ww_tensor *gate = s->x->layout.strides[0] > s->x->layout.shape[1] ? s->made : s->x;
     bool done = false;
     ww_status status = try_fused(model, s, &done);
     if (status != WW_OK || done)
@@ -71,9 +74,9 @@ ww_status body_linear_step(const ww_model *model, const linear_step *s)
     if (s->norm)
         status = ww_tensor_rms_norm(s->x, &s->norm->weight, model->sizes.eps, s->made);
     if (s->up)
-        status = ww_tensor_unary(model->architecture->activation, s->x, s->x);
+        status = ww_tensor_unary(model->architecture->activation, s->x, gate);
     if (status == WW_OK && s->up)
-        status = ww_tensor_binary(WW_MUL, s->x, s->up, s->made);
+        status = ww_tensor_binary(WW_MUL, gate, s->up, s->made);
     if (status == WW_OK)
         status = body_linear(model, s->linear, x, s->product ? s->product : s->out);
     return status == WW_OK && s->product ? body_add(s->out, s->product) : status;
@@ -142,6 +145,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
         store.rope_positions = rope->positions;
     }
     const attention_job job = {.batch = batch,
+                               .store = &store,
                                .heads = s->heads,
                                .q = store.q,
                                .q_stride = store.q_stride,
@@ -150,9 +154,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
                                .keys_most = p->keys_most,
                                .runs = p->tokens > p->sequences,
                                .out = data_of(&a->attended)};
-    const tensor_backend *table = tensors_of(model->device);
-    const ww_status status = table->attention_store(model->device, &store);
-    return status == WW_OK ? table->attention(model->device, &job) : status;
+    return tensors_of(model->device)->attention(model->device, &job);
 }
 
 /* ---- the feed-forward network

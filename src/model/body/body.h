@@ -43,7 +43,7 @@ ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x
  * and multiplied with `up`; the result is added to what is in `out`. */
 typedef struct linear_step {
     const linear *linear;
-    ww_tensor *x;        /* activated in place, where there is an `up`; may be columns of longer rows then */
+    ww_tensor *x;        /* may be activated in place, where there is an `up`; may be columns of longer rows then */
     const norm *norm;    /* or NULL */
     const ww_tensor *up; /* or NULL */
     ww_tensor *made;     /* room for what is multiplied, where it is not x itself */

@@ -13,17 +13,7 @@
 #define WW_CPU_ISA_AVX512_QUANT_GEMV_H
 
 #define GEMV_SIGNED_OFFSET 128 /* VNNI multiplies unsigned by signed codes */
-#define GEMV_HALF          zmm_half
-#include "cpu/quant/dot_types.h"
-
-/* One f16 as a float. */
-DOT_FUNCTION float zmm_half(const void *from)
-{
-    uint16_t half;
-    memcpy(&half, from, sizeof half);
-    return _cvtsh_ss(half);
-}
-#include "cpu/quant/gemv_rest.h"
+#include "cpu/isa/avx512/quant_gemv_rest.h"
 
 /* What cpu/quant/gemv.h takes from here. */
 #define GEMV_SMALL_ROWS     zmm_rows
@@ -36,11 +26,6 @@ enum {
     PREFETCH_L1 = 1024, /* how far ahead weights are prefetched, in each of the two rows */
     PREFETCH_L2 = 8192
 };
-
-/* Where two rows, or groups of them, are. Of a register with eight numbers of each the first row has the first lanes. */
-typedef struct row_pair {
-    const char *row[2];
-} row_pair;
 
 DOT_FUNCTION __m512i nibbles_of(const char *words, int32_t shift)
 {
@@ -58,10 +43,7 @@ DOT_FUNCTION __m512i fifths_of(__m512i bits, int32_t i)
 /* The numbers of a codebook that codes stand for, 128 added to them. */
 DOT_FUNCTION __m512i zmm_lookup(int32_t type, __m512i codes)
 {
-    const __m128i table = _mm_set_epi32((int32_t)codebook_word(type, 3), (int32_t)codebook_word(type, 2),
-                                        (int32_t)codebook_word(type, 1), (int32_t)codebook_word(type, 0));
-    const __m512i entries = _mm512_broadcast_i32x4(_mm_xor_si128(table, _mm_set1_epi8(-128)));
-    return _mm512_shuffle_epi8(entries, codes);
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(codebook_from_0(type)), codes);
 }
 
 /* The codes of a group from 0 up: those of signed formats, 128 added to them. */
@@ -179,14 +161,14 @@ DOT_FUNCTION void zmm_rows(int32_t type, const quant_gemv *piece)
             zmm_pair(type, piece, rows, 1, acc);
         else
             zmm_pair(type, piece, rows, piece->columns, acc);
+        const row_pair blocks = {{rows.row[0] + whole * block_bytes(type), rows.row[1] + whole * block_bytes(type)}};
         for (int64_t c = 0; c < piece->columns; c++) {
-            float sums[2 * DOT_ACCUMULATORS];
-            float *out = piece->out + piece->places[c] * piece->out_stride;
-            _mm512_storeu_ps(sums, acc[c]);
-            for (int32_t k = 0; k < 2; k++)
-                gemv_rest_add(type, rows.row[k] + whole * block_bytes(type), rest, &last[c], sums + k * DOT_ACCUMULATORS);
-            out[r] = dot_fold(sums);
-            out[next] = next > r ? dot_fold(sums + DOT_ACCUMULATORS) : out[r];
+            float sums[2], *out = piece->out + piece->places[c] * piece->out_stride;
+            if (rest > 0)
+                acc[c] = pair_rest_add(type, blocks, rest, &last[c], acc[c]);
+            pair_fold(acc[c], sums);
+            out[next] = sums[1];
+            out[r] = sums[0];
         }
     }
 }

@@ -1,5 +1,8 @@
 /* Gemv in registers of four lanes, in the place of parts of cpu/quant/gemv.h: the two halves of a group's eight lanes are taken
  * one after the other, so that nothing is left to the compiler that would go through memory.
+ *
+ * Blocks of 32, four rows at a time: activations are loaded once for all, and what is left of the rows after their last whole
+ * group, with the sum of the accumulators, has a lane for each row.
  */
 #ifndef WW_CPU_ISA_NEON_QUANT_GEMV_H
 #define WW_CPU_ISA_NEON_QUANT_GEMV_H
@@ -22,7 +25,7 @@ DOT_FUNCTION float neon_half(const void *from)
 #define GEMV_SMALL_ROWS  neon_rows
 #define GEMV_LARGE_GROUP neon_large_group
 
-enum { NEON_PREFETCH = 4096 }; /* how far ahead weights are prefetched */
+enum { NEON_PREFETCH = 1536 }; /* how far ahead weights are prefetched; 4096 and more were slower, and so was 512 */
 
 #define UNROLLED_16 _Pragma("GCC unroll 16")
 
@@ -115,72 +118,196 @@ DOT_FUNCTION float32x4_t neon_halves(int32_t type, const char *group, int32_t h,
     return vcvt_f32_f16(halves);
 }
 
-/* ---- blocks of 32 ---------------------------------------------------------------------------------------------------------
+/* ---- blocks of 32, four rows at a time ------------------------------------------------------------------------------------
  */
 
-/* Four blocks of a group with the columns of a piece; acc has two vectors for each column. */
-DOT_FUNCTION void neon_small(int32_t type, const quant_gemv *piece, const char *group, int64_t e, int64_t columns, int32_t h,
-                             float32x4_t (*acc)[2])
-{
+enum { FOUR = 4 };
+
+typedef struct four_rows {
+    const char *row[FOUR];
+} four_rows;
+
+/* Activations of blocks 4h to 4h + 3 of a group. */
+typedef struct neon_column {
     int8x16_t codes[8];
-    float32x4_t d;
-    UNROLLED_16 for (int32_t i = 0; i < 8; i++) codes[i] = neon_codes(type, group, i, h);
+    int32x4_t start;
+    float32x4_t d, sums;
+} neon_column;
+
+DOT_FUNCTION neon_column neon_column_of(int32_t type, const gemv_small *x, int32_t h)
+{
+    neon_column column;
+    const int32x4_t sums = vld1q_s32(x->sums + (int64_t)4 * h);
+    UNROLLED_16 for (int32_t i = 0; i < 8; i++) column.codes[i] = neon_activations(x->codes[i] + (int64_t)4 * h);
+    column.start = dot_offset(type) ? sums : vdupq_n_s32(0);
+    column.d = vld1q_f32(x->d + (int64_t)4 * h);
+    column.sums = vcvtq_f32_s32(sums);
+    return column;
+}
+
+/* Four blocks of a row's group, taken apart. */
+typedef struct neon_blocks {
+    int8x16_t codes[8];
+    float32x4_t d, min;
+} neon_blocks;
+
+DOT_FUNCTION neon_blocks neon_blocks_of(int32_t type, const char *group, int32_t h)
+{
+    neon_blocks blocks;
+    UNROLLED_16 for (int32_t i = 0; i < 8; i++) blocks.codes[i] = neon_codes(type, group, i, h);
     if (type == BLOCK_MXFP4) {
         const dot_floats both = group_factor(type, group);
-        memcpy(&d, (const char *)&both + (int64_t)16 * h, sizeof d);
+        memcpy(&blocks.d, (const char *)&both + (int64_t)16 * h, sizeof blocks.d);
     } else {
-        d = neon_halves(type, group, 0, h);
+        blocks.d = neon_halves(type, group, 0, h);
     }
-    const float32x4_t min = dot_has_min(type) ? neon_halves(type, group, 1, h) : d;
-    for (int64_t c = 0; c < columns; c++) {
-        const gemv_small *x = (const gemv_small *)(const void *)(piece->activations + c * piece->activations_stride) + e;
-        const float32x4_t da = vld1q_f32(x->d + (int64_t)4 * h);
-        const int32x4_t sums = vld1q_s32(x->sums + (int64_t)4 * h);
-        int32x4_t even = dot_offset(type) ? sums : vdupq_n_s32(0), odd = vdupq_n_s32(0);
-        UNROLLED_16 for (int32_t i = 0; i < 8; i += 2)
+    blocks.min = dot_has_min(type) ? neon_halves(type, group, 1, h) : blocks.d;
+    return blocks;
+}
+
+DOT_FUNCTION float32x4_t neon_add(int32_t type, const neon_blocks *blocks, const neon_column *x, float32x4_t acc)
+{
+    int32x4_t even = x->start, odd = vdupq_n_s32(0);
+    UNROLLED_16 for (int32_t i = 0; i < 8; i += 2)
+    {
+        even = dot_four(even, blocks->codes[i], x->codes[i]);
+        odd = dot_four(odd, blocks->codes[i + 1], x->codes[i + 1]);
+    }
+    acc = vfmaq_f32(acc, vmulq_f32(blocks->d, x->d), vcvtq_f32_s32(vaddq_s32(even, odd)));
+    return dot_has_min(type) ? vfmaq_f32(acc, vmulq_f32(blocks->min, x->d), x->sums) : acc;
+}
+
+/* The whole groups of four rows with one column: its activations are loaded once for all four. */
+DOT_FUNCTION void neon_one_column(int32_t type, const quant_gemv *piece, four_rows rows, float32x4_t (*acc)[2])
+{
+    const int64_t whole = piece->blocks / BLOCK_GROUP, group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
+    const gemv_small *x = (const gemv_small *)(const void *)piece->activations;
+    float32x4_t sums[FOUR][2];
+    UNROLLED_16 for (int32_t r = 0; r < FOUR; r++) sums[r][0] = sums[r][1] = vdupq_n_f32(0.0f);
+    for (int64_t e = 0; e < whole; e++, x++) {
+        UNROLLED_16 for (int32_t r = 0; r < FOUR; r++) for (int32_t at = 0; at < group_bytes; at += 64)
+            __builtin_prefetch(rows.row[r] + at + NEON_PREFETCH);
+        UNROLLED_16 for (int32_t h = 0; h < 2; h++)
         {
-            even = dot_four(even, codes[i], neon_activations(x->codes[i] + (int64_t)4 * h));
-            odd = dot_four(odd, codes[i + 1], neon_activations(x->codes[i + 1] + (int64_t)4 * h));
+            const neon_column column = neon_column_of(type, x, h);
+            UNROLLED_16 for (int32_t r = 0; r < FOUR; r++)
+            {
+                const neon_blocks blocks = neon_blocks_of(type, rows.row[r], h);
+                sums[r][h] = neon_add(type, &blocks, &column, sums[r][h]);
+            }
         }
-        acc[c][h] = vfmaq_f32(acc[c][h], vmulq_f32(d, da), vcvtq_f32_s32(vaddq_s32(even, odd)));
-        if (dot_has_min(type))
-            acc[c][h] = vfmaq_f32(acc[c][h], vmulq_f32(min, da), vcvtq_f32_s32(sums));
+        UNROLLED_16 for (int32_t r = 0; r < FOUR; r++) rows.row[r] += group_bytes;
+    }
+    UNROLLED_16 for (int32_t r = 0; r < FOUR; r++)
+    {
+        acc[r][0] = sums[r][0];
+        acc[r][1] = sums[r][1];
     }
 }
 
-DOT_FUNCTION void neon_row(int32_t type, const quant_gemv *piece, int64_t row, int64_t columns, const gemv_rest *rest)
+/* And with several: the codes of a row are taken apart once for all columns; those of row r begin at acc[r * GEMV_COLUMNS]. */
+DOT_FUNCTION void neon_columns(int32_t type, const quant_gemv *piece, four_rows rows, float32x4_t (*acc)[2])
 {
     const int64_t whole = piece->blocks / BLOCK_GROUP, group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
-    const char *group = piece->weights + row * piece->weights_stride;
-    float32x4_t acc[GEMV_COLUMNS][2];
-    for (int64_t c = 0; c < columns; c++)
-        acc[c][0] = acc[c][1] = vdupq_n_f32(0.0f);
-    for (int64_t e = 0; e < whole; e++, group += group_bytes) {
-        for (int32_t at = 0; at < group_bytes; at += 64)
-            __builtin_prefetch(group + at + NEON_PREFETCH);
-        neon_small(type, piece, group, e, columns, 0, acc);
-        neon_small(type, piece, group, e, columns, 1, acc);
+    memset(acc, 0, FOUR * GEMV_COLUMNS * sizeof *acc);
+    for (int32_t r = 0; r < FOUR; r++) {
+        const char *group = rows.row[r];
+        for (int64_t e = 0; e < whole; e++, group += group_bytes) {
+            for (int32_t at = 0; at < group_bytes; at += 64)
+                __builtin_prefetch(group + at + NEON_PREFETCH);
+            UNROLLED_16 for (int32_t h = 0; h < 2; h++)
+            {
+                const neon_blocks blocks = neon_blocks_of(type, group, h);
+                for (int64_t c = 0; c < piece->columns; c++) {
+                    const char *x = piece->activations + c * piece->activations_stride;
+                    const neon_column column = neon_column_of(type, (const gemv_small *)(const void *)x + e, h);
+                    float32x4_t *sum = &acc[r * GEMV_COLUMNS + c][h];
+                    *sum = neon_add(type, &blocks, &column, *sum);
+                }
+            }
+        }
     }
-    for (int64_t c = 0; c < columns; c++) {
-        float sums[DOT_ACCUMULATORS];
-        memcpy(sums, acc[c], sizeof sums);
-        gemv_rest_add(type, group, piece->blocks % BLOCK_GROUP, rest + c, sums);
-        piece->out[piece->places[c] * piece->out_stride + row] = dot_fold(sums);
+}
+
+DOT_FUNCTION void neon_transpose(const float32x4_t in[FOUR], float32x4_t out[FOUR])
+{
+    const float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(in[0], in[1])), b = vreinterpretq_f64_f32(vtrn2q_f32(in[0], in[1]));
+    const float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(in[2], in[3])), d = vreinterpretq_f64_f32(vtrn2q_f32(in[2], in[3]));
+    out[0] = vreinterpretq_f32_f64(vzip1q_f64(a, c));
+    out[1] = vreinterpretq_f32_f64(vzip1q_f64(b, d));
+    out[2] = vreinterpretq_f32_f64(vzip2q_f64(a, c));
+    out[3] = vreinterpretq_f32_f64(vzip2q_f64(b, d));
+}
+
+/* Block l after the last whole group of each of four rows, whose accumulators l are the lanes of acc. */
+DOT_FUNCTION float32x4_t neon_rest_add(int32_t type, four_rows rows, int64_t l, const gemv_rest *x, float32x4_t acc)
+{
+    const int8x16_t first = vld1q_s8(x->codes[l]), second = vld1q_s8(x->codes[l] + 16);
+    int32x4_t sums[FOUR];
+    float d[FOUR], min[FOUR];
+    UNROLLED_16 for (int32_t r = 0; r < FOUR; r++)
+    {
+        const char *block = rows.row[r] + l * block_bytes(type);
+        const dot_factors factors = gemv_rest_factors(type, block);
+        dot_piece piece;
+        int8x16_t codes[2];
+        dot_load(type, block, 0, &piece);
+        memcpy(codes, piece.words, sizeof codes);
+        sums[r] = dot_four(dot_four(vdupq_n_s32(0), codes[0], first), codes[1], second);
+        d[r] = factors.d;
+        min[r] = factors.min;
     }
+    const float32x4_t da = vdupq_n_f32(x->d[l]);
+    int32x4_t j = vpaddq_s32(vpaddq_s32(sums[0], sums[1]), vpaddq_s32(sums[2], sums[3]));
+    if (dot_offset(type))
+        j = vaddq_s32(j, vdupq_n_s32(x->sums[l]));
+    const float32x4_t ds = {d[0], d[1], d[2], d[3]}, mins = {min[0], min[1], min[2], min[3]};
+    acc = vfmaq_f32(acc, vmulq_f32(ds, da), vcvtq_f32_s32(j));
+    return dot_has_min(type) ? vfmaq_f32(acc, vmulq_f32(mins, da), vdupq_n_f32((float)x->sums[l])) : acc;
+}
+
+/* Results of four rows with one column from their accumulators, which are `apart` from row to row, and the last blocks. */
+DOT_FUNCTION float32x4_t neon_results(int32_t type, const float32x4_t (*acc)[2], int64_t apart, four_rows last, int64_t rest,
+                                      const gemv_rest *x)
+{
+    float32x4_t rows[FOUR], lanes[DOT_ACCUMULATORS];
+    UNROLLED_16 for (int32_t h = 0; h < 2; h++)
+    {
+        UNROLLED_16 for (int32_t r = 0; r < FOUR; r++) rows[r] = acc[r * apart][h];
+        neon_transpose(rows, lanes + (int64_t)4 * h);
+    }
+    for (int64_t l = 0; l < rest; l++)
+        lanes[l] = neon_rest_add(type, last, l, x, lanes[l]);
+    UNROLLED_16 for (int32_t l = 0; l < 4; l++) lanes[l] = vaddq_f32(lanes[l], lanes[l + 4]);
+    return vaddq_f32(vaddq_f32(lanes[0], lanes[2]), vaddq_f32(lanes[1], lanes[3])); /* as dot_fold() */
 }
 
 DOT_FUNCTION void neon_rows(int32_t type, const quant_gemv *piece)
 {
-    const int64_t whole = piece->blocks / BLOCK_GROUP;
-    gemv_rest rest[GEMV_COLUMNS];
+    const int64_t whole = piece->blocks / BLOCK_GROUP, rest = piece->blocks % BLOCK_GROUP;
+    gemv_rest x[GEMV_COLUMNS];
     for (int64_t c = 0; c < piece->columns; c++) {
         const char *activations = piece->activations + c * piece->activations_stride;
-        gemv_rest_prepare((const gemv_small *)(const void *)activations + whole, piece->blocks % BLOCK_GROUP, &rest[c]);
+        gemv_rest_prepare((const gemv_small *)(const void *)activations + whole, rest, &x[c]);
     }
-    for (int64_t r = 0; r < piece->rows && piece->columns == 1; r++)
-        neon_row(type, piece, r, 1, rest);
-    for (int64_t r = 0; r < piece->rows && piece->columns > 1; r++)
-        neon_row(type, piece, r, piece->columns, rest);
+    for (int64_t first = 0; first < piece->rows; first += FOUR) {
+        const int64_t count = piece->rows - first < FOUR ? piece->rows - first : FOUR;
+        four_rows rows, last;
+        float32x4_t acc[FOUR * GEMV_COLUMNS][2];
+        for (int64_t r = 0; r < FOUR; r++) { /* rows past the last are the last again, and not written */
+            rows.row[r] = piece->weights + (first + (r < count ? r : count - 1)) * piece->weights_stride;
+            last.row[r] = rows.row[r] + whole * BLOCK_GROUP * block_bytes(type);
+        }
+        if (piece->columns == 1)
+            neon_one_column(type, piece, rows, acc);
+        else
+            neon_columns(type, piece, rows, acc);
+        for (int64_t c = 0; c < piece->columns; c++) {
+            const int64_t apart = piece->columns == 1 ? 1 : GEMV_COLUMNS;
+            const float32x4_t results = neon_results(type, acc + c, apart, last, rest, &x[c]);
+            memcpy(piece->out + piece->places[c] * piece->out_stride + first, &results, (size_t)count * sizeof(float));
+        }
+    }
 }
 
 /* ---- blocks of 256 --------------------------------------------------------------------------------------------------------

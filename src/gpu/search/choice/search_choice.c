@@ -68,11 +68,11 @@ static uint64_t shape_of(const search_job *job, const search_amount *amount, boo
     return hash == 0 ? 1 : hash;
 }
 
-/* u8 has an offset that the kernels of the screen do not know; and of rows of other types than f32 one query is faster scored
- * at once, since only rows of f32 are so long that the launches of a screen pay. */
+/* Of rows of other types than f32 one query is faster scored at once: only rows of f32 are so long that the launches of a
+ * screen pay. */
 static bool can_screen_type(const search_job *job, bool range)
 {
-    return job->type == ROW_F32 || (job->type != ROW_U8 && (range || job->query_count > 1 || gpu_search_rows_are_far(job)));
+    return job->type == ROW_F32 || range || job->query_count > 1 || gpu_search_rows_are_far(job);
 }
 
 static bool can_screen(const ww_device *device, const search_job *job, int64_t words)

@@ -1,0 +1,63 @@
+/* Rows of a file on their way into a collection: as they are stored where the file has the collection's type, else as f32.
+ *
+ * All of it is inline: the library of ranks, which has only the public calls of the core, reads files, too. */
+#ifndef WW_VECTORS_FILE_ROWS_H
+#define WW_VECTORS_FILE_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <warpwave/files.h>
+#include <warpwave/vectors.h>
+
+typedef struct file_rows {
+    const ww_matrix *file;
+    ww_vector_type type; /* of the collection */
+    void *room;          /* for as many rows as are read at once, as f32 */
+    bool as_stored;      /* of those that were read last: they are elements of that type */
+} file_rows;
+
+static inline ww_element row_element(ww_vector_type type)
+{
+    static const ww_element elements[] = {[WW_VECTOR_F32] = WW_ELEMENT_F32,
+                                          [WW_VECTOR_F16] = WW_ELEMENT_F16,
+                                          [WW_VECTOR_BF16] = WW_ELEMENT_BF16,
+                                          [WW_VECTOR_I8] = WW_ELEMENT_I8,
+                                          [WW_VECTOR_U8] = WW_ELEMENT_U8};
+    return elements[type];
+}
+
+static inline bool halves_are_finite(const uint16_t *halves, int64_t count)
+{
+    bool finite = true;
+    for (int64_t i = 0; i < count; i++)
+        finite &= (halves[i] & 0x7c00) != 0x7c00;
+    return finite;
+}
+
+/* Reads `count` rows from `first` on. A number that is not finite is WW_INVALID_ARGUMENT, with its place in the file. */
+static inline ww_status file_rows_read(file_rows *rows, int64_t first, int64_t count)
+{
+    ww_matrix_info info = ww_matrix_info_default();
+    ww_status status = ww_matrix_describe(rows->file, &info);
+    rows->as_stored = status == WW_OK && rows->type != WW_VECTOR_F32 && info.element == row_element(rows->type);
+    if (status == WW_OK && rows->as_stored) {
+        status = ww_matrix_read_elements(rows->file, first, count, rows->room);
+        if (status != WW_OK || info.element != WW_ELEMENT_F16 || halves_are_finite(rows->room, count * info.dim))
+            return status;
+        rows->as_stored = false; /* read again, which says what is not finite */
+    }
+    if (status == WW_OK)
+        status = ww_matrix_read_f32(rows->file, first, count, rows->room);
+    return status == WW_OK ? ww_matrix_check_finite(rows->file, first, count, rows->room) : status;
+}
+
+/* The rows that were read last, for the collection. */
+static inline void file_rows_give(const file_rows *from, ww_rows *rows)
+{
+    rows->vectors = from->as_stored ? NULL : from->room;
+    rows->elements = from->as_stored ? from->room : NULL;
+    rows->type = from->type;
+}
+
+#endif

@@ -1,0 +1,68 @@
+"""Chips whose code cannot be executed here: what share of their instructions, told by name and modifiers, was executed in the code of
+chips like them. The code of both is disassembled; nothing of it is run."""
+import collections
+import re
+import subprocess
+
+# of the chips that cannot be executed, those with the nearest instructions that can
+CDNA, RDNA = ("gfx90a", "gfx942"), ("gfx1100", "gfx1201")
+SIBLINGS = {"gfx906": CDNA, "gfx908": CDNA, "gfx9-generic": CDNA, "gfx1030": RDNA, "gfx10-1-generic": RDNA, "gfx10-3-generic": RDNA,
+            "gfx11-generic": ("gfx1100",), "gfx1151": RDNA, "gfx12-generic": ("gfx1201",)}
+
+# instructions that RDNA 3 has under other names
+RENAMED = [(r"^(s_(?:buffer_)?load)_dword(?:x(\d+))?$", lambda m: f"{m[1]}_b{32 * int(m[2] or 1)}"),
+           (r"^((?:global|flat|scratch|buffer)_(?:load|store))_dword(?:x(\d+))?$", lambda m: f"{m[1]}_b{32 * int(m[2] or 1)}"),
+           (r"^((?:global|flat|scratch|buffer)_load)_ubyte$", lambda m: f"{m[1]}_u8"), (r"^((?:global|flat|scratch|buffer)_load)_sbyte$", lambda m: f"{m[1]}_i8"),
+           (r"^((?:global|flat|scratch|buffer)_load)_ushort$", lambda m: f"{m[1]}_u16"), (r"^((?:global|flat|scratch|buffer)_load)_sshort$", lambda m: f"{m[1]}_i16"),
+           (r"^((?:global|flat|scratch|buffer)_load)_short_d16(_hi)?$", lambda m: f"{m[1]}_d16{m[2] or ''}_b16"),
+           (r"^((?:global|flat|scratch|buffer)_store)_byte$", lambda m: f"{m[1]}_b8"), (r"^((?:global|flat|scratch|buffer)_store)_short$", lambda m: f"{m[1]}_b16"),
+           (r"^ds_read2?(st64)?_", lambda m: m[0].replace("read", "load_2addr" if "read2" in m[0] else "load").replace("_2addrst64", "_2addr_stride64")),
+           (r"^ds_write2?(st64)?_", lambda m: m[0].replace("write", "store_2addr" if "write2" in m[0] else "store").replace("_2addrst64", "_2addr_stride64")),
+           (r"2addr2(st64)?", lambda m: "2addr_stride64" if m[1] else "2addr"), (r"^(global_atomic_\w+?)_x2$", lambda m: f"{m[1]}_u64"),
+           (r"andn2", lambda m: "and_not1"), (r"orn2", lambda m: "or_not1"), (r"^s_ff1_i32_b", lambda m: "s_ctz_i32_b"), (r"^s_flbit_i32_b", lambda m: "s_clz_i32_u"),
+           (r"^v_ffbh_u32", lambda m: "v_clz_i32_u32"), (r"^v_ffbl_b32", lambda m: "v_ctz_i32_b32"), (r"^v_cvt_pkrtz", lambda m: "v_cvt_pk_rtz")]
+
+
+def signature(name, operands, renames):
+    """An instruction without its registers and numbers: its name and its modifiers."""
+    encoding = re.search(r"_(dpp8?|sdwa)$", name)
+    name = re.sub(r"_(e32|e64|dpp8?|sdwa|e64_dpp)$", "", name).replace("v_dual_", "v_")
+    for pattern, other in RENAMED if renames else ():
+        name = re.sub(pattern, other, name)
+    modifiers = {encoding[1]} if encoding else set()
+    modifiers.update(re.findall(r"\b(?:(?!row_mask|bank_mask)[a-z_]\w*(?=:)|glc|slc|dlc|offen|idxen|lds|clamp|nt|sc[01]|gds|row_mirror|row_half_mirror|abs|neg)\b", operands))
+    modifiers.update("|-"[sign == "-"] for sign in re.findall(r"(?<![\w.])([|-])(?=[vs|])", operands))
+    return name, tuple(sorted(modifiers))
+
+
+def disassembled(path, kernel, renames):
+    """(distance from the beginning, signature) of each instruction of a kernel; one that does two things is two."""
+    listing = subprocess.run(["llvm-objdump-19", "-d", "--no-show-raw-insn", f"--disassemble-symbols={kernel}", str(path)], check=True, capture_output=True,
+                             text=True).stdout
+    begin = None
+    for text, address in re.findall(r"^\s+(?!s_code_end)(\w.*?)\s*// ([0-9A-F]{12}):?", listing, flags=re.M):
+        begin = int(address, 16) if begin is None else begin
+        for part in text.split(" :: "):
+            name, _, operands = part.strip().partition(" ")
+            yield int(address, 16) - begin, signature(name, operands, renames)
+
+
+def shares(build, modules, results):
+    """For each chip that cannot be executed and has code here: the siblings, instructions, those whose like was executed, and what is missing, by count."""
+    executed = {chip: set() for chip in CDNA + RDNA}
+    for chip in results:
+        for module, kernel in modules:
+            path, reached = build / "kernels" / f"{module}.{chip}.hsaco", set(results[chip].get(kernel, {}).get("executed", ()))
+            if path.exists() and reached:
+                executed[chip].update(sign for at, sign in disassembled(path, kernel, False) if at in reached)
+    for chip, siblings in SIBLINGS.items():
+        known, renames = set().union(*(executed[sibling] for sibling in siblings)), chip.startswith("gfx10")
+        total, missing = 0, collections.Counter()
+        for module, kernel in modules:
+            path = build / "kernels" / f"{module}.{chip}.hsaco"
+            if path.exists():
+                for _, sign in disassembled(path, kernel, renames):
+                    total += 1
+                    missing[sign] += sign not in known
+        if total:
+            yield chip, siblings, total, total - sum(missing.values()), [(sign, count) for sign, count in missing.most_common(12) if count]

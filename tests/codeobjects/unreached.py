@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Says which lines of the source the instructions come from that no test of a kernel reaches.
+
+    unreached.py BUILD_DIR CHIP KERNEL...      for each line: how many instructions, and through which lines it was inlined
+
+The kernel's test (cases.py) is run once, in one order of waves. Lines are taken from a second compilation with line tables, whose
+instructions must be the same, byte for byte.
+"""
+import collections
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+
+def with_lines(build, module, chip, folder):
+    """The module compiled once more, as its build rule says, with line tables."""
+    rule = subprocess.run(["ninja", "-C", str(build), "-t", "commands", f"kernels/{module}.{chip}.hsaco"], check=True, capture_output=True,
+                          text=True).stdout.splitlines()[-1]
+    words = shlex.split(re.sub(r"-MD -MF \S+ -MT \S+", "", next(part for part in rule.split(" && ") if "--offload-arch" in part)))
+    path = pathlib.Path(folder) / f"{module}.{chip}.hsaco"
+    if not path.exists():
+        words[words.index("-o") + 1] = str(path)
+        subprocess.run(words + ["-gline-tables-only"], check=True)
+    return path
+
+
+def instructions_of(path, kernel):
+    """Where the instructions of a kernel are, and their bytes; padding behind its end is left out."""
+    listing = subprocess.run(["llvm-objdump-19", "-d", f"--disassemble-symbols={kernel}", str(path)], check=True, capture_output=True, text=True).stdout
+    return [(int(address, 16), code) for address, code in re.findall(r"^\s+(?!s_code_end)\w.*// ([0-9A-F]{12}): (.*)$", listing, flags=re.M)]
+
+
+def frames_of(path, addresses):
+    """For each address the file, line and function of what was inlined there, innermost first."""
+    asked = "\n".join(f"{address:#x}" for address in addresses)
+    found = subprocess.run(["llvm-symbolizer-19", f"--obj={path}", "--output-style=JSON"], input=asked, check=True, capture_output=True, text=True).stdout
+    for text in found.splitlines():
+        yield [(pathlib.Path(frame["FileName"]).name, frame["Line"], frame["FunctionName"]) for frame in json.loads(text)["Symbol"]]
+
+
+def missed(build, module, kernel, chip, executed, folder):
+    """The frames of each instruction that is not among those executed, which are told by their distance from the kernel's beginning."""
+    path = with_lines(build, module, chip, folder)
+    places = instructions_of(path, kernel)
+    if [code for _, code in places] != [code for _, code in instructions_of(build / "kernels" / f"{module}.{chip}.hsaco", kernel)]:
+        raise SystemExit(f"{kernel}: with line tables its code is another")
+    begin = places[0][0]
+    return list(frames_of(path, [at for at, _ in places if at - begin not in executed])), len(places)
+
+
+def main():
+    import cases
+    from check import Bench, Setting
+    from machine import ROOT
+    from structs import kernels_of
+    build, chip, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
+    setting, known = Setting(build, chip), {kernel: module for module, kernel in kernels_of(ROOT, chip)[0]}
+    with tempfile.TemporaryDirectory() as folder:
+        for kernel in wanted:
+            bench = Bench(setting)
+            bench.executor.counts, bench.executor.wrong, bench.executor.order = bench.counts, None, bench.order
+            cases.TESTS[kernel](bench)
+            frames, total = missed(build, known[kernel], kernel, chip, bench.counts[kernel].executed, folder)
+            print(f"{kernel} on {chip}: {total - len(frames)} of {total} reached")
+            for lines, count in collections.Counter(tuple((file, line) for file, line, _ in chain) for chain in frames).most_common(40):
+                print(f"{count:6}  " + " < ".join(f"{file}:{line}" for file, line in lines))
+
+
+if __name__ == "__main__":
+    main()
