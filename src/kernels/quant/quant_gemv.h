@@ -94,6 +94,12 @@ DEVICE gemv_columns gemv_columns_behind(int32_t type, gemv_columns from, uint32_
     return columns;
 }
 
+/* Words `word` and `word` + 4 of a column. */
+DEVICE uint32_t gemv_pair_at(uint32_t column, uint32_t width, uint32_t word)
+{
+    return (uint32_t)quant_code_begin(0, width, column) + quant_code_word(width, word);
+}
+
 /* Blocks of a stage from the first of a class to its last. */
 DEVICE uint32_t gemv_reach(int32_t type)
 {
@@ -223,7 +229,7 @@ DEVICE void gemv_multiply_mins_quad(int32_t type, const words_scales *upper, con
                                     gemv_thread here, gemv_sums *low, gemv_sums *high)
 {
     const uint32_t at = here.thread % 4, a = words_mins(type, upper, at), c = words_mins(type, lower, at);
-    const two_words b = *(const two_words *)(sums + quant_code_word(0, QUANT_GEMV_COLUMNS, at));
+    const two_words b = *(const two_words *)(sums + gemv_pair_at(0, QUANT_GEMV_COLUMNS, at));
     low->sum[0] = quad_sum_i32(dot4_i8(a, b.x, 0));
     low->sum[2] = quad_sum_i32(dot4_i8(c, b.x, 0));
     high->sum[0] = quad_sum_i32(dot4_i8(a, b.y, 0));
@@ -257,7 +263,7 @@ DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *low
         const words_two a = gemv_words(type, upper, p, here, at), c = gemv_words(type, lower, p, here, at);
         GEMV_FOR_RESULTS(i, here.single)
         {
-            const two_words b = *(const two_words *)(codes + quant_code_word(i % 2 ? next : column, here.width, (uint32_t)at));
+            const two_words b = *(const two_words *)(codes + gemv_pair_at(i % 2 ? next : column, here.width, (uint32_t)at));
             int32_t *rest = sub_blocks_of_16 ? &second->sum[i] : &first->sum[i];
             first->sum[i] = dot4_i8(i < 2 ? a.x : c.x, b.x, first->sum[i]);
             *rest = dot4_i8(i < 2 ? a.y : c.y, b.y, *rest);
@@ -280,7 +286,7 @@ DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const wo
         UNROLL
         for (uint32_t at = 0; at < 4; at++) {
             const uint32_t column = here.thread % 4 * 2 + (uint32_t)i % 2;
-            const two_words b = *(const two_words *)(sums + quant_code_word(column, QUANT_GEMV_COLUMNS, at));
+            const two_words b = *(const two_words *)(sums + gemv_pair_at(column, QUANT_GEMV_COLUMNS, at));
             const uint32_t a = words_mins(type, i < 2 ? upper : lower, at);
             low->sum[i] = dot4_i8(a, b.x, low->sum[i]);
             high->sum[i] = dot4_i8(a, b.y, high->sum[i]);
@@ -442,9 +448,9 @@ DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
  * place in shared memory that is known, while registers that all lanes share are few. There is no kernel for a single column:
  * old chips have too few of those registers to code it in the product. */
 #if defined(__AMDGCN__)
-enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_KNOWS_WIDTH = 1, GEMV_ALIGNMENT = WORDS_PAIRED };
+enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_KNOWS_WIDTH = 1, GEMV_PAIRS = 1 };
 #else
-enum { GEMV_KNOWS_ALIGNMENT = 1, GEMV_KNOWS_WIDTH = 0, GEMV_ALIGNMENT = WORDS_ANYWHERE };
+enum { GEMV_KNOWS_ALIGNMENT = 1, GEMV_KNOWS_WIDTH = 0, GEMV_PAIRS = 0 };
 #endif
 
 /* The accumulators of result t, row t % 16 of column t / 16, are added up. */
@@ -506,6 +512,12 @@ DEVICE void gemv_finish(int32_t type, gemv_kind kind, const quant_gemv_args *arg
             sum[c] = AT(meeting, c * QUANT_GEMV_RESULTS + thread_index());
         gemv_put(type, kind, args, group, sum, thread_index());
     }
+}
+
+/* Of blocks of which nothing is known. Words of q6_k by pairs would want more registers than gfx1030 has. */
+DEVICE int32_t gemv_alignment(int32_t type)
+{
+    return GEMV_PAIRS && type != BLOCK_Q6_K ? WORDS_PAIRED : WORDS_ANYWHERE;
 }
 
 /* ---- a kernel -------------------------------------------------------------------------------------------------------------
@@ -584,11 +596,11 @@ DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, 
     const gemv_rows rows = {stage_row(type, args, group, GEMV_MFMA ? lane() % 16 : here.thread / 4),
                             GEMV_MFMA ? 0 : stage_row(type, args, group, here.thread / 4 + 8)};
     if (GEMV_KNOWS_WIDTH && args->width == 1)
-        gemv_chunks(type, args, staged, rows, here, GEMV_ALIGNMENT, 1, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), 1, &stages, acc);
     else if (GEMV_KNOWS_WIDTH && args->width == QUANT_GEMV_COLUMNS)
-        gemv_chunks(type, args, staged, rows, here, GEMV_ALIGNMENT, QUANT_GEMV_COLUMNS, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), QUANT_GEMV_COLUMNS, &stages, acc);
     else if (!GEMV_KNOWS_ALIGNMENT || !(words_rotated(type) || type == BLOCK_Q6_K) || !args->aligned)
-        gemv_chunks(type, args, staged, rows, here, GEMV_ALIGNMENT, width, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), width, &stages, acc);
     else if (here.even)
         gemv_chunks(type, args, staged, rows, here, WORDS_EVEN, width, &stages, acc);
     else

@@ -30,7 +30,7 @@ DEVICE uint32_t gemv_quarter(void)
 
 DEVICE matrix_two gemv_activations_at(const uint32_t *codes, uint32_t width)
 {
-    return *(const matrix_two *)(codes + quant_code_word(lane() % GEMV_LANE_ROWS % width, width, gemv_quarter()));
+    return *(const matrix_two *)(codes + gemv_pair_at(lane() % GEMV_LANE_ROWS % width, width, gemv_quarter()));
 }
 
 /* Four codes of each quarter. */

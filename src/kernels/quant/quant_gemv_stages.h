@@ -408,6 +408,7 @@ typedef struct stage_ring {
     uint32_t wanted;                /* stage_wanted() */
     uint32_t whole;                 /* bits of an address that are cleared, so that lanes read whole cache lines */
     uint32_t before;                /* pieces that were read before the chunk's first because of that */
+    uint32_t inside;                /* so many chunks, from the second on, of which all pieces are read from inside the row */
     u32x4 rows[STAGE_HELD_ROWS], codes[STAGE_HELD_CODES], sums, factors;
 } stage_ring;
 
@@ -430,40 +431,62 @@ DEVICE uint32_t stage_wanted(int32_t type, const stage_source *from)
 }
 
 /* Pieces that are not wanted, or before the row or behind its end, are read as well, from where it begins or ends: that costs
- * less than to leave them out. */
-DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
+ * less than to leave them out. `inside`, a constant: all are wanted and inside. */
+DEVICE void stage_hold_pieces(int32_t type, stage_ring *r, uint32_t begin, bool inside)
 {
-    const uint32_t last = (r->from.left - 1) / 16 * 16, begin = chunk * stage_chunk_bytes(type);
-    r->before = (((uint32_t)(uintptr_t)r->from.row + begin) & r->whole) / 16;
+    const uint32_t last = (r->from.left - 1) / 16 * 16;
     const int32_t done = (int32_t)(begin + r->from.piece * 16 - r->before * 16);
+    const uint8_t *from = r->from.row + done;
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const int32_t at = done + (int32_t)(256 * m), from_begin = m > 0 || at > 0 ? at : 0;
+        const int32_t at = done + (int32_t)(256 * m), there = m > 0 || at > 0 ? at : 0;
         const uint32_t mask = (uint32_t)((int32_t)(r->wanted << (31 - m)) >> 31);
-        r->rows[m] =
-            load_u32x4((const uint32_t *)(r->from.row + (((uint32_t)from_begin < last ? (uint32_t)from_begin : last) & mask)));
+        const uint8_t *one = r->from.row + (((uint32_t)there < last ? (uint32_t)there : last) & mask);
+        r->rows[m] = load_u32x4((const uint32_t *)(inside ? from + 256 * m : one));
     }
 }
 
-/* Words `i` and three more of the columns, of which each block has `words`; the last ones if the chunk has none there. */
-DEVICE u32x4 stage_held(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i)
+DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
 {
-    const uint32_t at = chunk * stage_blocks(type) * words + i, last = r->from.blocks * words - 4;
+    const uint32_t begin = chunk * stage_chunk_bytes(type);
+    r->before = (((uint32_t)(uintptr_t)r->from.row + begin) & r->whole) / 16;
+    if (chunk - 1 < r->inside)
+        stage_hold_pieces(type, r, begin, true);
+    else
+        stage_hold_pieces(type, r, begin, false);
+}
+
+/* Words `i` and three more of the columns, of which each block has `words`; the last ones if the chunk has none there. `whole`,
+ * a constant: the chunk is. */
+DEVICE u32x4 stage_held(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i,
+                        bool whole)
+{
+    const uint32_t most = stage_blocks(type) * words, at = chunk * most + i, last = r->from.blocks * words - 4;
+    if (whole)
+        return load_u32x4(from + (uint64_t)chunk * most + (i < most - 4 ? i : most - 4));
     return load_u32x4(from + (at < last ? at : last));
+}
+
+DEVICE void stage_hold_sections(int32_t type, stage_ring *r, uint32_t chunk, bool whole)
+{
+    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
+    r->factors = stage_held(r, type, (const uint32_t *)r->from.columns.factors, chunk, QUANT_GEMV_COLUMNS, first, whole);
+    if (dot_has_min(type))
+        r->sums = stage_held(r, type, r->from.columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS, first, whole);
+    r->codes[0] = stage_held(r, type, r->from.columns.codes, chunk, words, first, whole);
+    if (r->from.width > 2) { /* the first two columns are 1024 words */
+        UNROLL
+        for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
+            r->codes[m] = stage_held(r, type, r->from.columns.codes, chunk, words, first + m * QUANT_THREADS * 4, whole);
+    }
 }
 
 DEVICE void stage_hold_columns(int32_t type, stage_ring *r, uint32_t chunk)
 {
-    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
-    r->factors = stage_held(r, type, (const uint32_t *)r->from.columns.factors, chunk, QUANT_GEMV_COLUMNS, first);
-    if (dot_has_min(type))
-        r->sums = stage_held(r, type, r->from.columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS, first);
-    r->codes[0] = stage_held(r, type, r->from.columns.codes, chunk, words, first);
-    if (r->from.width > 2) { /* the first two columns are 1024 words */
-        UNROLL
-        for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
-            r->codes[m] = stage_held(r, type, r->from.columns.codes, chunk, words, first + m * QUANT_THREADS * 4);
-    }
+    if ((chunk + 1) * stage_blocks(type) <= r->from.blocks)
+        stage_hold_sections(type, r, chunk, true);
+    else
+        stage_hold_sections(type, r, chunk, false);
 }
 
 /* Words `i` and three more, where a stage has them. */
@@ -514,6 +537,8 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     r->wanted = stage_wanted(type, &r->from);
     r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* what a split leaves out is told by pieces from the chunk's first on */
     r->before = 0;
+    const uint32_t bytes = args->blocks * (uint32_t)block_bytes(type), reach = stage_pieces(type) * 256 + 16;
+    r->inside = args->splits > 1 || bytes < reach ? 0 : (bytes - reach) / stage_chunk_bytes(type);
 }
 
 DEVICE void stages_rows(int32_t type, stage_ring *r)
