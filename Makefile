@@ -1,7 +1,7 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
 .PHONY: help build demo demo-text test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
-    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-python install uninstall package wheel clean
+    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python install uninstall package wheel clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -41,7 +41,7 @@ help:
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
-	@echo "make nightly  test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-python"
+	@echo "make nightly  test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-models; nightly-python"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
@@ -185,7 +185,7 @@ faults:
 	scripts/fault-report $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
-nightly: test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-python
+nightly: test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python
 
 nightly-fuzz:
 	@scripts/setup build fuzz
@@ -216,6 +216,13 @@ nightly-tokenizers:
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target model_tokenize warpwave_command
 	tests/model/nightly-tokenizers '$(BUILD)'
+
+# Real models beside their references, a short prompt of them on each emulated device, and contexts of 128k; models as above.
+nightly-models:
+	$(setup_here) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target test_model_golden test_model_bits test_model_long warpwave_command
+	tests/model/nightly-models '$(BUILD)'
 
 install:
 	$(setup_here) build

@@ -1,7 +1,7 @@
 /* Attention by itself: a step of decoding behind a context, recorded where the device records, and a prompt, for the shapes of
  * some models; beside the floor of each: reading the cache for a step, fused multiply-adds for a prompt.
  *
- *     build/attention [DEVICE [CONTEXT [PROMPT]]]        cpu, 2048, 512 if nothing is said
+ *     build/attention [DEVICE [CONTEXT [PROMPT [HEADS]]]]    cpu, 2048, 512 if nothing is said; HEADS of a thread block
  *
  * A step is all layers of the model, one token: keys and values stored, then attention. Tokens a second are of that alone.
  */
@@ -169,6 +169,7 @@ int main(int argc, char **argv)
     ww_device *device = NULL;
     check(ww_device_open(argc > 1 ? argv[1] : "cpu", &device), "opening the device");
     const int32_t context = argc > 2 ? atoi(argv[2]) : 2048, tokens = argc > 3 ? atoi(argv[3]) : 512;
+    device->tuning.attention_heads = argc > 4 ? atoi(argv[4]) : 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("%s\n", device->info.name);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -3,21 +3,13 @@
 
 #include <stddef.h>
 
+#include "base/float_control.h"
+
 /* What the caller of the library has, while a call on this thread has changed it. */
 static _Thread_local struct {
     bool changed;
     uint64_t control;
 } caller;
-
-static void float_control_set(uint64_t control)
-{
-#if defined(__x86_64__)
-    const uint32_t word = (uint32_t)control;
-    __asm__ volatile("ldmxcsr %0" ::"m"(word) : "memory");
-#else
-    __asm__ volatile("msr fpcr, %0" ::"r"(control) : "memory");
-#endif
-}
 
 float_guard float_guard_change(void)
 {

@@ -159,20 +159,6 @@ static ww_status query(cluster_call *call, const ww_query *given, ww_answer answ
     return status;
 }
 
-ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query_asked, ww_answer answer, ww_results **results)
-{
-    FLOAT_GUARD();
-    cluster_call call;
-    if (results)
-        *results = NULL;
-    ww_status status = call_begin(&call, cluster, CALL_QUERY, "ww_cluster_query");
-    if (status != WW_OK)
-        return status;
-    status = query(&call, query_asked, answer, results);
-    call_end(&call);
-    return status;
-}
-
 /* ---- range ----------------------------------------------------------------------------------------------------------------
  */
 
@@ -223,16 +209,40 @@ static ww_status range(cluster_call *call, const ww_range *given, ww_answer answ
     return status;
 }
 
-ww_status ww_cluster_range(ww_cluster *cluster, const ww_range *range_asked, ww_answer answer, ww_results **results)
+/* ---- the calls ------------------------------------------------------------------------------------------------------------
+ */
+
+/* One of the two is asked for; `range` says which. */
+typedef struct hits_asked {
+    bool range;
+    const ww_query *query;
+    const ww_range *within;
+    ww_answer answer;
+} hits_asked;
+
+static ww_status find_hits(ww_cluster *cluster, const hits_asked *asked, ww_results **results)
 {
-    FLOAT_GUARD();
     cluster_call call;
     if (results)
         *results = NULL;
-    ww_status status = call_begin(&call, cluster, CALL_RANGE, "ww_cluster_range");
+    ww_status status = call_begin(&call, cluster, asked->range ? CALL_RANGE : CALL_QUERY,
+                                  asked->range ? "ww_cluster_range" : "ww_cluster_query");
     if (status != WW_OK)
         return status;
-    status = range(&call, range_asked, answer, results);
+    status =
+        asked->range ? range(&call, asked->within, asked->answer, results) : query(&call, asked->query, asked->answer, results);
     call_end(&call);
     return status;
+}
+
+ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query_asked, ww_answer answer, ww_results **results)
+{
+    FLOAT_GUARD();
+    return find_hits(cluster, &(hits_asked){.query = query_asked, .answer = answer}, results);
+}
+
+ww_status ww_cluster_range(ww_cluster *cluster, const ww_range *range_asked, ww_answer answer, ww_results **results)
+{
+    FLOAT_GUARD();
+    return find_hits(cluster, &(hits_asked){.range = true, .within = range_asked, .answer = answer}, results);
 }

@@ -36,11 +36,13 @@ typedef struct device_tuning {
     bool group_apart;               /* members of a group that are one device search apart, as if they were several */
     search_marks *marks;            /* or NULL */
     tuning_choice screen_wgmma;     /* the screen's kernels for wgmma */
+    tuning_choice screen_mfma;      /* the screen's kernel for MFMA, on chips that have it or on the emulator */
     tuning_choice search_stream;    /* search_stream_* instead of search_tile_* */
     tuning_choice quant_wgmma;      /* quantized products by wgmma */
     tuning_choice conv_im2col;      /* fast convolutions written out and multiplied, as on AMD's chips */
     int64_t im2col_bytes;           /* of what outputs see that are written out at a time; 0: the usual */
     bool indices_64;                /* places of elements are calculated as for more than 2^31 of them */
+    int32_t attention_heads;        /* query heads of a thread block, in a step: 1, 2, 4; 0: as many as suit it */
     tuning_choice quant_gemv_stays; /* thread blocks of a step's gemv stay, as with a copy engine */
     int32_t quant_gemv_splits;      /* thread blocks that share a row of a quantized gemv: 1, 2, 4, 8; 0: as many as pay */
 } device_tuning;

@@ -2,6 +2,9 @@
  *
  * Pooling by mean adds a text's rows in the order in which reductions add. Rows of texts of different lengths are brought into
  * one shape with zeros behind them, which add nothing: a sum is the same whatever the longest text of its pass is.
+ *
+ * On a device a text of a few tokens that nobody asked for makes the rows of a pass a multiple of TOKENS_EVEN: texts of a pass
+ * do not see each other, and its vector is not taken.
  */
 #include <math.h>
 #include <string.h>
@@ -20,6 +23,7 @@ enum {
     TOKENS_DEVICE = 8192,  /* what keeps a GPU busy */
     PADDED_MOST = 4,       /* rows with padding, for each token */
     TEXTS_TOGETHER = 4096, /* that are tokenized before they are embedded */
+    TOKENS_EVEN = 32,      /* on a device: what makes rows of any width whole tiles, so that no launch is left for a rest */
 };
 #define SKIPPED UINT32_MAX
 
@@ -40,7 +44,8 @@ typedef struct text_pass {
     const embedding *e;
     size_t first, texts, tokens, longest;
     size_t first_token;
-    int32_t *positions, *numbers, *lengths;
+    size_t padding; /* tokens of the text that nobody asked for; it is the last */
+    int32_t *ids, *positions, *numbers, *lengths;
     int64_t *addresses;
     uint32_t *rows;
     page **pages;
@@ -50,9 +55,20 @@ typedef struct text_pass {
 /* ---- which texts go together ------------------------------------------------------------------------------------------------
  */
 
+static size_t rows_of_pass(const text_pass *p)
+{
+    return p->tokens + p->padding;
+}
+
+static size_t sequences_of_pass(const text_pass *p)
+{
+    return p->texts + (p->padding > 0);
+}
+
 static void choose_texts(text_pass *p, size_t most)
 {
     const embedding *e = p->e;
+    const bool even = most > TOKENS_HOST && e->model->context >= TOKENS_EVEN;
     p->texts = p->tokens = p->longest = 0;
     for (size_t i = p->first; i < e->count; i++) {
         const size_t longest = e->counts[i] > p->longest ? e->counts[i] : p->longest;
@@ -63,6 +79,7 @@ static void choose_texts(text_pass *p, size_t most)
         p->tokens += e->counts[i];
         p->texts++;
     }
+    p->padding = even ? (TOKENS_EVEN - p->tokens % TOKENS_EVEN) % TOKENS_EVEN : 0;
     p->pages_stride = (size_t)divide_up_i64((int64_t)p->longest, PAGE_POSITIONS);
 }
 
@@ -73,60 +90,71 @@ static void free_lists(text_pass *p)
 {
     for (size_t i = 0; i < p->page_count; i++)
         page_drop(&p->e->model->pool, p->pages[i]);
-    memory_free(p->positions);
+    memory_free(p->ids);
     memory_free(p->addresses);
     memory_free(p->rows);
     memory_free(p->pages);
 }
 
-static ww_status make_lists(text_pass *p)
+/* Positions and pages of sequence `number`, whose tokens begin at `at`. */
+static ww_status list_sequence(text_pass *p, size_t number, size_t at, size_t count)
 {
-    const size_t slots = p->texts * p->pages_stride;
-    p->page_count = 0;
-    p->positions = memory_alloc((2 * p->tokens + p->texts) * sizeof *p->positions);
-    p->numbers = p->positions + p->tokens;
-    p->lengths = p->numbers + p->tokens;
-    p->addresses = memory_alloc(slots * sizeof *p->addresses);
-    p->rows = memory_alloc((p->texts * p->longest + p->tokens) * sizeof *p->rows);
-    p->pages = memory_alloc(slots * sizeof(page *));
-    if (!p->positions || !p->addresses || !p->rows || !p->pages)
-        return memory_failed("batch of texts", p->texts * p->longest * sizeof *p->rows);
+    const size_t pages = (size_t)divide_up_i64((int64_t)count, PAGE_POSITIONS);
     ww_status status = WW_OK;
-    size_t at = 0;
-    for (size_t i = 0; i < p->texts && status == WW_OK; i++) {
-        const size_t count = p->e->counts[p->first + i], pages = (size_t)divide_up_i64((int64_t)count, PAGE_POSITIONS);
-        for (size_t t = 0; t < count; t++, at++) {
-            p->positions[at] = (int32_t)t;
-            p->numbers[at] = (int32_t)i;
-        }
-        p->lengths[i] = (int32_t)count;
-        for (size_t c = 0; c < p->pages_stride && status == WW_OK; c++) {
-            if (c < pages)
-                status = page_take_dirty(&p->e->model->pool, &p->pages[p->page_count]);
-            if (status == WW_OK && c < pages)
-                p->page_count++;
-            if (status == WW_OK)
-                p->addresses[i * p->pages_stride + c] = (int64_t)p->pages[p->page_count - 1]->address;
-        }
+    for (size_t t = 0; t < count; t++) {
+        p->positions[at + t] = (int32_t)t;
+        p->numbers[at + t] = (int32_t)number;
+    }
+    p->lengths[number] = (int32_t)count;
+    for (size_t c = 0; c < p->pages_stride && status == WW_OK; c++) {
+        if (c < pages)
+            status = page_take_dirty(&p->e->model->pool, &p->pages[p->page_count]);
+        if (status == WW_OK && c < pages)
+            p->page_count++;
+        if (status == WW_OK)
+            p->addresses[number * p->pages_stride + c] = (int64_t)p->pages[p->page_count - 1]->address;
     }
     return status;
 }
 
+static ww_status make_lists(text_pass *p)
+{
+    const size_t rows = rows_of_pass(p), sequences = sequences_of_pass(p), slots = sequences * p->pages_stride;
+    p->page_count = 0;
+    p->ids = memory_alloc_zeroed(3 * rows + sequences, sizeof *p->ids);
+    p->positions = p->ids ? p->ids + rows : NULL;
+    p->numbers = p->ids ? p->positions + rows : NULL;
+    p->lengths = p->ids ? p->numbers + rows : NULL;
+    p->addresses = memory_alloc(slots * sizeof *p->addresses);
+    p->rows = memory_alloc((p->texts * p->longest + p->tokens) * sizeof *p->rows);
+    p->pages = memory_alloc(slots * sizeof(page *));
+    if (!p->ids || !p->addresses || !p->rows || !p->pages)
+        return memory_failed("batch of texts", p->texts * p->longest * sizeof *p->rows);
+    memcpy(p->ids, p->e->ids + p->first_token, p->tokens * sizeof *p->ids); /* those of the padding are 0 */
+    ww_status status = WW_OK;
+    size_t at = 0;
+    for (size_t i = 0; i < p->texts && status == WW_OK; i++) {
+        status = list_sequence(p, i, at, p->e->counts[p->first + i]);
+        at += p->e->counts[p->first + i];
+    }
+    return status == WW_OK && p->padding > 0 ? list_sequence(p, p->texts, at, p->padding) : status;
+}
+
 static ww_status upload_lists(text_pass *p)
 {
-    const embedding *e = p->e;
-    workspace *w = &e->model->work;
-    ww_status status = upload_write(w, &w->ids, WW_U32, e->ids + p->first_token, (int64_t)p->tokens);
+    workspace *w = &p->e->model->work;
+    const int64_t rows = (int64_t)rows_of_pass(p), sequences = (int64_t)sequences_of_pass(p);
+    ww_status status = upload_write(w, &w->ids, WW_U32, p->ids, rows);
     if (status == WW_OK)
-        status = upload_write(w, &w->positions, WW_I32, p->positions, (int64_t)p->tokens);
+        status = upload_write(w, &w->positions, WW_I32, p->positions, rows);
     if (status == WW_OK) /* learned positions are looked up by unsigned ids */
-        status = upload_write(w, &w->rows, WW_U32, p->positions, (int64_t)p->tokens);
+        status = upload_write(w, &w->rows, WW_U32, p->positions, rows);
     if (status == WW_OK)
-        status = upload_write(w, &w->sequences, WW_I32, p->numbers, (int64_t)p->tokens);
+        status = upload_write(w, &w->sequences, WW_I32, p->numbers, rows);
     if (status == WW_OK)
-        status = upload_write(w, &w->lengths, WW_I32, p->lengths, (int64_t)p->texts);
+        status = upload_write(w, &w->lengths, WW_I32, p->lengths, sequences);
     if (status == WW_OK)
-        status = upload_write(w, &w->pages, WW_I64, p->addresses, (int64_t)(p->texts * p->pages_stride));
+        status = upload_write(w, &w->pages, WW_I64, p->addresses, sequences * (int64_t)p->pages_stride);
     return status;
 }
 
@@ -192,16 +220,16 @@ static ww_status run_pass(text_pass *p)
 {
     ww_model *model = p->e->model;
     const pass batch = {.model = model,
-                        .tokens = (int64_t)p->tokens,
-                        .sequences = (int64_t)p->texts,
+                        .tokens = (int64_t)rows_of_pass(p),
+                        .sequences = (int64_t)sequences_of_pass(p),
                         .pages_stride = (int64_t)p->pages_stride,
-                        .keys_most = (int32_t)p->longest};
+                        .keys_most = max_i32((int32_t)p->longest, (int32_t)p->padding)};
     float *vectors = p->e->vectors + p->first * (size_t)model->sizes.width;
     ww_status status = make_lists(p);
     if (status == WW_OK)
         status = workspace_reserve(model, batch.tokens);
     if (status == WW_OK)
-        status = workspace_rope(model, (int64_t)p->longest);
+        status = workspace_rope(model, batch.keys_most);
     if (status == WW_OK)
         status = upload_lists(p);
     if (status == WW_OK)

@@ -60,8 +60,8 @@ static int refuse(filter_guard *guard, int action, const char *first, const char
         snprintf(guard->refused, room, "the function %s is not on the list of those that a filter may use",
                  second ? second : "");
     else if (action == SQLITE_READ)
-        snprintf(guard->refused, room, "%s.%s cannot be read; a filter reads id, handle and payload", first ? first : "",
-                 second ? second : "");
+        snprintf(guard->refused, room, "%s%s%s cannot be read; a filter reads id, handle and payload, and does not recurse",
+                 first ? first : "", second && second[0] ? "." : "", second ? second : "");
     else if (action == SQLITE_RECURSIVE)
         snprintf(guard->refused, room, "recursion is not allowed");
     else

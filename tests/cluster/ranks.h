@@ -48,6 +48,7 @@ void expect_same(long long number);
 void case_bits(const ranks *r);
 void case_range(const ranks *r);
 void case_file(const ranks *r);
+void case_rows(const ranks *r);
 void case_store(const ranks *r);
 void case_large(const ranks *r);
 void case_disagree(const ranks *r);

@@ -114,6 +114,45 @@ void case_file(const ranks *r)
     bad_slice(r);
 }
 
+/* Shards whose rows are f16 and on the host, from a file of f16: they are what the config says, and what is found is the same.
+ */
+void case_rows(const ranks *r)
+{
+    char path[512];
+    ww_cluster *cluster = NULL;
+    ww_collection_info info = ww_collection_info_default();
+    ww_cluster_config config = config_of_scene(WW_L2);
+    config.type = WW_VECTOR_F16;
+    config.rows = WW_ROWS_HOST;
+    config.screen = WW_SCREEN_NONE;
+    path_of(r, "rows.f16bin", path, sizeof path);
+    if (r->rank == 0) {
+        const uint32_t counts[2] = {ROWS, DIM};
+        FILE *file = fopen(path, "wb");
+        EXPECT(file && fwrite(counts, sizeof counts, 1, file) == 1);
+        for (int64_t i = 0; i < (int64_t)ROWS * DIM; i++) {
+            const float value = scene_make()->rows[i / DIM][i % DIM];
+            const uint16_t half = value < 0.0f ? 0xbc00 : value > 0.0f ? 0x3c00 : 0; /* -1, 1 or 0 */
+            EXPECT(fwrite(&half, sizeof half, 1, file) == 1);
+        }
+        EXPECT(fclose(file) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster) == WW_INVALID_ARGUMENT);
+    EXPECT(strstr(ww_error_message(), "rows on the host need codes"));
+    config.screen = WW_SCREEN_INT8;
+    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster) == WW_OK);
+    EXPECT(ww_cluster_add_file(cluster, path, NULL, NULL, NULL) == WW_OK);
+    EXPECT(ww_collection_describe(ww_cluster_collection(cluster), &info) == WW_OK);
+    EXPECT(info.rows == WW_ROWS_HOST && info.type == WW_VECTOR_F16);
+    for (int64_t row = 0; row < ROWS; row += 37)
+        expect_nearest(cluster, row, first_like(row));
+    ww_cluster_destroy(cluster);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (r->rank == 0)
+        unlink(path);
+}
+
 /* Every rank opens a store of its own; row numbers are places there. */
 void case_store(const ranks *r)
 {

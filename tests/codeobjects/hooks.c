@@ -3,6 +3,8 @@
 #include "device/backend.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
+__attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);
+__attribute__((visibility("default"))) void codeobjects_lower(ww_device *device, uint32_t steps);
 __attribute__((visibility("default"))) void codeobjects_indices_64(ww_device *device, bool always);
 
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
@@ -10,6 +12,20 @@ void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
 {
     device->tuning.screen_always = always;
     device->tuning.screen_list_capacity = capacity;
+}
+
+/* Whether chips with MFMA screen by their own kernel, or as the others do. */
+void codeobjects_mfma(ww_device *device, bool used)
+{
+    device->tuning.screen_mfma = used ? TUNING_AUTO : TUNING_NEVER;
+}
+
+/* Thresholds of samples are made better by so many steps of a float, and what is answered then is not repeated: for counting
+ * what a search of more rows does. */
+void codeobjects_lower(ww_device *device, uint32_t steps)
+{
+    device->tuning.thresholds_lowered = steps;
+    device->tuning.keep_unproven = steps > 0;
 }
 
 /* Places of elements are calculated with 64 bits, as for tensors that are too large for a test. */

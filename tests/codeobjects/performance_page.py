@@ -27,7 +27,8 @@ NVIDIA card [below](#how-far-to-trust-it).
   of it each: 50%, though the memory gives it once.
 - **conflicts**: share of the LDS's clocks that is lost to banks. **waves**: resident waves a SIMD, by registers and shared memory.
 - Searches are calculated for a slice of the card, its units with their share of rows and bandwidth, and multiplied; of 1000 queries the kernels that
-  work for a query, not for rows, are calculated for the whole card.
+  work for a query, not for rows, are calculated for the whole card. The screen's thresholds in a slice are made those that a sample of all rows would give, so
+  that it keeps its share of what all keep.
 - *multiplying kernel*: the ratio of that kernel alone, of 1000 screened queries and of 512 columns.
 - *before its kernels were changed*: counted with the code that stood there then; what the code of today would give was not counted.
 - *in an earlier build, the same code*: the row was kept from a run before this one; its longest kernel's machine code is the same, byte for byte.

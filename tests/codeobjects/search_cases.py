@@ -136,11 +136,11 @@ REGISTERS_2 = [(3, 65, 40, 1, False), (19, 123, 283, 5, True), (33, 128, 384, 9,
 TILE = [(3, 129, 40, 1, False), (19, 200, 283, 5, True), (16, 130, 256, 300, False), (9, 170, 229, 20, True)]
 
 
-def screened(queries):
+def screened(queries, mfma=True, longer=()):
     """All metrics, masks, rows that cannot be told apart by their codes, lists that are too short."""
     def test(bench):
-        for n, (dim, total, k, capacity) in enumerate([(24, 700, 5, 0), (70, 483, 3, 0), (130, 400, 7, 12)]):
-            metric = list(METRICS)[n]
+        for n, (dim, total, k, capacity) in enumerate([(24, 700, 5, 0), (70, 483, 3, 0), (130, 400, 7, 12), *longer]):
+            metric = list(METRICS)[n % len(METRICS)]
             rows = alike_rows(n, total, dim) if n else normals(n, total, dim)
             asked = np.ascontiguousarray(np.concatenate([rows[:queries // 2] + normals(n + 60, queries // 2, dim) * np.float32(0.1),
                                                          normals(n + 40, queries - queries // 2, dim)]))
@@ -148,6 +148,7 @@ def screened(queries):
 
             def make(on):
                 on.c.codeobjects_screen(on.handle, True, capacity)
+                on.c.codeobjects_mfma(on.handle, mfma)
                 try:
                     with Collection(on, metric, rows, True) as c:
                         answers = c.search(asked, k)
@@ -155,6 +156,7 @@ def screened(queries):
                         return answers + c.search(asked, k, admitted if n == 1 else None)
                 finally:
                     on.c.codeobjects_screen(on.handle, False, 0)
+                    on.c.codeobjects_mfma(on.handle, True)
             bench.same(f"{queries} queries by {metric} with the screen, {total} x {dim}", make)
     return test
 
@@ -280,5 +282,6 @@ TESTS = {
     **dict.fromkeys(("screen_small_batch_1_sample", "screen_small_batch_1_keep"), screened(1)),
     **dict.fromkeys(("screen_small_batch_4_sample", "screen_small_batch_4_keep"), screened(3)),
     **dict.fromkeys(("screen_small_batch_8_sample", "screen_small_batch_8_keep"), screened(7)),
-    **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"), screened(20)),
+    **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"), screened(20, mfma=False)),
+    "screen_mfma_keep": screened(20, longer=[(260, 333, 4, 0)]),
 }

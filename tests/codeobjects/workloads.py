@@ -33,7 +33,7 @@ class Workload:
     sliced: int = 0       # slices: about so many rows; 0: the whole card
     twins: bool = False   # whether later launches need what earlier ones leave
     whole: tuple = ()     # kernels whose work is of the queries, not of the rows: the whole card does it
-    kernel: str = ""      # the kernel whose own time the wanted ratio is of, "" for all of the workload
+    kernel: object = ""   # the kernel, or one of several, whose own time the wanted ratio is of, "" for all of the workload
 
 
 def bytes_floor(count):
@@ -62,9 +62,23 @@ def matrix_floor(count, type_, beside=0.0):
 OF_QUERIES = ("search_prepare", "search_merge", "screen_prepare", "screen_pick", "screen_score")
 
 
-def collection_of(dim, screen):
+def steps_to_the_whole(dim, share):
+    """The k-th best of a slice is far worse than that of a million rows, and the screen would keep many times its share of them. So thresholds are made
+    better by as many steps of a float as lie between what a slice's sample gives, the tenth of twelve buckets' best of 32 (gpu/search/screen_plan.c; k is
+    10 here), and the best `share` of random rows."""
+    rng = np.random.default_rng(8)
+    rows, asked = rng.standard_normal((19_200, dim), dtype=np.float32), rng.standard_normal((50, dim), dtype=np.float32)
+    distances = np.sqrt((asked * asked).sum(1)[:, None] + (rows * rows).sum(1) - 2 * asked @ rows.T)
+    sampled = np.sort(distances.reshape(50, -1, 12, 32).min(3), axis=2)[:, :, 9].mean()
+    found = np.array([sampled, np.quantile(distances, share)], np.float32).view(np.int32)
+    return int(found[0] - found[1])
+
+
+def collection_of(dim, queries, screen):
     def prepare(on, rows):
         on.c.codeobjects_screen(on.handle, screen, 0)
+        if screen:  # a 32nd part of the rows gives the threshold; of many queries better ones follow, on average as of a sixth of all
+            on.c.codeobjects_lower(on.handle, steps_to_the_whole(dim, 10 / (ROWS / 32) if queries == 1 else 10 / (ROWS / 6)))
         data = np.random.default_rng(1).standard_normal((rows, dim), dtype=np.float32)
         return search_cases.Collection(on, "l2", data, screen), data
     return prepare
@@ -82,9 +96,9 @@ def search(dim, queries, screen):
         made[0].search(asked, 10)
     name = f"{queries} {'query' if queries == 1 else 'queries'}"
     return Workload(f"search-{queries}-{dim}{'-screened' if screen else ''}", f"{name}, 1M x {dim}{', screened' if screen else ''}",
-                    "bandwidth" if queries == 1 else "bytes" if screen else "", floor, collection_of(dim, screen), run,
-                    lambda on, made: made[0].__exit__(), sliced=(50_000 if dim == 128 else 12_000) if queries == 1 else 2048, twins=True, whole=OF_QUERIES if queries > 1 else (),
-                    kernel="screen_batch_keep" if screen and queries > 1 else "")
+                    "bandwidth" if queries == 1 else "bytes" if screen else "", floor, collection_of(dim, queries, screen), run,
+                    lambda on, made: made[0].__exit__(), sliced=(50_000 if dim == 128 else 12_000) if queries == 1 else 3328 if screen else 2048, twins=True, whole=OF_QUERIES if queries > 1 else (),
+                    kernel=("screen_batch_keep", "screen_mfma_keep") if screen and queries > 1 else "")
 
 
 # ---- quantized products -----------------------------------------------------------------------------------------------------------

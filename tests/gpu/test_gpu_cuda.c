@@ -10,11 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <warpwave/tensor_foreign.h>
+
 #include "device/backend.h"
 #include "gpu/backend.h"
 #include "gpu/launch.h"
 #include "kernels/embedded.h"
 #include "support/kernels.h"
+#include "tensor/tensor.h"
 
 enum { SHARED_BYTES = 227 << 10 }; /* a block's, as the stand-in says */
 
@@ -338,6 +341,132 @@ static void run_out_of_memory(void)
     EXPECT(things_alive() == 0);
 }
 
+/* ---- graphs -------------------------------------------------------------------------------------------------------------- */
+
+static struct {
+    void (*fail_at)(const char *call, long n, int number);
+    const char *(*victim)(void);
+    long (*launched)(void);
+} standin_of_cuda;
+
+static void find_standin(void)
+{
+    void *library = dlopen(STANDIN, RTLD_NOW);
+    EXPECT(library != NULL);
+    *(void **)&standin_of_cuda.fail_at = dlsym(library, "standin_fail");
+    *(void **)&standin_of_cuda.victim = dlsym(library, "standin_victim");
+    *(void **)&standin_of_cuda.launched = dlsym(library, "standin_launched");
+    EXPECT(standin_of_cuda.fail_at && standin_of_cuda.victim && standin_of_cuda.launched);
+}
+
+enum { RECORDED = 64 };
+
+typedef struct recorded_work {
+    ww_device *device;
+    const tensor_backend *tensors;
+    ww_tensor from, to; /* a copy between them, a fill and a kernel */
+} recorded_work;
+
+static recorded_work work_open(void)
+{
+    const int64_t count = RECORDED;
+    recorded_work w = {0};
+    EXPECT(ww_device_open("cuda:0", &w.device) == WW_OK);
+    w.tensors = w.device->backend->tensors;
+    EXPECT(ww_tensor_full(w.device, WW_F32, 1, &count, 3.0, &w.from) == WW_OK);
+    EXPECT(ww_tensor_zeros(w.device, WW_F32, 1, &count, &w.to) == WW_OK);
+    return w;
+}
+
+static void work_close(recorded_work *w)
+{
+    ww_tensor_release(&w->from);
+    ww_tensor_release(&w->to);
+    ww_device_close(w->device);
+    EXPECT(things_alive() == 0);
+}
+
+/* Bytes 7 in `from`, which are copied to `to`. */
+static ww_status queue_work(recorded_work *w)
+{
+    const float seven = 7.0f;
+    ww_status status = ww_tensor_const_set(&w->from, &seven);
+    return status == WW_OK ? ww_tensor_copy_strided(&w->from, &w->to) : status;
+}
+
+static ww_status record(recorded_work *w, tensor_recording **recording)
+{
+    *recording = NULL;
+    ww_status status = w->tensors->record_begin(w->device);
+    if (status != WW_OK)
+        return status;
+    status = queue_work(w);
+    const ww_status ended = w->tensors->record_end(w->device, status == WW_OK, recording);
+    return status == WW_OK ? ended : status;
+}
+
+static float first_of(const ww_tensor *tensor)
+{
+    float values[RECORDED];
+    EXPECT(ww_tensor_to_host(tensor, values) == WW_OK);
+    return values[RECORDED - 1];
+}
+
+static void replay_what_was_recorded(void)
+{
+    float values[RECORDED];
+    tensor_recording *recording = NULL;
+    find_standin();
+    recorded_work w = work_open();
+    EXPECT(record(&w, &recording) == WW_OK && recording != NULL);
+    const long before = standin_of_cuda.launched();
+    const float at_first = first_of(&w.to); /* recording does nothing */
+    EXPECT(at_first == 0.0f);
+    EXPECT(w.tensors->replay(w.device, recording) == WW_OK);
+    EXPECT(ww_device_synchronize(w.device) == WW_OK);
+    const long kernels = standin_of_cuda.launched() - before;
+    EXPECT(kernels > 0 || first_of(&w.to) == 7.0f);
+    EXPECT(w.tensors->replay(w.device, recording) == WW_OK);
+    EXPECT(standin_of_cuda.launched() - before == 2 * kernels);
+    w.tensors->recording_release(w.device, recording);
+    /* What waits is refused while it records, and the recording is spoiled. */
+    EXPECT(w.tensors->record_begin(w.device) == WW_OK);
+    EXPECT(ww_tensor_to_host(&w.to, values) == WW_UNSUPPORTED && message_has("cannot be recorded"));
+    EXPECT(w.tensors->record_end(w.device, false, &recording) == WW_OK && recording == NULL);
+    work_close(&w);
+}
+
+/* Each call of recording and replaying fails, with a number, with that of a driver without graphs, and by losing the device. */
+static void fail_each_call_of_a_graph(void)
+{
+    static const char *const calls[] = {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
+                                        "cuGraphDestroy",          "cuGraphLaunch",      "cuGraphExecDestroy"};
+    static const int numbers[] = {2, 801, 719};
+    find_standin();
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        for (size_t k = 0; k < 3; k++) {
+            tensor_recording *recording = NULL;
+            recorded_work w = work_open();
+            standin_of_cuda.fail_at(calls[i], 1, numbers[k]);
+            ww_status status = record(&w, &recording);
+            if (status == WW_OK)
+                status = w.tensors->replay(w.device, recording);
+            EXPECT(status == WW_OK || message_has(calls[i]) || message_has("device lost"));
+            EXPECT(status != WW_OK || strstr(calls[i], "Destroy") != NULL);
+            w.tensors->recording_release(w.device, recording);
+            EXPECT(standin_of_cuda.victim() != NULL);
+            if (numbers[k] != 719) { /* the stream works as before, with and without a recording */
+                standin_of_cuda.fail_at(NULL, 0, 0);
+                EXPECT(queue_work(&w) == WW_OK);
+                EXPECT(record(&w, &recording) == WW_OK);
+                EXPECT(w.tensors->replay(w.device, recording) == WW_OK);
+                w.tensors->recording_release(w.device, recording);
+            }
+            work_close(&w);
+            standin_of_cuda.fail_at(NULL, 0, 0);
+        }
+}
+
 static void keep_the_callers_context(void)
 {
     int (*get)(void **) = NULL;
@@ -377,6 +506,18 @@ static void out_of_memory_names_the_call_and_the_numbers(void **state)
     in_a_process_of_its_own(run_out_of_memory);
 }
 
+static void what_was_recorded_is_done_when_it_is_replayed(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(replay_what_was_recorded);
+}
+
+static void every_call_of_a_graph_may_fail(void **state)
+{
+    (void)state;
+    in_a_process_of_its_own(fail_each_call_of_a_graph);
+}
+
 static void the_callers_context_is_current_again_after_every_call(void **state)
 {
     (void)state;
@@ -398,6 +539,8 @@ int main(void)
         cmocka_unit_test(bytes_move_through_cuda),
         cmocka_unit_test(kernels_are_launched_with_the_arguments_that_their_ptx_declares),
         cmocka_unit_test(out_of_memory_names_the_call_and_the_numbers),
+        cmocka_unit_test(what_was_recorded_is_done_when_it_is_replayed),
+        cmocka_unit_test(every_call_of_a_graph_may_fail),
         cmocka_unit_test(the_callers_context_is_current_again_after_every_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

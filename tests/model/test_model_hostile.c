@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "model/model_calls.h"
 #include "support/calls/float_control.h"
 #include "support/devices.h"
-#include "support/models/tiny.h"
 #include "support/scratch.h"
 
 enum { VOCABULARY = 96, WIDTH = 64, DRAWN = 4, MEBIBYTE = 1 << 20 };
@@ -181,16 +181,6 @@ static void the_callers_rounding_changes_no_bit(void **state)
     }
 }
 
-static void write_model(const char *architecture, ww_quant_type type, const char *name)
-{
-    tiny_model tiny;
-    tiny_shape shape = tiny_default(architecture);
-    shape.type = type;
-    tiny_make(&tiny, &shape);
-    tiny_write(&tiny, scratch_path(name));
-    tiny_free(&tiny);
-}
-
 int main(void)
 {
     const struct CMUnitTest alone[] = {cmocka_unit_test(little_memory_is_enough_or_a_status)};
@@ -201,8 +191,8 @@ int main(void)
     void *scratch;
     if (scratch_setup(&scratch) != 0)
         return 1;
-    write_model("llama", WW_QUANT_Q8_0, "decoder.gguf");
-    write_model("bert", WW_QUANT_F32, "encoder.gguf");
+    write_tiny_model("llama", WW_QUANT_Q8_0, 2, "decoder.gguf");
+    write_tiny_model("bert", WW_QUANT_F32, 2, "encoder.gguf");
     /* First, while this process has taken no memory that its children could use. */
     const int short_of_memory = cmocka_run_group_tests_name("models in little memory", alone, NULL, NULL);
     const int failed = RUN_ON_EVERY_DEVICE("models in hostile places", tests);

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/data/vocabulary.h"
-#include "support/models/tiny.h"
+#include "model/model_calls.h"
 #include "support/scratch.h"
 
 enum { THREADS = 4, STEPS = 6, VOCABULARY = 96, WIDTH = 64 };
@@ -61,12 +60,8 @@ static void threads_get_the_bits_that_each_would_get_alone(void **state)
 
 static ww_model *open_tiny(ww_device *device, const char *architecture)
 {
-    tiny_model m;
     ww_model *model;
-    const tiny_shape shape = tiny_default(architecture);
-    tiny_make(&m, &shape);
-    tiny_write(&m, scratch_path("model.gguf"));
-    tiny_free(&m);
+    write_tiny_model(architecture, WW_QUANT_F32, 2, "model.gguf");
     CHECK_OK(ww_model_open(scratch_path("model.gguf"), device, NULL, &model));
     return model;
 }
@@ -78,31 +73,11 @@ static ww_device *device;
 static void many_texts_are_embedded_as_each_is_alone(void **state)
 {
     enum { TEXTS = 4100 };
-    static const char *const pieces[] = {"[PAD]",
-                                         "[UNK]",
-                                         "[CLS]",
-                                         "[SEP]",
-                                         "\xE2\x96\x81"
-                                         "a",
-                                         "\xE2\x96\x81"
-                                         "fox"};
     static const char *const words[] = {"a", "fox", "a fox", "fox a fox", "x"};
     static const char *many[TEXTS];
-    test_vocabulary v = vocabulary_empty("bert");
-    tiny_model m;
-    tiny_shape shape = tiny_default("bert");
     ww_model *model;
     (void)state;
-    for (int i = 0; i < 6; i++)
-        vocabulary_add(&v, pieces[i], i < 4 ? 3 : 1, 0);
-    v.bos = 2;
-    v.eos = 3;
-    v.unknown = 1;
-    shape.vocabulary = v.count;
-    shape.tokens = &v;
-    tiny_make(&m, &shape);
-    tiny_write(&m, scratch_path("words.gguf"));
-    tiny_free(&m);
+    tiny_write_words("bert", scratch_path("words.gguf"));
     CHECK_OK(ww_model_open(scratch_path("words.gguf"), device, NULL, &model));
     for (int i = 0; i < TEXTS; i++)
         many[i] = words[i * 7 % 5];

@@ -8,28 +8,20 @@
  *   STANDIN_CUDA_PTX         newest PTX it takes, 74 is 7.4          STANDIN_CUDA_LOG         a compiler's complaint about PTX
  *   STANDIN_CUDA_CUBIN       what it answers to a cubin (NV_ERROR_NO_BINARY_FOR_GPU: its driver is too old); 0: takes it
  *   STANDIN_CUDA_MEMORY      of a device, in bytes (1 GiB); half is free   STANDIN_CUDA_LAST_BYTES  what allocations may take
- * of that
+ * of that. standin_fail() makes calls fail (cuda_parts.h); recorded work is in cuda_graphs.c. Memory is zeroed, so that what
+ * kernels would have computed is the same each time.
  */
 #include <elf.h>
-#include <stdbool.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/driver/cuda_api.h"
+#include "standin/cuda_parts.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-enum {
-    INVALID_VALUE = 1,
-    INVALID_DEVICE = 101,
-    INVALID_CONTEXT = 201,
-    NOT_FOUND = 500,
-    SHARED_BYTES = 227 << 10 /* a block */
-};
-
-static long alive; /* contexts, memory, streams, events and modules that were not given back */
-static size_t taken_bytes;
+static atomic_long alive;
+static atomic_size_t taken_bytes;
 static char contexts[64];
 static _Thread_local void *current;
 
@@ -39,50 +31,89 @@ static long setting(const char *name, long otherwise)
     return text != NULL ? strtol(text, NULL, 10) : otherwise;
 }
 
-static int one_more(void **handle, size_t bytes)
+int standin_one_more(void **handle, size_t bytes)
 {
     if (current == NULL)
         return INVALID_CONTEXT;
-    *handle = malloc(bytes);
+    *handle = calloc(1, bytes);
     alive += *handle != NULL;
     return *handle != NULL ? NV_SUCCESS : NV_ERROR_OUT_OF_MEMORY;
 }
 
-static int one_less(void *handle)
+/* Where a call that makes a context current was made to fail, what is given back is taken all the same. */
+int standin_one_less(void *handle)
 {
-    if (current == NULL)
+    if (current == NULL && standin_victim() == NULL)
         return INVALID_CONTEXT;
     free(handle);
     alive--;
     return NV_SUCCESS;
 }
 
-static int here(void)
+int standin_here(void)
 {
     return current != NULL ? NV_SUCCESS : INVALID_CONTEXT;
 }
-
-/* Every function is declared as the library thinks of it, so that a difference does not compile. */
-#define FUNCTION(name, symbol, parameters) EXPORT int symbol parameters;
-CUDA_FUNCTIONS(FUNCTION)
-CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-EXPORT long standin_alive(void);
 
 long standin_alive(void)
 {
     return alive;
 }
 
+/* ---- faults -------------------------------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over what is static here */
+static const char *failing, *victim;
+static long countdown;
+static int failing_number, lost;
+
+void standin_fail(const char *call, long n, int number)
+{
+    pthread_mutex_lock(&lock);
+    failing = call;
+    countdown = n;
+    failing_number = number;
+    lost = NV_SUCCESS;
+    victim = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+const char *standin_victim(void)
+{
+    return victim;
+}
+
+int standin_judge(const char *call)
+{
+    pthread_mutex_lock(&lock);
+    /* Questions about devices need no context, and are answered though that is lost. */
+    int number = strncmp(call, "cuDeviceGet", strlen("cuDeviceGet")) == 0 ? NV_SUCCESS : lost;
+    if (number == NV_SUCCESS && countdown > 0 && (failing == NULL || strcmp(failing, call) == 0) && --countdown == 0) {
+        number = failing_number;
+        victim = call;
+        lost = number == NV_ERROR_LAUNCH_FAILED || number == NV_ERROR_ILLEGAL_ADDRESS ? number : NV_SUCCESS;
+    }
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+int standin_give(const char *call, int number)
+{
+    const int judged = standin_judge(call);
+    return judged != NV_SUCCESS ? judged : number;
+}
+
 /* ---- devices and contexts ------------------------------------------------------------------------------------------------ */
 
 int cuInit(unsigned int flags)
 {
+    BEGIN(cuInit);
     return flags == 0 ? (int)setting("STANDIN_CUDA_INIT", NV_SUCCESS) : INVALID_VALUE;
 }
 
 int cuDriverGetVersion(int *version)
 {
+    BEGIN(cuDriverGetVersion);
     *version = (int)setting("STANDIN_CUDA_VERSION", 13000);
     return NV_SUCCESS;
 }
@@ -110,24 +141,28 @@ int cuGetErrorName(int number, const char **name)
 
 int cuDeviceGetCount(int *count)
 {
+    BEGIN(cuDeviceGetCount);
     *count = (int)setting("STANDIN_CUDA_DEVICES", 1);
     return NV_SUCCESS;
 }
 
 int cuDeviceGet(int *device, int ordinal)
 {
+    BEGIN(cuDeviceGet);
     *device = ordinal;
     return ordinal >= 0 && ordinal < setting("STANDIN_CUDA_DEVICES", 1) ? NV_SUCCESS : INVALID_DEVICE;
 }
 
 int cuDeviceGetName(char *name, int capacity, int device)
 {
+    BEGIN(cuDeviceGetName);
     snprintf(name, (size_t)capacity, "Stand-in GPU %d", device);
     return NV_SUCCESS;
 }
 
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
+    BEGIN(cuDeviceTotalMem_v2);
     (void)device;
     *bytes = (size_t)setting("STANDIN_CUDA_MEMORY", 1L << 30);
     return NV_SUCCESS;
@@ -135,6 +170,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+    BEGIN(cuDeviceGetAttribute);
     const int capability = (int)setting("STANDIN_CUDA_CAPABILITY", 90);
     switch (attribute) {
     case NV_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -185,6 +221,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
+    BEGIN(cuDevicePrimaryCtxRetain);
     *context = &contexts[device];
     alive++;
     return NV_SUCCESS;
@@ -194,38 +231,43 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 {
     (void)device;
     alive--;
-    return NV_SUCCESS;
+    return standin_give("cuDevicePrimaryCtxRelease_v2", NV_SUCCESS);
 }
 
 int cuCtxGetCurrent(void **context)
 {
+    BEGIN(cuCtxGetCurrent);
     *context = current;
     return NV_SUCCESS;
 }
 
 int cuCtxSetCurrent(void *context)
 {
+    BEGIN(cuCtxSetCurrent);
     current = context;
     return NV_SUCCESS;
 }
 
 int cuCtxGetDevice(int *device)
 {
+    BEGIN(cuCtxGetDevice);
     *device = current != NULL ? (int)((char *)current - contexts) : -1;
-    return here();
+    return standin_here();
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
+    BEGIN(cuMemGetInfo_v2);
     *total_bytes = (size_t)setting("STANDIN_CUDA_MEMORY", 1L << 30);
     *free_bytes = *total_bytes / 2;
-    return here();
+    return standin_here();
 }
 
 int cuMemAlloc_v2(nv_address *address, size_t bytes)
 {
+    BEGIN(cuMemAlloc_v2);
     void *memory = NULL;
     if (bytes == 0)
         return INVALID_VALUE;
@@ -233,11 +275,12 @@ int cuMemAlloc_v2(nv_address *address, size_t bytes)
         return NV_ERROR_OUT_OF_MEMORY;
     if (posix_memalign(&memory, 512, sizeof bytes + 512 + bytes) != 0)
         return NV_ERROR_OUT_OF_MEMORY;
+    memset(memory, 0, sizeof bytes + 512 + bytes);
     memcpy(memory, &bytes, sizeof bytes);
     taken_bytes += bytes;
     alive++;
     *address = (char *)memory + 512;
-    return here();
+    return standin_here();
 }
 
 int cuMemFree_v2(nv_address address)
@@ -246,102 +289,114 @@ int cuMemFree_v2(nv_address address)
     void *memory = (char *)address - 512;
     memcpy(&bytes, memory, sizeof bytes);
     taken_bytes -= bytes;
-    return one_less(memory);
+    return standin_give("cuMemFree_v2", standin_one_less(memory));
 }
 
 int cuMemHostAlloc(void **host, size_t bytes, unsigned int flags)
 {
-    return flags == (NV_MEMHOSTALLOC_PORTABLE | NV_MEMHOSTALLOC_DEVICEMAP) ? one_more(host, bytes) : INVALID_VALUE;
+    BEGIN(cuMemHostAlloc);
+    return flags == (NV_MEMHOSTALLOC_PORTABLE | NV_MEMHOSTALLOC_DEVICEMAP) ? standin_one_more(host, bytes) : INVALID_VALUE;
 }
 
 int cuMemFreeHost(void *host)
 {
-    return one_less(host);
+    return standin_give("cuMemFreeHost", standin_one_less(host));
 }
 
 int cuMemcpyHtoDAsync_v2(nv_address to, const void *from, size_t bytes, void *stream)
 {
-    memcpy(to, from, bytes);
-    return stream != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuMemcpyHtoDAsync_v2);
+    const stream_work work = {.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes};
+    return standin_work(stream, &work);
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, nv_address from, size_t bytes, void *stream)
 {
-    memcpy(to, from, bytes);
-    return stream != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuMemcpyDtoHAsync_v2);
+    const stream_work work = {.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes};
+    return standin_work(stream, &work);
 }
 
 int cuMemcpyDtoDAsync_v2(nv_address to, nv_address from, size_t bytes, void *stream)
 {
-    memcpy(to, from, bytes);
-    return stream != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuMemcpyDtoDAsync_v2);
+    const stream_work work = {.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes};
+    return standin_work(stream, &work);
 }
 
 int cuMemsetD32Async(nv_address to, unsigned int pattern, size_t words, void *stream)
 {
-    for (size_t i = 0; i < words; i++)
-        memcpy((char *)to + 4 * i, &pattern, 4);
-    return stream != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuMemsetD32Async);
+    const stream_work work = {.kind = WORK_FILL, .to = to, .bytes = words * sizeof pattern, .pattern = pattern};
+    return standin_work(stream, &work);
 }
 
 /* ---- streams and events -------------------------------------------------------------------------------------------------- */
 
 int cuStreamCreate(void **stream, unsigned int flags)
 {
-    return flags == NV_STREAM_NON_BLOCKING ? one_more(stream, 1) : INVALID_VALUE;
+    BEGIN(cuStreamCreate);
+    return flags == NV_STREAM_NON_BLOCKING ? standin_one_more(stream, standin_stream_bytes()) : INVALID_VALUE;
 }
 
 int cuStreamDestroy_v2(void *stream)
 {
-    return one_less(stream);
+    return standin_give("cuStreamDestroy_v2", standin_one_less(stream));
 }
 
 int cuStreamSynchronize(void *stream)
 {
-    return stream != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuStreamSynchronize);
+    return standin_wait(stream);
 }
 
 int cuStreamWaitEvent(void *stream, void *event, unsigned int flags)
 {
-    return stream != NULL && event != NULL && flags == 0 ? here() : INVALID_VALUE;
+    BEGIN(cuStreamWaitEvent);
+    return event != NULL && flags == 0 ? standin_wait(stream) : INVALID_VALUE;
 }
 
 int cuEventCreate(void **event, unsigned int flags)
 {
-    return flags == NV_EVENT_DEFAULT || flags == NV_EVENT_DISABLE_TIMING ? one_more(event, 1) : INVALID_VALUE;
+    BEGIN(cuEventCreate);
+    return flags == NV_EVENT_DEFAULT || flags == NV_EVENT_DISABLE_TIMING ? standin_one_more(event, 1) : INVALID_VALUE;
 }
 
 int cuEventDestroy_v2(void *event)
 {
-    return one_less(event);
+    return standin_give("cuEventDestroy_v2", standin_one_less(event));
 }
 
 int cuEventRecord(void *event, void *stream)
 {
-    return event != NULL && stream != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuEventRecord);
+    return event != NULL ? standin_wait(stream) : INVALID_VALUE;
 }
 
 int cuEventSynchronize(void *event)
 {
-    return event != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuEventSynchronize);
+    return event != NULL ? standin_here() : INVALID_VALUE;
 }
 
 int cuEventQuery(void *event)
 {
-    return event != NULL ? here() : INVALID_VALUE;
+    BEGIN(cuEventQuery);
+    return event != NULL ? standin_here() : INVALID_VALUE;
 }
 
 int cuEventElapsedTime(float *milliseconds, void *from, void *to)
 {
+    BEGIN(cuEventElapsedTime);
     *milliseconds = 0.5f;
-    return from != NULL && to != NULL ? here() : INVALID_VALUE;
+    return from != NULL && to != NULL ? standin_here() : INVALID_VALUE;
 }
 
 /* ---- code ---------------------------------------------------------------------------------------------------------------- */
 
 static int new_module(void **module, const void *image)
 {
-    const int number = one_more(module, sizeof image);
+    const int number = standin_one_more(module, sizeof image);
     if (number == NV_SUCCESS)
         memcpy(*module, &image, sizeof image);
     return number;
@@ -354,6 +409,7 @@ static bool is_cubin(const void *image)
 
 int cuModuleLoadDataEx(void **module, const void *image, unsigned int count, const int *options, uintptr_t *values)
 {
+    BEGIN(cuModuleLoadDataEx);
     int major = 0;
     int minor = 0;
     if (is_cubin(image)) {
@@ -377,7 +433,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned int count, con
 
 int cuModuleUnload(void *module)
 {
-    return one_less(module);
+    return standin_give("cuModuleUnload", standin_one_less(module));
 }
 
 /* The name of the section that has the instructions of a kernel. */
@@ -401,6 +457,7 @@ static const char *find_section(const char *image, const char *name)
 /* A function is where the PTX has its entry, or the name of its section in a cubin. */
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
+    BEGIN(cuModuleGetFunction);
     char entry[256];
     const char *image = NULL;
     memcpy(&image, module, sizeof image);
@@ -411,6 +468,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 
 int cuFuncGetAttribute(int *value, int attribute, void *function)
 {
+    BEGIN(cuFuncGetAttribute);
     switch (attribute) {
     case NV_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = 256;
@@ -435,6 +493,7 @@ int cuFuncGetAttribute(int *value, int attribute, void *function)
 
 int cuFuncSetAttribute(void *function, int attribute, int value)
 {
+    BEGIN(cuFuncSetAttribute);
     const int allowed = attribute == NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value <= SHARED_BYTES;
     return function != NULL && allowed ? NV_SUCCESS : INVALID_VALUE;
 }
@@ -442,6 +501,7 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
 /* The size that the PTX declares: ".param .align 8 .b8 name_param_0[24]". */
 int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *bytes)
 {
+    BEGIN(cuFuncGetParamInfo);
     const char *text = strstr(function, "_param_0[");
     if (index != 0 || text == NULL)
         return INVALID_VALUE;
@@ -455,10 +515,12 @@ int cuLaunchKernel(void *function, unsigned int grid_x, unsigned int grid_y, uns
                    unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,
                    void **extra)
 {
+    BEGIN(cuLaunchKernel);
     const int shape = grid_x > 0 && grid_y > 0 && grid_z == 1 && block_x > 0 && block_y == 1 && block_z == 1;
     if (function == NULL || stream == NULL || !shape || shared_bytes > SHARED_BYTES)
         return INVALID_VALUE;
-    return arguments != NULL && arguments[0] != NULL && extra == NULL ? here() : INVALID_VALUE;
+    const stream_work work = {.kind = WORK_LAUNCH};
+    return arguments != NULL && arguments[0] != NULL && extra == NULL ? standin_work(stream, &work) : INVALID_VALUE;
 }
 
 int cuLaunchKernelEx(const nv_launch_config *config, void *function, void **arguments, void **extra)

@@ -23,6 +23,7 @@ int standin_result(int number);
 /* The end of a function that gives something back: its own number, or the one it is to fail with. */
 int standin_give(const char *call, int number);
 int standin_last_error(void); /* and forgets it */
+bool standin_is_lost(void);   /* then nobody can make a device current any more, and what is given back is taken all the same */
 
 void standin_add_handle(handle_kind kind, int device, const void *value);
 /* The device that a live handle is of, or -1. One that is not alive is a misuse by `call`, unless that is NULL. */
@@ -62,7 +63,7 @@ extern _Thread_local int standin_current; /* HIP's rule: device 0 until somethin
         const int device_ = standin_find_handle(symbol, HANDLE_STREAM, stream);                                                \
         if (device_ < 0)                                                                                                       \
             return standin_result(AMD_ERROR_INVALID_HANDLE);                                                                   \
-        if (device_ != standin_current)                                                                                        \
+        if (device_ != standin_current && !standin_is_lost())                                                                  \
             standin_misused(symbol " was called with another device current than the stream's");                               \
         ENTER(device_);                                                                                                        \
     } while (0)

@@ -64,6 +64,8 @@ int standin_judge(const char *call)
         number = standin_set.fail_number;
         victim = call;
         lost = is_loss(number) ? number : lost;
+        if (lost != 0)
+            emulated_lose(); /* what was queued is not done on a device that is gone */
     }
     pthread_mutex_unlock(&lock);
     last_error = number != 0 ? number : last_error;
@@ -91,6 +93,11 @@ const char *standin_given_back(void)
 long standin_calls(void)
 {
     return calls;
+}
+
+bool standin_is_lost(void)
+{
+    return lost != 0;
 }
 
 const char *standin_victim(void)

@@ -1,6 +1,7 @@
 /* A driver table that fails on demand. */
 #include "support/faulty_driver.h"
 
+#include "gpu/driver/emulated/emulated.h"
 #include "support/fault_counts.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -40,8 +41,8 @@ static int judge(const char *name)
     fault_count("call of a GPU's driver", 1);
     if (atomic_load(&victim) == NULL)
         atomic_store(&victim, name);
-    if (inner->error_class(answer) == DRIVER_ERROR_LOST)
-        atomic_store(&lost, true);
+    if (inner->error_class(answer) == DRIVER_ERROR_LOST && !atomic_exchange(&lost, true))
+        emulated_lose(); /* what was queued is not done on a device that is gone */
     return answer;
 }
 

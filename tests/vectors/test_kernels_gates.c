@@ -1,7 +1,7 @@
-/* Adversarial rows through the gates of sm_90a (screen_wgmma.c) and the other kernels of the screen: every kind of data,
- * metric, length of rows and number of queries, with and without a mask, searches and range searches, each to the bits of the
- * CPU. On a card with code for sm_90a that is more than a thousand configurations through the gates, and the test counts them;
- * on emulated devices, which run the same kernels, a few of each kind of data. */
+/* Adversarial rows through the gates of sm_90a (screen_wgmma.c), of MFMA (screen_mfma.c) and the other kernels of the screen:
+ * every kind of data, metric, length of rows and number of queries, with and without a mask, searches and range searches, each
+ * to the bits of the CPU. On a card with code for sm_90a that is more than a thousand configurations through the gates, and the
+ * test counts them; on emulated devices, which run the same kernels, a few of each kind of data, by one and the other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,10 @@ static void twins_make(twins *t, ww_device *device, const dataset *data, ww_metr
         CHECK_OK(ww_collection_add(t->here, &some));
         CHECK_OK(ww_collection_add(t->there, &some));
     }
-    device->tuning = (device_tuning){.screen_always = true, .screen_wgmma = TUNING_ALWAYS};
+    const bool mfma = ((gpu_device *)device)->capabilities.emulated && (dim + (int32_t)metric) % 2 != 0;
+    device->tuning = (device_tuning){.screen_always = true,
+                                     .screen_wgmma = mfma ? TUNING_NEVER : TUNING_ALWAYS,
+                                     .screen_mfma = mfma ? TUNING_ALWAYS : TUNING_AUTO};
 }
 
 static void twins_free(twins *t)
@@ -158,7 +161,7 @@ static void check_collection(ww_device *device, const dataset *data, int number,
 static bool has_gates(ww_device *device)
 {
     const gpu_capabilities *has = &((gpu_device *)device)->capabilities;
-    return has->sm_90a_code || has->emulated;
+    return has->sm_90a_code || has->matrix_f32 || has->emulated;
 }
 
 static void adversarial_rows_give_the_cpus_bits(void **state)
@@ -177,7 +180,7 @@ static void adversarial_rows_give_the_cpus_bits(void **state)
             if (!slow || number == kind % (METRICS * 4)) /* of short rows, each metric and length in turn */
                 check_collection(device, kinds[kind], number, &done);
     const int64_t gates = has_gates(device) ? done.gates : 0;
-    printf("%lld searches of adversarial rows on %s, %lld of them through the gates of sm_90a: all have the bits of the CPU\n",
+    printf("%lld searches of adversarial rows on %s, %lld of them through gates: all have the bits of the CPU\n",
            (long long)done.searches, device->info.id, (long long)gates);
     assert_true(slow || !has_gates(device) || gates >= 1000);
 }

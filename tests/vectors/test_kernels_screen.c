@@ -215,9 +215,11 @@ enum { ROWS = 700, QUERIES = 20, QUERIES_MOST = 260 };
 /* Each kernel. */
 static const struct shape {
     int64_t queries;
-    tuning_choice wgmma;
-} shapes[] = {{1, TUNING_AUTO}, {3, TUNING_AUTO}, {7, TUNING_AUTO}, {QUERIES, TUNING_NEVER}, {QUERIES, TUNING_ALWAYS}};
-enum { SHAPES = 5 };
+    tuning_choice wgmma, mfma;
+} shapes[] = {{1, TUNING_AUTO, TUNING_AUTO},          {3, TUNING_AUTO, TUNING_AUTO},
+              {7, TUNING_AUTO, TUNING_AUTO},          {QUERIES, TUNING_NEVER, TUNING_NEVER},
+              {QUERIES, TUNING_NEVER, TUNING_ALWAYS}, {QUERIES, TUNING_ALWAYS, TUNING_AUTO}};
+enum { SHAPES = 6 };
 
 /* Two segments and more, whatever the device. */
 static int64_t rows_for(ww_device *device)
@@ -228,6 +230,7 @@ static int64_t rows_for(ww_device *device)
 static void check_shape(const twins *t, const float *queries, struct shape shape, int32_t k, const uint64_t *mask)
 {
     t->device->tuning.screen_wgmma = shape.wgmma;
+    t->device->tuning.screen_mfma = shape.mfma;
     check_twins(t, queries, shape.queries, k, mask);
 }
 
@@ -279,8 +282,9 @@ static void many_queries_give_the_cpus_bits(void **state)
     random_normals(&(test_random){41}, rows, ROWS * DIM);
     random_normals(&(test_random){43}, queries, QUERIES_MOST * DIM);
     twins t = twins_make(*state, WW_COSINE, rows, ROWS, DIM);
-    check_shape(&t, queries, (struct shape){130, TUNING_NEVER}, 10, NULL); /* more than a block takes */
-    check_shape(&t, queries, (struct shape){QUERIES_MOST, TUNING_ALWAYS}, 10, NULL);
+    check_shape(&t, queries, (struct shape){130, TUNING_NEVER, TUNING_NEVER}, 10, NULL); /* more than a block takes */
+    check_shape(&t, queries, (struct shape){130, TUNING_NEVER, TUNING_ALWAYS}, 10, NULL);
+    check_shape(&t, queries, (struct shape){QUERIES_MOST, TUNING_ALWAYS, TUNING_AUTO}, 10, NULL);
     twins_free(&t);
 }
 
@@ -309,8 +313,9 @@ static void removed_and_masked_rows_are_not_found(void **state)
     memset(mask, 0, sizeof mask);
     mask[3] = 0x10; /* fewer rows than k */
     check_twins(&t, queries, 1, 10, mask);
-    check_shape(&t, queries, (struct shape){20, TUNING_NEVER}, 10, mask);
-    check_shape(&t, queries, (struct shape){20, TUNING_ALWAYS}, 10, mask);
+    check_shape(&t, queries, (struct shape){20, TUNING_NEVER, TUNING_NEVER}, 10, mask);
+    check_shape(&t, queries, (struct shape){20, TUNING_NEVER, TUNING_ALWAYS}, 10, mask);
+    check_shape(&t, queries, (struct shape){20, TUNING_ALWAYS, TUNING_AUTO}, 10, mask);
     CHECK_OK(ww_collection_compact(t.here, NULL, NULL));
     CHECK_OK(ww_collection_compact(t.there, NULL, NULL));
     ww_search_stats stats;
@@ -334,6 +339,7 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
                 continue;
             t.device->tuning.screen_list_capacity = 12;
             t.device->tuning.screen_wgmma = shapes[s].wgmma;
+            t.device->tuning.screen_mfma = shapes[s].mfma;
             assert_int_equal(differences(&t, queries, shapes[s].queries, 10, NULL, &stats), 0);
             assert_true(stats.fallback_queries > 0);
         }

@@ -317,17 +317,12 @@ static void report(const dedup_job *j)
         return;
     if (o->common.json) {
         json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
-        json_open(&w, NULL, '{');
-        json_put_integer(&w, "ranks", here.ranks);
-        json_put_integer(&w, "rows", j->data.rows);
-        json_put_integer(&w, "dim", j->data.dim);
+        mpi_report_begin(&w, &j->data);
         json_put_text(&w, "metric", ww_metric_name((ww_metric)o->common.metric));
         json_put_real(&w, "bound", (double)o->bound);
         json_put_integer(&w, "kept", j->kept);
         json_put_integer(&w, "duplicates", j->data.rows - j->kept);
-        json_put_real(&w, "load_seconds", j->data.load_seconds);
-        json_put_real(&w, "search_seconds", j->search_seconds);
-        json_close(&w);
+        mpi_report_end(&w, &j->data, j->search_seconds);
         return;
     }
     printf("%d ranks, %lld rows of %d: %lld kept, %lld near one of them\nloaded in %.3g s, searched in %.3g s\n", here.ranks,

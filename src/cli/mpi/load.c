@@ -85,6 +85,21 @@ ww_status mpi_read_rows(const ww_matrix *file, int64_t first, int64_t count, flo
     return status == WW_OK ? ww_matrix_check_finite(file, first, count, rows) : status;
 }
 
+void mpi_report_begin(json_writer *w, const loaded *l)
+{
+    json_open(w, NULL, '{');
+    json_put_integer(w, "ranks", here.ranks);
+    json_put_integer(w, "rows", l->rows);
+    json_put_integer(w, "dim", l->dim);
+}
+
+void mpi_report_end(json_writer *w, const loaded *l, double search_seconds)
+{
+    json_put_real(w, "load_seconds", l->load_seconds);
+    json_put_real(w, "search_seconds", search_seconds);
+    json_close(w);
+}
+
 ww_status mpi_meet(ww_cluster *cluster)
 {
     ww_cluster_info info = ww_cluster_info_default();

@@ -11,6 +11,7 @@
 #include <warpwave/cluster.h>
 
 #include "cli/command.h"
+#include "cli/json.h"
 
 typedef struct rank_place {
     int rank, ranks;
@@ -51,6 +52,10 @@ typedef struct loaded {
 } loaded;
 ww_status mpi_load(const common_settings *s, loaded *l);
 void mpi_unload(loaded *l);
+
+/* The JSON report of a command: what it begins and ends with. */
+void mpi_report_begin(json_writer *w, const loaded *l);
+void mpi_report_end(json_writer *w, const loaded *l, double search_seconds);
 
 ww_status mpi_open_file(const char *path, const char *format, ww_matrix **file, ww_matrix_info *info);
 

@@ -1,9 +1,10 @@
 /* Attention on the CPU.
  *
  * The unit of work is a tile: some tokens of one sequence that stand side by side, all query heads of one head of keys, and one
- * chunk. Its keys and values are widened to f32 once, in the second cache, and meet up to TILE_ROWS queries. Chunks are
- * independent, so that one query over a long context keeps all threads busy; what they leave is merged by query, in order. The
- * parts of all queries at once may be more than memory likes: tokens are taken in pieces of PARTS_BYTES_MOST.
+ * chunk. Its keys and values are read where they are, by a few queries also those of f16; otherwise they are widened to f32
+ * once, in the second-level cache, and meet up to TILE_ROWS queries. Chunks are independent, so that one query over a long
+ * context keeps all threads busy; what they leave is merged by query, in order. The parts of all queries at once may be more
+ * than memory likes: tokens are taken in pieces of PARTS_BYTES_MOST.
  */
 #include "cpu/attention/attention_loops.h"
 
@@ -11,7 +12,10 @@
 #include "base/memory.h"
 #include "cpu/tensor/tensor.h"
 
-enum { TILE_ROWS = 64 };
+enum {
+    TILE_ROWS = 64,
+    DIRECT_ROWS = 8 /* that make floats of f16 themselves: more would do it so often that widening once is less work */
+};
 static const int64_t parts_bytes_most = 32 << 20;
 
 /* Tokens [first, first + count) of one sequence. */
@@ -135,14 +139,12 @@ static void run_tile(void *context, int64_t item, int32_t worker)
     rows.count = 0;
     rows.chunk = (int32_t)(item % w->chunks);
     rows.kv_head = (int32_t)(item / w->chunks % layer->kv_heads);
-    float *keys = w->scratch + worker * w->scratch_floats, *values = keys + ATTENTION_CHUNK * layer->head_size;
+    float *scratch = w->scratch + worker * w->scratch_floats;
     attention_tile tile = {.head_size = layer->head_size,
                            .scale = w->job->scale,
                            .q = rows.q,
                            .seen = rows.seen,
-                           .keys = keys,
-                           .values = values,
-                           .p = values + ATTENTION_CHUNK * layer->head_size,
+                           .p = scratch + (int64_t)2 * ATTENTION_CHUNK * layer->head_size,
                            .out = rows.out,
                            .largest = rows.largest,
                            .sums = rows.sums};
@@ -152,7 +154,15 @@ static void run_tile(void *context, int64_t item, int32_t worker)
         return;
     const attention_batch *batch = &w->job->batch;
     const uint64_t page = batch->pages[batch->sequences[run->first] * batch->pages_stride + rows.chunk];
-    widen_chunk(w, &rows, (const char *)(uintptr_t)page + layer->offset, end, keys);
+    const char *part = (const char *)(uintptr_t)page + layer->offset;
+    tile.half = layer->type == ATTENTION_F16 && run->count * w->group <= DIRECT_ROWS;
+    tile.keys = part + attention_keys_at(layer, rows.kv_head);
+    tile.values = part + attention_values_at(layer, rows.kv_head);
+    if (!tile.half && layer->type != ATTENTION_F32) {
+        widen_chunk(w, &rows, part, end, scratch);
+        tile.keys = scratch;
+        tile.values = scratch + (int64_t)ATTENTION_CHUNK * layer->head_size;
+    }
     for (int32_t i = 0; i < run->count * w->group; i++) {
         add_row(w, &rows, run->first + i / w->group, rows.kv_head * w->group + i % w->group);
         if (rows.count > 0 && (rows.count == TILE_ROWS || i == run->count * w->group - 1)) {

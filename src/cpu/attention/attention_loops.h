@@ -1,21 +1,23 @@
 /* The loops of attention that each instruction set compiles for itself (attention_template.h): what a chunk of keys and values,
- * widened to f32, is to a few rows. A row is a query of a token and a head; rows of one call share their keys.
+ * f32 or f16, is to a few rows. A row is a query of a token and a head; rows of one call share their keys.
  */
 #ifndef WW_CPU_ATTENTION_ATTENTION_LOOPS_H
 #define WW_CPU_ATTENTION_ATTENTION_LOOPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "arithmetic/attention.h"
 
-/* Rows against a chunk. Everything but q and the ranges is scratch memory of the thread. */
+/* Rows against a chunk. p and what is written is scratch memory of the thread, or the result. */
 typedef struct attention_tile {
     int32_t rows, head_size;
+    bool half; /* keys and values are f16, else f32 */
     float scale;
     const float *const *q;       /* of each row */
     const attention_range *seen; /* of each row, in this chunk; none is empty */
-    const float *keys;           /* as they lie in a page */
-    const float *values;         /* row by row */
+    const void *keys;            /* as they lie in a page */
+    const void *values;          /* row by row */
     float *p;                    /* rows x ATTENTION_CHUNK */
     float *const *out;           /* of each row: o_c */
     float *largest, *sums;       /* of each row: m_c and l_c */
@@ -47,7 +49,7 @@ typedef struct attention_loops {
     void (*values)(const attention_tile *tile);
     void (*merge)(const attention_parts *parts);
     void (*rope)(const attention_turn *turn);
-    /* Elements of a cache of some type as floats, in their order; q8_0 without its scales. `count` is a multiple of 8. */
+    /* Elements of a cache of f16 or q8_0 as floats, in their order; q8_0 without its scales. `count` is a multiple of 8. */
     void (*widen)(int32_t type, float *to, const void *from, int64_t count);
     void (*narrow_f16)(uint16_t *to, const float *from, int64_t count);
 } attention_loops;

@@ -4,6 +4,8 @@
  *   scores   three rows and four keys at a time: 12 pairs of 8 accumulators. A piece of a key is one element for each of them.
  *   values   four rows and a few vectors of elements at a time. The accumulators are taken one after the other, each a chain
  *            over every eighth key, so that registers hold 4 x 4 sums instead of 8 times as many.
+ *
+ * Both are compiled twice: `half` is true for keys and values of f16, which become floats when they are loaded.
  */
 #ifndef WW_CPU_ATTENTION_ATTENTION_TEMPLATE_H
 #define WW_CPU_ATTENTION_ATTENTION_TEMPLATE_H
@@ -22,11 +24,17 @@ enum {
 };
 /* Where registers are just enough, keys are loaded one by one: a compiler that has them all at once spills sums. */
 #if VEC_LANES == 4
-#define SCORE_LOAD(from) vec_keep(vec_load(from))
+#define SCORE_LOAD(from, at, half) vec_keep(load_elements(from, at, half))
 #else
-#define SCORE_LOAD(from) vec_load(from)
+#define SCORE_LOAD(from, at, half) load_elements(from, at, half)
 #endif
 _Static_assert(KEY_VECS *VEC_LANES == ATTENTION_LANES, "a piece is whole vectors");
+
+/* Elements of keys or values from number `at` on. */
+ATTENTION_INLINE vec load_elements(const void *from, int64_t at, bool half)
+{
+    return half ? vec_load_f16((const uint16_t *)from + at) : vec_load((const float *)from + at);
+}
 
 /* ---- scores -----------------------------------------------------------------------------------------------------------------
  */
@@ -57,9 +65,9 @@ ATTENTION_INLINE void fold_keys(const vec sums[SCORE_KEYS][KEY_VECS], float scal
 }
 
 /* Scores of `rows` rows from `first` on with SCORE_KEYS keys, `key` the first of them. */
-ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int32_t rows, int32_t key)
+ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int32_t rows, int32_t key, bool half)
 {
-    const float *k = tile->keys + attention_key_place(tile->head_size, key, 0);
+    int64_t k = attention_key_place(tile->head_size, key, 0);
     const int32_t pieces = tile->head_size / ATTENTION_LANES;
     vec sums[SCORE_ROWS][SCORE_KEYS][KEY_VECS];
 #pragma GCC unroll 8
@@ -78,7 +86,7 @@ ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int3
                 q[r] = vec_load(tile->q[first + r] + piece * ATTENTION_LANES + v * VEC_LANES);
 #pragma GCC unroll 8
             for (int32_t j = 0; j < SCORE_KEYS; j++) {
-                const vec x = SCORE_LOAD(k + j * ATTENTION_LANES + v * VEC_LANES);
+                const vec x = SCORE_LOAD(tile->keys, k + j * ATTENTION_LANES + v * VEC_LANES, half);
 #pragma GCC unroll 8
                 for (int32_t r = 0; r < rows; r++)
                     sums[r][j][v] = vec_fma(q[r], x, sums[r][j][v]);
@@ -125,7 +133,16 @@ static void exponentials(const attention_tile *tile, int32_t row)
     tile->sums[row] = attention_fold(sums);
 }
 
-static void scores(const attention_tile *tile)
+/* The values of SCORE_KEYS keys, f16: they are read key by key of one accumulator, an order that processors do not guess. */
+ATTENTION_INLINE void prefetch_values(const attention_tile *tile, int32_t key)
+{
+    const int32_t bytes = tile->head_size * (int32_t)sizeof(uint16_t);
+    const char *from = (const char *)tile->values + (int64_t)key * bytes;
+    for (int32_t at = 0; at < SCORE_KEYS * bytes; at += 64)
+        __builtin_prefetch(from + at);
+}
+
+ATTENTION_INLINE void score_rows(const attention_tile *tile, bool half)
 {
     int32_t first = ATTENTION_CHUNK, end = 0;
     for (int32_t r = 0; r < tile->rows; r++) {
@@ -134,13 +151,23 @@ static void scores(const attention_tile *tile)
     }
     for (int32_t key = first / SCORE_KEYS * SCORE_KEYS; key < end; key += SCORE_KEYS) {
         int32_t r = 0;
+        if (half)
+            prefetch_values(tile, key);
         for (; r + SCORE_ROWS <= tile->rows; r += SCORE_ROWS)
-            score_tile(tile, r, SCORE_ROWS, key);
+            score_tile(tile, r, SCORE_ROWS, key, half);
         if (tile->rows - r == 2)
-            score_tile(tile, r, 2, key);
+            score_tile(tile, r, 2, key, half);
         else if (tile->rows - r == 1)
-            score_tile(tile, r, 1, key);
+            score_tile(tile, r, 1, key, half);
     }
+}
+
+static void scores(const attention_tile *tile)
+{
+    if (tile->half)
+        score_rows(tile, true);
+    else
+        score_rows(tile, false);
     for (int32_t r = 0; r < tile->rows; r++)
         exponentials(tile, r);
 }
@@ -152,13 +179,20 @@ typedef struct value_sums {
     vec v[VALUE_ROWS][VALUE_VECS];
 } value_sums;
 
-ATTENTION_INLINE void value_step(const attention_tile *tile, int32_t row, int32_t key, int32_t at, int32_t vecs, vec *sums)
+/* Some rows and vectors of elements that are made together. */
+typedef struct value_part {
+    int32_t first, rows; /* of the tile */
+    int32_t at, vecs;    /* of the elements of a head */
+    bool half;
+} value_part;
+
+ATTENTION_INLINE void value_step(const attention_tile *tile, value_part part, int32_t row, int32_t key, vec *sums)
 {
     const vec p = vec_set(tile->p[row * ATTENTION_CHUNK + key]);
-    const float *x = tile->values + (int64_t)key * tile->head_size + at;
+    const int64_t x = (int64_t)key * tile->head_size + part.at;
 #pragma GCC unroll 8
-    for (int32_t v = 0; v < vecs; v++)
-        sums[v] = vec_fma(p, vec_load(x + v * VEC_LANES), sums[v]);
+    for (int32_t v = 0; v < part.vecs; v++)
+        sums[v] = vec_fma(p, load_elements(tile->values, x + v * VEC_LANES, part.half), sums[v]);
 }
 
 /* The least key from `from` on that goes to accumulator `lane`. */
@@ -168,9 +202,9 @@ ATTENTION_INLINE int32_t key_of_lane(int32_t from, int32_t lane)
 }
 
 /* One accumulator of each row: what all rows see together, before it and after it what single ones see. */
-ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_range all, int32_t first, int32_t rows,
-                                        int32_t at, int32_t vecs, int32_t lane)
+ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_range all, value_part part, int32_t lane)
 {
+    const int32_t first = part.first, rows = part.rows, vecs = part.vecs;
     value_sums sums;
 #pragma GCC unroll 8
     for (int32_t r = 0; r < VALUE_ROWS; r++) /* all, since the compiler does not see which are left alone; those cost nothing */
@@ -180,15 +214,15 @@ ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_ra
 #pragma GCC unroll 8
     for (int32_t r = 0; r < rows; r++) {
         for (int32_t j = key_of_lane(tile->seen[first + r].first, lane); j < all.first; j += ATTENTION_LANES)
-            value_step(tile, first + r, j, at, vecs, sums.v[r]);
+            value_step(tile, part, first + r, j, sums.v[r]);
     }
     const float *p = tile->p + first * ATTENTION_CHUNK;
     for (int32_t j = key_of_lane(all.first, lane); j < all.end; j += ATTENTION_LANES) {
-        const float *x = tile->values + (int64_t)j * tile->head_size + at;
+        const int64_t x = (int64_t)j * tile->head_size + part.at;
         vec y[VALUE_VECS];
 #pragma GCC unroll 8
         for (int32_t v = 0; v < vecs; v++)
-            y[v] = vec_load(x + v * VEC_LANES);
+            y[v] = load_elements(tile->values, x + v * VEC_LANES, part.half);
 #pragma GCC unroll 8
         for (int32_t r = 0; r < rows; r++) {
             const vec by = vec_set(p[r * ATTENTION_CHUNK + j]);
@@ -200,7 +234,7 @@ ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_ra
 #pragma GCC unroll 8
     for (int32_t r = 0; r < rows; r++)
         for (int32_t j = key_of_lane(all.end, lane); j < tile->seen[first + r].end; j += ATTENTION_LANES)
-            value_step(tile, first + r, j, at, vecs, sums.v[r]);
+            value_step(tile, part, first + r, j, sums.v[r]);
     return sums;
 }
 
@@ -213,10 +247,11 @@ ATTENTION_INLINE void value_add(value_sums *to, const value_sums *more, int32_t 
             to->v[r][v] = vec_add(to->v[r][v], more->v[r][v]);
 }
 
-/* Elements [at, at + vecs) of the results of some rows. The order in which the accumulators are made is that in which they are
+/* The results of a part. The order in which the accumulators are made is that in which they are
  * folded: (0 + 4) + (2 + 6) and (1 + 5) + (3 + 7). */
-ATTENTION_INLINE void value_tile(const attention_tile *tile, int32_t first, int32_t rows, int32_t at, int32_t vecs)
+ATTENTION_INLINE void value_tile(const attention_tile *tile, value_part part)
 {
+    const int32_t first = part.first, rows = part.rows, vecs = part.vecs;
     attention_range all = tile->seen[first];
     for (int32_t r = 1; r < rows; r++) {
         const attention_range seen = tile->seen[first + r];
@@ -229,45 +264,54 @@ ATTENTION_INLINE void value_tile(const attention_tile *tile, int32_t first, int3
     }
     value_sums half[2];
     for (int32_t odd = 0; odd < 2; odd++) {
-        half[odd] = value_chain(tile, all, first, rows, at, vecs, odd);
-        value_sums other = value_chain(tile, all, first, rows, at, vecs, odd + 4);
+        half[odd] = value_chain(tile, all, part, odd);
+        value_sums other = value_chain(tile, all, part, odd + 4);
         value_add(&half[odd], &other, rows, vecs);
-        value_sums quarter = value_chain(tile, all, first, rows, at, vecs, odd + 2);
-        other = value_chain(tile, all, first, rows, at, vecs, odd + 6);
+        value_sums quarter = value_chain(tile, all, part, odd + 2);
+        other = value_chain(tile, all, part, odd + 6);
         value_add(&quarter, &other, rows, vecs);
         value_add(&half[odd], &quarter, rows, vecs);
     }
     value_add(&half[0], &half[1], rows, vecs);
     for (int32_t r = 0; r < rows; r++)
         for (int32_t v = 0; v < vecs; v++)
-            vec_store(tile->out[first + r] + at + v * VEC_LANES, half[0].v[r][v]);
+            vec_store(tile->out[first + r] + part.at + v * VEC_LANES, half[0].v[r][v]);
 }
 
-static void values_of_many(const attention_tile *tile, int32_t first)
+ATTENTION_INLINE void value_heads(const attention_tile *tile, int32_t first, int32_t rows, bool half)
 {
     int32_t at = 0;
     for (; at + VALUE_VECS * VEC_LANES <= tile->head_size; at += VALUE_VECS * VEC_LANES)
-        value_tile(tile, first, VALUE_ROWS, at, VALUE_VECS);
+        value_tile(tile, (value_part){first, rows, at, VALUE_VECS, half});
     for (; at < tile->head_size; at += VEC_LANES)
-        value_tile(tile, first, VALUE_ROWS, at, 1);
+        value_tile(tile, (value_part){first, rows, at, 1, half});
 }
 
-static void values_of_one(const attention_tile *tile, int32_t row)
-{
-    int32_t at = 0;
-    for (; at + VALUE_VECS * VEC_LANES <= tile->head_size; at += VALUE_VECS * VEC_LANES)
-        value_tile(tile, row, 1, at, VALUE_VECS);
-    for (; at < tile->head_size; at += VEC_LANES)
-        value_tile(tile, row, 1, at, 1);
-}
+/* Each a function of its own: compilers spill sums of one where another is inlined beside it. */
+#define VALUE_FUNCTION(rows)                                                                                                   \
+    static __attribute__((noinline)) void values_f32_##rows(const attention_tile *tile, int32_t first)                         \
+    {                                                                                                                          \
+        value_heads(tile, first, rows, false);                                                                                 \
+    }                                                                                                                          \
+    static __attribute__((noinline)) void values_f16_##rows(const attention_tile *tile, int32_t first)                         \
+    {                                                                                                                          \
+        value_heads(tile, first, rows, true);                                                                                  \
+    }
+VALUE_FUNCTION(1)
+VALUE_FUNCTION(2)
+VALUE_FUNCTION(3)
+VALUE_FUNCTION(4)
+#undef VALUE_FUNCTION
 
 static void values(const attention_tile *tile)
 {
-    int32_t r = 0;
-    for (; r + VALUE_ROWS <= tile->rows; r += VALUE_ROWS)
-        values_of_many(tile, r);
-    for (; r < tile->rows; r++)
-        values_of_one(tile, r);
+    typedef void (*value_function)(const attention_tile *tile, int32_t first);
+    static const value_function of_rows[2][VALUE_ROWS] = {{values_f32_1, values_f32_2, values_f32_3, values_f32_4},
+                                                          {values_f16_1, values_f16_2, values_f16_3, values_f16_4}};
+    for (int32_t r = 0; r < tile->rows; r += VALUE_ROWS) {
+        const int32_t rows = tile->rows - r < VALUE_ROWS ? tile->rows - r : VALUE_ROWS;
+        of_rows[tile->half][rows - 1](tile, r);
+    }
 }
 
 /* ---- merging, rope, conversions ---------------------------------------------------------------------------------------------
@@ -317,9 +361,6 @@ static void widen(int32_t type, float *to, const void *from, int64_t count)
     if (type == ATTENTION_F16)
         for (int64_t i = 0; i < count; i += VEC_LANES)
             vec_store(to + i, vec_load_f16((const uint16_t *)from + i));
-    else if (type == ATTENTION_F32)
-        for (int64_t i = 0; i < count; i++)
-            to[i] = ((const float *)from)[i];
     else
         for (int64_t i = 0; i < count; i++)
             to[i] = (float)((const int8_t *)from)[i];

@@ -59,12 +59,23 @@ static bool has_wgmma(const gpu_device *device)
            (device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated));
 }
 
-/* Can wgmma do the round: is there code for that, and are there stages enough beside the queries? Its gates are for products of
- * codes that are numbers of their rows: negative ones pass where the row has none. */
+/* Only chips with MFMA have code for its rounds; and the emulator, where waves have 64 lanes as on those chips, or a test says
+ * so. */
+static bool has_mfma(const gpu_device *device)
+{
+    const tuning_choice choice = device->base.tuning.screen_mfma;
+    return choice != TUNING_NEVER && device->capabilities.matrix_f32 &&
+           (choice == TUNING_ALWAYS || device->base.info.wave_size == 64);
+}
+
+/* Can wgmma do the round: is there code for that, and are there stages enough beside the queries? Its gates, and those of MFMA,
+ * are for products of codes that are numbers of their rows: negative ones pass where the row has none. */
 static ww_status choose_shape(screen_round *round, int64_t count)
 {
-    round->shape = count <= SCREEN_SMALL_BATCH_MAX ? SCREEN_SHAPE_SMALL_BATCH : SCREEN_SHAPE_BATCH;
     const bool offset = row_type_offset(round->job->type) != 0;
+    round->shape = count <= SCREEN_SMALL_BATCH_MAX      ? SCREEN_SHAPE_SMALL_BATCH
+                   : has_mfma(round->device) && !offset ? SCREEN_SHAPE_MFMA
+                                                        : SCREEN_SHAPE_BATCH;
     if (round->shape == SCREEN_SHAPE_SMALL_BATCH || offset || !has_wgmma(round->device))
         return WW_OK;
     driver_function_limits limits;
@@ -193,9 +204,11 @@ static int32_t scan_kernel(const screen_round *round, bool sample)
     const uint32_t slots = round->queries.slots;
     if (round->shape == SCREEN_SHAPE_WGMMA)
         return wgmma_kernel(round, sample);
-    if (round->shape != SCREEN_SHAPE_BATCH)
+    if (round->shape != SCREEN_SHAPE_BATCH && round->shape != SCREEN_SHAPE_MFMA)
         return small_batch_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
-    return sample ? GPU_KERNEL_screen_batch_sample : GPU_KERNEL_screen_batch_keep;
+    if (sample)
+        return GPU_KERNEL_screen_batch_sample;
+    return round->shape == SCREEN_SHAPE_MFMA ? GPU_KERNEL_screen_mfma_keep : GPU_KERNEL_screen_batch_keep;
 }
 
 static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t tiles, const screen_scan_args *args)
@@ -214,11 +227,16 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
     const ww_status status = gpu_search_resident(round->device, kernel, &resident);
     if (status != WW_OK)
         return status;
-    if (round->shape != SCREEN_SHAPE_BATCH)
+    if (round->shape != SCREEN_SHAPE_BATCH && round->shape != SCREEN_SHAPE_MFMA)
         return gpu_launch(round->stream, kernel,
                           (gpu_shape){grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident), SCREEN_THREADS, 0}, args,
                           sizeof *args);
     const int64_t columns = slots / SCREEN_TILE_QUERIES;
+    if (kernel == GPU_KERNEL_screen_mfma_keep)
+        return gpu_launch(
+            round->stream, kernel,
+            (gpu_shape){grid_of_2(screen_plan_parts(resident, columns, (tiles + 1) / 2), columns), SCREEN_THREADS, 0}, args,
+            sizeof *args);
     return gpu_launch(round->stream, kernel,
                       (gpu_shape){grid_of_2(screen_plan_parts(resident, columns, tiles), columns), SCREEN_THREADS,
                                   (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t)},

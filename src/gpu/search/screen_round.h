@@ -31,7 +31,13 @@ typedef struct screen_asked {
     const canon_key *thresholds; /* that are known of each, or NULL */
 } screen_asked;
 
-typedef enum screen_shape { SCREEN_SHAPE_ONE, SCREEN_SHAPE_SMALL_BATCH, SCREEN_SHAPE_BATCH, SCREEN_SHAPE_WGMMA } screen_shape;
+typedef enum screen_shape {
+    SCREEN_SHAPE_ONE,
+    SCREEN_SHAPE_SMALL_BATCH,
+    SCREEN_SHAPE_BATCH,
+    SCREEN_SHAPE_MFMA, /* as the last but for screen_mfma_keep */
+    SCREEN_SHAPE_WGMMA
+} screen_shape;
 
 typedef struct screen_round {
     gpu_device *device;

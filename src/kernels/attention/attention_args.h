@@ -14,12 +14,15 @@
 #include "arithmetic/attention.h"
 
 enum {
-    ATTENTION_THREADS = 256, /* of every block: a key each, in attention_chunk */
-    ATTENTION_PASS = 4,      /* query heads that a block of attention_chunk has at most */
-    ATTENTION_ROWS = 32,     /* queries of a tile */
-    ATTENTION_KEYS = 64,     /* of a tile, at a time */
-    ATTENTION_STAGE = 64,    /* elements of the head, at a time */
-    ATTENTION_WIDTH = 128,   /* elements of the result, at a time */
+    ATTENTION_THREADS = 256,                   /* of every block: a key each, in attention_chunk */
+    ATTENTION_PASS = 4,                        /* query heads that a block of attention_chunk has at most */
+    ATTENTION_ROWS = 32,                       /* queries of a tile */
+    ATTENTION_KEYS = 64,                       /* of a tile, at a time */
+    ATTENTION_STAGE = 64,                      /* elements of the head, at a time */
+    ATTENTION_WIDTH = 128,                     /* elements of the result, at a time */
+    ATTENTION_ROWS_APART = ATTENTION_ROWS + 4, /* of an element of staged queries from the next: 8 of them are in all banks, */
+    ATTENTION_KEYS_APART = ATTENTION_KEYS + 4, /* likewise of keys */
+    ATTENTION_TILE_RESIDENT = 2,               /* blocks of attention_tile that a compute unit is to hold */
     ATTENTION_PART_SUMS = 4, /* floats in front of o_c in a part: m_c and l_c; 16 bytes, so that o_c is aligned */
 };
 
@@ -56,7 +59,7 @@ typedef struct attention_args {
 } attention_args;
 
 /* Floats of dynamic shared memory: attention_chunk has the queries, the exponentials and 8 accumulators of the results;
- * attention_tile the queries and a stage of keys, and after these the exponentials and a stage of values. */
+ * attention_tile the exponentials, and behind them a stage of queries and keys, or of values. */
 CANON_FUNCTION int32_t attention_chunk_floats(int32_t head_size, int32_t each)
 {
     return each * (head_size + ATTENTION_CHUNK + ATTENTION_LANES * head_size);
@@ -64,10 +67,10 @@ CANON_FUNCTION int32_t attention_chunk_floats(int32_t head_size, int32_t each)
 
 CANON_FUNCTION int32_t attention_tile_floats(int32_t head_size)
 {
-    const int32_t keys = head_size * ATTENTION_ROWS + ATTENTION_STAGE * ATTENTION_KEYS;
+    const int32_t scores = ATTENTION_STAGE * (ATTENTION_ROWS_APART + ATTENTION_KEYS_APART);
     const int32_t width = head_size < ATTENTION_WIDTH ? head_size : ATTENTION_WIDTH;
-    const int32_t values = ATTENTION_CHUNK * ATTENTION_ROWS + ATTENTION_CHUNK / ATTENTION_LANES * width;
-    return keys > values ? keys : values;
+    const int32_t values = ATTENTION_CHUNK / ATTENTION_LANES * width;
+    return ATTENTION_CHUNK * ATTENTION_ROWS + (scores > values ? scores : values);
 }
 
 #endif

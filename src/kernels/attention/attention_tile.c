@@ -1,11 +1,11 @@
 /* Many queries that share keys against one chunk: a prompt (attention_args.h has the ladder).
  *
  * Grid: x is chunk and tile, chunk fastest; y the head of keys. A tile is 32 rows: row r is token r / group, query head r %
- * group of the head of keys. A thread has 4 rows and 2 keys of 64 at a time, 8 accumulators each, and holds its scores of the
- * whole chunk until the largest is known. The exponentials go to shared memory. For the values it has 4 rows and 4 elements,
- * and makes one accumulator after the other, each out of every eighth value, which are staged together; where few keys are seen
- * at all, as of a short text, their values are staged once for all accumulators. 32 fma meet 4 loads of 16 bytes from shared
- * memory.
+ * group of the head of keys. Scores: neighbouring threads have an accumulator each, 8 of them, of the same 8 rows and 8 of 64
+ * keys, so that 64 fma meet 4 loads of 16 bytes from shared memory; then they exchange what they have, and each ends with a
+ * row. The exponentials stay in shared memory. For the values a thread has 4 rows and 4 elements, and makes one accumulator
+ * after the other, each out of every eighth value, which are staged together: 16 fma meet 2 loads. Where few
+ * keys are seen at all, as of a short text, their values are staged once for all accumulators.
  *
  * Rows of a tile may belong to several sequences: they are taken one sequence after the other. Where rows do not see the same
  * keys, the steps that are not everyone's are tested row by row; a key that a row does not see does not touch it, whatever its
@@ -14,10 +14,9 @@
 #include "kernels/attention/attention_cache.h"
 
 enum {
+    SCORE_EACH = 8, /* rows and keys of a thread */
     ROWS_EACH = 4,
-    KEYS_EACH = 2,
     WIDTH_EACH = 4,
-    KEY_TILES = ATTENTION_CHUNK / ATTENTION_KEYS,
     EIGHTHS = ATTENTION_CHUNK / ATTENTION_LANES, /* keys of one accumulator */
 };
 
@@ -90,16 +89,28 @@ DEVICE bool next_sequence(const tile_rows *rows, tile_place *place)
 /* ---- scores -----------------------------------------------------------------------------------------------------------------
  */
 
-/* q[element][row], of all rows, whichever sequence they belong to; zeros where there is no row. */
-DEVICE void stage_queries(const attention_args *args, const tile_place *place, float *q)
+/* Four elements of a query, wherever it begins. */
+DEVICE f32x4 load_quad(const float *from)
+{
+    return ((uintptr_t)from & 15) == 0 ? load_f32x4(from) : make_f32x4(from[0], from[1], from[2], from[3]);
+}
+
+/* q[element][row]: elements from `first` on of all rows, whichever sequence they belong to; zeros where there is no row. */
+DEVICE void stage_queries(const attention_args *args, const tile_place *place, int32_t first, float *q)
 {
     const int32_t size = args->layer.head_size, row = (int32_t)thread_index() % ATTENTION_ROWS;
+    const int32_t count = size - first < ATTENTION_STAGE ? size - first : ATTENTION_STAGE;
     const bool there = place->first_row + row < args->tokens * args->group;
     const float *from = args->q;
     if (there)
-        from += token_of(args, place, row) * args->q_stride + (int64_t)head_of(args, place, row) * size;
-    for (int32_t i = (int32_t)thread_index() / ATTENTION_ROWS; i < size; i += ATTENTION_THREADS / ATTENTION_ROWS)
-        AT(q, i * ATTENTION_ROWS + row) = there ? from[i] : 0.0f;
+        from += token_of(args, place, row) * args->q_stride + (int64_t)head_of(args, place, row) * size + first;
+    for (int32_t i = (int32_t)thread_index() / ATTENTION_ROWS * 4; i < count; i += ATTENTION_THREADS / ATTENTION_ROWS * 4) {
+        const f32x4 x = there ? load_quad(from + i) : make_f32x4(0.0f, 0.0f, 0.0f, 0.0f);
+        AT(q, (i + 0) * ATTENTION_ROWS_APART + row) = x.x;
+        AT(q, (i + 1) * ATTENTION_ROWS_APART + row) = x.y;
+        AT(q, (i + 2) * ATTENTION_ROWS_APART + row) = x.z;
+        AT(q, (i + 3) * ATTENTION_ROWS_APART + row) = x.w;
+    }
 }
 
 /* k[element][key]: elements from `first` on of keys from `key` on. */
@@ -111,83 +122,77 @@ DEVICE void stage_keys(int32_t type, const attention_args *args, const attention
     for (int32_t item = (int32_t)thread_index(); item < pieces * ATTENTION_KEYS; item += ATTENTION_THREADS) {
         const int32_t j = item % ATTENTION_KEYS, i = item / ATTENTION_KEYS * ATTENTION_LANES;
         const attention_piece piece = key_piece(type, args, page, key + j, first + i);
-        UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++) AT(k, (i + e) * ATTENTION_KEYS + j) = piece.x[e];
+        UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++) AT(k, (i + e) * ATTENTION_KEYS_APART + j) = piece.x[e];
     }
 }
 
+/* The accumulator of this thread, number `lane_of`, for its rows and keys. */
 typedef struct score_sums {
-    float x[ATTENTION_LANES][ROWS_EACH][KEYS_EACH];
+    float x[SCORE_EACH][SCORE_EACH];
 } score_sums;
 
-/* Joins the elements of a stage, `count` of them, to the thread's accumulators. */
-DEVICE void join_scores(score_sums *sums, const float *q, const float *k, int32_t count)
+/* Which: a wave of 32 has the same rows. */
+typedef struct score_share {
+    int32_t lane_of, row, key;
+} score_share;
+
+DEVICE score_share share_of_scores(void)
 {
-    const int32_t row = (int32_t)thread_index() / 32 * ROWS_EACH, key = (int32_t)thread_index() % 32 * KEYS_EACH;
-    for (int32_t i = 0; i < count; i += ATTENTION_LANES) {
-        UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++)
-        {
-            const f32x4 of_rows = load_f32x4(AT_RANGE(q, (i + a) * ATTENTION_ROWS + row, 4));
-            const f32x2 of_keys = load_f32x2(AT_RANGE(k, (i + a) * ATTENTION_KEYS + key, 2));
-            const float x[ROWS_EACH] = {of_rows.x, of_rows.y, of_rows.z, of_rows.w}, y[KEYS_EACH] = {of_keys.x, of_keys.y};
-            UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++) sums->x[a][r][j] =
-                fma_f32(x[r], y[j], sums->x[a][r][j]);
-        }
+    const int32_t own = (int32_t)thread_index();
+    score_share share;
+    share.lane_of = own % ATTENTION_LANES;
+    share.row = own / 64 * SCORE_EACH;
+    share.key = own / ATTENTION_LANES % 8 * SCORE_EACH;
+    return share;
+}
+
+/* Joins the elements of a stage, `count` of them, to the thread's accumulators. */
+DEVICE void join_scores(score_sums *sums, const score_share *share, const float *q, const float *k, int32_t count)
+{
+    UNROLL_BY(1) for (int32_t i = share->lane_of; i < count; i += ATTENTION_LANES)
+    {
+        const float *of_rows = AT_RANGE(q, i * ATTENTION_ROWS_APART + share->row, SCORE_EACH);
+        const float *of_keys = AT_RANGE(k, i * ATTENTION_KEYS_APART + share->key, SCORE_EACH);
+        const f32x4 a = load_f32x4(of_rows), b = load_f32x4(of_rows + 4), c = load_f32x4(of_keys), d = load_f32x4(of_keys + 4);
+        const float x[SCORE_EACH] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+        const float y[SCORE_EACH] = {c.x, c.y, c.z, c.w, d.x, d.y, d.z, d.w};
+        UNROLL for (int32_t r = 0; r < SCORE_EACH; r++) UNROLL for (int32_t j = 0; j < SCORE_EACH; j++) sums->x[r][j] =
+            fma_f32(x[r], y[j], sums->x[r][j]);
     }
 }
 
-/* The thread's scores with one tile of keys. */
-DEVICE void score_tile(int32_t type, const attention_args *args, const attention_page *page, int32_t key, float *memory,
-                       float scores[ROWS_EACH][KEYS_EACH])
+/* Two threads, `apart` lanes from each other, add up what they have of the first 2 * `rows` rows: each keeps half of these. */
+DEVICE void fold_scores(score_sums *sums, int32_t rows, int32_t lane_of, int32_t apart)
+{
+    const bool upper = (lane_of & apart) != 0;
+    UNROLL for (int32_t r = 0; r < rows; r++) UNROLL for (int32_t j = 0; j < SCORE_EACH; j++)
+    {
+        const float mine = upper ? sums->x[r + rows][j] : sums->x[r][j], other = upper ? sums->x[r][j] : sums->x[r + rows][j];
+        sums->x[r][j] = mine + wave_shuffle_xor_f32(other, (uint32_t)apart);
+    }
+}
+
+/* s[key][row] of the tile's rows and a tile of keys, from `key` on. */
+DEVICE void score_tile(int32_t type, const attention_args *args, const attention_page *page, const tile_place *place,
+                       int32_t key, float *s, float *stages)
 {
     const int32_t size = args->layer.head_size;
-    float *q = memory, *k = memory + size * ATTENTION_ROWS;
+    const score_share share = share_of_scores();
+    float *q = stages, *k = stages + ATTENTION_STAGE * ATTENTION_ROWS_APART;
     score_sums sums;
-    UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) UNROLL for (int32_t r = 0; r < ROWS_EACH; r++)
-        UNROLL for (int32_t j = 0; j < KEYS_EACH; j++) sums.x[a][r][j] = 0.0f;
+    UNROLL for (int32_t r = 0; r < SCORE_EACH; r++) UNROLL for (int32_t j = 0; j < SCORE_EACH; j++) sums.x[r][j] = 0.0f;
     for (int32_t first = 0; first < size; first += ATTENTION_STAGE) {
         barrier();
+        stage_queries(args, place, first, q);
         stage_keys(type, args, page, key, first, k);
         barrier();
-        join_scores(&sums, q + first * ATTENTION_ROWS, k, size - first < ATTENTION_STAGE ? size - first : ATTENTION_STAGE);
+        join_scores(&sums, &share, q, k, size - first < ATTENTION_STAGE ? size - first : ATTENTION_STAGE);
     }
-    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
-    {
-        float lanes[ATTENTION_LANES];
-        UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) lanes[a] = sums.x[a][r][j];
-        scores[r][j] = attention_fold(lanes) * args->scale;
-    }
-}
-
-DEVICE bool tile_is_seen(const tile_place *place, int32_t tile)
-{
-    return tile * ATTENTION_KEYS < place->any.end && (tile + 1) * ATTENTION_KEYS > place->any.first;
-}
-
-/* p[key][row], and m_c of each row into `largest`. A key that a row does not see has -1, in tiles where another sees one. */
-DEVICE void write_exponentials(const tile_place *place, const tile_rows *rows, float scores[KEY_TILES][ROWS_EACH][KEYS_EACH],
-                               float *p, float *largest)
-{
-    const int32_t row = (int32_t)thread_index() / 32 * ROWS_EACH, key = (int32_t)thread_index() % 32 * KEYS_EACH;
-    UNROLL for (int32_t r = 0; r < ROWS_EACH; r++)
-    {
-        const bool taken = AT(rows->sequence, row + r) == place->sequence;
-        const int32_t first = taken ? AT(rows->first, row + r) : 0, end = taken ? AT(rows->end, row + r) : 0;
-        float most = -MATH_INF_F32;
-        UNROLL for (int32_t t = 0; t < KEY_TILES; t++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
-        {
-            const int32_t at = t * ATTENTION_KEYS + key + j;
-            most = at >= first && at < end ? row_larger_f32(most, scores[t][r][j]) : most;
-        }
-        most = largest_of_32(most);
-        UNROLL for (int32_t t = 0; t < KEY_TILES; t++) if (tile_is_seen(place, t))
-            UNROLL for (int32_t j = 0; j < KEYS_EACH; j++)
-        {
-            const int32_t at = t * ATTENTION_KEYS + key + j;
-            AT(p, at * ATTENTION_ROWS + row + r) = at >= first && at < end ? row_exponential_f32(scores[t][r][j], most) : -1.0f;
-        }
-        if (key == 0)
-            AT(largest, row + r) = most;
-    }
+    fold_scores(&sums, 4, share.lane_of, 4);
+    fold_scores(&sums, 2, share.lane_of, 2);
+    fold_scores(&sums, 1, share.lane_of, 1);
+    UNROLL for (int32_t j = 0; j < SCORE_EACH; j++) AT(s, (key + share.key + j) * ATTENTION_ROWS + share.row + share.lane_of) =
+        sums.x[0][j] * args->scale;
 }
 
 DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
@@ -195,21 +200,35 @@ DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
     return from + ((lane_of - from) & (ATTENTION_LANES - 1));
 }
 
-/* l_c of each row: a thread has an accumulator of a row. */
-DEVICE void sum_exponentials(const tile_place *place, const float *p, float *lanes, float *l)
+/* Scores become p[key][row], where they are, and m_c and l_c of each row go to `largest` and `l`. A key that a row does not see
+ * and another one does has -1. A thread has every eighth key of a row, an accumulator of l_c; `lanes` is theirs to meet in. */
+DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, float *p, float *lanes, float *largest, float *l)
 {
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, a = (int32_t)thread_index() / ATTENTION_ROWS;
-    float sum = 0.0f;
-    for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES) {
-        const float x = AT(p, j * ATTENTION_ROWS + row);
-        sum = x < 0.0f ? sum : sum + x;
+    const bool taken = AT(rows->sequence, row) == place->sequence;
+    const int32_t first = taken ? AT(rows->first, row) : 0, end = taken ? AT(rows->end, row) : 0;
+    float most = -MATH_INF_F32, sum = 0.0f;
+    UNROLL_BY(4)
+    for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES)
+        most = j >= first && j < end ? row_larger_f32(most, AT(p, j * ATTENTION_ROWS + row)) : most;
+    AT(lanes, a * ATTENTION_ROWS + row) = most;
+    barrier();
+    UNROLL for (int32_t i = 0; i < ATTENTION_LANES; i++) most = row_larger_f32(most, AT(lanes, i * ATTENTION_ROWS + row));
+    UNROLL_BY(4) for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES)
+    {
+        const bool seen = j >= first && j < end;
+        const float e = seen ? row_exponential_f32(AT(p, j * ATTENTION_ROWS + row), most) : -1.0f;
+        AT(p, j * ATTENTION_ROWS + row) = e;
+        sum = seen ? sum + e : sum;
     }
+    barrier();
     AT(lanes, a * ATTENTION_ROWS + row) = sum;
     barrier();
     if (a == 0) {
         float sums[ATTENTION_LANES];
         UNROLL for (int32_t i = 0; i < ATTENTION_LANES; i++) sums[i] = AT(lanes, i * ATTENTION_ROWS + row);
         AT(l, row) = attention_fold(sums);
+        AT(largest, row) = most;
     }
 }
 
@@ -347,20 +366,11 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
     SHARED(float, l, ATTENTION_ROWS);
     SHARED(float, lanes, ATTENTION_ROWS *ATTENTION_LANES);
     const attention_page page = page_of(args, place->sequence, place->chunk, place->kv_head);
-    float scores[KEY_TILES][ROWS_EACH][KEYS_EACH];
-    stage_queries(args, place, memory);
-    UNROLL for (int32_t t = 0; t < KEY_TILES; t++)
-    {
-        if (tile_is_seen(place, t))
-            score_tile(type, args, &page, t * ATTENTION_KEYS, memory, scores[t]);
-        else
-            UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t j = 0; j < KEYS_EACH; j++) scores[t][r][j] =
-                0.0f;
-    }
+    for (int32_t key = 0; key < ATTENTION_CHUNK; key += ATTENTION_KEYS)
+        if (key < place->any.end && key + ATTENTION_KEYS > place->any.first)
+            score_tile(type, args, &page, place, key, memory, memory + ATTENTION_CHUNK * ATTENTION_ROWS);
     barrier();
-    write_exponentials(place, rows, scores, memory, largest);
-    barrier();
-    sum_exponentials(place, memory, lanes, l);
+    make_exponentials(place, rows, memory, lanes, largest, l);
     const int32_t size = args->layer.head_size;
     const bool few = place->any.end - place->any.first <= EIGHTHS;
     for (int32_t first = 0; first < size; first += ATTENTION_WIDTH) {
@@ -417,17 +427,17 @@ DEVICE void attention_tile(int32_t type, const attention_args *args)
     }
 }
 
-KERNEL(attention_tile_f16, attention_args, ATTENTION_THREADS)
+KERNEL_RESIDENT(attention_tile_f16, attention_args, ATTENTION_THREADS, ATTENTION_TILE_RESIDENT)
 {
     attention_tile(ATTENTION_F16, &args);
 }
 
-KERNEL(attention_tile_f32, attention_args, ATTENTION_THREADS)
+KERNEL_RESIDENT(attention_tile_f32, attention_args, ATTENTION_THREADS, ATTENTION_TILE_RESIDENT)
 {
     attention_tile(ATTENTION_F32, &args);
 }
 
-KERNEL(attention_tile_q8_0, attention_args, ATTENTION_THREADS)
+KERNEL_RESIDENT(attention_tile_q8_0, attention_args, ATTENTION_THREADS, ATTENTION_TILE_RESIDENT)
 {
     attention_tile(ATTENTION_Q8_0, &args);
 }

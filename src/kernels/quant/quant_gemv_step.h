@@ -237,7 +237,7 @@ DEVICE void gemv_stay(int32_t type, const quant_gemv_args *args, uint32_t *share
 
 /* As GEMV_KERNEL; thread blocks that do not stay code the column for themselves in global memory. */
 #define GEMV_STEP_KERNEL(kernel, type)                                                                                         \
-    KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, QUANT_GEMV_RESIDENT)                                               \
+    KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, STAGES_CAN_SPLIT ? QUANT_GEMV_RESIDENT : QUANT_STEP_RESIDENT)      \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \

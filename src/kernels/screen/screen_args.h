@@ -4,6 +4,7 @@
  *   screen_small_batch_1_*  one query: two launches do everything.
  *   screen_small_batch_4_*  up to 4 queries, and _8_* up to 8: bound by memory, one pass over the codes, no shared memory.
  *   screen_wgmma_*          more, on sm_90a: wgmma multiplies from shared memory, where the copy engine puts the codes.
+ *   screen_mfma_keep        more, on chips with MFMA: 256 rows x 128 queries, rows in registers; the sample as on the others.
  *   screen_batch_*          more, on every other chip: 128 x 128 tiles by the chip's int8 matrix instructions (matrix_i8.h).
  *
  * A round is five launches: screen_prepare packs and codes the queries; *_sample looks at some of the rows and leaves the most
@@ -115,15 +116,16 @@ typedef struct screen_measure_args {
 } screen_measure_args;
 
 /* screen_small_batch_*_sample and _keep: blocks of SCREEN_THREADS, any number. screen_batch_*: a grid of any number x slots /
- * SCREEN_TILE_QUERIES. screen_wgmma_*: blocks of SCREEN_WGMMA_THREADS, a grid of any number x slots / teams /
- * SCREEN_WGMMA_QUERIES, with SCREEN_WGMMA_BYTES of shared memory; _keep_2 for dot and cosine, _keep_3 for l2. */
+ * SCREEN_TILE_QUERIES; screen_mfma_keep: likewise. screen_wgmma_*: blocks of SCREEN_WGMMA_THREADS, a grid of any number x slots
+ * / teams / SCREEN_WGMMA_QUERIES, with SCREEN_WGMMA_BYTES of shared memory; _keep_2 for dot and cosine, _keep_3 for l2. */
 typedef struct screen_scan_args {
     kernel_rows rows;
     screen_queries queries;
-    uint64_t *samples;             /* queries x buckets: keys of the best approximate score and the row's position */
-    uint32_t sample_stride;        /* tiles from one that is sampled to the next */
-    uint32_t sample_tiles;         /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
-    uint32_t tile_begin, tile_end; /* that screen_batch_* and screen_wgmma_* look at: all of a sample, or some of all */
+    uint64_t *samples;      /* queries x buckets: keys of the best approximate score and the row's position */
+    uint32_t sample_stride; /* tiles from one that is sampled to the next */
+    uint32_t sample_tiles;  /* of SCREEN_TILE_WORDS; buckets is their number times 4 */
+    uint32_t tile_begin,
+        tile_end;    /* that screen_batch_*, screen_mfma_keep and screen_wgmma_* look at: all of a sample, or some of all */
     uint64_t *lists; /* queries x capacity: positions, a word's number times 64 plus the row in it; of one query keys */
     uint32_t capacity;
     uint32_t k;        /* for screen_small_batch_1_*, as is the next */

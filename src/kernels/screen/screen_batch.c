@@ -143,31 +143,32 @@ DEVICE bool batch_keeps(const batch_lane *mine, uint32_t c, screen_vector row, f
     return !(fma_f32((float)product * row.scale, limit.x, rest) < limit.w);
 }
 
-/* Sums are judged by the row, or by four, and which of them are kept is written down only if one in the wave is (MATRIX_ANY):
- * there is seldom any. */
-#if defined(MATRIX_BY_FOUR)
-/* Four rows stand in four registers in a row: two of them share an instruction. */
+/* Sums are judged by the row, or by four, and which of them are kept is written down only if one in the wave may be
+ * (MATRIX_ANY): there is seldom any. */
+#if defined(MATRIX_FOUR_ROWS)
+/* Four rows stand side by side, and are discarded together where their largest sum is, with the numbers that bound those of all
+ * four: then each of them is by its own, since every step of the test is monotonic, and rounds alike. */
 typedef float batch_four __attribute__((ext_vector_type(4)));
 
-DEVICE batch_four batch_numbers(const batch_lane *mine, uint32_t which, uint32_t strip)
+DEVICE batch_four batch_numbers(const batch_lane *mine, uint32_t which, uint32_t r)
 {
-    return *(const batch_four *)AT_RANGE(mine->numbers, which * TILE_ROWS + mine->first_row + matrix_row(strip * 4), 4);
+    return *(const batch_four *)AT_RANGE(mine->numbers, which * TILE_ROWS + mine->first_row + matrix_row(r), 4);
 }
 
-/* As batch_keeps() of four rows; bit r is row r's. */
-DEVICE bool batch_keeps_four(const batch_lane *mine, uint32_t c, uint32_t strip, batch_four square, const int32_t *sums,
-                             bool *keeps)
+DEVICE float batch_largest(batch_four of)
 {
-    const f32x4 limit = mine->limits[c];
-    const batch_four a = limit.y, b = limit.z, factor = limit.x;
-    const batch_four product = {(float)sums[0], (float)sums[4], (float)sums[8], (float)sums[12]};
-    const batch_four rest = __builtin_elementwise_fma(a, batch_numbers(mine, 1, strip),
-                                                      __builtin_elementwise_fma(b, batch_numbers(mine, 2, strip), square));
-    const batch_four value = __builtin_elementwise_fma(product * batch_numbers(mine, 0, strip), factor, rest);
+    return __builtin_fmaxf(__builtin_fmaxf(of.x, of.y), __builtin_fmaxf(of.z, of.w));
+}
+
+/* The largest of query c's sums with four rows, and at least 0: times the largest scale that is no less than any of the four
+ * times its own. */
+DEVICE float batch_largest_sum(const int32_t *sums, uint32_t c)
+{
+    int32_t largest = 0;
     UNROLL
     for (uint32_t r = 0; r < 4; r++)
-        keeps[r * MATRIX_LANE_COLUMNS] = !(value[r] < limit.w);
-    return keeps[0] || keeps[4] || keeps[8] || keeps[12];
+        largest = sums[r * MATRIX_LANE_COLUMNS + c] > largest ? sums[r * MATRIX_LANE_COLUMNS + c] : largest;
+    return (float)largest;
 }
 
 /* A bit for each of the lane's sums that is kept. */
@@ -175,16 +176,23 @@ DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
 {
     uint64_t kept = 0;
     UNROLL
-    for (uint32_t strip = 0; strip < MATRIX_SUMS / 16; strip++) {
-        const batch_four norm = batch_numbers(mine, 2, strip), square = mine->g * norm * norm;
-        bool keeps[16], any = false;
+    for (uint32_t r = 0; r < MATRIX_LANE_ROWS; r += 4) {
+        const batch_four norm = batch_numbers(mine, 2, r);
+        const float scale = batch_largest(batch_numbers(mine, 0, r)), residual = batch_largest(batch_numbers(mine, 1, r));
+        const float most = batch_largest(norm), least = -batch_largest(-norm), square = mine->g * least * least;
         UNROLL
-        for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++)
-            any |= batch_keeps_four(mine, c, strip, square, sums + strip * 16 + c, keeps + c);
-        if (MATRIX_ANY(any))
+        for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
+            const f32x4 limit = mine->limits[c];
+            const float rest = fma_f32(limit.y, residual, fma_f32(limit.z, limit.z > 0.0f ? most : least, square));
+            const float product = batch_largest_sum(sums + r * MATRIX_LANE_COLUMNS, c);
+            if (!MATRIX_ANY(!(fma_f32(product * scale, limit.x, rest) < limit.w)))
+                continue;
             UNROLL
-        for (uint32_t i = 0; i < 16; i++)
-            kept |= (uint64_t)keeps[i] << (strip * 16 + i);
+            for (uint32_t i = r * MATRIX_LANE_COLUMNS + c; i < (r + 4) * MATRIX_LANE_COLUMNS; i += MATRIX_LANE_COLUMNS) {
+                const screen_vector row = batch_row(mine, i / MATRIX_LANE_COLUMNS);
+                kept |= (uint64_t)batch_keeps(mine, c, row, mine->g * row.norm * row.norm, sums[i]) << i;
+            }
+        }
     }
     return kept;
 }

@@ -151,14 +151,16 @@ DEVICE void small_rows(const int32_t queries, const bool sample, const screen_sc
 {
     const size_t row = (size_t)(word - place->word_begin) * 64 + first;
     small_row mine;
-    mine.numbers.scale = IN_GLOBAL(const float, place->segment->scales)[row + small_own()];
-    mine.numbers.norm = IN_GLOBAL(const float, place->segment->norms)[row + small_own()];
-    mine.numbers.residual = sample ? 0.0f : IN_GLOBAL(const float, place->segment->residuals)[row + small_own()];
+    mine.numbers.scale = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->scales)[row + small_own()];
+    mine.numbers.norm = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->norms)[row + small_own()];
+    mine.numbers.residual =
+        sample ? 0.0f : IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->residuals)[row + small_own()];
     mine.position = word * 64 + first + small_own();
-    mine.admitted = (segment_admitted(&args->rows, place->segment, word - place->word_begin) >> (first + small_own()) & 1) != 0;
+    mine.admitted =
+        (segment_admitted_uniform(&args->rows, place->segment, word - place->word_begin) >> (first + small_own()) & 1) != 0;
     int32_t products[8];
     small_products(queries, args,
-                   IN_GLOBAL(const uint32_t, place->segment->codes) +
+                   IN_GLOBAL(const uint32_t, IN_CONSTANT(kernel_segment, place->segment)->codes) +
                        (size_t)(word - place->word_begin) * (size_t)args->rows.chunks * SCREEN_SLAB,
                    first, products);
     UNROLL

@@ -70,6 +70,17 @@ DEVICE uint64_t segment_admitted(const kernel_rows *rows, const kernel_segment *
     return admitted;
 }
 
+/* The same where all lanes of a wave ask for the same word. */
+DEVICE uint64_t segment_admitted_uniform(const kernel_rows *rows, const kernel_segment *segment, uint32_t within)
+{
+    uint64_t admitted = IN_CONSTANT(uint64_t, IN_CONSTANT(kernel_segment, segment)->live)[within];
+    if (rows->mask) {
+        const uint32_t mask_word = IN_CONSTANT(kernel_segment, segment)->first_row / 64 + within;
+        admitted &= mask_word < rows->mask_words ? IN_CONSTANT(uint64_t, rows->mask)[mask_word] : 0;
+    }
+    return admitted;
+}
+
 /* 64 rows that share a word of the masks. */
 typedef struct row_word {
     const float *rows;

@@ -113,6 +113,7 @@ DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint3
  */
 
 #define MATRIX_BY_FOUR
+#define MATRIX_FOUR_ROWS /* a lane's rows stand side by side by four */
 
 enum { MATRIX_LANE_COLUMNS = 4 };
 
@@ -194,6 +195,10 @@ DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint3
 #elif defined(__GFX11__) || defined(__GFX12__)
 /* ---- WMMA: 16 lanes have 16 columns, the two sixteens of a wave eight rows of 16 each ---------------------------------------
  */
+
+#if defined(__GFX12__)
+#define MATRIX_FOUR_ROWS
+#endif
 
 enum { MATRIX_LANE_COLUMNS = 2 };
 

@@ -13,10 +13,11 @@
  * launch; one region, however often declared AT(array, index)                               an element of a shared array; the
  * emulator checks the bounds AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after
  * it, checked likewise IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to
- * global memory SETTLE(variable)                               a 32-bit variable has its value now: what made it may not be put
- * off, which would keep all that it is made of in registers SCHEDULE_APART()                               what stands before
- * is not put behind what stands after, nor the other way UNROLL, UNROLL_BY(n)                           before a loop: all of
- * it, or n turns of it, in one piece
+ * global memory IN_CONSTANT(type, pointer)                     `pointer`, the same for all lanes, to what nothing writes while
+ * the kernel runs: `->field` and `[index]` of it are read by the chip's scalar unit SETTLE(variable) a 32-bit variable has its
+ * value now: what made it may not be put off, which would keep all that it is made of in registers SCHEDULE_APART() what stands
+ * before is not put behind what stands after, nor the other way UNROLL, UNROLL_BY(n)                           before a loop:
+ * all of it, or n turns of it, in one piece
  *
  *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
  *   lane() wave_size() wave_index() waves_per_block()

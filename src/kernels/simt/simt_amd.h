@@ -235,6 +235,15 @@ DEVICE uint32_t wave_uniform_u32(uint32_t value)
     return __builtin_amdgcn_readfirstlane(value);
 }
 
+/* By the scalar unit, whose cache nobody but a launch empties: so only what nothing writes meanwhile. */
+DEVICE uint64_t simt_uniform(const void *pointer)
+{
+    const uint64_t bits = (uint64_t)pointer;
+    return (uint64_t)wave_uniform_u32((uint32_t)(bits >> 32)) << 32 | wave_uniform_u32((uint32_t)bits);
+}
+
+#define IN_CONSTANT(type, pointer) ((const __attribute__((address_space(4))) type *)simt_uniform(pointer))
+
 /* ---- atomics ------------------------------------------------------------------------------------------------------------- */
 
 #define SIMT_ATOMIC(name, type, builtin)                                                                                       \

@@ -22,6 +22,7 @@
 #define AT(array, index)              ((array)[index])
 #define AT_RANGE(array, index, count) (&(array)[index])
 #define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
+#define IN_CONSTANT(type, pointer)    ((const type *)(pointer))
 #define SETTLE(variable)              __asm__ volatile("" : "+f"(variable))
 #define SCHEDULE_APART()              ((void)0)
 #define arguments_again(args)         (args)

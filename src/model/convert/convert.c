@@ -23,6 +23,7 @@ typedef struct converted {
     ww_gguf_tensor tensor;
     ww_quant_type from;
     int64_t heads; /* whose rows are put in pairs; 0: rows stay as they are */
+    bool adds_one; /* to every number: a norm that is kept less 1 */
     char name[GGUF_NAME_BYTES];
 } converted;
 
@@ -59,20 +60,6 @@ static ww_status find_architecture(conversion *c)
         }
     return ww_fail(WW_UNSUPPORTED, "%s/config.json: the architecture '%.60s' is not known; known are %s", c->job->folder,
                    class ? class : "", known);
-}
-
-/* What GGUF has no key for must be what programs take for granted. */
-static ww_status check_config(const conversion *c)
-{
-    const char *activation = json_member_text(c->config, "hidden_act", c->architecture->encoder ? "gelu" : "silu");
-    const char *positions = json_member_text(c->config, "position_embedding_type", "absolute");
-    if (strcmp(activation, c->architecture->encoder ? "gelu" : "silu") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: hidden_act is '%.40s'; models of the architecture '%s' have %s",
-                       c->job->folder, activation, c->architecture->name, c->architecture->encoder ? "gelu" : "silu");
-    if (c->architecture->encoder && strcmp(positions, "absolute") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: position_embedding_type is '%.40s'; absolute is known", c->job->folder,
-                       positions);
-    return WW_OK;
 }
 
 static bool element_type(ww_element element, ww_quant_type *type)
@@ -118,7 +105,11 @@ static ww_status add_tensor(conversion *c, int64_t file, int64_t index)
         status = names_map(c->architecture, info.name, &name);
     if (status != WW_OK || name.skip)
         return status;
-    *t = (converted){.file = file, .index = index, .tensor = ww_gguf_tensor_default(), .heads = permuted_heads(c, &name)};
+    *t = (converted){.file = file,
+                     .index = index,
+                     .tensor = ww_gguf_tensor_default(),
+                     .heads = permuted_heads(c, &name),
+                     .adds_one = c->architecture->norms_one && name.norm};
     if (!element_type(info.element, &t->from) || info.rank < 1 || info.rank > 2 || info.elements == 0)
         return ww_fail(WW_UNSUPPORTED, "the tensor '%.200s' is %s of rank %d; f32, f16 and bf16 of rank 1 and 2 are known",
                        info.name, info.type, (int)info.rank);
@@ -314,6 +305,14 @@ static ww_status tell(conversion *c, int64_t bytes)
     return WW_OK;
 }
 
+static void add_one(char *number)
+{
+    float x;
+    memcpy(&x, number, sizeof x);
+    x += 1.0f;
+    memcpy(number, &x, sizeof x);
+}
+
 static ww_status write_tensor(conversion *c, const converted *t)
 {
     const int64_t cols = t->tensor.rank == 2 ? t->tensor.shape[0] : 1,
@@ -328,6 +327,8 @@ static ww_status write_tensor(conversion *c, const converted *t)
         status = read_rows(c, t, done, now, b.blocks);
         if (status == WW_OK)
             status = code_rows(c, t, now, &b, &bytes);
+        for (int64_t i = 0; t->adds_one && status == WW_OK && i < now * cols; i++)
+            add_one(b.blocks + i * (int64_t)sizeof(float)); /* norms become f32 */
         if (status == WW_OK)
             status = ww_gguf_writer_data(c->out, b.blocks, bytes);
         c->report.bytes_after += (int64_t)bytes;
@@ -428,7 +429,7 @@ static ww_status prepare(conversion *c)
     if (status == WW_OK)
         status = find_architecture(c);
     if (status == WW_OK)
-        status = check_config(c);
+        status = config_check(c->architecture, c->job->folder, c->config);
     if (status == WW_OK)
         status = folder_open(c->job->folder, &c->folder);
     return status == WW_OK ? ww_gguf_writer_create(&c->out) : status;

@@ -118,14 +118,100 @@ static void keys_of_scaling(key_writer *w, const json_t *config)
                 json_member_integer(scaling, "original_max_position_embeddings", -1));
 }
 
+/* Of the two names that config.json may have for a number. */
+static int64_t either(const json_t *config, const char *usual, const char *other)
+{
+    return json_member_integer(config, usual, json_member_integer(config, other, -1));
+}
+
+static bool is_gemma3(const architecture_names *a)
+{
+    return strcmp(a->name, "gemma3") == 0;
+}
+
+static bool is_nomic(const architecture_names *a)
+{
+    return strcmp(a->name, "nomic-bert") == 0;
+}
+
+/* Gemma 3: every sixth layer sees everything; this, the base of rope in the others and the scale of queries have no keys. */
+static ww_status check_gemma3(const char *folder, const json_t *config)
+{
+    const int64_t heads = json_member_integer(config, "num_attention_heads", 1),
+                  head = json_member_integer(config, "head_dim", 256);
+    const int64_t width = json_member_integer(config, "hidden_size", -1),
+                  layers = json_member_integer(config, "num_hidden_layers", -1);
+    const int64_t scale = layers == 62 && heads > 0 ? width / heads : head;
+    const json_t *types = json_object_get(config, "layer_types");
+    if (json_member_integer(config, "sliding_window_pattern", 6) != 6)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: sliding_window_pattern is %lld; 6 is known", folder,
+                       (long long)json_member_integer(config, "sliding_window_pattern", 6));
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        if (!type || strcmp(type, i % 6 == 5 ? "full_attention" : "sliding_attention") != 0)
+            return ww_fail(WW_UNSUPPORTED,
+                           "%s/config.json: layer_types says '%.40s' of layer %zu; every sixth is full_attention", folder,
+                           type ? type : "", i);
+    }
+    if (json_member_real(config, "rope_local_base_freq", 10000) != 10000)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rope_local_base_freq is %g; 10000 is known", folder,
+                       json_member_real(config, "rope_local_base_freq", 10000));
+    if (json_member_real(config, "query_pre_attn_scalar", (double)scale) != (double)scale)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; %lld is known for this size", folder,
+                       json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
+    static const char *const caps[] = {"attn_logit_softcapping", "final_logit_softcapping"};
+    for (size_t i = 0; i < 2; i++)
+        if (json_is_number(json_object_get(config, caps[i])))
+            return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is not supported", folder, caps[i]);
+    return WW_OK;
+}
+
+/* Nomic's encoder: what else its folders could say. */
+static ww_status check_nomic(const char *folder, const json_t *config)
+{
+    static const struct {
+        const char *key;
+        bool value;
+    } flags[] = {{"prenorm", false},      {"qkv_proj_bias", false}, {"mlp_fc1_bias", false},
+                 {"mlp_fc2_bias", false}, {"use_rms_norm", false},  {"rotary_emb_interleaved", false}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (json_member_bool(config, flags[i].key, flags[i].value) != flags[i].value)
+            return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is true; that is not supported", folder, flags[i].key);
+    if (json_member_real(config, "rotary_emb_fraction", 1) != 1)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_emb_fraction is %g; 1 is known", folder,
+                       json_member_real(config, "rotary_emb_fraction", 1));
+    if (json_member_real(config, "rotary_scaling_factor", 1) != 1)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_scaling_factor is %g; no scaling is known", folder,
+                       json_member_real(config, "rotary_scaling_factor", 1));
+    return WW_OK;
+}
+
+ww_status config_check(const architecture_names *a, const char *folder, const json_t *config)
+{
+    const char *key = is_gemma3(a) ? "hidden_activation" : is_nomic(a) ? "activation_function" : "hidden_act";
+    const char *activation = json_member_text(config, key, a->activation);
+    const char *positions = json_member_text(config, "position_embedding_type", "absolute");
+    if (strcmp(activation, a->activation) != 0)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is '%.40s'; models of the architecture '%s' have %s", folder, key,
+                       activation, a->name, a->activation);
+    if (strcmp(a->name, "bert") == 0 && strcmp(positions, "absolute") != 0)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: position_embedding_type is '%.40s'; absolute is known", folder,
+                       positions);
+    if (is_gemma3(a))
+        return check_gemma3(folder, config);
+    return is_nomic(a) ? check_nomic(folder, config) : WW_OK;
+}
+
 static void keys_of_decoder(key_writer *w, const json_t *config)
 {
     const int64_t heads = json_member_integer(config, "num_attention_heads", -1);
     const int64_t width = json_member_integer(config, "hidden_size", -1);
-    const int64_t head = json_member_integer(config, "head_dim", heads > 0 ? width / heads : -1);
+    const bool gemma = is_gemma3(w->architecture);
+    const int64_t head = json_member_integer(config, "head_dim", gemma ? 256 : heads > 0 ? width / heads : -1);
+    const double base = gemma ? 1e6 : 10000;
     const json_t *rope = json_object_get(config, "rope_parameters"); /* where newer files have it */
     key_u32(w, ".attention.head_count_kv", json_member_integer(config, "num_key_value_heads", heads));
-    key_f32(w, ".rope.freq_base", json_member_real(config, "rope_theta", json_member_real(rope, "rope_theta", 10000)));
+    key_f32(w, ".rope.freq_base", json_member_real(config, "rope_theta", json_member_real(rope, "rope_theta", base)));
     key_f32(w, ".attention.layer_norm_rms_epsilon", json_member_real(config, "rms_norm_eps", 1e-6));
     if (heads > 0 && head * heads != width) {
         key_u32(w, ".attention.key_length", head);
@@ -140,14 +226,17 @@ static void keys_of_decoder(key_writer *w, const json_t *config)
 
 void keys_of_config(key_writer *w, const json_t *config)
 {
-    key_u32(w, ".block_count", json_member_integer(config, "num_hidden_layers", -1));
-    key_u32(w, ".context_length", json_member_integer(config, "max_position_embeddings", -1));
-    key_u32(w, ".embedding_length", json_member_integer(config, "hidden_size", -1));
-    key_u32(w, ".feed_forward_length", json_member_integer(config, "intermediate_size", -1));
-    key_u32(w, ".attention.head_count", json_member_integer(config, "num_attention_heads", -1));
+    key_u32(w, ".block_count", either(config, "num_hidden_layers", "n_layer"));
+    key_u32(w, ".context_length", either(config, "max_position_embeddings", "n_positions"));
+    key_u32(w, ".embedding_length", either(config, "hidden_size", "n_embd"));
+    key_u32(w, ".feed_forward_length", either(config, "intermediate_size", "n_inner"));
+    key_u32(w, ".attention.head_count", either(config, "num_attention_heads", "n_head"));
     if (w->architecture->encoder) {
-        key_f32(w, ".attention.layer_norm_epsilon", json_member_real(config, "layer_norm_eps", 1e-12));
+        key_f32(w, ".attention.layer_norm_epsilon",
+                json_member_real(config, "layer_norm_eps", json_member_real(config, "layer_norm_epsilon", 1e-12)));
         key_bool(w, ".attention.causal", false);
+        if (is_nomic(w->architecture))
+            key_f32(w, ".rope.freq_base", json_member_real(config, "rotary_emb_base", 10000));
     } else {
         keys_of_decoder(w, config);
     }

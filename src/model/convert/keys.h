@@ -33,6 +33,9 @@ void text_list_free(text_list *list);
 void key_texts(key_writer *w, const char *key, const text_list *list);
 void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void *values, int64_t count);
 
+/* Refuses by name what config.json says that GGUF has no key for, or that models of the architecture do not have. */
+ww_status config_check(const architecture_names *architecture, const char *folder, const json_t *config);
+
 /* What config.json says, as keys. */
 void keys_of_config(key_writer *w, const json_t *config);
 

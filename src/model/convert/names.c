@@ -7,41 +7,14 @@
 
 #include "base/status.h"
 
-static const char *const BERT_CLASSES[] = {"BertModel", "BertForMaskedLM", NULL};
-static const char *const LLAMA_CLASSES[] = {"LlamaForCausalLM", "MistralForCausalLM", NULL};
-static const char *const QWEN2_CLASSES[] = {"Qwen2ForCausalLM", NULL};
-static const char *const QWEN3_CLASSES[] = {"Qwen3ForCausalLM", NULL};
-
-const architecture_names ARCHITECTURES[] = {
-    {.name = "bert", .classes = BERT_CLASSES, .encoder = true},
-    {.name = "llama", .classes = LLAMA_CLASSES, .permutes = true},
-    {.name = "qwen2", .classes = QWEN2_CLASSES},
-    {.name = "qwen3", .classes = QWEN3_CLASSES},
-    {.name = NULL},
-};
-
-const architecture_names *names_find(const char *class)
-{
-    for (const architecture_names *a = ARCHITECTURES; a->name; a++)
-        for (const char *const *one = a->classes; *one; one++)
-            if (strcmp(*one, class) == 0)
-                return a;
-    return NULL;
-}
-
-/* Tensors that a model has once, and those of a layer, whose number stands before. NULL: left out. */
-typedef struct pair {
-    const char *from, *to;
-} pair;
-
-static const pair BERT_ONCE[] = {
+static const name_pair BERT_ONCE[] = {
     {"embeddings.word_embeddings", "token_embd"},
     {"embeddings.position_embeddings", "position_embd"},
     {"embeddings.token_type_embeddings", "token_types"},
     {"embeddings.LayerNorm", "token_embd_norm"},
     {NULL, NULL},
 };
-static const pair BERT_LAYER[] = {
+static const name_pair BERT_LAYER[] = {
     {"attention.self.query", "attn_q"},
     {"attention.self.key", "attn_k"},
     {"attention.self.value", "attn_v"},
@@ -52,13 +25,13 @@ static const pair BERT_LAYER[] = {
     {"output.LayerNorm", "layer_output_norm"},
     {NULL, NULL},
 };
-static const pair DECODER_ONCE[] = {
+static const name_pair DECODER_ONCE[] = {
     {"embed_tokens", "token_embd"},
     {"norm", "output_norm"},
     {"lm_head", "output"},
     {NULL, NULL},
 };
-static const pair DECODER_LAYER[] = {
+static const name_pair DECODER_LAYER[] = {
     {"self_attn.q_proj", "attn_q"},
     {"self_attn.k_proj", "attn_k"},
     {"self_attn.v_proj", "attn_v"},
@@ -73,6 +46,81 @@ static const pair DECODER_LAYER[] = {
     {NULL, NULL},
 };
 
+/* Gemma 3 norms what attention and the feed-forward network give, too: the names say otherwise what they are. */
+static const name_pair GEMMA3_LAYER[] = {
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+    {"input_layernorm", "attn_norm"},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"pre_feedforward_layernorm", "ffn_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
+    {NULL, NULL},
+};
+static const name_pair NOMIC_ONCE[] = {
+    {"embeddings.word_embeddings", "token_embd"},
+    {"embeddings.token_type_embeddings", "token_types"},
+    {"emb_ln", "token_embd_norm"},
+    {NULL, NULL},
+};
+static const name_pair NOMIC_LAYER[] = {
+    {"attn.Wqkv", "attn_qkv"}, {"attn.out_proj", "attn_output"}, {"norm1", "attn_output_norm"},  {"mlp.fc11", "ffn_up"},
+    {"mlp.fc12", "ffn_gate"},  {"mlp.fc2", "ffn_down"},          {"norm2", "layer_output_norm"}, {NULL, NULL},
+};
+
+static const char *const BERT_CLASSES[] = {"BertModel", "BertForMaskedLM", NULL};
+static const char *const NOMIC_CLASSES[] = {"NomicBertModel", NULL};
+static const char *const LLAMA_CLASSES[] = {"LlamaForCausalLM", "MistralForCausalLM", NULL};
+static const char *const QWEN2_CLASSES[] = {"Qwen2ForCausalLM", NULL};
+static const char *const QWEN3_CLASSES[] = {"Qwen3ForCausalLM", NULL};
+static const char *const GEMMA3_CLASSES[] = {"Gemma3ForCausalLM", NULL};
+
+#define DECODER_NAMES .prefix = "model.", .layers = "layers.", .once = DECODER_ONCE
+
+const architecture_names ARCHITECTURES[] = {
+    {.name = "bert",
+     .classes = BERT_CLASSES,
+     .prefix = "bert.",
+     .layers = "encoder.layer.",
+     .once = BERT_ONCE,
+     .each = BERT_LAYER,
+     .activation = "gelu",
+     .encoder = true},
+    {.name = "nomic-bert",
+     .classes = NOMIC_CLASSES,
+     .prefix = "bert.",
+     .layers = "encoder.layers.",
+     .once = NOMIC_ONCE,
+     .each = NOMIC_LAYER,
+     .activation = "swiglu",
+     .encoder = true},
+    {.name = "llama", .classes = LLAMA_CLASSES, DECODER_NAMES, .each = DECODER_LAYER, .activation = "silu", .permutes = true},
+    {.name = "qwen2", .classes = QWEN2_CLASSES, DECODER_NAMES, .each = DECODER_LAYER, .activation = "silu"},
+    {.name = "qwen3", .classes = QWEN3_CLASSES, DECODER_NAMES, .each = DECODER_LAYER, .activation = "silu"},
+    {.name = "gemma3",
+     .classes = GEMMA3_CLASSES,
+     DECODER_NAMES,
+     .each = GEMMA3_LAYER,
+     .activation = "gelu_pytorch_tanh",
+     .norms_one = true},
+    {.name = NULL},
+};
+
+const architecture_names *names_find(const char *class)
+{
+    for (const architecture_names *a = ARCHITECTURES; a->name; a++)
+        for (const char *const *one = a->classes; *one; one++)
+            if (strcmp(*one, class) == 0)
+                return a;
+    return NULL;
+}
+
 /* Starts of names that are not written. */
 static const char *const SKIPPED[] = {"embeddings.position_ids", "pooler.", "cls.", NULL};
 
@@ -83,7 +131,7 @@ static const char *behind(const char *text, const char *start)
 }
 
 /* The entry whose name and a ".weight" or ".bias" behind it are all of `name`. Gives the ending. */
-static const pair *find_pair(const pair *pairs, const char *name, const char **ending)
+static const name_pair *find_pair(const name_pair *pairs, const char *name, const char **ending)
 {
     for (; pairs->from; pairs++) {
         const char *end = behind(name, pairs->from);
@@ -105,29 +153,30 @@ static bool is_skipped(const architecture_names *architecture, const char *name)
 
 ww_status names_map(const architecture_names *architecture, const char *name, tensor_name *out)
 {
-    const bool encoder = architecture->encoder;
-    const char *inside = behind(name, encoder ? "bert." : "model.");
+    const char *inside = behind(name, architecture->prefix);
     const char *rest = inside ? inside : name, *ending = NULL;
-    const char *layers = behind(rest, encoder ? "encoder.layer." : "layers.");
+    const char *layers = behind(rest, architecture->layers);
     *out = (tensor_name){.skip = is_skipped(architecture, rest)};
     if (out->skip)
         return WW_OK;
     if (!layers) {
-        const pair *found = find_pair(encoder ? BERT_ONCE : DECODER_ONCE, rest, &ending);
+        const name_pair *found = find_pair(architecture->once, rest, &ending);
         if (found) {
             snprintf(out->name, sizeof out->name, "%s%s", found->to, ending);
+            out->norm = strstr(found->to, "norm") != NULL;
             return WW_OK;
         }
     } else {
         char *dot = NULL;
         const long layer = strtol(layers, &dot, 10);
-        const pair *found = dot > layers && *dot == '.' && layer >= 0 && layer < 100000
-                                ? find_pair(encoder ? BERT_LAYER : DECODER_LAYER, dot + 1, &ending)
-                                : NULL;
+        const name_pair *found = dot > layers && *dot == '.' && layer >= 0 && layer < 100000
+                                     ? find_pair(architecture->each, dot + 1, &ending)
+                                     : NULL;
         if (found) {
             snprintf(out->name, sizeof out->name, "blk.%ld.%s%s", layer, found->to, ending);
             out->query = strcmp(found->to, "attn_q") == 0;
             out->key = strcmp(found->to, "attn_k") == 0;
+            out->norm = strstr(found->to, "norm") != NULL;
             return WW_OK;
         }
     }

@@ -10,11 +10,20 @@
 
 enum { GGUF_NAME_BYTES = 64 };
 
+/* A name in the folder and the one in GGUF; a list is ended by one without names. */
+typedef struct name_pair {
+    const char *from, *to;
+} name_pair;
+
 typedef struct architecture_names {
-    const char *name;           /* in GGUF: "llama" */
-    const char *const *classes; /* config.json's "architectures"; ended by NULL */
+    const char *name;             /* in GGUF: "llama" */
+    const char *const *classes;   /* config.json's "architectures"; ended by NULL */
+    const char *prefix, *layers;  /* what names may begin with, and what stands before the number of a layer */
+    const name_pair *once, *each; /* tensors that a model has once, and those of a layer */
+    const char *activation;       /* config.json's, where it says one */
     bool encoder;
-    bool permutes; /* rows of Q and K are put in pairs: rope turns neighbours there and halves here */
+    bool permutes;  /* rows of Q and K are put in pairs: rope turns neighbours there and halves here */
+    bool norms_one; /* norms are kept less 1 */
 } architecture_names;
 
 /* The one that a class belongs to, or NULL; all of them, ended by one without a name. */
@@ -25,6 +34,7 @@ typedef struct tensor_name {
     char name[GGUF_NAME_BYTES];
     bool skip;       /* it is not written: positions that are computed, a pooler that is not used */
     bool query, key; /* of attention, whose rows may have to be permuted */
+    bool norm;
 } tensor_name;
 
 /* A tensor's name in GGUF. Refuses one that is not known. */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "model/convert/folder.h"
 #include "model/convert/keys.h"
+#include "model/convert/pieces.h"
 #include "model/tokenizer/vocabulary.h"
 
 #define WORD_START "\xE2\x96\x81" /* U+2581 */
@@ -42,32 +43,36 @@ static ww_status put_token(reading *r, const char *text, int64_t id, int32_t kin
     return WW_OK;
 }
 
-static bool is_byte(const char *text)
+/* Tokens that were added to a vocabulary. */
+static ww_status read_added(reading *r)
 {
-    unsigned byte;
-    char end = 0;
-    return strlen(text) == 6 && sscanf(text, "<0x%2X%c", &byte, &end) == 2 && end == '>';
-}
-
-static ww_status read_tokens(reading *r, bool bytes)
-{
-    json_t *model = json_object_get(r->tokenizer, "model"), *id, *added = json_object_get(r->tokenizer, "added_tokens"), *one;
-    const char *text;
+    json_t *one;
     size_t i;
     ww_status status = WW_OK;
-    r->tokens = memory_alloc_zeroed((size_t)r->count, sizeof *r->tokens);
-    if (!r->tokens)
-        return memory_failed("vocabulary", (size_t)r->count * sizeof *r->tokens);
-    json_object_foreach(json_object_get(model, "vocab"), text, id) if (status == WW_OK) status =
-        put_token(r, text, json_is_integer(id) ? (int64_t)json_integer_value(id) : -1,
-                  bytes && is_byte(text) ? TOKEN_BYTE : TOKEN_NORMAL);
-    json_array_foreach(added, i, one)
+    json_array_foreach(json_object_get(r->tokenizer, "added_tokens"), i, one)
     {
         if (status == WW_OK)
             status = put_token(r, json_member_text(one, "content", ""), json_member_integer(one, "id", -1),
                                json_member_bool(one, "special", false) ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
     }
     return status;
+}
+
+static ww_status read_tokens(reading *r)
+{
+    json_t *id;
+    const char *text;
+    ww_status status = WW_OK;
+    r->tokens = memory_alloc_zeroed((size_t)r->count, sizeof *r->tokens);
+    if (!r->tokens)
+        return memory_failed("vocabulary", (size_t)r->count * sizeof *r->tokens);
+    json_t *vocab = json_object_get(json_object_get(r->tokenizer, "model"), "vocab");
+    json_object_foreach(vocab, text, id)
+    {
+        if (status == WW_OK)
+            status = put_token(r, text, json_is_integer(id) ? (int64_t)json_integer_value(id) : -1, TOKEN_NORMAL);
+    }
+    return status == WW_OK ? read_added(r) : status;
 }
 
 /* WordPiece writes "##ing" and "word" where GGUF has "ing" and U+2581 "word". */
@@ -165,6 +170,13 @@ static bool template_adds(const reading *r, const char *text, bool first)
     return false;
 }
 
+static void write_chat(const reading *r)
+{
+    const char *chat = json_member_text(r->settings, "chat_template", NULL);
+    if (chat)
+        key_text(r->w, "tokenizer.chat_template", chat);
+}
+
 static void write_decoder_ids(const reading *r)
 {
     const char *bos = special_text(r, "bos_token"), *eos = special_text(r, "eos_token");
@@ -175,9 +187,7 @@ static void write_decoder_ids(const reading *r)
     key_bool(r->w, "tokenizer.ggml.add_bos_token", json_member_bool(r->settings, "add_bos_token", template_adds(r, bos, true)));
     key_bool(r->w, "tokenizer.ggml.add_eos_token",
              json_member_bool(r->settings, "add_eos_token", template_adds(r, eos, false)));
-    const char *chat = json_member_text(r->settings, "chat_template", NULL);
-    if (chat)
-        key_text(r->w, "tokenizer.chat_template", chat);
+    write_chat(r);
 }
 
 /* ---- WordPiece ------------------------------------------------------------------------------------------------------------
@@ -193,7 +203,7 @@ static ww_status write_wordpiece(reading *r)
         !json_member_bool(normalizer, "clean_text", true) || !json_member_bool(normalizer, "handle_chinese_chars", true))
         return refuse(
             r, "a BertNormalizer that keeps accents in lower case, controls, or CJK characters together has no keys in GGUF");
-    ww_status status = read_tokens(r, false);
+    ww_status status = read_tokens(r);
     if (status != WW_OK)
         return status;
     key_u32(r->w, "tokenizer.ggml.token_type_count", json_member_integer(r->config, "type_vocab_size", 2));
@@ -303,7 +313,7 @@ static ww_status write_byte_bpe(reading *r)
     const char *pre = pre_name(r);
     if (!pre)
         return refuse(r, "its pre-tokenizer is none of gpt-2, smollm, llama-bpe, qwen2, tekken");
-    ww_status status = read_tokens(r, false);
+    ww_status status = read_tokens(r);
     if (status != WW_OK)
         return status;
     key_text(r->w, "tokenizer.ggml.model", "gpt2");
@@ -315,29 +325,134 @@ static ww_status write_byte_bpe(reading *r)
     return status;
 }
 
+/* ---- SentencePiece --------------------------------------------------------------------------------------------------------
+ */
+
+enum { PADDING_SCORE = -1000 }; /* of ids that no piece has: merged last, if they could be found */
+
+/* The pieces as the tokens of the vocabulary, each ended by a NUL in `texts`, and their scores. */
+static ww_status take_pieces(reading *r, const piece_list *list, char **texts, float *scores)
+{
+    size_t bytes = 1;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; i < list->count; i++)
+        bytes += list->pieces[i].bytes + 1;
+    *texts = memory_alloc(bytes);
+    r->tokens = memory_alloc_zeroed((size_t)r->count, sizeof *r->tokens);
+    if (!*texts || !r->tokens)
+        return memory_failed("vocabulary", bytes + (size_t)r->count * sizeof *r->tokens);
+    char *at = *texts;
+    for (int64_t i = 0; i < r->count; i++)
+        scores[i] = PADDING_SCORE;
+    for (int64_t i = 0; i < list->count && status == WW_OK; i++) {
+        const piece_text *piece = &list->pieces[i];
+        memcpy(at, piece->text, piece->bytes);
+        at[piece->bytes] = '\0';
+        status = put_token(r, at, i, piece->kind);
+        if (status == WW_OK)
+            scores[i] = piece->score;
+        at += piece->bytes + 1;
+    }
+    return status == WW_OK ? read_added(r) : status;
+}
+
+static int64_t or_else(int64_t id, int64_t otherwise)
+{
+    return id >= 0 ? id : otherwise;
+}
+
+static void write_piece_ids(const reading *r, const piece_list *list)
+{
+    const char *bos = special_text(r, "bos_token"), *eos = special_text(r, "eos_token");
+    write_id(r, "tokenizer.ggml.bos_token_id", or_else(special_id(r, "bos_token", "bos_token_id"), list->bos));
+    write_id(r, "tokenizer.ggml.eos_token_id", or_else(special_id(r, "eos_token", "eos_token_id"), list->eos));
+    write_id(r, "tokenizer.ggml.unknown_token_id", or_else(special_id(r, "unk_token", NULL), list->unknown));
+    write_id(r, "tokenizer.ggml.padding_token_id", or_else(special_id(r, "pad_token", "pad_token_id"), list->padding));
+    key_bool(r->w, "tokenizer.ggml.add_bos_token",
+             json_member_bool(r->settings, "add_bos_token", !r->tokenizer || template_adds(r, bos, true)));
+    key_bool(r->w, "tokenizer.ggml.add_eos_token",
+             json_member_bool(r->settings, "add_eos_token", r->tokenizer && template_adds(r, eos, false)));
+    key_bool(r->w, "tokenizer.ggml.add_space_prefix", list->space_prefix);
+    write_chat(r);
+}
+
+static ww_status write_sentencepiece(reading *r)
+{
+    piece_list list = {0};
+    char *texts = NULL;
+    ww_status status = pieces_read(r->folder, &list);
+    if (status == WW_NOT_FOUND)
+        return ww_fail(
+            WW_UNSUPPORTED,
+            "%s: a tokenizer of SentencePiece's kind whose tokenizer.model is missing; its scores are in no other file",
+            r->folder);
+    if (status != WW_OK)
+        return status;
+    float *scores = memory_alloc((size_t)r->count * sizeof *scores);
+    if (!list.bpe)
+        status = ww_fail(WW_UNSUPPORTED, "%s/tokenizer.model: an algorithm other than BPE", r->folder);
+    else if (!scores)
+        status = memory_failed("vocabulary", (size_t)r->count * sizeof *scores);
+    if (status == WW_OK)
+        status = take_pieces(r, &list, &texts, scores);
+    if (status == WW_OK) {
+        key_text(r->w, "tokenizer.ggml.model", "llama");
+        key_text(r->w, "tokenizer.ggml.pre", "default");
+        status = write_tokens(r, false);
+    }
+    if (status == WW_OK) {
+        key_array(r->w, "tokenizer.ggml.scores", WW_GGUF_F32, scores, r->count);
+        write_piece_ids(r, &list);
+        status = r->w->status;
+    }
+    memory_free(scores);
+    memory_free(texts);
+    pieces_free(&list);
+    return status;
+}
+
+/* ---- which of them --------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status read_files(reading *r)
+{
+    ww_status status = folder_json(r->folder, "tokenizer.json", &r->tokenizer);
+    if (status != WW_OK && status != WW_NOT_FOUND)
+        return status;
+    status = folder_json(r->folder, "tokenizer_config.json", &r->settings);
+    if (status == WW_OK || status == WW_NOT_FOUND)
+        status = folder_json(r->folder, "special_tokens_map.json", &r->map);
+    return status == WW_NOT_FOUND ? WW_OK : status;
+}
+
+static ww_status write_tokenizer(reading *r)
+{
+    const json_t *model = json_object_get(r->tokenizer, "model");
+    const char *type = json_member_text(model, "type", "BPE");
+    if (!r->tokenizer) {
+        const ww_status status = write_sentencepiece(r);
+        return status == WW_UNSUPPORTED && !r->tokens
+                   ? ww_fail(WW_NOT_FOUND, "%s: neither tokenizer.json nor tokenizer.model of SentencePiece's BPE is there",
+                             r->folder)
+                   : status;
+    }
+    if (strcmp(type, "WordPiece") == 0)
+        return write_wordpiece(r);
+    if (strcmp(type, "BPE") != 0)
+        return refuse(r, "an algorithm other than WordPiece and BPE");
+    return json_member_bool(model, "byte_fallback", false) ? write_sentencepiece(r) : write_byte_bpe(r);
+}
+
 void keys_of_tokenizer(key_writer *w, const char *folder, const json_t *config, int64_t token_count)
 {
     reading r = {.w = w, .folder = folder, .config = config, .count = token_count};
     if (w->status != WW_OK)
         return;
     ww_status status = token_count > 0 && token_count < INT32_MAX / 4
-                           ? folder_json(folder, "tokenizer.json", &r.tokenizer)
+                           ? read_files(&r)
                            : ww_fail(WW_CORRUPT_FILE, "%s/config.json: vocab_size is %lld", folder, (long long)token_count);
     if (status == WW_OK)
-        status = folder_json(folder, "tokenizer_config.json", &r.settings);
-    if (status == WW_OK || status == WW_NOT_FOUND)
-        status = r.tokenizer ? folder_json(folder, "special_tokens_map.json", &r.map) : status;
-    if (status == WW_NOT_FOUND && r.tokenizer)
-        status = WW_OK;
-    const json_t *model = json_object_get(r.tokenizer, "model");
-    const char *type = json_member_text(model, "type", "BPE");
-    if (status == WW_OK && strcmp(type, "WordPiece") == 0)
-        status = write_wordpiece(&r);
-    else if (status == WW_OK && strcmp(type, "BPE") == 0 && !json_member_bool(model, "byte_fallback", false))
-        status = write_byte_bpe(&r);
-    else if (status == WW_OK)
-        status = refuse(
-            &r, "a tokenizer of SentencePiece's kind: its scores are not in this file; WordPiece and byte-level BPE are known");
+        status = write_tokenizer(&r);
     if (w->status == WW_OK)
         w->status = status;
     memory_free(r.tokens);

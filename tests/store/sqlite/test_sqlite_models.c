@@ -1,29 +1,8 @@
 /* ww_model() and ww_embed(): texts in SQL become the vectors that the model gives them, and what is wrong is said. */
 #include "store/sqlite/sql.h"
 
-#include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
-
-#define WORD "\xE2\x96\x81" /* how vocabularies write a word's beginning */
-
-static void write_model(const char *architecture, const char *name)
-{
-    static const char *const pieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
-    test_vocabulary v = vocabulary_empty("bert");
-    tiny_model m;
-    tiny_shape shape = tiny_default(architecture);
-    for (int i = 0; i < 8; i++)
-        vocabulary_add(&v, pieces[i], i < 4 ? 3 : 1, 0);
-    v.bos = 2;
-    v.eos = 3;
-    v.unknown = 1;
-    shape.vocabulary = v.count;
-    shape.tokens = &v;
-    tiny_make(&m, &shape);
-    tiny_write(&m, scratch_path(name));
-    tiny_free(&m);
-}
 
 /* A connection with a model; skips where models were not built. */
 static sqlite3 *open_with_model(void)
@@ -83,8 +62,8 @@ int main(void)
     void *scratch;
     if (scratch_setup(&scratch) != 0)
         return 1;
-    write_model("bert", "encoder.gguf");
-    write_model("llama", "decoder.gguf");
+    tiny_write_words("bert", scratch_path("encoder.gguf"));
+    tiny_write_words("llama", scratch_path("decoder.gguf"));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return scratch_teardown(&scratch) != 0 || failed;
 }

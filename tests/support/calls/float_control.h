@@ -2,20 +2,11 @@
 #ifndef TESTS_FLOAT_CONTROL_H
 #define TESTS_FLOAT_CONTROL_H
 
+#include "base/float_control.h"
 #include "base/float_guard.h"
 #include "support/check.h"
 
 enum { ENVIRONMENTS = 16 };
-
-static inline void control_set(uint64_t control)
-{
-#if defined(__x86_64__)
-    const uint32_t word = (uint32_t)control;
-    __asm__ volatile("ldmxcsr %0" ::"m"(word) : "memory");
-#else
-    __asm__ volatile("msr fpcr, %0" ::"r"(control) : "memory");
-#endif
-}
 
 /* Number 0 is the default; then every rounding mode, with and without flushing, with and without traps. */
 static inline uint64_t environment(int number)
@@ -34,16 +25,16 @@ static uint64_t hostile; /* what the next call runs under */
 /* What the register really holds once `hostile` was written: a processor without traps does not take their bits. */
 static inline uint64_t taken(void)
 {
-    control_set(hostile);
+    float_control_set(hostile);
     const uint64_t control = float_control();
-    control_set(FLOAT_CONTROL_DEFAULT);
+    float_control_set(FLOAT_CONTROL_DEFAULT);
     return control;
 }
 
 static inline ww_status back(uint64_t expected, ww_status status)
 {
     const uint64_t control = float_control();
-    control_set(FLOAT_CONTROL_DEFAULT);
+    float_control_set(FLOAT_CONTROL_DEFAULT);
     assert_true(((control ^ expected) & ~(uint64_t)FLOAT_CONTROL_FLAGS) == 0);
     return status;
 }
@@ -52,7 +43,7 @@ static inline ww_status back(uint64_t expected, ww_status status)
 #define UNDER(call)                                                                                                            \
     do {                                                                                                                       \
         const uint64_t expected_ = taken();                                                                                    \
-        control_set(hostile);                                                                                                  \
+        float_control_set(hostile);                                                                                            \
         CHECK_OK(back(expected_, (call)));                                                                                     \
     } while (0)
 

@@ -48,6 +48,9 @@ void tiny_free(tiny_model *m);
 /* Writes the file. */
 void tiny_write(const tiny_model *m, const char *path);
 
+/* Writes a model of the default shape with a tokenizer that knows the words a, fox, dog and an s behind a word. */
+void tiny_write_words(const char *architecture, const char *path);
+
 /* What is wrong with a file that tiny_write_wrong() writes. */
 typedef struct tiny_fault {
     const char *leave_out; /* a tensor or a key */

@@ -82,6 +82,13 @@ int emulated_context_destroy(int32_t index, driver_context context)
     return EMULATED_OK;
 }
 
+void emulated_lose(void)
+{
+    for (int32_t index = 0; index < EMULATED_CONTEXTS; index++)
+        if (atomic_load(&contexts[index].users) > 0)
+            atomic_store(&contexts[index].broken, EMULATED_LAUNCH_FAILED);
+}
+
 int emulated_context_swap(driver_context context, driver_context *previous)
 {
     *previous = (driver_context)current;

@@ -124,11 +124,11 @@ static int do_work(emulated_context *context, const work *item)
     }
 }
 
-/* Does what is queued, up to and with the record of `until` (NULL: all). After a failure the rest is dropped, but its events
- * are reached, so that nobody waits for ever. The lock is held. */
+/* Does what is queued, up to and with the record of `until` (NULL: all). After a failure, and in a broken context, the rest is
+ * dropped, but its events are reached, so that nobody waits for ever. The lock is held. */
 static int advance(emulated_stream *queue, const emulated_event *until)
 {
-    int number = EMULATED_OK;
+    int number = atomic_load(&queue->context->broken);
     while (queue->first != NULL && (until == NULL || atomic_load(&until->pending) || number != EMULATED_OK)) {
         work *item = queue->first;
         queue->first = item->next;

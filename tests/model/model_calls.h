@@ -1,0 +1,33 @@
+/* What a program does with models, as a list of calls that tests make to fail: each leaves the scene as it was, whether it
+ * works or not. And the files of small models that tests of this room open.
+ */
+#ifndef TESTS_MODEL_MODEL_CALLS_H
+#define TESTS_MODEL_MODEL_CALLS_H
+
+#include "support/models/tiny.h"
+
+enum { CALLS_VOCABULARY = 96, CALLS_WIDTH = 64, CALLS_PROMPT = 6 };
+extern const int32_t calls_prompt[CALLS_PROMPT];
+
+typedef struct model_call {
+    const char *name; /* NULL behind the last */
+    ww_status (*call)(void);
+    bool opens;           /* a model, which takes an emulated device its time */
+    void (*before)(void); /* makes the state that the call is about; may be NULL; nothing fails meanwhile */
+} model_call;
+extern const model_call model_calls[];
+
+/* Writes a model of the default shape into the scratch folder. */
+void write_tiny_model(const char *kind, ww_quant_type type, int32_t layers, const char *name);
+/* decoder.gguf and encoder.gguf, of one layer, which the calls use. */
+void model_calls_write_files(void);
+
+/* Opens both on a device, with two sessions. */
+void model_calls_begin(ww_device *opened);
+/* Makes each call once: what is kept for the next time is made then. */
+void model_calls_warm(void);
+/* The session, and what it becomes by another token, are what they were; with `whole` texts are embedded as before, too. */
+void model_calls_check(const char *what, bool whole);
+void model_calls_end(void);
+
+#endif
