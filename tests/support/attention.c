@@ -179,7 +179,7 @@ attention_batch scene_batch(const attention_scene *s, const attention_tokens *t)
         .layer = {.type = s->shape.type, .kv_heads = s->shape.kv_heads, .head_size = s->shape.head_size, .offset = 768}};
 }
 
-attention_store_job scene_store_job(const attention_scene *s, const attention_tokens *t, buffer *device)
+attention_store_job scene_store_job(const attention_scene *s, const attention_tokens *t, buffer *memory)
 {
     const int64_t row = (int64_t)s->shape.kv_heads * s->shape.head_size;
     float *both = malloc(sizeof(float) * (size_t)(t->count * 2 * row));
@@ -188,14 +188,14 @@ attention_store_job scene_store_job(const attention_scene *s, const attention_to
         memcpy(both + 2 * i * row, s->k + from, sizeof(float) * (size_t)row);
         memcpy(both + (2 * i + 1) * row, s->v + from, sizeof(float) * (size_t)row);
     }
-    *device = buffer_of(s->device, both, sizeof(float) * (size_t)(t->count * 2 * row));
+    *memory = buffer_of(s->device, both, sizeof(float) * (size_t)(t->count * 2 * row));
     free(both);
     return (attention_store_job){.batch = scene_batch(s, t),
                                  .heads = s->shape.heads,
                                  .q = t->device_q.data,
                                  .q_stride = (int64_t)s->shape.heads * s->shape.head_size,
-                                 .k = device->data,
-                                 .v = (const float *)device->data + row,
+                                 .k = memory->data,
+                                 .v = (const float *)memory->data + row,
                                  .k_stride = 2 * row,
                                  .v_stride = 2 * row,
                                  .rope = s->shape.rope,
