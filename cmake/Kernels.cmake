@@ -30,7 +30,8 @@ set(ONLY_FOR_matmul_fast "^gfx($|908$|90a$|942$|11|12)")
 set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$)")
 set(ONLY_FOR_screen_mfma "^gfx($|908$|90a$|942$)") # bytes by MFMA, rows in registers
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
-set(ONLY_FOR_conv_shared "^sm_([89]|1[0-9])")
+set(ONLY_FOR_conv_shared "^gfx($|908$|90a$|942$|11|12)|^sm_([89]|1[0-9])")
+set(ONLY_FOR_conv_shared_f32 "^gfx($|908$|90a$|942$)|^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_pow_atan2_half "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
 set(ONLY_FOR_tensor_rows_prefetch "^sm_([89]|1[0-9])") # copies in the background
@@ -187,7 +188,7 @@ set(COMPILED_AS_gfx12-generic gfx1201)
 # instructions, or functions differ: those modules it gets for itself.
 set(COMPILED_AS_gfx906 gfx906)
 set(COMPILED_AS_gfx908 gfx906)
-set(OWN_CODE_gfx908 matmul_fast matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_codebook quant_tile screen_batch screen_mfma screen_small_batch tensor_binary tensor_unary)
+set(OWN_CODE_gfx908 conv_shared conv_shared_f32 matmul_fast matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_codebook quant_tile screen_batch screen_mfma screen_small_batch tensor_binary tensor_unary)
 
 # The assembly of a module for a chip: once, for whoever asks first.
 set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")

@@ -279,7 +279,7 @@ TESTS = {
     "range_tile_l2": ranged("l2", False),
     "range_tile_dot": ranged("dot", False),
     "screen_range": ranged("l2", True),
-    **dict.fromkeys(("screen_small_batch_1_sample", "screen_small_batch_1_keep"), screened(1)),
+    **dict.fromkeys(("screen_small_batch_1_sample", "screen_small_batch_1_keep"), screened(1, longer=[(24, 2000, 40, 0)])),
     **dict.fromkeys(("screen_small_batch_4_sample", "screen_small_batch_4_keep"), screened(3)),
     **dict.fromkeys(("screen_small_batch_8_sample", "screen_small_batch_8_keep"), screened(7)),
     **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"), screened(20, mfma=False)),

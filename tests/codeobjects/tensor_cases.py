@@ -424,10 +424,12 @@ def as_numbers(values, type_):
 
 
 def fast_convolution(type_):
-    """Written out and multiplied. Shapes: images, channels, y, x, out channels, taps, padding, stride, dilation, groups."""
+    """Those with as many outputs as inputs from shared memory, the others written out and multiplied. Shapes: images, channels, y, x, out channels,
+    taps, padding, stride, dilation, groups."""
     def test(bench):
         for s, (images, channels, y, x, outs, taps, padding, stride, dilation, groups) in enumerate(
-                ((2, 5, 7, 6, 6, 3, 1, 1, 1, 1), (1, 8, 9, 8, 10, 3, 2, 2, 2, 2), (1, 32, 5, 4, 4, 2, 0, 1, 1, 1))):
+                ((2, 5, 7, 6, 6, 3, 1, 1, 1, 1), (1, 8, 9, 8, 10, 3, 2, 2, 2, 2), (1, 32, 5, 4, 4, 2, 0, 1, 1, 1), (3, 37, 9, 13, 70, 3, 1, 1, 1, 1),
+                 (1, 33, 4, 90, 5, 5, 4, 1, 2, 1))):
             values = whole_numbers(s, (images, channels, y, x), type_)
             weights = whole_numbers(s + 3, (outs, channels // groups, taps, taps), type_)
 
@@ -556,6 +558,12 @@ TESTS = {
     "matmul_pack_16": fast_product("f16", False, False),
     "matmul_pack_32": fast_product("f32", False, False),
     "conv_im2col_16": fast_convolution("bf16"),
+    "conv_arrange_f16": fast_convolution("f16"),
+    "conv_shared_f16": fast_convolution("f16"),
+    "conv_arrange_bf16": fast_convolution("bf16"),
+    "conv_shared_bf16": fast_convolution("bf16"),
+    "conv_arrange_f32": fast_convolution("f32"),
+    "conv_shared_f32": fast_convolution("f32"),
     "conv_im2col_32": fast_convolution("f32"),
     "matmul_f64_64": product(("f64",), SMALL),
     "matmul_i8_64": product(("i8",), SMALL),

@@ -1,11 +1,13 @@
 /* Convolutions in fast mode on a GPU: which of the kernels for matrix units, in which shape. Those whose outputs are as many as
- * their inputs keep the image in shared memory, after their weights were arranged for that (kernels/matmul/conv_shared.c); all
- * others bring what each output sees by itself (kernels/matmul/conv_fast.c).
+ * their inputs keep the image in shared memory, after their weights were arranged for that (kernels/matmul/conv_shared.h); all
+ * others bring what each output sees by itself (kernels/matmul/conv_fast.c), or on AMD's chips are written out
+ * (src/gpu/tensor/matmul_fast.c).
  */
 #include "device/matmul_job.h"
 
 #include <math.h>
 
+#include "base/integers.h"
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
 
@@ -22,12 +24,6 @@ bool gpu_window_is_marked(const matmul_job *job)
     const double far = (double)job->k / (double)(w->taps_y * w->taps_x) * (double)w->channel_stride +
                        fabs((double)(w->taps_y * w->tap_y * w->y_stride)) + fabs((double)(w->taps_x * w->tap_x * w->x_stride));
     return w->taps_y <= MATMUL_MARKED_TAPS && w->taps_x <= MATMUL_MARKED_TAPS && far < INT32_MAX;
-}
-
-bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)
-{
-    return job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 &&
-           gpu_window_is_marked(job) && device->capabilities.sm_80_code;
 }
 
 /* ---- as each output sees it ---------------------------------------------------------------------------------------------- */
@@ -75,9 +71,18 @@ static int64_t pixels_in_shared(const matmul_window *w, int64_t *least_shift)
     return FAST_ACROSS + most_y * w->in_x + most_x - *least_shift;
 }
 
-static size_t shared_bytes(int64_t pixels)
+/* With the weights of `together` taps. */
+static size_t shared_bytes(int64_t pixels, int64_t together)
 {
-    return (size_t)(pixels + 1 + (int64_t)CONV_TAPS_SHARED * FAST_DOWN) * CONV_SLAB_BYTES;
+    return (size_t)(pixels + 1 + together * FAST_DOWN) * CONV_SLAB_BYTES;
+}
+
+/* Taps whose weights there is room for beside the pixels. NVIDIA's chips have it for all that are ever there at a time. */
+static int64_t taps_together(const gpu_device *device, const matmul_window *w, int64_t pixels)
+{
+    const int64_t room = (device->base.info.shared_bytes_per_block / CONV_SLAB_BYTES - pixels - 1) / FAST_DOWN;
+    const int64_t most = min_i64(CONV_TAPS_SHARED, w->taps_y * w->taps_x);
+    return device->driver->kind == DRIVER_CUDA ? CONV_TAPS_SHARED : min_i64(most, room);
 }
 
 static bool fits_shared(const gpu_device *device, const matmul_job *job)
@@ -90,10 +95,20 @@ static bool fits_shared(const gpu_device *device, const matmul_job *job)
     if (!same || !dense || matmul_batch_count(job) != 1)
         return false;
     const int64_t pixels = pixels_in_shared(w, &least_shift);
-    return pixels <= CONV_PIXELS_MOST && (int64_t)shared_bytes(pixels) <= device->base.info.shared_bytes_per_block;
+    const int64_t together = taps_together(device, w, pixels);
+    return pixels <= CONV_PIXELS_MOST && together > 0 &&
+           (int64_t)shared_bytes(pixels, together) <= device->base.info.shared_bytes_per_block;
 }
 
-static conv_args shared_args(const matmul_job *job, const matmul_args *product)
+bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)
+{
+    const bool possible = job->fast && job->window && job->type != TYPE_F64 && job->type != TYPE_I8 && job->a_column == 1 &&
+                          gpu_window_is_marked(job);
+    return possible &&
+           (device->capabilities.sm_80_code || (gpu_has_matrix_units(device, job->type) && fits_shared(device, job)));
+}
+
+static conv_args shared_args(const gpu_device *device, const matmul_job *job, const matmul_args *product)
 {
     const matmul_window *w = job->window;
     const int64_t taps = w->taps_y * w->taps_x, channels = job->k / taps;
@@ -108,7 +123,8 @@ static conv_args shared_args(const matmul_job *job, const matmul_args *product)
                       .pixels = (int32_t)pixels,
                       .least_shift = (int32_t)least_shift,
                       .pairs = w->in_y * w->in_x % 2 == 0 && w->out_image_stride % 2 == 0 && job->c_row % 2 == 0 &&
-                               (uintptr_t)job->c % 4 == 0};
+                               (uintptr_t)job->c % 4 == 0,
+                      .together = (int32_t)taps_together(device, w, pixels)};
     args.product.blocks_down = (int32_t)tiles(job->m, FAST_DOWN);
     return args;
 }
@@ -117,7 +133,7 @@ static ww_status launch_shared(gpu_stream *stream, const matmul_job *job, const 
 {
     const gpu_grid arranged = grid_of(tiles(args->pieces, MATMUL_THREADS));
     const gpu_grid grid = grid_of(args->product.blocks_down * tiles(job->n, FAST_ACROSS));
-    const size_t bytes = shared_bytes(args->pixels);
+    const size_t bytes = shared_bytes(args->pixels, args->together);
 #define LAUNCH(name, grid, bytes)                                                                                              \
     (job->type == TYPE_F16    ? launch_##name##_f16(stream, grid, MATMUL_THREADS, bytes, args)                                 \
      : job->type == TYPE_BF16 ? launch_##name##_bf16(stream, grid, MATMUL_THREADS, bytes, args)                                \
@@ -136,7 +152,7 @@ ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *arg
     conv_args shared = {0};
     const bool in_shared = fits_shared(device, job);
     if (in_shared)
-        shared = shared_args(job, args);
+        shared = shared_args(device, job, args);
     ww_status status = tensors_gpu.alloc(base, (size_t)shared.pieces * 16, &weights);
     if (status != WW_OK)
         return status;

@@ -32,17 +32,17 @@ DEVICE void conv_put(int32_t type, const matmul_args *product, int64_t begin, bo
                      int32_t first_column, const float *sums)
 {
     const matmul_shape shape = {FAST_ROWS, CONV_COLUMNS, 32, true, true};
-    UNROLL for (uint32_t c = 0; c < 8; c += 2)
+    UNROLL for (uint32_t c = 0; c < FAST_LANE_COLUMNS; c += 2)
     {
         const int32_t column = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c));
         const int32_t next = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c + 1));
         const int64_t at = begin + (column < product->n ? matmul_column_at(shape, product, column) : 0);
         const int64_t next_at = begin + (next < product->n ? matmul_column_at(shape, product, next) : 0);
         const bool together = type != TYPE_F32 && pairs && next == column + 1 && next < product->n;
-        UNROLL for (uint32_t r = 0; r < 8; r++)
+        UNROLL for (uint32_t r = 0; r < FAST_LANE_ROWS; r++)
         {
             const int32_t row = first_row + (int32_t)fast_row(r);
-            const float low = sums[r * 8 + c] + 0.0f, high = sums[r * 8 + c + 1] + 0.0f;
+            const float low = sums[fast_sum(r, c)] + 0.0f, high = sums[fast_sum(r, c + 1)] + 0.0f;
             if (row >= product->m)
                 continue;
             if (together) {

@@ -4,7 +4,8 @@
  *   vendor's BLAS        fast mode, a plain product of types that it has
  *   matmul_fast_TYPE     fast mode without it, on AMD's matrix units: 128 x 128 results a block
  *   conv_shared_TYPE     fast mode, a convolution with as many outputs as inputs, steps of one: the image in shared memory
- *   conv_fast_TYPE       fast mode, every other convolution, on the matrix units
+ *   conv_fast_TYPE       fast mode, every other convolution, on NVIDIA's matrix units
+ *   conv_im2col_BITS     fast mode, every other convolution on AMD's: what outputs see is written out, and matmul_fast_TYPE
  *   matmul_f32_128       128 x 128 results a block, where there are enough of them for every compute unit
  *   conv_f32_64_256      64 x 256: convolutions to few channels
  *   ..._64               64 x 64: small products, f64, and i8, whose products are exact
@@ -58,7 +59,7 @@ typedef struct matmul_args {
 /* conv_shared.c: a convolution of which every output has an input at its place. */
 enum {
     CONV_SLAB_BYTES = 64,    /* of channels of a pixel in shared memory */
-    CONV_TAPS_SHARED = 9,    /* whose weights are there at a time */
+    CONV_TAPS_SHARED = 9,    /* whose weights are there at a time, at most */
     CONV_PIXELS_MOST = 1000, /* there: 100 KB with the weights, so that two blocks have room */
 };
 
@@ -70,6 +71,7 @@ typedef struct conv_args {
     int32_t pixels;      /* that the taps of a block's outputs look at */
     int32_t least_shift; /* of a tap, from where the first looks */
     int32_t pairs;       /* two results may be written at once */
+    int32_t together;    /* taps whose weights are in shared memory at a time; on NVIDIA's chips CONV_TAPS_SHARED */
 } conv_args;
 
 #endif

@@ -252,14 +252,16 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
             slice_sum(shape, slices + (slot ^ 1) * matmul_slice(shape.rows),
                       b_slices + (slot ^ 1) * matmul_slice(shape.columns), sums);
             if (next % MATMUL_CHUNK == 0 || next >= steps)
-                chunk_end(shape, args, c_begin, first_row, first_column, next <= MATMUL_CHUNK, next >= steps, sums);
+                chunk_end(shape, (const matmul_args *)arguments_again(args), c_begin, first_row, first_column,
+                          next <= MATMUL_CHUNK, next >= steps, sums);
         }
         if (next < steps) {
             slice_lay(shape.rows, a.layout, a_fetched, slices + slot * matmul_slice(shape.rows));
             slice_lay(shape.columns, shape.window ? MATMUL_STRIDED : b.layout, b_fetched,
                       b_slices + slot * matmul_slice(shape.columns));
             if (shape.window)
-                window_list(shape, args, next + MATMUL_STEPS, taps + (slot ^ 1) * MATMUL_STEPS);
+                window_list(shape, (const matmul_args *)arguments_again(args), next + MATMUL_STEPS,
+                            taps + (slot ^ 1) * MATMUL_STEPS);
         }
         slot ^= 1;
         barrier();

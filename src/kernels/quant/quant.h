@@ -84,14 +84,48 @@ typedef struct quant_encode_args {
  *
  *     factors[(g * blocks_padded + p) * 8 + c]          f32
  *     sums[(g * blocks_padded + p) * 8 + c]             block32: two i16, the sums of the first 16 codes and of the others
- *     sums[((g * blocks_padded + p) * 8 + c) * 8 ..]    kblock: the sums of each 16 codes in two bytes, sum = low + 128 * high;
- *                                                       four low ones, four high ones, the next four, ...
+ *     sums[(g * blocks_padded + p) * 64 ..]             kblock: the sums of each 16 codes in two bytes, sum = low + 128 * high;
+ *                                                       four low ones and four high ones take the places of two codes' words
  *
- * and codes as tensor cores want them: 32 codes of `width` columns side by side, of each column the words 0 4 1 5 2 6 3 7.
+ * and codes as quant_code_begin() and quant_code_word() say: as tensor cores want them, 32 codes of `width` columns side by
+ * side, of each column the words 0 4 1 5 2 6 3 7; without tensor cores words 0 and 4 of all columns, then 1 and 5, and so on.
  * Blocks of q4_0 and q8_0 begin alternately at a multiple of four bytes and two bytes past one. Codes of the former are two
  * bytes into the block, so products read them from the third code on, and the first two last (QUANT_ROTATE_): columns have the
  * same order. */
 enum { QUANT_ROTATE_NONE = 0, QUANT_ROTATE_16 = 16, QUANT_ROTATE_32 = 32 }; /* codes of even blocks, by two within so many */
+
+/* AMD's chips put words together from two with one instruction, and read codes in their order. */
+#if defined(__AMDGCN__)
+enum { QUANT_ROTATES = 0 };
+#else
+enum { QUANT_ROTATES = 1 };
+#endif
+
+/* Where the words of a column begin among those of `width` columns, of piece number `piece`, and where from there on word
+ * `word` of eight is. Without tensor cores, a word and the fourth after it of all columns are side by side: lanes that read
+ * them of several columns at once find them in different banks. */
+#if defined(__NVPTX__)
+static inline QUANT_SHARED uint64_t quant_code_begin(uint64_t piece, uint32_t width, uint32_t column)
+{
+    return (piece * width + column) * 8;
+}
+
+static inline QUANT_SHARED uint32_t quant_code_word(uint32_t width, uint32_t word)
+{
+    (void)width;
+    return word % 4 * 2 + word / 4;
+}
+#else
+static inline QUANT_SHARED uint64_t quant_code_begin(uint64_t piece, uint32_t width, uint32_t column)
+{
+    return piece * width * 8 + column * 2;
+}
+
+static inline QUANT_SHARED uint32_t quant_code_word(uint32_t width, uint32_t word)
+{
+    return word % 4 * width * 2 + word / 4;
+}
+#endif
 
 /* What columns are before they are coded (arithmetic/blocks/input.h). quant_gemv_norm, quant_gemv_gated: as
  * quant_gemv_activations, of columns behind a norm and of gated ones. A thread block of the first has a whole column. */

@@ -37,8 +37,14 @@ typedef struct gemv_thread {
     uint32_t thread, column, width;
     int32_t alignment;
     bool single, even; /* even: so are the numbers of the team's blocks */
+    bool unrolled;     /* the rounds of a stage are; a constant, too */
     uint32_t flip;     /* quant_gemv_args */
 } gemv_thread;
+
+/* Where in a stage the rows of a thread begin; on AMD's matrix units it has one. */
+typedef struct gemv_rows {
+    uint32_t upper, lower;
+} gemv_rows;
 
 /* Result i of a thread is of column 2 * (thread % 4) + i % 2: with a single column half of them are unused. */
 #define GEMV_FOR_RESULTS(i, single)                                                                                            \
@@ -48,7 +54,7 @@ typedef struct gemv_thread {
 /* Words `at` and `at` + 4 of a piece of a row; for formats whose codes are rotated, the factor as well. */
 DEVICE words_two gemv_words(int32_t type, const uint8_t *block, int32_t p, gemv_thread here, int32_t at)
 {
-    if (words_rotated(type))
+    if (QUANT_ROTATES && words_rotated(type))
         return words_rotated_pair(type, here.alignment, here.even, here.flip, block, at);
     words_two two;
     if (block_has_codebook(type)) {
@@ -63,6 +69,75 @@ DEVICE words_two gemv_words(int32_t type, const uint8_t *block, int32_t p, gemv_
     two.factor = 0;
     return two;
 }
+
+/* The factors of a block whose codes are not rotated. Those of q4_0 are sixteen times as large until the end: gemv_scale(). */
+DEVICE dot_factors gemv_row_factors(int32_t type, const uint8_t *block)
+{
+    const dot_factors plain = {type == BLOCK_Q4_0 ? words_f16(block) : 0.0f, 0.0f};
+    return type == BLOCK_Q4_0 ? plain : words_factors(type, block);
+}
+
+/* The activations of one block of weights, in shared memory: 32 codes of a column are eight words. */
+typedef struct gemv_columns {
+    const uint32_t *codes, *sums;
+    const float *factors;
+} gemv_columns;
+
+/* The same `blocks` further on. */
+DEVICE gemv_columns gemv_columns_behind(int32_t type, gemv_columns from, uint32_t blocks, gemv_thread here)
+{
+    const uint32_t pieces = (uint32_t)dot_pieces(type), sums = dot_has_min(type) ? pieces * QUANT_GEMV_COLUMNS : 0;
+    gemv_columns columns;
+    columns.codes = from.codes + blocks * (pieces * here.width * 8);
+    columns.sums = from.sums + blocks * sums;
+    columns.factors = from.factors + blocks * QUANT_GEMV_COLUMNS;
+    return columns;
+}
+
+/* Words `word` and `word` + 4 of a column. */
+DEVICE uint32_t gemv_pair_at(uint32_t column, uint32_t width, uint32_t word)
+{
+    return (uint32_t)quant_code_begin(0, width, column) + quant_code_word(width, word);
+}
+
+/* Blocks of a stage from the first of a class to its last. */
+DEVICE uint32_t gemv_reach(int32_t type)
+{
+    return stage_blocks(type) - 7;
+}
+
+/* What columns have in a stage for the first block of class `number`. */
+DEVICE gemv_columns gemv_columns_of(int32_t type, const uint8_t *stage, uint32_t number, gemv_thread here)
+{
+    const uint32_t pieces = (uint32_t)dot_pieces(type);
+    const uint32_t words = pieces * here.width * 8, sums = dot_has_min(type) ? pieces * QUANT_GEMV_COLUMNS : 0;
+    gemv_columns columns;
+    columns.codes = (const uint32_t *)(const void *)AT_RANGE(stage, stage_codes_at(type) + number * words * 4,
+                                                             gemv_reach(type) * words * 4);
+    columns.sums =
+        (const uint32_t *)(const void *)AT_RANGE(stage, stage_sums_at(type) + number * sums * 4, gemv_reach(type) * sums * 4);
+    columns.factors = (const float *)(const void *)AT_RANGE(stage, stage_factors_at(type) + number * QUANT_GEMV_COLUMNS * 4,
+                                                            gemv_reach(type) * QUANT_GEMV_COLUMNS * 4);
+    return columns;
+}
+
+#define GEMV_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: what is added to it, below 2^22, is a float but for them */
+
+/* Codes of q4_0 are sixteen times as large (quant_words.h), and so are sums of it until the end: exact, for nothing here comes
+ * near to underflow or overflow. */
+DEVICE float gemv_scale(int32_t type)
+{
+    return type == BLOCK_Q4_0 ? 0.0625f : 1.0f;
+}
+
+#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+
+#include "kernels/quant/quant_gemv_mfma.h"
+
+#else
+
+enum { GEMV_MFMA = 0, GEMV_CLASSES = 1, GEMV_LANE_SUMS = 4 };
+#define GEMV_ENTRY(kernel, resident) KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, resident)
 
 /* The f16 in front of the codes of two rows, of formats whose codes are rotated. */
 typedef struct gemv_factors {
@@ -154,7 +229,7 @@ DEVICE void gemv_multiply_mins_quad(int32_t type, const words_scales *upper, con
                                     gemv_thread here, gemv_sums *low, gemv_sums *high)
 {
     const uint32_t at = here.thread % 4, a = words_mins(type, upper, at), c = words_mins(type, lower, at);
-    const two_words b = *(const two_words *)(sums + at * 2);
+    const two_words b = *(const two_words *)(sums + gemv_pair_at(0, QUANT_GEMV_COLUMNS, at));
     low->sum[0] = quad_sum_i32(dot4_i8(a, b.x, 0));
     low->sum[2] = quad_sum_i32(dot4_i8(c, b.x, 0));
     high->sum[0] = quad_sum_i32(dot4_i8(a, b.y, 0));
@@ -188,7 +263,7 @@ DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *low
         const words_two a = gemv_words(type, upper, p, here, at), c = gemv_words(type, lower, p, here, at);
         GEMV_FOR_RESULTS(i, here.single)
         {
-            const two_words b = *(const two_words *)(codes + (i % 2 ? next : column) * 8 + at * 2);
+            const two_words b = *(const two_words *)(codes + gemv_pair_at(i % 2 ? next : column, here.width, (uint32_t)at));
             int32_t *rest = sub_blocks_of_16 ? &second->sum[i] : &first->sum[i];
             first->sum[i] = dot4_i8(i < 2 ? a.x : c.x, b.x, first->sum[i]);
             *rest = dot4_i8(i < 2 ? a.y : c.y, b.y, *rest);
@@ -210,7 +285,8 @@ DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const wo
         low->sum[i] = high->sum[i] = 0;
         UNROLL
         for (uint32_t at = 0; at < 4; at++) {
-            const two_words b = *(const two_words *)(sums + (here.thread % 4 * 2 + (uint32_t)i % 2) * 8 + at * 2);
+            const uint32_t column = here.thread % 4 * 2 + (uint32_t)i % 2;
+            const two_words b = *(const two_words *)(sums + gemv_pair_at(column, QUANT_GEMV_COLUMNS, at));
             const uint32_t a = words_mins(type, i < 2 ? upper : lower, at);
             low->sum[i] = dot4_i8(a, b.x, low->sum[i]);
             high->sum[i] = dot4_i8(a, b.y, high->sum[i]);
@@ -220,12 +296,6 @@ DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const wo
 
 #endif
 
-/* The activations of one block of weights, in shared memory: 32 codes of a column are eight words. */
-typedef struct gemv_columns {
-    const uint32_t *codes, *sums;
-    const float *factors;
-} gemv_columns;
-
 /* Chips without products of bytes make them of many instructions: all pieces of a block at once would want more registers than
  * there are. AMD's compilers read all of them ahead, and on RDNA 3 and 4 spill; two at a time keep the loads busy. */
 #if defined(SIMT_DOT4_IS_LONG)
@@ -234,15 +304,6 @@ typedef struct gemv_columns {
 #define GEMV_UNROLL UNROLL
 #else
 #define GEMV_UNROLL UNROLL_BY(2)
-#endif
-
-/* Whether the loop is compiled for each alignment of blocks, and whether there are fused kernels for a single column. For AMD's
- * many chips both would make the build half as long again, with no measurement to justify it; and old chips have too few scalar
- * registers to code the column in the product. */
-#if defined(__AMDGCN__)
-enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_HAS_FUSED = 0 };
-#else
-enum { GEMV_KNOWS_ALIGNMENT = 1, GEMV_HAS_FUSED = 1 };
 #endif
 
 /* J of a block of many pieces. */
@@ -284,15 +345,6 @@ DEVICE void gemv_sum_mins(int32_t type, const words_scales *upper_scales, const 
     m->sum[i] = low.sum[i] + 128 * high.sum[i];
 }
 
-#define GEMV_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: what is added to it, below 2^22, is a float but for them */
-
-/* Codes of q4_0 are sixteen times as large (quant_words.h), and so are sums of it until the end: exact, for nothing here comes
- * near to underflow or overflow. */
-DEVICE float gemv_scale(int32_t type)
-{
-    return type == BLOCK_Q4_0 ? 0.0625f : 1.0f;
-}
-
 DEVICE void gemv_block32(int32_t type, const uint8_t *upper, const uint8_t *lower, gemv_columns columns, gemv_thread here,
                          float *acc)
 {
@@ -302,9 +354,9 @@ DEVICE void gemv_block32(int32_t type, const uint8_t *upper, const uint8_t *lowe
     gemv_multiply(type, upper, lower, 0, columns.codes, here, GEMV_ONE_AND_A_HALF, &j, &none, &heads);
     dot_factors d_upper = {words_f16_from((uint16_t)heads.upper), 0.0f},
                 d_lower = {words_f16_from((uint16_t)heads.lower), 0.0f};
-    if (!words_rotated(type)) {
-        d_upper = words_factors(type, upper);
-        d_lower = words_factors(type, lower);
+    if (!QUANT_ROTATES || !words_rotated(type)) {
+        d_upper = gemv_row_factors(type, upper);
+        d_lower = gemv_row_factors(type, lower);
     }
     if (dot_has_min(type))
         gemv_sum_mins(type, NULL, NULL, columns.sums, here, &m);
@@ -338,6 +390,68 @@ DEVICE void gemv_kblock(int32_t type, const uint8_t *upper, const uint8_t *lower
             acc[i] = fma_f32(d.min * factor, (float)m.sum[i], acc[i]);
     }
 }
+
+/* What a thread works on in a stage: the first block of its team in both of its rows, and what columns have for it. */
+typedef struct gemv_position {
+    const uint8_t *upper, *lower;
+    gemv_columns columns;
+} gemv_position;
+
+/* The same `blocks` further on. */
+DEVICE void gemv_block(int32_t type, const gemv_position *at, uint32_t blocks, gemv_thread here, float *acc)
+{
+    const uint32_t bytes = (uint32_t)block_bytes(type), pieces = (uint32_t)dot_pieces(type);
+    const gemv_columns columns = gemv_columns_behind(type, at->columns, blocks, here);
+    if (pieces == 1)
+        gemv_block32(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
+    else
+        gemv_kblock(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
+}
+
+/* The rounds of a stage; in the last stage only the blocks that exist. */
+DEVICE void gemv_rounds(int32_t type, const quant_gemv_args *args, const uint8_t *stage, uint32_t blocks, gemv_rows rows,
+                        gemv_thread here, float *acc)
+{
+    const uint32_t team = thread_index() / QUANT_TEAM, bytes = (uint32_t)block_bytes(type);
+    gemv_position at;
+    if (STAGES_CAN_SPLIT && !stage_has_class(args, team))
+        return;
+    at.upper = AT_RANGE(stage, rows.upper + team * bytes, gemv_reach(type) * bytes);
+    at.lower = AT_RANGE(stage, rows.lower + team * bytes, gemv_reach(type) * bytes);
+    at.columns = gemv_columns_of(type, stage, team, here);
+    if (here.unrolled && blocks >= stage_blocks(type)) {
+        UNROLL
+        for (uint32_t o = 0; o < stage_rounds(type); o++)
+            gemv_block(type, &at, o * 8, here, acc);
+        return;
+    }
+    const uint32_t end = here.unrolled || blocks < stage_blocks(type) ? blocks : stage_blocks(type);
+    UNROLL_BY(1)
+    for (uint32_t block = team; block < end; block += 8)
+        gemv_block(type, &at, block - team, here, acc);
+}
+
+/* The accumulators to where all meet. */
+DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
+{
+    const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
+    (void)single;
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        AT(meeting, (team * QUANT_GEMV_COLUMNS + thread % 4 * 2 + i % 2) * QUANT_GEMV_ROWS + thread / 4 + i / 2 * 8) = acc[i];
+}
+
+#endif
+
+/* Whether the loop is compiled for each alignment of blocks, or for one column, eight, and other numbers of them. AMD's chips
+ * put words together from two with one instruction, so that alignment matters little; and their instructions have room for a
+ * place in shared memory that is known, while registers that all lanes share are few. There is no kernel for a single column:
+ * old chips have too few of those registers to code it in the product. */
+#if defined(__AMDGCN__)
+enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_KNOWS_WIDTH = 1, GEMV_PAIRS = 1 };
+#else
+enum { GEMV_KNOWS_ALIGNMENT = 1, GEMV_KNOWS_WIDTH = 0, GEMV_PAIRS = 0 };
+#endif
 
 /* The accumulators of result t, row t % 16 of column t / 16, are added up. */
 DEVICE void gemv_put(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
@@ -387,10 +501,7 @@ DEVICE void gemv_combine_splits(int32_t type, gemv_kind kind, const quant_gemv_a
 DEVICE void gemv_finish(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, float *meeting,
                         uint32_t *ticket, const float *acc)
 {
-    const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++)
-        AT(meeting, (team * QUANT_GEMV_COLUMNS + thread % 4 * 2 + i % 2) * QUANT_GEMV_ROWS + thread / 4 + i / 2 * 8) = acc[i];
+    gemv_meet(meeting, args->width == 1, acc);
     barrier();
     if (STAGES_CAN_SPLIT && args->splits > 1) {
         gemv_combine_splits(type, kind, args, group, meeting, ticket);
@@ -403,57 +514,10 @@ DEVICE void gemv_finish(int32_t type, gemv_kind kind, const quant_gemv_args *arg
     }
 }
 
-/* What a thread works on in a stage: the first block of its team in both of its rows, and what columns have for it. */
-typedef struct gemv_position {
-    const uint8_t *upper, *lower;
-    gemv_columns columns;
-} gemv_position;
-
-/* The same `blocks` further on. */
-DEVICE void gemv_block(int32_t type, const gemv_position *at, uint32_t blocks, gemv_thread here, float *acc)
+/* Of blocks of which nothing is known. Words of q6_k by pairs would want more registers than gfx1030 has. */
+DEVICE int32_t gemv_alignment(int32_t type)
 {
-    const uint32_t bytes = (uint32_t)block_bytes(type), pieces = (uint32_t)dot_pieces(type);
-    const uint32_t sums = dot_has_min(type) ? pieces * QUANT_GEMV_COLUMNS : 0;
-    gemv_columns columns;
-    columns.codes = at->columns.codes + blocks * (pieces * here.width * 8);
-    columns.sums = at->columns.sums + blocks * sums;
-    columns.factors = at->columns.factors + blocks * QUANT_GEMV_COLUMNS;
-    if (pieces == 1)
-        gemv_block32(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
-    else
-        gemv_kblock(type, at->upper + blocks * bytes, at->lower + blocks * bytes, columns, here, acc);
-}
-
-/* Blocks of a stage from a team's first to its last. */
-DEVICE uint32_t gemv_reach(int32_t type)
-{
-    return stage_blocks(type) - 7;
-}
-
-/* The rounds of a stage; in the last stage only the blocks that exist. */
-DEVICE void gemv_rounds(int32_t type, const uint8_t *stage, uint32_t blocks, uint32_t upper, uint32_t lower, gemv_thread here,
-                        float *acc)
-{
-    const uint32_t team = thread_index() / QUANT_TEAM, bytes = (uint32_t)block_bytes(type), pieces = (uint32_t)dot_pieces(type);
-    const uint32_t words = pieces * here.width * 8, sums = dot_has_min(type) ? pieces * QUANT_GEMV_COLUMNS : 0;
-    gemv_position at;
-    at.upper = AT_RANGE(stage, upper + team * bytes, gemv_reach(type) * bytes);
-    at.lower = AT_RANGE(stage, lower + team * bytes, gemv_reach(type) * bytes);
-    at.columns.codes =
-        (const uint32_t *)(const void *)AT_RANGE(stage, stage_codes_at(type) + team * words * 4, gemv_reach(type) * words * 4);
-    at.columns.sums =
-        (const uint32_t *)(const void *)AT_RANGE(stage, stage_sums_at(type) + team * sums * 4, gemv_reach(type) * sums * 4);
-    at.columns.factors = (const float *)(const void *)AT_RANGE(stage, stage_factors_at(type) + team * QUANT_GEMV_COLUMNS * 4,
-                                                               gemv_reach(type) * QUANT_GEMV_COLUMNS * 4);
-    if (blocks >= stage_blocks(type)) {
-        UNROLL
-        for (uint32_t o = 0; o < stage_rounds(type); o++)
-            gemv_block(type, &at, o * 8, here, acc);
-        return;
-    }
-    UNROLL_BY(1)
-    for (uint32_t block = team; block < blocks; block += 8)
-        gemv_block(type, &at, block - team, here, acc);
+    return GEMV_PAIRS && type != BLOCK_Q6_K ? WORDS_PAIRED : WORDS_ANYWHERE;
 }
 
 /* ---- a kernel -------------------------------------------------------------------------------------------------------------
@@ -490,19 +554,21 @@ DEVICE void gemv_begin_step(int32_t type, const quant_gemv_args *args, uint32_t 
     stages_columns(type, stages);
 }
 
-/* All chunks. `alignment` and `single` are constants here. */
-DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, uint32_t upper, uint32_t lower,
-                        gemv_thread here, int32_t alignment, bool single, stage_ring *stages, float *acc)
+/* All chunks. `alignment` and `width`, 0 if it is unknown, are constants here. */
+DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, gemv_rows rows, gemv_thread here,
+                        int32_t alignment, uint32_t width, stage_ring *stages, float *acc)
 {
     here.alignment = alignment;
-    here.single = single;
-    here.column = single ? 0 : here.thread / 4 % args->width;
-    here.width = single ? 1 : args->width;
+    here.single = width == 1;
+    here.column = width == 1 ? 0 : here.thread / 4 % args->width;
+    here.width = width ? width : args->width;
+    here.unrolled = !GEMV_KNOWS_WIDTH || width;
+    if (GEMV_KNOWS_WIDTH)
+        stages_know_width(stages, here.width);
     UNROLL_BY(1)
     while (stages->chunk < stages->chunks) {
         const uint32_t left = args->blocks - stages->chunk * stage_blocks(type), at = stages_take(type, stages);
-        if (!STAGES_CAN_SPLIT || stage_has_class(args, thread_index() / QUANT_TEAM))
-            gemv_rounds(type, AT_RANGE(staged, at, stages->bytes), left, upper, lower, here, acc);
+        gemv_rounds(type, args, AT_RANGE(staged, at, stages->bytes), left, rows, here, acc);
         stages_give(type, stages);
     }
 }
@@ -510,12 +576,15 @@ DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t
 DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged,
                      uint64_t *arrivals, uint32_t *ticket)
 {
-    const bool single = kind != GEMV_MANY;
+    const uint32_t width = kind == GEMV_MANY ? 0 : 1;
     const uint32_t group = args->first_group + block_index_y();
     const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
-    float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float acc[GEMV_CLASSES * GEMV_LANE_SUMS];
     stage_ring stages;
     gemv_thread here;
+    UNROLL
+    for (uint32_t i = 0; i < GEMV_CLASSES * GEMV_LANE_SUMS; i++)
+        acc[i] = 0.0f;
     here.thread = thread_index() % QUANT_TEAM;
     here.even = thread_index() / QUANT_TEAM % 2 == 0;
     here.flip = args->flip;
@@ -524,24 +593,26 @@ DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, 
         gemv_begin_step(type, args, shared, &stages);
     else
         gemv_begin(type, kind, args, ticket, &stages);
-    const uint32_t upper = stage_row(type, args, group, here.thread / 4),
-                   lower = stage_row(type, args, group, here.thread / 4 + 8);
-    if (!GEMV_HAS_FUSED && args->width == 1)
-        gemv_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, true, &stages, acc);
+    const gemv_rows rows = {stage_row(type, args, group, GEMV_MFMA ? lane() % 16 : here.thread / 4),
+                            GEMV_MFMA ? 0 : stage_row(type, args, group, here.thread / 4 + 8)};
+    if (GEMV_KNOWS_WIDTH && args->width == 1)
+        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), 1, &stages, acc);
+    else if (GEMV_KNOWS_WIDTH && args->width == QUANT_GEMV_COLUMNS)
+        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), QUANT_GEMV_COLUMNS, &stages, acc);
     else if (!GEMV_KNOWS_ALIGNMENT || !(words_rotated(type) || type == BLOCK_Q6_K) || !args->aligned)
-        gemv_chunks(type, args, staged, upper, lower, here, WORDS_ANYWHERE, single, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), width, &stages, acc);
     else if (here.even)
-        gemv_chunks(type, args, staged, upper, lower, here, WORDS_EVEN, single, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, WORDS_EVEN, width, &stages, acc);
     else
-        gemv_chunks(type, args, staged, upper, lower, here, WORDS_ODD, single, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, WORDS_ODD, width, &stages, acc);
     barrier();
     if (kind != GEMV_STEP && args->independent)
         launches_wait();
-    gemv_finish(type, kind, args, group, (float *)(void *)shared, ticket, acc);
+    gemv_finish(type, kind, (const quant_gemv_args *)arguments_again(args), group, (float *)(void *)shared, ticket, acc);
 }
 
 #define GEMV_KERNEL(kernel, type, kind, resident)                                                                              \
-    KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, resident)                                                          \
+    GEMV_ENTRY(kernel, resident)                                                                                               \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \

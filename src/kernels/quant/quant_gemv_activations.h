@@ -120,24 +120,23 @@ DEVICE uint32_t pack_codes(const int32_t *codes)
 
 /* Two codes of a block, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
  * rotated by two. */
-DEVICE void put_rotated(uint16_t *block, uint32_t two, uint32_t around, uint32_t codes)
+DEVICE void put_rotated(uint16_t *block, uint32_t width, uint32_t two, uint32_t around, uint32_t codes)
 {
     const uint32_t to = (two & ~around) | ((two - 1) & around), word = to / 2;
-    block[(word % 4 * 2 + word / 4) * 2 + to % 2] = (uint16_t)codes;
+    block[quant_code_word(width, word) * 2 + to % 2] = (uint16_t)codes;
 }
 
 /* Word `word` of piece `piece`, 32 codes, of a column. */
 DEVICE void put_codes(const quant_gemv_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
-    uint32_t *block =
-        args->codes +
-        (((uint64_t)(column / QUANT_GEMV_COLUMNS) * pieces + piece) * args->width + column % QUANT_GEMV_COLUMNS) * 8;
-    if (args->rotation != QUANT_ROTATE_NONE && piece % 2 == 0) {
-        put_rotated((uint16_t *)block, word * 2, args->rotation / 2 - 1, codes);
-        put_rotated((uint16_t *)block, word * 2 + 1, args->rotation / 2 - 1, codes >> 16);
+    uint32_t *block = args->codes + quant_code_begin((uint64_t)(column / QUANT_GEMV_COLUMNS) * pieces + piece, args->width,
+                                                     column % QUANT_GEMV_COLUMNS);
+    if (QUANT_ROTATES && args->rotation != QUANT_ROTATE_NONE && piece % 2 == 0) {
+        put_rotated((uint16_t *)block, args->width, word * 2, args->rotation / 2 - 1, codes);
+        put_rotated((uint16_t *)block, args->width, word * 2 + 1, args->rotation / 2 - 1, codes >> 16);
     } else {
-        block[word % 4 * 2 + word / 4] = codes;
+        block[quant_code_word(args->width, word)] = codes;
     }
 }
 
@@ -155,13 +154,13 @@ DEVICE void put_sum(const quant_gemv_activations_args *args, uint32_t column, ui
 DEVICE void put_sum_bytes(const quant_gemv_activations_args *args, uint32_t column, uint32_t block, uint32_t sub_block,
                           int32_t sum)
 {
-    const uint64_t at = (((uint64_t)(column / QUANT_GEMV_COLUMNS) * args->blocks_padded + block) * QUANT_GEMV_COLUMNS +
-                         column % QUANT_GEMV_COLUMNS) *
-                        8;
+    const uint64_t at = quant_code_begin((uint64_t)(column / QUANT_GEMV_COLUMNS) * args->blocks_padded + block,
+                                         QUANT_GEMV_COLUMNS, column % QUANT_GEMV_COLUMNS);
     int8_t *bytes = (int8_t *)(args->sums + at);
+    const uint32_t word = quant_code_word(QUANT_GEMV_COLUMNS, sub_block / 4) * 4;
     const int32_t high = (sum + 64) >> 7;
-    bytes[sub_block / 4 * 8 + sub_block % 4] = (int8_t)(sum - high * 128);
-    bytes[sub_block / 4 * 8 + 4 + sub_block % 4] = (int8_t)high;
+    bytes[word + sub_block % 4] = (int8_t)(sum - high * 128);
+    bytes[word + 4 + sub_block % 4] = (int8_t)high;
 }
 
 DEVICE void put_factor(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t block, float factor,

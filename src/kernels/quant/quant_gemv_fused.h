@@ -26,8 +26,8 @@ DEVICE uint32_t gemv_coding_shares(int32_t type, const quant_gemv_args *args)
     return wanted < most ? wanted : most;
 }
 
-/* All of the column, by all threads; `lanes` are QUANT_NORM_LANES floats of shared memory. */
-DEVICE void gemv_code_whole(int32_t type, const quant_gemv_args *args, float *lanes)
+/* What coding the column takes. */
+DEVICE quant_gemv_activations_args gemv_coding(int32_t type, const quant_gemv_args *args, quant_input input)
 {
     const quant_gemv_activations_args coding = {.from = args->x,
                                                 .from_stride = 0,
@@ -45,7 +45,14 @@ DEVICE void gemv_code_whole(int32_t type, const quant_gemv_args *args, float *la
                                                 .type = dot_activations(type),
                                                 .rotation = stage_rotation(type),
                                                 .independent = 0,
-                                                .input = args->input};
+                                                .input = input};
+    return coding;
+}
+
+/* All of the column, by all threads; `lanes` are QUANT_NORM_LANES floats of shared memory. */
+DEVICE void gemv_code_whole(int32_t type, const quant_gemv_args *args, float *lanes)
+{
+    const quant_gemv_activations_args coding = gemv_coding(type, args, args->input);
     code_column(&coding, args->blocks * (uint32_t)block_length(type), 0, lanes);
     stages_written();
     barrier();
@@ -63,23 +70,8 @@ DEVICE void gemv_own(quant_gemv_args *args)
 /* By all threads. */
 DEVICE void gemv_code_share(int32_t type, const quant_gemv_args *args, uint32_t share)
 {
-    const quant_gemv_activations_args coding = {.from = args->x,
-                                                .from_stride = 0,
-                                                .source = NULL,
-                                                .codes = args->codes,
-                                                .factors = args->factors,
-                                                .sums = args->sums,
-                                                .refused = args->refused,
-                                                .first_block = args->first_block,
-                                                .columns = 1,
-                                                .columns_padded = 1,
-                                                .width = 1,
-                                                .blocks = args->blocks,
-                                                .blocks_padded = args->blocks_padded,
-                                                .type = dot_activations(type),
-                                                .rotation = stage_rotation(type),
-                                                .independent = 0,
-                                                .input = {NULL, NULL, 0.0f, 0.0f, INPUT_PLAIN, 0}};
+    const quant_input plain = {NULL, NULL, 0.0f, 0.0f, INPUT_PLAIN, 0};
+    const quant_gemv_activations_args coding = gemv_coding(type, args, plain);
     const uint32_t units = code_units(coding.type, args->blocks_padded), own = thread_index() / QUANT_TEAM;
     UNROLL_BY(1)
     for (uint32_t from = share * 8; from < units; from += gemv_coding_shares(type, args) * 8) {

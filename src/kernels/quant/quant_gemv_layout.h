@@ -5,6 +5,9 @@
  * are copied 16 bytes at a time from the last multiple of 16 before their first byte, and where a row begins in its slot is the
  * same in every stage. Slots are an odd number of 16 bytes, so that eight rows are in different banks. The rows are followed by
  * the factors of the columns, their sums where the format has minima, and their codes.
+ *
+ * Where a chunk waits in registers, the last eight rows are eight bytes further on: sixteen rows are in different banks then,
+ * two words of each.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_LAYOUT_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_LAYOUT_H
@@ -14,6 +17,13 @@
 
 #define STAGE_ROWS 16
 #define STAGES_MAX 8 /* copies_wait counts to 6 */
+
+/* By how much the last eight rows are moved. */
+#if defined(__NVPTX__)
+#define STAGE_MOVED 0
+#else
+#define STAGE_MOVED 8
+#endif
 
 /* Rounds of a stage: some 1000 to 2300 bytes of each row. */
 CANON_FUNCTION uint32_t stage_rounds(int32_t type)
@@ -39,7 +49,7 @@ CANON_FUNCTION uint32_t stage_slot_bytes(int32_t type)
 /* Where the sections of a stage begin, in bytes. */
 CANON_FUNCTION uint32_t stage_factors_at(int32_t type)
 {
-    return STAGE_ROWS * stage_slot_bytes(type);
+    return STAGE_ROWS * stage_slot_bytes(type) + 2 * STAGE_MOVED; /* what is behind begins at a multiple of 16 */
 }
 
 CANON_FUNCTION uint32_t stage_sums_at(int32_t type)

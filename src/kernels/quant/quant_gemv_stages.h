@@ -47,7 +47,7 @@ DEVICE const uint8_t *stage_row_begin(const quant_gemv_args *args, uint32_t grou
 /* Where in a stage a row begins, in bytes. */
 DEVICE uint32_t stage_row(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t row)
 {
-    return row * stage_slot_bytes(type) + (uint32_t)((uintptr_t)stage_row_begin(args, group, row) & 15);
+    return row * stage_slot_bytes(type) + row / 8 * STAGE_MOVED + (uint32_t)((uintptr_t)stage_row_begin(args, group, row) & 15);
 }
 
 /* The columns of a group. */
@@ -134,6 +134,8 @@ DEVICE void stages_written(void)
     ring_sees_writes();
 }
 
+#define stages_know_width(...)
+
 /* Stages on their way through shared memory. */
 typedef struct stage_ring {
     stage_source from;
@@ -219,11 +221,16 @@ DEVICE void stages_written(void)
 {
 }
 
-/* What is fetched: by this thread some of row thread / 16, and some of the columns. */
+#if defined(__NVPTX__)
+#define stages_know_width(...)
+#endif
+
+/* What is fetched: by this thread some of a row, from piece `piece` on every 16th, and some of the columns. */
 typedef struct stage_source {
     const uint8_t *row; /* from the last multiple of 16 before its first byte */
     uint32_t left;      /* bytes from there on */
-    uint32_t slot;      /* in a stage, in words */
+    uint32_t piece;
+    uint32_t slot; /* in a stage, in words */
     stage_columns columns;
     uint32_t blocks; /* of a row */
     uint32_t width;
@@ -231,15 +238,28 @@ typedef struct stage_source {
     uint32_t before;               /* where in a round `row` is */
 } stage_source;
 
+/* The row of a thread, and its first piece. Where rows are moved, eight lanes that write one of the first eight rows stand
+ * beside eight that write the one eight below: in different banks. */
+DEVICE uint32_t stage_own_row(void)
+{
+    return STAGE_MOVED ? thread_index() / 16 % 8 + thread_index() / 8 % 2 * 8 : thread_index() / 16;
+}
+
+DEVICE uint32_t stage_own_piece(void)
+{
+    return STAGE_MOVED ? thread_index() / 128 * 8 + thread_index() % 8 : thread_index() % 16;
+}
+
 DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, uint32_t group)
 {
-    const uint32_t row = thread_index() / 16;
+    const uint32_t row = stage_own_row();
     const uint8_t *begin = stage_row_begin(args, group, row);
     const uint32_t skew = (uint32_t)((uintptr_t)begin & 15);
     stage_source from;
     from.row = begin - skew;
     from.left = skew + args->blocks * (uint32_t)block_bytes(type);
-    from.slot = row * stage_slot_bytes(type) / 4;
+    from.piece = stage_own_piece();
+    from.slot = (row * stage_slot_bytes(type) + row / 8 * STAGE_MOVED) / 4;
     from.columns = stage_columns_of(type, args, group);
     from.blocks = args->blocks_padded;
     from.width = args->width;
@@ -285,7 +305,7 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
     const uint32_t left = from->left - done;
     UNROLL
     for (uint32_t m = 0; m < (pieces + 15) / 16; m++) {
-        const uint32_t piece = thread_index() % 16 + 16 * m;
+        const uint32_t piece = from->piece + 16 * m;
         if (piece < pieces && done < from->left && piece * 16 < left &&
             stage_wants_bytes(type, from, piece * 16 + from->before))
             copy_16(AT_RANGE(stage, from->slot + piece * 4, 4), (const uint32_t *)(row + piece * 16));
@@ -386,13 +406,18 @@ typedef struct stage_ring {
     uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
     uint32_t chunk, now;            /* that is worked on, and where it is */
     uint32_t wanted;                /* stage_wanted() */
+    uint32_t whole;                 /* bits of an address that are cleared, so that lanes read whole cache lines */
+    uint32_t before;                /* pieces that were read before the chunk's first because of that */
+    uint32_t inside;                /* so many chunks, from the second on, of which all pieces are read from inside the row */
     u32x4 rows[STAGE_HELD_ROWS], codes[STAGE_HELD_CODES], sums, factors;
 } stage_ring;
 
-/* Sixteen threads share a row: how many pieces of it each has. */
+/* Sixteen threads share a row: how many pieces of it each has, those before the chunk's first among them. */
+enum { STAGE_LINE = 128 };
+
 DEVICE uint32_t stage_pieces(int32_t type)
 {
-    return (stage_chunk_bytes(type) / 16 + 1 + 15) / 16;
+    return (stage_chunk_bytes(type) / 16 + 1 + STAGE_LINE / 16 - 1 + 15) / 16;
 }
 
 /* Bit m: piece m of this thread is wanted. In a register of its own, since a condition for each would take two scalars. */
@@ -401,41 +426,67 @@ DEVICE uint32_t stage_wanted(int32_t type, const stage_source *from)
     uint32_t wanted = 0;
     UNROLL_BY(1)
     for (uint32_t m = 0; m < stage_pieces(type); m++)
-        wanted |= (uint32_t)stage_wants_bytes(type, from, (thread_index() % 16 + 16 * m) * 16 + from->before) << m;
+        wanted |= (uint32_t)stage_wants_bytes(type, from, (from->piece + 16 * m) * 16 + from->before) << m;
     return wanted;
 }
 
-/* Pieces that are not wanted, or behind the end, are read as well, from where the row begins or ends: that costs less than to
- * leave them out. */
-DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
+/* Pieces that are not wanted, or before the row or behind its end, are read as well, from where it begins or ends: that costs
+ * less than to leave them out. `inside`, a constant: all are wanted and inside. */
+DEVICE void stage_hold_pieces(int32_t type, stage_ring *r, uint32_t begin, bool inside)
 {
-    const uint32_t last = (r->from.left - 1) / 16 * 16, done = chunk * stage_chunk_bytes(type) + thread_index() % 16 * 16;
+    const uint32_t last = (r->from.left - 1) / 16 * 16;
+    const int32_t done = (int32_t)(begin + r->from.piece * 16 - r->before * 16);
+    const uint8_t *from = r->from.row + done;
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const uint32_t at = done + 256 * m, mask = (uint32_t)((int32_t)(r->wanted << (31 - m)) >> 31);
-        r->rows[m] = load_u32x4((const uint32_t *)(r->from.row + ((at < last ? at : last) & mask)));
+        const int32_t at = done + (int32_t)(256 * m), there = m > 0 || at > 0 ? at : 0;
+        const uint32_t mask = (uint32_t)((int32_t)(r->wanted << (31 - m)) >> 31);
+        const uint8_t *one = r->from.row + (((uint32_t)there < last ? (uint32_t)there : last) & mask);
+        r->rows[m] = load_u32x4((const uint32_t *)(inside ? from + 256 * m : one));
     }
 }
 
-/* Words `i` and three more of the columns, of which each block has `words`; the last ones if the chunk has none there. */
-DEVICE u32x4 stage_held(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i)
+DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
 {
-    const uint32_t at = chunk * stage_blocks(type) * words + i, last = r->from.blocks * words - 4;
+    const uint32_t begin = chunk * stage_chunk_bytes(type);
+    r->before = (((uint32_t)(uintptr_t)r->from.row + begin) & r->whole) / 16;
+    if (chunk - 1 < r->inside)
+        stage_hold_pieces(type, r, begin, true);
+    else
+        stage_hold_pieces(type, r, begin, false);
+}
+
+/* Words `i` and three more of the columns, of which each block has `words`; the last ones if the chunk has none there. `whole`,
+ * a constant: the chunk is. */
+DEVICE u32x4 stage_held(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i,
+                        bool whole)
+{
+    const uint32_t most = stage_blocks(type) * words, at = chunk * most + i, last = r->from.blocks * words - 4;
+    if (whole)
+        return load_u32x4(from + (uint64_t)chunk * most + (i < most - 4 ? i : most - 4));
     return load_u32x4(from + (at < last ? at : last));
+}
+
+DEVICE void stage_hold_sections(int32_t type, stage_ring *r, uint32_t chunk, bool whole)
+{
+    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
+    r->factors = stage_held(r, type, (const uint32_t *)r->from.columns.factors, chunk, QUANT_GEMV_COLUMNS, first, whole);
+    if (dot_has_min(type))
+        r->sums = stage_held(r, type, r->from.columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS, first, whole);
+    r->codes[0] = stage_held(r, type, r->from.columns.codes, chunk, words, first, whole);
+    if (r->from.width > 2) { /* the first two columns are 1024 words */
+        UNROLL
+        for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
+            r->codes[m] = stage_held(r, type, r->from.columns.codes, chunk, words, first + m * QUANT_THREADS * 4, whole);
+    }
 }
 
 DEVICE void stage_hold_columns(int32_t type, stage_ring *r, uint32_t chunk)
 {
-    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
-    r->factors = stage_held(r, type, (const uint32_t *)r->from.columns.factors, chunk, QUANT_GEMV_COLUMNS, first);
-    if (dot_has_min(type))
-        r->sums = stage_held(r, type, r->from.columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS, first);
-    r->codes[0] = stage_held(r, type, r->from.columns.codes, chunk, words, first);
-    if (r->from.width > 2) { /* the first two columns are 1024 words */
-        UNROLL
-        for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
-            r->codes[m] = stage_held(r, type, r->from.columns.codes, chunk, words, first + m * QUANT_THREADS * 4);
-    }
+    if ((chunk + 1) * stage_blocks(type) <= r->from.blocks)
+        stage_hold_sections(type, r, chunk, true);
+    else
+        stage_hold_sections(type, r, chunk, false);
 }
 
 /* Words `i` and three more, where a stage has them. */
@@ -452,9 +503,13 @@ DEVICE void stage_put_held(int32_t type, const stage_ring *r, uint32_t number)
     const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const uint32_t piece = thread_index() % 16 + 16 * m;
-        if (piece < stage_chunk_bytes(type) / 16 + 1)
-            *(u32x4 *)AT_RANGE(stage, r->from.slot + piece * 4, 4) = r->rows[m];
+        const uint32_t piece = r->from.piece + 16 * m - r->before; /* before the first: a large number */
+        const bool inside = m > 0 && 16 * m + 15 <= stage_chunk_bytes(type) / 16;
+        if (inside || piece < stage_chunk_bytes(type) / 16 + 1) {
+            const u32x2 low = {r->rows[m].x, r->rows[m].y}, high = {r->rows[m].z, r->rows[m].w};
+            *(u32x2 *)AT_RANGE(stage, r->from.slot + piece * 4, 2) = low;
+            *(u32x2 *)AT_RANGE(stage, r->from.slot + piece * 4 + 2, 2) = high;
+        }
     }
     stage_put(type, stage + stage_factors_at(type) / 4, QUANT_GEMV_COLUMNS, first, r->factors);
     if (dot_has_min(type))
@@ -480,11 +535,21 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     r->chunk = 0;
     r->now = 0;
     r->wanted = stage_wanted(type, &r->from);
+    r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* what a split leaves out is told by pieces from the chunk's first on */
+    r->before = 0;
+    const uint32_t bytes = args->blocks * (uint32_t)block_bytes(type), reach = stage_pieces(type) * 256 + 16;
+    r->inside = args->splits > 1 || bytes < reach ? 0 : (bytes - reach) / stage_chunk_bytes(type);
 }
 
 DEVICE void stages_rows(int32_t type, stage_ring *r)
 {
     stage_hold_rows(type, r, 0);
+}
+
+/* Where it is a constant. */
+DEVICE void stages_know_width(stage_ring *r, uint32_t width)
+{
+    r->from.width = width;
 }
 
 DEVICE void stages_columns(int32_t type, stage_ring *r)
@@ -500,7 +565,7 @@ DEVICE uint32_t stages_take(int32_t type, stage_ring *r)
     const uint32_t next = r->chunk + 1 < r->chunks ? r->chunk + 1 : r->chunk;
     stage_hold_columns(type, r, next);
     stage_hold_rows(type, r, next);
-    return r->now * r->bytes;
+    return r->now * r->bytes & ~15u; /* which it is, unknown to the compiler */
 }
 
 /* With the stage that the next chunk goes to all are done since they met, unless there is one alone. */

@@ -10,11 +10,20 @@
 #include "kernels/simt/simt.h"
 
 #include "arithmetic/blocks/dot.h"
+#include "arithmetic/convert.h"
 
 /* The alignment of the blocks of a class, in formats whose blocks begin alternately at a multiple of four bytes (WORDS_EVEN)
  * and two past one (WORDS_ODD); WORDS_ANYWHERE: unknown. WORDS_PAIRED: unknown, but the four aligned bytes after a word may be
- * read as well, which pays where words follow each other. */
-enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED };
+ * read as well, which pays where words follow each other. WORDS_SHIFTED: the same, and how many bytes past a multiple of four
+ * words are is in its lower bits; words_shifted() says it of a block. */
+enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED, WORDS_SHIFTED };
+
+/* For the block of this format at an even place: words are at a multiple of four from its begin, or two further on. */
+DEVICE int32_t words_shifted(int32_t type, uint32_t place)
+{
+    const uint32_t codes_at = type == BLOCK_Q3_K || type == BLOCK_Q6_K ? 0 : 2;
+    return WORDS_SHIFTED | (int32_t)((place + codes_at) & 2);
+}
 
 /* Four bytes of a block, at a multiple of four from its begin. Rows of a format whose blocks are a multiple of four bytes begin
  * at one, too. */
@@ -24,6 +33,12 @@ DEVICE uint32_t words_load_aligned(int32_t type, int32_t alignment, const uint8_
         const uint32_t off = (uint32_t)(uintptr_t)(at + byte) & 3, *two = (const uint32_t *)(const void *)(at + byte - off);
         return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
     }
+#if defined(__AMDGCN__)
+    if (block_bytes(type) % 4 != 0 && (alignment & WORDS_SHIFTED)) {
+        const uint32_t off = (uint32_t)alignment & 2, *two = (const uint32_t *)(const void *)(at - off + byte);
+        return __builtin_amdgcn_alignbyte(two[1], two[0], off);
+    }
+#endif
     if (block_bytes(type) % 4 != 0 && alignment == WORDS_PAIRED) {
         const uint32_t off = (uint32_t)(uintptr_t)at & 2, *two = (const uint32_t *)(const void *)(at - off + byte);
         return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
@@ -186,7 +201,7 @@ DEVICE uint32_t words_quick(int32_t type, int32_t alignment, uint32_t flip, cons
                             int32_t at)
 {
     if (type != BLOCK_Q6_K)
-        return words_of(type, block, p, half, at);
+        return words_of_aligned(type, alignment >= WORDS_PAIRED ? alignment : WORDS_ANYWHERE, block, p, half, at);
     const int32_t byte = 16 * half + 4 * at, part = p % 4;
     const uint32_t low = words_load_aligned(type, alignment, block, 64 * (p / 4) + 32 * (p % 2) + byte);
     const uint32_t high = words_load_aligned(type, alignment, block + 128, 32 * (p / 4) + byte);
@@ -287,6 +302,8 @@ DEVICE float words_f16_from(uint16_t bits)
     float value;
     __asm__("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
     return value;
+#elif defined(__AMDGCN__)
+    return widen_f16(bits);
 #else
     return block_f32_from_f16(bits);
 #endif

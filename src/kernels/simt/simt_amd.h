@@ -30,6 +30,16 @@
 #define SCHEDULE_APART()              __builtin_amdgcn_sched_barrier(0)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
+/* A kernel's arguments, read anew: what is wanted after a loop alone need not wait in registers all the while. */
+static __inline__ __attribute__((device, always_inline)) const void *arguments_again(const void *args)
+{
+    const __attribute__((address_space(4))) void *from =
+        (const __attribute__((address_space(4))) void *)__builtin_amdgcn_kernarg_segment_ptr();
+    (void)args;
+    __asm__ volatile("" : "+s"(from));
+    return (const void *)from;
+}
+
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
 /* Sizes come from the arguments that the runtime appends to the kernel's own (code object version 5): block counts are three
  * words at its start. The packet that launched the kernel has them too, but behind the bus; hipRTC, whose code object version

@@ -43,6 +43,7 @@
 #define IN_CONSTANT(type, pointer) ((const type *)(pointer))
 #define SETTLE(variable)           ((void)(variable))
 #define SCHEDULE_APART()           ((void)0)
+#define arguments_again(args)      (args)
 #define AT(array, index)                                                                                                       \
     (*(__typeof__(&(array)[0]))emulated_shared_at((array), (int64_t)(index), sizeof((array)[0]), 1, SIMT_WHERE))
 #define AT_RANGE(array, index, count)                                                                                          \

@@ -25,6 +25,7 @@
 #define IN_CONSTANT(type, pointer)    ((const type *)(pointer))
 #define SETTLE(variable)              __asm__ volatile("" : "+f"(variable))
 #define SCHEDULE_APART()              ((void)0)
+#define arguments_again(args)         (args)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
