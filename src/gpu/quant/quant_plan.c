@@ -19,8 +19,7 @@ enum {
     GEMV_SHARED_SYSTEM = 1280, /* of which a thread block takes so many before it asks for any */
     WHOLE_COLS_MAX = 4096,     /* elements of a column that every thread block codes for itself, in a few microseconds, */
     WHOLE_BLOCKS_MAX = 4,      /* where a compute unit has at most so many of them: they do it at the same time */
-    STAY_BLOCKS = 2,           /* thread blocks of a step's gemv that a compute unit has */
-    STAY_COLS_MAX = 28672,     /* elements of a column for which there is room beside a stage of any format */
+    STAY_COLS_MAX = 28672,     /* elements of a column that leave room for two stages of any format */
 };
 
 /* ---- which strategy ------------------------------------------------------------------------------------------------------ */
@@ -147,9 +146,9 @@ static void plan_stay(const gpu_device *device, const quant_product_job *job, in
     if (!plan->stays)
         return;
     const int64_t column = step_columns_bytes(job->type, plan->blocks_padded), stage = step_stage_bytes(job->type);
-    const int64_t room = min_i64(shared_max, GEMV_SHARED_ALL / QUANT_STEP_RESIDENT - GEMV_SHARED_SYSTEM);
+    const int64_t room = min_i64(shared_max, GEMV_SHARED_ALL / QUANT_GEMV_RESIDENT - GEMV_SHARED_SYSTEM);
     const int64_t chunks = divide_up_i64(plan->blocks, stage_blocks(job->type));
-    plan->stay_blocks = min_i64(tiles, (int64_t)STAY_BLOCKS * device->base.info.compute_units);
+    plan->stay_blocks = min_i64(tiles, (int64_t)QUANT_GEMV_RESIDENT * device->base.info.compute_units);
     const int64_t most = min_i64(STAGES_MAX, chunks * divide_up_i64(tiles, plan->stay_blocks));
     plan->stay_stages = (uint32_t)max_i64(1, min_i64(most, (room - column) / stage));
     plan->stay_bytes = (size_t)(column + plan->stay_stages * stage);

@@ -235,12 +235,9 @@ DEVICE void gemv_stay(int32_t type, const quant_gemv_args *args, uint32_t *share
     }
 }
 
-/* Q8_K, which no model is stored in, wants more registers than three thread blocks leave to each. */
-#define STEP_RESIDENT(type) (STAGES_CAN_SPLIT || (type) == BLOCK_Q8_K ? QUANT_GEMV_RESIDENT : QUANT_STEP_RESIDENT)
-
 /* As GEMV_KERNEL; thread blocks that do not stay code the column for themselves in global memory. */
 #define GEMV_STEP_KERNEL(kernel, type)                                                                                         \
-    KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, STEP_RESIDENT(type))                                               \
+    KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, QUANT_GEMV_RESIDENT)                                               \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
