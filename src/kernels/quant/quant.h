@@ -219,9 +219,10 @@ enum {
 };
 
 /* Thread blocks that a compute unit is to hold. Where products with a single column overlap, two of each, so that there is
- * always one that reads; formats with sub-blocks of 16 want some more registers. */
-#define QUANT_GEMV_RESIDENT        2
-#define QUANT_FUSED_RESIDENT(type) ((type) == BLOCK_Q2_K || (type) == BLOCK_Q3_K || (type) == BLOCK_Q6_K ? 3 : 4)
+ * always one that reads; formats with sub-blocks of 16, and Q8_K, want some more registers. */
+#define QUANT_GEMV_RESIDENT 2
+#define QUANT_FUSED_RESIDENT(type)                                                                                             \
+    ((type) == BLOCK_Q2_K || (type) == BLOCK_Q3_K || (type) == BLOCK_Q6_K || (type) == BLOCK_Q8_K ? 3 : 4)
 
 typedef struct quant_gemv_args {
     const uint8_t *weights;
