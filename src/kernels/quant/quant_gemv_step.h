@@ -211,6 +211,7 @@ DEVICE void gemv_stay(int32_t type, const quant_gemv_args *args, uint32_t *share
     gemv_thread here;
     here.thread = thread_index() % QUANT_TEAM;
     here.even = thread_index() / QUANT_TEAM % 2 == 0;
+    here.unrolled = true;
     here.flip = args->flip;
     step_ring r;
     step_begin(type, args, shared + columns_bytes / 4, arrivals, &r);
