@@ -118,7 +118,7 @@ static inline QUANT_SHARED uint32_t quant_code_word(uint32_t width, uint32_t wor
 #else
 static inline QUANT_SHARED uint64_t quant_code_begin(uint64_t piece, uint32_t width, uint32_t column)
 {
-    return piece * width * 8 + column * 2;
+    return piece * width * 8 + (uint64_t)(column * 2);
 }
 
 static inline QUANT_SHARED uint32_t quant_code_word(uint32_t width, uint32_t word)
