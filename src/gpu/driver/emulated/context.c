@@ -85,8 +85,7 @@ int emulated_context_destroy(int32_t index, driver_context context)
 void emulated_lose(void)
 {
     for (int32_t index = 0; index < EMULATED_CONTEXTS; index++)
-        if (atomic_load(&contexts[index].users) > 0)
-            atomic_store(&contexts[index].broken, EMULATED_LAUNCH_FAILED);
+        atomic_fetch_add(&contexts[index].losses, 1);
 }
 
 int emulated_context_swap(driver_context context, driver_context *previous)

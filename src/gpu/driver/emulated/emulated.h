@@ -35,7 +35,7 @@ void emulated_count(emulated_counts *out);
 /* How much memory each device has from now on; 0 is the default, 4 GiB. */
 void emulated_set_memory(size_t bytes);
 
-/* Every context that is alive is broken from now on, as by a fault of the hardware: what is queued is not done any more. */
+/* As by a fault of the hardware: what is queued is not done any more, nor what streams that are alive are given later. */
 void emulated_lose(void);
 
 /* From now on the pages behind each piece of device memory may not be touched, for who executes machine code there. */

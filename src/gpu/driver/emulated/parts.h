@@ -29,6 +29,7 @@ enum { EMULATED_DEVICES = 2, EMULATED_CONTEXTS = 8, EMULATED_DETAIL_BYTES = 640 
 typedef struct emulated_context {
     atomic_int users;
     atomic_int broken; /* the number every call gives once a kernel has faulted */
+    atomic_int losses; /* how often it was lost: streams that are older than the last one do no work */
     int32_t index;
     uint32_t wave_size;
     uint64_t seed;

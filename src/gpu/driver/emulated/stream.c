@@ -50,6 +50,7 @@ typedef struct emulated_graph {
 typedef struct emulated_stream {
     pthread_mutex_t lock;
     emulated_context *context;
+    int losses; /* of the context, when this was made */
     work *first, **last;
     emulated_graph *captured; /* while it records */
 } emulated_stream;
@@ -124,11 +125,11 @@ static int do_work(emulated_context *context, const work *item)
     }
 }
 
-/* Does what is queued, up to and with the record of `until` (NULL: all). After a failure, and in a broken context, the rest is
- * dropped, but its events are reached, so that nobody waits for ever. The lock is held. */
+/* Does what is queued, up to and with the record of `until` (NULL: all). After a failure, and in a context that was lost, the
+ * rest is dropped, but its events are reached, so that nobody waits for ever. The lock is held. */
 static int advance(emulated_stream *queue, const emulated_event *until)
 {
-    int number = atomic_load(&queue->context->broken);
+    int number = atomic_load(&queue->context->losses) == queue->losses ? EMULATED_OK : EMULATED_LAUNCH_FAILED;
     while (queue->first != NULL && (until == NULL || atomic_load(&until->pending) || number != EMULATED_OK)) {
         work *item = queue->first;
         queue->first = item->next;
@@ -372,6 +373,7 @@ int emulated_stream_create(driver_stream *out)
         return emulated_answer("emulatedStreamCreate", EMULATED_OUT_OF_MEMORY, "");
     pthread_mutex_init(&made->lock, NULL);
     made->context = here;
+    made->losses = atomic_load(&here->losses);
     made->last = &made->first;
     atomic_fetch_add(&emulated_streams_alive, 1);
     *out = (driver_stream)made;
