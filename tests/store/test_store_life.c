@@ -437,7 +437,7 @@ static void compacting_gives_space_back_to_the_file_system(void **state)
     ww_device *device = *state;
     enum { MANY = 2000, FEW = 200, DIM = 100 };
     float *values = calloc((size_t)MANY * DIM, sizeof *values);
-    char texts[MANY][8];
+    char texts[MANY][16];
     const char *ids[MANY];
     int64_t bytes[2];
     assert_non_null(values);
