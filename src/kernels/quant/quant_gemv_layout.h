@@ -18,11 +18,17 @@
 #define STAGE_ROWS 16
 #define STAGES_MAX 8 /* copies_wait counts to 6 */
 
-/* By how much the last eight rows are moved. */
-#if defined(__NVPTX__)
-#define STAGE_MOVED 0
-#else
+/* By how much the last eight rows are moved: on AMD's chips, which read 16 bytes from a multiple of eight, too. The host, which
+ * asks for shared memory without knowing the chip, leaves room for it. */
+#if defined(__AMDGCN__)
 #define STAGE_MOVED 8
+#else
+#define STAGE_MOVED 0
+#endif
+#if defined(__NVPTX__)
+#define STAGE_ROOM 0
+#else
+#define STAGE_ROOM 16
 #endif
 
 /* Rounds of a stage: some 1000 to 2300 bytes of each row. */
@@ -49,7 +55,7 @@ CANON_FUNCTION uint32_t stage_slot_bytes(int32_t type)
 /* Where the sections of a stage begin, in bytes. */
 CANON_FUNCTION uint32_t stage_factors_at(int32_t type)
 {
-    return STAGE_ROWS * stage_slot_bytes(type) + 2 * STAGE_MOVED; /* what is behind begins at a multiple of 16 */
+    return STAGE_ROWS * stage_slot_bytes(type) + STAGE_ROOM; /* what is behind begins at a multiple of 16 */
 }
 
 CANON_FUNCTION uint32_t stage_sums_at(int32_t type)
