@@ -31,7 +31,7 @@ static void write_long(const char *scaling, const char *file)
     shape.layers = 1;
     shape.context = CONTEXT;
     shape.window = WINDOW;
-    shape.type = WW_QUANT_Q8_0;
+    shape.type = WW_QUANT_F32; /* coded activations would differ by more than angles do */
     shape.scaling = scaling;
     shape.scaling_factor = 8.0;
     tiny_make(&m, &shape);
@@ -56,7 +56,7 @@ static void check_near(ww_model *model, const float *logits)
     CHECK_OK(ww_session_logits(near_session, near_logits));
     ww_session_destroy(near_session);
     for (int i = 0; i < VOCABULARY; i++)
-        if (!(fabsf(logits[i] - near_logits[i]) < 0.02f))
+        if (!(fabsf(logits[i] - near_logits[i]) < 0.002f))
             fail_msg("logit %d is %g behind %d tokens and %g behind %d", i, (double)logits[i], (int)CONTEXT,
                      (double)near_logits[i], WINDOW);
 }
