@@ -19,22 +19,32 @@ endforeach()
 
 # Modules that are written around what few chips have, and the chips they are compiled for; the others have another way
 # (src/gpu/search/screen_round.c, src/gpu/search/search.c, src/gpu/tensor/conv.c, src/gpu/tensor/matmul_fast.c, src/gpu/tensor/elementwise.c, src/gpu/tensor/rows.c).
-set(ONLY_FOR_screen_wgmma "^sm_90a$")
+set(ONLY_FOR_screen_wgmma "^sm_90a$") # wgmma and the copy engine; CDNA has screen_mfma for it, with rows in registers
+# A single column. NVIDIA's kernels begin before the one in front of them has ended, and wait for each other's shares of the column
+# or for what the copy engine brings; AMD has neither, so there each thread block codes the column as it goes. On gfx9 before gfx942
+# it lost by the count with four waves a thread block (MI210, q4_0: 25.8 to 30.0 us); with eight it was not counted there.
 set(ONLY_FOR_quant_gemv_fused "^sm_")
 set(ONLY_FOR_quant_gemv_codebook_fused "^sm_")
-set(ONLY_FOR_quant_wgmma_block32 "^sm_90a$")
-set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")
-set(ONLY_FOR_search_stream "^sm_90a$")
+set(ONLY_FOR_quant_gemv_direct "^gfx($|942$|1)")
+set(ONLY_FOR_quant_wgmma_block32 "^sm_90a$") # wgmma, an instruction of sm_90a; AMD's matrix units are in quant_tile
+set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")  # likewise
+set(ONLY_FOR_search_stream "^sm_90a$") # waves that only feed a ring by the copy engine; on CDNA instructions bind search_tile, 2 in 100 of which copy
 # Matrix units that multiply floats: MFMA and WMMA; of f32 only MFMA. "gfx" alone is any of them, for the texts below.
-set(ONLY_FOR_matmul_fast "^gfx($|908$|90a$|942$|11|12)")
-set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$)")
+set(ONLY_FOR_matmul_fast "^gfx($|908$|90a$|942$|11|12)") # other AMD chips multiply in canonical order; NVIDIA's have cuBLAS
+set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$)") # WMMA has no f32
 set(ONLY_FOR_screen_mfma "^gfx($|908$|90a$|942$)") # bytes by MFMA, rows in registers
-set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])")
-set(ONLY_FOR_conv_shared "^gfx($|908$|90a$|942$|11|12)|^sm_([89]|1[0-9])")
-set(ONLY_FOR_conv_shared_f32 "^gfx($|908$|90a$|942$)|^sm_([89]|1[0-9])")
+set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])") # mma.sync; AMD's chips write out what outputs see (conv_im2col) and have matmul_fast multiply it
+set(ONLY_FOR_conv_shared "^gfx($|908$|90a$|942$|11|12)|^sm_([89]|1[0-9])") # mma.sync, MFMA or WMMA; other chips: canonical
+set(ONLY_FOR_conv_shared_f32 "^gfx($|908$|90a$|942$)|^sm_([89]|1[0-9])") # mma.sync of TF32, MFMA of f32; WMMA has none
+# All results of a function of 16 bits are 128 KiB of shared memory, which no AMD chip has: 64. RDNA's computed ones take the memory's time
+# (98 to 100% of it, calculated: docs/evidence/amd-performance.md); CDNA's that have no half form take longer (gelu 48 to 55%, log 65 to 76%).
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
-set(ONLY_FOR_tensor_pow_atan2_half "^sm_([89]|1[0-9])") # functions of the chip, and pairs of 16 bits
-set(ONLY_FOR_tensor_rows_prefetch "^sm_([89]|1[0-9])") # copies in the background
+# Bounds by functions of the chip, and pairs of 16 bits. RDNA's pow and atan2 take the memory's time without (100%); on CDNA (59 to 81%), which
+# could gain by it, the errors of its own logarithm and power of two would have to be known as well as NVIDIA's manual tells them.
+set(ONLY_FOR_tensor_pow_atan2_half "^sm_([89]|1[0-9])")
+# Copies in the background. AMD's compute units have enough waves to keep rows on their way without (100% of the memory's time for 16-bit rows of
+# 4096, calculated), and their copies would go through registers.
+set(ONLY_FOR_tensor_rows_prefetch "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_rows_prefetch_4096 "^sm_([89]|1[0-9])")
 set(ONLY_FOR_tensor_rows_wave "^sm_([89]|1[0-9])")
 function(modules_of chip result)
@@ -90,6 +100,7 @@ set(AMD_OPTIONS_tensor_reduce ${shorter_coalescing})
 # Likewise products of few columns, fifteen formats of them; what -O3 adds is a third of the time and no register less.
 set(AMD_OPTIONS_quant_gemv -O2 ${shorter_coalescing})
 set(AMD_OPTIONS_quant_gemv_codebook ${AMD_OPTIONS_quant_gemv})
+set(AMD_OPTIONS_quant_gemv_direct ${AMD_OPTIONS_quant_gemv})
 
 # Which clang: a clang that cannot compile for GPUs is none. All that are installed are looked at anew by each configure, and a
 # chip that one could not compile for is tried again, because clang or its linker may have been installed in the meantime.

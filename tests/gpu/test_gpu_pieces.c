@@ -113,7 +113,14 @@ static ww_status softmax_of_67108864_rows(ww_device *device)
 
 static ww_status sort_of_8388608_rows(ww_device *device)
 {
-    const sort_job job = {.type = TYPE_F32, .rows = 8388608, .n = 100, .k = 100, .x = far_away(100), .values = far_away(200)};
+    const sort_job job = {.type = TYPE_F32, .rows = 8388608, .n = 2000, .k = 2000, .x = far_away(100), .values = far_away(200)};
+    return device->backend->tensors->sort(device, &job);
+}
+
+/* Eight of them a thread block. */
+static ww_status sort_of_134217728_short_rows(ww_device *device)
+{
+    const sort_job job = {.type = TYPE_F32, .rows = 134217728, .n = 100, .k = 100, .x = far_away(100), .values = far_away(200)};
     return device->backend->tensors->sort(device, &job);
 }
 
@@ -272,6 +279,7 @@ static const struct {
 } jobs[] = {
     {"softmax of 67,108,864 rows", softmax_of_67108864_rows, 1, 67108864},
     {"sort of 8,388,608 rows", sort_of_8388608_rows, 1, 8388608},
+    {"sort of 134,217,728 short rows", sort_of_134217728_short_rows, 1, 16777216},
     {"sort of long rows", sort_of_long_rows, 0, 1},
     {"argmax with 16,777,216 results", argmax_with_16777216_results, 2, 16777216},
     {"sum with results in two dimensions", sum_with_results_in_two_dimensions, 1, 1},

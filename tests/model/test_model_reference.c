@@ -29,6 +29,14 @@ static void random_tokens(int32_t *ids, int count, uint64_t seed)
         ids[i] = (int32_t)random_below(&random, VOCABULARY);
 }
 
+/* Values that f16 has, so that the reference need not know. */
+static void make_gates_f16(const tiny_model *tiny)
+{
+    for (int32_t t = 0; t < tiny->count; t++)
+        for (int64_t i = 0; strstr(tiny->tensors[t].name, "ffn_gate") && i < tiny->tensors[t].rows * tiny->tensors[t].cols; i++)
+            tiny->tensors[t].values[i] = roundf(tiny->tensors[t].values[i] * 1024.0f) / 1024.0f;
+}
+
 static void check_logits(ww_device *device, const tiny_shape *shape, int tokens)
 {
     tiny_model tiny;
@@ -36,6 +44,8 @@ static void check_logits(ww_device *device, const tiny_shape *shape, int tokens)
     float logits[VOCABULARY];
     double expected[VOCABULARY];
     tiny_make(&tiny, shape);
+    if (shape->gate_f16)
+        make_gates_f16(&tiny);
     tiny_write(&tiny, scratch_path("model.gguf"));
     random_tokens(ids, tokens, 11);
     ww_model *model = open_model(device, scratch_path("model.gguf"));
@@ -74,6 +84,17 @@ static void grouped_heads_tied_embeddings_and_other_head_sizes_are_computed(void
     shape.key_heads = 2;
     shape.head_size = 40; /* not width / heads */
     check_logits(*state, &shape, 20);
+}
+
+/* Gate and up of two products, each in memory of its own: the gate must not be written over what it gates. */
+static void a_gate_that_is_not_joined_with_what_it_gates_is_computed(void **state)
+{
+    static const char *const names[] = {"llama", "gemma3"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tiny_shape shape = tiny_default(names[i]);
+        shape.gate_f16 = true;
+        check_logits(*state, &shape, 12);
+    }
 }
 
 static void windows_hide_what_is_before_them(void **state)
@@ -139,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoders_give_the_logits_of_the_reference),
         cmocka_unit_test(grouped_heads_tied_embeddings_and_other_head_sizes_are_computed),
+        cmocka_unit_test(a_gate_that_is_not_joined_with_what_it_gates_is_computed),
         cmocka_unit_test(windows_hide_what_is_before_them),
         cmocka_unit_test(rope_is_scaled_as_the_metadata_says),
         cmocka_unit_test(encoders_give_the_embeddings_of_the_reference),

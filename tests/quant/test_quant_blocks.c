@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arithmetic/blocks/blocks.h"
+#include "arithmetic/blocks/encode.h"
 #include "arithmetic/half.h"
 #include "support/data/golden.h"
 #include "support/data/random.h"
@@ -250,9 +251,29 @@ static void halves_are_those_of_the_base(void **state)
     }
 }
 
+/* A step of 509 meets every exponent, and all endings of a significand; around halves and integers every float is tried. */
+static void short_forms_give_what_they_stand_for(void **state)
+{
+    const uint32_t most = canon_float_bits(127.5f);
+    (void)state;
+    for (uint32_t bits = 0; bits < 0x7f800000u; bits += 509) {
+        const float x = canon_bits_float(bits);
+        assert_int_equal(canon_float_bits(block_by_127(x)), canon_float_bits(x / 127.0f));
+        if (bits < most)
+            assert_int_equal(block_round_away_quick(x), block_round_away(x));
+    }
+    for (int32_t half = -254; half <= 254; half++)
+        for (int32_t ulps = -300; ulps <= 300; ulps++) {
+            const float near = canon_bits_float((uint32_t)((int32_t)canon_float_bits((float)half * 0.5f) + ulps));
+            if (fabsf(near) <= 127.49f)
+                assert_int_equal(block_round_away_quick(near), block_round_away(near));
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest here[] = {cmocka_unit_test(halves_are_those_of_the_base)};
+    const struct CMUnitTest here[] = {cmocka_unit_test(halves_are_those_of_the_base),
+                                      cmocka_unit_test(short_forms_give_what_they_stand_for)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_gives_the_references_floats),
         cmocka_unit_test(coding_gives_the_references_bytes_or_a_smaller_error),

@@ -103,7 +103,7 @@ static void check_case(ww_device *device, const fused_case *c)
     static const char *const names[] = {"plain", "a norm", "a gate"};
     fused_tensors t = make_tensors(device, c);
     for (int input = 0; input < 3; input++)
-        for (int adds = input == 0; adds < 2; adds++) {
+        for (int adds = 0; adds < 2; adds++) {
             ww_quant_product asked = ww_quant_product_default();
             ww_tensor found = {0};
             asked.queued = 1;
@@ -111,10 +111,12 @@ static void check_case(ww_device *device, const fused_case *c)
             asked.norm_eps = 1e-5;
             asked.up = input == 2 ? &t.up : NULL;
             asked.accumulate = adds;
-            const tuning_choice stays = device->tuning.quant_gemv_stays;
+            const tuning_choice stays = device->tuning.quant_gemv_stays, direct = device->tuning.quant_direct;
             device->tuning.quant_gemv_stays = TUNING_AUTO;
+            device->tuning.quant_direct = TUNING_NEVER;
             ww_tensor expected = one_by_one(&t, &asked);
             device->tuning.quant_gemv_stays = stays;
+            device->tuning.quant_direct = direct;
             if (adds) {
                 found.layout = t.sum.layout;
                 CHECK_OK(ww_tensor_affine(&t.sum, 1.0, 0.0, &found));
@@ -159,6 +161,29 @@ static void thread_blocks_that_stay_have_the_same_bits(void **state)
         check_case(device, &cases[i]);
     device->tuning.quant_gemv_stays = TUNING_AUTO;
     device->tuning.quant_gemv_splits = 0;
+}
+
+/* The column coded chunk by chunk by its product, as on AMD's chips, beside the product of a column that a kernel codes. Every
+ * format; columns of less than a chunk and of many; rows that thread blocks share, and some that no thread block has all of. */
+static void columns_that_are_coded_as_they_are_multiplied_have_the_same_bits(void **state)
+{
+    static const fused_case cases[] = {
+        {WW_QUANT_Q4_0, 330, 1, 96, 96},     {WW_QUANT_Q4_0, 33, 1, 4160, 4163}, {WW_QUANT_Q4_1, 700, 1, 64, 64},
+        {WW_QUANT_Q5_0, 40, 1, 2080, 2080},  {WW_QUANT_Q5_1, 40, 1, 320, 321},   {WW_QUANT_Q8_0, 150, 1, 2624, 2626},
+        {WW_QUANT_Q8_1, 20, 1, 1056, 1056},  {WW_QUANT_Q2_K, 33, 1, 512, 512},   {WW_QUANT_Q3_K, 33, 1, 768, 768},
+        {WW_QUANT_Q4_K, 150, 1, 2304, 2309}, {WW_QUANT_Q5_K, 16, 1, 4096, 4096}, {WW_QUANT_Q6_K, 70, 1, 512, 515},
+        {WW_QUANT_Q8_K, 18, 1, 2560, 2560},  {WW_QUANT_IQ4_NL, 18, 1, 160, 160}, {WW_QUANT_IQ4_XS, 18, 1, 256, 256},
+        {WW_QUANT_MXFP4, 18, 1, 2112, 2112}, {WW_QUANT_Q4_K, 20, 1, 5120, 5120},
+    };
+    ww_device *device = *state;
+    device->tuning.quant_direct = TUNING_ALWAYS;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_case(device, &cases[i]);
+    device->tuning.quant_gemv_splits = 4;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i += 3)
+        check_case(device, &cases[i]);
+    device->tuning.quant_gemv_splits = 0;
+    device->tuning.quant_direct = TUNING_AUTO;
 }
 
 /* A value that cannot be coded makes NaN of its own column alone, whoever made it. */
@@ -231,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_with_their_neighbours_have_the_bits_of_calls_one_by_one),
         cmocka_unit_test(thread_blocks_that_stay_have_the_same_bits),
+        cmocka_unit_test(columns_that_are_coded_as_they_are_multiplied_have_the_same_bits),
         cmocka_unit_test(what_cannot_be_coded_is_nan_in_its_column),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };

@@ -41,6 +41,8 @@ static void tiles_shared_by_blocks_of_threads_have_the_cpus_bits(void **state)
         check_tiles(*state, small[t], 67, 35, 352);
         check_tiles(*state, large[t], 67, 35, 512);
     }
+    check_tiles(*state, WW_QUANT_Q5_1, 131, 130, 352); /* a whole tile, and what is left of the next */
+    check_tiles(*state, WW_QUANT_Q4_K, 131, 130, 512);
     check_tiles(*state, WW_QUANT_IQ4_NL, 67, 35, 352);
     check_tiles(*state, WW_QUANT_MXFP4, 67, 35, 352);
     check_tiles(*state, WW_QUANT_IQ4_XS, 67, 35, 512);

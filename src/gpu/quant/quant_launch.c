@@ -191,7 +191,8 @@ static ww_status launch_tiles(quant_product *p)
                                   .classes = QUANT_CLASSES / plan->splits,
                                   .stages = plan->stages,
                                   .records = plan->records,
-                                  .sums_in_shared = plan->sums_in_shared};
+                                  .sums_in_shared = plan->sums_in_shared,
+                                  .layout = plan->layout};
     ww_status status =
         gpu_launch(p->stream, plan->kernel, (gpu_shape){grid_of_2(tiles, plan->splits), plan->threads, plan->shared_bytes},
                    &args, sizeof args);

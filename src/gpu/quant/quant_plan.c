@@ -1,6 +1,8 @@
 /* Planning a quantized product: which strategy, which rows and columns at once, layouts, sizes and kernels. */
 #include "gpu/quant/quant_plan.h"
 
+#include <string.h>
+
 #include "arithmetic/blocks/dot.h"
 #include "base/integers.h"
 #include "gpu/launch.h"
@@ -101,12 +103,14 @@ uint32_t quant_gemv_splits(int64_t tiles, int64_t compute_units)
     return splits;
 }
 
-static int32_t gemv_kernel(int32_t type, bool fused)
+static int32_t gemv_kernel(int32_t type, const quant_plan *plan)
 {
     switch (type) {
 #define QUANT_FORMAT(name, number, ...)                                                                                        \
     case number:                                                                                                               \
-        return fused ? GPU_KERNEL_quant_gemv_fused_##name : GPU_KERNEL_quant_gemv_##name;
+        return plan->direct  ? GPU_KERNEL_quant_gemv_direct_##name                                                             \
+               : plan->fused ? GPU_KERNEL_quant_gemv_fused_##name                                                              \
+                             : GPU_KERNEL_quant_gemv_##name;
         BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
     default:
@@ -125,6 +129,13 @@ static int32_t step_kernel(int32_t type)
     default:
         return -1;
     }
+}
+
+/* As many threads as the chip's kernel was compiled for; the emulator's would take more than it has a use for. */
+static int32_t gemv_threads(const gpu_device *device, const driver_function_limits *limits)
+{
+    const bool more = device->driver->kind == DRIVER_HIP && limits->threads_per_block_max >= QUANT_GEMV_THREADS_MAX;
+    return more ? QUANT_GEMV_THREADS_MAX : QUANT_THREADS;
 }
 
 /* As many stages as leave room for the other thread blocks that a compute unit is to hold; where shared memory is small copies
@@ -156,6 +167,17 @@ static void plan_stay(const gpu_device *device, const quant_product_job *job, in
     plan->whole = plan->stays ? job->cols <= WHOLE_COLS_MAX : plan->whole;
 }
 
+/* Does the product code its single column chunk by chunk (kernels/quant/quant_gemv_direct.c)? On AMD's chips but those of gfx9
+ * before gfx942, for which it was slower by the count. */
+static bool gemv_is_direct(const gpu_device *device, const quant_product_job *job, const quant_plan *plan)
+{
+    const tuning_choice tuned = device->base.tuning.quant_direct;
+    const char *chip = device->base.info.arch;
+    const bool suits = device->driver->kind == DRIVER_HIP && (strncmp(chip, "gfx9", 4) != 0 || strcmp(chip, "gfx942") == 0);
+    return plan->width == 1 && !has_experts(job) && !job->coded && tuned != TUNING_NEVER &&
+           (suits || (tuned == TUNING_ALWAYS && device->capabilities.emulated));
+}
+
 static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, quant_plan *plan)
 {
     driver_function_limits limits;
@@ -183,13 +205,15 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     plan->splits = tuned > 0 ? (uint32_t)tuned : quant_gemv_splits(tiles, device->base.info.compute_units);
     if (tiles > QUANT_READY_COUNTERS || plan->copy_engine)
         plan->splits = 1;
-    plan->threads = QUANT_THREADS;
-    plan->rows_at_once = gpu_blocks_of(device, QUANT_THREADS) / plan->splits * QUANT_GEMV_ROWS;
+    const int32_t threads = gemv_threads(device, &limits);
+    plan->rows_at_once = gpu_blocks_of(device, threads) / plan->splits * QUANT_GEMV_ROWS;
     /* One launch codes the column for all its thread blocks. */
-    plan->fused = plan->width == 1 && device->capabilities.fused_gemv && job->rows <= plan->rows_at_once;
+    plan->direct = gemv_is_direct(device, job, plan);
+    plan->fused = !plan->direct && plan->width == 1 && device->capabilities.fused_gemv && job->rows <= plan->rows_at_once;
     plan->whole = plan->fused && job->cols <= WHOLE_COLS_MAX && (plan->copy_engine || job->fusion.input != INPUT_PLAIN) &&
                   tiles * plan->splits <= (int64_t)WHOLE_BLOCKS_MAX * device->base.info.compute_units;
-    plan->kernel = gemv_kernel(job->type, plan->fused);
+    plan->threads = plan->fused ? QUANT_THREADS : threads;
+    plan->kernel = gemv_kernel(job->type, plan);
     plan->step_kernel = step_kernel(job->type);
     plan->stage_bytes = stage_bytes(job->type, plan->width);
     plan_stay(device, job, tiles, limits.shared_dynamic_bytes_max, plan);
@@ -206,19 +230,26 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------------- */
 
-/* Over how many thread blocks the accumulators of a tile are spread: as many as leave the fewest compute units idle. */
-static uint32_t tile_splits(int64_t tiles, int64_t compute_units)
+/* Over how many thread blocks the accumulators of a tile are spread: as many as leave the fewest compute units idle. Where two
+ * share a unit, one alone takes longer than half of what both take. */
+static uint32_t tile_splits(int64_t tiles, int64_t compute_units, bool two_share)
 {
     int64_t best = 1, best_cost = INT64_MAX;
     for (int64_t splits = 1; splits <= QUANT_CLASSES; splits *= 2) {
-        const int64_t rounds = divide_up_i64(tiles * splits, compute_units);
-        const int64_t cost = rounds * 1000 / splits + (splits > 1 ? 60 + 10 * splits : 0); /* the fold takes time, too */
+        const int64_t rounds = divide_up_i64(tiles * splits, compute_units), round = two_share && rounds == 1 ? 1600 : 1000;
+        const int64_t cost = rounds * round / splits + (splits > 1 ? 60 + 10 * splits : 0); /* the fold takes time, too */
         if (cost < best_cost) {
             best = splits;
             best_cost = cost;
         }
     }
     return (uint32_t)best;
+}
+
+/* AMD's kernels read codes as they will be in shared memory; so do those of the emulator where waves have 64 lanes. */
+static bool tiles_by_slabs(const gpu_device *device)
+{
+    return device->driver->kind == DRIVER_HIP || (device->capabilities.emulated && device->base.info.wave_size == 64);
 }
 
 /* Shared memory of a kernel: stages, as many as fit, what it wants once, and sums if there is room for them as well. */
@@ -239,10 +270,11 @@ static void fit_stages(quant_plan *plan, tile_shared want, int64_t shared_max)
 
 static void fit_tile(quant_plan *plan, int64_t shared_max)
 {
+    const size_t records = plan->layout == QUANT_LAYOUT_SLABS ? QUANT_TILE_PLANES_BYTES : QUANT_TILE_RECORDS_BYTES;
     const tile_shared want = {.stage = plan->k_blocks ? QUANT_TILE_KBLOCK_BYTES : QUANT_TILE_BLOCK32_BYTES,
-                              .once = plan->k_blocks ? QUANT_TILE_RECORDS_BYTES : 0,
-                              .stages_max = 4,
-                              .stages_min = 2};
+                              .once = plan->k_blocks ? records : 0,
+                              .stages_max = plan->one_stage ? 1 : 4,
+                              .stages_min = plan->one_stage ? 1 : 2};
     fit_stages(plan, want, shared_max);
 }
 
@@ -311,7 +343,11 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     /* Codes of weights in K blocks are two bytes. A stage has 64 codes of one class: two blocks of 32, or a quarter of a K
      * block; wgmma takes two stages at a time. */
     const size_t weight_bytes = plan->k_blocks ? 2 * length : length;
-    plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_LAYOUT_WGMMA : QUANT_LAYOUT_TILES;
+    plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_LAYOUT_WGMMA
+                   : tiles_by_slabs(device)      ? QUANT_LAYOUT_SLABS
+                                                 : QUANT_LAYOUT_TILES;
+    /* What comes next waits in registers, and two thread blocks share a compute unit. */
+    plan->one_stage = plan->layout == QUANT_LAYOUT_SLABS && device->base.info.wave_size == 64;
     plan->blocks_padded = (uint32_t)round_up_i64(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? INT64_C(1) : INT64_C(4)));
     plan->columns_padded = (uint32_t)round_up_i64(plan->columns, QUANT_TILE);
     const int64_t across = plan->columns_padded / QUANT_TILE;
@@ -322,7 +358,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     plan->activations = tile_bytes(job, plan, plan->columns_padded, length);
     plan->weights = tile_bytes(job, plan, plan->rows_padded, weight_bytes);
     const int64_t tiles = plan->rows_padded / QUANT_TILE * across;
-    plan->splits = tile_splits(tiles, device->base.info.compute_units);
+    plan->splits = tile_splits(tiles, device->base.info.compute_units, plan->one_stage);
     plan->sums_floats = (size_t)(tiles * plan->splits * QUANT_TILE) * QUANT_TILE;
     plan->kernel = dot_has_min(job->type) ? kernels->kernel_min : kernels->kernel;
     plan->threads = kernels->threads;

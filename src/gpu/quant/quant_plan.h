@@ -41,6 +41,7 @@ typedef struct quant_plan {
     uint32_t rows_padded;           /* rows, padded: whole tiles */
     uint32_t width;                 /* gemv: columns that a group has room for */
     int32_t layout;                 /* tiles: QUANT_LAYOUT_ */
+    bool one_stage;                 /* quant_tile_*: of which two thread blocks share a compute unit */
     quant_coded_bytes activations, weights;
     quant_groups groups; /* experts: columns that share rows; host memory */
 
@@ -61,6 +62,7 @@ typedef struct quant_plan {
     bool whole;           /* and the one that does so in every thread block: it is short, and there are not many of these */
     bool copy_engine;     /* gemv: rows come by it, */
     bool stays;           /* and thread blocks of the step kernel stay: */
+    bool direct;          /* gemv: the kernel that codes a single column chunk by chunk, in every thread block */
     int64_t stay_blocks;  /* so many, */
     uint32_t stay_stages; /* each with so many stages, */
     size_t stay_bytes;    /* and so much shared memory */

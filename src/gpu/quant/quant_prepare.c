@@ -268,7 +268,7 @@ static ww_status prepare_gemv(quant_product *p)
     const bool independent = is_independent(p, x), codes = !p->source && plan->fused && !p->job->coded;
     p->overlaps = codes && independent && gpu_may_overlap(p->stream);
     p->step = codes && !p->overlaps && (plan->whole || p->job->fusion.input != INPUT_PLAIN || p->job->fusion.adds);
-    const bool own = p->step ? plan->whole : p->overlaps || (codes && !plan->copy_engine);
+    const bool own = plan->direct || (p->step ? plan->whole : p->overlaps || (codes && !plan->copy_engine));
     p->x = own ? (const float *)(const void *)x : NULL;
     if (p->x)
         return p->step && !plan->stays ? take_own(p) : WW_OK;

@@ -11,7 +11,12 @@
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
 
-enum { FAST_DOWN = 64, FAST_ACROSS = 256 };
+enum {
+    FAST_DOWN = 64,
+    FAST_ACROSS = 256,
+    FAST_ACROSS_LEAST = 64,
+    BLOCKS_WANTED = 3, /* of a unit, that hide each other's waiting */
+};
 
 static int64_t tiles(int64_t count, int64_t side)
 {
@@ -62,42 +67,89 @@ static void reach_of(int64_t taps, int64_t tap, int64_t *least, int64_t *most)
     *most = far > 0 ? far : 0;
 }
 
-static int64_t pixels_in_shared(const matmul_window *w, int64_t *least_shift)
+/* How a convolution is cut into blocks. */
+typedef struct shared_plan {
+    int64_t columns;     /* outputs of a block */
+    int64_t threads;     /* of a block */
+    int64_t pixels;      /* that its outputs look at */
+    int64_t least_shift; /* of a tap, from where the first looks */
+    int64_t together;    /* taps whose weights are in shared memory at a time: none if there is no room */
+} shared_plan;
+
+/* With the weights of `together` taps. */
+static size_t shared_bytes(const shared_plan *plan)
 {
+    return (size_t)(plan->pixels + 1 + plan->together * FAST_DOWN) * CONV_SLAB_BYTES;
+}
+
+/* Taps whose weights there is room for beside the pixels. NVIDIA's chips have it for all that are ever there at a time. On
+ * AMD's with waves of 64, `wanted` blocks share a unit's memory, as far as that leaves two taps to each. */
+static int64_t taps_together(const gpu_device *device, const matmul_window *w, int64_t pixels, int64_t wanted)
+{
+    const int64_t most = min_i64(CONV_TAPS_SHARED, w->taps_y * w->taps_x), bytes = device->base.info.shared_bytes_per_block;
+    int64_t room = 0;
+    if (device->driver->kind == DRIVER_CUDA)
+        return CONV_TAPS_SHARED;
+    for (; wanted > 0 && room < min_i64(2, most); wanted--)
+        room = (bytes / wanted / CONV_SLAB_BYTES - pixels - 1) / FAST_DOWN;
+    return min_i64(most, room);
+}
+
+static shared_plan plan_of(const gpu_device *device, const matmul_job *job, int64_t columns)
+{
+    const matmul_window *w = job->window;
+    const bool halves = device->driver->kind != DRIVER_CUDA && device->base.info.wave_size == 64; /* a wave has 32 outputs */
     int64_t least_y, most_y, least_x, most_x;
     reach_of(w->taps_y, w->tap_y, &least_y, &most_y);
     reach_of(w->taps_x, w->tap_x, &least_x, &most_x);
-    *least_shift = least_y * w->in_x + least_x;
-    return FAST_ACROSS + most_y * w->in_x + most_x - *least_shift;
+    shared_plan plan = {.columns = columns, .threads = halves ? 2 * columns : columns};
+    plan.least_shift = least_y * w->in_x + least_x;
+    plan.pixels = columns + most_y * w->in_x + most_x - plan.least_shift;
+    const int64_t blocks = tiles(job->m, FAST_DOWN) * tiles(job->n, columns), units = device->base.info.compute_units;
+    plan.together = taps_together(device, w, plan.pixels, halves ? min_i64(BLOCKS_WANTED, tiles(blocks, units)) : 1);
+    return plan;
 }
 
-/* With the weights of `together` taps. */
-static size_t shared_bytes(int64_t pixels, int64_t together)
+/* What the busiest unit has to do, in outputs: bringing a pixel takes about half of the time of an output. */
+static int64_t cost_of(const gpu_device *device, const matmul_job *job, const shared_plan *plan)
 {
-    return (size_t)(pixels + 1 + together * FAST_DOWN) * CONV_SLAB_BYTES;
+    const int64_t blocks = tiles(job->m, FAST_DOWN) * tiles(job->n, plan->columns);
+    return tiles(blocks, device->base.info.compute_units) * (plan->columns + plan->pixels / 2);
 }
 
-/* Taps whose weights there is room for beside the pixels. NVIDIA's chips have it for all that are ever there at a time. */
-static int64_t taps_together(const gpu_device *device, const matmul_window *w, int64_t pixels)
+/* 256 outputs a block, or on AMD's chips with waves of 64 what gives the busiest unit the least to do. */
+static shared_plan plan_shared(const gpu_device *device, const matmul_job *job)
 {
-    const int64_t room = (device->base.info.shared_bytes_per_block / CONV_SLAB_BYTES - pixels - 1) / FAST_DOWN;
-    const int64_t most = min_i64(CONV_TAPS_SHARED, w->taps_y * w->taps_x);
-    return device->driver->kind == DRIVER_CUDA ? CONV_TAPS_SHARED : min_i64(most, room);
+    shared_plan best = plan_of(device, job, FAST_ACROSS);
+    for (int64_t columns = FAST_ACROSS / 2; best.threads > FAST_ACROSS && columns >= FAST_ACROSS_LEAST; columns /= 2) {
+        const shared_plan plan = plan_of(device, job, columns);
+        if (plan.together > 0 && (best.together <= 0 || cost_of(device, job, &plan) < cost_of(device, job, &best)))
+            best = plan;
+    }
+    return best;
+}
+
+/* On AMD's chips a block's pixels are found by 32 bits from the first of its images on. */
+static bool images_are_near(const gpu_device *device, const matmul_job *job, const shared_plan *plan)
+{
+    const matmul_window *w = job->window;
+    const int64_t images = plan->pixels / (w->in_y * w->in_x) + 2;
+    return device->driver->kind == DRIVER_CUDA ||
+           (w->image_stride >= 0 &&
+            (double)images * (double)w->image_stride + (double)(w->in_y * w->in_x) < INT32_MAX / (double)type_size(job->type));
 }
 
 static bool fits_shared(const gpu_device *device, const matmul_job *job)
 {
     const matmul_window *w = job->window;
-    int64_t least_shift;
     const bool same = w->step_y == 1 && w->step_x == 1 && w->outs_y == w->in_y && w->outs_x == w->in_x;
     const bool dense = w->x_stride == 1 && w->y_stride == w->in_x && w->out_x_stride == 1 && w->out_y_stride == w->in_x &&
                        w->in_y < INT32_MAX / w->in_x;
     if (!same || !dense || matmul_batch_count(job) != 1)
         return false;
-    const int64_t pixels = pixels_in_shared(w, &least_shift);
-    const int64_t together = taps_together(device, w, pixels);
-    return pixels <= CONV_PIXELS_MOST && together > 0 &&
-           (int64_t)shared_bytes(pixels, together) <= device->base.info.shared_bytes_per_block;
+    const shared_plan plan = plan_shared(device, job);
+    return plan.pixels <= CONV_PIXELS_MOST && plan.together > 0 && images_are_near(device, job, &plan) &&
+           (int64_t)shared_bytes(&plan) <= device->base.info.shared_bytes_per_block;
 }
 
 bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)
@@ -108,38 +160,36 @@ bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job)
            (device->capabilities.sm_80_code || (gpu_has_matrix_units(device, job->type) && fits_shared(device, job)));
 }
 
-static conv_args shared_args(const gpu_device *device, const matmul_job *job, const matmul_args *product)
+static conv_args shared_args(const shared_plan *plan, const matmul_job *job, const matmul_args *product)
 {
     const matmul_window *w = job->window;
     const int64_t taps = w->taps_y * w->taps_x, channels = job->k / taps;
     const int64_t slabs = tiles(channels, CONV_SLAB_BYTES / type_size(job->type));
-    int64_t least_shift;
-    const int64_t pixels = pixels_in_shared(w, &least_shift);
     conv_args args = {.product = *product,
                       .pieces = tiles(job->m, FAST_DOWN) * slabs * taps * FAST_DOWN * (CONV_SLAB_BYTES / 16),
                       .channels = (int32_t)channels,
                       .slabs = (int32_t)slabs,
                       .taps = (int32_t)taps,
-                      .pixels = (int32_t)pixels,
-                      .least_shift = (int32_t)least_shift,
+                      .pixels = (int32_t)plan->pixels,
+                      .least_shift = (int32_t)plan->least_shift,
                       .pairs = w->in_y * w->in_x % 2 == 0 && w->out_image_stride % 2 == 0 && job->c_row % 2 == 0 &&
                                (uintptr_t)job->c % 4 == 0,
-                      .together = (int32_t)taps_together(device, w, pixels)};
+                      .together = (int32_t)plan->together,
+                      .columns = (int32_t)plan->columns};
     args.product.blocks_down = (int32_t)tiles(job->m, FAST_DOWN);
     return args;
 }
 
-static ww_status launch_shared(gpu_stream *stream, const matmul_job *job, const conv_args *args)
+static ww_status launch_shared(gpu_stream *stream, const matmul_job *job, const shared_plan *plan, const conv_args *args)
 {
     const gpu_grid arranged = grid_of(tiles(args->pieces, MATMUL_THREADS));
-    const gpu_grid grid = grid_of(args->product.blocks_down * tiles(job->n, FAST_ACROSS));
-    const size_t bytes = shared_bytes(args->pixels, args->together);
-#define LAUNCH(name, grid, bytes)                                                                                              \
-    (job->type == TYPE_F16    ? launch_##name##_f16(stream, grid, MATMUL_THREADS, bytes, args)                                 \
-     : job->type == TYPE_BF16 ? launch_##name##_bf16(stream, grid, MATMUL_THREADS, bytes, args)                                \
-                              : launch_##name##_f32(stream, grid, MATMUL_THREADS, bytes, args))
-    const ww_status status = LAUNCH(conv_arrange, arranged, 0);
-    return status == WW_OK ? LAUNCH(conv_shared, grid, bytes) : status;
+    const gpu_grid grid = grid_of(args->product.blocks_down * tiles(job->n, plan->columns));
+#define LAUNCH(name, grid, threads, bytes)                                                                                     \
+    (job->type == TYPE_F16    ? launch_##name##_f16(stream, grid, threads, bytes, args)                                        \
+     : job->type == TYPE_BF16 ? launch_##name##_bf16(stream, grid, threads, bytes, args)                                       \
+                              : launch_##name##_f32(stream, grid, threads, bytes, args))
+    const ww_status status = LAUNCH(conv_arrange, arranged, MATMUL_THREADS, 0);
+    return status == WW_OK ? LAUNCH(conv_shared, grid, (uint32_t)plan->threads, shared_bytes(plan)) : status;
 #undef LAUNCH
 }
 
@@ -151,15 +201,16 @@ ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *arg
     buffer weights = {0};
     conv_args shared = {0};
     const bool in_shared = fits_shared(device, job);
+    const shared_plan plan = in_shared ? plan_shared(device, job) : (shared_plan){0};
     if (in_shared)
-        shared = shared_args(device, job, args);
+        shared = shared_args(&plan, job, args);
     ww_status status = tensors_gpu.alloc(base, (size_t)shared.pieces * 16, &weights);
     if (status != WW_OK)
         return status;
     shared.weights = weights.data;
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK) {
-        status = in_shared ? launch_shared(stream, job, &shared) : launch_window(stream, job, args);
+        status = in_shared ? launch_shared(stream, job, &plan, &shared) : launch_window(stream, job, args);
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.release(base, &weights);

@@ -82,6 +82,15 @@ static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape
            job->rows < INT32_MAX / 2 && shape.blocks >= 2 * resident;
 }
 
+/* 32 lanes have several rows, or one of more than half as many elements as they hold. */
+static ww_status launch_short(gpu_stream *stream, const rows_job *job, const row_args *args)
+{
+    const int64_t each = ROW_SHORT_THREADS / ROW_PAIR_LANES * (ROW_SHORT / job->n);
+    const gpu_grid grid = grid_early(grid_of((job->rows + each - 1) / each));
+    return job->op == ROW_SOFTMAX ? launch_tensor_softmax_short(stream, grid, ROW_SHORT_THREADS, 0, args)
+                                  : launch_tensor_norm_short(stream, grid, ROW_SHORT_THREADS, 0, args);
+}
+
 static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row_args *args)
 {
     gpu_device *device = stream->device;
@@ -90,6 +99,8 @@ static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row
     const pair_shape shape = shape_of(job, part), registers = shape_of(job, ROW_PART);
     const int64_t resident = units * ((large ? ROW_PART_4096_RESIDENT : ROW_PREFETCH_RESIDENT) / shape.threads);
     if (!row_by_row(device, job, shape, resident)) {
+        if (job->n <= ROW_SHORT)
+            return launch_short(stream, job, args);
         const gpu_grid grid = grid_early(grid_of(registers.blocks));
         return softmax ? launch_tensor_softmax_registers(stream, grid, registers.threads, 0, args)
                        : launch_tensor_norm_registers(stream, grid, registers.threads, 0, args);
@@ -229,6 +240,10 @@ static ww_status sort_by_blocks(gpu_stream *stream, const sort_args *args)
     const gpu_grid grid = grid_of(args->rows);
     if (args->k <= TOP_MAX && args->k < args->n && args->n >= TOP_THREADS)
         return launch_tensor_top_row(stream, grid, TOP_THREADS, 0, args);
+    if (args->n <= SORT_ROW_SHORT) {
+        const int64_t each = SORT_ROW_SHORT / args->padded;
+        return launch_tensor_sort_row_1024(stream, grid_of((args->rows + each - 1) / each), SORT_SHORT_THREADS, 0, args);
+    }
     return launch_tensor_sort_row(stream, grid, SORT_ROW_THREADS, 0, args);
 }
 
@@ -239,8 +254,8 @@ ww_status gpu_sort(ww_device *base, const sort_job *job)
     driver_context previous = NULL;
     buffer pairs = {0};
     const bool by_blocks = fits_a_block(job);
-    int64_t padded = 1;
-    while (!by_blocks && padded < job->n)
+    int64_t padded = !by_blocks ? 1 : job->n <= SORT_ROW_SHORT ? SORT_ROW_SHORT / SORT_ROW_SHORT_ROWS : SORT_ROW_MAX;
+    while (padded < job->n)
         padded *= 2;
     const size_t bytes = by_blocks ? 0 : (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t));
     ww_status status = tensors_gpu.alloc(base, bytes, &pairs);

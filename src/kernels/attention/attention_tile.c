@@ -359,6 +359,8 @@ DEVICE value_sums value_half(int32_t type, const value_work *w, int32_t odd)
 /* ---- all of it --------------------------------------------------------------------------------------------------------------
  */
 
+/* The arguments are read anew for each tile of keys and at the end: scalar registers are few on gfx9, and the loops in between
+ * want them all. */
 DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_place *place, const tile_rows *rows,
                          float *memory)
 {
@@ -368,7 +370,8 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
     const attention_page page = page_of(args, place->sequence, place->chunk, place->kv_head);
     for (int32_t key = 0; key < ATTENTION_CHUNK; key += ATTENTION_KEYS)
         if (key < place->any.end && key + ATTENTION_KEYS > place->any.first)
-            score_tile(type, args, &page, place, key, memory, memory + ATTENTION_CHUNK * ATTENTION_ROWS);
+            score_tile(type, (const attention_args *)arguments_again(args), &page, place, key, memory,
+                       memory + ATTENTION_CHUNK * ATTENTION_ROWS);
     barrier();
     make_exponentials(place, rows, memory, lanes, largest, l);
     const int32_t size = args->layer.head_size;
@@ -398,7 +401,7 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
         value_sums sums = value_half(type, &work, 0);
         const value_sums odd = value_half(type, &work, 1);
         add_values(&sums, &odd);
-        leave_rows(args, place, rows, &part, &sums, largest, l);
+        leave_rows((const attention_args *)arguments_again(args), place, rows, &part, &sums, largest, l);
     }
     barrier();
 }
@@ -420,7 +423,7 @@ DEVICE void attention_tile(int32_t type, const attention_args *args)
     describe_rows(args, &place, &rows);
     barrier();
     while (next_sequence(&rows, &place)) {
-        run_sequence(type, args, &place, &rows, memory);
+        run_sequence(type, (const attention_args *)arguments_again(args), &place, &rows, memory);
         if (thread_index() < ATTENTION_ROWS && AT(sequence, thread_index()) == place.sequence)
             AT(sequence, thread_index()) = -1;
         barrier();

@@ -2,8 +2,9 @@
  *
  * Which kernel when (src/gpu/tensor/elementwise.c), fastest first:
  *   tensor_unary_table       a function of a 16-bit type, many elements: all 65536 results are looked up in shared memory
- * (NVIDIA, sm_80 on) tensor_tiles_...         sums, products, comparisons, signs: 16 bytes of every operand at a time, nothing
- * else to decide tensor_unary_half        functions of 16-bit types that have a half form (arithmetic/math/half_f32.h)
+ *                            (NVIDIA, sm_80 on)
+ *   tensor_tiles_...         sums, products, comparisons, signs: 16 bytes of every operand at a time, nothing else to decide
+ *   tensor_unary_half        functions of 16-bit types that have a half form (arithmetic/math/half_f32.h)
  *   tensor_unary_cheap       dense f32, functions of few registers, so that more waves wait for memory together
  *   tensor_unary_costly      dense f32, the others
  *   tensor_pow_atan2_half    pow and atan2 of dense 16-bit types by bounds (half_bounds_f32.h; NVIDIA, sm_80 on)

@@ -1,6 +1,7 @@
 /* Convolutions in fast mode whose outputs are as many as their inputs, at steps of one: the image is kept in shared memory.
  *
- * A block makes 64 channels of 256 outputs side by side. All that their taps see lies side by side, too: tap t of output j
+ * A block makes 64 channels of 256 outputs side by side (on AMD's chips of args.columns, fewer where all units would not have a
+ * block otherwise). All that their taps see lies side by side, too: tap t of output j
  * looks at pixel j + shift(t), images following each other, or at nothing, which its marks say. So a slab of channels of those
  * pixels, some more than 256, is brought once, with the channels of a pixel together (matrix_f16.h: 64 bytes of k), and every
  * tap is a product of its weights with the same slab, moved. Weights come in the order and the places of shared memory:
@@ -11,6 +12,43 @@
 #define WW_KERNELS_MATMUL_CONV_SHARED_H
 
 #include "kernels/matmul/conv_tiles.h"
+
+#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+
+#include "kernels/matmul/conv_shared_mfma.h"
+
+#else /* what a wave does: 64 channels of as many outputs as it has lanes */
+
+#if defined(__NVPTX__) || defined(__AMDGCN__)
+enum { CONV_THREADS = MATMUL_THREADS };
+#else
+enum { CONV_THREADS = 2 * MATMUL_THREADS }; /* emulated, for any chip: waves that have no outputs bring pixels alone */
+#endif
+
+enum { CONV_SUMS = FAST_SUMS, CONV_PLACES = FAST_PLACES };
+
+DEVICE uint32_t conv_first_column(void)
+{
+    return wave_index() * wave_size();
+}
+
+DEVICE uint32_t conv_place_column(uint32_t place)
+{
+    return fast_place_column(place);
+}
+
+DEVICE void conv_multiply(int32_t type, const uint32_t *weights, const uint32_t *pixels, const uint32_t *places, float *sums)
+{
+    UNROLL for (uint32_t part = 0; part < FAST_PARTS; part++) fast_multiply(type, weights, pixels, places, part, sums);
+}
+
+DEVICE void conv_write(int32_t type, const matmul_args *product, bool pairs, int32_t first_row, int32_t first_column,
+                       const float *sums)
+{
+    conv_put(type, product, 0, pairs, first_row, first_column, sums);
+}
+
+#endif
 
 enum {
     TAP_WORDS = FAST_ROWS * FAST_WORDS,
@@ -67,35 +105,6 @@ DEVICE void bring_pixel(int32_t type, const conv_args *args, int64_t begin, int3
     }
 }
 
-#else
-
-/* Bit masks in registers of the lane's own, and an address that goes on: a condition and a distance for each element would want
- * registers that all lanes share, and AMD's chips have a hundred of them. */
-DEVICE void bring_pixel(int32_t type, const conv_args *args, int64_t begin, int32_t channels, int32_t i, uint32_t *pixels)
-{
-    const int32_t each = slab_channels(type) / PIECES;
-    const uint64_t further = (uint64_t)(args->product.window.channel_stride * element_bytes(type));
-    uint64_t from = (uint64_t)(uintptr_t)args->product.b + (uint64_t)(begin * element_bytes(type));
-    SETTLE(channels);
-    UNROLL for (int32_t two = 0; two < PIECES; two += 2)
-    {
-        uint32_t elements[16];
-        UNROLL for (int32_t e = 0; e < 2 * each; e++)
-        {
-            const int32_t channel = two * each + e;
-            const void *at = IN_GLOBAL(const char, (const char *)(uintptr_t)from);
-            elements[e] = conv_word(type, at, 0) & (uint32_t)((channel - channels) >> 31);
-            from += further & (uint64_t)(int64_t)((channel + 1 - channels) >> 31); /* not beyond the last channel */
-            SETTLE(from);
-        }
-        UNROLL for (int32_t piece = 0; piece < 2; piece++) *
-            (u32x4 *)AT_RANGE(pixels, fast_piece((uint32_t)i, (uint32_t)(two + piece)), 4) =
-            conv_piece(type, elements + piece * each);
-    }
-}
-
-#endif
-
 /* Brings the slab's channels of all pixels: a thread a pixel at a time. Behind the last pixel there is one that is zero. */
 DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int32_t slab, uint32_t *pixels)
 {
@@ -113,30 +122,116 @@ DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int
     }
 }
 
+#else
+
+/* A pixel of a slab: `at` bytes from where the slab's first channel of the block's first image begins, which is the same for
+ * all lanes, so that the way from one channel to the next is the scalar unit's. `channels` of the slab are there, at least one,
+ * and `mask` is 0 for pixels that are not. */
+typedef struct slab_pixel {
+    uint64_t from;    /* the address, in global memory */
+    uint64_t further; /* bytes from a channel to the next */
+    int32_t channels;
+    uint32_t at, mask;
+} slab_pixel;
+
+DEVICE uint32_t pixel_word(int32_t type, uint64_t from, uint32_t at)
+{
+    return type == TYPE_F32 ? LOAD_GLOBAL(uint32_t, from + at) : LOAD_GLOBAL(uint16_t, from + at);
+}
+
+/* Pieces `two` and the next of pixel i, of which all channels are there or, with `part`, only some. */
+DEVICE void bring_two_pieces(int32_t type, slab_pixel *p, int32_t two, bool part, int32_t i, uint32_t *pixels)
+{
+    const int32_t each = slab_channels(type) / PIECES;
+    uint32_t elements[16];
+    UNROLL for (int32_t e = 0; e < 2 * each; e++)
+    {
+        const int32_t channel = two * each + e;
+        elements[e] = pixel_word(type, p->from, p->at);
+        if (part)
+            SETTLE_UNIFORM(p->channels); /* or each element's condition and distance would be known from before the loop */
+        if (part)
+            elements[e] &= (uint32_t)((channel - p->channels) >> 31);
+        p->from += !part || channel + 1 < p->channels ? p->further : 0; /* not beyond the last channel */
+        SETTLE_UNIFORM(p->from);
+    }
+    UNROLL for (int32_t piece = 0; piece < 2; piece++)
+    {
+        u32x4 words = conv_piece(type, elements + piece * each);
+        words.x &= p->mask;
+        words.y &= p->mask;
+        words.z &= p->mask;
+        words.w &= p->mask;
+        *(u32x4 *)AT_RANGE(pixels, fast_piece((uint32_t)i, (uint32_t)(two + piece)), 4) = words;
+    }
+}
+
+/* Brings the slab's channels of all pixels: a thread a pixel at a time. Behind the last pixel there is one that is zero. */
+DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int32_t slab, uint32_t *pixels)
+{
+    const matmul_window_32 *w = &args->product.window;
+    const int32_t channel = slab * slab_channels(type), channels = args->channels - channel,
+                  bytes = (int32_t)element_bytes(type);
+    const uint32_t plane = (uint32_t)(w->in_y * w->in_x), first_image = first > 0 ? (uint32_t)first / plane : 0;
+    const uint64_t from = (uint64_t)(uintptr_t)args->product.b +
+                          (uint64_t)((first_image * w->image_stride + channel * w->channel_stride) * bytes);
+    UNROLL_BY(1)
+    for (int32_t i = (int32_t)thread_index(); i <= args->pixels; i += (int32_t)block_size()) {
+        const int32_t pixel = first + i;
+        const bool there = i < args->pixels && pixel >= 0 && pixel < args->product.n;
+        const uint32_t image = there ? (uint32_t)pixel / plane : first_image;
+        const uint32_t in_plane = there ? (uint32_t)pixel - image * plane : 0;
+        const uint32_t at = ((image - first_image) * (uint32_t)w->image_stride + in_plane) * (uint32_t)bytes;
+        slab_pixel p = {from, (uint64_t)(w->channel_stride * bytes), channels, at, there ? ~0u : 0u};
+        SETTLE(p.at); /* 32 bits beside a pointer that all lanes share */
+        if (channels >= slab_channels(type)) {
+            UNROLL for (int32_t two = 0; two < PIECES; two += 2) bring_two_pieces(type, &p, two, false, i, pixels);
+        } else {
+            UNROLL for (int32_t two = 0; two < PIECES; two += 2) bring_two_pieces(type, &p, two, true, i, pixels);
+        }
+    }
+}
+
+#endif
+
 /* ---- products ------------------------------------------------------------------------------------------------------------ */
 
-/* The products of some taps from `first` on with the slab. `marks` are those of the lane's places. */
-DEVICE void multiply_taps(int32_t type, const conv_args *args, int32_t first, int32_t count, const uint32_t *pixels,
-                          const uint32_t *weights, const uint32_t *marks, float *sums)
+/* A tap by its row and column. */
+typedef struct conv_tap {
+    int32_t y, x;
+} conv_tap;
+
+/* The products of some taps from `first` on, which is `tap`, with the slab. `marks` are those of the lane's places. */
+DEVICE void multiply_taps(int32_t type, const conv_args *args, int32_t first, int32_t count, conv_tap *tap,
+                          const uint32_t *pixels, const uint32_t *weights, const uint32_t *marks, float *sums)
 {
     const matmul_window_32 *w = &args->product.window;
     UNROLL_BY(1)
     for (int32_t i = 0; i < count; i++) {
-        const int32_t y = (first + i) / w->taps_x, x = first + i - y * w->taps_x;
-        const int32_t shift = y * w->tap_y * w->in_x + x * w->tap_x - args->least_shift;
-        const uint32_t mark = 1u << y | 0x10000u << x;
-        uint32_t places[FAST_PLACES];
-        UNROLL for (uint32_t p = 0; p < FAST_PLACES; p++)
+#if defined(__NVPTX__)
+        tap->y = (first + i) / w->taps_x;
+        tap->x = first + i - tap->y * w->taps_x;
+#else
+        (void)first;
+#endif
+        const int32_t shift = tap->y * w->tap_y * w->in_x + tap->x * w->tap_x - args->least_shift;
+        const uint32_t mark = 1u << tap->y | 0x10000u << tap->x;
+        uint32_t places[CONV_PLACES];
+        UNROLL for (uint32_t p = 0; p < CONV_PLACES; p++)
         {
-            const uint32_t column = wave_index() * wave_size() + fast_place_column(p);
+            const uint32_t column = conv_first_column() + conv_place_column(p);
             places[p] = (marks[p] & mark) == mark ? column + (uint32_t)shift : (uint32_t)args->pixels;
         }
-        UNROLL for (uint32_t part = 0; part < FAST_PARTS; part++)
-            fast_multiply(type, weights + i * TAP_WORDS, pixels, places, part, sums);
+        conv_multiply(type, weights + i * TAP_WORDS, pixels, places, sums);
+#if !defined(__NVPTX__)
+        const bool row_ends = tap->x + 1 == w->taps_x;
+        tap->x = row_ends ? 0 : tap->x + 1;
+        tap->y += row_ends ? 1 : 0;
+#endif
     }
 }
 
-/* Taps whose weights are in shared memory at a time. */
+/* Taps whose weights are in shared memory at a time, and outputs of a block. */
 DEVICE int32_t conv_together(const conv_args *args)
 {
 #if defined(__NVPTX__)
@@ -147,6 +242,48 @@ DEVICE int32_t conv_together(const conv_args *args)
 #endif
 }
 
+DEVICE int32_t conv_columns(const conv_args *args)
+{
+#if defined(__NVPTX__)
+    (void)args;
+    return CONV_COLUMNS;
+#else
+    return args->columns;
+#endif
+}
+
+/* Has the wave outputs? */
+DEVICE bool conv_multiplies(const conv_args *args)
+{
+#if defined(__NVPTX__) || defined(__AMDGCN__)
+    (void)args;
+    return true;
+#else
+    return (int32_t)conv_first_column() < args->columns;
+#endif
+}
+
+/* Brings the weights of `count` taps. */
+DEVICE void bring_weights(const uint32_t *from, int32_t count, uint32_t *weights)
+{
+#if defined(__NVPTX__)
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t at = i * TAP_WORDS + (int32_t)thread_index() * 4;
+        copy_16(AT_RANGE(weights, at, 4), from + at);
+    }
+#else
+    const int32_t all = count * TAP_WORDS, further = (int32_t)block_size() * 4;
+    UNROLL_BY(1)
+    for (int32_t at = (int32_t)thread_index() * 4; at < all; at += 2 * further) { /* two are on their way at a time */
+        const int32_t second = at + further < all ? at + further : at;
+        const u32x4 one = load_u32x4(from + at), other = load_u32x4(from + second);
+        *(u32x4 *)AT_RANGE(weights, at, 4) = one;
+        *(u32x4 *)AT_RANGE(weights, second, 4) = other;
+    }
+#endif
+    copies_commit();
+}
+
 /* All slabs and taps of a tile. */
 DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int32_t first_column, uint32_t *pixels,
                      uint32_t *weights, const uint32_t *marks, float *sums)
@@ -155,20 +292,19 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
     const uint32_t *from = args->weights + (int64_t)tile_down * args->slabs * args->taps * TAP_WORDS;
     UNROLL_BY(1)
     for (int32_t slab = 0; slab < args->slabs; slab++) {
+        conv_tap next = {0, 0};
         UNROLL_BY(1)
         for (int32_t tap = 0; tap < args->taps; tap += conv_together(args)) {
             const int32_t left = args->taps - tap, count = left < conv_together(args) ? left : conv_together(args);
             barrier();
-            for (int32_t i = 0; i < count; i++) {
-                const int32_t at = i * TAP_WORDS + (int32_t)thread_index() * 4;
-                copy_16(AT_RANGE(weights, at, 4), from + (int64_t)(slab * args->taps + tap) * TAP_WORDS + at);
-            }
-            copies_commit();
+            bring_weights(from + (int64_t)(slab * args->taps + tap) * TAP_WORDS, count, weights);
             if (tap == 0)
-                bring_pixels(type, args, first_column + looks + args->least_shift, slab, pixels);
+                bring_pixels(type, (const conv_args *)arguments_again(args), first_column + looks + args->least_shift, slab,
+                             pixels);
             copies_wait(0);
             barrier();
-            multiply_taps(type, args, tap, count, pixels, weights, marks, sums);
+            if (conv_multiplies(args))
+                multiply_taps(type, args, tap, count, &next, pixels, weights, marks, sums);
         }
     }
 }
@@ -178,21 +314,22 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
     {                                                                                                                          \
         arrange(type, &args);                                                                                                  \
     }                                                                                                                          \
-    KERNEL_RESIDENT(conv_shared_##suffix, conv_args, MATMUL_THREADS, 2)                                                        \
+    KERNEL_RESIDENT(conv_shared_##suffix, conv_args, CONV_THREADS, 2)                                                          \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, pixels);                                                                                      \
         uint32_t *weights = AT_RANGE(pixels, (args.pixels + 1) * FAST_WORDS, conv_together(&args) * TAP_WORDS);                \
         const int32_t down = args.product.blocks_down, tile_down = (int32_t)block_index() % down;                              \
-        const int32_t first_column = (int32_t)block_index() / down * CONV_COLUMNS;                                             \
-        uint32_t marks[FAST_PLACES];                                                                                           \
-        float sums[FAST_SUMS];                                                                                                 \
+        const int32_t first_column = (int32_t)block_index() / down * conv_columns(&args);                                      \
+        uint32_t marks[CONV_PLACES];                                                                                           \
+        float sums[CONV_SUMS];                                                                                                 \
         int64_t looks;                                                                                                         \
-        UNROLL for (uint32_t p = 0; p < FAST_PLACES; p++) marks[p] = matmul_marks_of(                                          \
-            &args.product, first_column + (int32_t)(wave_index() * wave_size() + fast_place_column(p)), &looks);               \
-        UNROLL for (int32_t i = 0; i < FAST_SUMS; i++) sums[i] = 0.0f;                                                         \
+        UNROLL for (uint32_t p = 0; p < CONV_PLACES; p++) marks[p] =                                                           \
+            matmul_marks_of(&args.product, first_column + (int32_t)(conv_first_column() + conv_place_column(p)), &looks);      \
+        UNROLL for (int32_t i = 0; i < CONV_SUMS; i++) sums[i] = 0.0f;                                                         \
         sum_tile(type, &args, tile_down, first_column, pixels, weights, marks, sums);                                          \
         const conv_args *again = (const conv_args *)arguments_again(&args);                                                    \
-        conv_put(type, &again->product, 0, again->pairs, tile_down *FAST_ROWS, first_column, sums);                            \
+        if (conv_multiplies(again))                                                                                            \
+            conv_write(type, &again->product, again->pairs, tile_down *FAST_ROWS, first_column, sums);                         \
     }
 
 #endif

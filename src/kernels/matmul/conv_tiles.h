@@ -26,12 +26,22 @@ DEVICE u32x4 conv_piece(int32_t type, const uint32_t *e)
     return pairs;
 }
 
+DEVICE void conv_put_one(int32_t type, void *c, int64_t at, float x)
+{
+    if (type == TYPE_F32)
+        ((float *)c)[at] = one_nan_f32(x);
+    else
+        ((uint16_t *)c)[at] = type == TYPE_F16 ? narrow_f16(x) : narrow_bf16(x);
+}
+
 /* Writes a tile of sums to where the matrix that begins at `begin` has them: with `pairs`, where 16-bit results may be written
  * so, two neighbours at once. By all threads. */
 DEVICE void conv_put(int32_t type, const matmul_args *product, int64_t begin, bool pairs, int32_t first_row,
                      int32_t first_column, const float *sums)
 {
     const matmul_shape shape = {FAST_ROWS, CONV_COLUMNS, 32, true, true};
+    SETTLE(first_row); /* or all of the places would be known, and kept in registers, from before the sums */
+    SETTLE(first_column);
     UNROLL for (uint32_t c = 0; c < FAST_LANE_COLUMNS; c += 2)
     {
         const int32_t column = first_column + (int32_t)(wave_index() * wave_size() + fast_column(c));
@@ -52,9 +62,9 @@ DEVICE void conv_put(int32_t type, const matmul_args *product, int64_t begin, bo
                 continue;
             }
             if (column < product->n)
-                number_put(product, at + row * product->c_row, true, true, low);
+                conv_put_one(type, product->c, at + row * product->c_row, low);
             if (next < product->n)
-                number_put(product, next_at + row * product->c_row, true, true, high);
+                conv_put_one(type, product->c, next_at + row * product->c_row, high);
         }
     }
 }

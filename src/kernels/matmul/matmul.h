@@ -72,6 +72,7 @@ typedef struct conv_args {
     int32_t least_shift; /* of a tap, from where the first looks */
     int32_t pairs;       /* two results may be written at once */
     int32_t together;    /* taps whose weights are in shared memory at a time; on NVIDIA's chips CONV_TAPS_SHARED */
+    int32_t columns;     /* outputs of a block; on NVIDIA's chips 256 */
 } conv_args;
 
 #endif

@@ -210,11 +210,26 @@ DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin
         sums[i] = (NUMBER)0;
 }
 
-/* One tile of one matrix. `slices` are two of a and then two of b, alternating; so do the `taps` of a window. */
+/* Are slices of a and of b alternating? A slice more costs a barrier less; but half of the shared memory lets three blocks of a
+ * large tile of a convolution share a compute unit of GCN or CDNA, and they hide each other's barriers. RDNA's have more of it.
+ */
+DEVICE int32_t matmul_slots(matmul_shape shape)
+{
+#if defined(__GFX9__)
+    return shape.window && shape.columns > 64 ? 1 : 2;
+#else
+    (void)shape;
+    return 2;
+#endif
+}
+
+/* One tile of one matrix. `slices` are matmul_slots() of a and then as many of b; the `taps` of a window are two lists,
+ * alternating. */
 DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t batch, int32_t first_row, int32_t first_column,
                         NUMBER *slices, matmul_tap *taps)
 {
-    NUMBER *const b_slices = slices + 2 * matmul_slice(shape.rows);
+    NUMBER *const b_slices = slices + matmul_slots(shape) * matmul_slice(shape.rows);
+    const bool one_slot = matmul_slots(shape) == 1;
     int64_t a_begin, b_begin, c_begin;
     matmul_begin(args, batch, &a_begin, &b_begin, &c_begin);
     const char *a_data = (const char *)args->a + a_begin * element_bytes(args->type);
@@ -224,10 +239,12 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
     matmul_side b = a;
     matmul_look look = {0, 0, 0, 0, false};
     if (shape.window) {
-        look = matmul_look_at(shape, args, first_column, args->n);
+        int32_t column = first_column;
+        SETTLE(column); /* or where columns look would be kept in registers from one of the batch to the next */
+        look = matmul_look_at(shape, (const matmul_args *)arguments_again(args), column, args->n);
         if (shape.marked)
             b_data += look.at * element_bytes(args->type);
-        window_list(shape, args, 0, taps);
+        window_list(shape, (const matmul_args *)arguments_again(args), 0, taps);
         barrier();
     } else {
         b = matmul_side_of(shape.columns, args->type, b_data, args->b_column, args->b_row, args->b_layout, first_column,
@@ -249,16 +266,18 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
                 side_bring(shape.columns, &b, args->k - next, b_fetched);
         }
         if (next > 0) {
-            slice_sum(shape, slices + (slot ^ 1) * matmul_slice(shape.rows),
-                      b_slices + (slot ^ 1) * matmul_slice(shape.columns), sums);
+            slice_sum(shape, slices + (one_slot ? 0 : slot ^ 1) * matmul_slice(shape.rows),
+                      b_slices + (one_slot ? 0 : slot ^ 1) * matmul_slice(shape.columns), sums);
             if (next % MATMUL_CHUNK == 0 || next >= steps)
                 chunk_end(shape, (const matmul_args *)arguments_again(args), c_begin, first_row, first_column,
                           next <= MATMUL_CHUNK, next >= steps, sums);
         }
         if (next < steps) {
-            slice_lay(shape.rows, a.layout, a_fetched, slices + slot * matmul_slice(shape.rows));
+            if (one_slot)
+                barrier();
+            slice_lay(shape.rows, a.layout, a_fetched, slices + (one_slot ? 0 : slot) * matmul_slice(shape.rows));
             slice_lay(shape.columns, shape.window ? MATMUL_STRIDED : b.layout, b_fetched,
-                      b_slices + slot * matmul_slice(shape.columns));
+                      b_slices + (one_slot ? 0 : slot) * matmul_slice(shape.columns));
             if (shape.window)
                 window_list(shape, (const matmul_args *)arguments_again(args), next + MATMUL_STEPS,
                             taps + (slot ^ 1) * MATMUL_STEPS);
@@ -276,7 +295,7 @@ DEVICE void matmul_block(matmul_shape shape, const matmul_args *args, NUMBER *sl
     const int32_t rows = down - band * 8 < 8 ? down - band * 8 : 8;
     const int32_t row = (band * 8 + within % rows) * shape.rows, column = within / rows * shape.columns;
     for (int64_t batch = block_index_y(); batch < args->batches; batch += block_count_y())
-        matmul_tile(shape, args, batch, row, column, slices, taps);
+        matmul_tile(shape, shape.window ? (const matmul_args *)arguments_again(args) : args, batch, row, column, slices, taps);
 }
 
 #define MATMUL_KERNEL(name, rows, columns, across)                                                                             \
@@ -287,10 +306,17 @@ DEVICE void matmul_block(matmul_shape shape, const matmul_args *args, NUMBER *sl
         matmul_block(shape, &args, slices, 0);                                                                                 \
     }
 
+/* Numbers of all slices of a convolution: matmul_slots(). */
+#if defined(__GFX9__)
+#define CONV_NUMBERS(rows, columns) (MATMUL_SHARED(rows, columns) / ((columns) > 64 ? 2 : 1))
+#else
+#define CONV_NUMBERS(rows, columns) MATMUL_SHARED(rows, columns)
+#endif
+
 #define CONV_KERNEL(name, rows, columns, across, marked)                                                                       \
     KERNEL_RESIDENT(name, matmul_args, MATMUL_THREADS, 2)                                                                      \
     {                                                                                                                          \
-        SHARED(NUMBER, slices, MATMUL_SHARED(rows, columns));                                                                  \
+        SHARED(NUMBER, slices, CONV_NUMBERS(rows, columns));                                                                   \
         SHARED(matmul_tap, taps, 2 * MATMUL_STEPS);                                                                            \
         const matmul_shape shape = {rows, columns, across, true, marked};                                                      \
         matmul_block(shape, &args, slices, taps);                                                                              \

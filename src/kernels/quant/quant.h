@@ -4,10 +4,12 @@
  *   quant_float_product    weights are f32, f16 or bf16, or activations are to stay floats: canonical dot products
  *   quant_*_bf16           fast mode, 33 columns or more, a vendor BLAS that multiplies bf16: that is used, and no bits are
  *                          promised
- *   quant_gemv_step_TYPE   one column, not on AMD, that waits for the kernel before it anyway, as in a step of a model: every
+ *   quant_gemv_step_TYPE   one column, on NVIDIA, that waits for the kernel before it anyway, as in a step of a model: every
  *                          thread block codes it, behind a norm or gated, and results may be added to what is there; with a
  *                          copy engine thread blocks stay, and have the column in shared memory (quant_gemv_step.h)
- *   quant_gemv_fused_TYPE  one column, not on AMD: the product codes it itself, and so may begin while the one before it runs
+ *   quant_gemv_fused_TYPE  one column, on NVIDIA: the product codes it itself, and so may begin while the one before it runs
+ *   quant_gemv_direct_TYPE one column, on AMD from gfx942 and gfx10 on: every thread block codes it, behind a norm or gated,
+ *                          chunk by chunk while rows are on their way, and results may be added to what is there
  *   quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
  *   quant_wgmma_*          more, on sm_90a: weights are unpacked first, stages come by the copy engine, wgmma multiplies from
  *                          shared memory
@@ -183,11 +185,20 @@ static inline QUANT_SHARED uint64_t quant_scale_index(uint32_t position, uint64_
  * by quant_position(). Factors and sums of a block32, that of all 32 codes, as floats, are at quant_scale_index(). A K block
  * has a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. With
  * QUANT_LAYOUT_WGMMA codes and records are laid out by quant_wgmma_kblock_word() and quant_tiled_index(), and those of blocks
- * of 32 by quant_wgmma_block32_word() and quant_wgmma_block32_factor(). block_index() chooses which 1024 elements,
- * block_index_y() which QUANT_COLUMNS columns. */
+ * of 32 by quant_wgmma_block32_word() and quant_wgmma_block32_factor(). With QUANT_LAYOUT_SLABS, AMD's, codes are as for wgmma,
+ * records by quant_slab_record(). block_index() chooses which 1024 elements, block_index_y() which QUANT_COLUMNS columns. */
 enum { QUANT_COLUMNS = QUANT_THREADS / QUANT_TEAM, QUANT_RECORD = 12 };
 
-enum { QUANT_LAYOUT_TILES = 1, QUANT_LAYOUT_WGMMA = 2 };
+enum { QUANT_LAYOUT_TILES = 1, QUANT_LAYOUT_WGMMA = 2, QUANT_LAYOUT_SLABS = 3 };
+
+/* The layout that kernels are told, as far as it is not known already: AMD's have one alone. */
+#if defined(__AMDGCN__)
+#define QUANT_LAYOUT_OF(layout) ((void)(layout), QUANT_LAYOUT_SLABS)
+#elif defined(__NVPTX__)
+#define QUANT_LAYOUT_OF(layout) ((layout) == QUANT_LAYOUT_WGMMA ? QUANT_LAYOUT_WGMMA : QUANT_LAYOUT_TILES)
+#else
+#define QUANT_LAYOUT_OF(layout) (layout)
+#endif
 
 typedef struct quant_tile_activations_args {
     const void *from;
@@ -206,10 +217,10 @@ typedef struct quant_tile_activations_args {
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
 
-/* quant_gemv_TYPE, and quant_gemv_fused_TYPE and quant_gemv_step_TYPE for a single column: QUANT_GEMV_ROWS rows of weights
- * times QUANT_GEMV_COLUMNS columns for each thread block, or for `splits` neighbouring thread blocks, each of which takes some
- * of the classes; block_index_y() and first_group choose the group of columns. Where the copy engine brings rows, from sm_90
- * on, there is one split. */
+/* quant_gemv_TYPE, and quant_gemv_fused_TYPE, quant_gemv_step_TYPE and quant_gemv_direct_TYPE for a single column:
+ * QUANT_GEMV_ROWS rows of weights times QUANT_GEMV_COLUMNS columns for each thread block, or for `splits` neighbouring thread
+ * blocks, each of which takes some of the classes; block_index_y() and first_group choose the group of columns. Where the copy
+ * engine brings rows, from sm_90 on, there is one split. */
 enum {
     QUANT_GEMV_ROWS = 16,
     QUANT_GEMV_COLUMNS = 8,
@@ -217,6 +228,15 @@ enum {
     QUANT_CODING_SHARES = 64,            /* thread blocks that code a single column, at most */
     QUANT_READY_COUNTERS = QUANT_THREADS /* tiles of a launch that may be split */
 };
+
+/* Threads of a thread block of quant_gemv_TYPE: where a wave has 64 lanes and multiplies by MFMA twice as many as elsewhere, so
+ * that each SIMD has two waves to choose from. The host asks the driver how many the kernel takes. */
+enum { QUANT_GEMV_THREADS_MAX = 2 * QUANT_THREADS };
+#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+enum { QUANT_GEMV_THREADS = QUANT_GEMV_THREADS_MAX };
+#else
+enum { QUANT_GEMV_THREADS = QUANT_THREADS };
+#endif
 
 /* Thread blocks that a compute unit is to hold. Where products with a single column overlap, two of each, so that there is
  * always one that reads; formats with sub-blocks of 16, and Q8_K, want some more registers. */
@@ -239,12 +259,12 @@ typedef struct quant_gemv_args {
     uint32_t columns, width, first_group;
     uint32_t splits; /* 1, 2, 4 or 8 */
     uint32_t blocks, blocks_padded;
-    uint32_t stages;  /* 1..8 */
-    uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */
-    uint32_t flip;    /* 0x80808080: unknown to the compiler, it is in a register, and a mask besides it in the instruction */
-    const float
-        *x; /* quant_gemv_fused_TYPE, quant_gemv_step_TYPE: the column, to be coded by the kernel; NULL: it is coded already */
-    uint64_t *refused;     /* as in quant_gemv_activations, */
+    uint32_t stages;   /* 1..8 */
+    uint32_t aligned;  /* not 0: all rows begin at a multiple of four bytes */
+    uint32_t flip;     /* 0x80808080: unknown to the compiler, it is in a register, and a mask besides it in the instruction */
+    const float *x;    /* quant_gemv_fused_TYPE, quant_gemv_step_TYPE: the column, to be coded by the kernel; NULL: it is coded
+                        * already.    quant_gemv_direct_TYPE: always */
+    uint64_t *refused; /* as in quant_gemv_activations, */
     uint64_t first_block;  /* likewise */
     uint32_t *shares_done; /* a word for each share of the coding, `sequence` when it is done */
     uint32_t sequence;     /* number of this product on its stream */
@@ -252,7 +272,7 @@ typedef struct quant_gemv_args {
     uint32_t adds;         /* not 0: results are added to y; not quant_gemv_fused_TYPE */
     uint32_t
         own_words; /* quant_gemv_step_TYPE with x: from the codes, factors and sums of a thread block to those of the next */
-    quant_input input; /* quant_gemv_step_TYPE: of x */
+    quant_input input; /* quant_gemv_step_TYPE, quant_gemv_direct_TYPE: of x */
     uint32_t stays;    /* quant_gemv_step_TYPE: not 0: thread blocks take more than 16 rows each (quant_gemv_step.h) */
     uint32_t unused;
 } quant_gemv_args;
@@ -302,9 +322,11 @@ enum {
     QUANT_TILE_BLOCK32_WORDS = 4 * QUANT_TILE * 2,                       /* factors, minima, factors, sums of a stage */
     QUANT_TILE_KBLOCK_WORDS = 3 * QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4, /* upper and lower bytes of rows, codes of columns */
     QUANT_TILE_RECORD_WORDS = 2 * QUANT_TILE * QUANT_RECORD,             /* records of a block */
+    QUANT_TILE_PLANES_WORDS = 2 * QUANT_TILE * QUANT_RECORD * 2 / 3,     /* the same where there is one stage */
     QUANT_TILE_BLOCK32_BYTES = (QUANT_TILE_STAGE_WORDS + QUANT_TILE_BLOCK32_WORDS) * 4, /* of shared memory for each stage */
     QUANT_TILE_KBLOCK_BYTES = QUANT_TILE_KBLOCK_WORDS * 4,
     QUANT_TILE_RECORDS_BYTES = QUANT_TILE_RECORD_WORDS * 4, /* and once */
+    QUANT_TILE_PLANES_BYTES = QUANT_TILE_PLANES_WORDS * 4,
     QUANT_WGMMA_ALIGNMENT = 1024,
     QUANT_WGMMA_SUMS_BYTES = QUANT_TILE * QUANT_TILE * 4, /* sums that wait in shared memory */
     QUANT_WGMMA_BLOCK32_TEAMS = 2,
@@ -337,9 +359,10 @@ typedef struct quant_tile_args {
     uint32_t blocks_padded;
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
-    uint32_t stages;         /* 2, 3 or 4; quant_wgmma_block32: from 1 on */
+    uint32_t stages;         /* 2, 3 or 4, or 1 of waves of 64 lanes but on NVIDIA; quant_wgmma_block32: from 1 on */
     uint32_t records;        /* quant_wgmma_kblock: those of so many blocks at a time, 1 or 2 */
     uint32_t sums_in_shared; /* quant_wgmma_*: not 0 if there is shared memory for a tile of sums, too */
+    int32_t layout;          /* QUANT_LAYOUT_ */
 } quant_tile_args;
 
 /* K blocks for wgmma. Position by position the four quarters of what a tile wants, of each the upper bytes of all rows, as they
@@ -357,6 +380,26 @@ static inline QUANT_SHARED uint64_t quant_wgmma_kblock_word(uint64_t line, uint3
 static inline QUANT_SHARED uint64_t quant_tiled_index(uint64_t line, uint32_t position, uint32_t padded, uint32_t lines)
 {
     return (line / lines * padded + position) * lines + line % lines;
+}
+
+/* Where 16 bytes of a record are, in sixteens of bytes, with QUANT_LAYOUT_SLABS: what the same part has of a tile's lines is
+ * side by side. */
+static inline QUANT_SHARED uint64_t quant_slab_record(uint64_t line, uint32_t position, uint32_t padded, uint32_t part)
+{
+    const uint64_t tile = quant_tiled_index(line, position, padded, QUANT_TILE) / QUANT_TILE;
+    return tile * (uint64_t)(QUANT_RECORD / 4 * QUANT_TILE) + (uint64_t)(part * QUANT_TILE) + line % QUANT_TILE;
+}
+
+/* Where part `part` of a record is, in sixteens of bytes. */
+static inline QUANT_SHARED uint64_t quant_record_part(int32_t layout, uint64_t line, uint32_t position, uint32_t padded,
+                                                      uint32_t part)
+{
+    if (QUANT_LAYOUT_OF(layout) == QUANT_LAYOUT_SLABS)
+        return quant_slab_record(line, position, padded, part);
+    const uint64_t record = QUANT_LAYOUT_OF(layout) == QUANT_LAYOUT_WGMMA
+                                ? quant_tiled_index(line, position, padded, QUANT_TILE)
+                                : line * padded + position;
+    return record * (QUANT_RECORD / 4) + part;
 }
 
 /* Blocks of 32 for wgmma. Codes are laid out as if eight positions were one of a K block with one slab a quarter; factors and

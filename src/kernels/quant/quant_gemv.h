@@ -137,7 +137,11 @@ DEVICE float gemv_scale(int32_t type)
 #else
 
 enum { GEMV_MFMA = 0, GEMV_CLASSES = 1, GEMV_LANE_SUMS = 4 };
-#define GEMV_ENTRY(kernel, resident) KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, resident)
+#if defined(__AMDGCN__) || defined(__NVPTX__)
+#define GEMV_ENTRY(kernel, resident) KERNEL_RESIDENT(kernel, quant_gemv_args, GEMV_THREADS, resident)
+#else
+#define GEMV_ENTRY(kernel, resident) KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_GEMV_THREADS_MAX, resident)
+#endif
 
 /* The f16 in front of the codes of two rows, of formats whose codes are rotated. */
 typedef struct gemv_factors {
@@ -145,6 +149,8 @@ typedef struct gemv_factors {
 } gemv_factors;
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
+
+enum { GEMV_QUADS = 0 };
 
 /* `from` is what all sums begin with. */
 DEVICE void gemv_mma_32(int32_t *sums, int32_t from, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
@@ -412,7 +418,7 @@ DEVICE void gemv_block(int32_t type, const gemv_position *at, uint32_t blocks, g
 DEVICE void gemv_rounds(int32_t type, const quant_gemv_args *args, const uint8_t *stage, uint32_t blocks, gemv_rows rows,
                         gemv_thread here, float *acc)
 {
-    const uint32_t team = thread_index() / QUANT_TEAM, bytes = (uint32_t)block_bytes(type);
+    const uint32_t team = stage_thread() / QUANT_TEAM, bytes = (uint32_t)block_bytes(type);
     gemv_position at;
     if (STAGES_CAN_SPLIT && !stage_has_class(args, team))
         return;
@@ -434,8 +440,14 @@ DEVICE void gemv_rounds(int32_t type, const quant_gemv_args *args, const uint8_t
 /* The accumulators to where all meet. */
 DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
 {
-    const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
-    (void)single;
+    const uint32_t team = stage_thread() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
+    if (GEMV_QUADS && single) { /* neighbours have the same, and would write it to one bank */
+        if (thread % 4 == 0) {
+            AT(meeting, team * QUANT_GEMV_RESULTS + thread / 4) = acc[0];
+            AT(meeting, team * QUANT_GEMV_RESULTS + thread / 4 + 8) = acc[2];
+        }
+        return;
+    }
     UNROLL
     for (uint32_t i = 0; i < 4; i++)
         AT(meeting, (team * QUANT_GEMV_COLUMNS + thread % 4 * 2 + i % 2) * QUANT_GEMV_ROWS + thread / 4 + i / 2 * 8) = acc[i];
@@ -445,8 +457,8 @@ DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
 
 /* Whether the loop is compiled for each alignment of blocks, or for one column, eight, and other numbers of them. AMD's chips
  * put words together from two with one instruction, so that alignment matters little; and their instructions have room for a
- * place in shared memory that is known, while registers that all lanes share are few. There is no kernel for a single column:
- * old chips have too few of those registers to code it in the product. */
+ * place in shared memory that is known, while registers that all lanes share are few. A single column that is not coded yet has
+ * a kernel of its own (quant_gemv_direct.c). */
 #if defined(__AMDGCN__)
 enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_KNOWS_WIDTH = 1, GEMV_PAIRS = 1 };
 #else
@@ -479,7 +491,7 @@ DEVICE void gemv_combine_splits(int32_t type, gemv_kind kind, const quant_gemv_a
     const uint32_t t = thread_index(), tile = block_index_y() * (block_count() / args->splits) + stage_tile(args);
     float *all = args->partial + (uint64_t)tile * QUANT_CLASSES * QUANT_GEMV_RESULTS;
     const uint32_t count = QUANT_CLASSES / args->splits * QUANT_GEMV_RESULTS, first = stage_split(args) * count;
-    for (uint32_t i = first + t; i < first + count; i += QUANT_THREADS)
+    for (uint32_t i = first + t; i < first + count; i += GEMV_THREADS)
         all[i] = AT(meeting, i);
     memory_fence_device();
     barrier();

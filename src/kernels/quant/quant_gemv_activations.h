@@ -34,6 +34,22 @@ DEVICE four_elements load_four(const float *from)
     return four;
 }
 
+DEVICE four_elements normed_four(four_elements four, float scale, four_elements weight)
+{
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        four.x[i] = input_normed(four.x[i], scale, weight.x[i]);
+    return four;
+}
+
+DEVICE four_elements gated_four(four_elements four, four_elements up)
+{
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        four.x[i] = input_gated(four.x[i], up.x[i]);
+    return four;
+}
+
 /* Elements 4 * word.. of a column, as they are coded; zeros behind the last. */
 DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
 {
@@ -45,18 +61,9 @@ DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t
     four = load_four(args->from + at);
     if (input->kind == INPUT_PLAIN)
         return four;
-    if (input->kind == INPUT_NORM) {
-        const four_elements weight = load_four(input->weight + (uint64_t)word * 4);
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            four.x[i] = input_normed(four.x[i], input->scale, weight.x[i]);
-        return four;
-    }
-    const four_elements up = load_four(input->up + at);
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++)
-        four.x[i] = input_gated(four.x[i], up.x[i]);
-    return four;
+    if (input->kind == INPUT_NORM)
+        return normed_four(four, input->scale, load_four(input->weight + (uint64_t)word * 4));
+    return gated_four(four, load_four(input->up + at));
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------------------- */

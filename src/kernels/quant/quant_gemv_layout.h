@@ -18,8 +18,8 @@
 #define STAGE_ROWS 16
 #define STAGES_MAX 8 /* copies_wait counts to 6 */
 
-/* By how much the last eight rows are moved: on AMD's chips, which read 16 bytes from a multiple of eight, too. The host, which
- * asks for shared memory without knowing the chip, leaves room for it. */
+/* By how much the last eight rows are moved: on AMD's chips, which read 16 bytes of a row as two times eight, from a multiple
+ * of eight (words_head()). The host, which asks for shared memory without knowing the chip, leaves room for it. */
 #if defined(__AMDGCN__)
 #define STAGE_MOVED 8
 #else

@@ -1,19 +1,20 @@
 /* A gemv on the matrix units of gfx908, gfx90a and gfx942 (quant_gemv.h): MFMA 16x16 of bytes.
  *
- * A wave has two classes, one after the other. Its four sixteens of lanes have four quarters of a piece, and lane i of each row
- * i of the tile, and of the columns i % width. Of what comes out, a lane of the first sixteen has columns 0 to 3 of its row,
- * one of the second columns 4 to 7; the others have the same once more. One column is multiplied like eight.
+ * A wave has one class, or two, one after the other, where there are four waves. Its four sixteens of lanes have four quarters
+ * of a piece, and lane i of each row i of the tile, and of the columns i % width. Of what comes out, a lane of the first
+ * sixteen has columns 0 to 3 of its row, one of the second columns 4 to 7; the others have the same once more. One column is
+ * multiplied like eight.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_MFMA_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_MFMA_H
 
 #include "kernels/simt/matrix_i8.h"
 
-enum { GEMV_MFMA = 1, GEMV_LANE_ROWS = 16, GEMV_CLASSES = 2, GEMV_LANE_SUMS = 4 };
+enum { GEMV_MFMA = 1, GEMV_LANE_ROWS = 16, GEMV_CLASSES = QUANT_CLASSES * 64 / GEMV_THREADS, GEMV_LANE_SUMS = 4 };
 
 /* With half of the registers at most this compiler keeps sums where every instruction reaches them (KERNEL_MATRIX). */
 #define GEMV_ENTRY(kernel, resident)                                                                                           \
-    extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, QUANT_THREADS), amdgpu_waves_per_eu(2))) void kernel(     \
+    extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, GEMV_THREADS), amdgpu_waves_per_eu(2))) void kernel(      \
         const quant_gemv_args args)
 
 /* Four results of a lane, in pairs, which one instruction computes. */

@@ -7,6 +7,19 @@
 #include "kernels/quant/quant_gemv_layout.h"
 #include "kernels/simt/ring.h"
 
+/* Threads of a thread block; a kernel that may have more says so before it includes this. */
+#if !defined(GEMV_THREADS)
+#define GEMV_THREADS QUANT_THREADS
+#endif
+
+/* The number of a thread among those. The emulator runs this code for chips whose kernel has more threads, too: they do what
+ * the others do once more. */
+#if defined(__AMDGCN__) || defined(__NVPTX__)
+#define stage_thread() thread_index()
+#else
+#define stage_thread() (thread_index() % GEMV_THREADS)
+#endif
+
 /* Whether thread blocks can share rows: threads can leave out what another split works on, the copy engine cannot. */
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
 enum { STAGES_CAN_SPLIT = 0 };
@@ -225,7 +238,10 @@ DEVICE void stages_written(void)
 #define stages_know_width(...)
 #endif
 
-/* What is fetched: by this thread some of a row, from piece `piece` on every 16th, and some of the columns. */
+/* So many threads share a row. */
+enum { STAGE_ABREAST = GEMV_THREADS / STAGE_ROWS };
+
+/* What is fetched: by this thread some of a row, from piece `piece` on every STAGE_ABREASTth, and some of the columns. */
 typedef struct stage_source {
     const uint8_t *row; /* from the last multiple of 16 before its first byte */
     uint32_t left;      /* bytes from there on */
@@ -242,12 +258,12 @@ typedef struct stage_source {
  * beside eight that write the one eight below: in different banks. */
 DEVICE uint32_t stage_own_row(void)
 {
-    return STAGE_MOVED ? thread_index() / 16 % 8 + thread_index() / 8 % 2 * 8 : thread_index() / 16;
+    return STAGE_MOVED ? stage_thread() / 16 % 8 + stage_thread() / 8 % 2 * 8 : stage_thread() / STAGE_ABREAST;
 }
 
 DEVICE uint32_t stage_own_piece(void)
 {
-    return STAGE_MOVED ? thread_index() / 128 * 8 + thread_index() % 8 : thread_index() % 16;
+    return STAGE_MOVED ? stage_thread() / 128 * 8 + stage_thread() % 8 : stage_thread() % STAGE_ABREAST;
 }
 
 DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, uint32_t group)
@@ -398,7 +414,11 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
 
 /* Where copies are not in the background, a chunk waits in registers while the one before it is worked on: all of its loads are
  * on their way together. Two stages do. */
-enum { STAGE_HELD_ROWS = 10, STAGE_HELD_CODES = 4 }; /* 16 bytes each: of a row of q8_k, and of eight columns' codes */
+enum {
+    STAGE_HELD_ROWS = 10,                                      /* 16 bytes each: of a row of q8_k, */
+    STAGE_HELD_COLUMNS = GEMV_THREADS / 128,                   /* of the codes of so many columns, 512 words each, */
+    STAGE_HELD_CODES = QUANT_GEMV_COLUMNS / STAGE_HELD_COLUMNS /* and of those of eight */
+};
 
 typedef struct stage_ring {
     stage_source from;
@@ -412,12 +432,25 @@ typedef struct stage_ring {
     u32x4 rows[STAGE_HELD_ROWS], codes[STAGE_HELD_CODES], sums, factors;
 } stage_ring;
 
-/* Sixteen threads share a row: how many pieces of it each has, those before the chunk's first among them. */
 enum { STAGE_LINE = 128 };
 
+/* Pieces of a row that are read for a chunk, those before its first among them: whole cache lines. */
+DEVICE uint32_t stage_row_pieces(int32_t type)
+{
+    enum { LINE = STAGE_LINE / 16 };
+    return (stage_chunk_bytes(type) / 16 + 1 + LINE - 1 + LINE - 1) / LINE * LINE;
+}
+
+/* So many of them has a thread, */
 DEVICE uint32_t stage_pieces(int32_t type)
 {
-    return (stage_chunk_bytes(type) / 16 + 1 + STAGE_LINE / 16 - 1 + 15) / 16;
+    return (stage_row_pieces(type) + STAGE_ABREAST - 1) / STAGE_ABREAST;
+}
+
+/* or one less. */
+DEVICE bool stage_has_piece(int32_t type, const stage_source *from, uint32_t m)
+{
+    return STAGE_ABREAST * (m + 1) <= stage_row_pieces(type) || from->piece + STAGE_ABREAST * m < stage_row_pieces(type);
 }
 
 /* Bit m: piece m of this thread is wanted. In a register of its own, since a condition for each would take two scalars. */
@@ -426,7 +459,7 @@ DEVICE uint32_t stage_wanted(int32_t type, const stage_source *from)
     uint32_t wanted = 0;
     UNROLL_BY(1)
     for (uint32_t m = 0; m < stage_pieces(type); m++)
-        wanted |= (uint32_t)stage_wants_bytes(type, from, (from->piece + 16 * m) * 16 + from->before) << m;
+        wanted |= (uint32_t)stage_wants_bytes(type, from, (from->piece + STAGE_ABREAST * m) * 16 + from->before) << m;
     return wanted;
 }
 
@@ -439,10 +472,11 @@ DEVICE void stage_hold_pieces(int32_t type, stage_ring *r, uint32_t begin, bool 
     const uint8_t *from = r->from.row + done;
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const int32_t at = done + (int32_t)(256 * m), there = m > 0 || at > 0 ? at : 0;
+        const int32_t at = done + (int32_t)(16 * STAGE_ABREAST * m), there = m > 0 || at > 0 ? at : 0;
         const uint32_t mask = (uint32_t)((int32_t)(r->wanted << (31 - m)) >> 31);
         const uint8_t *one = r->from.row + (((uint32_t)there < last ? (uint32_t)there : last) & mask);
-        r->rows[m] = load_u32x4((const uint32_t *)(inside ? from + 256 * m : one));
+        if (stage_has_piece(type, &r->from, m))
+            r->rows[m] = load_u32x4((const uint32_t *)(inside ? from + 16 * STAGE_ABREAST * m : one));
     }
 }
 
@@ -456,28 +490,31 @@ DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
         stage_hold_pieces(type, r, begin, false);
 }
 
-/* Words `i` and three more of the columns, of which each block has `words`; the last ones if the chunk has none there. `whole`,
- * a constant: the chunk is. */
-DEVICE u32x4 stage_held(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i,
-                        bool whole)
+/* Words `i` and three more of the columns, of which each block has `words`; nothing is read for a thread that has none in a
+ * stage. The last ones if the chunk has none there; `whole`, a constant: the chunk is. */
+DEVICE void stage_hold(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i,
+                       bool whole, u32x4 *held)
 {
     const uint32_t most = stage_blocks(type) * words, at = chunk * most + i, last = r->from.blocks * words - 4;
+    if (i >= most)
+        return;
     if (whole)
-        return load_u32x4(from + (uint64_t)chunk * most + (i < most - 4 ? i : most - 4));
-    return load_u32x4(from + (at < last ? at : last));
+        *held = load_u32x4(from + (uint64_t)chunk * most + i);
+    else
+        *held = load_u32x4(from + (at < last ? at : last));
 }
 
 DEVICE void stage_hold_sections(int32_t type, stage_ring *r, uint32_t chunk, bool whole)
 {
-    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
-    r->factors = stage_held(r, type, (const uint32_t *)r->from.columns.factors, chunk, QUANT_GEMV_COLUMNS, first, whole);
+    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = stage_thread() * 4;
+    stage_hold(r, type, (const uint32_t *)r->from.columns.factors, chunk, QUANT_GEMV_COLUMNS, first, whole, &r->factors);
     if (dot_has_min(type))
-        r->sums = stage_held(r, type, r->from.columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS, first, whole);
-    r->codes[0] = stage_held(r, type, r->from.columns.codes, chunk, words, first, whole);
-    if (r->from.width > 2) { /* the first two columns are 1024 words */
+        stage_hold(r, type, r->from.columns.sums, chunk, pieces * QUANT_GEMV_COLUMNS, first, whole, &r->sums);
+    stage_hold(r, type, r->from.columns.codes, chunk, words, first, whole, &r->codes[0]);
+    if (r->from.width > STAGE_HELD_COLUMNS) {
         UNROLL
         for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
-            r->codes[m] = stage_held(r, type, r->from.columns.codes, chunk, words, first + m * QUANT_THREADS * 4, whole);
+            stage_hold(r, type, r->from.columns.codes, chunk, words, first + m * GEMV_THREADS * 4, whole, &r->codes[m]);
     }
 }
 
@@ -496,29 +533,35 @@ DEVICE void stage_put(int32_t type, uint32_t *to, uint32_t words, uint32_t i, u3
         *(u32x4 *)AT_RANGE(to, i, 4) = held;
 }
 
-/* What is held goes to its stage. */
-DEVICE void stage_put_held(int32_t type, const stage_ring *r, uint32_t number)
+/* What is held of rows goes to their stage. */
+DEVICE void stage_put_rows(int32_t type, const stage_ring *r, uint32_t *stage)
 {
-    uint32_t *stage = AT_RANGE(r->shared, number * r->bytes / 4, r->bytes / 4);
-    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = thread_index() * 4;
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const uint32_t piece = r->from.piece + 16 * m - r->before; /* before the first: a large number */
-        const bool inside = m > 0 && 16 * m + 15 <= stage_chunk_bytes(type) / 16;
+        const uint32_t piece = r->from.piece + STAGE_ABREAST * m - r->before; /* before the first: a large number */
+        const bool inside = m > 0 && STAGE_ABREAST * m + STAGE_ABREAST - 1 <= stage_chunk_bytes(type) / 16;
         if (inside || piece < stage_chunk_bytes(type) / 16 + 1) {
             const u32x2 low = {r->rows[m].x, r->rows[m].y}, high = {r->rows[m].z, r->rows[m].w};
             *(u32x2 *)AT_RANGE(stage, r->from.slot + piece * 4, 2) = low;
             *(u32x2 *)AT_RANGE(stage, r->from.slot + piece * 4 + 2, 2) = high;
         }
     }
+}
+
+/* And of columns. */
+DEVICE void stage_put_held(int32_t type, const stage_ring *r, uint32_t number)
+{
+    uint32_t *stage = AT_RANGE(r->shared, number * r->bytes / 4, r->bytes / 4);
+    const uint32_t pieces = (uint32_t)dot_pieces(type), words = pieces * r->from.width * 8, first = stage_thread() * 4;
+    stage_put_rows(type, r, stage);
     stage_put(type, stage + stage_factors_at(type) / 4, QUANT_GEMV_COLUMNS, first, r->factors);
     if (dot_has_min(type))
         stage_put(type, stage + stage_sums_at(type) / 4, pieces * QUANT_GEMV_COLUMNS, first, r->sums);
     stage_put(type, stage + stage_codes_at(type) / 4, words, first, r->codes[0]);
-    if (r->from.width > 2) {
+    if (r->from.width > STAGE_HELD_COLUMNS) {
         UNROLL
         for (uint32_t m = 1; m < STAGE_HELD_CODES; m++)
-            stage_put(type, stage + stage_codes_at(type) / 4, words, first + m * QUANT_THREADS * 4, r->codes[m]);
+            stage_put(type, stage + stage_codes_at(type) / 4, words, first + m * GEMV_THREADS * 4, r->codes[m]);
     }
 }
 
@@ -537,7 +580,7 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     r->wanted = stage_wanted(type, &r->from);
     r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* what a split leaves out is told by pieces from the chunk's first on */
     r->before = 0;
-    const uint32_t bytes = args->blocks * (uint32_t)block_bytes(type), reach = stage_pieces(type) * 256 + 16;
+    const uint32_t bytes = args->blocks * (uint32_t)block_bytes(type), reach = stage_pieces(type) * STAGE_ABREAST * 16 + 16;
     r->inside = args->splits > 1 || bytes < reach ? 0 : (bytes - reach) / stage_chunk_bytes(type);
 }
 

@@ -170,7 +170,7 @@ KERNEL(quant_tile_activations_kblock, quant_tile_activations_args, QUANT_THREADS
         sums[i] = dot4_i8(word, 0x01010101u, 0);
         if (!at.exists)
             continue;
-        if (args.layout == QUANT_LAYOUT_WGMMA)
+        if (QUANT_LAYOUT_OF(args.layout) != QUANT_LAYOUT_TILES)
             args.codes[quant_wgmma_kblock_word(at.column, position, args.blocks_padded, 1, i * 8 + at.in_group)] = word;
         else
             args.codes[(((uint64_t)at.column * args.blocks_padded + position) * 8 + i) * 8 + at.in_group] = word;

@@ -51,7 +51,7 @@ DEVICE void coded_put_kblock_word(const quant_tile_activations_args *args, const
 {
     if (!at->exists)
         return;
-    if (args->layout == QUANT_LAYOUT_WGMMA)
+    if (QUANT_LAYOUT_OF(args->layout) != QUANT_LAYOUT_TILES)
         args->codes[quant_wgmma_kblock_word(at->column, position, args->blocks_padded, 1, i * 8 + at->in_group)] = word;
     else
         args->codes[(((uint64_t)at->column * args->blocks_padded + position) * 8 + i) * 8 + at->in_group] = word;

@@ -75,7 +75,7 @@ DEVICE void column_put_block32_word(const quant_tile_activations_args *args, con
                                     uint32_t word)
 {
     const uint32_t position = quant_position(i, args->blocks_padded) + at->unit * 4 + at->group;
-    if (at->exists && args->layout == QUANT_LAYOUT_WGMMA)
+    if (at->exists && QUANT_LAYOUT_OF(args->layout) != QUANT_LAYOUT_TILES)
         args->codes[quant_wgmma_block32_word(at->column, position, args->blocks_padded, at->in_group)] = word;
     else if (at->exists)
         args->codes[((uint64_t)at->column * args->blocks_padded + position) * 8 + at->in_group] = word;
@@ -96,7 +96,7 @@ DEVICE void column_put_block32(const quant_tile_activations_args *args, const co
         return;
     const float here = AT(factors, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
     const float of_codes = AT(sums, in_unit * COLUMN_BESIDE + thread_index() % QUANT_COLUMNS);
-    if (args->layout == QUANT_LAYOUT_WGMMA) {
+    if (QUANT_LAYOUT_OF(args->layout) == QUANT_LAYOUT_WGMMA) {
         ((uint16_t *)args->factors)[quant_wgmma_block32_factor(column, position, args->blocks_padded)] =
             (uint16_t)block_f16_from_f32(here);
         ((float *)args->sums)[quant_tiled_index(column, position, args->blocks_padded, QUANT_TILE)] = of_codes * here;
@@ -131,10 +131,8 @@ DEVICE void column_put_records(const quant_tile_activations_args *args, uint32_t
     if (number >= 4 * QUANT_COLUMNS || column >= args->columns)
         return;
     const uint32_t position = quant_position(unit * 4 + number / QUANT_COLUMNS, args->blocks_padded);
-    const uint64_t record = args->layout == QUANT_LAYOUT_WGMMA
-                                ? quant_tiled_index(column, position, args->blocks_padded, QUANT_TILE)
-                                : (uint64_t)column * args->blocks_padded + position;
-    ((u32x4 *)args->sums)[record * (QUANT_RECORD / 4) + part] = AT(records, thread_index());
+    ((u32x4 *)args->sums)[quant_record_part(args->layout, column, position, args->blocks_padded, part)] =
+        AT(records, thread_index());
 }
 
 #endif

@@ -109,8 +109,12 @@ DEVICE void tile_fold(const quant_tile_fold_args *args)
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
+#if !defined(TILE_KERNEL_HEAD)
+#define TILE_KERNEL_HEAD KERNEL_MATRIX
+#endif
+
 #define TILE_KERNEL(name, run)                                                                                                 \
-    KERNEL_MATRIX(name, quant_tile_args, TILE_THREADS)                                                                         \
+    TILE_KERNEL_HEAD(name, quant_tile_args, TILE_THREADS)                                                                      \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         run;                                                                                                                   \

@@ -142,10 +142,7 @@ DEVICE void unpack_records(int32_t type, const quant_unpack_args *args, unpack_u
         }
     }
     const uint32_t position = quant_position(unit.block + local, args->blocks_padded), row = unit.row + in_unit;
-    const uint64_t record = args->layout == QUANT_LAYOUT_WGMMA
-                                ? quant_tiled_index(row, position, args->blocks_padded, QUANT_TILE)
-                                : (uint64_t)row * args->blocks_padded + position;
-    ((u32x4 *)args->records)[record * (QUANT_RECORD / 4) + part] = words;
+    ((u32x4 *)args->records)[quant_record_part(args->layout, row, position, args->blocks_padded, part)] = words;
 }
 
 /* Which two pieces of a block a thread has half of: two that come from the same bytes, so that these are read once. */
@@ -159,7 +156,8 @@ DEVICE void unpack_kblock(int32_t type, const quant_unpack_args *args, unpack_un
 {
     const uint32_t half = thread_index() % 2, in_unit = thread_index() / 4 % QUANT_UNPACK_ROWS, local = thread_index() / 64;
     const uint32_t row = unit.row + in_unit, position = quant_position(unit.block + local, args->blocks_padded);
-    const bool exists = unpack_exists(args, unit, in_unit, local), wgmma = args->layout == QUANT_LAYOUT_WGMMA;
+    const bool exists = unpack_exists(args, unit, in_unit, local);
+    const bool slabs = QUANT_LAYOUT_OF(args->layout) != QUANT_LAYOUT_TILES;
     const uint8_t *block = unpack_block(type, args, unit, in_unit, local, stage);
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
@@ -172,10 +170,10 @@ DEVICE void unpack_kblock(int32_t type, const quant_unpack_args *args, unpack_un
         unpack_split(codes.z, scale, &upper.z, &lower.z);
         unpack_split(codes.w, scale, &upper.w, &lower.w);
         u32x4 *to =
-            wgmma ? (u32x4 *)(args->codes + quant_wgmma_kblock_word(row, position, args->blocks_padded, 2, p * 8 + half * 4))
+            slabs ? (u32x4 *)(args->codes + quant_wgmma_kblock_word(row, position, args->blocks_padded, 2, p * 8 + half * 4))
                   : (u32x4 *)args->codes + ((uint64_t)row * args->blocks_padded + position) * 32 + p / 2 * 8 + p % 2 * 2 + half;
         to[0] = upper;
-        to[wgmma ? QUANT_TILE * QUANT_SLAB_ROW_BYTES / 16 : 4] = lower;
+        to[slabs ? QUANT_TILE * QUANT_SLAB_ROW_BYTES / 16 : 4] = lower;
     }
     unpack_records(type, args, unit, stage);
 }
@@ -187,7 +185,7 @@ DEVICE void unpack_factors(int32_t type, const quant_unpack_args *args, unpack_u
 {
     const uint32_t in_unit = thread_index() % QUANT_UNPACK_ROWS, local = thread_index() / QUANT_UNPACK_ROWS;
     const uint32_t position = quant_position(unit.block + local, args->blocks_padded);
-    const uint64_t at = args->layout == QUANT_LAYOUT_WGMMA
+    const uint64_t at = QUANT_LAYOUT_OF(args->layout) == QUANT_LAYOUT_WGMMA
                             ? quant_tiled_index(unit.row + in_unit, position, args->blocks_padded, QUANT_TILE)
                             : quant_scale_index(position, unit.row + in_unit, args->rows_padded);
     dot_factors factors = {0.0f, 0.0f};
@@ -202,14 +200,14 @@ DEVICE void unpack_block32(int32_t type, const quant_unpack_args *args, unpack_u
 {
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
-        const bool wgmma = args->layout == QUANT_LAYOUT_WGMMA; /* which have two blocks of each row side by side */
+        const bool slabs = QUANT_LAYOUT_OF(args->layout) != QUANT_LAYOUT_TILES; /* two blocks of each row are side by side */
         const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2;
-        const uint32_t local = wgmma ? i / 2 % 2 * 8 + i / 32 % 2 * 16 + i / 64 : i / 2 % 4 * 8 + i / 8 % 8;
-        const uint32_t in_unit = wgmma ? i / 4 % 8 : i / 64, row = unit.row + in_unit;
+        const uint32_t local = slabs ? i / 2 % 2 * 8 + i / 32 % 2 * 16 + i / 64 : i / 2 % 4 * 8 + i / 8 % 8;
+        const uint32_t in_unit = slabs ? i / 4 % 8 : i / 64, row = unit.row + in_unit;
         const uint32_t position = quant_position(unit.block + local, args->blocks_padded);
         const u32x4 words = unpack_words(type, unpack_block(type, args, unit, in_unit, local, stage),
                                          unpack_exists(args, unit, in_unit, local), 0, half);
-        if (wgmma)
+        if (slabs)
             *(u32x4 *)(args->codes + quant_wgmma_block32_word(row, position, args->blocks_padded, half * 4)) = words;
         else
             ((u32x4 *)args->codes)[((uint64_t)row * args->blocks_padded + position) * 2 + half] = words;

@@ -232,6 +232,21 @@ DEVICE uint32_t words_spread_by(uint32_t bits, uint32_t distance, uint32_t mask)
            (bits >> 3 * distance & mask) << 24;
 }
 
+/* What blocks of q4_k and q5_k begin with, two factors and the scales: 16 bytes at a multiple of 16; WORDS_PAIRED,
+ * WORDS_SHIFTED: of eight, as AMD's chips have some rows of a stage (quant_gemv_layout.h). */
+DEVICE u32x4 words_head(int32_t alignment, const uint8_t *block)
+{
+#if defined(__AMDGCN__)
+    typedef uint32_t head __attribute__((ext_vector_type(4), aligned(8), may_alias));
+    if (alignment >= WORDS_PAIRED) {
+        const head v = *(const head *)(const void *)block;
+        return (u32x4){v.x, v.y, v.z, v.w};
+    }
+#endif
+    (void)alignment;
+    return load_u32x4((const uint32_t *)(const void *)block);
+}
+
 DEVICE words_scales words_scales_aligned(int32_t type, int32_t alignment, const uint8_t *block)
 {
     words_scales s = {{0, 0, 0, 0}, {0, 0, 0, 0}};
@@ -250,7 +265,7 @@ DEVICE words_scales words_scales_aligned(int32_t type, int32_t alignment, const 
                                          (top >> 2 * i & 0x03030303u) << 4,
                                      32);
     } else if (type == BLOCK_Q4_K || type == BLOCK_Q5_K) {
-        const u32x4 head = load_u32x4((const uint32_t *)(const void *)block); /* blocks are a multiple of 16 bytes */
+        const u32x4 head = words_head(alignment, block);
         const uint32_t first = head.y, second = head.z, third = head.w;
         s.scales[0] = first & 0x3f3f3f3fu;
         s.mins[0] = second & 0x3f3f3f3fu;

@@ -1,13 +1,16 @@
 /* What the kernels about rows take: softmax and norms, reductions, sorting, rotary embedding.
  *
- * Softmax and norms (src/gpu/tensor/rows.c). Which kernel when, fastest first:
- *   tensor_softmax_wave, tensor_norm_wave(_2)   16-bit types, many rows: 32 lanes have a row (norm_wave_2: two chunks) in
- * registers, and every wave goes from row to row, the next one on its way (NVIDIA, sm_80 on) tensor_softmax_prefetch_4096
- * 16-bit rows of more than 2048 elements: a chunk of 4096 by 32 lanes, next row prefetched tensor_softmax_prefetch,
- * tensor_norm_prefetch   16-bit rows up to 16384: a block goes from row to row, next row prefetched tensor_softmax_registers,
- * tensor_norm_registers   rows up to 16384 elements, a multiple of 64: one read, one write tensor_rows_registers_any     rows
- * up to 1024 of any length: one read, one write tensor_rows_f32, tensor_rows_f64   any length: a row in shared memory if it
- * fits there, else read again for each pass All give the bits of arithmetic/rows.h.
+ * Softmax and norms (src/gpu/tensor/rows.c). Which kernel when, fastest first; those with a star are NVIDIA's, sm_80 on:
+ *   tensor_softmax_wave *, tensor_norm_wave(_2) *         16-bit types, many rows: 32 lanes have a row (_2: two chunks)
+ *                                                         in registers, and go from row to row
+ *   tensor_softmax_prefetch_4096 *                        16-bit rows of more than 2048 elements: a chunk by 32 lanes
+ *   tensor_softmax_prefetch *, tensor_norm_prefetch *     16-bit rows up to 16384: a block goes from row to row
+ *   tensor_softmax_short, tensor_norm_short               rows up to 512 elements, a multiple of 64: several at a time
+ *   tensor_softmax_registers, tensor_norm_registers       rows up to 16384 elements, a multiple of 64
+ *   tensor_rows_registers_any                             rows up to 1024 of any length
+ *   tensor_rows_f32, tensor_rows_f64                      any length: a row in shared memory if it fits there, else read
+ *                                                         again for each pass
+ * All but the last read memory once and write it once; all give the bits of arithmetic/rows.h.
  *
  * Reductions (src/gpu/tensor/reduce.c): the canonical order is chunks of 4096 elements (arithmetic/reduce.h).
  *   tensor_reduce_rows_half        dense rows of 16-bit types, by 16 bytes a lane
@@ -19,7 +22,8 @@
  *
  * Sorting (src/gpu/tensor/rows.c):
  *   tensor_top_row     the first 256 or fewer of a row of up to 4096: a block looks for them by halving
- *   tensor_sort_row    rows up to 4096 of up to 32 bits: radix sort by one block
+ *   tensor_sort_row_1024   rows up to 1024 of up to 32 bits: radix sort of a row, or of up to 16 short ones, by one block
+ *   tensor_sort_row    rows up to 4096 of up to 32 bits: the same of one row
  *   tensor_sort_keys, _tile, _step, _put   everything: a bitonic sort, tiles of 2048 in shared memory
  */
 #ifndef WW_KERNELS_REDUCE_ROW_ARGUMENTS_H
@@ -39,6 +43,8 @@ enum {
     ROW_THREADS = 256,
     ROW_PART = 1024,              /* elements of a row, or a part of it, that 32 or 64 lanes hold in registers */
     ROW_PAIR_LANES = 32,          /* that do it by pairs */
+    ROW_SHORT = 512,              /* elements of rows, of one or of several together, that 32 lanes hold where they are short */
+    ROW_SHORT_THREADS = 256,      /* of a block then */
     ROW_PAIR_THREADS = 512,       /* of as many parts as a row may have */
     ROW_PAIR_THREADS_MIN = 64,    /* threads of a block where a row is one part */
     ROW_PREFETCH_RESIDENT = 1024, /* threads of a compute unit where blocks go from row to row, for which there are registers */
@@ -54,7 +60,10 @@ enum {
     ROW_SHARED_BYTES = 32768,   /* rows up to this, as their kind, are kept in shared memory */
     ROW_RESULTS_SHARED = 512,   /* results of chunks, likewise */
     SORT_ROW_MAX = 4096,        /* elements of a row that one block sorts */
-    SORT_ROW_THREADS = 512,     /* of it */
+    SORT_ROW_THREADS = 256,     /* of it */
+    SORT_ROW_SHORT = 1024,      /* elements of a shorter row, or of several together, */
+    SORT_ROW_SHORT_ROWS = 16,   /* so many at most, */
+    SORT_SHORT_THREADS = 64,    /* and threads of a block that sorts them */
     TOP_THREADS = 256,          /* of a block that looks for the first few of such a row */
     TOP_MAX = TOP_THREADS,      /* of them */
     SORT_TILE = 2048,           /* pairs that a block sorts in shared memory */
@@ -117,7 +126,7 @@ typedef struct sort_args {
     uint32_t *indices;
     uint64_t *keys; /* of each row `padded` */
     uint32_t *places;
-    int64_t rows, n, k, padded;
+    int64_t rows, n, k, padded;    /* a power of two, in every kernel but that for the first few */
     int64_t first_size, last_size; /* of sequences that are merged */
     int64_t apart;                 /* of elements that a step compares */
     int32_t type, descending;

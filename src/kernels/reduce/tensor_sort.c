@@ -1,8 +1,8 @@
 /* Sorting rows, on pairs of a key and a number, whose order is the wanted one and has no equals.
  *
- * A row of up to 4096 elements of up to 32 bits is sorted by one block, eight bits of the keys at a time from the lowest on:
- * each time elements go behind those with smaller digits, and those with the same one that came before, which lanes of a wave
- * find out by asking each other bit by bit. Where only the first few of such a row are wanted these are looked for by halving.
+ * A row of up to 4096 elements of up to 32 bits is sorted by one block, four bits of the keys at a time from the lowest on:
+ * each time elements go behind those with smaller digits, and those with the same one that came before. Where only the first
+ * few of such a row are wanted these are looked for by halving. Of short rows a block sorts several at a time.
  *
  * All others merge sequences that go up and down in turns (Batcher's bitonic sort), padded to a power of two with the largest
  * pair: comparisons of elements less than a tile apart happen in shared memory, many steps a launch; the rest a launch each.
@@ -35,13 +35,18 @@ DEVICE uint32_t sort_key_16(uint64_t bits, int32_t type)
     return (plain & 0x7fffu) > infinity ? 0xfffeu : ordered;
 }
 
-/* The key of element i of a row, of 16 or 32 bits. */
-DEVICE uint32_t sort_key_at(const sort_args *args, const char *x, uint32_t i)
+/* The key of an element, of 16 or 32 bits. */
+DEVICE uint32_t sort_key_of(const sort_args *args, uint32_t bits)
 {
-    const uint64_t bits = bits_at(x, i, type_bytes(args->type));
     if (type_bytes(args->type) <= 2)
         return sort_key_16(bits, args->type) ^ (args->descending ? 0xffffu : 0u);
     return sort_key_32(bits, args->type) ^ (args->descending ? UINT32_MAX : 0u);
+}
+
+/* Of element i of a row. */
+DEVICE uint32_t sort_key_at(const sort_args *args, const char *x, uint32_t i)
+{
+    return sort_key_of(args, (uint32_t)bits_at(x, i, type_bytes(args->type)));
 }
 
 /* Element `place` of a row comes at `rank`. */
@@ -55,119 +60,242 @@ DEVICE void sort_put(const sort_args *args, int64_t row, uint32_t rank, uint32_t
         args->indices[at] = place;
 }
 
+/* Elements are sorted as words: sixteen bits of the key and the place, which leads to the rest. A thread has `own` of them, one
+ * after the other, and counts its digits in a column of its own, where nobody else's are in the way: what comes before them,
+ * all smaller digits and the same ones of threads before it, is a sum over all columns. Words and columns take turns in the
+ * same shared memory.
+ *
+ * Sixteen words of a thread lie 64 bytes from those of the next, whose banks would be the same: `spread` lets threads that are
+ * served together begin with different quads. */
 enum {
-    DIGIT_BITS = 8,
+    DIGIT_BITS = 4,
     DIGITS = 1 << DIGIT_BITS,
-    SORT_WAVES_MAX = SORT_ROW_THREADS / 32,
-    OWN = SORT_ROW_MAX / SORT_ROW_THREADS
+    PLACE_BITS = 16, /* of which SORT_ROW_MAX places need twelve: what stands above them when rows are told apart is 0 */
+    HALF_KEY_BITS = 16,
 };
 
-/* Elements of a row while they are sorted. Those of a wave come one after the other: `each` times as many as it has lanes. */
 typedef struct sort_shared {
-    uint32_t *keys;
-    uint16_t *places;
-    uint32_t *counts; /* by wave and digit: how many; and then where the first goes */
+    uint32_t threads, own; /* constants */
+    uint32_t row_bits;     /* of a place: the number in its row. The others are the row's of the block, of up to DIGITS */
+    uint32_t *words;       /* or the counts by digit and thread; DIGITS of them for each thread */
+    uint32_t *elements;    /* of the row, as they came */
 } sort_shared;
 
-/* The lanes of the wave that have the same digit. */
-DEVICE uint64_t lanes_alike(uint32_t digit)
+DEVICE uint32_t spread(uint32_t word)
 {
-    uint64_t alike = wave_ballot(true);
-    UNROLL for (uint32_t bit = 0; bit < DIGIT_BITS; bit++)
-    {
-        const bool set = (digit >> bit & 1) != 0;
-        const uint64_t those = wave_ballot(set);
-        alike &= set ? those : ~those;
-    }
-    return alike;
+    return word ^ (word >> 3 & 12u);
 }
 
-/* How many elements of the wave with its digit come before each, in the upper half of `places`; and the wave's counts. */
-DEVICE void rank_own(const uint32_t *keys, uint32_t each, uint32_t shift, const sort_shared *shared, uint32_t *places)
+/* Quad i of the sixteen words that begin with `first`, a multiple of sixteen, among words that are spread. */
+DEVICE uint32_t *quad_of(const sort_shared *shared, uint32_t first, uint32_t i)
 {
-    const uint64_t below = ((uint64_t)1 << lane()) - 1;
-    UNROLL for (uint32_t j = 0; j < OWN; j++) if (j < each)
+    return AT_RANGE(shared->words, spread(first + 4 * i), 4);
+}
+
+DEVICE void words_load(const sort_shared *shared, uint32_t *words)
+{
+    UNROLL for (uint32_t i = 0; i < shared->own / 4; i++)
     {
-        const uint32_t digit = keys[j] >> shift & (DIGITS - 1);
-        const uint64_t alike = lanes_alike(digit);
-        const uint32_t at = wave_index() * DIGITS + digit, before = AT(shared->counts, at);
-        places[j] |= (before + (uint32_t)__builtin_popcountll(alike & below)) << 16;
-        wave_barrier();
-        if ((alike & below) == 0)
-            AT(shared->counts, at) = before + (uint32_t)__builtin_popcountll(alike);
-        wave_barrier();
+        const u32x4 quad = load_u32x4(quad_of(shared, thread_index() * shared->own, i));
+        words[4 * i] = quad.x;
+        words[4 * i + 1] = quad.y;
+        words[4 * i + 2] = quad.z;
+        words[4 * i + 3] = quad.w;
     }
 }
 
-/* Makes of the counts where the first element of each wave and digit goes. A thread has a digit, or none. */
-DEVICE void place_digits(const sort_shared *shared, uint32_t *sums)
+DEVICE void words_put(uint32_t *to, const uint32_t *words)
 {
-    const uint32_t digit = thread_index();
-    uint32_t mine = 0;
-    for (uint32_t w = 0; w < waves_per_block() && digit < DIGITS; w++)
-        mine += AT(shared->counts, w * DIGITS + digit);
-    uint32_t up_to = mine;
-    for (uint32_t apart = 1; apart < wave_size(); apart *= 2) {
-        const uint32_t other = wave_shuffle_u32(up_to, lane() >= apart ? lane() - apart : lane());
-        up_to += lane() >= apart ? other : 0;
-    }
-    if (lane() == wave_size() - 1)
-        AT(sums, wave_index()) = up_to;
-    barrier();
-    uint32_t first = up_to - mine;
-    for (uint32_t w = 0; w < wave_index(); w++)
-        first += AT(sums, w);
-    for (uint32_t w = 0; w < waves_per_block() && digit < DIGITS; w++) {
-        const uint32_t count = AT(shared->counts, w * DIGITS + digit);
-        AT(shared->counts, w * DIGITS + digit) = first;
-        first += count;
-    }
-    barrier();
+    const u32x4 quad = {words[0], words[1], words[2], words[3]};
+    *(u32x4 *)to = quad;
 }
 
-KERNEL_RESIDENT(tensor_sort_row, sort_args, SORT_ROW_THREADS, 2)
+/* Where the threads' counts are. A thread sums DIGITS of them, in order, wherever they came from. */
+DEVICE uint32_t count_at(const sort_shared *shared, uint32_t digit)
 {
-    SHARED(uint32_t, all_keys, SORT_ROW_MAX);
-    SHARED(uint16_t, all_places, SORT_ROW_MAX);
-    SHARED(uint32_t, counts, SORT_WAVES_MAX *DIGITS);
-    SHARED(uint32_t, sums, SORT_WAVES_MAX);
-    const sort_shared shared = {all_keys, all_places, counts};
-    const uint32_t thread = thread_index(), n = (uint32_t)args.n, each = (n + SORT_ROW_THREADS - 1) / SORT_ROW_THREADS;
-    const uint32_t first = wave_index() * each * wave_size() + lane();
-    const uint32_t bits = type_bytes(args.type) <= 2 ? 16 : 32;
-    const int64_t row = block_index();
-    const char *x = (const char *)args.x + row * args.n * type_bytes(args.type);
-    UNROLL_BY(4) for (uint32_t i = thread; i < each * SORT_ROW_THREADS; i += SORT_ROW_THREADS)
+    return digit * shared->threads + spread(thread_index());
+}
+
+DEVICE uint32_t *counts_quad(const sort_shared *shared, uint32_t i)
+{
+    const uint32_t first = thread_index() * DIGITS + 4 * i, column = first % shared->threads;
+    return AT_RANGE(shared->words, first - column + spread(column), 4);
+}
+
+/* Makes of each count how many words come before those that it counts. The sum of a wave waits where the counts of its last
+ * lane were. */
+DEVICE void counts_sum(const sort_shared *shared)
+{
+    uint32_t counts[DIGITS], sum = 0, before = 0;
+    UNROLL for (uint32_t i = 0; i < DIGITS / 4; i++)
     {
-        AT(all_keys, i) = i < n ? sort_key_at(&args, x, i) : UINT32_MAX; /* behind all that are there */
-        AT(all_places, i) = (uint16_t)i;
+        const u32x4 quad = load_u32x4(counts_quad(shared, i));
+        counts[4 * i] = quad.x;
+        counts[4 * i + 1] = quad.y;
+        counts[4 * i + 2] = quad.z;
+        counts[4 * i + 3] = quad.w;
     }
-    UNROLL_BY(1) for (uint32_t shift = 0; shift < bits; shift += DIGIT_BITS)
+    UNROLL for (uint32_t d = 0; d < DIGITS; d++) sum += counts[d];
+    before = wave_sum_up_to_u32(sum) - sum;
+    if (shared->threads > wave_size()) {
+        if (lane() == wave_size() - 1)
+            AT(shared->words, DIGITS * thread_index()) = before + sum;
+        barrier_shared();
+        for (uint32_t w = 0; w < wave_index(); w++)
+            before += AT(shared->words, DIGITS * ((w + 1) * wave_size() - 1));
+        barrier_shared();
+    }
+    UNROLL for (uint32_t d = 0; d < DIGITS; d++)
     {
-        uint32_t keys[OWN], places[OWN];
-        for (uint32_t i = thread; i < SORT_WAVES_MAX * DIGITS; i += SORT_ROW_THREADS)
-            AT(counts, i) = 0;
-        barrier();
-        UNROLL for (uint32_t j = 0; j < OWN; j++) if (j < each)
+        const uint32_t count = counts[d];
+        counts[d] = before;
+        before += count;
+    }
+    UNROLL for (uint32_t i = 0; i < DIGITS / 4; i++) words_put(counts_quad(shared, i), counts + 4 * i);
+}
+
+/* Sorts words by the digit from bit `shift` on, those of equal digits as they were: from the threads' own into shared memory.
+ */
+DEVICE void sort_digit(const sort_shared *shared, uint32_t shift, const uint32_t *words)
+{
+    uint32_t ranks[DIGITS];
+    UNROLL for (uint32_t d = 0; d < DIGITS; d++) AT(shared->words, count_at(shared, d)) = 0;
+    UNROLL for (uint32_t j = 0; j < shared->own; j++) ranks[j] =
+        atomic_add_u32(AT_RANGE(shared->words, count_at(shared, words[j] >> shift & (DIGITS - 1)), 1), 1);
+    barrier_shared();
+    counts_sum(shared);
+    barrier_shared();
+    UNROLL for (uint32_t j = 0; j < shared->own; j++) ranks[j] +=
+        AT(shared->words, count_at(shared, words[j] >> shift & (DIGITS - 1)));
+    barrier_shared();
+    UNROLL for (uint32_t j = 0; j < shared->own; j++) AT(shared->words, spread(ranks[j])) = words[j];
+    barrier_shared();
+}
+
+/* The row, of all, of the element at a place of the block; and its number in that row. */
+DEVICE int64_t row_of_place(const sort_shared *shared, uint32_t place)
+{
+    return (int64_t)block_index() * (shared->threads * shared->own >> shared->row_bits) + (place >> shared->row_bits);
+}
+
+DEVICE uint32_t index_of_place(const sort_shared *shared, uint32_t place)
+{
+    return place & ((1u << shared->row_bits) - 1);
+}
+
+/* Of the element at `place` the lower or upper half of the key, and the place. What is not there is behind all of its row. */
+DEVICE uint32_t sort_word(const sort_args *args, const sort_shared *shared, uint32_t half, uint32_t bits, uint32_t place)
+{
+    const uint32_t key = index_of_place(shared, place) < (uint32_t)args->n ? sort_key_of(args, bits) : UINT32_MAX;
+    return key >> half * HALF_KEY_BITS << PLACE_BITS | place;
+}
+
+/* Can quads of rows of `length` elements be loaded or stored at once? */
+DEVICE bool has_quads(const void *data, int64_t length, int32_t bytes)
+{
+    return bytes == 4 && length % 4 == 0 && (uint64_t)data % 16 == 0;
+}
+
+/* Brings the rows, and makes words of them. */
+DEVICE void sort_bring(const sort_args *args, const sort_shared *shared)
+{
+    const int32_t bytes = type_bytes(args->type);
+    const bool quads = has_quads(args->x, args->n, bytes);
+    UNROLL for (uint32_t i = 0; i < shared->own / 4; i++)
+    {
+        const uint32_t first = 4 * (thread_index() + i * shared->threads), index = index_of_place(shared, first);
+        const int64_t row = row_of_place(shared, first);
+        const uint32_t n = row < args->rows ? (uint32_t)args->n : 0;
+        quad_bits quad = {{0, 0, 0, 0}}, words;
+        if (quads && index < n)
+            quad = quad_load(args->x, row * args->n + index, 4);
+        UNROLL for (uint32_t j = 0; j < 4; j++)
         {
-            keys[j] = AT(all_keys, first + j * wave_size());
-            places[j] = AT(all_places, first + j * wave_size());
+            if (!quads && index + j < n)
+                quad.word[j] = (uint32_t)bits_at(args->x, row * args->n + index + j, bytes);
+            words.word[j] = sort_word(args, shared, 0, quad.word[j], first + j);
         }
-        rank_own(keys, each, shift, &shared, places);
-        barrier();
-        place_digits(&shared, sums);
-        UNROLL for (uint32_t j = 0; j < OWN; j++) if (j < each)
-        {
-            const uint32_t digit = keys[j] >> shift & (DIGITS - 1);
-            const uint32_t at = AT(counts, wave_index() * DIGITS + digit) + (places[j] >> 16);
-            AT(all_keys, at) = keys[j];
-            AT(all_places, at) = (uint16_t)places[j];
-        }
-        barrier();
+        words_put(AT_RANGE(shared->elements, first, 4), quad.word);
+        words_put(AT_RANGE(shared->words, spread(first), 4), words.word);
     }
-    for (uint32_t i = thread; i < (uint32_t)args.k; i += SORT_ROW_THREADS)
-        sort_put(&args, row, i, AT(all_places, i));
+    barrier_shared();
 }
+
+/* Four elements of a row, from number `rank` on. */
+DEVICE void sort_write_quad(const sort_args *args, const sort_shared *shared, int64_t to, u32x4 words)
+{
+    const uint32_t places = (1u << PLACE_BITS) - 1;
+    quad_bits at = {{words.x & places, words.y & places, words.z & places, words.w & places}}, values;
+    UNROLL for (uint32_t j = 0; j < 4; j++)
+    {
+        values.word[j] = AT(shared->elements, at.word[j]);
+        at.word[j] = index_of_place(shared, at.word[j]);
+    }
+    if (args->values)
+        quad_store(args->values, to, 4, values);
+    if (args->indices)
+        quad_store(args->indices, to, 4, at);
+}
+
+/* The first k of each row as the words say. */
+DEVICE void sort_write(const sort_args *args, const sort_shared *shared)
+{
+    const int32_t bytes = type_bytes(args->type);
+    const bool quads = has_quads(args->values, args->k, bytes) && has_quads(args->indices, args->k, 4);
+    const uint32_t step = quads ? 4 : 1;
+    UNROLL_BY(1)
+    for (uint32_t at = step * thread_index(); at < shared->threads * shared->own; at += step * shared->threads) {
+        const uint32_t rank = index_of_place(shared, at);
+        const int64_t row = row_of_place(shared, at), to = row * args->k + rank;
+        if (row >= args->rows || rank >= (uint32_t)args->k)
+            continue;
+        if (quads) {
+            sort_write_quad(args, shared, to, load_u32x4(AT_RANGE(shared->words, spread(at), 4)));
+            continue;
+        }
+        const uint32_t place = AT(shared->words, spread(at)) & ((1u << PLACE_BITS) - 1);
+        if (args->values)
+            bits_put(args->values, to, bytes, AT(shared->elements, place));
+        if (args->indices)
+            args->indices[to] = index_of_place(shared, place);
+    }
+}
+
+/* Digit by digit; where a block has several rows, at last by their number, which is what a place begins with. */
+DEVICE void sort_rows(const sort_args *args, const sort_shared *shared)
+{
+    enum { DIGITS_OF_HALF = HALF_KEY_BITS / DIGIT_BITS };
+    const uint32_t digits = type_bytes(args->type) <= 2 ? DIGITS_OF_HALF : 2 * DIGITS_OF_HALF;
+    const bool several = 1u << shared->row_bits < shared->threads * shared->own;
+    sort_bring(args, shared);
+    UNROLL_BY(1) for (uint32_t digit = 0; digit < digits + several; digit++)
+    {
+        uint32_t words[DIGITS];
+        words_load(shared, words);
+        if (digit == DIGITS_OF_HALF && digit < digits)
+            UNROLL for (uint32_t j = 0; j < shared->own; j++)
+            {
+                const uint32_t place = words[j] & ((1u << PLACE_BITS) - 1);
+                words[j] = sort_word(args, shared, 1, AT(shared->elements, place), place);
+            }
+        barrier_shared();
+        sort_digit(shared, digit < digits ? PLACE_BITS + digit % DIGITS_OF_HALF * DIGIT_BITS : shared->row_bits, words);
+    }
+    sort_write(args, shared);
+}
+
+#define SORT_ROW(name, threads, own)                                                                                           \
+    KERNEL(name, sort_args, threads)                                                                                           \
+    {                                                                                                                          \
+        SHARED(u32x4, words, (threads) * DIGITS / 4);                                                                          \
+        SHARED(u32x4, elements, (threads) * (own) / 4);                                                                        \
+        const uint32_t row_bits = 31 - (uint32_t)__builtin_clz((uint32_t)args.padded);                                         \
+        const sort_shared shared = {threads, own, row_bits, (uint32_t *)words, (uint32_t *)elements};                          \
+        sort_rows(&args, &shared);                                                                                             \
+    }
+
+SORT_ROW(tensor_sort_row, SORT_ROW_THREADS, SORT_ROW_MAX / SORT_ROW_THREADS)
+SORT_ROW(tensor_sort_row_1024, SORT_SHORT_THREADS, SORT_ROW_SHORT / SORT_SHORT_THREADS)
 
 /* ---- the first few of a row by a block ----------------------------------------------------------------------------------- */
 

@@ -35,7 +35,8 @@ DEVICE void range_offer(int32_t metric, const range_tile_args *args, const range
     }
 }
 
-/* Scores the tiles of the block's part, one after the other. */
+/* Scores the tiles of the block's part, one after the other. What is looked at between them alone is read from the arguments
+ * there. */
 DEVICE void range_score(int32_t metric, const range_tile_args *args, const range_lane *mine, const tile8_places *places,
                         tile_feed *feed, tile_ring *ring)
 {
@@ -50,8 +51,9 @@ DEVICE void range_score(int32_t metric, const range_tile_args *args, const range
             tile_wait(&args->search);
             tile_pair(metric, false, &args->search, feed, ring, pair, places, acc);
         }
-        range_offer(metric, args, mine, feed, tiles_at(ring, number), acc);
-        tile_look_ahead(&args->search, feed, ring, number + 1);
+        const range_tile_args *again = (const range_tile_args *)arguments_again(args);
+        range_offer(metric, again, mine, feed, tiles_at(ring, number), acc);
+        tile_look_ahead(&again->search, feed, ring, number + 1);
     }
     copies_wait(0);
     barrier();

@@ -40,7 +40,8 @@ DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept
 }
 
 /* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
- * which all threads find there behind the next barrier. */
+ * which all threads find there behind the next barrier. What is looked at between tiles alone is read from the arguments there:
+ * the sums of a tile leave no scalar registers for it. */
 DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept, const float *norms,
                        const tile8_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
@@ -52,7 +53,8 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept
         const uint32_t before = number - 1;
         if (number > 0 && (AT(crowded, before % 2) == before || (number & before) == 0 || number % TILE_REFRESH == 0)) {
             const topk top = tile_lists(metric, kept);
-            topk_tend(&top, &args->lists, args->lists.trigger, args->lists.kept_max);
+            const search_lists *lists = &((const search_args *)arguments_again(args))->lists;
+            topk_tend(&top, lists, lists->trigger, lists->kept_max);
             barrier();
         }
         tile_pair(metric, true, args, feed, ring, 0, places, acc);
@@ -61,9 +63,10 @@ DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept
             tile_wait(args);
             tile_pair(metric, false, args, feed, ring, pair, places, acc);
         }
-        if (tile_offer(metric, args, kept, norms, feed, tiles_at(ring, number), acc))
+        const search_args *again = (const search_args *)arguments_again(args);
+        if (tile_offer(metric, again, kept, norms, feed, tiles_at(ring, number), acc))
             AT(crowded, number % 2) = number;
-        tile_look_ahead(args, feed, ring, number + 1);
+        tile_look_ahead(again, feed, ring, number + 1);
     }
     copies_wait(0);
     barrier();
@@ -121,7 +124,7 @@ DEVICE void search_tile(int32_t metric, const search_args *args)
     const tile8_places places = tile_places_of(row_strip, query_strip);
     tile_score(metric, args, kept, norms, &places, &feed, ring, crowded);
     const topk last = tile_lists(metric, kept);
-    topk_end(&last, &args->lists, AT(numbers, 0));
+    topk_end(&last, &((const search_args *)arguments_again(args))->lists, AT(numbers, 0));
 }
 
 /* A kernel for each metric, so that none carries the registers of another. */

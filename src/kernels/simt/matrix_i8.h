@@ -2,9 +2,9 @@
  *
  * A wave owns as many columns as it has lanes, and takes rows in strips of 16: each lane has 16 of a strip's sums, number
  * r * MATRIX_LANE_COLUMNS + c in row matrix_strip_row(r) of the strip and column matrix_column(c) of the wave; which those are
- * is the chip's own affair. matrix_strip() multiplies 32 bytes of each row and column, matrix_strip_16() 16 of them, and
- * matrix_multiply() 64 of 64 rows: sum number r * MATRIX_LANE_COLUMNS + c is in row matrix_row(r) then, and rows with r in the
- * first half are among the first 32.
+ * is the chip's own affair. matrix_strip() multiplies 32 bytes of each row and column, matrix_strip_16() 16 of them, which lie
+ * as matrix_lines says, and matrix_multiply() 64 of 64 rows: sum number r * MATRIX_LANE_COLUMNS + c is in row matrix_row(r)
+ * then, and rows with r in the first half are among the first 32.
  *
  * Rows and columns lie in shared memory in slabs of 64 bytes of each, as screen_piece() has them.
  *
@@ -26,6 +26,24 @@ enum { MATRIX_ROWS = 64, MATRIX_SUMS = 64, MATRIX_STRIP = 16 };
 DEVICE u32x4 matrix_load(const uint32_t *slab, uint32_t row, uint32_t piece)
 {
     return load_u32x4(AT_RANGE(slab, screen_piece(row, piece), 4));
+}
+
+/* Word w of line l, of four, is word l * stride + w / 2 * half + w % 2. */
+typedef struct matrix_lines {
+    uint32_t stride, half;
+} matrix_lines;
+
+/* All four. */
+DEVICE u32x4 matrix_sixteen(const uint32_t *from, matrix_lines lie, uint32_t line)
+{
+#if defined(__NVPTX__)
+    return load_u32x4(from + line * lie.stride);
+#else
+    const u32x2 low = load_u32x2_readonly(from + line * lie.stride),
+                high = load_u32x2_readonly(from + line * lie.stride + lie.half);
+    const u32x4 words = {low.x, low.y, high.x, high.y};
+    return words;
+#endif
 }
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
@@ -95,9 +113,11 @@ DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, co
     }
 }
 
-DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matrix_lines lie, matrix_lines of_columns,
+                            int32_t *sums)
 {
-    const uint32_t at = lane() / 4 * stride + lane() % 4;
+    const uint32_t stride = lie.stride, at = lane() / 4 * stride + lane() % 4;
+    (void)of_columns; /* the same */
     UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         int32_t *upper = sums + 2 * i, *lower = upper + 8;
@@ -182,14 +202,29 @@ DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, co
         matrix_mfma(x, columns->of[j], sums + j);
 }
 
-/* The upper two sixteens of lanes have nothing to multiply: zeros. */
-DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+/* The part of 16 bytes of a line that is a lane's; the upper two sixteens of lanes have nothing to multiply: zeros of rows. */
+DEVICE matrix_two matrix_part_16(const uint32_t *from, matrix_lines lie, uint32_t line)
 {
-    const uint32_t at = lane() % 16 * stride + lane() / 16 % 2 * 2;
-    const matrix_two x = matrix_eight_bytes(rows + at) & (lane() < 32 ? UINT32_MAX : 0);
-    UNROLL
-    for (uint32_t j = 0; j < 4; j++)
-        matrix_mfma(x, matrix_eight_bytes(columns + at + j * 16 * stride), sums + j);
+    return matrix_eight_bytes(from + line * lie.stride + lane() / 16 % 2 * lie.half);
+}
+
+DEVICE matrix_two matrix_row_part_16(const uint32_t *from, matrix_lines lie, uint32_t line)
+{
+    return matrix_part_16(from, lie, line) & (lane() < 32 ? UINT32_MAX : 0);
+}
+
+/* 64 bytes of a line, 16 of them in each sixteen of lanes, for two products, and read at once: lanes that read eight bytes each
+ * would be in each other's banks. */
+typedef struct matrix_pair {
+    matrix_two of[2];
+} matrix_pair;
+
+DEVICE matrix_pair matrix_both(const uint32_t *slab, uint32_t line)
+{
+    simt_words v = *(const simt_words *)AT_RANGE(slab, screen_piece(line, lane() / 16), 4);
+    __asm__("" : "+v"(v)); /* the compiler makes two reads of it otherwise */
+    const matrix_pair both = {{{v.x, v.y}, {v.z, v.w}}};
+    return both;
 }
 
 #elif defined(__GFX11__) || defined(__GFX12__)
@@ -282,13 +317,14 @@ DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, co
 }
 
 /* On gfx12 the second sixteen has nothing to multiply: zeros. */
-DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matrix_lines lie, matrix_lines of_columns,
+                            int32_t *sums)
 {
-    const uint32_t at = lane() % 16 * stride, mask = MATRIX_PARTS == 2 || lane() < 16 ? UINT32_MAX : 0;
-    const u32x4 four = load_u32x4(rows + at), x = {four.x & mask, four.y & mask, four.z & mask, four.w & mask};
+    const uint32_t mask = MATRIX_PARTS == 2 || lane() < 16 ? UINT32_MAX : 0;
+    const u32x4 four = matrix_sixteen(rows, lie, lane() % 16), x = {four.x & mask, four.y & mask, four.z & mask, four.w & mask};
     UNROLL
     for (uint32_t j = 0; j < 2; j++)
-        matrix_wmma_sums(x, load_u32x4(columns + at + j * 16 * stride), sums + j);
+        matrix_wmma_sums(x, matrix_sixteen(columns, of_columns, lane() % 16 + j * 16), sums + j);
 }
 
 #else
@@ -327,12 +363,15 @@ DEVICE matrix_columns matrix_take(const uint32_t *slab, uint32_t first, uint32_t
 enum { MATRIX_AT_ONCE = 1 };
 typedef uint32_t matrix_words;
 #define MATRIX_WORDS(from, at) AT(from, at)
-#define MATRIX_DOT             dot4_i8
+#define MATRIX_SIXTEEN(from, lie, line, at)                                                                                    \
+    AT(from, (line) * (lie).stride + (at) / 2 * (lie).half + (at) % 2) /* word `at` of the line */
+#define MATRIX_DOT dot4_i8
 #else
 enum { MATRIX_AT_ONCE = 4 };
 typedef u32x4 matrix_words;
-#define MATRIX_WORDS(from, at) load_u32x4(AT_RANGE(from, at, 4))
-#define MATRIX_DOT             dot16_i8
+#define MATRIX_WORDS(from, at)              load_u32x4(AT_RANGE(from, at, 4))
+#define MATRIX_SIXTEEN(from, lie, line, at) matrix_sixteen(from, lie, line)
+#define MATRIX_DOT                          dot16_i8
 #endif
 
 /* Not unrolled: the loads of all turns together would take all registers. */
@@ -353,16 +392,16 @@ DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, co
     }
 }
 
-/* 16 bytes of rows and columns that are `stride` words apart. */
-DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, uint32_t stride, int32_t *sums)
+DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matrix_lines lie, matrix_lines of_columns,
+                            int32_t *sums)
 {
     UNROLL_BY(1)
     for (uint32_t at = 0; at < 4; at += MATRIX_AT_ONCE) {
-        const matrix_words upper = MATRIX_WORDS(rows, matrix_strip_row(0) * stride + at);
-        const matrix_words lower = MATRIX_WORDS(rows, matrix_strip_row(1) * stride + at);
+        const matrix_words upper = MATRIX_SIXTEEN(rows, lie, matrix_strip_row(0), at);
+        const matrix_words lower = MATRIX_SIXTEEN(rows, lie, matrix_strip_row(1), at);
         UNROLL
         for (uint32_t c = 0; c < 8; c++) {
-            const matrix_words q = MATRIX_WORDS(columns, matrix_column(c) * stride + at);
+            const matrix_words q = MATRIX_SIXTEEN(columns, of_columns, matrix_column(c), at);
             sums[c] = MATRIX_DOT(upper, q, sums[c]);
             sums[8 + c] = MATRIX_DOT(lower, q, sums[8 + c]);
         }

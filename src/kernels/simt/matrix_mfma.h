@@ -104,7 +104,9 @@ DEVICE void mfma_multiply(const bool begin, const mfma_rows *rows, const uint32_
     for (uint32_t c = 0; c < MFMA_SIXTEENS; c++) {
         if (c == MFMA_SIXTEENS / 2)
             SCHEDULE_APART(); /* the columns of all sixteens would take more registers than there are */
-        const u32x4 q = load_u32x4(columns + screen_piece(c * 16 + lane() % 16, lane() / 16));
+        simt_words v = *(const simt_words *)(columns + screen_piece(c * 16 + lane() % 16, lane() / 16));
+        __asm__("" : "+v"(v)); /* the compiler makes two reads of it otherwise, whose lanes are in each other's banks */
+        const u32x4 q = {v.x, v.y, v.z, v.w};
         UNROLL
         for (uint32_t s = 0; s < MFMA_STRIPS; s++) {
             int32_t *const four = sums + (s * MFMA_SIXTEENS + c) * 4;

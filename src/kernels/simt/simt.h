@@ -15,7 +15,9 @@
  * it, checked likewise IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to
  * global memory IN_CONSTANT(type, pointer)                     `pointer`, the same for all lanes, to what nothing writes while
  * the kernel runs: `->field` and `[index]` of it are read by the chip's scalar unit SETTLE(variable) a 32-bit variable has its
- * value now: what made it may not be put off, which would keep all that it is made of in registers SCHEDULE_APART() what stands
+ * value now: what made it may not be put off, which would keep all that it is made of in registers SETTLE_UNIFORM(variable) the
+ * same of 32 or 64 bits that are the same for all lanes LOAD_GLOBAL(type, address) what is at an address, a uint64_t, of global
+ * memory SCHEDULE_APART() what stands
  * before is not put behind what stands after, nor the other way UNROLL, UNROLL_BY(n)                           before a loop:
  * all of it, or n turns of it, in one piece
  *
@@ -36,6 +38,7 @@
  *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that is gone: anything
  *   wave_shuffle_xor_{u32,f32,u64}(value, mask)    the value of lane() ^ mask; best with a constant mask
  *   wave_ballot(predicate) wave_any(..) wave_all(..)   bit i is lane i's; lanes that are gone do not count
+ *   wave_sum_up_to_u32(value)                      the sum over this lane and those before it; all lanes are there
  *   wave_uniform_u32(value)                        `value`, which is the same in all lanes, for the chip's scalar unit
  *
  *   atomic_add_{u32,u64} atomic_min_u64 atomic_max_u32 atomic_cas_{u32,u64} atomic_exchange_u32: relaxed, on shared or global
@@ -271,6 +274,18 @@ DEVICE int32_t dot16_i8(u32x4 a, u32x4 b, int32_t sum)
 
 #define wave_shuffle_f32(value, from)     canon_bits_float(wave_shuffle_u32(canon_float_bits(value), (from)))
 #define wave_shuffle_xor_f32(value, mask) canon_bits_float(wave_shuffle_xor_u32(canon_float_bits(value), (mask)))
+
+/* The sum of the values of this lane and those before it. */
+#ifndef SIMT_SUMS_UP_TO
+DEVICE uint32_t wave_sum_up_to_u32(uint32_t value)
+{
+    for (uint32_t apart = 1; apart < wave_size(); apart *= 2) {
+        const uint32_t other = wave_shuffle_u32(value, lane() >= apart ? lane() - apart : lane());
+        value += lane() >= apart ? other : 0;
+    }
+    return value;
+}
+#endif
 
 #define wave_any(predicate) (wave_ballot(predicate) != 0)
 

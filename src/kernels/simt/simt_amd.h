@@ -26,8 +26,14 @@
 #define AT(array, index)              ((array)[index])
 #define AT_RANGE(array, index, count) (&(array)[index])
 #define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
+#define LOAD_GLOBAL(type, address)    (*(const __attribute__((address_space(1))) type *)(address))
 #define SETTLE(variable)              __asm__ volatile("" : "+v"(variable))
-#define SCHEDULE_APART()              __builtin_amdgcn_sched_barrier(0)
+#if __clang_major__ >= 17
+#define SETTLE_UNIFORM(variable) __asm__ volatile("" : "+s"(variable))
+#else /* does not see of everything that it is uniform, and cannot copy it there: it may keep more in registers */
+#define SETTLE_UNIFORM(variable) ((void)(variable))
+#endif
+#define SCHEDULE_APART() __builtin_amdgcn_sched_barrier(0)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
 /* A kernel's arguments, read anew: what is wanted after a loop alone need not wait in registers all the while. */
@@ -197,6 +203,8 @@ DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
             return SIMT_DPP(value, SIMT_QUAD_XOR_2);
         case 4:
             return SIMT_DPP(SIMT_DPP(value, SIMT_QUAD_XOR_3), SIMT_XOR_7);
+        case 7:
+            return SIMT_DPP(value, SIMT_XOR_7);
         case 8:
             return SIMT_DPP(value, SIMT_ROTATE_8);
         case 16:
@@ -207,6 +215,24 @@ DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
 #endif
         }
     return wave_shuffle_u32(value, lane() ^ mask);
+}
+
+/* Rows of 16 lanes by DPP, whose shifts bring 0 from outside; then what the rows before come to, by the scalar unit. */
+#define SIMT_SUMS_UP_TO
+DEVICE uint32_t wave_sum_up_to_u32(uint32_t value)
+{
+    enum { ROW_SHIFT = 0x110, ROW_LANES = 16 };
+    value += SIMT_DPP(value, ROW_SHIFT + 1);
+    value += SIMT_DPP(value, ROW_SHIFT + 2);
+    value += SIMT_DPP(value, ROW_SHIFT + 4);
+    value += SIMT_DPP(value, ROW_SHIFT + 8);
+    uint32_t before = 0, rows = 0;
+    UNROLL for (uint32_t row = 1; row < SIMT_WAVE_SIZE / ROW_LANES; row++)
+    {
+        rows += (uint32_t)__builtin_amdgcn_readlane((int)value, (int)(row * ROW_LANES - 1));
+        before = lane() >= row * ROW_LANES ? rows : before;
+    }
+    return value + before;
 }
 
 #undef SIMT_DPP

@@ -41,7 +41,9 @@
 /* NOLINTEND(bugprone-macro-parentheses) */
 #define IN_GLOBAL(type, pointer)   (pointer)
 #define IN_CONSTANT(type, pointer) ((const type *)(pointer))
+#define LOAD_GLOBAL(type, address) (*(const type *)(uintptr_t)(address))
 #define SETTLE(variable)           ((void)(variable))
+#define SETTLE_UNIFORM(variable)   ((void)(variable))
 #define SCHEDULE_APART()           ((void)0)
 #define arguments_again(args)      (args)
 #define AT(array, index)                                                                                                       \

@@ -23,7 +23,9 @@
 #define AT_RANGE(array, index, count) (&(array)[index])
 #define IN_GLOBAL(type, pointer)      ((type *)(__attribute__((address_space(1))) type *)(pointer))
 #define IN_CONSTANT(type, pointer)    ((const type *)(pointer))
+#define LOAD_GLOBAL(type, address)    (*(const __attribute__((address_space(1))) type *)(address))
 #define SETTLE(variable)              __asm__ volatile("" : "+f"(variable))
+#define SETTLE_UNIFORM(variable)      ((void)(variable))
 #define SCHEDULE_APART()              ((void)0)
 #define arguments_again(args)         (args)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];

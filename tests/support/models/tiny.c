@@ -214,7 +214,7 @@ static bool left_out(const tiny_fault *f, const tiny_tensor *t)
 static ww_quant_type type_of(const tiny_model *m, const tiny_tensor *t)
 {
     const bool small = t->rows == 0 || strstr(t->name, "token_types") || strstr(t->name, "position");
-    return small ? WW_QUANT_F32 : m->shape.type;
+    return small ? WW_QUANT_F32 : m->shape.gate_f16 && strstr(t->name, "ffn_gate") ? WW_QUANT_F16 : m->shape.type;
 }
 
 static void declare(tiny_writer *w, const tiny_model *m, const tiny_tensor *t)

@@ -17,6 +17,7 @@ typedef struct tiny_shape {
     int32_t window;
     int32_t pooling;
     ww_quant_type type;  /* of matrices */
+    bool gate_f16;       /* but for the gates: those are f16, so that they are not joined with what they gate */
     bool tied;           /* no output.weight */
     bool rope_factors;   /* with rope_freqs.weight */
     const char *scaling; /* of rope; NULL: none */

@@ -1,0 +1,318 @@
+/* Gemv with a single column of floats, one kernel per format: what quant_gemv_fused_TYPE and quant_gemv_step_TYPE are on
+ * NVIDIA's chips, in the form that suits AMD's from gfx942 and gfx10 on.
+ *
+ * There no kernel begins before the one in front of it has ended, so that thread blocks which wait for each other's shares of a
+ * column, or a kernel that only codes it, cost more than coding it again. Each thread block codes all of it, chunk by chunk as
+ * it goes: a chunk's floats are loaded in front of its rows, and are coded into the stage, behind a norm or gated, while the
+ * rows are on their way. Nothing of it goes through global memory, and nobody waits but for the sum of a norm.
+ */
+#define GEMV_THREADS QUANT_GEMV_THREADS
+#include "kernels/quant/quant_gemv.h"
+
+/* The column is work for QUANT_THREADS threads: where there are more, the first of them. */
+DEVICE bool direct_has_column(void)
+{
+    return (uint32_t)GEMV_THREADS == QUANT_THREADS || stage_thread() < QUANT_THREADS;
+}
+
+/* Words of a chunk of the column, four elements each, that a thread has. */
+DEVICE uint32_t direct_words(int32_t type)
+{
+    return stage_blocks(type) * (uint32_t)block_length(type) / (4 * QUANT_THREADS);
+}
+
+/* Word `h` of those that thread `thread` has, in a chunk: neighbours have neighbouring ones, of K blocks within a team. */
+DEVICE uint32_t direct_word(int32_t type, uint32_t thread, uint32_t h)
+{
+    if (block_length(type) == BLOCK32_ELEMENTS)
+        return h * QUANT_THREADS + thread;
+    return thread / QUANT_TEAM * (KBLOCK_ELEMENTS / 4) + h * QUANT_TEAM + thread % QUANT_TEAM;
+}
+
+/* What is held of the column's next chunk. */
+typedef struct direct_column {
+    const float *x, *beside; /* beside: the weights of a norm, or what a gate is multiplied with */
+    uint32_t words;          /* of the column */
+    int32_t kind;            /* INPUT_ */
+    float scale;             /* behind a norm */
+    four_elements of_x[2], of_beside[2];
+} direct_column;
+
+/* Behind the end the last word is read once more. */
+DEVICE void direct_hold(int32_t type, direct_column *c, uint32_t chunk)
+{
+    if (!direct_has_column())
+        return;
+    const uint32_t before = chunk * direct_words(type) * QUANT_THREADS, last = c->words - before - 1;
+    const float *x = c->x + (uint64_t)before * 4, *beside = c->beside + (uint64_t)before * 4;
+    UNROLL
+    for (uint32_t h = 0; h < direct_words(type); h++) {
+        const uint32_t word = direct_word(type, stage_thread(), h), at = (word < last ? word : last) * 4;
+        c->of_x[h] = *(const four_elements *)(x + at);
+        if (c->kind != INPUT_PLAIN)
+            c->of_beside[h] = *(const four_elements *)(beside + at);
+    }
+}
+
+/* Where a stage has what the column has for it, as whoever codes wants it. Scalar registers are few: what is wanted now and
+ * then is read anew. */
+DEVICE quant_gemv_activations_args direct_coding(int32_t type, const quant_gemv_args *args, uint32_t chunk, uint32_t *stage)
+{
+    const quant_gemv_args *late = (const quant_gemv_args *)arguments_again(args);
+    const uint32_t left = late->blocks - chunk * stage_blocks(type);
+    const quant_gemv_activations_args coding = {.from = NULL,
+                                                .from_stride = 0,
+                                                .source = NULL,
+                                                .codes = stage + stage_codes_at(type) / 4,
+                                                .factors = (float *)(void *)(stage + stage_factors_at(type) / 4),
+                                                .sums = stage + stage_sums_at(type) / 4,
+                                                .refused = late->refused,
+                                                .first_block = late->first_block + (uint64_t)chunk * stage_blocks(type),
+                                                .columns = 1,
+                                                .columns_padded = 1,
+                                                .width = 1,
+                                                .blocks = left,
+                                                .blocks_padded = left,
+                                                .type = dot_activations(type),
+                                                .rotation = stage_rotation(type),
+                                                .independent = 0,
+                                                .input = args->input};
+    return coding;
+}
+
+/* ---- codes ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* As pack_codes(), of codes in the last bytes. */
+DEVICE uint32_t direct_pack(const int32_t *codes)
+{
+#if defined(SIMT_SELECT_BYTES) /* 12 is 0 */
+    return SIMT_SELECT_BYTES((uint32_t)codes[1], (uint32_t)codes[0], 0x0c0c0400u) |
+           SIMT_SELECT_BYTES((uint32_t)codes[3], (uint32_t)codes[2], 0x04000c0cu);
+#else
+    return pack_codes(codes);
+#endif
+}
+
+/* The sum of the codes in a word and in those of three neighbours, sixteen in all. */
+DEVICE int32_t direct_sum(uint32_t codes)
+{
+    int32_t sum = dot4_i8(codes, 0x01010101u, 0);
+    sum += other_lane(sum, 1);
+    return sum + other_lane(sum, 2);
+}
+
+/* The largest magnitude of a block of 32, of which eight threads have four elements each. */
+DEVICE int32_t direct_largest(const four_elements *four)
+{
+    int32_t largest = largest_of_four(four);
+    largest = larger(largest, other_lane(largest, 1));
+    largest = larger(largest, other_lane(largest, 2));
+    return larger(largest, other_lane(largest, 7)); /* within fours they are the same by now */
+}
+
+/* From so large a magnitude on, 65520 * 127, the factor of a block is beyond f16; the quotient of the float before it is less.
+ */
+#define DIRECT_TOO_LARGE 0x4afdf020
+
+/* Two products by one instruction where there is one. */
+typedef float direct_pair __attribute__((vector_size(8)));
+
+/* As encode_q8_1, but for blocks whose factor as f16 is 0: their codes are, too, and so need not be cut off. A thread with
+ * words of two blocks divides for one of them: the first four of eight for the first. */
+DEVICE void direct_block32(int32_t type, const quant_gemv_activations_args *coding, uint32_t thread, const four_elements *four)
+{
+    const uint32_t words = direct_words(type), block = thread / 8, further = QUANT_THREADS / 8;
+    const bool second = words > 1 && (thread & 4) != 0;
+    const int32_t of_first = direct_largest(&four[0]), of_last = words > 1 ? direct_largest(&four[1]) : of_first;
+    const int32_t largest = second ? of_last : of_first;
+    const float d = block_by_127(canon_bits_float((uint32_t)largest)), inverse = d >= 0x1p-126f ? 1.0f / d : 0.0f;
+    const float other = wave_shuffle_xor_f32(inverse, 7);
+    UNROLL
+    for (uint32_t h = 0; h < words; h++) {
+        const float factor = words == 1 || second == (h == 1) ? inverse : other;
+        int32_t codes[4];
+        UNROLL
+        for (uint32_t i = 0; i < 4; i += 2) {
+            const direct_pair two = {four[h].x[i], four[h].x[i + 1]}, both = {factor, factor}, scaled = two * both;
+            codes[i] = block_round_away_quick(scaled[0]);
+            codes[i + 1] = block_round_away_quick(scaled[1]);
+        }
+        const uint32_t packed = direct_pack(codes);
+        put_codes(coding, 0, 0, block + h * further, thread % 8, packed);
+        if (dot_has_min(type)) {
+            const int32_t sum = direct_sum(packed);
+            if (thread % 4 == 0)
+                put_sum(coding, 0, 0, block + h * further, thread / 4 % 2, sum);
+        }
+    }
+    if (thread % (words == 1 ? 8 : 4) == 0)
+        put_factor(coding, 0, 0, block + (second ? further : 0), widen_f16(narrow_f16(d)), largest >= DIRECT_TOO_LARGE);
+}
+
+/* Is the first of the elements of the largest magnitude negative? Only where there are some of either sign does it matter which
+ * is the first. */
+DEVICE bool direct_negative(const four_elements *four, uint32_t thread, int32_t positive, int32_t negative)
+{
+    if (wave_ballot(positive == negative) == 0)
+        return negative > positive;
+    uint32_t extreme = extreme_of_four(&four[1], 128 + thread * 4, negative);
+    const uint32_t before = extreme_of_four(&four[0], thread * 4, negative);
+    extreme = before < extreme ? before : extreme;
+    UNROLL
+    for (uint32_t mask = 16; mask > 0; mask /= 2) {
+        const uint32_t next = wave_shuffle_xor_u32(extreme, mask);
+        extreme = next < extreme ? next : extreme;
+    }
+    return positive == negative ? (extreme & 1) != 0 : negative > positive;
+}
+
+/* As encode_q8_k. Among the bits of floats the largest signed number is the largest of those that are not negative, and the
+ * largest unsigned one that of the largest magnitude of the others. */
+DEVICE void direct_kblock(int32_t type, const quant_gemv_activations_args *coding, uint32_t thread, const four_elements *four)
+{
+    const uint32_t block = thread / QUANT_TEAM, own = thread % QUANT_TEAM;
+    int32_t most = (int32_t)canon_float_bits(four[0].x[0]);
+    uint32_t least = canon_float_bits(four[0].x[0]);
+    UNROLL
+    for (uint32_t i = 1; i < 8; i++) {
+        const uint32_t bits = canon_float_bits(four[i / 4].x[i % 4]);
+        most = larger(most, (int32_t)bits);
+        least = bits > least ? bits : least;
+    }
+    UNROLL
+    for (uint32_t mask = 16; mask > 0; mask /= 2) {
+        const uint32_t next = wave_shuffle_xor_u32(least, mask);
+        most = larger(most, other_lane(most, mask));
+        least = next > least ? next : least;
+    }
+    SETTLE(most); /* so that no instruction of three operands has one of another lane: without a card nobody can execute it */
+    const int32_t positive = larger(most, 0), negative = (int32_t)least < 0 ? (int32_t)(least & 0x7fffffffu) : 0;
+    const int32_t largest = larger(positive, negative);
+    const float magnitude = canon_bits_float((uint32_t)largest);
+    const bool minus = direct_negative(four, own, positive, negative);
+    const float inverse = largest > 0x03800000 ? -127.0f / (minus ? -magnitude : magnitude) : 0.0f;
+    UNROLL
+    for (uint32_t h = 0; h < 2; h++) {
+        int32_t codes[4];
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) /* the last byte is the code */
+            codes[i] = (int32_t)canon_float_bits(four[h].x[i] * inverse + 0x1.8p23f);
+        const uint32_t packed = direct_pack(codes);
+        put_codes(coding, 0, 0, block * 8 + h * 4 + own / 8, own % 8, packed);
+        if (dot_has_min(type)) {
+            const int32_t sum = direct_sum(packed);
+            if (own % 4 == 0)
+                put_sum_bytes(coding, 0, block, h * 8 + own / 4, sum);
+        }
+    }
+    if (own == 0)
+        put_factor(coding, 0, 0, block, block_inverse(inverse), largest >= BLOCK_INFINITE);
+}
+
+/* What is held of the column, to its stage. Behind the column's end as well: a wave has several blocks, and nobody reads those.
+ */
+DEVICE void direct_code(int32_t type, const quant_gemv_args *args, const direct_column *c, uint32_t chunk, uint32_t *stage)
+{
+    const quant_gemv_activations_args coding = direct_coding(type, args, chunk, stage);
+    four_elements four[2] = {{{0.0f}}, {{0.0f}}};
+    UNROLL
+    for (uint32_t h = 0; h < direct_words(type); h++) {
+        four[h] = c->of_x[h];
+        if (c->kind == INPUT_NORM)
+            four[h] = normed_four(four[h], c->scale, c->of_beside[h]);
+        else if (c->kind == INPUT_GATED)
+            four[h] = gated_four(four[h], c->of_beside[h]);
+    }
+    if (block_length(type) == BLOCK32_ELEMENTS)
+        direct_block32(type, &coding, stage_thread(), four);
+    else
+        direct_kblock(type, &coding, stage_thread(), four);
+}
+
+/* And the rows. */
+DEVICE void direct_put(int32_t type, const quant_gemv_args *args, const stage_ring *r, const direct_column *c, uint32_t chunk,
+                       uint32_t number)
+{
+    uint32_t *stage = AT_RANGE(r->shared, number * r->bytes / 4, r->bytes / 4);
+    if (direct_has_column())
+        direct_code(type, args, c, chunk, stage);
+    stage_put_rows(type, r, stage);
+}
+
+/* The first chunk. Its floats come before its rows, and the sum of a norm while these are on their way; that one's accumulators
+ * meet where codes will be. */
+DEVICE void direct_begin(int32_t type, const quant_gemv_args *args, uint32_t *shared, stage_ring *r, direct_column *c)
+{
+    c->x = args->x;
+    c->beside = args->input.kind == INPUT_NORM    ? args->input.weight
+                : args->input.kind == INPUT_GATED ? args->input.up
+                                                  : args->x;
+    c->kind = args->input.kind;
+    c->scale = 0.0f;
+    c->words = args->blocks * (uint32_t)block_length(type) / 4;
+    direct_hold(type, c, 0);
+    stages_rows(type, r);
+    if (c->kind == INPUT_NORM)
+        c->scale = norm_scale(args->x, args->blocks * (uint32_t)block_length(type), args->input.eps,
+                              (float *)(void *)AT_RANGE(shared, stage_codes_at(type) / 4, QUANT_NORM_LANES));
+    direct_put(type, args, r, c, 0, 0);
+}
+
+/* All chunks; as gemv_chunks(). */
+DEVICE void direct_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, gemv_thread here, stage_ring *r,
+                          direct_column *c, float *acc)
+{
+    const gemv_rows rows = {stage_row(type, args, 0, GEMV_MFMA ? lane() % 16 : here.thread / 4),
+                            GEMV_MFMA ? 0 : stage_row(type, args, 0, here.thread / 4 + 8)};
+    UNROLL_BY(1)
+    while (r->chunk < r->chunks) {
+        const uint32_t next = r->chunk + 1 < r->chunks ? r->chunk + 1 : r->chunk, to = r->stages == 1 ? 0 : 1 - r->now;
+        const uint32_t left = args->blocks - r->chunk * stage_blocks(type);
+        barrier();
+        direct_hold(type, c, next);
+        stage_hold_rows(type, r, next);
+        gemv_rounds(type, args, AT_RANGE(staged, r->now * r->bytes & ~15u, r->bytes), left, rows, here, acc);
+        if (r->stages == 1)
+            barrier();
+        if (next > r->chunk)
+            direct_put(type, args, r, c, next, to);
+        r->chunk++;
+        r->now = to;
+    }
+}
+
+DEVICE void direct_run(int32_t type, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged, uint32_t *ticket)
+{
+    float acc[GEMV_CLASSES * GEMV_LANE_SUMS];
+    stage_ring stages;
+    direct_column column;
+    gemv_thread here;
+    UNROLL
+    for (uint32_t i = 0; i < GEMV_CLASSES * GEMV_LANE_SUMS; i++)
+        acc[i] = 0.0f;
+    here.thread = thread_index() % QUANT_TEAM;
+    here.column = 0;
+    here.width = 1;
+    here.alignment = gemv_alignment(type);
+    here.single = true;
+    here.even = thread_index() / QUANT_TEAM % 2 == 0;
+    here.unrolled = true;
+    here.flip = args->flip;
+    stages_begin(type, args, 0, (args->blocks + stage_blocks(type) - 1) / stage_blocks(type), shared, NULL, &stages);
+    direct_begin(type, args, shared, &stages, &column);
+    direct_chunks(type, args, staged, here, &stages, &column, acc);
+    barrier();
+    gemv_finish(type, GEMV_STEP, (const quant_gemv_args *)arguments_again(args), 0, (float *)(void *)shared, ticket, acc);
+}
+
+#define QUANT_FORMAT(name, type, ...)                                                                                          \
+    GEMV_ENTRY(quant_gemv_direct_##name, QUANT_GEMV_RESIDENT)                                                                  \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
+        SHARED(uint32_t, ticket, 1);                                                                                           \
+        direct_run(type, &args, shared, staged, ticket);                                                                       \
+    }
+BLOCK_FORMATS(QUANT_FORMAT)
+#undef QUANT_FORMAT
