@@ -3,6 +3,7 @@
  * Each line: the key, and the best time of some repetitions in milliseconds. --once runs each a single time, for a profiler.
  * --rows is for a slow device: N instead of 1,000,000 rows, and matrices and tensors smaller alike.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include <warpwave.h>
@@ -14,7 +15,7 @@ enum { REPETITIONS = 5, K = 10, ADDED_AT_ONCE = 50000, SORTED_ROWS = 4096 };
 static ww_device *device;
 static int64_t rows_count = 1000000;
 static bool once;
-static int asked_count;
+static int asked_count, known_count; /* keys asked for, and those of them that there are */
 static char **asked;
 
 typedef struct workload {
@@ -32,8 +33,10 @@ typedef struct workload {
 static bool wanted(const char *key)
 {
     for (int i = 0; i < asked_count; i++)
-        if (strcmp(asked[i], key) == 0)
+        if (strcmp(asked[i], key) == 0) {
+            known_count++;
             return true;
+        }
     return asked_count == 0;
 }
 
@@ -144,6 +147,8 @@ static void quantized(ww_quant_type type, int64_t rows, int64_t columns)
     for (int c = 0; c < 3; c++) {
         char key[64];
         snprintf(key, sizeof key, "quant-%s-%lld", ww_quant_name(type), (long long)counts[c]);
+        for (char *letter = key; *letter != '\0'; letter++) /* the page writes q4_k where the library says q4_K */
+            *letter = (char)tolower((unsigned char)*letter);
         if (!wanted(key))
             continue;
         workload w = {.x = tensor(WW_F32, counts[c], columns)};
@@ -156,16 +161,46 @@ static void quantized(ww_quant_type type, int64_t rows, int64_t columns)
 
 /* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
-static void add(workload *w)
+static void binary(workload *w, ww_binary how)
 {
     ww_tensor_release(&w->z);
-    check(ww_tensor_binary(WW_ADD, &w->x, &w->y, &w->z), "add");
+    check(ww_tensor_binary(how, &w->x, &w->y, &w->z), "a function of two");
+}
+
+static void add(workload *w)
+{
+    binary(w, WW_ADD);
+}
+
+static void power(workload *w)
+{
+    binary(w, WW_POW);
+}
+
+static void angle(workload *w)
+{
+    binary(w, WW_ATAN2);
+}
+
+static void unary(workload *w, ww_unary how)
+{
+    ww_tensor_release(&w->z);
+    check(ww_tensor_unary(how, &w->x, &w->z), "a function");
 }
 
 static void exponentials(workload *w)
 {
-    ww_tensor_release(&w->z);
-    check(ww_tensor_unary(WW_EXP, &w->x, &w->z), "exp");
+    unary(w, WW_EXP);
+}
+
+static void logarithms(workload *w)
+{
+    unary(w, WW_LOG);
+}
+
+static void gelu(workload *w)
+{
+    unary(w, WW_GELU);
 }
 
 static void softmax(workload *w)
@@ -174,12 +209,24 @@ static void softmax(workload *w)
     check(ww_tensor_softmax(&w->x, 1, &w->z), "softmax");
 }
 
+static ww_tensor weight_of(const workload *w)
+{
+    const ww_layout row = {.rank = 1, .shape = {w->x.layout.shape[1]}, .strides = {1}};
+    return (ww_tensor){.storage = w->y.storage, .layout = row};
+}
+
 static void layer_norm(workload *w)
 {
+    const ww_tensor weight = weight_of(w);
     ww_tensor_release(&w->z);
-    const ww_layout row = {.rank = 1, .shape = {w->x.layout.shape[1]}, .strides = {1}};
-    const ww_tensor weight = {.storage = w->y.storage, .layout = row};
     check(ww_tensor_layer_norm(&w->x, &weight, &weight, 1e-5, &w->z), "layer_norm");
+}
+
+static void rms_norm(workload *w)
+{
+    const ww_tensor weight = weight_of(w);
+    ww_tensor_release(&w->z);
+    check(ww_tensor_rms_norm(&w->x, &weight, 1e-5, &w->z), "rms_norm");
 }
 
 static void reduce(workload *w, ww_reduce how)
@@ -221,24 +268,43 @@ static void convolve(workload *w)
     check(ww_tensor_conv2d(&w->x, &w->y, &how, &w->z), "conv2d");
 }
 
-static void tensors(int64_t rows, int64_t columns)
+/* `short_rows`: rows of few elements; of 64 there are as many as a search has. */
+static void tensors(int64_t rows, int64_t columns, int64_t short_rows)
 {
     const struct {
         const char *key;
         void (*work)(workload *w);
-        int64_t rows, second_rows;
-    } each[] = {{"add", add, rows, rows},
-                {"exp", exponentials, rows, 0},
-                {"softmax", softmax, rows, 0},
-                {"layer_norm", layer_norm, rows, 1},
-                {"sum", sum, rows, 0},
-                {"argmax", argmax, rows, 0},
-                {"sort", sort, rows < SORTED_ROWS ? rows : SORTED_ROWS, 0}};
+        ww_dtype type;
+        int64_t rows, columns, second_rows;
+    } each[] = {{"add", add, WW_F32, rows, columns, rows},
+                {"exp", exponentials, WW_F32, rows, columns, 0},
+                {"exp-f16", exponentials, WW_F16, rows, columns, 0},
+                {"exp-bf16", exponentials, WW_BF16, rows, columns, 0},
+                {"gelu-f16", gelu, WW_F16, rows, columns, 0},
+                {"gelu-bf16", gelu, WW_BF16, rows, columns, 0},
+                {"log-f16", logarithms, WW_F16, rows, columns, 0},
+                {"log-bf16", logarithms, WW_BF16, rows, columns, 0},
+                {"pow-f16", power, WW_F16, rows, columns, rows},
+                {"pow-bf16", power, WW_BF16, rows, columns, rows},
+                {"atan2-f16", angle, WW_F16, rows, columns, rows},
+                {"atan2-bf16", angle, WW_BF16, rows, columns, rows},
+                {"softmax", softmax, WW_F32, rows, columns, 0},
+                {"softmax-f16", softmax, WW_F16, rows, columns, 0},
+                {"softmax-64", softmax, WW_F32, rows_count, 64, 0},
+                {"softmax-f16-128", softmax, WW_F16, short_rows, 128, 0},
+                {"layer_norm", layer_norm, WW_F32, rows, columns, 1},
+                {"layer_norm-f16", layer_norm, WW_F16, rows, columns, 1},
+                {"layer_norm-128", layer_norm, WW_F32, short_rows, 128, 1},
+                {"rms_norm-bf16", rms_norm, WW_BF16, rows, columns, 1},
+                {"sum", sum, WW_F32, rows, columns, 0},
+                {"argmax", argmax, WW_F32, rows, columns, 0},
+                {"sort", sort, WW_F32, rows < SORTED_ROWS ? rows : SORTED_ROWS, columns, 0},
+                {"sort-128", sort, WW_F32, short_rows, 128, 0}};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++)
         if (wanted(each[i].key)) {
-            workload w = {.x = tensor(WW_F32, each[i].rows, columns)};
+            workload w = {.x = tensor(each[i].type, each[i].rows, each[i].columns)};
             if (each[i].second_rows > 0)
-                w.y = tensor(WW_F32, each[i].second_rows, columns);
+                w.y = tensor(each[i].type, each[i].second_rows, each[i].columns);
             measure(each[i].key, &w, each[i].work);
         }
 }
@@ -296,9 +362,14 @@ int main(int count, char **arguments)
     const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q8_0, WW_QUANT_Q4_K, WW_QUANT_Q6_K};
     for (int t = 0; t < 4; t++)
         quantized(types[t], small ? 64 : 4096, small ? 256 : 14336);
-    tensors(small ? 64 : 8192, small ? 256 : 4096);
+    tensors(small ? 64 : 8192, small ? 256 : 4096, small ? 64 : 262144);
     products(small ? 64 : 4096);
     convolutions(small ? 1 : 16);
     ww_device_close(device);
+    if (known_count < asked_count) {
+        fprintf(stderr, "%d of the %d workloads asked for do not exist; without a name all are run\n",
+                asked_count - known_count, asked_count);
+        return 2;
+    }
     return 0;
 }

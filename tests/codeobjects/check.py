@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Executes every kernel of one chip's code objects, instruction by instruction, and compares what comes out with the CPU.
 
-    check.py BUILD_DIR CHIP [KERNEL...]      writes BUILD_DIR/codeobjects/CHIP.json, or renews in it what it has of
-                                             these kernels; exits 1 if a kernel failed
+    check.py [--short] BUILD_DIR CHIP [KERNEL...]   writes BUILD_DIR/codeobjects/CHIP.json, or renews in it what it has of
+                                                    these kernels; exits 1 if a kernel failed; --short: without the cases that
+                                                    are there for more of the code, and nothing is written
 
 A test is calls of the library, on its CPU and on its ROCm backend, whose kernels are executed here (machine.py). It is run several
 times, with the waves of a block (and the blocks) in several orders, since a missing barrier shows under some of them only.
@@ -31,8 +32,8 @@ class Failure(Exception):
 class Setting:
     """What all tests of a chip share: the library's CPU, the device whose kernels are executed, and the code objects."""
 
-    def __init__(self, build, chip):
-        self.build, self.chip, self.modules = build, chip, {}
+    def __init__(self, build, chip, short=False):
+        self.build, self.chip, self.modules, self.short = build, chip, {}, short
         self.executor = Executor(build, chip)
         library = Library(build / "standin/libwarpwave_codeobjects.so")
         self.cpu, self.gpu = Device(library, "cpu"), Device(library, "rocm:0")
@@ -48,12 +49,12 @@ class Bench:
 
     def __init__(self, setting):
         self.executor, self.cpu, self.gpu = setting.executor, setting.cpu, setting.gpu
-        self.checks, self.counts, self.order = 0, {}, ORDERS[0]
+        self.checks, self.counts, self.order, self.short = 0, {}, ORDERS[0], setting.short
 
     @property
     def first(self):
         """Whether this is the first order of waves: cases that are there for more of the code, not for another order, are run in this one alone."""
-        return self.order is ORDERS[0]
+        return self.order is ORDERS[0] and not self.short
 
     def fail(self, why):
         raise Failure(why)
@@ -153,8 +154,10 @@ def by_test(kernels):
 
 
 def main():
-    build, chip, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
-    setting, results = Setting(build, chip), {}
+    short = sys.argv[1] == "--short"
+    build, chip, *wanted = sys.argv[1 + short:]
+    build = pathlib.Path(build).resolve()
+    setting, results = Setting(build, chip, short), {}
     out = build / "codeobjects" / f"{chip}.json"
     out.parent.mkdir(exist_ok=True)
     before = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
@@ -163,7 +166,7 @@ def main():
             results[kernel] = told
             print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "
                   f"waves, {told['reached']} of {told['instructions']} reached, {told['seconds']} s {told['why']}", flush=True)
-        if not wanted or before:  # after each test, so that little is lost with a run that ends early
+        if not short and (not wanted or before):  # after each test, so that little is lost with a run that ends early
             out.write_text(json.dumps({**before, **results}), encoding="utf-8")
     sys.exit(any(result["status"] == "failed" for result in results.values()))
 

@@ -173,8 +173,11 @@ static void add_carry(const uint32_t *in, uint32_t *sg, uint32_t *vg, int ws)
     sg[107] = (uint32_t)(carry >> 32);
 }
 /* The lane that lane `l` takes its operand from: any of four, turned by 8 in 16 lanes, or those 16 or 8 lanes backwards. */
+/* -1: none, which gives 0. */
 static int dpp_lane(uint32_t control, int l)
 {
+    if (control > 0x110 && control < 0x120) /* rows of 16 lanes are shifted */
+        return (l & 15) >= (int)(control & 15) ? l - (int)(control & 15) : -1;
     return control <= 0xff ? (l & ~3) | (int)(control >> (l & 3) * 2 & 3)
                            : l ^ (control == 0x128   ? 8
                                   : control == 0x140 ? 15
@@ -190,7 +193,7 @@ static void call_dpp(wave_t *w, const entry_t *e, const uint32_t *sg, int ws)
     memcpy(from, vg + e->aregs * ws, (size_t)ws * 4);
     for (int l = 0; l < ws; l++) {
         const int j = dpp_lane(e->off0, l);
-        spare[l] = ex >> j & 1 ? from[j] : 0;
+        spare[l] = j >= 0 && ex >> j & 1 ? from[j] : 0;
     }
     e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]], w->buf[e->idx[5]]);
     memcpy(spare, save, (size_t)ws * 4);

@@ -72,6 +72,14 @@ class Executor:
         count.executed |= set(done.counts)
 
 
+def both(*tests):
+    """One test of several."""
+    def test(bench):
+        for each in tests:
+            each(bench)
+    return test
+
+
 class Refused(Exception):
     pass
 
@@ -92,12 +100,22 @@ class Device:
     """A device and what was made on it. Calls give their results as arrays; floats that numpy has no type for are given as bits."""
 
     def __init__(self, library, name):
-        self.c, self.handle, self.storages = library.c, ctypes.c_void_p(), []
+        self.c, self.handle, self.storages, self.executed = library.c, ctypes.c_void_p(), [], name != "cpu"
         self.ok(self.c.ww_device_open(name.encode(), ctypes.byref(self.handle)))
 
     def ok(self, status):
         if status != 0:
             raise Refused(f"status {status}: {self.c.ww_error_message().decode()}")
+
+    @contextlib.contextmanager
+    def units(self, count):
+        """Meanwhile the executed device has so many compute units, and cuts its work into more parts; 0: as few as ever."""
+        before = self.c.codeobjects_units(self.handle, count) if self.executed and count else None
+        try:
+            yield
+        finally:
+            if before is not None:
+                self.c.codeobjects_units(self.handle, before)
 
     def tensor(self, values, type_, strides=None, shape=None, offset=0):
         """A tensor of the array's elements, or of those that the strides choose among them."""

@@ -22,15 +22,16 @@ from workloads import ROWS, WORKLOADS
 SAMPLED = 4
 GROUPED = ("quant_gemv_",)  # up to GROUP of their blocks share rows, one after the other, and the last of them does more
 GROUP = 8
+BARRIERS = 16  # blocks of several waves that a unit can have
 SHARED_WORK = ("search_one",)  # their blocks take what is next when they are ready: all of them are executed
 
 
 def resident_blocks(build):
-    """Blocks a unit of each kernel and chip: the resources check's column."""
+    """Of each kernel and chip the threads of its largest block, and such blocks a unit: the resources check's columns."""
     found = {}
     for line in (build / "kernels/resources.txt").read_text(encoding="utf-8").splitlines()[1:]:
         parts = line.split()
-        found[parts[0], parts[1]] = int(parts[-1])
+        found[parts[0], parts[1]] = int(parts[-3]), int(parts[-1])
     return found
 
 
@@ -84,11 +85,15 @@ class CountingExecutor(Executor):
         return list(counting.pieces_now(lambda address: self.c.standin_on_device(ctypes.c_void_p(address), ctypes.c_size_t(1))))
 
     def _resident(self, kernel, launch, module):
-        """Of the resources check, and no more than what the launch adds of shared memory leaves room for."""
-        blocks = self.residents[kernel, self.chip]
-        fixed = module.kernels[kernel][".group_segment_fixed_size"]
-        if launch.shared_bytes:
-            blocks = min(blocks, (65536 if self.card.vector_clocks == 4 else 131072) // (fixed + launch.shared_bytes))
+        """Of the resources check, more where the launch has smaller blocks, and no more than there is shared memory for, and barriers."""
+        threads, blocks = self.residents[kernel, self.chip]
+        shared = module.kernels[kernel][".group_segment_fixed_size"] + launch.shared_bytes
+        wave = module.kernels[kernel][".wavefront_size"]
+        if launch.block < threads:
+            blocks = blocks * -(-threads // wave) // -(-launch.block // wave)
+            blocks = min(blocks, BARRIERS) if launch.block > wave else blocks
+        if shared:
+            blocks = min(blocks, (65536 if self.card.vector_clocks == 4 else 131072) // shared)
         return max(1, blocks)
 
     def _count_on_a_copy(self, launch):

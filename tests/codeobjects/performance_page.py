@@ -25,6 +25,7 @@ NVIDIA card [below](#how-far-to-trust-it).
   clocks, take longer than any pipe.
 - **coalescing**: bytes used of the cache lines that each access touches, all accesses together. Where lanes take turns with a line, two accesses use half
   of it each: 50%, though the memory gives it once.
+- **working set**: the cache lines that the longest kernel reads and those that it writes, each once however often they are touched.
 - **conflicts**: share of the LDS's clocks that is lost to banks. **waves**: resident waves a SIMD, by registers and shared memory.
 - Searches are calculated for a slice of the card, its units with their share of rows and bandwidth, and multiplied; of 1000 queries the kernels that
   work for a query, not for rows, are calculated for the whole card. The screen's thresholds in a slice are made those that a sample of all rows would give, so
@@ -43,6 +44,10 @@ WANTED = {"bandwidth": "at least 80%, coalescing 95%, conflicts under 5%", "byte
 
 def time_text(seconds):
     return f"{1e6 * seconds:.1f} us" if seconds < 1e-3 else f"{1e3 * seconds:.2f} ms"
+
+
+def size_text(bytes_):
+    return f"{bytes_ / 1e9:.2f} GB" if bytes_ >= 1e9 else f"{bytes_ / 1e6:.1f} MB"
 
 
 def ratio_of(workload, told):
@@ -66,18 +71,19 @@ def met(workload, told, chip):
 def table(build, chip, results):
     card, modules = CARDS[chip], {kernel: module for module, kernel in kernels_of(ROOT)[0]}
     yield f"\n## {card.name} ({chip})\n"
-    yield "| workload | calculated | floor | ratio | multiplying kernel | longest kernel | binds | coalescing | conflicts | idle lanes | waves | wanted |"
-    yield "|---|--:|--:|--:|--:|---|---|--:|--:|--:|--:|---|"
+    yield "| workload | calculated | floor | ratio | multiplying kernel | longest kernel | binds | working set | coalescing | conflicts | idle lanes | waves | wanted |"
+    yield "|---|--:|--:|--:|--:|---|---|--:|--:|--:|--:|--:|---|"
     for workload in WORKLOADS:
         if workload.key not in results:
-            yield f"| {workload.title} | not calculated | | | | | | | | | | |"
+            yield f"| {workload.title} | not calculated | | | | | | | | | | | |"
             continue
         told = results[workload.key]
         stale = any(kernel in modules and code != code_of(build, modules[kernel], chip) for kernel, code in told["code"].items())
         own = f"{ratio_of(workload, told):.0%}" if "own" in told else ""
         when = " (before its kernels were changed)" if stale else " (in an earlier build, the same code)" if told.get("earlier") else ""
         yield (f"| {workload.title}{when} | {time_text(told['seconds'])} | {time_text(told['floor'])} | "
-               f"{told['floor'] / told['seconds']:.0%} | {own} | `{told['kernel']}` | {told['pipe']} | {told['coalescing']:.0%} | {told['conflicts']:.0%} | "
+               f"{told['floor'] / told['seconds']:.0%} | {own} | `{told['kernel']}` | {told['pipe']} | {size_text(told['pipes']['memory'] * card.memory_bytes)} | "
+               f"{told['coalescing']:.0%} | {told['conflicts']:.0%} | "
                f"{told['idle_lanes']:.0%} | {told['waves']:.2g} | {met(workload, told, chip)} |")
 
 
@@ -131,18 +137,19 @@ def trust():
         return
     yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/ncu-counts`): the largest of its pipes, and the time that `ncu` measured. "
            "Kernels are the longest of each workload.\n")
-    yield ("Where the memory binds, what is calculated comes near; where instructions do, kernels take up to four times as long, since nothing in the calculation waits. "
-           "**So ratios near 100% of products, convolutions and batches say that no pipe is in the way, not that the card gets there.** Above 100% the rate that was "
-           "taken for the second-level cache, 5.5 TB/s, which NVIDIA does not publish, is too low: there it is no lower bound.\n")
-    builds = {line.split("\t")[1] for line in measured.read_text(encoding="utf-8").splitlines() if not line.startswith("#") and line.count("\t") >= 5}
-    if len(builds) == 1:
-        yield "One build was measured, with the code that the library chooses for the card (sm_90a); the modules of sm_75 were not.\n"
+    told = [line.split("\t") for line in measured.read_text(encoding="utf-8").splitlines() if not line.startswith("#") and line.count("\t") >= 5]
+    ratios = {True: [], False: []}
+    for _, _, _, calculated, binds, took, *_ in told:
+        ratios[binds in ("memory", "second-level cache")].append(float(calculated) / float(took))
+    near, far = (sorted(ratios[memory]) for memory in (True, False))
+    yield (f"Where the memory or the second-level cache binds ({len(near)} rows), the calculated time is {near[0]:.0%} to {near[-1]:.0%} of the measured one, half of them over "
+           f"{near[len(near) // 2]:.0%}; where instructions or shared memory do ({len(far)} rows), {far[0]:.0%} to {far[-1]:.0%}, half over {far[len(far) // 2]:.0%}, since nothing "
+           "in the calculation waits. **So ratios near 100% of products, convolutions and batches say that no pipe is in the way, not that the card gets there.**\n")
+    if near[-1] > 1 or far[-1] > 1:
+        yield "Above 100% a rate that was taken is too low: there it is no lower bound.\n"
+    yield f"Code: the chip that the kernels were compiled for ({', '.join(sorted({parts[1] for parts in told}))}); the card runs each.\n"
     yield "| workload | code | kernel | calculated | binds | measured | calculated by measured |\n|---|---|---|--:|---|--:|--:|"
-    for line in measured.read_text(encoding="utf-8").splitlines():
-        parts = line.split("\t")
-        if line.startswith("#") or len(parts) < 6:
-            continue
-        key, code, kernel, calculated, binds, took = parts[:6]
+    for key, code, kernel, calculated, binds, took, *_ in told:
         yield f"| {key} | {code} | `{kernel}` | {time_text(float(calculated))} | {binds} | {time_text(float(took))} | {float(calculated) / float(took):.0%} |"
 
 

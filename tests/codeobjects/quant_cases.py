@@ -3,7 +3,7 @@ import ctypes
 
 import numpy as np
 
-from machine import api
+from machine import api, both
 
 BLOCKS_32 = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q8_1")
 BLOCKS_256 = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
@@ -85,19 +85,24 @@ def decode(bench):
 
 
 def product(types, columns_of):
-    """Each format with each number of columns, and the first once more as a mixture of experts."""
+    """Each format with each number of columns, and the first once more as a mixture of experts. In the first order also columns of halves, groups of every
+    width, matrices of several tiles, and, with compute units enough, sums that several thread blocks share."""
     def test(bench):
+        few = max(columns_of) < 32
+        more = [(37, 1024, 2, "f32", 0), (20, 2048, 1, "f32", 64), (20, 2048, 8, "f32", 64), (20, 2048, 5, "bf16", 1), (21, 768, 3, "f16", 0)] if few else [
+            (150, 2048, 140, "f32", 1), (130, 1024, 33, "f16", 64), (37, 1024, 130, "bf16", 0), (136, 768, 132, "f32", 64)]
         for n, type_ in enumerate(types):
-            values = weights(n, 37 if n == 0 else 5, 512 if n % 2 else 256)
-            coded = on_cpu_coded(bench, type_, values)
-            rng = np.random.default_rng(n)
-            for columns in columns_of:
-                x = rng.standard_normal((columns, values.shape[1])).astype(np.float32)
+            odd = [(23, 288, 1, "f32", 0), (23, 288, 4, "f32", 0)] if few and type_ not in BLOCKS_256 + ("Q8_K", "IQ4_XS") + PLAIN else []  # rows that begin anywhere
+            cases = [(37 if n == 0 else 5, 512 if n % 2 else 256, columns, "f32", 0) for columns in columns_of] + (more + odd if bench.first else [])
+            for rows, cols, columns, kind, units in cases:
+                values = weights(n, rows, cols)
+                coded = on_cpu_coded(bench, type_, values)
+                x = halves(np.random.default_rng(n + columns).standard_normal((columns, cols)).astype(np.float32), kind)
 
                 def make(on):
-                    with Matrix(on, type_, values, coded) as matrix:
-                        return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, "f32"))
-                bench.same(f"{type_} times {columns}", make)
+                    with on.units(units), Matrix(on, type_, values, coded) as matrix:
+                        return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, kind))
+                bench.same(f"{type_} {rows} x {cols} times {columns} of {kind}", make)
         values = weights(7, 12, 256)
         coded, x = on_cpu_coded(bench, types[0], values), np.random.default_rng(8).standard_normal((4, 256)).astype(np.float32)
 
@@ -105,6 +110,50 @@ def product(types, columns_of):
             with Matrix(on, types[0], values, coded) as matrix:
                 return on.call("ww_quant_matmul_experts", matrix.handle, i64(4), on.tensor(x, "f32"), np.array([2, 0, 1, 2], np.int64))
         bench.same(f"experts of {types[0]}", experts)
+    return test
+
+
+def of_each(types):
+    """Formats of one kernel's switch, once."""
+    def test(bench):
+        for n, type_ in enumerate(types if bench.first else ()):
+            values, x = weights(n, 70, 1024), np.random.default_rng(n).standard_normal((40, 1024)).astype(np.float32)
+            coded = on_cpu_coded(bench, type_, values)
+
+            def make(on):
+                with Matrix(on, type_, values, coded) as matrix:
+                    return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, "f32"))
+            bench.same(f"{type_} times 40", make)
+    return test
+
+
+def halves(x, kind):
+    """Floats as f16, or as the bits of bf16."""
+    return x if kind == "f32" else x.astype(np.float16) if kind == "f16" else (x.view(np.uint32) >> 16).astype(np.uint16)
+
+
+LONG_ROWS = (21, 6400)  # chunks of a row that lie inside it, whole ones and one that is not; rows that begin anywhere in a cache line
+
+
+def gemv(type_):
+    """A format with few columns; long rows by one thread block or several, in the first order of waves for each number of columns."""
+    few = product((type_,), (1, 9))
+
+    def test(bench):
+        few(bench)
+        values = weights(3, *LONG_ROWS)
+        coded = on_cpu_coded(bench, type_, values)
+        for splits, columns in ((1, 1), (1, 8), *(((1, 3), (2, 1), (8, 8)) if bench.first else ())):
+            x = np.random.default_rng(columns).standard_normal((columns, values.shape[1])).astype(np.float32)
+
+            def make(on):
+                on.c.codeobjects_gemv_splits(on.handle, splits)
+                try:
+                    with Matrix(on, type_, values, coded) as matrix:
+                        return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, "f32"))
+                finally:
+                    on.c.codeobjects_gemv_splits(on.handle, 0)
+            bench.same(f"long rows of {type_} times {columns} by {splits}", make)
     return test
 
 
@@ -127,11 +176,11 @@ def from_and_to_tensors(bench):
 def coded(types, columns_of):
     """Activations that are coded before they are multiplied, and experts by ids on the device."""
     def test(bench):
-        for n, type_ in enumerate(types):
-            values = weights(n, 12, 256)
+        for n, (type_, cols) in enumerate([(type_, 256) for type_ in types] + [(type_, 1280) for type_ in types if bench.first]):
+            values = weights(n, 12, cols)
             blocks, kind = on_cpu_coded(bench, type_, values), "Q8_K" if type_ in BLOCKS_256 else "Q8_1"
             for columns in columns_of:
-                x = np.random.default_rng(n).standard_normal((columns, 256)).astype(np.float32)
+                x = np.random.default_rng(n).standard_normal((columns, cols)).astype(np.float32)
 
                 def make(on):
                     with Matrix(on, type_, values, blocks) as matrix, Matrix(on, kind, x) as activations:
@@ -141,13 +190,16 @@ def coded(types, columns_of):
 
 
 def expert_ids(bench):
-    values, x = weights(7, 12, 256), np.random.default_rng(8).standard_normal((9, 256)).astype(np.float32)
-    ids = np.array([2, 0, 1, 2, 4294967295, 2, 3, 0, 2], np.uint32)  # one is skipped, one is no expert
-    for n, (type_, activations) in enumerate((("Q4_0", 0), ("Q6_K", 0), ("Q4_K", 1), ("F16", 0))):
+    some = np.array([2, 0, 1, 2, 4294967295, 2, 3, 0, 2], np.uint32)  # one is skipped, one is no expert
+    many = np.random.default_rng(9).integers(0, 3, 300).astype(np.uint32)  # more columns than threads
+    many[::41] = 4294967295
+    for n, (type_, activations, ids, kind) in enumerate([("Q4_0", 0, some, "u32"), ("Q6_K", 0, some, "u32"), ("Q4_K", 1, some, "u32"), ("F16", 0, some, "u32")] + (
+            [("Q8_0", 0, many, "u32"), ("Q4_K", 0, np.minimum(many, 255), "u8"), ("Q4_0", 0, np.where(many > 3, -1, many.astype(np.int64)), "i64")] if bench.first else [])):
+        values, x = weights(7, 12, 256), np.random.default_rng(8).standard_normal((len(ids), 256)).astype(np.float32)
         blocks = on_cpu_coded(bench, type_, values)
 
         def make(on):
-            tensor = on.tensor(ids, "u32")
+            tensor = on.tensor(ids, kind)
             how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), queued=1, expert_rows=4, activations=activations)
             how.expert_ids = ctypes.addressof(tensor)
             with Matrix(on, type_, values, blocks) as matrix:
@@ -171,13 +223,13 @@ def decoded(bench):
 def fused(kind, types, columns_of):
     """A norm or a gate in front of a product, and an addition behind it."""
     def test(bench):
-        for n, type_ in enumerate(types):
-            values = weights(n, 12, 512)
+        for n, (type_, cols) in enumerate([(type_, 512) for type_ in types] + [(type_, cols) for type_ in types for cols in (4352, 9216) if bench.first]):
+            values = weights(n, 12, cols)
             blocks = on_cpu_coded(bench, type_, values)
             rng = np.random.default_rng(n)
-            weight, start = rng.standard_normal(512).astype(np.float32), rng.standard_normal((9, 12)).astype(np.float32)
+            weight, start = rng.standard_normal(cols).astype(np.float32), rng.standard_normal((9, 12)).astype(np.float32)
             for columns in columns_of:
-                x, up = (rng.standard_normal((columns, 512)).astype(np.float32) for _ in range(2))
+                x, up = (rng.standard_normal((columns, cols)).astype(np.float32) for _ in range(2))
 
                 def make(on):
                     beside = on.tensor(weight, "f32") if kind == "norm" else on.tensor(up, "f32")
@@ -191,11 +243,23 @@ def fused(kind, types, columns_of):
     return test
 
 
-def both(*tests):
-    def test(bench):
-        for each in tests:
-            each(bench)
-    return test
+def many_columns(type_):
+    """A gemv of columns that are coded before it, and of one that is given as codes: on many chips others code themselves."""
+    return both(gemv(type_), coded((type_,), (1,)))
+
+
+def one_column(type_):
+    """A gemv that codes its column: as it is, some chunks of it and a rest; behind a norm; gated."""
+    def long(bench):
+        values = weights(3, 19, 4352)
+        coded, x = on_cpu_coded(bench, type_, values), np.random.default_rng(3).standard_normal((1, 4352)).astype(np.float32)
+        x[0, 64:96], x[0, 256:512] = 0, np.resize([1.5, -1.5], 256)  # a block of zeros, and one whose extremes have both signs
+
+        def make(on):
+            with Matrix(on, type_, values, coded) as matrix:
+                return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, "f32"))
+        bench.same(f"{type_} times a long column", make)
+    return both(long, fused("norm", (type_,), (1,)), fused("gate", (type_,), (1,)))
 
 
 def fast(bench):
@@ -220,31 +284,49 @@ TESTS = {
     "quant_encode_block32": encode(BLOCKS_32 + ("Q8_K", "F16", "BF16")),
     "quant_encode_codebook": encode(CODEBOOK),
     "quant_encode_kblock": encode(BLOCKS_256),
-    **dict.fromkeys(("quant_gemv_activations", "quant_gemv_q4_0"), product(("Q4_0",), (1, 9))),
-    "quant_gemv_q4_1": product(("Q4_1",), (1, 9)),
-    "quant_gemv_q5_0": product(("Q5_0",), (1, 9)),
-    "quant_gemv_q5_1": product(("Q5_1",), (1, 9)),
-    "quant_gemv_q8_0": product(("Q8_0",), (1, 9)),
-    "quant_gemv_q8_1": product(("Q8_1",), (1, 9)),
-    "quant_gemv_q2_k": product(("Q2_K",), (1, 9)),
-    "quant_gemv_q3_k": product(("Q3_K",), (1, 9)),
-    "quant_gemv_q4_k": product(("Q4_K",), (1, 9)),
-    "quant_gemv_q5_k": product(("Q5_K",), (1, 9)),
-    "quant_gemv_q6_k": product(("Q6_K",), (1, 9)),
-    "quant_gemv_q8_k": product(("Q8_K",), (1, 9)),
-    "quant_gemv_iq4_nl": product(("IQ4_NL",), (1, 9)),
-    "quant_gemv_iq4_xs": product(("IQ4_XS",), (1, 9)),
-    "quant_gemv_mxfp4": product(("MXFP4",), (1, 9)),
+    "quant_gemv_activations": both(gemv("Q4_0"), product(("Q4_K",), (9,))),
+    "quant_gemv_q4_0": many_columns("Q4_0"),
+    "quant_gemv_q4_1": many_columns("Q4_1"),
+    "quant_gemv_q5_0": many_columns("Q5_0"),
+    "quant_gemv_q5_1": many_columns("Q5_1"),
+    "quant_gemv_q8_0": many_columns("Q8_0"),
+    "quant_gemv_q8_1": many_columns("Q8_1"),
+    "quant_gemv_q2_k": many_columns("Q2_K"),
+    "quant_gemv_q3_k": many_columns("Q3_K"),
+    "quant_gemv_q4_k": many_columns("Q4_K"),
+    "quant_gemv_q5_k": many_columns("Q5_K"),
+    "quant_gemv_q6_k": many_columns("Q6_K"),
+    "quant_gemv_q8_k": many_columns("Q8_K"),
+    "quant_gemv_iq4_nl": many_columns("IQ4_NL"),
+    "quant_gemv_iq4_xs": many_columns("IQ4_XS"),
+    "quant_gemv_mxfp4": many_columns("MXFP4"),
+    "quant_gemv_direct_q4_0": one_column("Q4_0"),
+    "quant_gemv_direct_q4_1": one_column("Q4_1"),
+    "quant_gemv_direct_q5_0": one_column("Q5_0"),
+    "quant_gemv_direct_q5_1": one_column("Q5_1"),
+    "quant_gemv_direct_q8_0": one_column("Q8_0"),
+    "quant_gemv_direct_q8_1": one_column("Q8_1"),
+    "quant_gemv_direct_q2_k": one_column("Q2_K"),
+    "quant_gemv_direct_q3_k": one_column("Q3_K"),
+    "quant_gemv_direct_q4_k": one_column("Q4_K"),
+    "quant_gemv_direct_q5_k": one_column("Q5_K"),
+    "quant_gemv_direct_q6_k": one_column("Q6_K"),
+    "quant_gemv_direct_q8_k": one_column("Q8_K"),
+    "quant_gemv_direct_iq4_nl": one_column("IQ4_NL"),
+    "quant_gemv_direct_iq4_xs": one_column("IQ4_XS"),
+    "quant_gemv_direct_mxfp4": one_column("MXFP4"),
     "quant_unpack_codebook_block32": product(("IQ4_NL", "MXFP4"), (35,)),
     "quant_unpack_codebook_kblock": product(("IQ4_XS",), (35,)),
-    **dict.fromkeys(("quant_tile_activations_block32", "quant_unpack_block32", "quant_tile_fold", "quant_tile_block32"), product(("Q4_0", "Q5_0", "Q8_0"), (35, 300))),
+    **dict.fromkeys(("quant_tile_activations_block32", "quant_unpack_block32", "quant_tile_fold", "quant_tile_block32"),
+                    both(product(("Q4_0", "Q5_0", "Q8_0"), (35, 300)), of_each(BLOCKS_32))),
     "quant_tile_block32_min": product(("Q4_1", "Q5_1"), (35,)),
-    **dict.fromkeys(("quant_tile_activations_kblock", "quant_unpack_kblock", "quant_tile_kblock"), product(("Q3_K", "Q6_K", "Q8_K"), (35,))),
+    **dict.fromkeys(("quant_tile_activations_kblock", "quant_unpack_kblock", "quant_tile_kblock"),
+                    both(product(("Q3_K", "Q6_K", "Q8_K"), (35,)), of_each(BLOCKS_256))),
     "quant_tile_kblock_min": product(("Q2_K", "Q4_K", "Q5_K"), (35,)),
     "quant_float_product": both(product(PLAIN, (1, 9)), decoded),
     "quant_gemv_coded": coded(("Q4_0", "Q4_1", "Q4_K"), (1, 9)),
-    "quant_gemv_norm": fused("norm", ("Q8_0", "Q4_K"), (1, 9)),
-    "quant_gemv_gated": fused("gate", ("Q8_0", "Q4_K"), (1, 9)),
+    "quant_gemv_norm": fused("norm", ("Q8_0", "Q4_K"), (9,)),
+    "quant_gemv_gated": fused("gate", ("Q8_0", "Q4_K"), (9,)),
     "quant_tile_coded_block32": coded(("Q5_1", "Q8_0"), (35,)),
     "quant_tile_coded_kblock": coded(("Q4_K", "Q6_K"), (35,)),
     **dict.fromkeys(("quant_expert_rows", "quant_expert_groups"), expert_ids),

@@ -6,6 +6,7 @@ import pathlib
 import sys
 import tempfile
 
+import reasons
 import siblings
 from structs import code_of, kernels_of
 from unreached import missed
@@ -51,7 +52,7 @@ LIMITS = """
 git clone https://github.com/tinygrad/tinygrad && git -C tinygrad checkout a9069c177a9da9cca18593edf55acd2e6073cca6
 TINYGRAD_PATH=$PWD/tinygrad make test-codeobjects
 ```
-It takes about a quarter of an hour on two cores, most of it for translating instructions the first time. It is not part of `make test`: the package index's
+It takes about forty minutes on two cores, most of it for translating instructions the first time. `make test` executes a few kernels, where it finds such a checkout: the package index's
 `tinygrad` (0.14.0, wheel and source) does not carry the emulator, which lives in the repository's tests.
 """
 
@@ -115,23 +116,16 @@ def beyond(results, chips):
 REACHED_ENOUGH = 0.8
 ASSEMBLED = ("gfx1030", "gfx1201")  # from text that is mended in between (cmake/Kernels.cmake): without line tables
 
-REASONS = """
-Functions are those that were inlined there; a name of the kernel itself is what belongs to none of them. Much of what is left is the same everywhere:
-
-- `place_of`, `matmul_begin`, `reduce_place_64`, `resample_*`, `cumsum_*`, `conv_integer_*` and the heads of kernels that divide a block's number: **divisions in 64 bits**.
-  The compiler makes two of each, a short one for operands below 2^32, which is executed, and a long one of 100 to 150 instructions for others; that needs tensors
-  of more than 2^32 elements.
-- `fast_put` of results in f32, which only fast quantized products ask for: they are tested as those.
-- Arms for lists, rows and matrices longer than a test that is executed instruction by instruction can have; the same source, compiled for the CPU, is tested with them
-  on the emulated devices of `make test`.
+LEFT = """
+For each kernel of which less than four fifths are reached on some chip: what is left on the chip with least, in percent of its instructions, by reason, and what
+has none, by function. Functions are those that were inlined there; the kernel's name stands for what belongs to none of them.
 """
 
 
 def unreached(build, results, chips):
-    """Where the instructions come from that no test reaches, of the kernels with less than REACHED_ENOUGH on some chip."""
+    """Where the instructions come from that no test reaches, of the kernels with less than REACHED_ENOUGH on some chip, and why."""
     modules = {kernel: module for module, kernel in kernels_of(ROOT)[0]}
-    yield "\n## What is not reached\n" + REASONS
-    yield f"| kernel | {' | '.join(chips)} | not reached, by function |\n|---|" + "--:|" * len(chips) + "---|"
+    rows, used = [], collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         for kernel, module in modules.items():
             of = {chip: results[chip][kernel] for chip in chips if results[chip][kernel].get("executed")}
@@ -141,13 +135,30 @@ def unreached(build, results, chips):
             cells = [f"{100 * of[chip]['reached'] // of[chip]['instructions']}%" if chip in of else "" for chip in chips]
             told = {chip: result for chip, result in low.items() if chip not in ASSEMBLED and "before" not in result["status"]}
             if not told:
-                yield f"| `{kernel}` | {' | '.join(cells)} | |"
+                rows.append(f"| `{kernel}` | {' | '.join(cells)} | | |")
                 continue
             chip = min(told, key=lambda name: told[name]["reached"] / told[name]["instructions"])
-            frames, _ = missed(build, module, kernel, chip, set(told[chip]["executed"]), folder)
-            functions = collections.Counter(chain[0][2] or kernel for chain in frames)
-            most = ", ".join(f"`{name}` {count}" for name, count in functions.most_common(4))
-            yield f"| `{kernel}` | {' | '.join(cells)} | {chip}: {most} of {len(frames)} |"
+            left, total = missed(build, module, kernel, chip, set(told[chip]["executed"]), folder)
+            explained = collections.Counter(number for number in (reasons.why(kernel, chain, long) for chain, long in left) if number is not None)
+            used.update(explained)
+            without = collections.Counter(chain[0][2] or kernel for chain, long in left if reasons.why(kernel, chain, long) is None)
+            because = ", ".join(f"{100 * count / total:.0f}% {letter(number)}" for number, count in explained.most_common() if 200 * count >= total)
+            most = ", ".join(f"`{name}`" for name, _ in without.most_common(3))
+            rows.append(f"| `{kernel}` | {' | '.join(cells)} | {chip}: {because or 'none'} | {100 * without.total() / total:.0f}%: {most} |")
+    yield "\n## What is not reached\n" + LEFT
+    for number in sorted(used):
+        yield f"- {letter(number)}: {reasons.text(number)}."
+    yield f"\n| kernel | {' | '.join(chips)} | left, by reason | left without one |\n|---|" + "--:|" * len(chips) + "---|---|"
+    yield from rows
+    stale = [reasons.text(number) for number in range(len(reasons.REASONS) + 1) if number not in used]
+    if stale:
+        yield "\nReasons of tests/codeobjects/reasons.py that explain nothing of these any more, and can go:\n"
+        yield from (f"- {text}" for text in stale)
+        print("tests/codeobjects/reasons.py has reasons that explain nothing any more: " + "; ".join(stale), file=sys.stderr)
+
+
+def letter(number):
+    return "abcdefghijklmnopqrstuvwxyz"[number]
 
 
 def not_executable(build, results):
@@ -156,10 +167,17 @@ def not_executable(build, results):
     yield "For these the emulator has no decoder, or not all instructions. By name and modifiers, and without registers and numbers, their instructions are those that"
     yield "were executed in the code of the chips beside them, to this share; old names of instructions that RDNA 3 has renamed count as the new ones. That an"
     yield "instruction does the same there is what AMD's manuals say, and is not shown here.\n"
-    yield "| chip | executed on | instructions | of a kind that was executed | most of the others |\n|---|---|--:|--:|---|"
+    rows, kinds = [], {}
     for chip, like, total, known, missing in siblings.shares(build, kernels_of(ROOT)[0], results):
-        others = ", ".join(f"`{' '.join((name, *modifiers))}` {count}" for (name, modifiers), count in missing[:4])
-        yield f"| {chip} | {' and '.join(like)} | {total} | {100 * known / total:.1f}% | {others} |"
+        rows.append(f"| {chip} | {' and '.join(like)} | {total} | {100 * known / total:.2f}% | {len(missing)} |")
+        for (name, modifiers), count, where in missing:
+            told = "a sibling has it, where no test gets to" if where is None else f"executed on {' and '.join(where)}" if where else "no chip that can be executed has it"
+            kinds.setdefault((" ".join((name, *modifiers)), told), []).append(f"{chip} {count}")
+    yield "| chip | executed on | instructions | of a kind that was executed | kinds that were not |\n|---|---|--:|--:|--:|"
+    yield from rows
+    yield "\nThese kinds were not executed on a sibling, all of them:\n\n| instruction and modifiers | how often | elsewhere |\n|---|---|---|"
+    for (kind, told), where in kinds.items():
+        yield f"| `{kind.replace('|', 'abs')}` | {', '.join(where)} | {told} |"
 
 
 def main():

@@ -283,7 +283,7 @@ def _dpp(pc, e) -> None:
   if words[0] >> 31 or words[0] & 511 != _DPP: return
   if words[1] >> 19 & 1 != 1 or words[1] >> 24 != 0xff: raise NotImplementedError("DPP with masks, or that leaves lanes as they were")
   control = words[1] >> 8 & 0x1ff
-  if control > 0xff and control not in (0x128, 0x140, 0x141): raise NotImplementedError(f"DPP control {control:#x}")
+  if control > 0xff and control not in (*range(0x111, 0x120), 0x128, 0x140, 0x141): raise NotImplementedError(f"DPP control {control:#x}")
   named = (words[0] >> 9 & 255, words[0] >> 17 & 255)
   spare = next(r for r in (255, 254, 253) if r not in named)
   e.akind, e.areg, e.aregs, e.off0 = 3, spare, words[1] & 255, control

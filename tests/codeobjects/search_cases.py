@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from machine import ROOT
+from machine import ROOT, both
 from structs import Header
 
 api = Header(ROOT / "include/warpwave/vectors.h")
@@ -113,16 +113,20 @@ class Collection:
 
 
 def searched(metric, table):
-    """table: queries, dim, rows, k, whether rows are hard."""
+    """table: queries, dim, rows, k, whether rows are hard. In the first order also long lists, and, with compute units that have a part each, many lists."""
     def test(bench):
-        for n, (count, dim, total, k, hard) in enumerate(table + ([(count, dim, 2500, k, hard) for count, dim, _, _, hard in table[-2:] for k in (30, 100, 700)]
-                                                                  + [(*table[0][:2], 40000, 32, False)] if bench.first else [])):
+        cases = [(*each, 0) for each in table]
+        if bench.first:
+            cases += [(count, dim, 2500, k, hard, 0) for count, dim, _, _, hard in table[-2:] for k in (30, 100, 700)]
+            cases += [(*table[0][:2], 40000 if table[0][1] == 1 else 8000, 32, False, 0)]
+            cases += [(*table[0][:2], 8000, 30, False, 60), (*table[0][:2], 9000, 1100, False, 60)] if table[0][1] == 1 else []
+        for n, (count, dim, total, k, hard, units) in enumerate(cases):
             rows = hard_rows(n, total, dim, metric) if hard else normals(n, total, dim)
             queries = np.ascontiguousarray(np.rint(normals(n + 20, count, dim)) if hard else normals(n + 20, count, dim))
             admitted = np.random.default_rng(n).random(max(total - 70, 1)) < 0.6
 
             def make(on):
-                with Collection(on, metric, rows, False) as c:
+                with on.units(units), Collection(on, metric, rows, False) as c:
                     answers = c.search(queries, k)
                     c.remove(range(3, total, 9))
                     return answers + c.search(queries, k, admitted if n % 2 else None)
@@ -136,10 +140,13 @@ REGISTERS_2 = [(3, 65, 40, 1, False), (19, 123, 283, 5, True), (33, 128, 384, 9,
 TILE = [(3, 129, 40, 1, False), (19, 200, 283, 5, True), (16, 130, 256, 300, False), (9, 170, 229, 20, True)]
 
 
+LONG_LISTS = [(24, 9600, 70, 0), (24, 6000, 20, 0), (24, 9700, 300, 0), (330, 1500, 9, 0)]
+
+
 def screened(queries, mfma=True, longer=()):
-    """All metrics, masks, rows that cannot be told apart by their codes, lists that are too short."""
+    """All metrics, masks, rows that cannot be told apart by their codes, lists that are too short; in the first order long lists, which take other ways."""
     def test(bench):
-        for n, (dim, total, k, capacity) in enumerate([(24, 700, 5, 0), (70, 483, 3, 0), (130, 400, 7, 12), *longer]):
+        for n, (dim, total, k, capacity) in enumerate([(24, 700, 5, 0), (70, 483, 3, 0), (130, 400, 7, 12), *longer, *(LONG_LISTS if bench.first else ())]):
             metric = list(METRICS)[n % len(METRICS)]
             rows = alike_rows(n, total, dim) if n else normals(n, total, dim)
             asked = np.ascontiguousarray(np.concatenate([rows[:queries // 2] + normals(n + 60, queries // 2, dim) * np.float32(0.1),
@@ -167,7 +174,7 @@ BOUNDS = {"cosine": 0.1, "l2": 12.0, "dot": 2.0}
 def ranged(metric, screen):
     """All rows within a bound, with and without a limit and a mask; lists that are too short."""
     def test(bench):
-        for n, (count, dim, total) in enumerate([(1, 24, 300), (3, 130, 229), (19, 70, 283)]):
+        for n, (count, dim, total) in enumerate([(1, 24, 300), (3, 130, 229), (19, 70, 283)] + ([(9, 330, 700), (2, 700, 200)] if bench.first else [])):
             rows = alike_rows(n, total, dim) if n == 1 else normals(n, total, dim)
             queries = np.ascontiguousarray(rows[:count] + normals(n + 60, count, dim) * np.float32(0.5))
             admitted = np.random.default_rng(n).random(total - 70) < 0.6
@@ -219,18 +226,21 @@ def rows_of_type(seed, count, dim, type):
 
 
 def of_types(metric, types, queries, screen=False, bound=None):
-    """Rows of a type: added, read, searched or asked for a range, removed, compacted, asked again."""
+    """Rows of a type: added, read, searched or asked for a range, removed, compacted, asked again. In the first order also long rows and lists."""
     def test(bench):
-        for n, type in enumerate(types):
-            dim, total = (70, 130)[n % 2], 300 if screen else 100
+        cases = [(type, (70, 130)[n % 2], 300 if screen else 100, 5, 0) for n, type in enumerate(types)]
+        if bench.first:
+            cases += [(type, *more) for type in dict.fromkeys(types) for more in MORE_SCREENED if screen] + [
+                (type, *more) for type in dict.fromkeys(types) for more in MORE_LISTS[:1 if bound is not None else 3 if queries > 1 else None] if not screen]
+        for n, (type, dim, total, k, units) in enumerate(cases):
             rows = rows_of_type(n, total, dim, type)
             asked = np.ascontiguousarray(rows[1:queries + 1] + normals(n + 60, queries, dim))
 
             def make(on):
                 on.c.codeobjects_screen(on.handle, screen, 0)
                 try:
-                    with Collection(on, metric, rows, screen, type) as c:
-                        ask = (lambda: c.range(asked, bound, 30)) if bound is not None else lambda: c.search(asked, 5)
+                    with on.units(units), Collection(on, metric, rows, screen, type) as c:
+                        ask = (lambda: c.range(asked, bound, 30)) if bound is not None else lambda: c.search(asked, k)
                         answers = ask()
                         c.remove(range(3, total, 9))
                         c.compact()
@@ -240,6 +250,10 @@ def of_types(metric, types, queries, screen=False, bound=None):
             bench.same(f"{queries} queries by {metric}, {total} x {dim} of {type}{' with the screen' if screen else ''}", make)
     return test
 
+
+# type's rows beyond those of every order: dim, rows, k, compute units
+MORE_LISTS = [(330, 700, 9, 0), (70, 2500, 30, 0), (20, 2500, 700, 0), (8, 20000, 32, 100), (8, 9000, 1100, 60)]
+MORE_SCREENED = [(8, 9700, 70, 0), (200, 2500, 20, 0)]
 
 HALVES, BYTES = ("f16", "bf16"), ("i8", "u8")
 
@@ -282,6 +296,7 @@ TESTS = {
     **dict.fromkeys(("screen_small_batch_1_sample", "screen_small_batch_1_keep"), screened(1, longer=[(24, 2000, 40, 0)])),
     **dict.fromkeys(("screen_small_batch_4_sample", "screen_small_batch_4_keep"), screened(3)),
     **dict.fromkeys(("screen_small_batch_8_sample", "screen_small_batch_8_keep"), screened(7)),
-    **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"), screened(20, mfma=False)),
+    **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"),
+                    both(screened(20, mfma=False), of_types("dot", ("u8",), 20, True))),
     "screen_mfma_keep": screened(20, longer=[(260, 333, 4, 0)]),
 }

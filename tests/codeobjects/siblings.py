@@ -35,34 +35,42 @@ def signature(name, operands, renames):
     return name, tuple(sorted(modifiers))
 
 
-def disassembled(path, kernel, renames):
-    """(distance from the beginning, signature) of each instruction of a kernel; one that does two things is two."""
-    listing = subprocess.run(["llvm-objdump-19", "-d", "--no-show-raw-insn", f"--disassemble-symbols={kernel}", str(path)], check=True, capture_output=True,
-                             text=True).stdout
-    begin = None
-    for text, address in re.findall(r"^\s+(?!s_code_end)(\w.*?)\s*// ([0-9A-F]{12}):?", listing, flags=re.M):
-        begin = int(address, 16) if begin is None else begin
-        for part in text.split(" :: "):
-            name, _, operands = part.strip().partition(" ")
-            yield int(address, 16) - begin, signature(name, operands, renames)
+def disassembled(path, renames):
+    """(kernel, distance from its beginning, signature) of each instruction of a module; one that does two things is two."""
+    listing = subprocess.run(["llvm-objdump-19", "-d", "--no-show-raw-insn", str(path)], check=True, capture_output=True, text=True).stdout
+    kernel = begin = None
+    for text in listing.splitlines():
+        if head := re.match(r"^([0-9a-f]+) <(\w+)>:$", text):
+            begin, kernel = int(head[1], 16), head[2]
+        elif found := re.match(r"^\s+(?!s_code_end)(\w.*?)\s*// ([0-9A-F]{12}):?", text):
+            for part in found[1].split(" :: "):
+                name, _, operands = part.strip().partition(" ")
+                yield kernel, int(found[2], 16) - begin, signature(name, operands, renames)
 
 
 def shares(build, modules, results):
-    """For each chip that cannot be executed and has code here: the siblings, instructions, those whose like was executed, and what is missing, by count."""
-    executed = {chip: set() for chip in CDNA + RDNA}
+    """For each chip that cannot be executed and has code here: the siblings, instructions, those whose like was executed, and the kinds that are missing, with
+    how many instructions each has and where else it is: the chips that executed it, none, or None if a sibling has it where no test gets to."""
+    executed, present = ({chip: set() for chip in CDNA + RDNA} for _ in range(2))
     for chip in results:
-        for module, kernel in modules:
-            path, reached = build / "kernels" / f"{module}.{chip}.hsaco", set(results[chip].get(kernel, {}).get("executed", ()))
-            if path.exists() and reached:
-                executed[chip].update(sign for at, sign in disassembled(path, kernel, False) if at in reached)
+        reached = {kernel: set(result.get("executed", ())) for kernel, result in results[chip].items()}
+        for path in modules_of(build, modules, chip):
+            for kernel, at, sign in disassembled(path, False):
+                present[chip].add(sign)
+                if at in reached.get(kernel, ()):
+                    executed[chip].add(sign)
     for chip, siblings in SIBLINGS.items():
-        known, renames = set().union(*(executed[sibling] for sibling in siblings)), chip.startswith("gfx10")
-        total, missing = 0, collections.Counter()
-        for module, kernel in modules:
-            path = build / "kernels" / f"{module}.{chip}.hsaco"
-            if path.exists():
-                for _, sign in disassembled(path, kernel, renames):
-                    total += 1
-                    missing[sign] += sign not in known
+        known, there, total, missing = set().union(*(executed[one] for one in siblings)), set().union(*(present[one] for one in siblings)), 0, collections.Counter()
+        for path in modules_of(build, modules, chip):
+            for _, _, sign in disassembled(path, chip.startswith("gfx10")):
+                total += 1
+                if sign not in known:
+                    missing[sign] += 1
         if total:
-            yield chip, siblings, total, total - sum(missing.values()), [(sign, count) for sign, count in missing.most_common(12) if count]
+            yield chip, siblings, total, total - missing.total(), [
+                (sign, count, None if sign in there else [one for one in executed if sign in executed[one]]) for sign, count in missing.most_common()]
+
+
+def modules_of(build, modules, chip):
+    paths = (build / "kernels" / f"{module}.{chip}.hsaco" for module in sorted({module for module, _ in modules}))
+    return [path for path in paths if path.exists()]

@@ -5,7 +5,8 @@ import ctypes
 
 import numpy as np
 
-from machine import CODES, TYPES, api
+import quant_cases
+from machine import CODES, TYPES, api, both
 
 f64 = ctypes.c_double
 i64 = ctypes.c_int64
@@ -110,6 +111,10 @@ def unary(types, names, more):
                         "ww_tensor_unary", getattr(api, other), on.tensor(many, type_, shape=(264, 64), strides=(0, 1))))
                 bench.same(f"affine of rows of {type_}", lambda on: on.call(
                     "ww_tensor_affine", on.tensor(many, type_, shape=(264, 64), strides=(0, 1)), f64(2.5), f64(-1.25)))
+                if more and type_ in ("f32", "f64"):  # far angles in every place of a unit
+                    far = (plain(t, 17003, type_) * 1e30).astype(TYPES[type_])
+                    same_everywhere(bench, f"far angles of {type_}", lambda on: [
+                        on.call("ww_tensor_unary", getattr(api, n), x) for n in ("WW_SIN", "WW_COS") for x in laid_out(on, far, type_)])
                 if more:
                     bench.same(f"powf and elu of rows of {type_}", lambda on: [on.call(
                         function, on.tensor(many, type_, shape=(264, 64), strides=(0, 1)), f64(0.7)) for function in ("ww_tensor_powf", "ww_tensor_elu")])
@@ -122,6 +127,9 @@ def dense(bench):
     for name in UNARY:
         bench.same(f"{name} of f32", lambda on: on.call("ww_tensor_unary", getattr(api, name), on.tensor(values, "f32")))
     bench.same("powf of f32", lambda on: on.call("ww_tensor_powf", on.tensor(values, "f32"), f64(1.7)))
+    if bench.first:
+        far = (plain(2, 9001, "f32") * 1e30).astype(np.float32)
+        bench.same("far angles of f32", lambda on: [on.call("ww_tensor_unary", getattr(api, name), on.tensor(far, "f32")) for name in ("WW_SIN", "WW_COS")])
 
 
 def binary(types):
@@ -143,6 +151,10 @@ def binary(types):
                     function, op = "ww_tensor_cmp" if name in COMPARE else "ww_tensor_binary", getattr(api, name)
                     same_everywhere(bench, f"{name} of {type_} in every layout", lambda on: [
                         on.call(function, op, a, b) for a, b in zip(laid_out(on, x, type_), laid_out(on, y, type_))])
+                if type_ in ("f32", "f64"):
+                    large, small = (np.where(np.isfinite(v), v, 3).astype(TYPES[type_]) * scale for v, scale in ((x, TYPES[type_](2.0 ** 20)), (y, TYPES[type_](2.0 ** -20))))
+                    same_everywhere(bench, f"remainders of {type_} far apart", lambda on: [
+                        on.call("ww_tensor_binary", api.WW_REM, a, b) for a, b in zip(laid_out(on, large, type_), laid_out(on, small, type_))])
                 for name in BINARY + COMPARE:
                     function, op = "ww_tensor_cmp" if name in COMPARE else "ww_tensor_binary", getattr(api, name)
                     bench.same(f"{name} of rows of {type_}", lambda on: on.call(
@@ -244,7 +256,7 @@ def random(types):
             def make(on):
                 on.ok(on.c.ww_device_seed(on.handle, ctypes.c_uint64(12345)))
                 return [on.call(f"ww_tensor_{how}", on.handle, CODES[type_], 1, np.array([count], np.int64), f64(-1.5), f64(2.0))
-                        for how in ("uniform", "normal") for count in ((1, 517, 5000) if bench.first else (1, 517))]
+                        for how in ("uniform", "normal") for count in ((1, 517, 5000, 518, 519) if bench.first else (1, 517))]
             bench.same(f"random {type_}", make)
     return test
 
@@ -276,6 +288,10 @@ def index(bench):
         if bench.first:  # whole units, four of a thread, by ids that repeat
             table, rows = plain(n, (50, 64), type_), np.arange(1300) % 50
             same_everywhere(bench, f"rows of {type_}", lambda on: on.call("ww_tensor_index_select", on.tensor(table, type_), on.tensor(rows, ids_type), 0))
+            wide = np.repeat(rows, 2).astype(TYPES[ids_type])  # ids that lie apart
+            same_everywhere(bench, f"rows of {type_} by ids that lie apart", lambda on: [
+                on.call("ww_tensor_index_select", on.tensor(table, type_), on.tensor(wide, ids_type, shape=(1300,), strides=(2,)), 0),
+                on.call("ww_tensor_gather", on.tensor(table, type_), on.tensor(wide, ids_type, shape=(13, 20), strides=(100, 2)), 0)])
         bench.same(f"an id that is not there, {type_}", lambda on: on.call("ww_tensor_gather", on.tensor(x, type_), on.tensor(wrong, ids_type), 0))
 
 
@@ -287,7 +303,7 @@ def reduce_by(types, shapes, floats):
 
     def test(bench):
         for t, type_ in enumerate(types):
-            for s, (shape, strides, dims) in enumerate(shapes + (LONG if bench.first and t == 0 and shapes is ROWS else [])):
+            for s, (shape, strides, dims) in enumerate(shapes + (LONG if bench.first and t == 0 and shapes in (ROWS, UNITS) else [])):
                 values = plain(s, int(np.prod(shape)) if strides is None else 1 + sum((n - 1) * d for n, d in zip(shape, strides)), type_)
                 for name in (names if bench.first or (t == 0 and s < 2) else names[(s + t) % len(names)::len(names)]):
                     bench.same(f"{name} of {type_} {shape} along {dims}", lambda on: on.call(
@@ -297,7 +313,7 @@ def reduce_by(types, shapes, floats):
 
 
 ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((4200,), None, (0,))]
-LONG = [((2, 8500000), None, (1,)), ((8500000,), None, (0,))]  # chunks enough for loads ahead in the rounds after the first
+LONG = [((2, 8500032), None, (1,)), ((17000000,), None, (0,))]  # chunks enough for loads ahead in the rounds after the first, and for a third round
 UNITS = [((3, 640), None, (1,)), ((4224,), None, (0,)), ((2, 4160), None, (1,))]
 COLUMNS = [((65, 9), None, (0,)), ((5000, 9), None, (0,)), ((3, 70, 11), None, (1,))]
 CHUNKS = [((300, 16), None, (0,)), ((4100, 8), None, (0,)), ((2, 700, 72), None, (1,))]
@@ -321,7 +337,7 @@ def rows_of(types):
     def test(bench):
         for t, type_ in enumerate(types):
             short, long = [(2, 68), (2, 128), (1, 1280), (160, 64)], [(3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)]
-            for shape in short + long + [(1, 515), (2, 4096), (3, 1027), (1, 20)] if bench.first else short if t else long:
+            for shape in short + long + [(1, 515), (2, 4096), (3, 1027), (1, 20), (70, 64), (35, 128), (17, 256), (9, 384), (3, 512), (2, 1024), (2, 1100), (2, 2500), (2, 3900)] if bench.first else short if t else long:
                 x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
                 bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
                 bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
@@ -344,23 +360,30 @@ def rope(types):
 
 
 def attention(*types):
-    """A step of decoding and a prompt, over one chunk and over two, for each type of cache."""
+    """A step of decoding and a prompt, over one chunk and over two, for each type of cache. In the first order also heads of other sizes, several of them
+    in a block or, with compute units enough, one; keys that end anywhere, and queries that see none."""
     def test(bench):
-        for n, (type_, size, queries, keys, heads, causal, window) in enumerate((t, *shape) for t in types for shape in (
-                (32, 1, 20, 5, False, 0), (32, 1, 270, 2, True, 260), (32, 3, 20, 2, True, 0), (32, 2, 258, 2, True, 0))):
-            q, k, v = plain(n, (queries, heads, size), "f32"), plain(n + 50, (keys, 1, size), "f32"), plain(n + 90, (keys, 1, size), "f32")
+        shapes = [(32, 1, 20, 5, 1, False, 0, 0), (32, 1, 270, 2, 1, True, 260, 0), (32, 3, 20, 2, 1, True, 0, 0), (32, 2, 258, 2, 1, True, 0, 0)]
+        if bench.first:
+            shapes += [(128, 1, 300, 9, 1, False, 0, 0), (96, 1, 515, 16, 2, False, 0, 0), (64, 1, 256, 2, 1, False, 0, 64), (128, 1, 300, 1, 1, False, 0, 64), (160, 1, 40, 8, 1, False, 0, 0),
+                       (64, 1, 600, 3, 3, True, 100, 64), (128, 5, 300, 4, 2, True, 0, 0), (256, 70, 330, 2, 1, True, 300, 0), (64, 9, 800, 3, 1, False, 0, 64)]
+        for n, (type_, size, queries, keys, heads, kv_heads, causal, window, units) in enumerate((t, *shape) for t in types for shape in shapes):
+            q, k, v = plain(n, (queries, heads // kv_heads * kv_heads, size), "f32"), plain(n + 50, (keys, kv_heads, size), "f32"), plain(n + 90, (keys, kv_heads, size), "f32")
             how = api.ww_attention(struct_size=ctypes.sizeof(api.ww_attention), type=type_, causal=causal, window=window, first_position=-1)
-            bench.same(f"attention of {queries} over {keys}, type {type_}", lambda on: on.call(
-                "ww_tensor_attention", on.tensor(q, "f32"), on.tensor(k, "f32"), on.tensor(v, "f32"), how))
+
+            def make(on):
+                with on.units(units):
+                    return on.call("ww_tensor_attention", on.tensor(q, "f32"), on.tensor(k, "f32"), on.tensor(v, "f32"), how)
+            bench.same(f"attention of {queries} over {keys}, type {type_}", make)
     return test
 
 
 def sort(bench):
-    more = [(type_, shape) for type_ in ("f32", "f16", "bf16", "f8e4m3", "u8", "i16", "u32", "i32", "i64", "f64") for shape in ((2, 4096), (1, 2047), (1, 5000))]
-    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)),
+    more = [(type_, shape) for type_ in ("f32", "f16", "bf16", "f8e4m3", "u8", "i16", "u32", "i32", "i64", "f64") for shape in ((2, 4096), (1, 2047), (1, 5000), (5, 512))]
+    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (17, 64)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)),
                                         *(more if bench.first else ()))):
         values = numbers(n, int(np.prod(shape)), type_).reshape(shape)
-        for descending in (False, True) if n < 3 else (n % 2 == 0,):
+        for descending in (False, True) if n < 4 else (n % 2 == 0,):
             bench.same(f"sort {type_} {shape}", lambda on: on.call("ww_tensor_sort", on.tensor(values, type_), ctypes.c_bool(descending), outs=2))
         if bench.first:
             for k in (1, 100, 200):
@@ -371,17 +394,18 @@ def sort(bench):
 # ---- products ------------------------------------------------------------------------------------------------------------------
 
 def product(types, shapes):
-    """shapes: batch, m, n, k, whether a and b lie transposed."""
+    """shapes: batch, m, n, k, whether a and b lie transposed; in the first order elements also lie apart, and k is more than two chunks."""
     def test(bench):
         for t, type_ in enumerate(types):
-            for s, (batch, m, n, k, a_turned, b_turned) in enumerate(shapes if t == 0 or bench.first else shapes[t % len(shapes):][:1]):
-                a, b = plain(s, (batch, m, k), type_), plain(s + 5, (batch, k, n), type_)
+            more = [(*shapes[0][:3], 1100, *shapes[0][4:], 2), (*shapes[-1], 3)] if bench.first else []
+            for s, (batch, m, n, k, a_turned, b_turned, step) in enumerate([(*shape, 1) for shape in (shapes if t == 0 or bench.first else shapes[t % len(shapes):][:1])] + more):
+                a, b = plain(s, (batch, m, k * step), type_), plain(s + 5, (batch, k, n * step), type_)
                 if type_ == "i8":
                     a, b = (np.random.default_rng(s + i).integers(-128, 128, v.shape).astype(np.int8) for i, v in enumerate((a, b)))
 
                 def make(on):
-                    x = on.tensor(a, type_, shape=(batch, m, k), strides=(m * k, 1, m) if a_turned else (m * k, k, 1))
-                    y = on.tensor(b, type_, shape=(batch, k, n), strides=(k * n, 1, k) if b_turned else (k * n, n, 1))
+                    x = on.tensor(a, type_, shape=(batch, m, k), strides=[step * d for d in ((m * k, 1, m) if a_turned else (m * k, k, 1))])
+                    y = on.tensor(b, type_, shape=(batch, k, n), strides=[step * d for d in ((k * n, 1, k) if b_turned else (k * n, n, 1))])
                     return on.call("ww_tensor_matmul", x, y, api.WW_MATH_CANONICAL)
                 bench.same(f"{type_} {batch} of {m} x {k} by {n}", make)
     return test
@@ -429,7 +453,7 @@ def fast_convolution(type_):
     def test(bench):
         for s, (images, channels, y, x, outs, taps, padding, stride, dilation, groups) in enumerate(
                 ((2, 5, 7, 6, 6, 3, 1, 1, 1, 1), (1, 8, 9, 8, 10, 3, 2, 2, 2, 2), (1, 32, 5, 4, 4, 2, 0, 1, 1, 1), (3, 37, 9, 13, 70, 3, 1, 1, 1, 1),
-                 (1, 33, 4, 90, 5, 5, 4, 1, 2, 1))):
+                 (1, 33, 4, 90, 5, 5, 4, 1, 2, 1), (3, 5, 16, 16, 66, 3, 1, 1, 1, 1))):  # the last: 256 outputs a block, the others fewer on wave64
             values = whole_numbers(s, (images, channels, y, x), type_)
             weights = whole_numbers(s + 3, (outs, channels // groups, taps, taps), type_)
 
@@ -532,14 +556,14 @@ TESTS = {
     **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_quads"), reduce_arg(FLOATS_32)),
     "tensor_reduce_arg_f64": reduce_arg(("f64",)),
     "tensor_reduce_arg_i64": reduce_arg(INTEGERS),
-    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_registers_any", "tensor_softmax_registers", "tensor_norm_registers"), rows_of(FLOATS_32)),
+    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_registers_any", "tensor_softmax_registers", "tensor_norm_registers", "tensor_softmax_short", "tensor_norm_short"), rows_of(FLOATS_32)),
     "tensor_rows_f64": rows_of(("f64",)),
     "tensor_rope_f32": rope(FLOATS_32),
     "tensor_rope_f64": rope(("f64",)),
     **dict.fromkeys(("attention_store", "attention_merge", "attention_chunk_f16", "attention_tile_f16", "attention_chunk_f32", "attention_tile_f32"),
                     attention(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32)),
     **dict.fromkeys(("attention_store_q8_0", "attention_chunk_q8_0", "attention_tile_q8_0"), attention(api.WW_ATTENTION_Q8_0)),
-    **dict.fromkeys(("tensor_sort_row", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
+    **dict.fromkeys(("tensor_sort_row", "tensor_sort_row_1024", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
     "matmul_f32_128": product(("f32", "f16", "bf16"), LARGE),
@@ -548,7 +572,7 @@ TESTS = {
     "matmul_fast_f16_tn": fast_product("f16", True, False),
     "matmul_fast_f16_tt": fast_product("f16", True, True),
     "matmul_fast_bf16_nn": fast_product("bf16", False, False),
-    "matmul_fast_bf16_nt": fast_product("bf16", False, True),
+    "matmul_fast_bf16_nt": both(fast_product("bf16", False, True), quant_cases.fast),  # results of f32 are those of quantized matrices
     "matmul_fast_bf16_tn": fast_product("bf16", True, False),
     "matmul_fast_bf16_tt": fast_product("bf16", True, True),
     "matmul_fast_f32_nn": fast_product("f32", False, False),

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+import reasons
+
 
 def with_lines(build, module, chip, folder):
     """The module compiled once more, as its build rule says, with line tables."""
@@ -29,9 +31,12 @@ def with_lines(build, module, chip, folder):
 
 
 def instructions_of(path, kernel):
-    """Where the instructions of a kernel are, and their bytes; padding behind its end is left out."""
+    """Where the instructions of a kernel are, their bytes and their text; padding behind its end is left out."""
     listing = subprocess.run(["llvm-objdump-19", "-d", f"--disassemble-symbols={kernel}", str(path)], check=True, capture_output=True, text=True).stdout
-    return [(int(address, 16), code) for address, code in re.findall(r"^\s+(?!s_code_end)\w.*// ([0-9A-F]{12}): (.*)$", listing, flags=re.M)]
+    found = [(int(address, 16), code, text) for text, address, code in re.findall(r"^\s+((?!s_code_end)\w.*?)\s*// ([0-9A-F]{12}): (.*)$", listing, flags=re.M)]
+    while found and found[-1][2].startswith("s_nop"):
+        found.pop()
+    return found
 
 
 def frames_of(path, addresses):
@@ -43,13 +48,17 @@ def frames_of(path, addresses):
 
 
 def missed(build, module, kernel, chip, executed, folder):
-    """The frames of each instruction that is not among those executed, which are told by their distance from the kernel's beginning."""
+    """Of each instruction that is not among those executed, which are told by their distance from the kernel's beginning, the frames, and whether it belongs
+    to the long form of a division in 64 bits; and how many instructions there are."""
     path = with_lines(build, module, chip, folder)
     places = instructions_of(path, kernel)
-    if [code for _, code in places] != [code for _, code in instructions_of(build / "kernels" / f"{module}.{chip}.hsaco", kernel)]:
+    if [code for _, code, _ in places] != [code for _, code, _ in instructions_of(build / "kernels" / f"{module}.{chip}.hsaco", kernel)]:
         raise SystemExit(f"{kernel}: with line tables its code is another")
     begin = places[0][0]
-    return list(frames_of(path, [at for at, _ in places if at - begin not in executed])), len(places)
+    left = [(at, text) for at, _, text in places if at - begin not in executed]
+    frames = [tuple(chain) for chain in frames_of(path, [at for at, _ in left])]
+    long = {chain for chain, (_, text) in zip(frames, left) if reasons.LONG_DIVISION.search(text)}
+    return [(chain, chain in long) for chain in frames], len(places)
 
 
 def main():
@@ -66,8 +75,9 @@ def main():
             cases.TESTS[kernel](bench)
             frames, total = missed(build, known[kernel], kernel, chip, bench.counts[kernel].executed, folder)
             print(f"{kernel} on {chip}: {total - len(frames)} of {total} reached")
-            for lines, count in collections.Counter(tuple((file, line) for file, line, _ in chain) for chain in frames).most_common(40):
-                print(f"{count:6}  " + " < ".join(f"{file}:{line}" for file, line in lines))
+            for (lines, number), count in collections.Counter((tuple((file, line) for file, line, _ in chain), reasons.why(kernel, chain, long))
+                                                              for chain, long in frames).most_common(40):
+                print(f"{count:6}  " + " < ".join(f"{file}:{line}" for file, line in lines) + ("" if number is None else f"  (reason {number})"))
 
 
 if __name__ == "__main__":

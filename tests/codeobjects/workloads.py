@@ -15,6 +15,7 @@ from machine import api
 ROWS = 1_000_000
 ELEMENTS = (8192, 4096)
 SORTED = (4096, 4096)
+SHORT = (262_144, 128)  # rows
 WEIGHTS = (4096, 14336)
 SIDE = 4096
 CONV = {"images": 16, "channels": 64, "side": 56, "outs": 64, "taps": 3}
@@ -125,12 +126,39 @@ def quant(type_, columns):
 
 # ---- tensors ------------------------------------------------------------------------------------------------------------------------
 
-def tensor(key, title, shape, moved, call, others=()):
-    """moved: how often the bytes of the tensor cross the memory. call(on, x, others)."""
+def tensor(key, title, shape, moved, call, others=(), type_="f32"):
+    """moved: how often the bytes of the tensor cross the memory. call(on, made)."""
     def prepare(on, _):
-        made = [on.tensor(np.resize(np.random.default_rng(5).standard_normal(1 << 20, dtype=np.float32), s), "f32") for s in (shape, *others)]
-        return made
-    return Workload(key, title, "bandwidth", bytes_floor(4 * shape[0] * shape[1] * moved), prepare, call)
+        values = np.random.default_rng(5).standard_normal(1 << 20, dtype=np.float32)
+        if type_ == "bf16":
+            values = (values.view(np.uint32) >> 16).astype(np.uint16)
+        return [on.tensor(np.resize(values.astype(np.float16) if type_ == "f16" else values, s), type_) for s in (shape, *others)]
+    return Workload(key, f"{title.format(type_)}, {shape[0]} x {shape[1]}", "bandwidth", bytes_floor((4 if type_ == "f32" else 2) * shape[0] * shape[1] * moved),
+                    prepare, call)
+
+
+def unary(name):
+    return lambda on, made: on.call("ww_tensor_unary", getattr(api, f"WW_{name}"), made[0])
+
+
+def binary(name):
+    return lambda on, made: on.call("ww_tensor_binary", getattr(api, f"WW_{name}"), made[0], made[1])
+
+
+def softmax(on, made):
+    return on.call("ww_tensor_softmax", made[0], 1)
+
+
+def layer_norm(on, made):
+    return on.call("ww_tensor_layer_norm", *made, ctypes.c_double(1e-5))
+
+
+def rms_norm(on, made):
+    return on.call("ww_tensor_rms_norm", *made, ctypes.c_double(1e-5))
+
+
+def sort(on, made):
+    return on.call("ww_tensor_sort", made[0], ctypes.c_bool(False), outs=2)
 
 
 def reduced(name):
@@ -167,14 +195,23 @@ def conv(math):
 WORKLOADS = [search(dim, queries, screen) for queries in (1, 1000) for dim in (128, 768) for screen in (False, True)]
 WORKLOADS += [quant(type_, columns) for columns in (1, 8, 512) for type_ in BLOCK_BYTES]
 WORKLOADS += [
-    tensor("add", "add f32, 8192 x 4096", ELEMENTS, 3, lambda on, made: on.call("ww_tensor_binary", api.WW_ADD, made[0], made[1]), (ELEMENTS,)),
-    tensor("exp", "exp f32, 8192 x 4096", ELEMENTS, 2, lambda on, made: on.call("ww_tensor_unary", api.WW_EXP, made[0])),
-    tensor("softmax", "softmax f32, 8192 x 4096", ELEMENTS, 2, lambda on, made: on.call("ww_tensor_softmax", made[0], 1)),
-    tensor("layer_norm", "layer_norm f32, 8192 x 4096", ELEMENTS, 2,
-           lambda on, made: on.call("ww_tensor_layer_norm", *made, ctypes.c_double(1e-5)), ((ELEMENTS[1],), (ELEMENTS[1],))),
-    tensor("sum", "sum of rows f32, 8192 x 4096", ELEMENTS, 1, reduced("SUM")),
-    tensor("argmax", "argmax of rows f32, 8192 x 4096", ELEMENTS, 1, reduced("ARGMAX")),
-    tensor("sort", "sort of rows f32, 4096 x 4096", SORTED, 3, lambda on, made: on.call("ww_tensor_sort", made[0], ctypes.c_bool(False), outs=2)),
+    tensor("add", "add {}", ELEMENTS, 3, binary("ADD"), (ELEMENTS,)),
+    tensor("exp", "exp {}", ELEMENTS, 2, unary("EXP")),
+    *(tensor(f"{name}-{type_}", f"{name} {{}}", ELEMENTS, 2, unary(name.upper()), type_=type_) for name in ("exp", "gelu", "log") for type_ in ("f16", "bf16")),
+    *(tensor(f"{name}-{type_}", f"{name} {{}}", ELEMENTS, 3, binary(name.upper()), (ELEMENTS,), type_) for name in ("pow", "atan2") for type_ in ("f16", "bf16")),
+    tensor("softmax", "softmax {}", ELEMENTS, 2, softmax),
+    tensor("softmax-f16", "softmax {}", ELEMENTS, 2, softmax, type_="f16"),
+    tensor("softmax-64", "softmax {}", (ROWS, 64), 2, softmax),
+    tensor("softmax-f16-128", "softmax {}", SHORT, 2, softmax, type_="f16"),
+    tensor("layer_norm", "layer_norm {}", ELEMENTS, 2, layer_norm, 2 * ((ELEMENTS[1],),)),
+    tensor("layer_norm-f16", "layer_norm {}", ELEMENTS, 2, layer_norm, 2 * ((ELEMENTS[1],),), "f16"),
+    tensor("layer_norm-128", "layer_norm {}", SHORT, 2, layer_norm, 2 * ((SHORT[1],),)),
+    tensor("rms_norm-bf16", "rms_norm {}", ELEMENTS, 2, rms_norm, ((ELEMENTS[1],),), "bf16"),
+    tensor("sum", "sum of rows {}", ELEMENTS, 1, reduced("SUM")),
+    tensor("argmax", "argmax of rows {}", ELEMENTS, 1, reduced("ARGMAX")),
+    tensor("sort", "sort of rows {}", SORTED, 3, sort),
+    tensor("sort-128", "sort of rows {}", SHORT, 3, sort),
 ]
-WORKLOADS[-1].group = ""
+for workload in WORKLOADS[-2:]:
+    workload.group = ""
 WORKLOADS += [product("f16"), product("bf16"), conv("canonical"), conv("fast")]
