@@ -458,7 +458,9 @@ ${EMBEDDED_BYTES}${chip_names}${text_bytes}
     .section .data.rel.ro, \"aw\"
     .balign 8
     .globl embedded_table, embedded_chips, embedded_source_table, embedded_absence_text
+#ifndef WARPWAVE_KERNELS_SHARED
     .hidden embedded_table, embedded_chips, embedded_source_table, embedded_absence_text
+#endif
 embedded_table:
 ${EMBEDDED_TABLE}    .quad 0, 0, 0, 0, 0, 0, 0
 embedded_chips:

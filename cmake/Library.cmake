@@ -57,6 +57,15 @@ target_include_directories(warpwave INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_D
 set_target_properties(warpwave PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 target_link_options(warpwave PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
 
+# Test programs are made of the objects as well, but share the kernels of all chips, 30 MB: 185 of them took 6 GB, and more under sanitizers.
+if(WARPWAVE_TESTS)
+    add_library(tested_kernels SHARED ${KERNEL_DIR}/embedded.S)
+    target_compile_definitions(tested_kernels PRIVATE WARPWAVE_KERNELS_SHARED)
+    set_target_properties(tested_kernels PROPERTIES LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    set(TESTED_OBJECTS "$<TARGET_OBJECTS:warpwave_objects>")
+    set(TESTED_OBJECTS "$<FILTER:${TESTED_OBJECTS},EXCLUDE,/embedded[.]S>")
+endif()
+
 # The static library is one relocatable object whose hidden symbols are made local, so that it, too, exports only ww_ names.
 if(NOT WARPWAVE_SANITIZE)
     set(static_object ${CMAKE_BINARY_DIR}/warpwave_static.o)
