@@ -32,6 +32,7 @@ set(ONLY_FOR_search_stream "^sm_90a$") # waves that only feed a ring by the copy
 # Matrix units that multiply floats: MFMA and WMMA; of f32 only MFMA. "gfx" alone is any of them, for the texts below.
 set(ONLY_FOR_matmul_fast "^gfx($|908$|90a$|942$|11|12)") # other AMD chips multiply in canonical order; NVIDIA's have cuBLAS
 set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$)") # WMMA has no f32
+set(ONLY_FOR_tensor_sort_registers "^gfx($|908$|90a$|942$)") # f64 as fast as f32, or half as fast; elsewhere a sixteenth or less
 set(ONLY_FOR_screen_mfma "^gfx($|908$|90a$|942$)") # bytes by MFMA, rows in registers
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])") # mma.sync; AMD's chips write out what outputs see (conv_im2col) and have matmul_fast multiply it
 set(ONLY_FOR_conv_shared "^gfx($|908$|90a$|942$|11|12)|^sm_([89]|1[0-9])") # mma.sync, MFMA or WMMA; other chips: canonical

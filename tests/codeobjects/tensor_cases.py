@@ -379,8 +379,8 @@ def attention(*types):
 
 
 def sort(bench):
-    more = [(type_, shape) for type_ in ("f32", "f16", "bf16", "f8e4m3", "u8", "i16", "u32", "i32", "i64", "f64") for shape in ((2, 4096), (1, 2047), (1, 5000), (5, 512))]
-    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (17, 64)), ("f32", (2, 70)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)),
+    more = [(type_, shape) for type_ in ("f32", "f16", "bf16", "f8e4m3", "u8", "i16", "u32", "i32", "i64", "f64") for shape in ((2, 4096), (1, 2047), (1, 5000), (5, 512), (21, 128), (150, 16), (9, 99))]
+    for n, (type_, shape) in enumerate((("f32", (3, 5)), ("f32", (17, 64)), ("f32", (2, 70)), ("f32", (19, 128)), ("f16", (1, 4500)), ("i64", (2, 33)), ("bf16", (2, 700)), ("u8", (1, 300)), ("f64", (1, 2500)),
                                         *(more if bench.first else ()))):
         values = numbers(n, int(np.prod(shape)), type_).reshape(shape)
         for descending in (False, True) if n < 4 else (n % 2 == 0,):
@@ -563,7 +563,7 @@ TESTS = {
     **dict.fromkeys(("attention_store", "attention_merge", "attention_chunk_f16", "attention_tile_f16", "attention_chunk_f32", "attention_tile_f32"),
                     attention(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32)),
     **dict.fromkeys(("attention_store_q8_0", "attention_chunk_q8_0", "attention_tile_q8_0"), attention(api.WW_ATTENTION_Q8_0)),
-    **dict.fromkeys(("tensor_sort_row", "tensor_sort_row_1024", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
+    **dict.fromkeys(("tensor_sort_registers", "tensor_sort_row", "tensor_sort_row_1024", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
     "matmul_f32_128": product(("f32", "f16", "bf16"), LARGE),

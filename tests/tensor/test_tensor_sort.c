@@ -69,6 +69,10 @@ static void every_type_is_sorted_and_equals_keep_their_order(void **state)
     check_sorted(*state, &random, WW_F32, 37, 40, 40, true); /* a block of a GPU sorts several such rows at a time */
     check_sorted(*state, &random, WW_I32, 9, 200, 128, false);
     check_sorted(*state, &random, WW_BF16, 17, 128, 128, true);
+    check_sorted(*state, &random, WW_F32, 35, 128, 128, false); /* and lanes of some have them in registers */
+    check_sorted(*state, &random, WW_U32, 130, 16, 16, true);
+    check_sorted(*state, &random, WW_I32, 19, 64, 64, false);
+    check_sorted(*state, &random, WW_F16, 67, 5, 3, true);
     check_sorted(*state, &random, WW_F32, 2, 4096, 4096, true); /* as many as one block of a GPU sorts */
     check_sorted(*state, &random, WW_I16, 1, 2500, 2500, false);
     check_sorted(*state, &random, WW_U32, 1, 2049, 17, true);

@@ -235,15 +235,43 @@ static bool fits_a_block(const sort_job *job)
     return job->n <= SORT_ROW_MAX && job->type != TYPE_F64 && job->type != TYPE_I64;
 }
 
-static ww_status sort_by_blocks(gpu_stream *stream, const sort_args *args)
+/* Do lanes have the row in registers? Chips with code for that are those whose matrix units multiply f32, too; and the
+ * emulator, where waves have 64 lanes as on those chips. */
+static bool fits_registers(const gpu_device *device, const sort_job *job)
+{
+    return fits_a_block(job) && job->n <= SORT_REGISTERS_ROW && device->capabilities.matrix_f32 &&
+           device->base.info.wave_size == 64;
+}
+
+/* The power of two that elements of a row are padded to. */
+static int64_t padded_of(const gpu_device *device, const sort_job *job)
+{
+    int64_t padded = fits_registers(device, job) ? SORT_REGISTERS_OWN
+                     : !fits_a_block(job)        ? 1
+                     : job->n <= SORT_ROW_SHORT  ? SORT_ROW_SHORT / SORT_ROW_SHORT_ROWS
+                                                 : SORT_ROW_MAX;
+    while (padded < job->n)
+        padded *= 2;
+    return padded;
+}
+
+/* Several short rows a block. */
+static gpu_grid blocks_of(const sort_args *args, int64_t elements)
+{
+    const int64_t each = elements / args->padded;
+    return grid_of((args->rows + each - 1) / each);
+}
+
+static ww_status sort_by_blocks(gpu_stream *stream, bool registers, const sort_args *args)
 {
     const gpu_grid grid = grid_of(args->rows);
+    if (registers)
+        return launch_tensor_sort_registers(stream, blocks_of(args, (int64_t)SORT_REGISTERS_THREADS * SORT_REGISTERS_OWN),
+                                            SORT_REGISTERS_THREADS, 0, args);
     if (args->k <= TOP_MAX && args->k < args->n && args->n >= TOP_THREADS)
         return launch_tensor_top_row(stream, grid, TOP_THREADS, 0, args);
-    if (args->n <= SORT_ROW_SHORT) {
-        const int64_t each = SORT_ROW_SHORT / args->padded;
-        return launch_tensor_sort_row_1024(stream, grid_of((args->rows + each - 1) / each), SORT_SHORT_THREADS, 0, args);
-    }
+    if (args->n <= SORT_ROW_SHORT)
+        return launch_tensor_sort_row_1024(stream, blocks_of(args, SORT_ROW_SHORT), SORT_SHORT_THREADS, 0, args);
     return launch_tensor_sort_row(stream, grid, SORT_ROW_THREADS, 0, args);
 }
 
@@ -254,9 +282,7 @@ ww_status gpu_sort(ww_device *base, const sort_job *job)
     driver_context previous = NULL;
     buffer pairs = {0};
     const bool by_blocks = fits_a_block(job);
-    int64_t padded = !by_blocks ? 1 : job->n <= SORT_ROW_SHORT ? SORT_ROW_SHORT / SORT_ROW_SHORT_ROWS : SORT_ROW_MAX;
-    while (padded < job->n)
-        padded *= 2;
+    const int64_t padded = padded_of(device, job);
     const size_t bytes = by_blocks ? 0 : (size_t)(job->rows * padded) * (sizeof(uint64_t) + sizeof(uint32_t));
     ww_status status = tensors_gpu.alloc(base, bytes, &pairs);
     if (status != WW_OK)
@@ -276,7 +302,7 @@ ww_status gpu_sort(ww_device *base, const sort_job *job)
     }
     status = gpu_tensors_enter(device, &stream, &previous);
     if (status == WW_OK) {
-        status = by_blocks ? sort_by_blocks(stream, &args) : run_sort(stream, &args);
+        status = by_blocks ? sort_by_blocks(stream, fits_registers(device, job), &args) : run_sort(stream, &args);
         status = gpu_tensors_leave(device, previous, status);
     }
     tensors_gpu.release(base, &pairs);

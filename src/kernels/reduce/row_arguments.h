@@ -22,6 +22,7 @@
  *
  * Sorting (src/gpu/tensor/rows.c):
  *   tensor_top_row     the first 256 or fewer of a row of up to 4096: a block looks for them by halving
+ *   tensor_sort_registers   rows up to 128 of up to 32 bits, on gfx908, gfx90a and gfx942: lanes have them in registers
  *   tensor_sort_row_1024   rows up to 1024 of up to 32 bits: radix sort of a row, or of up to 16 short ones, by one block
  *   tensor_sort_row    rows up to 4096 of up to 32 bits: the same of one row
  *   tensor_sort_keys, _tile, _step, _put   everything: a bitonic sort, tiles of 2048 in shared memory
@@ -51,22 +52,25 @@ enum {
     ROW_PART_4096 = 4096,         /* elements that 32 lanes hold where there are registers for so many */
     ROW_PART_4096_THREADS = 128,  /* of a block then */
     ROW_PART_4096_RESIDENT = 384,
-    ROW_WAVE_MULTIPLE = 512,    /* elements that rows which 32 lanes have to themselves are multiples of */
-    ROW_WAVE_THREADS = 512,     /* of a block of such, the only one of a compute unit */
-    ROW_WAVE_CHUNKS = 2,        /* chunks that such a row may have */
-    ROW_WAVE_THREADS_2 = 384,   /* of a block of rows of two */
-    ROW_WAVE_THREADS_MIN = 128, /* at least */
-    ROW_REGISTERS_MAX = 16384,  /* elements of a row that a block holds in registers */
-    ROW_SHARED_BYTES = 32768,   /* rows up to this, as their kind, are kept in shared memory */
-    ROW_RESULTS_SHARED = 512,   /* results of chunks, likewise */
-    SORT_ROW_MAX = 4096,        /* elements of a row that one block sorts */
-    SORT_ROW_THREADS = 256,     /* of it */
-    SORT_ROW_SHORT = 1024,      /* elements of a shorter row, or of several together, */
-    SORT_ROW_SHORT_ROWS = 16,   /* so many at most, */
-    SORT_SHORT_THREADS = 64,    /* and threads of a block that sorts them */
-    TOP_THREADS = 256,          /* of a block that looks for the first few of such a row */
-    TOP_MAX = TOP_THREADS,      /* of them */
-    SORT_TILE = 2048,           /* pairs that a block sorts in shared memory */
+    ROW_WAVE_MULTIPLE = 512,      /* elements that rows which 32 lanes have to themselves are multiples of */
+    ROW_WAVE_THREADS = 512,       /* of a block of such, the only one of a compute unit */
+    ROW_WAVE_CHUNKS = 2,          /* chunks that such a row may have */
+    ROW_WAVE_THREADS_2 = 384,     /* of a block of rows of two */
+    ROW_WAVE_THREADS_MIN = 128,   /* at least */
+    ROW_REGISTERS_MAX = 16384,    /* elements of a row that a block holds in registers */
+    ROW_SHARED_BYTES = 32768,     /* rows up to this, as their kind, are kept in shared memory */
+    ROW_RESULTS_SHARED = 512,     /* results of chunks, likewise */
+    SORT_ROW_MAX = 4096,          /* elements of a row that one block sorts */
+    SORT_ROW_THREADS = 256,       /* of it */
+    SORT_ROW_SHORT = 1024,        /* elements of a shorter row, or of several together, */
+    SORT_ROW_SHORT_ROWS = 16,     /* so many at most, */
+    SORT_SHORT_THREADS = 64,      /* and threads of a block that sorts them */
+    SORT_REGISTERS_ROW = 128,     /* elements of a row that up to sixteen lanes sort, */
+    SORT_REGISTERS_OWN = 8,       /* so many each, */
+    SORT_REGISTERS_THREADS = 256, /* and threads of a block of them */
+    TOP_THREADS = 256,            /* of a block that looks for the first few of such a row */
+    TOP_MAX = TOP_THREADS,        /* of them */
+    SORT_TILE = 2048,             /* pairs that a block sorts in shared memory */
     SORT_THREADS = 256,
 };
 

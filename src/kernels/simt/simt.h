@@ -45,6 +45,7 @@
  *   memory, return the old value; atomic_load_{u32,u64}, atomic_store_{u32,u64}: never torn, never cached by the compiler
  *   store_host_u64(to, value)                      whole, and on its way to a host that looks for it while the kernel runs
  *
+ *   min_f64 max_f64 min_negated_f64(x, y): of numbers that are no NaN and no zeros; the last has min_f64(x, -y)
  *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
  *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
  *   f32x2 with load_f32x2 (8-byte aligned)
@@ -284,6 +285,24 @@ DEVICE uint32_t wave_sum_up_to_u32(uint32_t value)
         value += lane() >= apart ? other : 0;
     }
     return value;
+}
+#endif
+
+/* Of numbers, not NaN. */
+#ifndef SIMT_MIN_F64
+DEVICE double min_f64(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+DEVICE double max_f64(double x, double y)
+{
+    return x < y ? y : x;
+}
+
+DEVICE double min_negated_f64(double x, double y)
+{
+    return min_f64(x, -y);
 }
 #endif
 

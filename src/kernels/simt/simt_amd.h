@@ -190,7 +190,8 @@ enum {
     SIMT_QUAD_XOR_2 = 0x4e, /* quad_perm:[2,3,0,1] */
     SIMT_QUAD_XOR_3 = 0x1b, /* quad_perm:[3,2,1,0] */
     SIMT_ROTATE_8 = 0x128,  /* row_ror:8 */
-    SIMT_XOR_7 = 0x141      /* row_half_mirror */
+    SIMT_XOR_7 = 0x141,     /* row_half_mirror */
+    SIMT_XOR_15 = 0x140     /* row_mirror */
 };
 
 DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
@@ -201,12 +202,16 @@ DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
             return SIMT_DPP(value, SIMT_QUAD_XOR_1);
         case 2:
             return SIMT_DPP(value, SIMT_QUAD_XOR_2);
+        case 3:
+            return SIMT_DPP(value, SIMT_QUAD_XOR_3);
         case 4:
             return SIMT_DPP(SIMT_DPP(value, SIMT_QUAD_XOR_3), SIMT_XOR_7);
         case 7:
             return SIMT_DPP(value, SIMT_XOR_7);
         case 8:
             return SIMT_DPP(value, SIMT_ROTATE_8);
+        case 15:
+            return SIMT_DPP(value, SIMT_XOR_15);
         case 16:
 #if SIMT_WAVE_SIZE == 32
             return (uint32_t)__builtin_amdgcn_permlanex16((int)value, (int)value, 0x76543210, (int)0xfedcba98u, false, false);
@@ -215,6 +220,29 @@ DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
 #endif
         }
     return wave_shuffle_u32(value, lane() ^ mask);
+}
+
+/* Of numbers that are no NaN, which the compiler, not knowing that, would see to first. */
+#define SIMT_MIN_F64
+DEVICE double min_f64(double x, double y)
+{
+    double least;
+    __asm__("v_min_f64 %0, %1, %2" : "=v"(least) : "v"(x), "v"(y));
+    return least;
+}
+
+DEVICE double max_f64(double x, double y)
+{
+    double most;
+    __asm__("v_max_f64 %0, %1, %2" : "=v"(most) : "v"(x), "v"(y));
+    return most;
+}
+
+DEVICE double min_negated_f64(double x, double y)
+{
+    double least;
+    __asm__("v_min_f64 %0, %1, -%2" : "=v"(least) : "v"(x), "v"(y));
+    return least;
 }
 
 /* Rows of 16 lanes by DPP, whose shifts bring 0 from outside; then what the rows before come to, by the scalar unit. */

@@ -1,0 +1,224 @@
+/* Sorting rows of up to 128 elements of up to 32 bits in registers, for AMD's chips that calculate with f64 as fast as with
+ * f32.
+ *
+ * A lane has eight pairs of a key and a place, each as a positive f64 whose order is theirs: one instruction gives the smaller
+ * of two. Up to sixteen lanes have a row, and merge sequences twice as long each time (Batcher's bitonic sort, with the second
+ * sequence backwards, so that all go up). Eighteen steps out of 28 compare pairs of one lane. In the others both lanes ask for
+ * the smaller: the upper one, which keeps the larger, has its pairs with their sign turned. What lanes exchange goes by DPP;
+ * shared memory has the elements as they came, which the places lead to in the end.
+ */
+#include "kernels/reduce/sort_elements.h"
+
+enum {
+    OWN = SORT_REGISTERS_OWN, /* pairs of a lane */
+    QUADS = OWN / 4,
+    PLACE_BITS = 12, /* of a pair: the number in the row */
+    BLOCK = SORT_REGISTERS_THREADS * OWN,
+};
+
+/* ---- pairs --------------------------------------------------------------------------------------------------------------- */
+
+/* No NaN, no denormal: what is below the key and the place is the exponent of 2. */
+DEVICE double pair_of(uint32_t key, uint32_t place)
+{
+    return canon_bits_double(0x4000000000000000u | (uint64_t)key << PLACE_BITS | place);
+}
+
+DEVICE uint32_t pair_place(double pair)
+{
+    return (uint32_t)canon_double_bits(pair) & (SORT_REGISTERS_ROW - 1);
+}
+
+/* Puts the smaller first. */
+DEVICE void order(double *pairs, uint32_t first, uint32_t second)
+{
+    const double x = pairs[first], y = pairs[second];
+    pairs[first] = min_f64(x, y);
+    pairs[second] = max_f64(x, y);
+}
+
+/* Pairs of one lane: nineteen comparisons sort eight. */
+DEVICE void sort_own(double *pairs)
+{
+    order(pairs, 0, 2), order(pairs, 1, 3), order(pairs, 4, 6), order(pairs, 5, 7);
+    order(pairs, 0, 4), order(pairs, 1, 5), order(pairs, 2, 6), order(pairs, 3, 7);
+    order(pairs, 0, 1), order(pairs, 2, 3), order(pairs, 4, 5), order(pairs, 6, 7);
+    order(pairs, 2, 4), order(pairs, 3, 5);
+    order(pairs, 1, 4), order(pairs, 3, 6);
+    order(pairs, 1, 2), order(pairs, 3, 4), order(pairs, 5, 6);
+}
+
+/* Sorts pairs of one lane that go up and then down, or the other way round. */
+DEVICE void merge_own(double *pairs)
+{
+    UNROLL for (uint32_t apart = OWN / 2; apart > 0; apart /= 2)
+    {
+        UNROLL for (uint32_t i = 0; i < OWN; i++)
+        {
+            if ((i & apart) == 0)
+                order(pairs, i, i + apart);
+        }
+    }
+}
+
+DEVICE void turn_signs(double *pairs, uint32_t sign)
+{
+    UNROLL for (uint32_t i = 0; i < OWN; i++) pairs[i] = canon_bits_double(canon_double_bits(pairs[i]) ^ (uint64_t)sign << 32);
+}
+
+/* The sign of pairs in lanes whose number has bit `bit`. */
+DEVICE uint32_t sign_of(uint32_t bit)
+{
+    return lane() << (31 - bit) & 0x80000000u;
+}
+
+/* Compares the pairs of a lane with those of lane() ^ mask, `backwards` if that lane's sequence is, and keeps the smaller;
+ * where signs are turned these are the larger. */
+#define COMPARE(pairs, mask, backwards)                                                                                        \
+    do {                                                                                                                       \
+        double others[OWN];                                                                                                    \
+        UNROLL for (uint32_t i = 0; i < OWN; i++) others[i] =                                                                  \
+            canon_bits_double(wave_shuffle_xor_u64(canon_double_bits((pairs)[(backwards) ? OWN - 1 - i : i]), mask));          \
+        UNROLL for (uint32_t i = 0; i < OWN; i++)(pairs)[i] = min_negated_f64((pairs)[i], others[i]);                          \
+    } while (0)
+
+/* Sequences of 16, 32, 64 and 128 pairs, as far as rows go. */
+DEVICE void sort_pairs(uint32_t padded, double *pairs)
+{
+    const uint32_t one = sign_of(0), two = sign_of(1), four = sign_of(2), eight = sign_of(3);
+    sort_own(pairs);
+    if (padded >= 2 * OWN) {
+        turn_signs(pairs, one);
+        COMPARE(pairs, 1, true);
+        turn_signs(pairs, one);
+        merge_own(pairs);
+    }
+    if (padded >= 4 * OWN) {
+        turn_signs(pairs, two);
+        COMPARE(pairs, 3, true);
+        turn_signs(pairs, two ^ one);
+        COMPARE(pairs, 1, false);
+        turn_signs(pairs, one);
+        merge_own(pairs);
+    }
+    if (padded >= 8 * OWN) {
+        turn_signs(pairs, four);
+        COMPARE(pairs, 7, true);
+        turn_signs(pairs, four ^ two);
+        COMPARE(pairs, 2, false);
+        turn_signs(pairs, two ^ one);
+        COMPARE(pairs, 1, false);
+        turn_signs(pairs, one);
+        merge_own(pairs);
+    }
+    if (padded >= 16 * OWN) {
+        turn_signs(pairs, eight);
+        COMPARE(pairs, 15, true);
+        turn_signs(pairs, eight ^ four);
+        COMPARE(pairs, 4, false);
+        turn_signs(pairs, four ^ two);
+        COMPARE(pairs, 2, false);
+        turn_signs(pairs, two ^ one);
+        COMPARE(pairs, 1, false);
+        turn_signs(pairs, one);
+        merge_own(pairs);
+    }
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+
+/* Where a lane is: it loads and stores the quads `at` and `at` + `apart` of the block, of the same row. */
+typedef struct short_row {
+    int64_t row;
+    uint32_t first; /* of the row, in the block */
+    uint32_t quad;  /* in the row */
+    uint32_t apart; /* quads: half of those of a row */
+    bool there;
+} short_row;
+
+DEVICE short_row short_row_of(const sort_args *args)
+{
+    const uint32_t lanes = (uint32_t)args->padded / OWN, number = thread_index() / lanes;
+    short_row at;
+    at.row = (int64_t)block_index() * (SORT_REGISTERS_THREADS / lanes) + number;
+    at.first = number * (uint32_t)args->padded;
+    at.quad = thread_index() % lanes;
+    at.apart = lanes;
+    at.there = at.row < args->rows;
+    return at;
+}
+
+DEVICE void short_bring(const sort_args *args, const short_row *at, uint32_t *elements, double *pairs)
+{
+    const int32_t bytes = type_bytes(args->type);
+    const bool quads = has_quads(args->x, args->n, bytes);
+    const uint32_t n = at->there ? (uint32_t)args->n : 0;
+    UNROLL for (uint32_t i = 0; i < QUADS; i++)
+    {
+        const uint32_t index = 4 * (at->quad + i * at->apart);
+        quad_bits quad = {{0, 0, 0, 0}};
+        if (quads && index < n)
+            quad = quad_load(args->x, at->row * args->n + index, 4);
+        UNROLL for (uint32_t j = 0; j < 4; j++)
+        {
+            if (!quads && index + j < n)
+                quad.word[j] = (uint32_t)bits_at(args->x, at->row * args->n + index + j, bytes);
+            pairs[4 * i + j] = pair_of(index + j < n ? sort_key_of(args, quad.word[j]) : UINT32_MAX, index + j);
+        }
+        const u32x4 words = {quad.word[0], quad.word[1], quad.word[2], quad.word[3]};
+        *(u32x4 *)AT_RANGE(elements, at->first + index, 4) = words;
+    }
+}
+
+/* The places of four pairs in a word. */
+DEVICE uint32_t pair_places(const double *pairs)
+{
+    return pair_place(pairs[0]) | pair_place(pairs[1]) << 8 | pair_place(pairs[2]) << 16 | pair_place(pairs[3]) << 24;
+}
+
+/* The first k of the row: the quad of number `quad`, whose places are in a word. */
+DEVICE void short_write(const sort_args *args, const short_row *at, uint32_t quad, uint32_t places, const uint32_t *elements)
+{
+    const int32_t bytes = type_bytes(args->type);
+    const bool quads = has_quads(args->values, args->k, bytes) && has_quads(args->indices, args->k, 4);
+    const uint32_t rank = 4 * quad;
+    const int64_t to = at->row * args->k + rank;
+    quad_bits indices, values;
+    UNROLL for (uint32_t j = 0; j < 4; j++)
+    {
+        indices.word[j] = places >> 8 * j & 0xffu;
+        values.word[j] = AT(elements, at->first + indices.word[j]);
+    }
+    if (!at->there || rank >= (uint32_t)args->k)
+        return;
+    if (quads && args->values)
+        quad_store(args->values, to, 4, values);
+    if (quads && args->indices)
+        quad_store(args->indices, to, 4, indices);
+    UNROLL for (uint32_t j = 0; j < 4; j++)
+    {
+        if (quads || rank + j >= (uint32_t)args->k)
+            continue;
+        if (args->values)
+            bits_put(args->values, to + j, bytes, values.word[j]);
+        if (args->indices)
+            args->indices[to + j] = indices.word[j];
+    }
+}
+
+KERNEL(tensor_sort_registers, sort_args, SORT_REGISTERS_THREADS)
+{
+    SHARED(u32x4, elements, BLOCK / 4);
+    SHARED(uint32_t, sorted, BLOCK / 4); /* places, four in a word */
+    const short_row at = short_row_of(&args);
+    double pairs[OWN];
+    short_bring(&args, &at, (uint32_t *)elements, pairs);
+    sort_pairs((uint32_t)args.padded, pairs);
+    UNROLL for (uint32_t i = 0; i < QUADS; i++) AT(sorted, thread_index() * QUADS + i) = pair_places(pairs + 4 * i);
+    wave_barrier(); /* a row is a wave's */
+    UNROLL for (uint32_t i = 0; i < QUADS; i++)
+    {
+        const uint32_t quad = at.quad + i * at.apart;
+        short_write(&args, &at, quad, AT(sorted, at.first / 4 + quad), (const uint32_t *)elements);
+    }
+}
