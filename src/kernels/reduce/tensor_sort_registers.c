@@ -18,10 +18,11 @@ enum {
 
 /* ---- pairs --------------------------------------------------------------------------------------------------------------- */
 
-/* No NaN, no denormal: what is below the key and the place is the exponent of 2. */
+/* No NaN, no denormal: what is above the key and the place is the exponent of 2. */
 DEVICE double pair_of(uint32_t key, uint32_t place)
 {
-    return canon_bits_double(0x4000000000000000u | (uint64_t)key << PLACE_BITS | place);
+    const uint32_t high = 0x40000000u | key >> (32 - PLACE_BITS), low = key << PLACE_BITS | place;
+    return canon_bits_double((uint64_t)high << 32 | low);
 }
 
 DEVICE uint32_t pair_place(double pair)
@@ -127,42 +128,51 @@ DEVICE void sort_pairs(uint32_t padded, double *pairs)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-/* Where a lane is: it loads and stores the quads `at` and `at` + `apart` of the block, of the same row. */
+/* Where a lane is: it loads and stores the quads `quad` and `quad` + `apart` of its row. */
 typedef struct short_row {
-    int64_t row;
-    uint32_t first; /* of the row, in the block */
-    uint32_t quad;  /* in the row */
-    uint32_t apart; /* quads: half of those of a row */
+    int64_t block_row; /* the block's first */
+    uint32_t number;   /* of the row in the block */
+    uint32_t first;    /* element of it, in shared memory */
+    uint32_t quad;
+    uint32_t apart; /* half of the row's quads */
     bool there;
 } short_row;
 
 DEVICE short_row short_row_of(const sort_args *args)
 {
-    const uint32_t lanes = (uint32_t)args->padded / OWN, number = thread_index() / lanes;
+    const uint32_t bits = 31 - (uint32_t)__builtin_clz((uint32_t)args->padded), lanes = (uint32_t)args->padded / OWN;
     short_row at;
-    at.row = (int64_t)block_index() * (SORT_REGISTERS_THREADS / lanes) + number;
-    at.first = number * (uint32_t)args->padded;
-    at.quad = thread_index() % lanes;
+    at.block_row = (int64_t)block_index() * (BLOCK >> bits);
+    at.number = thread_index() * OWN >> bits;
+    at.first = at.number << bits;
+    at.quad = thread_index() & (lanes - 1);
     at.apart = lanes;
-    at.there = at.row < args->rows;
+    at.there = at.block_row + at.number < args->rows;
     return at;
+}
+
+/* Where the block's rows of `length` elements begin, if there are any. */
+DEVICE void *block_begin(void *data, const short_row *at, int64_t length, int32_t bytes)
+{
+    return data ? (char *)data + at->block_row * length * bytes : NULL;
 }
 
 DEVICE void short_bring(const sort_args *args, const short_row *at, uint32_t *elements, double *pairs)
 {
     const int32_t bytes = type_bytes(args->type);
     const bool quads = has_quads(args->x, args->n, bytes);
-    const uint32_t n = at->there ? (uint32_t)args->n : 0;
+    const uint32_t n = at->there ? (uint32_t)args->n : 0, begin = at->number * (uint32_t)args->n;
+    const char *x = (const char *)args->x + at->block_row * args->n * bytes;
     UNROLL for (uint32_t i = 0; i < QUADS; i++)
     {
         const uint32_t index = 4 * (at->quad + i * at->apart);
         quad_bits quad = {{0, 0, 0, 0}};
         if (quads && index < n)
-            quad = quad_load(args->x, at->row * args->n + index, 4);
+            quad = quad_load(x, begin + index, 4);
         UNROLL for (uint32_t j = 0; j < 4; j++)
         {
             if (!quads && index + j < n)
-                quad.word[j] = (uint32_t)bits_at(args->x, at->row * args->n + index + j, bytes);
+                quad.word[j] = (uint32_t)bits_at(x, begin + index + j, bytes);
             pairs[4 * i + j] = pair_of(index + j < n ? sort_key_of(args, quad.word[j]) : UINT32_MAX, index + j);
         }
         const u32x4 words = {quad.word[0], quad.word[1], quad.word[2], quad.word[3]};
@@ -182,7 +192,9 @@ DEVICE void short_write(const sort_args *args, const short_row *at, uint32_t qua
     const int32_t bytes = type_bytes(args->type);
     const bool quads = has_quads(args->values, args->k, bytes) && has_quads(args->indices, args->k, 4);
     const uint32_t rank = 4 * quad;
-    const int64_t to = at->row * args->k + rank;
+    const uint32_t to = at->number * (uint32_t)args->k + rank;
+    void *to_values = block_begin(args->values, at, args->k, bytes);
+    uint32_t *to_indices = (uint32_t *)block_begin(args->indices, at, args->k, 4);
     quad_bits indices, values;
     UNROLL for (uint32_t j = 0; j < 4; j++)
     {
@@ -191,18 +203,18 @@ DEVICE void short_write(const sort_args *args, const short_row *at, uint32_t qua
     }
     if (!at->there || rank >= (uint32_t)args->k)
         return;
-    if (quads && args->values)
-        quad_store(args->values, to, 4, values);
-    if (quads && args->indices)
-        quad_store(args->indices, to, 4, indices);
+    if (quads && to_values)
+        quad_store(to_values, to, 4, values);
+    if (quads && to_indices)
+        quad_store(to_indices, to, 4, indices);
     UNROLL for (uint32_t j = 0; j < 4; j++)
     {
         if (quads || rank + j >= (uint32_t)args->k)
             continue;
-        if (args->values)
-            bits_put(args->values, to + j, bytes, values.word[j]);
-        if (args->indices)
-            args->indices[to + j] = indices.word[j];
+        if (to_values)
+            bits_put(to_values, to + j, bytes, values.word[j]);
+        if (to_indices)
+            to_indices[to + j] = indices.word[j];
     }
 }
 
