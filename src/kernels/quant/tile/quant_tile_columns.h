@@ -5,8 +5,8 @@
  * block have as many columns next to each other: what belongs to their blocks meets in shared memory, and is written without
  * gaps.
  */
-#ifndef WW_KERNELS_QUANT_QUANT_TILE_COLUMNS_H
-#define WW_KERNELS_QUANT_QUANT_TILE_COLUMNS_H
+#ifndef WW_KERNELS_QUANT_TILE_QUANT_TILE_COLUMNS_H
+#define WW_KERNELS_QUANT_TILE_QUANT_TILE_COLUMNS_H
 
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_words.h"

@@ -2,7 +2,7 @@
  * memory. What a piece of 32 has in common is found for eight pieces at once (quant_tile_columns.h), so that a scale is divided
  * by once, not by each of its lanes.
  */
-#include "kernels/quant/quant_tile_columns.h"
+#include "kernels/quant/tile/quant_tile_columns.h"
 
 /* A lane's part of 256 elements. */
 typedef struct column_part {

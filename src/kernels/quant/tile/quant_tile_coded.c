@@ -1,7 +1,7 @@
 /* Activations that are coded already, laid out for products by tiles (quant_tile_columns.h): what the blocks of q8_1 or q8_k
  * have. Blocks are a multiple of four bytes, and so is what is before their codes.
  */
-#include "kernels/quant/quant_tile_columns.h"
+#include "kernels/quant/tile/quant_tile_columns.h"
 
 /* Block `block` of the column of this thread, of a format of `bytes`. One that is not there is told by a flag, not by a null
  * address: clang 19 loads from that on NVIDIA's chips in spite of the test. */

@@ -5,8 +5,8 @@
  * NVIDIA's chips copy in the background, several stages ahead. AMD's with waves of 64 lanes have one stage, and the next in
  * registers; those with waves of 32 copy at once, into stages by turns.
  */
-#ifndef WW_KERNELS_TILES_TILE_STAGES_H
-#define WW_KERNELS_TILES_TILE_STAGES_H
+#ifndef WW_KERNELS_QUANT_TILE_TILE_STAGES_H
+#define WW_KERNELS_QUANT_TILE_TILE_STAGES_H
 
 #include "kernels/simt/matrix_i8.h"
 

@@ -79,7 +79,7 @@ DEVICE uint32_t tile_column(uint32_t i)
 #include "arithmetic/blocks/blocks.h"
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_tile_sums.h"
-#include "kernels/tiles/tile_stages.h"
+#include "kernels/quant/tile/tile_stages.h"
 
 /* ---- blocks of 32 -------------------------------------------------------------------------------------------------------- */
 
