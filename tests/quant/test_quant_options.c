@@ -9,14 +9,6 @@
 #include "support/data/golden.h"
 #include "support/devices.h"
 
-static ww_tensor tensor_of(ww_device *device, const float *x, int64_t n, int64_t k)
-{
-    const int64_t shape[2] = {n, k};
-    ww_tensor t = {0};
-    CHECK_OK(ww_tensor_from_host(device, WW_F32, 2, shape, x, &t));
-    return t;
-}
-
 static float *results_of(ww_tensor *out)
 {
     float *y = malloc((size_t)ww_layout_elements(&out->layout) * sizeof *y + 1);
@@ -53,7 +45,7 @@ static void check_decoded(ww_device *device, const golden_type *t, int64_t rows,
     const char *name = t->name ? t->name : "f32";
     ww_quant_product options = ww_quant_product_default();
     ww_quant *q;
-    ww_tensor out = {0}, xs = tensor_of(device, x, n, k);
+    ww_tensor out = {0}, xs = quant_tensor(device, x, n, k);
     options.activations = WW_ACTIVATIONS_FLOAT;
     CHECK_OK(ww_quant_from_f32(device, t->type, w, rows, k, 0, &q));
     CHECK_OK(ww_quant_read_f32(q, 0, rows, w));
@@ -98,7 +90,7 @@ static void nothing_is_refused_of_float_activations(void **state)
     x[K + 3] = INFINITY;
     options.activations = WW_ACTIVATIONS_FLOAT;
     options.math = WW_MATH_FAST;
-    ww_tensor xs = tensor_of(*state, x, 2, K);
+    ww_tensor xs = quant_tensor(*state, x, 2, K);
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_0, w, 2, K, 0, &q));
     CHECK_OK(ww_quant_multiply(q, &xs, &options, &out));
     float *y = results_of(&out);
@@ -126,7 +118,7 @@ static void check_coded(ww_device *device, const golden_type *t, int64_t n)
     const int64_t k = ww_quant_block_elements(t->type) == 32 ? 352 : 768;
     float *w = quant_normals(7, ROWS * k), *x = quant_normals(8, n * k);
     ww_quant *q, *coded;
-    ww_tensor out = {0}, xs = tensor_of(device, x, n, k);
+    ww_tensor out = {0}, xs = quant_tensor(device, x, n, k);
     CHECK_OK(ww_quant_from_f32(device, t->type, w, ROWS, k, 0, &q));
     CHECK_OK(ww_quant_from_tensor(activations_of(t->type), &xs, &coded));
     CHECK_OK(ww_quant_matmul(q, &xs, &out));
@@ -166,7 +158,7 @@ static void a_view_of_coded_activations_is_taken_and_what_was_not_coded_here_is_
     unsigned char *blocks = malloc((size_t)N * 8 * 36);
     ww_quant *q, *plain, *coded, *view, *loaded, *narrow;
     ww_quant_product options = ww_quant_product_default();
-    ww_tensor out = {0}, xs = tensor_of(*state, x, N, K);
+    ww_tensor out = {0}, xs = quant_tensor(*state, x, N, K);
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_0, w, ROWS, K, 0, &q));
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_F16, w, ROWS, K, 0, &plain));
     CHECK_OK(ww_quant_from_tensor(WW_QUANT_Q8_1, &xs, &coded));
@@ -232,7 +224,7 @@ static void check_ids(ww_device *device, ww_quant_type type, ww_activations kind
     int64_t *experts = malloc((size_t)n * sizeof *experts);
     ww_quant_product options = ww_quant_product_default();
     ww_quant *q, *coded = NULL;
-    ww_tensor out = {0}, xs = tensor_of(device, x, n, EXPERT_K);
+    ww_tensor out = {0}, xs = quant_tensor(device, x, n, EXPERT_K);
     for (int64_t i = 0; i < n; i++)
         experts[i] = chosen(pattern, i);
     ww_tensor ids = ids_of(device, kinds[pattern % 3], n, experts);
@@ -286,7 +278,7 @@ static void many_columns_of_f16_meet_experts_as_well(void **state)
     int64_t experts[N];
     ww_quant_product options = ww_quant_product_default();
     ww_quant *q;
-    ww_tensor out = {0}, halves = {0}, wide = {0}, xs = tensor_of(*state, x, N, EXPERT_K);
+    ww_tensor out = {0}, halves = {0}, wide = {0}, xs = quant_tensor(*state, x, N, EXPERT_K);
     for (int i = 0; i < N; i++)
         experts[i] = chosen(1, i);
     ww_tensor ids = ids_of(*state, WW_U32, N, experts);
@@ -320,7 +312,7 @@ static void check_wrong_ids(ww_device *device, ww_quant_type type, ww_activation
     ww_quant_product options = ww_quant_product_default();
     ww_quant *q;
     ww_tensor bad = ids_of(device, WW_U32, N, wrong), good = ids_of(device, WW_U32, N, skipping), out = {0},
-              xs = tensor_of(device, x, N, EXPERT_K);
+              xs = quant_tensor(device, x, N, EXPERT_K);
     CHECK_OK(ww_quant_from_f32(device, type, w, (int64_t)EXPERTS * EXPERT_ROWS, EXPERT_K, 0, &q));
     options.activations = kind;
     options.expert_rows = EXPERT_ROWS;
@@ -367,7 +359,7 @@ static void ids_that_do_not_fit_are_refused(void **state)
     ww_quant_product options = ww_quant_product_default();
     ww_quant *q;
     ww_device *cpu;
-    ww_tensor out = {0}, xs = tensor_of(*state, x, 2, EXPERT_K), ids = ids_of(*state, WW_I64, 3, three),
+    ww_tensor out = {0}, xs = quant_tensor(*state, x, 2, EXPERT_K), ids = ids_of(*state, WW_I64, 3, three),
               halves = ids_of(*state, WW_F16, 2, three);
     CHECK_OK(ww_device_open("cpu", &cpu));
     ww_tensor elsewhere = ids_of(cpu, WW_I64, 2, three);

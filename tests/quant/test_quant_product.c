@@ -5,43 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/calls/quant.h"
 #include "support/data/golden.h"
-#include "support/data/random.h"
 #include "support/devices.h"
-
-static float *normals(uint64_t seed, int64_t count)
-{
-    test_random random = {seed};
-    float *x = malloc((size_t)count * sizeof *x + 1);
-    random_normals(&random, x, count);
-    return x;
-}
-
-static ww_tensor tensor_of(ww_device *device, const float *x, int64_t n, int64_t k)
-{
-    const int64_t shape[2] = {n, k};
-    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
-    CHECK_OK(ww_storage_from_host(device, WW_F32, n * k, x, &t.storage));
-    return t;
-}
-
-/* y of a product, on the host. */
-static float *multiply(ww_device *device, ww_quant_type type, const float *w, int64_t rows, const float *x, int64_t n,
-                       int64_t k)
-{
-    ww_quant *q;
-    ww_tensor out = {0};
-    float *y = malloc((size_t)(n * rows) * sizeof *y + 1);
-    CHECK_OK(ww_quant_from_f32(device, type, w, rows, k, 0, &q));
-    ww_tensor t = tensor_of(device, x, n, k);
-    CHECK_OK(ww_quant_matmul(q, &t, &out));
-    assert_int_equal(ww_layout_elements(&out.layout), n * rows);
-    CHECK_OK(ww_tensor_to_host(&out, y));
-    ww_tensor_release(&out);
-    ww_storage_release(t.storage);
-    ww_quant_destroy(q);
-    return y;
-}
 
 /* All types, f32 last. */
 static const golden_type *next_type(const golden_type *t)
@@ -52,9 +18,10 @@ static const golden_type *next_type(const golden_type *t)
 /* Against f64 on decoded weights and activations as they were: the mean of |error| over the mean of |result|. */
 static void check_close(ww_device *device, ww_math math, int64_t rows, int64_t n, int64_t k)
 {
-    float *w = normals(11, rows * k), *x = normals(12, n * k), *decoded = malloc(sizeof(float) * (size_t)(rows * k));
+    float *w = quant_normals(11, rows * k), *x = quant_normals(12, n * k),
+          *decoded = malloc(sizeof(float) * (size_t)(rows * k));
     float *y = malloc(sizeof(float) * (size_t)(n * rows));
-    ww_tensor xs = tensor_of(device, x, n, k);
+    ww_tensor xs = quant_tensor(device, x, n, k);
     ww_quant_product options = ww_quant_product_default();
     options.math = math;
     for (const golden_type *t = golden_types; t; t = next_type(t)) {
@@ -105,10 +72,10 @@ static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        float *w = normals(20 + s, shapes[s].rows * shapes[s].k), *x = normals(40 + s, shapes[s].n * shapes[s].k);
+        float *w = quant_normals(20 + s, shapes[s].rows * shapes[s].k), *x = quant_normals(40 + s, shapes[s].n * shapes[s].k);
         for (const golden_type *t = golden_types; t; t = next_type(t)) {
-            float *here = multiply(cpu, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
-            float *there = multiply(*state, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
+            float *here = quant_multiply(cpu, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
+            float *there = quant_multiply(*state, t->type, w, shapes[s].rows, x, shapes[s].n, shapes[s].k);
             for (int64_t i = 0; i < shapes[s].rows * shapes[s].n; i++)
                 if (memcmp(&here[i], &there[i], sizeof *here) != 0)
                     fail_msg("%s, %d x %d times %d: result %d is %a, on the CPU %a", t->name ? t->name : "f32",
@@ -131,9 +98,10 @@ static void rows_of_any_number_of_blocks_are_multiplied(void **state)
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (int64_t k = 32; k <= 320; k += 96) {
-        float *w = normals((uint64_t)k, 6 * k), *x = normals((uint64_t)k + 1, 3 * k);
+        float *w = quant_normals((uint64_t)k, 6 * k), *x = quant_normals((uint64_t)k + 1, 3 * k);
         for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-            float *here = multiply(cpu, types[t], w, 6, x, 3, k), *there = multiply(*state, types[t], w, 6, x, 3, k);
+            float *here = quant_multiply(cpu, types[t], w, 6, x, 3, k),
+                  *there = quant_multiply(*state, types[t], w, 6, x, 3, k);
             assert_memory_equal(here, there, 18 * sizeof *here);
             free(there);
             free(here);
@@ -180,7 +148,8 @@ static float defined_product(const coded_block *a, const float *scale_a, const c
 static void a_product_is_what_the_definition_says(void **state)
 {
     enum { ROWS = 16, K = 2048, BLOCKS = K / 32 };
-    float *w = normals(5, (int64_t)ROWS * K), *x = normals(6, K), *y = multiply(*state, WW_QUANT_Q8_0, w, ROWS, x, 1, K);
+    float *w = quant_normals(5, (int64_t)ROWS * K), *x = quant_normals(6, K),
+          *y = quant_multiply(*state, WW_QUANT_Q8_0, w, ROWS, x, 1, K);
     coded_block a[ROWS * BLOCKS], b[BLOCKS];
     float scale_a[BLOCKS], scale_b[BLOCKS];
     int apart = 0;
@@ -211,18 +180,18 @@ static void experts_are_slices_of_the_matrix(void **state)
 {
     enum { EXPERTS = 3, ROWS = 7, N = 5, K = 512 };
     static const int64_t chosen[N] = {2, 0, 2, 1, 1};
-    float *w = normals(31, (int64_t)EXPERTS * ROWS * K), *x = normals(32, (int64_t)N * K), y[N * ROWS];
+    float *w = quant_normals(31, (int64_t)EXPERTS * ROWS * K), *x = quant_normals(32, (int64_t)N * K), y[N * ROWS];
     static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_K,   WW_QUANT_Q6_K,
                                           WW_QUANT_F16,  WW_QUANT_IQ4_XS, WW_QUANT_MXFP4};
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         ww_quant *q;
         ww_tensor out = {0};
-        ww_tensor xs = tensor_of(*state, x, N, K);
+        ww_tensor xs = quant_tensor(*state, x, N, K);
         CHECK_OK(ww_quant_from_f32(*state, types[t], w, EXPERTS * ROWS, K, 0, &q));
         CHECK_OK(ww_quant_matmul_experts(q, ROWS, &xs, chosen, &out));
         CHECK_OK(ww_tensor_to_host(&out, y));
         for (int i = 0; i < N; i++) {
-            float *one = multiply(*state, types[t], w + chosen[i] * ROWS * K, ROWS, x + i * K, 1, K);
+            float *one = quant_multiply(*state, types[t], w + chosen[i] * ROWS * K, ROWS, x + i * K, 1, K);
             assert_memory_equal(one, y + i * ROWS, ROWS * sizeof *one);
             free(one);
         }
@@ -238,19 +207,20 @@ static void experts_are_slices_of_the_matrix(void **state)
 static void views_and_other_types_of_activations_are_taken(void **state)
 {
     enum { ROWS = 9, N = 4, K = 256, GAP = 3 };
-    float *w = normals(51, (int64_t)ROWS * K), *x = normals(52, (int64_t)N * (K + GAP)), *dense = malloc(sizeof(float) * N * K);
+    float *w = quant_normals(51, (int64_t)ROWS * K), *x = quant_normals(52, (int64_t)N * (K + GAP)),
+          *dense = malloc(sizeof(float) * N * K);
     for (int i = 0; i < N * (K + GAP); i++)
         x[i] = (float)(int)(x[i] * 32.0f) / 32.0f; /* f16 and bf16 hold these */
     for (int c = 0; c < N; c++)
         memcpy(dense + c * K, x + c * (K + GAP), K * sizeof *x);
-    float *expected = multiply(*state, WW_QUANT_Q5_K, w + 2 * K, 5, dense, N, K), y[N * 5];
+    float *expected = quant_multiply(*state, WW_QUANT_Q5_K, w + 2 * K, 5, dense, N, K), y[N * 5];
     static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16};
     ww_quant *q, *view;
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q5_K, w, ROWS, K, 0, &q));
     CHECK_OK(ww_quant_view(q, 2, 5, &view));
     for (int t = 0; t < 3; t++) {
         ww_tensor cast = {0}, out = {0};
-        ww_tensor all = tensor_of(*state, x, N, K + GAP);
+        ww_tensor all = quant_tensor(*state, x, N, K + GAP);
         CHECK_OK(ww_tensor_cast(&all, types[t], &cast));
         ww_tensor slice = cast;
         slice.layout.shape[1] = K;
@@ -275,14 +245,14 @@ static void views_may_begin_anywhere(void **state)
     enum { ROWS = 21, N = 2, K = 32 };
     static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1,   WW_QUANT_Q5_0, WW_QUANT_Q5_1,
                                           WW_QUANT_Q8_0, WW_QUANT_IQ4_NL, WW_QUANT_MXFP4};
-    float *w = normals(71, (int64_t)ROWS * K), *x = normals(72, (int64_t)N * K), y[N * ROWS];
-    ww_tensor xs = tensor_of(*state, x, N, K);
+    float *w = quant_normals(71, (int64_t)ROWS * K), *x = quant_normals(72, (int64_t)N * K), y[N * ROWS];
+    ww_tensor xs = quant_tensor(*state, x, N, K);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         ww_quant *q;
         CHECK_OK(ww_quant_from_f32(*state, types[t], w, ROWS, K, 0, &q));
         for (int first = 0; first < ROWS; first++) {
             const int rows = ROWS - first;
-            float *expected = multiply(*state, types[t], w + (ptrdiff_t)first * K, rows, x, N, K);
+            float *expected = quant_multiply(*state, types[t], w + (ptrdiff_t)first * K, rows, x, N, K);
             ww_quant *view;
             ww_tensor out = {0};
             CHECK_OK(ww_quant_view(q, first, rows, &view));
@@ -305,9 +275,9 @@ static void any_number_of_columns_meets_any_expert(void **state)
 {
     enum { EXPERTS = 5, ROWS = 18, N = 29, K = 256 };
     int64_t chosen[N];
-    float *w = normals(81, (int64_t)EXPERTS * ROWS * K), *x = normals(82, (int64_t)N * K), y[N * ROWS];
+    float *w = quant_normals(81, (int64_t)EXPERTS * ROWS * K), *x = quant_normals(82, (int64_t)N * K), y[N * ROWS];
     ww_quant *q;
-    ww_tensor xs = tensor_of(*state, x, N, K);
+    ww_tensor xs = quant_tensor(*state, x, N, K);
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_K, w, (int64_t)EXPERTS * ROWS, K, 0, &q));
     for (int pattern = 0; pattern < 2; pattern++) {
         ww_tensor out = {0};
@@ -320,7 +290,7 @@ static void any_number_of_columns_meets_any_expert(void **state)
         CHECK_OK(ww_tensor_to_host(&out, y));
         ww_tensor_release(&out);
         for (int e = 0; e < EXPERTS; e++) {
-            float *all = multiply(*state, WW_QUANT_Q4_K, w + (ptrdiff_t)e * ROWS * K, ROWS, x, N, K);
+            float *all = quant_multiply(*state, WW_QUANT_Q4_K, w + (ptrdiff_t)e * ROWS * K, ROWS, x, N, K);
             for (int i = 0; i < N; i++)
                 if (chosen[i] == e)
                     assert_memory_equal(y + i * ROWS, all + i * ROWS, ROWS * sizeof *y);
@@ -337,12 +307,12 @@ static void any_number_of_columns_meets_any_expert(void **state)
 static void queued_products_see_what_was_queued_before(void **state)
 {
     enum { ROWS = 256, N = 3, K = 256, TIMES = 4 };
-    float *w = normals(91, (int64_t)ROWS * K), *x = normals(92, (int64_t)N * K), queued[N * ROWS], waited[N * ROWS];
+    float *w = quant_normals(91, (int64_t)ROWS * K), *x = quant_normals(92, (int64_t)N * K), queued[N * ROWS], waited[N * ROWS];
     ww_quant_product options = ww_quant_product_default();
     ww_quant *q;
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q6_K, w, ROWS, K, 0, &q));
     for (options.queued = 0; options.queued < 2; options.queued++) {
-        ww_tensor t = tensor_of(*state, x, N, K);
+        ww_tensor t = quant_tensor(*state, x, N, K);
         for (int i = 0; i < TIMES; i++) {
             ww_tensor out = {0}, smaller = {0};
             CHECK_OK(ww_quant_multiply(q, &t, &options, &out));
@@ -364,7 +334,7 @@ static void queued_products_see_what_was_queued_before(void **state)
 static void queued_products_do_not_mix_up_their_activations(void **state)
 {
     enum { ROWS = 512, K = 512, TIMES = 24 };
-    float *w = normals(95, (int64_t)ROWS * K), *x = normals(96, (int64_t)TIMES * K),
+    float *w = quant_normals(95, (int64_t)ROWS * K), *x = quant_normals(96, (int64_t)TIMES * K),
           *queued = malloc(sizeof(float) * TIMES * ROWS), *waited = malloc(sizeof(float) * TIMES * ROWS);
     ww_quant_product options = ww_quant_product_default();
     ww_quant *q;
@@ -373,7 +343,7 @@ static void queued_products_do_not_mix_up_their_activations(void **state)
         ww_tensor t[TIMES];
         ww_tensor out[TIMES] = {{0}};
         for (int i = 0; i < TIMES; i++)
-            t[i] = tensor_of(*state, x + (ptrdiff_t)i * K, 1, K);
+            t[i] = quant_tensor(*state, x + (ptrdiff_t)i * K, 1, K);
         for (int i = 0; i < TIMES; i++) {
             CHECK_OK(ww_quant_multiply(q, i % 3 == 2 ? &out[i - 1] : &t[i], &options, &out[i]));
         }
@@ -398,17 +368,18 @@ static void what_cannot_be_coded_in_a_queued_product_is_nan(void **state)
         ww_quant_type type;
         float bad;
     } cases[] = {{WW_QUANT_Q8_0, NAN}, {WW_QUANT_Q4_0, 1e7f}, {WW_QUANT_Q4_K, INFINITY}};
-    float *w = normals(101, (int64_t)ROWS * K), *x = normals(102, (int64_t)MANY * K), *y = malloc(sizeof(float) * MANY * ROWS);
+    float *w = quant_normals(101, (int64_t)ROWS * K), *x = quant_normals(102, (int64_t)MANY * K),
+          *y = malloc(sizeof(float) * MANY * ROWS);
     ww_quant_product options = ww_quant_product_default();
     options.queued = 1;
     for (int c = 0; c < 6; c++) {
         const int64_t n = c < 3 ? 3 : MANY;
         ww_quant *q;
         ww_tensor out = {0};
-        float *expected = multiply(*state, cases[c % 3].type, w, ROWS, x, n, K);
+        float *expected = quant_multiply(*state, cases[c % 3].type, w, ROWS, x, n, K);
         const float good = x[K + 300];
         x[K + 300] = cases[c % 3].bad;
-        ww_tensor t = tensor_of(*state, x, n, K);
+        ww_tensor t = quant_tensor(*state, x, n, K);
         x[K + 300] = good;
         CHECK_OK(ww_quant_from_f32(*state, cases[c % 3].type, w, ROWS, K, 0, &q));
         CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &t, &out));
@@ -432,10 +403,10 @@ static void many_rows_that_fill_no_tile_are_multiplied(void **state)
     enum { ROWS = 4097, K = 64 };
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
-    float *w = normals(111, (int64_t)ROWS * K), *x = normals(112, 8 * (int64_t)K);
+    float *w = quant_normals(111, (int64_t)ROWS * K), *x = quant_normals(112, 8 * (int64_t)K);
     for (int64_t n = 2; n <= 8; n += device_is_slow(*state) ? 3 : 1) {
-        float *here = multiply(cpu, WW_QUANT_Q8_0, w, ROWS, x, n, K),
-              *there = multiply(*state, WW_QUANT_Q8_0, w, ROWS, x, n, K);
+        float *here = quant_multiply(cpu, WW_QUANT_Q8_0, w, ROWS, x, n, K),
+              *there = quant_multiply(*state, WW_QUANT_Q8_0, w, ROWS, x, n, K);
         assert_memory_equal(here, there, (size_t)(n * ROWS) * sizeof *here);
         free(there);
         free(here);
@@ -448,12 +419,12 @@ static void many_rows_that_fill_no_tile_are_multiplied(void **state)
 static void what_cannot_be_multiplied_is_refused(void **state)
 {
     enum { K = 256 };
-    float *w = normals(61, 4 * K), *x = normals(62, 2 * K);
+    float *w = quant_normals(61, 4 * K), *x = quant_normals(62, 2 * K);
     static const int64_t wrong[2] = {0, 2};
     ww_quant *q;
     ww_tensor out = {0};
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q4_K, w, 4, K, 0, &q));
-    ww_tensor narrow = tensor_of(*state, x, 2, K - 1), right = tensor_of(*state, x, 2, K);
+    ww_tensor narrow = quant_tensor(*state, x, 2, K - 1), right = quant_tensor(*state, x, 2, K);
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_quant_matmul(q, &narrow, &out));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(NULL, &right, &out));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &right, NULL));
@@ -461,13 +432,13 @@ static void what_cannot_be_multiplied_is_refused(void **state)
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_quant_matmul_experts(q, 2, &right, wrong, &out));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul_experts(q, 2, &right, NULL, &out));
     x[K + 3] = NAN;
-    ww_tensor bad = tensor_of(*state, x, 2, K);
+    ww_tensor bad = quant_tensor(*state, x, 2, K);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &bad, &out));
     assert_non_null(strstr(ww_error_message(), "block 1 of the activations"));
     assert_null(out.storage);
     ww_device *cpu;
     CHECK_OK(ww_device_open("cpu", &cpu));
-    ww_tensor elsewhere = tensor_of(cpu, x, 2, K);
+    ww_tensor elsewhere = quant_tensor(cpu, x, 2, K);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_quant_matmul(q, &elsewhere, &out)); /* another opening of the CPU is another device */
     ww_storage_release(elsewhere.storage);
     ww_device_close(cpu);

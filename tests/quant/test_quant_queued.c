@@ -5,25 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/data/random.h"
+#include "support/calls/quant.h"
 #include "support/devices.h"
 
-static float *normals(uint64_t seed, int64_t count, float scale)
+static float *scaled_normals(uint64_t seed, int64_t count, float scale)
 {
-    test_random random = {seed};
-    float *x = malloc((size_t)count * sizeof *x);
-    random_normals(&random, x, count);
+    float *x = quant_normals(seed, count);
     for (int64_t i = 0; i < count; i++)
         x[i] *= scale;
     return x;
-}
-
-static ww_tensor tensor_of(ww_device *device, const float *x, int64_t n, int64_t k)
-{
-    const int64_t shape[2] = {n, k};
-    ww_tensor t = {.layout = ww_layout_contiguous(2, shape)};
-    CHECK_OK(ww_storage_from_host(device, WW_F32, n * k, x, &t.storage));
-    return t;
 }
 
 /* x times the matrix, `times` times over: each product takes what the one before it made. */
@@ -31,7 +21,7 @@ static float *chain(ww_device *device, ww_quant *q, const float *x, int64_t n, i
 {
     float *y = malloc((size_t)(n * k) * sizeof *y);
     ww_quant_product options = ww_quant_product_default();
-    ww_tensor t = tensor_of(device, x, n, k);
+    ww_tensor t = quant_tensor(device, x, n, k);
     options.queued = queued;
     for (int i = 0; i < times; i++) {
         ww_tensor out = {0};
@@ -69,7 +59,7 @@ static void each_product_of_a_chain_takes_what_the_one_before_made(void **state)
     static const int64_t columns[] = {1, 8, 40};
     const bool slow = !device_is_quick_gpu(*state);
     for (int64_t k = slow ? 256 : 512; k <= (slow ? 256 : 2048); k *= 4) {
-        float *w = normals(1, k * k, 1.0f / sqrtf((float)k)), *x = normals(2, 40 * k, 1.0f);
+        float *w = scaled_normals(1, k * k, 1.0f / sqrtf((float)k)), *x = scaled_normals(2, 40 * k, 1.0f);
         for (int t = 0; t < 2; t++) {
             ww_quant *q;
             CHECK_OK(ww_quant_from_f32(*state, types[t], w, k, k, 0, &q));
@@ -108,7 +98,7 @@ static void products_leave_tables_of_functions_alone(void **state)
     ww_tensor a = {.layout = ww_layout_contiguous(1, shape)}, b = a;
     CHECK_OK(ww_storage_from_host(cpu, WW_BF16, count, numbers, &a.storage));
     CHECK_OK(ww_storage_from_host(*state, WW_BF16, count, numbers, &b.storage));
-    float *w = normals(3, (int64_t)K * K, 1.0f), *x = normals(4, (int64_t)N * K, 1.0f);
+    float *w = scaled_normals(3, (int64_t)K * K, 1.0f), *x = scaled_normals(4, (int64_t)N * K, 1.0f);
     ww_quant *q;
     CHECK_OK(ww_quant_from_f32(*state, WW_QUANT_Q8_0, w, K, K, 0, &q));
     for (int op = 0; op < 3; op++) {

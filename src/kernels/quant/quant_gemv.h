@@ -585,6 +585,23 @@ DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t
     }
 }
 
+/* What every thread knows from the start; the columns and how words lie come later. */
+DEVICE gemv_thread gemv_thread_of(const quant_gemv_args *args)
+{
+    gemv_thread here;
+    here.thread = thread_index() % QUANT_TEAM;
+    here.even = thread_index() / QUANT_TEAM % 2 == 0;
+    here.flip = args->flip;
+    return here;
+}
+
+DEVICE void gemv_clear(float *acc)
+{
+    UNROLL
+    for (uint32_t i = 0; i < GEMV_CLASSES * GEMV_LANE_SUMS; i++)
+        acc[i] = 0.0f;
+}
+
 DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged,
                      uint64_t *arrivals, uint32_t *ticket)
 {
@@ -593,13 +610,8 @@ DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, 
     const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
     float acc[GEMV_CLASSES * GEMV_LANE_SUMS];
     stage_ring stages;
-    gemv_thread here;
-    UNROLL
-    for (uint32_t i = 0; i < GEMV_CLASSES * GEMV_LANE_SUMS; i++)
-        acc[i] = 0.0f;
-    here.thread = thread_index() % QUANT_TEAM;
-    here.even = thread_index() / QUANT_TEAM % 2 == 0;
-    here.flip = args->flip;
+    const gemv_thread here = gemv_thread_of(args);
+    gemv_clear(acc);
     stages_begin(type, args, group, chunks, shared, arrivals, &stages);
     if (kind == GEMV_STEP)
         gemv_begin_step(type, args, shared, &stages);

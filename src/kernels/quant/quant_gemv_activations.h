@@ -239,6 +239,20 @@ DEVICE uint32_t extreme_of_four(const four_elements *four, uint32_t first, int32
     return found;
 }
 
+/* The same of a K block, of which 32 threads have eight elements each. */
+DEVICE uint32_t extreme_of_kblock(const four_elements *four, uint32_t thread, int32_t largest)
+{
+    uint32_t extreme = extreme_of_four(&four[1], 128 + thread * 4, largest);
+    const uint32_t before = extreme_of_four(&four[0], thread * 4, largest);
+    extreme = before < extreme ? before : extreme;
+    UNROLL
+    for (uint32_t mask = 16; mask > 0; mask /= 2) {
+        const uint32_t other = wave_shuffle_xor_u32(extreme, mask);
+        extreme = other < extreme ? other : extreme;
+    }
+    return extreme;
+}
+
 /* As encode_q8_k. */
 DEVICE void code_kblock(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t block,
                         uint32_t thread)
@@ -253,14 +267,7 @@ DEVICE void code_kblock(const quant_gemv_activations_args *args, uint32_t column
     UNROLL
     for (uint32_t mask = 16; mask > 0; mask /= 2)
         largest = larger(largest, other_lane(largest, mask));
-    uint32_t extreme = extreme_of_four(&four[1], 128 + thread * 4, largest);
-    const uint32_t before = extreme_of_four(&four[0], thread * 4, largest);
-    extreme = before < extreme ? before : extreme;
-    UNROLL
-    for (uint32_t mask = 16; mask > 0; mask /= 2) {
-        const uint32_t other = wave_shuffle_xor_u32(extreme, mask);
-        extreme = other < extreme ? other : extreme;
-    }
+    const uint32_t extreme = extreme_of_kblock(four, thread, largest);
     const float magnitude = canon_bits_float((uint32_t)largest);
     const float inverse = largest > 0x03800000 ? -127.0f / ((extreme & 1) ? -magnitude : magnitude) : 0.0f;
     const uint32_t pieces = args->blocks_padded * 8;

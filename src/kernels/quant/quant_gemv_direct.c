@@ -156,14 +156,7 @@ DEVICE bool direct_negative(const four_elements *four, uint32_t thread, int32_t 
 {
     if (wave_ballot(positive == negative) == 0)
         return negative > positive;
-    uint32_t extreme = extreme_of_four(&four[1], 128 + thread * 4, negative);
-    const uint32_t before = extreme_of_four(&four[0], thread * 4, negative);
-    extreme = before < extreme ? before : extreme;
-    UNROLL
-    for (uint32_t mask = 16; mask > 0; mask /= 2) {
-        const uint32_t next = wave_shuffle_xor_u32(extreme, mask);
-        extreme = next < extreme ? next : extreme;
-    }
+    const uint32_t extreme = extreme_of_kblock(four, thread, negative);
     return positive == negative ? (extreme & 1) != 0 : negative > positive;
 }
 
@@ -287,18 +280,13 @@ DEVICE void direct_run(int32_t type, const quant_gemv_args *args, uint32_t *shar
     float acc[GEMV_CLASSES * GEMV_LANE_SUMS];
     stage_ring stages;
     direct_column column;
-    gemv_thread here;
-    UNROLL
-    for (uint32_t i = 0; i < GEMV_CLASSES * GEMV_LANE_SUMS; i++)
-        acc[i] = 0.0f;
-    here.thread = thread_index() % QUANT_TEAM;
+    gemv_thread here = gemv_thread_of(args);
     here.column = 0;
     here.width = 1;
     here.alignment = gemv_alignment(type);
     here.single = true;
-    here.even = thread_index() / QUANT_TEAM % 2 == 0;
     here.unrolled = true;
-    here.flip = args->flip;
+    gemv_clear(acc);
     stages_begin(type, args, 0, (args->blocks + stage_blocks(type) - 1) / stage_blocks(type), shared, NULL, &stages);
     direct_begin(type, args, shared, &stages, &column);
     direct_chunks(type, args, staged, here, &stages, &column, acc);

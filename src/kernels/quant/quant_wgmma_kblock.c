@@ -3,32 +3,8 @@
  * registers of their own; a third team brings stages by the copy engine, from memory in which they are laid out as in shared
  * memory (quant.h).
  */
-#include "kernels/simt/matrix_wgmma.h"
-
-#include "arithmetic/blocks/blocks.h"
-#include "kernels/quant/quant.h"
-#include "kernels/simt/ring.h"
-
-enum { TILE_THREADS = QUANT_WGMMA_KBLOCK_TEAMS * WGMMA_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WGMMA_SUMS };
-
-/* Of this team's results in the tile. */
-DEVICE uint32_t tile_first_row(void)
-{
-    return thread_index() / WGMMA_TEAM * WGMMA_QUERIES;
-}
-
-/* Number j * 4 + i * 2 + c. */
-DEVICE uint32_t tile_row(uint32_t i)
-{
-    return tile_first_row() + wgmma_query(i / 2 % 2);
-}
-
-DEVICE uint32_t tile_column(uint32_t i)
-{
-    return wgmma_row(i / 4, i % 2);
-}
-
-#include "kernels/quant/quant_tile_sums.h"
+#define WGMMA_TEAMS QUANT_WGMMA_KBLOCK_TEAMS
+#include "kernels/quant/quant_wgmma.h"
 
 /* ---- stages: a quarter of a block each; and records of a block ------------------------------------------------------------
  */

@@ -155,14 +155,23 @@ DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float hi
 #define EACH_VALUE UNROLL for (int32_t j = 0; j < 2 * LANE_PAIRS; j++)
 #define EACH_PAIR  UNROLL for (int32_t p = 0; p < LANE_PAIRS; p++)
 
-/* What is not there is a value that changes nothing. */
-DEVICE void pairs_load(int32_t type, const row_args *args, const pair_place *place, float missing, float *v)
+/* In a kernel with row_args: for the type of its elements. */
+#define BY_TYPE(words, ...)                                                                                                    \
+    if (args.type == TYPE_F32)                                                                                                 \
+        words(TYPE_F32, __VA_ARGS__);                                                                                          \
+    else if (args.type == TYPE_F16)                                                                                            \
+        words(TYPE_F16, __VA_ARGS__);                                                                                          \
+    else                                                                                                                       \
+        words(TYPE_BF16, __VA_ARGS__);
+
+/* `count` pairs from element `begin` of the tensor on. What is not there is a value that changes nothing. */
+DEVICE void pairs_load(int32_t type, const row_args *args, int64_t begin, int32_t count, float missing, float *v)
 {
     EACH_PAIR
     {
         pair both = {{missing, missing}};
-        if (p < place->count)
-            both = pair_load(type, args->x, place->begin + p * REDUCE_LANES);
+        if (p < count)
+            both = pair_load(type, args->x, begin + p * REDUCE_LANES);
         v[2 * p] = both.v[0];
         v[2 * p + 1] = both.v[1];
     }

@@ -2,14 +2,6 @@
 #define PAIR_PART ROW_PART
 #include "kernels/reduce/row_pairs.h"
 
-#define BY_TYPE(words, ...)                                                                                                    \
-    if (args.type == TYPE_F32)                                                                                                 \
-        words(TYPE_F32, __VA_ARGS__);                                                                                          \
-    else if (args.type == TYPE_F16)                                                                                            \
-        words(TYPE_F16, __VA_ARGS__);                                                                                          \
-    else                                                                                                                       \
-        words(TYPE_BF16, __VA_ARGS__);
-
 KERNEL_RESIDENT(tensor_softmax_registers, row_args, ROW_PAIR_THREADS, 2)
 {
     PAIR_ROOM(ROW_PAIR_THREADS);
@@ -17,7 +9,7 @@ KERNEL_RESIDENT(tensor_softmax_registers, row_args, ROW_PAIR_THREADS, 2)
     float v[2 * LANE_PAIRS];
     bool met = args.apart;
     launches_meet(&met);
-    BY_TYPE(pairs_load, &args, &place, -MATH_INF_F32, v)
+    BY_TYPE(pairs_load, &args, place.begin, place.count, -MATH_INF_F32, v)
     const float scale = softmax_values(&place, &shared, values_largest(v), v);
     met = !args.apart;
     launches_meet(&met);
@@ -31,7 +23,7 @@ KERNEL_RESIDENT(tensor_norm_registers, row_args, ROW_PAIR_THREADS, 2)
     float v[2 * LANE_PAIRS];
     launches_wait(); /* at once: there is no register left to say when */
     launches_next();
-    BY_TYPE(pairs_load, &args, &place, 0.0f, v)
+    BY_TYPE(pairs_load, &args, place.begin, place.count, 0.0f, v)
     const float scale = norm_values(&args, &place, &shared, false, v);
     BY_TYPE(pairs_store, &args, &place, true, scale, v)
 }

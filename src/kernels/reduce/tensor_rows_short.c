@@ -27,19 +27,6 @@ DEVICE short_place short_place_of(const row_args *args)
     return place;
 }
 
-/* All pairs of a lane, or `missing`. */
-DEVICE void short_load(int32_t type, const row_args *args, const short_place *place, float missing, float *v)
-{
-    EACH_PAIR
-    {
-        pair both = {{missing, missing}};
-        if (p < place->count)
-            both = pair_load(type, args->x, place->begin + p * REDUCE_LANES);
-        v[2 * p] = both.v[0];
-        v[2 * p + 1] = both.v[1];
-    }
-}
-
 /* The weight or the bias of every pair. */
 DEVICE void short_load_affine(int32_t type, const void *data, const short_place *place, float *v)
 {
@@ -114,14 +101,6 @@ DEVICE void short_norm(int32_t each, const row_args *args, const short_place *pl
     }
 }
 
-#define BY_TYPE(words, ...)                                                                                                    \
-    if (args.type == TYPE_F32)                                                                                                 \
-        words(TYPE_F32, __VA_ARGS__);                                                                                          \
-    else if (args.type == TYPE_F16)                                                                                            \
-        words(TYPE_F16, __VA_ARGS__);                                                                                          \
-    else                                                                                                                       \
-        words(TYPE_BF16, __VA_ARGS__);
-
 #define BY_LENGTH(words, ...)                                                                                                  \
     if (place.each == 1)                                                                                                       \
         words(1, __VA_ARGS__);                                                                                                 \
@@ -140,7 +119,7 @@ KERNEL(tensor_softmax_short, row_args, ROW_SHORT_THREADS)
     float v[2 * LANE_PAIRS];
     bool met = args.apart;
     launches_meet(&met);
-    BY_TYPE(short_load, &args, &place, -MATH_INF_F32, v)
+    BY_TYPE(pairs_load, &args, place.begin, place.count, -MATH_INF_F32, v)
     BY_LENGTH(short_softmax, v)
     met = !args.apart;
     launches_meet(&met);
@@ -153,7 +132,7 @@ KERNEL(tensor_norm_short, row_args, ROW_SHORT_THREADS)
     float v[2 * LANE_PAIRS], weights[2 * LANE_PAIRS], biases[2 * LANE_PAIRS];
     bool met = args.apart;
     launches_meet(&met);
-    BY_TYPE(short_load, &args, &place, 0.0f, v)
+    BY_TYPE(pairs_load, &args, place.begin, place.count, 0.0f, v)
     if (args.weight) {
         BY_TYPE(short_load_affine, args.weight, &place, weights)
     }

@@ -217,6 +217,37 @@ DEVICE void tile_stage_small(bool has_min, const uint32_t *stage, float *acc)
 
 #endif
 
+/* The class that is worked on: its steps, how many of them are left, and how many classes are parked. */
+typedef struct tile_class {
+    uint32_t steps, left, done;
+} tile_class;
+
+DEVICE void tile_step_done(const quant_tile_args *args, tile_class *of_class, float *acc)
+{
+    if (--of_class->left == 0) {
+        tile_park(args, of_class->done++, false, NULL, acc);
+        of_class->left = of_class->steps;
+    }
+}
+
+/* Stages in a ring: the one that is filled next, and the one that is worked on. */
+typedef struct tile_ring {
+    uint32_t filled, now;
+} tile_ring;
+
+DEVICE uint32_t tile_ring_next(const quant_tile_args *args, uint32_t stage)
+{
+    return stage + 1 == args->stages ? 0 : stage + 1;
+}
+
+/* Until the oldest stage is there, and nobody reads the one that is filled next any more. */
+DEVICE void tile_ring_wait(const quant_tile_args *args, uint32_t step)
+{
+    if (step + 1 >= args->stages)
+        copies_wait((int32_t)args->stages - 2);
+    barrier();
+}
+
 DEVICE void tile_run_block32_one_stage(bool has_min, const quant_tile_args *args, uint32_t *stage)
 {
     const uint32_t steps_of_class = args->blocks_padded / QUANT_CLASSES / 2, steps = steps_of_class * args->classes;
@@ -224,7 +255,7 @@ DEVICE void tile_run_block32_one_stage(bool has_min, const quant_tile_args *args
     tile_next next;
     float acc[TILE_SUMS];
     tile_clear(acc);
-    uint32_t left = steps_of_class, done = 0;
+    tile_class of_class = {steps_of_class, steps_of_class, 0};
     tile_take(1, &from, &next);
     tile_take_extras(has_min, &from, &next);
     UNROLL_BY(1)
@@ -238,10 +269,7 @@ DEVICE void tile_run_block32_one_stage(bool has_min, const quant_tile_args *args
             tile_take_extras(has_min, &from, &next);
         }
         TILE_STAGE_SMALL(has_min, stage, acc);
-        if (--left == 0) {
-            tile_park(args, done++, false, NULL, acc);
-            left = steps_of_class;
-        }
+        tile_step_done(args, &of_class, acc);
     }
     tile_finish(args, acc);
 }
@@ -257,29 +285,25 @@ DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t
     tile_source from = tile_source_of(args, BLOCK32_ELEMENTS / 4, BLOCK32_ELEMENTS / 4);
     float acc[TILE_SUMS];
     tile_clear(acc);
-    uint32_t filled = 0, now = 0, left = steps_of_class, done = 0;
+    tile_ring ring = {0, 0};
+    tile_class of_class = {steps_of_class, steps_of_class, 0};
     UNROLL_BY(1)
     for (uint32_t step = 0; step < steps + args->stages - 1; step++) {
-        if (step + 1 >= args->stages)
-            copies_wait((int32_t)args->stages - 2);
-        barrier();
+        tile_ring_wait(args, step);
         if (step < steps) {
-            uint32_t *stage = AT_RANGE(shared, filled * stage_words, stage_words);
+            uint32_t *stage = AT_RANGE(shared, ring.filled * stage_words, stage_words);
             tile_fetch_rows(&from, stage);
             tile_fetch_columns(&from, stage + TILE_SLAB);
             tile_fetch_extras(&from, stage);
         }
         copies_commit();
-        filled = filled + 1 == args->stages ? 0 : filled + 1;
+        ring.filled = tile_ring_next(args, ring.filled);
         if (step + 1 < args->stages)
             continue;
-        const uint32_t *stage = AT_RANGE(shared, now * stage_words, stage_words);
+        const uint32_t *stage = AT_RANGE(shared, ring.now * stage_words, stage_words);
         TILE_STAGE_SMALL(has_min, stage, acc);
-        now = now + 1 == args->stages ? 0 : now + 1;
-        if (--left == 0) {
-            tile_park(args, done++, false, NULL, acc);
-            left = steps_of_class;
-        }
+        ring.now = tile_ring_next(args, ring.now);
+        tile_step_done(args, &of_class, acc);
     }
     tile_finish(args, acc);
 }
@@ -444,7 +468,7 @@ DEVICE void tile_run_kblock_one_stage(bool has_min, const quant_tile_args *args,
     float acc[TILE_SUMS];
     int32_t j[TILE_SUMS];
     tile_clear(acc);
-    uint32_t left = blocks_of_class, done = 0;
+    tile_class of_class = {blocks_of_class, blocks_of_class, 0};
     tile_take(2, &from, &next);
     UNROLL_BY(1)
     for (uint32_t block = 0; block < blocks; block++) {
@@ -465,10 +489,7 @@ DEVICE void tile_run_kblock_one_stage(bool has_min, const quant_tile_args *args,
             tile_quarter(false, stage, j);
         }
         tile_add_kblock(has_min, args, shared, j, acc);
-        if (--left == 0) {
-            tile_park(args, done++, false, NULL, acc);
-            left = blocks_of_class;
-        }
+        tile_step_done(args, &of_class, acc);
     }
     tile_finish(args, acc);
 }
@@ -492,14 +513,14 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
     UNROLL
     for (uint32_t i = 0; i < TILE_SUMS; i++)
         j[i] = 0;
-    uint32_t filled = 0, now = 0, left = steps_of_class, done = 0, worked = 0;
+    tile_ring ring = {0, 0};
+    tile_class of_class = {steps_of_class, steps_of_class, 0};
+    uint32_t worked = 0;
     UNROLL_BY(1)
     for (uint32_t step = 0; step < steps + args->stages - 1; step++) {
-        if (step + 1 >= args->stages)
-            copies_wait((int32_t)args->stages - 2);
-        barrier();
+        tile_ring_wait(args, step);
         if (step < steps) {
-            uint32_t *stage = AT_RANGE(stages, filled * stage_words, stage_words);
+            uint32_t *stage = AT_RANGE(stages, ring.filled * stage_words, stage_words);
             tile_fetch_rows(&from, stage);
             tile_fetch_rows(&from, stage + TILE_SLAB);
             tile_fetch_columns(&from, stage + 2 * TILE_SLAB);
@@ -507,10 +528,10 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
         if (step + 1 >= args->stages && worked % 4 == 0)
             tile_fetch_records(has_min, args, tile_first_place(args) + worked / 4, shared);
         copies_commit();
-        filled = filled + 1 == args->stages ? 0 : filled + 1;
+        ring.filled = tile_ring_next(args, ring.filled);
         if (step + 1 < args->stages)
             continue;
-        tile_quarter(false, AT_RANGE(stages, now * stage_words, stage_words), j);
+        tile_quarter(false, AT_RANGE(stages, ring.now * stage_words, stage_words), j);
         if (worked % 4 == 3) {
             tile_add_kblock(has_min, args, shared, j, acc);
             UNROLL
@@ -518,11 +539,8 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
                 j[i] = 0;
         }
         worked++;
-        now = now + 1 == args->stages ? 0 : now + 1;
-        if (--left == 0) {
-            tile_park(args, done++, false, NULL, acc);
-            left = steps_of_class;
-        }
+        ring.now = tile_ring_next(args, ring.now);
+        tile_step_done(args, &of_class, acc);
     }
     tile_finish(args, acc);
 }
