@@ -7,7 +7,10 @@
 
 #include <warpwave/tensor_rows.h>
 
+#include "arithmetic/blocks/blocks.h"
+#include "arithmetic/canon.h"
 #include "device/backend.h"
+#include "gpu/quant/quant_plan.h"
 #include "support/calls/quant.h"
 #include "support/devices.h"
 
@@ -16,14 +19,6 @@ typedef struct fused_case {
     int64_t rows, columns, cols;
     int64_t apart; /* columns of x are as long as this, at least cols */
 } fused_case;
-
-static ww_tensor tensor_of(ww_device *device, const float *x, int64_t n, int64_t k)
-{
-    const int64_t shape[2] = {n, k};
-    ww_tensor t = {0};
-    CHECK_OK(ww_tensor_from_host(device, WW_F32, 2, shape, x, &t));
-    return t;
-}
 
 /* Columns `first` .. of a matrix. */
 static ww_tensor part_of(const ww_tensor *x, int64_t first, int64_t count)
@@ -45,11 +40,11 @@ static fused_tensors make_tensors(ww_device *device, const fused_case *c)
     float *weight = quant_normals(3, c->cols), *sum = quant_normals(4, c->columns * c->rows);
     fused_tensors t = {0};
     CHECK_OK(ww_quant_from_f32(device, c->type, w, c->rows, c->cols, 0, &t.matrix));
-    t.both = tensor_of(device, both, c->columns, 2 * c->apart);
+    t.both = quant_tensor(device, both, c->columns, 2 * c->apart);
     t.x = part_of(&t.both, 0, c->cols);
     t.up = part_of(&t.both, c->apart, c->cols);
     CHECK_OK(ww_tensor_from_host(device, WW_F32, 1, &c->cols, weight, &t.weight));
-    t.sum = tensor_of(device, sum, c->columns, c->rows);
+    t.sum = quant_tensor(device, sum, c->columns, c->rows);
     free(sum);
     free(weight);
     free(both);
@@ -194,7 +189,7 @@ static void what_cannot_be_coded_is_nan_in_its_column(void **state)
     fused_tensors t = make_tensors(*state, &c);
     float *x = quant_normals(5, N * K), *y = malloc(sizeof(float) * N * ROWS);
     x[3] = INFINITY;
-    ww_tensor bad = tensor_of(*state, x, N, K), out = {0};
+    ww_tensor bad = quant_tensor(*state, x, N, K), out = {0};
     ww_quant_product asked = ww_quant_product_default();
     asked.queued = 1;
     asked.norm_weight = &t.weight;
@@ -208,6 +203,115 @@ static void what_cannot_be_coded_is_nan_in_its_column(void **state)
     free(y);
     free(x);
     free_tensors(&t);
+}
+
+/* ---- the edges of what can be coded ----------------------------------------------------------------------------------------
+ */
+
+/* A magnitude, the largest of its block: at an edge of what the column's codes can hold, or just beyond it. */
+typedef struct edge_case {
+    ww_quant_type type;
+    uint32_t bits;
+    bool coded; /* or refused */
+} edge_case;
+
+enum { EDGE_ROWS = 20, EDGE_COLS = 4352 };
+
+typedef struct edge_result {
+    ww_status status;  /* of a product that waits, */
+    char message[256]; /* which names the block that is refused */
+    float waited[EDGE_ROWS], queued[EDGE_ROWS];
+} edge_result;
+
+/* The element at `place` has the magnitude; the others of its block are smaller, and tiny ones have only such beside them. */
+static void edge_column(const edge_case *c, int32_t place, bool negative, float *x)
+{
+    const float magnitude = canon_bits_float(c->bits);
+    float *normals = quant_normals(7, EDGE_COLS);
+    for (int i = 0; i < EDGE_COLS; i++)
+        x[i] = magnitude < 1.0f ? 0.125f * magnitude * normals[i] : normals[i];
+    x[place] = negative ? -magnitude : magnitude;
+    free(normals);
+}
+
+/* Is the plan of a product of one column the kernel that codes it as it goes? */
+static bool plan_is_direct(ww_device *device, ww_quant_type type)
+{
+    const quant_product_job job = {
+        .type = (int32_t)type, .rows = EDGE_ROWS, .cols = EDGE_COLS, .columns = 1, .x_type = BLOCK_F32};
+    quant_plan plan = {0};
+    CHECK_OK(quant_plan_make(gpu_of(device), &job, &plan));
+    quant_groups_release(&plan.groups);
+    return plan.direct;
+}
+
+static edge_result edge_multiply(ww_device *device, ww_quant_type type, const float *x)
+{
+    float *w = quant_normals(6, (int64_t)EDGE_ROWS * EDGE_COLS);
+    ww_quant_product how = ww_quant_product_default();
+    ww_quant *matrix = NULL;
+    edge_result made = {0};
+    for (int i = 0; i < EDGE_ROWS * EDGE_COLS; i++)
+        w[i] *= 0x1p-8f; /* so that no result overflows */
+    CHECK_OK(ww_quant_from_f32(device, type, w, EDGE_ROWS, EDGE_COLS, 0, &matrix));
+    ww_tensor column = quant_tensor(device, x, 1, EDGE_COLS), waited = {0}, queued = {0};
+    made.status = ww_quant_multiply(matrix, &column, &how, &waited);
+    if (made.status == WW_OK)
+        CHECK_OK(ww_tensor_to_host(&waited, made.waited));
+    else
+        snprintf(made.message, sizeof made.message, "%s", ww_error_message());
+    how.queued = 1;
+    CHECK_OK(ww_quant_multiply(matrix, &column, &how, &queued));
+    CHECK_OK(ww_tensor_to_host(&queued, made.queued));
+    ww_tensor_release(&queued);
+    ww_tensor_release(&waited);
+    ww_tensor_release(&column);
+    ww_quant_destroy(matrix);
+    free(w);
+    return made;
+}
+
+static void check_edge(ww_device *device, ww_device *cpu, const edge_case *c, int32_t place, bool negative)
+{
+    static float x[EDGE_COLS];
+    edge_column(c, place, negative, x);
+    const edge_result expected = edge_multiply(cpu, c->type, x), found = edge_multiply(device, c->type, x);
+    assert_int_equal(expected.status, c->coded ? WW_OK : WW_INVALID_ARGUMENT);
+    assert_int_equal(found.status, expected.status);
+    assert_string_equal(found.message, expected.message);
+    for (int i = 0; i < EDGE_ROWS; i++)
+        if (!c->coded)
+            assert_true(isnan(found.queued[i]) && isnan(expected.queued[i]));
+        else if (memcmp(&found.waited[i], &expected.waited[i], sizeof(float)) != 0 ||
+                 memcmp(&found.queued[i], &expected.waited[i], sizeof(float)) != 0 || !isfinite(found.waited[i]))
+            fail_msg("%s, a magnitude of 0x%08x at %d: result %d is %a and %a, the CPU's %a", ww_quant_name(c->type),
+                     (unsigned)c->bits, (int)place, i, (double)found.waited[i], (double)found.queued[i],
+                     (double)expected.waited[i]);
+}
+
+/* From 65520 * 127 on the factor of a block of 32 is beyond f16; blocks of 256 have a factor of f32, and codes from 2^-120 on.
+ * A column at either side of such an edge, in its first chunk or at its end, is coded or refused as the CPU does it, by the
+ * product itself (as the plan says) and by a kernel before it. */
+static void columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_cpu(void **state)
+{
+    static const edge_case cases[] = {
+        {WW_QUANT_Q8_0, 0x4afdf01f, true},  {WW_QUANT_Q8_0, 0x4afdf020, false}, {WW_QUANT_Q4_1, 0x4afdf01f, true},
+        {WW_QUANT_Q4_1, 0x4afdf020, false}, {WW_QUANT_Q4_0, 0x7f800000, false}, {WW_QUANT_Q6_K, 0x7f7fffff, true},
+        {WW_QUANT_Q6_K, 0x7f800000, false}, {WW_QUANT_Q4_K, 0x03800000, true},  {WW_QUANT_Q4_K, 0x03800001, true},
+    };
+    static const int32_t places[] = {5, EDGE_COLS - 1};
+    static const tuning_choice ways[] = {TUNING_ALWAYS, TUNING_NEVER};
+    ww_device *device = *state, *cpu = NULL;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int way = 0; way < 2; way++) {
+            device->tuning.quant_direct = ways[way];
+            if (device_is_slow(device))
+                assert_int_equal(plan_is_direct(device, cases[i].type), ways[way] == TUNING_ALWAYS);
+            check_edge(device, cpu, &cases[i], places[(i + (size_t)way) % 2], i % 2 == (size_t)way);
+        }
+    device->tuning.quant_direct = TUNING_AUTO;
+    ww_device_close(cpu);
 }
 
 static void refuse(const fused_tensors *t, const ww_quant_product *asked, ww_tensor *out, ww_status wanted, const char *words)
@@ -258,6 +362,7 @@ int main(void)
         cmocka_unit_test(thread_blocks_that_stay_have_the_same_bits),
         cmocka_unit_test(columns_that_are_coded_as_they_are_multiplied_have_the_same_bits),
         cmocka_unit_test(what_cannot_be_coded_is_nan_in_its_column),
+        cmocka_unit_test(columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_cpu),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return RUN_ON_EVERY_DEVICE("fused products", tests);

@@ -167,13 +167,18 @@ static void plan_stay(const gpu_device *device, const quant_product_job *job, in
     plan->whole = plan->stays ? job->cols <= WHOLE_COLS_MAX : plan->whole;
 }
 
-/* Does the product code its single column chunk by chunk (kernels/quant/quant_gemv_direct.c)? On AMD's chips but those of gfx9
- * before gfx942, for which it was slower by the count. */
+/* Has the chip quant_gemv_direct_TYPE? All of AMD's but those of gfx9 that have no MFMA. */
+static bool has_direct(const char *chip)
+{
+    return strncmp(chip, "gfx9", 4) != 0 || strcmp(chip, "gfx908") == 0 || strcmp(chip, "gfx90a") == 0 ||
+           strcmp(chip, "gfx942") == 0;
+}
+
+/* Does the product code its single column chunk by chunk (kernels/quant/quant_gemv_direct.c)? */
 static bool gemv_is_direct(const gpu_device *device, const quant_product_job *job, const quant_plan *plan)
 {
     const tuning_choice tuned = device->base.tuning.quant_direct;
-    const char *chip = device->base.info.arch;
-    const bool suits = device->driver->kind == DRIVER_HIP && (strncmp(chip, "gfx9", 4) != 0 || strcmp(chip, "gfx942") == 0);
+    const bool suits = device->driver->kind == DRIVER_HIP && has_direct(device->base.info.arch);
     return plan->width == 1 && !has_experts(job) && !job->coded && tuned != TUNING_NEVER &&
            (suits || (tuned == TUNING_ALWAYS && device->capabilities.emulated));
 }

@@ -8,8 +8,8 @@
  *                          thread block codes it, behind a norm or gated, and results may be added to what is there; with a
  *                          copy engine thread blocks stay, and have the column in shared memory (quant_gemv_step.h)
  *   quant_gemv_fused_TYPE  one column, on NVIDIA: the product codes it itself, and so may begin while the one before it runs
- *   quant_gemv_direct_TYPE one column, on AMD from gfx942 and gfx10 on: every thread block codes it, behind a norm or gated,
- *                          chunk by chunk while rows are on their way, and results may be added to what is there
+ *   quant_gemv_direct_TYPE one column, on AMD's chips with MFMA and from gfx10 on: every thread block codes it, behind a norm
+ *                          or gated, chunk by chunk while rows are on their way, and results may be added to what is there
  *   quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
  *   quant_wgmma_*          more, on sm_90a: weights are unpacked first, stages come by the copy engine, wgmma multiplies from
  *                          shared memory

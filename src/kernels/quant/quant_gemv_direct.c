@@ -1,5 +1,5 @@
 /* Gemv with a single column of floats, one kernel per format: what quant_gemv_fused_TYPE and quant_gemv_step_TYPE are on
- * NVIDIA's chips, in the form that suits AMD's from gfx942 and gfx10 on.
+ * NVIDIA's chips, in the form that suits AMD's with MFMA, and from gfx10 on.
  *
  * There no kernel begins before the one in front of it has ended, so that thread blocks which wait for each other's shares of a
  * column, or a kernel that only codes it, cost more than coding it again. Each thread block codes all of it, chunk by chunk as
@@ -9,10 +9,16 @@
 #define GEMV_THREADS QUANT_GEMV_THREADS
 #include "kernels/quant/quant_gemv.h"
 
-/* The column is work for QUANT_THREADS threads: where there are more, the first of them. */
-DEVICE bool direct_has_column(void)
+/* A chunk of the column is work for QUANT_THREADS threads: where there are twice as many, the halves of them take turns, so
+ * that no wave has more to do than another. */
+DEVICE bool direct_has_column(uint32_t chunk)
 {
-    return (uint32_t)GEMV_THREADS == QUANT_THREADS || stage_thread() < QUANT_THREADS;
+    return (uint32_t)GEMV_THREADS == QUANT_THREADS || stage_thread() / QUANT_THREADS == chunk % 2;
+}
+
+DEVICE uint32_t direct_thread(void)
+{
+    return (uint32_t)GEMV_THREADS == QUANT_THREADS ? stage_thread() : stage_thread() % QUANT_THREADS;
 }
 
 /* Words of a chunk of the column, four elements each, that a thread has. */
@@ -41,13 +47,13 @@ typedef struct direct_column {
 /* Behind the end the last word is read once more. */
 DEVICE void direct_hold(int32_t type, direct_column *c, uint32_t chunk)
 {
-    if (!direct_has_column())
+    if (!direct_has_column(chunk))
         return;
     const uint32_t before = chunk * direct_words(type) * QUANT_THREADS, last = c->words - before - 1;
     const float *x = c->x + (uint64_t)before * 4, *beside = c->beside + (uint64_t)before * 4;
     UNROLL
     for (uint32_t h = 0; h < direct_words(type); h++) {
-        const uint32_t word = direct_word(type, stage_thread(), h), at = (word < last ? word : last) * 4;
+        const uint32_t word = direct_word(type, direct_thread(), h), at = (word < last ? word : last) * 4;
         c->of_x[h] = *(const four_elements *)(x + at);
         if (c->kind != INPUT_PLAIN)
             c->of_beside[h] = *(const four_elements *)(beside + at);
@@ -218,9 +224,9 @@ DEVICE void direct_code(int32_t type, const quant_gemv_args *args, const direct_
             four[h] = gated_four(four[h], c->of_beside[h]);
     }
     if (block_length(type) == BLOCK32_ELEMENTS)
-        direct_block32(type, &coding, stage_thread(), four);
+        direct_block32(type, &coding, direct_thread(), four);
     else
-        direct_kblock(type, &coding, stage_thread(), four);
+        direct_kblock(type, &coding, direct_thread(), four);
 }
 
 /* And the rows. */
@@ -228,7 +234,7 @@ DEVICE void direct_put(int32_t type, const quant_gemv_args *args, const stage_ri
                        uint32_t number)
 {
     uint32_t *stage = AT_RANGE(r->shared, number * r->bytes / 4, r->bytes / 4);
-    if (direct_has_column())
+    if (direct_has_column(chunk))
         direct_code(type, args, c, chunk, stage);
     stage_put_rows(type, r, stage);
 }
