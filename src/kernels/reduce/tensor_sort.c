@@ -140,6 +140,97 @@ DEVICE void sort_digit(const sort_shared *shared, uint32_t shift, const uint32_t
     barrier_shared();
 }
 
+/* The same where waves have 64 lanes, which LDS serves 32 at a time: lanes 0 and 32, 1 and 33, ... share a column, whose words
+ * have half for the one and half for the other, so that there is half as much to clear and to sum. Counted are bytes of words:
+ * what comes before a word is where it goes. */
+enum { HALF_BITS = 16, HALF_LANES = 32, HALF_QUADS = DIGITS / 2 / 4 };
+
+/* The column of this thread's counts. */
+DEVICE uint32_t *halves_column(const sort_shared *shared)
+{
+    uint32_t column = spread(wave_index() * HALF_LANES + lane() % HALF_LANES);
+    SETTLE(column); /* now, and not for each digit */
+    return AT_RANGE(shared->words, column, 1);
+}
+
+/* Of the words that a thread sums, in order, four. */
+DEVICE uint32_t *halves_quad(const sort_shared *shared, uint32_t i)
+{
+    const uint32_t first = thread_index() * (DIGITS / 2) + 4 * i, column = first % (shared->threads / 2);
+    return AT_RANGE(shared->words, first - column + spread(column), 4);
+}
+
+/* From what a thread's words come to, both halves, to what comes before the first of them, both halves: four threads have all
+ * words of a wave and a digit, of which the lower halves come first. The sum of a wave waits where words of its last lanes
+ * were. */
+DEVICE uint32_t halves_before(const sort_shared *shared, uint32_t sum)
+{
+    const uint32_t lower = (1u << HALF_BITS) - 1;
+    const uint32_t other = wave_shuffle_xor_u32(sum, 1), two = sum + other, others = wave_shuffle_xor_u32(two, 2);
+    const uint32_t four = two + others, all = (four & lower) + (four >> HALF_BITS);
+    uint32_t before = wave_sum_up_to_u32(lane() % 4 == 0 ? all : 0);
+    if (shared->threads > wave_size()) {
+        if (lane() == wave_size() - 1)
+            AT(shared->words, DIGITS / 2 * thread_index()) = before;
+        barrier_shared();
+        for (uint32_t w = 0; w < wave_index(); w++)
+            before += AT(shared->words, DIGITS / 2 * ((w + 1) * wave_size() - 1));
+        barrier_shared();
+    }
+    before -= all;
+    return (before | (before + (four & lower)) << HALF_BITS) + (lane() & 1 ? other : 0) + (lane() & 2 ? others : 0);
+}
+
+DEVICE void halves_sum(const sort_shared *shared)
+{
+    uint32_t counts[DIGITS / 2], sum = 0;
+    UNROLL for (uint32_t i = 0; i < HALF_QUADS; i++)
+    {
+        const u32x4 quad = load_u32x4(halves_quad(shared, i));
+        counts[4 * i] = quad.x;
+        counts[4 * i + 1] = quad.y;
+        counts[4 * i + 2] = quad.z;
+        counts[4 * i + 3] = quad.w;
+    }
+    UNROLL for (uint32_t d = 0; d < DIGITS / 2; d++) sum += counts[d];
+    uint32_t before = halves_before(shared, sum);
+    UNROLL for (uint32_t d = 0; d < DIGITS / 2; d++)
+    {
+        const uint32_t count = counts[d];
+        counts[d] = before;
+        before += count;
+    }
+    UNROLL for (uint32_t i = 0; i < HALF_QUADS; i++) words_put(halves_quad(shared, i), counts + 4 * i);
+}
+
+DEVICE void sort_digit_halves(const sort_shared *shared, uint32_t shift, uint32_t *column, const uint32_t *words)
+{
+    const uint32_t columns = shared->threads / 2, half = lane() / HALF_LANES;
+    uint32_t *counts[DIGITS], *cleared = column + half * (DIGITS / 2) * columns;
+    uint32_t ranks[DIGITS];
+    UNROLL for (uint32_t d = 0; d < DIGITS / 2; d++) cleared[d * columns] = 0;
+    wave_barrier();
+    UNROLL for (uint32_t j = 0; j < shared->own; j++)
+    {
+        uint32_t digit = words[j] >> shift & (DIGITS - 1);
+        SETTLE(digit);
+        counts[j] = column + digit * columns;
+        ranks[j] = atomic_add_u32(counts[j], (uint32_t)sizeof(uint32_t) << half * HALF_BITS);
+    }
+    barrier_shared();
+    halves_sum(shared);
+    barrier_shared();
+    UNROLL for (uint32_t j = 0; j < shared->own; j++)
+    {
+        ranks[j] = (ranks[j] + *counts[j]) >> half * HALF_BITS & ((1u << HALF_BITS) - 1);
+        SETTLE(ranks[j]);
+    }
+    barrier_shared();
+    UNROLL for (uint32_t j = 0; j < shared->own; j++) *
+        (uint32_t *)((char *)shared->words + (ranks[j] ^ (ranks[j] >> 3 & 12u * 4))) = words[j];
+    barrier_shared();
+}
+
 /* The row, of all, of the element at a place of the block; and its number in that row. */
 DEVICE int64_t row_of_place(const sort_shared *shared, uint32_t place)
 {
@@ -229,6 +320,8 @@ DEVICE void sort_rows(const sort_args *args, const sort_shared *shared)
     enum { DIGITS_OF_HALF = HALF_KEY_BITS / DIGIT_BITS };
     const uint32_t digits = type_bytes(args->type) <= 2 ? DIGITS_OF_HALF : 2 * DIGITS_OF_HALF;
     const bool several = 1u << shared->row_bits < shared->threads * shared->own;
+    const bool halves = wave_size() == 64;
+    uint32_t *column = halves ? halves_column(shared) : NULL;
     sort_bring(args, shared);
     UNROLL_BY(1) for (uint32_t digit = 0; digit < digits + several; digit++)
     {
@@ -241,7 +334,11 @@ DEVICE void sort_rows(const sort_args *args, const sort_shared *shared)
                 words[j] = sort_word(args, shared, 1, AT(shared->elements, place), place);
             }
         barrier_shared();
-        sort_digit(shared, digit < digits ? PLACE_BITS + digit % DIGITS_OF_HALF * DIGIT_BITS : shared->row_bits, words);
+        const uint32_t shift = digit < digits ? PLACE_BITS + digit % DIGITS_OF_HALF * DIGIT_BITS : shared->row_bits;
+        if (halves)
+            sort_digit_halves(shared, shift, column, words);
+        else
+            sort_digit(shared, shift, words);
     }
     sort_write(args, shared);
 }
