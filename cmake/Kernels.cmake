@@ -457,6 +457,7 @@ endforeach()
 file(CONFIGURE OUTPUT ${KERNEL_DIR}/embedded.S CONTENT "    .section .rodata
 embedded_absence_text:
     .asciz \"${KERNEL_ABSENCE}\"
+    .size embedded_absence_text, . - embedded_absence_text
 ${EMBEDDED_BYTES}${chip_names}${text_bytes}
     .section .data.rel.ro, \"aw\"
     .balign 8
@@ -464,12 +465,19 @@ ${EMBEDDED_BYTES}${chip_names}${text_bytes}
 #ifndef WARPWAVE_KERNELS_SHARED
     .hidden embedded_table, embedded_chips, embedded_source_table, embedded_absence_text
 #endif
+    .type embedded_table, %object
+    .type embedded_chips, %object
+    .type embedded_source_table, %object
+    .type embedded_absence_text, %object
 embedded_table:
 ${EMBEDDED_TABLE}    .quad 0, 0, 0, 0, 0, 0, 0
+    .size embedded_table, . - embedded_table
 embedded_chips:
 ${chip_table}    .quad 0
+    .size embedded_chips, . - embedded_chips
 embedded_source_table:
 ${text_table}    .quad 0, 0
+    .size embedded_source_table, . - embedded_source_table
     .section .note.GNU-stack, \"\", %progbits
 " @ONLY)
 set_source_files_properties(${KERNEL_DIR}/embedded.S PROPERTIES OBJECT_DEPENDS "${EMBEDDED_OBJECTS}")
