@@ -1,6 +1,13 @@
 /* What tests of code objects need of the library beyond its interface. With all of its objects it makes the library that they
  * load. */
+#include "hooks.h"
+
+#include <string.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
 #include "device/backend.h"
+#include "device/tensor_jobs.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
 __attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);
@@ -8,6 +15,8 @@ __attribute__((visibility("default"))) void codeobjects_lower(ww_device *device,
 __attribute__((visibility("default"))) void codeobjects_indices_64(ww_device *device, bool always);
 __attribute__((visibility("default"))) int32_t codeobjects_units(ww_device *device, int32_t units);
 __attribute__((visibility("default"))) void codeobjects_gemv_splits(ww_device *device, int32_t splits);
+__attribute__((visibility("default"))) void codeobjects_gemv_direct(ww_device *device, bool used);
+__attribute__((visibility("default"))) ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step);
 
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
@@ -49,4 +58,122 @@ int32_t codeobjects_units(ww_device *device, int32_t units)
 void codeobjects_gemv_splits(ww_device *device, int32_t splits)
 {
     device->tuning.quant_gemv_splits = splits;
+}
+
+/* Whether a product codes its single column by itself, or, as of experts, has it coded before. */
+void codeobjects_gemv_direct(ww_device *device, bool used)
+{
+    device->tuning.quant_direct = used ? TUNING_AUTO : TUNING_NEVER;
+}
+
+/* ---- a step of a session ------------------------------------------------------------------------------------------------- */
+
+enum { Q, K, V, COSINES, SINES, OUT, PAGES, NUMBERS, BUFFERS };
+
+/* What a step needs of a device; `numbers`: addresses of pages, the length, sequences, all 0, and positions. */
+typedef struct step_memory {
+    buffer all[BUFFERS];
+    int64_t pages;
+} step_memory;
+
+static ww_status send(ww_device *device, buffer *to, const void *from, size_t bytes)
+{
+    const ww_status status = device->backend->tensors->alloc(device, bytes, to);
+    return status == WW_OK ? device->backend->tensors->write(device, to, from) : status;
+}
+
+static ww_status send_numbers(ww_device *device, const codeobjects_step *step, step_memory *m)
+{
+    const int64_t page_bytes = attention_layer_bytes(step->type, step->kv_heads, step->head_size);
+    const size_t bytes = (size_t)m->pages * sizeof(uint64_t) + (size_t)(2 + 2 * step->keys) * sizeof(int32_t);
+    char *host = memory_alloc_zeroed(1, bytes);
+    if (host == NULL)
+        return memory_failed("a step's positions", bytes);
+    int32_t *length = (int32_t *)(void *)(host + (size_t)m->pages * sizeof(uint64_t));
+    for (int64_t i = 0; i < m->pages; i++)
+        ((uint64_t *)(void *)host)[i] = (uint64_t)(uintptr_t)((char *)m->all[PAGES].data + i * page_bytes);
+    *length = step->keys;
+    for (int32_t i = 0; i < step->keys; i++)
+        length[2 + step->keys + i] = i;
+    const ww_status status = send(device, &m->all[NUMBERS], host, bytes);
+    memory_free(host);
+    return status;
+}
+
+static ww_status send_step(ww_device *device, const codeobjects_step *step, step_memory *m)
+{
+    const size_t key_floats = (size_t)step->keys * (size_t)(step->kv_heads * step->head_size);
+    const size_t query_floats = (size_t)step->tokens * (size_t)(step->heads * step->head_size);
+    const size_t rope_floats = (size_t)step->keys * (size_t)step->half;
+    const struct {
+        const void *from;
+        size_t floats;
+    } given[] = {[Q] = {step->q, query_floats},        [K] = {step->k, key_floats},
+                 [V] = {step->v, key_floats},          [COSINES] = {step->cosines, rope_floats},
+                 [SINES] = {step->sines, rope_floats}, [OUT] = {step->q, query_floats}};
+    m->pages = divide_up_i64(step->keys, ATTENTION_CHUNK);
+    memset(step->cache, 0, step->cache_bytes);
+    ww_status status = send(device, &m->all[PAGES], step->cache, step->cache_bytes);
+    for (int32_t i = 0; status == WW_OK && i < PAGES; i++)
+        status = send(device, &m->all[i], given[i].from, given[i].floats * sizeof(float));
+    return status == WW_OK ? send_numbers(device, step, m) : status;
+}
+
+/* Tokens `first` .. `first` + `count`. */
+static attention_store_job store_of(const codeobjects_step *step, const step_memory *m, int32_t first, int32_t count)
+{
+    const int64_t row = (int64_t)step->kv_heads * step->head_size;
+    const int32_t *length = (const int32_t *)((const uint64_t *)m->all[NUMBERS].data + m->pages);
+    const attention_batch batch = {.tokens = count,
+                                   .sequences = length + 2,
+                                   .positions = length + 2 + step->keys + first,
+                                   .pages = m->all[NUMBERS].data,
+                                   .pages_stride = m->pages,
+                                   .lengths = length,
+                                   .layer = {.type = step->type, .kv_heads = step->kv_heads, .head_size = step->head_size}};
+    return (attention_store_job){.batch = batch,
+                                 .heads = step->heads,
+                                 .q_stride = (int64_t)step->heads * step->head_size,
+                                 .k = (const float *)m->all[K].data + first * row,
+                                 .v = (const float *)m->all[V].data + first * row,
+                                 .k_stride = row,
+                                 .v_stride = row,
+                                 .rope = step->rope,
+                                 .half = step->half,
+                                 .cosines = m->all[COSINES].data,
+                                 .sines = m->all[SINES].data,
+                                 .rope_positions = step->keys};
+}
+
+/* What sessions of a model do: attention of a step's tokens, whose keys and values are rotated and put into the cache on the
+ * way, and queries rotated. */
+ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step)
+{
+    const int32_t before = step->keys - step->tokens;
+    step_memory m = {0};
+    ww_status status = send_step(device, step, &m);
+    const attention_store_job past = store_of(step, &m, 0, before);
+    attention_store_job store = store_of(step, &m, before, step->tokens);
+    store.q = m.all[Q].data;
+    const attention_job attend = {.batch = store.batch,
+                                  .store = &store,
+                                  .heads = step->heads,
+                                  .q = store.q,
+                                  .q_stride = store.q_stride,
+                                  .mask = {.causal = true},
+                                  .scale = 0.125f,
+                                  .keys_most = step->keys,
+                                  .runs = step->tokens > 1,
+                                  .out = m.all[OUT].data};
+    if (status == WW_OK && before > 0)
+        status = device->backend->tensors->attention_store(device, &past);
+    if (status == WW_OK)
+        status = device->backend->tensors->attention(device, &attend);
+    if (status == WW_OK)
+        status = device->backend->tensors->read(device, step->out, &m.all[OUT]);
+    if (status == WW_OK)
+        status = device->backend->tensors->read(device, step->cache, &m.all[PAGES]);
+    for (int32_t i = 0; i < BUFFERS; i++)
+        device->backend->tensors->release(device, &m.all[i]);
+    return status;
 }

@@ -15,6 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 standin = Header(ROOT / "tests/standin/standin.h")
 api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "tensor_rows.h", "attention.h", "quant.h")))
 
+hooks = Header(ROOT / "tests/codeobjects/hooks.h")
+
 TYPES = {"u8": np.uint8, "u32": np.uint32, "i16": np.int16, "i32": np.int32, "i64": np.int64, "bf16": np.uint16, "f16": np.float16,
          "f32": np.float32, "f64": np.float64, "f8e4m3": np.uint8, "i8": np.int8}
 CODES = {name: getattr(api, "WW_" + name.upper()) for name in TYPES}
@@ -150,6 +152,11 @@ class Device:
         self.ok(getattr(self.c, function)(*passed, *(ctypes.byref(m) for m in made)))
         results = [self.take(m) for m in made]
         return results[0] if outs == 1 else results
+
+    def into(self, out, function, *arguments):
+        """Calls `function` with a tensor to write into, and takes all of its storage."""
+        self.ok(getattr(self.c, function)(*(ctypes.byref(a) if isinstance(a, ctypes.Structure) else a for a in arguments), ctypes.byref(out)))
+        return self.storage_of(out)
 
     def storage_of(self, tensor):
         """What is in a tensor's storage now."""

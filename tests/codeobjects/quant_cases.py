@@ -193,14 +193,19 @@ def expert_ids(bench):
     some = np.array([2, 0, 1, 2, 4294967295, 2, 3, 0, 2], np.uint32)  # one is skipped, one is no expert
     many = np.random.default_rng(9).integers(0, 3, 300).astype(np.uint32)  # more columns than threads
     many[::41] = 4294967295
-    for n, (type_, activations, ids, kind) in enumerate([("Q4_0", 0, some, "u32"), ("Q6_K", 0, some, "u32"), ("Q4_K", 1, some, "u32"), ("F16", 0, some, "u32")] + (
-            [("Q8_0", 0, many, "u32"), ("Q4_K", 0, np.minimum(many, 255), "u8"), ("Q4_0", 0, np.where(many > 3, -1, many.astype(np.int64)), "i64")] if bench.first else [])):
-        values, x = weights(7, 12, 256), np.random.default_rng(8).standard_normal((len(ids), 256)).astype(np.float32)
+    all_of_them = np.concatenate([np.arange(900), [4294967295, 1000]]).astype(np.uint32)  # groups enough for many of each thread
+    cases = [(type_, activations, some, "u32", 12, 4) for type_, activations in (("Q4_0", 0), ("Q6_K", 0), ("Q4_K", 1), ("F16", 0))]
+    if bench.first:
+        cases += [("Q8_0", 0, many, "u32", 12, 4), ("Q4_K", 0, np.minimum(many, 255), "u8", 12, 4), ("Q4_0", 0, np.where(many > 3, -1, many.astype(np.int64)), "i64", 12, 4),
+                  ("F16", 0, np.minimum(some, 255), "u8", 12, 4), ("F16", 0, some.astype(np.int64), "i64", 12, 4),
+                  ("Q8_0", 0, all_of_them, "u32", 900, 1), ("Q8_0", 0, np.array([0, 4294967295, 7], np.uint32), "u32", 1100, 1100)]
+    for type_, activations, ids, kind, rows, each in cases:
+        values, x = weights(7, rows, 256), np.random.default_rng(8).standard_normal((len(ids), 256)).astype(np.float32)
         blocks = on_cpu_coded(bench, type_, values)
 
         def make(on):
             tensor = on.tensor(ids, kind)
-            how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), queued=1, expert_rows=4, activations=activations)
+            how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), queued=1, expert_rows=each, activations=activations)
             how.expert_ids = ctypes.addressof(tensor)
             with Matrix(on, type_, values, blocks) as matrix:
                 return on.call("ww_quant_multiply", matrix.handle, on.tensor(x, "f32"), how)
@@ -244,8 +249,22 @@ def fused(kind, types, columns_of):
 
 
 def many_columns(type_):
-    """A gemv of columns that are coded before it, and of one that is given as codes: on many chips others code themselves."""
-    return both(gemv(type_), coded((type_,), (1,)))
+    """A gemv of columns that are coded before it, of one that is given as codes, and of one that is coded before: on many chips others code themselves."""
+    def one(bench):
+        values = weights(5, *LONG_ROWS)
+        blocks, x = on_cpu_coded(bench, type_, values), np.random.default_rng(5).standard_normal((1, values.shape[1])).astype(np.float32)
+        for splits in (1, 2, 8) if bench.first else ():
+            def make(on):
+                on.c.codeobjects_gemv_direct(on.handle, False)
+                on.c.codeobjects_gemv_splits(on.handle, splits)
+                try:
+                    with Matrix(on, type_, values, blocks) as matrix:
+                        return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, "f32"))
+                finally:
+                    on.c.codeobjects_gemv_splits(on.handle, 0)
+                    on.c.codeobjects_gemv_direct(on.handle, True)
+            bench.same(f"{type_} times one that is coded before, by {splits}", make)
+    return both(gemv(type_), coded((type_,), (1,)), one)
 
 
 def one_column(type_):
@@ -265,15 +284,16 @@ def one_column(type_):
 def fast(bench):
     """Decoded to bf16, and multiplied by the matrix units."""
     for n, type_ in enumerate(BLOCKS_32 + BLOCKS_256 + CODEBOOK):
-        values = weights(n, 5, 512 if n % 2 else 256)
-        coded, x = on_cpu_coded(bench, type_, values), np.random.default_rng(n).standard_normal((33, values.shape[1])).astype(np.float32)
+        rows, columns = ((5, 33), (140, 133), (131, 70))[n if bench.first and n < 3 else 0]
+        values = weights(n, rows, 512 if n % 2 else 256)
+        coded, x = on_cpu_coded(bench, type_, values), np.random.default_rng(n).standard_normal((columns, values.shape[1])).astype(np.float32)
         how = api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), math=api.WW_MATH_FAST)
 
         def make(on):
             with Matrix(on, type_, values, coded) as matrix:
                 return on.call("ww_quant_multiply", matrix.handle, on.tensor(x, "f32"), how)
         with bench.executor.asleep(), Matrix(bench.gpu, type_, values, coded) as matrix:
-            decoded = bench.gpu.call("ww_quant_multiply", matrix.handle, bench.gpu.tensor(np.eye(values.shape[1], dtype=np.float32), "f32"), how).reshape(-1, 5)
+            decoded = bench.gpu.call("ww_quant_multiply", matrix.handle, bench.gpu.tensor(np.eye(values.shape[1], dtype=np.float32), "f32"), how).reshape(-1, rows)
         rounded = ((x.view(np.uint32) + 0x7fff + (x.view(np.uint32) >> 16 & 1)) & 0xffff0000).view(np.float32).astype(np.float64)
         sizes = np.abs(rounded) @ np.abs(decoded.astype(np.float64))
         bench.near(f"a fast product of {type_}", make, rounded @ decoded.astype(np.float64), x.shape[1] * 2.0 ** -23 * sizes)

@@ -139,9 +139,9 @@ def unreached(build, results, chips):
                 continue
             chip = min(told, key=lambda name: told[name]["reached"] / told[name]["instructions"])
             left, total = missed(build, module, kernel, chip, set(told[chip]["executed"]), folder)
-            explained = collections.Counter(number for number in (reasons.why(kernel, chain, long) for chain, long in left) if number is not None)
+            explained = collections.Counter(number for number in (reasons.why(kernel, chain, kind) for chain, kind in left) if number is not None)
             used.update(explained)
-            without = collections.Counter(chain[0][2] or kernel for chain, long in left if reasons.why(kernel, chain, long) is None)
+            without = collections.Counter(chain[0][2] or kernel for chain, kind in left if reasons.why(kernel, chain, kind) is None)
             because = ", ".join(f"{100 * count / total:.0f}% {letter(number)}" for number, count in explained.most_common() if 200 * count >= total)
             most = ", ".join(f"`{name}`" for name, _ in without.most_common(3))
             rows.append(f"| `{kernel}` | {' | '.join(cells)} | {chip}: {because or 'none'} | {100 * without.total() / total:.0f}%: {most} |")
@@ -150,7 +150,7 @@ def unreached(build, results, chips):
         yield f"- {letter(number)}: {reasons.text(number)}."
     yield f"\n| kernel | {' | '.join(chips)} | left, by reason | left without one |\n|---|" + "--:|" * len(chips) + "---|---|"
     yield from rows
-    stale = [reasons.text(number) for number in range(len(reasons.REASONS) + 1) if number not in used]
+    stale = [reasons.text(number) for number in reasons.NUMBERS if number not in used]
     if stale:
         yield "\nReasons of tests/codeobjects/reasons.py that explain nothing of these any more, and can go:\n"
         yield from (f"- {text}" for text in stale)

@@ -231,17 +231,18 @@ def of_types(metric, types, queries, screen=False, bound=None):
         cases = [(type, (70, 130)[n % 2], 300 if screen else 100, 5, 0) for n, type in enumerate(types)]
         if bench.first:
             cases += [(type, *more) for type in dict.fromkeys(types) for more in MORE_SCREENED if screen] + [
-                (type, *more) for type in dict.fromkeys(types) for more in MORE_LISTS[:1 if bound is not None else 3 if queries > 1 else None] if not screen]
+                (type, *more) for type in dict.fromkeys(types) for more in MORE_LISTS[:1 if bound is not None else 5 if queries > 1 else None] if not screen]
         for n, (type, dim, total, k, units) in enumerate(cases):
             rows = rows_of_type(n, total, dim, type)
             asked = np.ascontiguousarray(rows[1:queries + 1] + normals(n + 60, queries, dim))
+            admitted = np.random.default_rng(n).random(total) < 0.08 if units == FEW_ADMITTED else None
 
             def make(on):
                 on.c.codeobjects_screen(on.handle, screen, 0)
                 try:
                     with on.units(units), Collection(on, metric, rows, screen, type) as c:
                         ask = (lambda: c.range(asked, bound, 30)) if bound is not None else lambda: c.search(asked, k)
-                        answers = ask()
+                        answers = ask() if admitted is None else c.search(asked, k, admitted)
                         c.remove(range(3, total, 9))
                         c.compact()
                         return answers + ask() + [c.read(range(0, 80, 9))]
@@ -252,10 +253,15 @@ def of_types(metric, types, queries, screen=False, bound=None):
 
 
 # type's rows beyond those of every order: dim, rows, k, compute units
-MORE_LISTS = [(330, 700, 9, 0), (70, 2500, 30, 0), (20, 2500, 700, 0), (8, 20000, 32, 100), (8, 9000, 1100, 60)]
+FEW_ADMITTED = 101  # of them, and a mask: many lists, none of which is cut before they meet
+MORE_LISTS = [(330, 700, 9, 0), (70, 2500, 30, 0), (20, 2500, 700, 0), (2100, 90, 5, 0), (8, 6000, 300, 1), (8, 20000, 32, 100), (8, 9000, 1100, 60), (580, 300, 7, 0),
+              (8, 20000, 32, FEW_ADMITTED), (8, 11000, 30, FEW_ADMITTED)]
 MORE_SCREENED = [(8, 9700, 70, 0), (200, 2500, 20, 0)]
 
 HALVES, BYTES = ("f16", "bf16"), ("i8", "u8")
+
+few_of_bytes = of_types("dot", ("u8",), 3, True)  # of a small batch; for screen_prepare
+
 
 TESTS = {
     **dict.fromkeys(("rows_pack_typed", "rows_gather_typed"), of_types("dot", HALVES + BYTES, 1, True)),
@@ -297,6 +303,6 @@ TESTS = {
     **dict.fromkeys(("screen_small_batch_4_sample", "screen_small_batch_4_keep"), screened(3)),
     **dict.fromkeys(("screen_small_batch_8_sample", "screen_small_batch_8_keep"), screened(7)),
     **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"),
-                    both(screened(20, mfma=False), of_types("dot", ("u8",), 20, True))),
+                    both(screened(20, mfma=False), of_types("dot", ("u8",), 20, True), few_of_bytes)),
     "screen_mfma_keep": screened(20, longer=[(260, 333, 4, 0)]),
 }

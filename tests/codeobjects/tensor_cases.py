@@ -6,7 +6,7 @@ import ctypes
 import numpy as np
 
 import quant_cases
-from machine import CODES, TYPES, api, both
+from machine import CODES, TYPES, api, both, hooks
 
 f64 = ctypes.c_double
 i64 = ctypes.c_int64
@@ -89,6 +89,18 @@ def same_everywhere(bench, what, make):
     bench.same(what + ", places of 64 bits", wide)
 
 
+def apart(on, type_, seed=None):
+    """A tensor of 4 x 3 x 5 elements that lie apart: zeros to write into, or numbers."""
+    values = np.zeros(113, TYPES[type_]) if seed is None else numbers(seed, 113, type_)
+    return on.tensor(values, type_, shape=(4, 3, 5), strides=(1, 40, 7))
+
+
+def into_strides(bench, types, calls):
+    """Results that lie apart; calls(on, type) are functions with what they take, but for the result's type, which is the last."""
+    for type_ in types if bench.first else ():
+        same_everywhere(bench, f"{type_} into strides", lambda on: [on.into(apart(on, to), *call) for *call, to in calls(on, type_)])
+
+
 # ---- element by element --------------------------------------------------------------------------------------------------------
 
 def unary(types, names, more):
@@ -115,6 +127,7 @@ def unary(types, names, more):
                     far = (plain(t, 17003, type_) * 1e30).astype(TYPES[type_])
                     same_everywhere(bench, f"far angles of {type_}", lambda on: [
                         on.call("ww_tensor_unary", getattr(api, n), x) for n in ("WW_SIN", "WW_COS") for x in laid_out(on, far, type_)])
+                into_strides(bench, (type_,), lambda on, t: [("ww_tensor_unary", getattr(api, names[0]), apart(on, t, 1), t)])
                 if more:
                     bench.same(f"powf and elu of rows of {type_}", lambda on: [on.call(
                         function, on.tensor(many, type_, shape=(264, 64), strides=(0, 1)), f64(0.7)) for function in ("ww_tensor_powf", "ww_tensor_elu")])
@@ -128,6 +141,7 @@ def dense(bench):
         bench.same(f"{name} of f32", lambda on: on.call("ww_tensor_unary", getattr(api, name), on.tensor(values, "f32")))
     bench.same("powf of f32", lambda on: on.call("ww_tensor_powf", on.tensor(values, "f32"), f64(1.7)))
     if bench.first:
+        bench.same("elu of f32", lambda on: on.call("ww_tensor_elu", on.tensor(values, "f32"), f64(0.7)))
         far = (plain(2, 9001, "f32") * 1e30).astype(np.float32)
         bench.same("far angles of f32", lambda on: [on.call("ww_tensor_unary", getattr(api, name), on.tensor(far, "f32")) for name in ("WW_SIN", "WW_COS")])
 
@@ -147,6 +161,7 @@ def binary(types):
             if bench.first:
                 x, y = numbers(t + 1, 17003, type_), np.roll(numbers(t + 9, 17003, type_), 3)
                 y[::7] = x[::7]
+                into_strides(bench, (type_,), lambda on, t: [("ww_tensor_binary", api.WW_MUL, apart(on, t, 1), apart(on, t, 2), t)])
                 for name in ("WW_DIV", "WW_LE"):
                     function, op = "ww_tensor_cmp" if name in COMPARE else "ww_tensor_binary", getattr(api, name)
                     same_everywhere(bench, f"{name} of {type_} in every layout", lambda on: [
@@ -202,6 +217,7 @@ def cast(types):
                 bench.same(f"{type_} to {to}", lambda on, c=CODES[to]: [on.call("ww_tensor_cast", x, c) for x in both_ways(on, values, type_)])
             if bench.first:
                 many = numbers(t + 3, 17003, type_)
+                into_strides(bench, (type_,), lambda on, t: [("ww_tensor_cast", apart(on, t, 1), CODES[to], to) for to in CODES])
                 for to in CODES:
                     same_everywhere(bench, f"{type_} to {to} in every layout", lambda on: [
                         on.call("ww_tensor_cast", x, CODES[to]) for x in laid_out(on, many, type_)])
@@ -223,6 +239,13 @@ def tensor_copy(bench):
             many = plain(4, 17003, type_)
             same_everywhere(bench, f"{type_} in every layout", lambda on: [on.call("ww_tensor_contiguous", x) for x in laid_out(on, many, type_)])
             same_everywhere(bench, f"{type_} into strides", between)
+            lines = [dict(shape=(3, 2, 32), strides=strides, offset=0) for strides in ((128, 48, 1), (64, 192, 1))]
+
+            def units(on):
+                to = on.tensor(np.zeros_like(values), type_, **lines[1])
+                on.ok(on.c.ww_tensor_copy_strided(ctypes.byref(on.tensor(values, type_, **lines[0])), ctypes.byref(to)))
+                return on.storage_of(to)
+            same_everywhere(bench, f"lines of {type_} into lines", units)
 
 
 def tensor_set(bench):
@@ -236,7 +259,7 @@ def tensor_set(bench):
 
 
 def tensor_where(bench):
-    for condition, type_ in (("u8", "f32"), ("u32", "f64"), ("i64", "u8"), ("u8", "f16")):
+    for condition, type_ in (("u8", "f32"), ("u32", "f64"), ("i64", "u8"), ("u8", "f16"), *((("u8", "i8"), ("u32", "i16"), ("i64", "f32")) if bench.first else ())):
         chosen = np.random.default_rng(5).integers(0, 2, 311)
         x, y = plain(6, 311, type_), plain(7, 311, type_)
         bench.same(f"where of {type_}", lambda on: [
@@ -245,6 +268,7 @@ def tensor_where(bench):
                     on.tensor(y, type_, shape=(10, 9), strides=(0, 1)))])
         if bench.first:
             chosen = np.random.default_rng(8).integers(0, 2, 17003)
+            into_strides(bench, (type_,), lambda on, t: [("ww_tensor_where", on.tensor(chosen[:60], condition, shape=(4, 3, 5)), apart(on, t, 1), apart(on, t, 2), t)])
             x, y = plain(6, 17003, type_), plain(7, 17003, type_)
             same_everywhere(bench, f"where of {type_} in every layout", lambda on: [
                 on.call("ww_tensor_where", *each) for each in zip(laid_out(on, chosen, condition), laid_out(on, x, type_), laid_out(on, y, type_))])
@@ -283,6 +307,19 @@ def index(bench):
                 on.ok(getattr(on.c, function)(ctypes.byref(to), ctypes.byref(places), ctypes.byref(on.tensor(src, type_)), 0))
                 return on.storage_of(to)
             same_everywhere(bench, f"{function} of {type_}", make)
+        if bench.first:  # lines that lie apart, in all three
+            cube, more, places = plain(n + 7, (4, 9, 6), type_), plain(n + 8, (4, 10, 12), type_), rng.integers(0, 9, (4, 10, 12)).astype(TYPES[ids_type])
+            same_everywhere(bench, f"gather {type_} between others", lambda on: on.call(
+                "ww_tensor_gather", on.tensor(cube, type_), on.tensor(places, ids_type, shape=(4, 5, 6), strides=(120, 24, 2)), 1))
+            for function in ("ww_tensor_scatter", "ww_tensor_scatter_add"):
+                def between(on):
+                    to = on.tensor(cube, type_)
+                    on.ok(getattr(on.c, function)(ctypes.byref(to), ctypes.byref(on.tensor(places, ids_type, shape=(4, 5, 6), strides=(120, 24, 2))),
+                                                  ctypes.byref(on.tensor(more, type_, shape=(4, 5, 6), strides=(120, 12, 1))), 1))
+                    return on.storage_of(to)
+                same_everywhere(bench, f"{function} of {type_} between others", between)
+            same_everywhere(bench, f"one row of {type_} again and again", lambda on: on.call(
+                "ww_tensor_index_select", on.tensor(plain(n, (50, 64), type_), type_), on.tensor(some, ids_type, shape=(30,), strides=(0,)), 0))
         wrong = ids.copy()
         wrong[7, 5] = 9
         if bench.first:  # whole units, four of a thread, by ids that repeat
@@ -312,9 +349,9 @@ def reduce_by(types, shapes, floats):
     return test
 
 
-ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((4200,), None, (0,))]
-LONG = [((2, 8500032), None, (1,)), ((17000000,), None, (0,))]  # chunks enough for loads ahead in the rounds after the first, and for a third round
-UNITS = [((3, 640), None, (1,)), ((4224,), None, (0,)), ((2, 4160), None, (1,))]
+ROWS = [((3, 65), None, (1,)), ((2, 5000), None, (1,)), ((4, 6, 7), (100, 1, 13), (0, 2)), ((4200,), None, (0,)), ((3, 4, 2, 5), (1, 40, 3, 7), (1, 3))]
+LONG = [((2, 16785408), (0, 1), (1,)), ((17000000,), None, (0,))]  # chunks enough for loads ahead in the rounds after the first, and for a third round
+UNITS = [((3, 640), None, (1,)), ((4224,), None, (0,)), ((2, 4160), None, (1,)), ((2, 3, 128), (1024, 256, 1), (2,))]
 COLUMNS = [((65, 9), None, (0,)), ((5000, 9), None, (0,)), ((3, 70, 11), None, (1,))]
 CHUNKS = [((300, 16), None, (0,)), ((4100, 8), None, (0,)), ((2, 700, 72), None, (1,))]
 
@@ -337,7 +374,7 @@ def rows_of(types):
     def test(bench):
         for t, type_ in enumerate(types):
             short, long = [(2, 68), (2, 128), (1, 1280), (160, 64)], [(3, 65), (3, 192), (1, 1500), (2, 2048), (1, 4352), (1, 9000)]
-            for shape in short + long + [(1, 515), (2, 4096), (3, 1027), (1, 20), (70, 64), (35, 128), (17, 256), (9, 384), (3, 512), (2, 1024), (2, 1100), (2, 2500), (2, 3900)] if bench.first else short if t else long:
+            for shape in short + long + [(1, 515), (2, 4096), (3, 1027), (1, 20), (70, 64), (35, 128), (17, 256), (9, 384), (3, 512), (2, 1024), (1, 1984), (2, 1100), (2, 2500), (2, 3900)] if bench.first else short if t else long:
                 x, weight, bias = plain(1, shape, type_), plain(2, shape[-1:], type_), plain(3, shape[-1:], type_)
                 bench.same(f"softmax of {type_} {shape}", lambda on: on.call("ww_tensor_softmax", on.tensor(x, type_), 1))
                 bench.same(f"layer_norm of {type_} {shape}", lambda on: on.call(
@@ -356,6 +393,11 @@ def rope(types):
             for interleaved in (False, True):
                 bench.same(f"rope of {type_}", lambda on: on.call("ww_tensor_rope", on.tensor(x, type_), on.tensor(cosines, type_), on.tensor(sines, type_),
                                                                      ctypes.c_bool(interleaved)))
+            if bench.first:  # angles of each row, in one dimension or several, that lie apart
+                angles = [plain(seed, (2, 3, 5, 24), type_) for seed in (4, 5)]
+                bench.same(f"rope of {type_} by angles apart", lambda on: [
+                    on.call("ww_tensor_rope", on.tensor(x, type_), *(on.tensor(a, type_, shape=(2, 3, 5, 8), strides=(360, 120, 24, 3)) for a in angles), ctypes.c_bool(True)),
+                    on.call("ww_tensor_rope", on.tensor(x, type_, shape=(30, 16)), *(on.tensor(a, type_, shape=(30, 8), strides=(24, 2)) for a in angles), ctypes.c_bool(False))])
     return test
 
 
@@ -366,15 +408,40 @@ def attention(*types):
         shapes = [(32, 1, 20, 5, 1, False, 0, 0), (32, 1, 270, 2, 1, True, 260, 0), (32, 3, 20, 2, 1, True, 0, 0), (32, 2, 258, 2, 1, True, 0, 0)]
         if bench.first:
             shapes += [(128, 1, 300, 9, 1, False, 0, 0), (96, 1, 515, 16, 2, False, 0, 0), (64, 1, 256, 2, 1, False, 0, 64), (128, 1, 300, 1, 1, False, 0, 64), (160, 1, 40, 8, 1, False, 0, 0),
-                       (64, 1, 600, 3, 3, True, 100, 64), (128, 5, 300, 4, 2, True, 0, 0), (256, 70, 330, 2, 1, True, 300, 0), (64, 9, 800, 3, 1, False, 0, 64)]
-        for n, (type_, size, queries, keys, heads, kv_heads, causal, window, units) in enumerate((t, *shape) for t in types for shape in shapes):
+                       (64, 1, 600, 3, 3, True, 100, 64), (128, 5, 300, 4, 2, True, 0, 0), (256, 70, 330, 2, 1, True, 300, 0), (64, 9, 800, 3, 1, False, 0, 64),
+                       (256, 1, 300, 2, 1, False, 0, 0), (256, 1, 290, 8, 1, False, 0, 0), (32, 1, 1700, 1, 1, False, 0, 0), (32, 2, 1700, 1, 1, False, 0, 0), (64, 1, 20, 2, 1, True, 5, 0, 900)]
+        for n, (type_, size, queries, keys, heads, kv_heads, causal, window, units, *first) in enumerate((t, *shape) for t in types for shape in shapes):
             q, k, v = plain(n, (queries, heads // kv_heads * kv_heads, size), "f32"), plain(n + 50, (keys, kv_heads, size), "f32"), plain(n + 90, (keys, kv_heads, size), "f32")
-            how = api.ww_attention(struct_size=ctypes.sizeof(api.ww_attention), type=type_, causal=causal, window=window, first_position=-1)
+            how = api.ww_attention(struct_size=ctypes.sizeof(api.ww_attention), type=type_, causal=causal, window=window, first_position=(*first, -1)[0])
 
             def make(on):
                 with on.units(units):
                     return on.call("ww_tensor_attention", on.tensor(q, "f32"), on.tensor(k, "f32"), on.tensor(v, "f32"), how)
             bench.same(f"attention of {queries} over {keys}, type {type_}", make)
+    return test
+
+
+def session(*types):
+    """Steps of a model's session: one token, whose key and value the launch with its query puts into the cache, and several; with a rope of each kind."""
+    def test(bench):
+        shapes = [(1, 1, 64, 2, 1, 1, 32), (270, 1, 64, 6, 2, 2, 24)]
+        if bench.first:
+            shapes += [(258, 1, 160, 5, 1, 1, 80), (30, 1, 128, 9, 1, 0, 0), (40, 7, 64, 4, 2, 1, 24), (262, 6, 32, 2, 2, 2, 16), (9, 9, 96, 3, 1, 0, 0)]
+        for n, (type_, keys, tokens, size, heads, kv_heads, rope, half) in enumerate((t, *shape) for t in types for shape in shapes):
+            q, k, v = (plain(n + seed, shape, "f32") for seed, shape in enumerate(((tokens, heads, size), (keys, kv_heads, size), (keys, kv_heads, size))))
+            angles = np.outer(np.arange(keys), 1 / np.arange(1, half + 1)).astype(np.float32) if half else np.zeros((keys, 1), np.float32)
+            cosines, sines = np.cos(angles), np.sin(angles)
+
+            def make(on):
+                layer = 2 * kv_heads * 256 * size
+                cache = np.empty(-(-keys // 256) * {api.WW_ATTENTION_F16: 2 * layer, api.WW_ATTENTION_F32: 4 * layer, api.WW_ATTENTION_Q8_0: layer + layer // 16}[type_], np.uint8)
+                out = np.empty_like(q)
+                step = hooks.codeobjects_step(cache_bytes=cache.nbytes, keys=keys, tokens=tokens, type=type_, heads=heads, kv_heads=kv_heads, head_size=size, rope=rope, half=half)
+                for name, array in (("q", q), ("k", k), ("v", v), ("cosines", cosines), ("sines", sines), ("out", out), ("cache", cache)):
+                    setattr(step, name, array.ctypes.data)
+                on.ok(on.c.codeobjects_attend(on.handle, ctypes.byref(step)))
+                return [out, cache]
+            bench.same(f"a session's {tokens} tokens of {keys}, type {type_}, rope {rope}", make)
     return test
 
 
@@ -538,7 +605,7 @@ TESTS = {
     **dict.fromkeys(("tensor_unary_half", "tensor_pow_atan2", "tensor_tiles_unary", "tensor_tiles_binary", "tensor_tiles_cmp"), simple),
     "tensor_cast_f32": cast(FLOATS_32),
     "tensor_cast_f64": cast(("f64",)),
-    "tensor_cast_i64": cast(INTEGERS),
+    "tensor_cast_i64": cast(INTEGERS + ("i8",)),
     "tensor_copy": tensor_copy,
     "tensor_set": tensor_set,
     "tensor_where": tensor_where,
@@ -561,8 +628,8 @@ TESTS = {
     "tensor_rope_f32": rope(FLOATS_32),
     "tensor_rope_f64": rope(("f64",)),
     **dict.fromkeys(("attention_store", "attention_merge", "attention_chunk_f16", "attention_tile_f16", "attention_chunk_f32", "attention_tile_f32"),
-                    attention(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32)),
-    **dict.fromkeys(("attention_store_q8_0", "attention_chunk_q8_0", "attention_tile_q8_0"), attention(api.WW_ATTENTION_Q8_0)),
+                    both(attention(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32), session(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32))),
+    **dict.fromkeys(("attention_store_q8_0", "attention_chunk_q8_0", "attention_tile_q8_0"), both(attention(api.WW_ATTENTION_Q8_0), session(api.WW_ATTENTION_Q8_0))),
     **dict.fromkeys(("tensor_sort_registers", "tensor_sort_row", "tensor_sort_row_1024", "tensor_top_row", "tensor_sort_keys", "tensor_sort_tile",
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
@@ -594,7 +661,7 @@ TESTS = {
     "conv_f32_64": convolution(("f32", "f16", "bf16"), CONV_SMALL),
     "conv_f32_64_256": convolution(("f32", "f16", "bf16"), CONV_WIDE),
     "conv_f32_128": convolution(("f32", "f16", "bf16"), CONV_LARGE),
-    "conv_f64_64": convolution(("f64",), CONV_SMALL),
+    "conv_f64_64": convolution(("f64",), CONV_SMALL + [(1, 60, 10, 9, 67, 3, 1, 1, 1, 1, False)]),  # the last: two chunks, and more than a tile
     "conv_integer": convolution(("u8", "u32"), CONV_SMALL),
     "tensor_cumsum_f32": cumsum(FLOATS_32),
     "tensor_cumsum_f64": cumsum(("f64",)),

@@ -7,6 +7,7 @@ The kernel's test (cases.py) is run once, in one order of waves. Lines are taken
 instructions must be the same, byte for byte.
 """
 import collections
+import itertools
 import json
 import pathlib
 import re
@@ -48,17 +49,24 @@ def frames_of(path, addresses):
 
 
 def missed(build, module, kernel, chip, executed, folder):
-    """Of each instruction that is not among those executed, which are told by their distance from the kernel's beginning, the frames, and whether it belongs
-    to the long form of a division in 64 bits; and how many instructions there are."""
+    """Of each instruction that is not among those executed, which are told by their distance from the kernel's beginning, the frames and its kind (reasons.py);
+    and how many instructions there are."""
     path = with_lines(build, module, chip, folder)
     places = instructions_of(path, kernel)
     if [code for _, code, _ in places] != [code for _, code, _ in instructions_of(build / "kernels" / f"{module}.{chip}.hsaco", kernel)]:
         raise SystemExit(f"{kernel}: with line tables its code is another")
     begin = places[0][0]
-    left = [(at, text) for at, _, text in places if at - begin not in executed]
-    frames = [tuple(chain) for chain in frames_of(path, [at for at, _ in left])]
-    long = {chain for chain, (_, text) in zip(frames, left) if reasons.LONG_DIVISION.search(text)}
-    return [(chain, chain in long) for chain in frames], len(places)
+    left = [(number, at, text) for number, (at, _, text) in enumerate(places) if at - begin not in executed]
+    frames = [tuple(chain) for chain in frames_of(path, [at for _, at, _ in left])]
+    long = {chain for chain, (_, _, text) in zip(frames, left) if reasons.LONG_DIVISION.search(text)}
+    branches = {number for _, run in itertools.groupby(enumerate(left), lambda pair: pair[1][0] - pair[0])
+                for number in only_branches([of for _, of in run])}
+    return [(chain, "division" if chain in long else "branches" if number in branches else None) for chain, (number, _, _) in zip(frames, left)], len(places)
+
+
+def only_branches(run):
+    """The numbers of a run of instructions, if it does nothing but branch."""
+    return [number for number, _, _ in run] if all(reasons.BRANCHES.match(text) for _, _, text in run) else []
 
 
 def main():
@@ -75,8 +83,8 @@ def main():
             cases.TESTS[kernel](bench)
             frames, total = missed(build, known[kernel], kernel, chip, bench.counts[kernel].executed, folder)
             print(f"{kernel} on {chip}: {total - len(frames)} of {total} reached")
-            for (lines, number), count in collections.Counter((tuple((file, line) for file, line, _ in chain), reasons.why(kernel, chain, long))
-                                                              for chain, long in frames).most_common(40):
+            for (lines, number), count in collections.Counter((tuple((file, line) for file, line, _ in chain), reasons.why(kernel, chain, kind))
+                                                              for chain, kind in frames).most_common(40):
                 print(f"{count:6}  " + " < ".join(f"{file}:{line}" for file, line in lines) + ("" if number is None else f"  (reason {number})"))
 
 
