@@ -141,21 +141,33 @@ static void multiply_quantized(workload *w)
     check(ww_quant_matmul(w->matrix, &w->x, &w->z), "a quantized product");
 }
 
+static void multiply_quantized_fast(workload *w)
+{
+    ww_quant_product options = ww_quant_product_default();
+    options.math = WW_MATH_FAST;
+    ww_tensor_release(&w->z);
+    check(ww_quant_multiply(w->matrix, &w->x, &options, &w->z), "a fast quantized product");
+}
+
 static void quantized(ww_quant_type type, int64_t rows, int64_t columns)
 {
-    const int64_t counts[] = {1, 8, 512};
-    for (int c = 0; c < 3; c++) {
+    static const struct {
+        int64_t columns;
+        bool fast;
+    } kinds[] = {{1, false}, {8, false}, {512, false}, {512, true}};
+    for (int c = 0; c < 4; c++) {
         char key[64];
-        snprintf(key, sizeof key, "quant-%s-%lld", ww_quant_name(type), (long long)counts[c]);
+        snprintf(key, sizeof key, "quant-%s%s-%lld", kinds[c].fast ? "fast-" : "", ww_quant_name(type),
+                 (long long)kinds[c].columns);
         for (char *letter = key; *letter != '\0'; letter++) /* the page writes q4_k where the library says q4_K */
             *letter = (char)tolower((unsigned char)*letter);
         if (!wanted(key))
             continue;
-        workload w = {.x = tensor(WW_F32, counts[c], columns)};
+        workload w = {.x = tensor(WW_F32, kinds[c].columns, columns)};
         float *weights = numbers(rows * columns);
         check(ww_quant_from_f32(device, type, weights, rows, columns, columns, &w.matrix), "quantizing");
         free(weights);
-        measure(key, &w, multiply_quantized);
+        measure(key, &w, kinds[c].fast ? multiply_quantized_fast : multiply_quantized);
     }
 }
 

@@ -17,6 +17,7 @@ __attribute__((visibility("default"))) int32_t codeobjects_units(ww_device *devi
 __attribute__((visibility("default"))) void codeobjects_gemv_splits(ww_device *device, int32_t splits);
 __attribute__((visibility("default"))) void codeobjects_gemv_direct(ww_device *device, bool used);
 __attribute__((visibility("default"))) ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step);
+__attribute__((visibility("default"))) void codeobjects_quant_bf16(ww_device *device, bool always);
 
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
@@ -176,4 +177,10 @@ ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step)
     for (int32_t i = 0; i < BUFFERS; i++)
         device->backend->tensors->release(device, &m.all[i]);
     return status;
+}
+
+/* Fast products of quantized matrices are in bf16, also where they are quicker through codes. */
+void codeobjects_quant_bf16(ww_device *device, bool always)
+{
+    device->tuning.quant_bf16 = always ? TUNING_ALWAYS : TUNING_AUTO;
 }

@@ -104,7 +104,8 @@ def search(dim, queries, screen):
 
 # ---- quantized products -----------------------------------------------------------------------------------------------------------
 
-def quant(type_, columns):
+def quant(type_, columns, math=""):
+    """math: "" canonical, "fast" as the library chooses, "bf16" decoded to that and multiplied, whichever is quicker."""
     rows, cols = WEIGHTS
     elements, size = BLOCK_BYTES[type_]
     weight_bytes, macs = rows * cols // elements * size, rows * cols * columns
@@ -118,7 +119,13 @@ def quant(type_, columns):
         return matrix, on.tensor(np.random.default_rng(4).standard_normal((columns, cols), dtype=np.float32), "f32")
 
     def run(on, made):
-        on.call("ww_quant_matmul", made[0].handle, made[1])
+        if not math:
+            return on.call("ww_quant_matmul", made[0].handle, made[1])
+        on.c.codeobjects_quant_bf16(on.handle, math == "bf16")
+        return on.call("ww_quant_multiply", made[0].handle, made[1], api.ww_quant_product(struct_size=ctypes.sizeof(api.ww_quant_product), math=api.WW_MATH_FAST))
+    if math:  # codes or bf16, whichever the peak has sooner done
+        return Workload(f"quant-{math}-{type_.lower()}-{columns}", f"{type_.lower()}, {math}, {columns} columns, 4096 x 14336", "",
+                        lambda card: min(floor(card), matrix_floor(macs, "bf16")(card)), prepare, run, lambda on, made: made[0].__exit__())
     kernel = ("quant_tile_block32" if elements == 32 else "quant_tile_kblock_min" if type_ == "Q4_K" else "quant_tile_kblock") if columns > 8 else ""
     return Workload(f"quant-{type_.lower()}-{columns}", f"{type_.lower()}, {columns} column{'s' if columns > 1 else ''}, 4096 x 14336",
                     "bytes" if columns > 8 else "bandwidth", floor, prepare, run, lambda on, made: made[0].__exit__(), kernel=kernel)
@@ -165,14 +172,15 @@ def reduced(name):
     return lambda on, made: on.call("ww_tensor_reduce", getattr(api, f"WW_REDUCE_{name}"), made[0], np.array([1], np.int32), 1)
 
 
-def product(type_):
+def product(type_, math="fast"):
     def prepare(on, _):
         values = np.resize(np.random.default_rng(6).standard_normal(1 << 18, dtype=np.float32).astype(np.float16), (SIDE, SIDE))
         if type_ == "bf16":
             values = (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
         return [on.tensor(values, type_), on.tensor(values, type_)]
-    return Workload(f"matmul-{type_}", f"fast {type_} product, {SIDE}^3", "matrix", matrix_floor(SIDE**3, type_), prepare,
-                    lambda on, made: on.call("ww_tensor_matmul", *made, api.WW_MATH_FAST))
+    key, floor = (f"matmul-{type_}", matrix_floor(SIDE**3, type_)) if math == "fast" else (f"matmul-{type_}-{math}", fma_floor(SIDE**3))
+    return Workload(key, f"{math} {type_} product, {SIDE}^3", "matrix", floor, prepare,
+                    lambda on, made: on.call("ww_tensor_matmul", *made, getattr(api, f"WW_MATH_{math.upper()}")))
 
 
 def conv(math):
@@ -194,6 +202,7 @@ def conv(math):
 
 WORKLOADS = [search(dim, queries, screen) for queries in (1, 1000) for dim in (128, 768) for screen in (False, True)]
 WORKLOADS += [quant(type_, columns) for columns in (1, 8, 512) for type_ in BLOCK_BYTES]
+WORKLOADS += [quant(type_, 512, "fast") for type_ in BLOCK_BYTES]
 WORKLOADS += [
     tensor("add", "add {}", ELEMENTS, 3, binary("ADD"), (ELEMENTS,)),
     tensor("exp", "exp {}", ELEMENTS, 2, unary("EXP")),
@@ -215,3 +224,7 @@ WORKLOADS += [
 for workload in WORKLOADS[-2:]:
     workload.group = ""
 WORKLOADS += [product("f16"), product("bf16"), conv("canonical"), conv("fast")]
+
+# Counted when they are asked for by name, not for the page: what the choices of src/gpu/quant/quant_plan.c were made by.
+ROUTES = [quant(type_, columns, math) for columns in (64, 128, 512, 1024, 2048) for math in ("", "bf16") for type_ in BLOCK_BYTES if math or columns != 512]
+ROUTES += [product("f16", "canonical")]  # beside "matmul-f16" with --dot2: what chips without matrix units gain by that (docs/design/kernels.md)

@@ -1,5 +1,6 @@
 /* Fast products of quantized matrices on ROCm: by rocBLAS, and by kernels of ours where it is not installed or says that it
- * cannot: for matrix units where the chip has them, canonical where not. */
+ * cannot: for matrix units where the chip has them, canonical where not. Which chips take which way for how many columns is in
+ * tests/rocm/test_rocm_fast.c. */
 #include "support/standin.h"
 
 #include <math.h>
@@ -30,6 +31,7 @@ static ww_status multiply(const char *settings, ww_math math, float *y)
     rocm.configure("memory=64MiB");
     CHECK_OK(ww_device_open("rocm:0", &device));
     matrix_units = gpu_of(device)->capabilities.matrix_f16;
+    device->tuning.quant_bf16 = TUNING_ALWAYS; /* for so few columns codes are quicker */
     CHECK_OK(ww_quant_from_f32(device, WW_QUANT_Q8_0, weights, ROWS, COLS, 0, &matrix));
     CHECK_OK(ww_storage_from_host(device, WW_F32, (int64_t)COLUMNS * COLS, values, &x.storage));
     rocm.configure(settings);

@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "gpu/launch.h"
 #include "gpu/quant/quant.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/quant/quant_gemv_layout.h"
 
 enum {
@@ -35,6 +36,64 @@ bool quant_may_be_fast(const quant_product_job *job)
 {
     return dot_activations(job->type) >= 0 && !job->decoded && !job->coded && !has_experts(job) &&
            job->columns >= FAST_COLUMNS_MIN && job->columns <= INT32_MAX && job->rows <= INT32_MAX;
+}
+
+/* Where bf16 is quicker than codes on AMD's chips, whoever multiplies it. Calculated from counted instructions
+ * (tests/codeobjects/performance.py, ROUTES), codes / bf16, us, 4096 x 14336, with all that is prepared:
+ *
+ *   columns          gfx942      gfx90a        gfx11         gfx12
+ *   128     q4_0     51 / 140    182 / 368     270 / 352     323 / 445
+ *           q4_k     66 / 140    342 / 368     483 / 352     489 / 445
+ *           q6_k     68 / 143    326 / 378     482 / 368     506 / 469
+ *   512     q4_0     86 / 146    450 / 658     700 / 753     448 / 613
+ *           q8_0     91 / 151    468 / 676     730 / 784     494 / 659
+ *           q4_k    107 / 146    905 / 658    1326 / 753     660 / 613
+ *           q6_k    103 / 149    830 / 668    1278 / 769     644 / 637
+ *   1024    q4_k    181 / 154    q4_0 on gfx11: 1335 / 1350
+ *           q6_k    172 / 157
+ *   2048    q4_0    258 / 280   1507 / 1549   2419 / 2359   1085 / 1746
+ *           q4_k    306 / 280   3226 / 1549   4695 / 2359   1881 / 1746
+ *           q6_k    285 / 283   2898 / 1558   4464 / 2375   1750 / 1770
+ *
+ * So blocks of 32 go by codes. K blocks, which have two byte products for each, go by bf16 where its tiles, which are not
+ * split, fill so many percent of the compute units' rounds: those of the table that are quicker do. So none is slower than
+ * codes. What could be quicker in bf16 and is not: on gfx12 few columns of q6_k, which at 2048 are 1% slower, and on gfx11 many
+ * of q4_0, by 2%. rocBLAS, which cannot be counted, would need 96% of the peak to be as quick as codes for 512 columns of q4_0
+ * on gfx942, 100% on gfx90a and 98% on gfx11; on gfx12 decoding and the peak alone take longer. Not counted, by arithmetic:
+ * gfx908 multiplies bf16 at half the rate of bytes; gfx906 and gfx10.3 multiply four bytes in the time of one bf16. */
+enum { BF16_NEVER = 101 };
+
+static const struct {
+    const char *chips;
+    int64_t kblock_min, kblock; /* percent, with minima and without */
+} bf16_suits[] = {
+    {"gfx942", 84, 84},
+    {"gfx90a", 60, 60},
+    {"gfx908", BF16_NEVER, BF16_NEVER},
+    {"gfx906", BF16_NEVER, BF16_NEVER},
+    {"gfx103", BF16_NEVER, BF16_NEVER},
+    {"gfx11", 60, 60},
+    {"gfx12", 95, BF16_NEVER},
+};
+
+/* How full the rounds of the product's tiles are, in percent. */
+static int64_t rounds_filled(const gpu_device *device, const quant_product_job *job)
+{
+    const int64_t tiles = divide_up_i64(job->rows, MATMUL_FAST_SIDE) * divide_up_i64(job->columns, MATMUL_FAST_SIDE);
+    const int64_t units = max_i64(device->base.info.compute_units, 1);
+    return 100 * tiles / (divide_up_i64(tiles, units) * units);
+}
+
+bool quant_bf16_suits(const gpu_device *device, const quant_product_job *job)
+{
+    const tuning_choice tuned = device->base.tuning.quant_bf16;
+    if (tuned != TUNING_AUTO || device->driver->kind != DRIVER_HIP)
+        return tuned != TUNING_NEVER;
+    for (size_t i = 0; i < sizeof bf16_suits / sizeof *bf16_suits; i++)
+        if (strncmp(device->base.info.arch, bf16_suits[i].chips, strlen(bf16_suits[i].chips)) == 0)
+            return block_length(job->type) == KBLOCK_ELEMENTS &&
+                   rounds_filled(device, job) >= (dot_has_min(job->type) ? bf16_suits[i].kblock_min : bf16_suits[i].kblock);
+    return true;
 }
 
 /* By the columns of the whole product, however few its last pass has. */

@@ -73,6 +73,9 @@ typedef struct quant_plan {
  */
 bool quant_may_be_fast(const quant_product_job *job);
 
+/* Whether bf16 is then quicker than codes, by which the product is canonical. */
+bool quant_bf16_suits(const gpu_device *device, const quant_product_job *job);
+
 /* Completes a plan that has its first column and first row, and is QUANT_FAST or undecided. Loads the kernels that it asks for
  * their limits. The caller releases plan->groups, whatever this returned. */
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan);

@@ -51,8 +51,9 @@ static ww_status multiply_checked(quant_product *p)
 static ww_status multiply(quant_product *p)
 {
     const quant_product_job *job = p->job;
+    const bool bf16 = job->fast && quant_may_be_fast(job) && quant_bf16_suits(p->stream->device, job);
     ww_status status = WW_OK;
-    if (job->fast && quant_may_be_fast(job))
+    if (bf16)
         status = gpu_tensors_blas(p->stream->device, &p->blas);
     if (status == WW_OK && p->blas) {
         status = multiply_by(p, QUANT_FAST);
@@ -63,7 +64,7 @@ static ww_status multiply(quant_product *p)
     }
     if (status != WW_OK)
         return status;
-    if (job->fast && quant_may_be_fast(job) && gpu_has_matrix_units(p->stream->device, TYPE_BF16))
+    if (bf16 && gpu_has_matrix_units(p->stream->device, TYPE_BF16))
         return multiply_by(p, QUANT_FAST);
     return job->refused && dot_activations(job->type) >= 0 && !job->decoded && !job->coded ? multiply_checked(p)
                                                                                            : multiply_by(p, QUANT_UNDECIDED);
