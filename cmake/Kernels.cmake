@@ -32,7 +32,8 @@ set(ONLY_FOR_quant_wgmma_block32 "^sm_90a$") # wgmma, an instruction of sm_90a; 
 set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")  # likewise
 set(ONLY_FOR_search_stream "^sm_90a$") # waves that only feed a ring by the copy engine; on CDNA instructions bind search_tile, 2 in 100 of which copy
 # Matrix units that multiply floats: MFMA and WMMA; of f32 only MFMA. "gfx" alone is any of them, for the texts below.
-set(ONLY_FOR_matmul_fast "^gfx($|908$|90a$|942$|11|12)") # other AMD chips multiply in canonical order; NVIDIA's have cuBLAS
+set(ONLY_FOR_matmul_fast "^gfx($|906$|908$|90a$|942$|1030$|10-3|11|12)") # gfx906 and gfx10.3 by v_dot2_f32_f16; others are canonical; NVIDIA's have cuBLAS
+set(ONLY_FOR_matmul_fast_bf16 "^gfx($|908$|90a$|942$|11|12)") # bf16 without matrix units is f32's fma, as in canonical order
 set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$)") # WMMA has no f32
 set(ONLY_FOR_tensor_sort_registers "^gfx($|908$|90a$|942$)") # f64 as fast as f32, or half as fast; elsewhere a sixteenth or less
 set(ONLY_FOR_screen_mfma "^gfx($|908$|90a$|942$)") # bytes by MFMA, rows in registers
@@ -202,7 +203,7 @@ set(COMPILED_AS_gfx12-generic gfx1201)
 # instructions, or functions differ: those modules it gets for itself.
 set(COMPILED_AS_gfx906 gfx906)
 set(COMPILED_AS_gfx908 gfx906)
-set(OWN_CODE_gfx908 conv_shared conv_shared_f32 matmul_fast matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_codebook quant_gemv_direct quant_tile screen_batch screen_mfma screen_small_batch tensor_binary tensor_unary)
+set(OWN_CODE_gfx908 conv_shared conv_shared_f32 matmul_fast matmul_fast_bf16 matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_codebook quant_gemv_direct quant_tile screen_batch screen_mfma screen_small_batch tensor_binary tensor_unary)
 
 # The assembly of a module for a chip: once, for whoever asks first.
 set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")

@@ -2,6 +2,7 @@
 #include "gpu/chip.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +43,15 @@ static int32_t amd_fitness(const char *arch, const char *target)
     return 0;
 }
 
-/* As cmake/Kernels.cmake has it (matrix_floats). */
+/* As cmake/Kernels.cmake has it (ONLY_FOR_matmul_fast and those below it). */
 chip_matrix_units chip_matrix_units_of(const char *chip)
 {
     if (strcmp(chip, "gfx908") == 0 || strcmp(chip, "gfx90a") == 0 || strcmp(chip, "gfx942") == 0)
         return CHIP_MATRIX_F32;
-    return strncmp(chip, "gfx11", 5) == 0 || strncmp(chip, "gfx12", 5) == 0 ? CHIP_MATRIX_F16 : CHIP_MATRIX_NONE;
+    if (strncmp(chip, "gfx11", 5) == 0 || strncmp(chip, "gfx12", 5) == 0)
+        return CHIP_MATRIX_F16;
+    const bool dot2 = strcmp(chip, "gfx906") == 0 || strncmp(chip, "gfx103", 6) == 0 || strcmp(chip, "gfx10-3-generic") == 0;
+    return dot2 ? CHIP_MATRIX_DOT2 : CHIP_MATRIX_NONE;
 }
 
 int32_t chip_sm_number(const char *target)

@@ -23,8 +23,9 @@ int32_t chip_code_fitness(const char *arch, const char *target, const char *form
 /* What the matrix units of a chip of AMD multiply, of floats, by kernels that are compiled for it. */
 typedef enum chip_matrix_units {
     CHIP_MATRIX_NONE,
-    CHIP_MATRIX_F16, /* f16 and bf16 */
-    CHIP_MATRIX_F32, /* and f32 */
+    CHIP_MATRIX_DOT2, /* it has none, but instructions of two products of f16 each (v_dot2_f32_f16) */
+    CHIP_MATRIX_F16,  /* f16 and bf16 */
+    CHIP_MATRIX_F32,  /* and f32 */
 } chip_matrix_units;
 chip_matrix_units chip_matrix_units_of(const char *chip); /* a chip, or the target of code for it */
 

@@ -35,9 +35,10 @@ typedef struct gpu_tensors gpu_tensors; /* tensor.c */
 
 /* What kernels there are for a device beyond those that every chip has; known when it is opened. */
 typedef struct gpu_capabilities {
-    bool emulated;    /* the emulator, which has every kernel */
-    bool sm_80_code;  /* code for NVIDIA's chips from sm_80 on is loaded (or emulated): mma, copies in the background, large
-                         tables */
+    bool emulated;   /* the emulator, which has every kernel */
+    bool sm_80_code; /* code for NVIDIA's chips from sm_80 on is loaded (or emulated): mma, copies in the background, large
+                        tables */
+    bool fast_f16; /* kernels for fast products of f16 are there (or emulated), by matrix units or AMD's instructions of two */
     bool matrix_f16;  /* kernels for AMD's matrix units are there (or emulated): products and convolutions of f16 and bf16, */
     bool matrix_f32;  /* and of f32 */
     bool sm_90a_code; /* code for sm_90a is loaded, not emulated: wgmma and the copy engine */

@@ -103,6 +103,7 @@ static ww_status load_code(gpu_device *device, const embedded_kernels *code, dri
 static void note_matrix_units(gpu_device *device, const char *chip)
 {
     const chip_matrix_units has = chip_matrix_units_of(chip);
+    device->capabilities.fast_f16 = has >= CHIP_MATRIX_DOT2;
     device->capabilities.matrix_f16 = has >= CHIP_MATRIX_F16;
     device->capabilities.matrix_f32 = has >= CHIP_MATRIX_F32;
 }
@@ -242,6 +243,7 @@ ww_status gpu_modules_create(gpu_device *device)
     device->modules = modules;
     device->capabilities.emulated = !device->driver->loads_code;
     device->capabilities.sm_80_code = device->capabilities.emulated;
+    device->capabilities.fast_f16 = device->capabilities.emulated;
     device->capabilities.matrix_f16 = device->capabilities.matrix_f32 = device->capabilities.emulated;
     device->capabilities.fused_gemv = device->driver->kind != DRIVER_HIP; /* AMD's chips do without */
     const loaded_kernel *first = NULL;

@@ -4,6 +4,8 @@
     check.py [--short] BUILD_DIR CHIP [KERNEL...]   writes BUILD_DIR/codeobjects/CHIP.json, or renews in it what it has of
                                                     these kernels; exits 1 if a kernel failed; --short: without the cases that
                                                     are there for more of the code, and nothing is written
+    check.py --dot2 BUILD_DIR CHIP                  fast products of f16 as chips without matrix units have them, compiled for
+                                                    this one; writes BUILD_DIR/codeobjects/dot2/CHIP.json
 
 A test is calls of the library, on its CPU and on its ROCm backend, whose kernels are executed here (machine.py). It is run several
 times, with the waves of a block (and the blocks) in several orders, since a missing barrier shows under some of them only.
@@ -32,9 +34,11 @@ class Failure(Exception):
 class Setting:
     """What all tests of a chip share: the library's CPU, the device whose kernels are executed, and the code objects."""
 
-    def __init__(self, build, chip, short=False):
+    def __init__(self, build, chip, short=False, dot2=False):
         self.build, self.chip, self.modules, self.short = build, chip, {}, short
         self.executor = Executor(build, chip)
+        if dot2:
+            self.modules["matmul_fast"] = Module(str(self.executor.by_dot2(build, chip)))
         library = Library(build / "standin/libwarpwave_codeobjects.so")
         self.cpu, self.gpu = Device(library, "cpu"), Device(library, "rocm:0")
 
@@ -154,19 +158,21 @@ def by_test(kernels):
 
 
 def main():
-    short = sys.argv[1] == "--short"
-    build, chip, *wanted = sys.argv[1 + short:]
+    short, dot2 = sys.argv[1] == "--short", sys.argv[1] == "--dot2"
+    build, chip, *wanted = sys.argv[1 + (short or dot2):]
     build = pathlib.Path(build).resolve()
-    setting, results = Setting(build, chip, short), {}
-    out = build / "codeobjects" / f"{chip}.json"
+    setting, results = Setting(build, chip, short, dot2), {}
+    out = build / "codeobjects" / ("dot2" if dot2 else "") / f"{chip}.json"
     out.parent.mkdir(exist_ok=True)
-    before = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
+    if dot2:
+        wanted = list(setting.modules["matmul_fast"].kernels)
+    before = json.loads(out.read_text(encoding="utf-8")) if wanted and not dot2 and out.exists() else {}
     for test, kernels in by_test([entry for entry in kernels_of(ROOT, chip)[0] if not wanted or entry[1] in wanted]):
         for kernel, told in check(setting, test, kernels):
             results[kernel] = told
             print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "
                   f"waves, {told['reached']} of {told['instructions']} reached, {told['seconds']} s {told['why']}", flush=True)
-        if not short and (not wanted or before):  # after each test, so that little is lost with a run that ends early
+        if not short and (not wanted or before or dot2):  # after each test, so that little is lost with a run that ends early
             out.write_text(json.dumps({**before, **results}), encoding="utf-8")
     sys.exit(any(result["status"] == "failed" for result in results.values()))
 

@@ -23,6 +23,10 @@ CODES = {name: getattr(api, "WW_" + name.upper()) for name in TYPES}
 NAMES = {code: name for name, code in CODES.items()}
 
 
+def dot2_code(build, chip):
+    return build / "codeobjects/dot2" / f"matmul_fast.{chip}.hsaco"
+
+
 class Count:
     """What was done with one kernel."""
 
@@ -58,6 +62,14 @@ class Executor:
             yield
         finally:
             self.c.standin_execute_with(self.called)
+
+    def by_dot2(self, build, chip):
+        """Fast products of f16 are executed in the form of chips without matrix units, which is compiled for this chip as well (tests/standin/CMakeLists.txt).
+        Returns where that code is."""
+        path = dot2_code(build, chip)
+        module = Module(str(path))
+        self.modules.update((kernel, module) for kernel in module.kernels)
+        return path
 
     def run(self, launch):
         kernel = ctypes.string_at(launch.kernel).decode()

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Calculates how fast the kernels of a chip can be, by executing blocks of them and counting:
 
-    performance.py BUILD_DIR CHIP [KEY...]     writes BUILD_DIR/performance/CHIP.json, or renews in it the workloads KEY
+    performance.py BUILD_DIR CHIP [KEY...]     writes BUILD_DIR/performance/CHIP.json, or renews in it the workloads KEY, those of ROUTES among them
+    performance.py --dot2 BUILD_DIR CHIP KEY...   the same with fast products of f16 as chips without matrix units have them; writes nothing
 
 performance_page.py makes docs/evidence/amd-performance.md of that. TINYGRAD_PATH must name a checkout of tinygrad, as for check.py."""
 import ctypes
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -17,7 +19,7 @@ from cards import CARDS
 from machine import ROOT, Device, Executor, Library, Refused
 from run_hsaco import GpuFault, Module
 from structs import code_of, kernels_of
-from workloads import ROWS, WORKLOADS
+from workloads import ROUTES, ROWS, WORKLOADS
 
 SAMPLED = 4
 GROUPED = ("quant_gemv_",)  # up to GROUP of their blocks share rows, one after the other, and the last of them does more
@@ -26,10 +28,10 @@ BARRIERS = 16  # blocks of several waves that a unit can have
 SHARED_WORK = ("search_one",)  # their blocks take what is next when they are ready: all of them are executed
 
 
-def resident_blocks(build):
+def resident_blocks(table):
     """Of each kernel and chip the threads of its largest block, and such blocks a unit: the resources check's columns."""
     found = {}
-    for line in (build / "kernels/resources.txt").read_text(encoding="utf-8").splitlines()[1:]:
+    for line in table.read_text(encoding="utf-8").splitlines()[1:]:
         parts = line.split()
         found[parts[0], parts[1]] = int(parts[-3]), int(parts[-1])
     return found
@@ -48,11 +50,18 @@ def sampled(grid, count, group=1):
 class CountingExecutor(Executor):
     """Counts some blocks of each launch. With twins, the launch is then run whole, by the stand-in's emulator, on the memory as it was."""
 
-    def __init__(self, build, chip, card):
+    def __init__(self, build, chip, card, dot2=False):
         super().__init__(build, chip)
         os.environ["WARPWAVE_ROCBLAS_LIBRARY"] = "/nonexistent/librocblas.so"
-        self.card, self.residents, self.chip = card, resident_blocks(build), chip
+        self.card, self.residents, self.chip = card, resident_blocks(build / "kernels/resources.txt"), chip
         self.mode, self.blocks, self.launches, self.disassembled = "skip", SAMPLED, [], {}
+        if dot2:
+            path = self.by_dot2(build, chip)
+            for tool in ([build / "kernels/check-kernels", path, ROOT / "src/kernels/kernels.def", ROOT / "scripts/kernels-allowed"],
+                         [ROOT / "scripts/kernel-resources", path.with_suffix(".resources"), f"{path}.txt"]):
+                subprocess.run(tool, check=True)
+            self.residents.update(resident_blocks(path.with_suffix(".resources")))
+            self.disassembled.update((kernel, list(counting.disassembled(path.read_bytes()))) for kernel in self.modules)
         self.c.standin_emulate.restype = self.c.standin_on_device.restype = ctypes.c_bool
 
     def run(self, launch):
@@ -107,9 +116,9 @@ class CountingExecutor(Executor):
 
 
 class Setting:
-    def __init__(self, build, chip):
+    def __init__(self, build, chip, dot2=False):
         self.build, self.chip, self.card = build, chip, CARDS[chip]
-        self.executor = CountingExecutor(build, chip, self.card)
+        self.executor = CountingExecutor(build, chip, self.card, dot2)
         self.library = Library(build / "standin/libwarpwave_codeobjects.so")
 
     def device(self, units):
@@ -172,12 +181,14 @@ def calculated(setting, workload):
 
 
 def main():
-    build, chip, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
+    dot2 = sys.argv[1] == "--dot2"
+    build, chip, *wanted = sys.argv[1 + dot2:]
+    build = pathlib.Path(build).resolve()
     out = build / "performance" / f"{chip}.json"
     out.parent.mkdir(exist_ok=True)
     results = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
-    setting, failed = Setting(build, chip), False
-    for workload in WORKLOADS:
+    setting, failed = Setting(build, chip, dot2), False
+    for workload in WORKLOADS + (ROUTES if wanted else []):
         if wanted and workload.key not in wanted:
             continue
         try:
@@ -189,7 +200,8 @@ def main():
         print(f"{chip:8} {workload.key:26} {1e3 * told['seconds']:9.4f} ms calculated, {1e3 * told['floor']:9.4f} ms floor, {told['floor'] / told['seconds']:4.0%}"
               f" {told['kernel']}: {told['pipe']}, coalescing {told['coalescing']:.0%}, conflicts {told['conflicts']:.0%}, "
               f"{told['counting_seconds']} s", flush=True)
-        out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+        if not dot2:
+            out.write_text(json.dumps(results, indent=1), encoding="utf-8")
     sys.exit(failed)
 
 

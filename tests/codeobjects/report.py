@@ -167,6 +167,11 @@ def not_executable(build, results):
     yield "For these the emulator has no decoder, or not all instructions. By name and modifiers, and without registers and numbers, their instructions are those that"
     yield "were executed in the code of the chips beside them, to this share; old names of instructions that RDNA 3 has renamed count as the new ones. That an"
     yield "instruction does the same there is what AMD's manuals say, and is not shown here.\n"
+    told = [f"{chip} {result['status']}: {result['launches']} launches of `{kernel}`" for chip, _, of_chip in siblings.by_dot2(build, results)
+            for kernel, result in of_chip.items() if "fast" in kernel]
+    if told:
+        yield "Fast products of f16 on gfx906, gfx1030 and gfx10-3-generic are of `v_dot2_f32_f16`. The same source, compiled in that form for chips that can be executed"
+        yield f"(`check.py --dot2`), gave the CPU's bits of whole numbers and was within the stated error of others: {'; '.join(told)}.\n"
     rows, kinds = [], {}
     for chip, like, total, known, missing in siblings.shares(build, kernels_of(ROOT)[0], results):
         rows.append(f"| {chip} | {' and '.join(like)} | {total} | {100 * known / total:.2f}% | {len(missing)} |")

@@ -1,6 +1,7 @@
 """Chips whose code cannot be executed here: what share of their instructions, told by name and modifiers, was executed in the code of
 chips like them. The code of both is disassembled; nothing of it is run."""
 import collections
+import json
 import re
 import subprocess
 
@@ -52,9 +53,9 @@ def shares(build, modules, results):
     """For each chip that cannot be executed and has code here: the siblings, instructions, those whose like was executed, and the kinds that are missing, with
     how many instructions each has and where else it is: the chips that executed it, none, or None if a sibling has it where no test gets to."""
     executed, present = ({chip: set() for chip in CDNA + RDNA} for _ in range(2))
-    for chip in results:
-        reached = {kernel: set(result.get("executed", ())) for kernel, result in results[chip].items()}
-        for path in modules_of(build, modules, chip):
+    for chip, paths, of_chip in [(chip, modules_of(build, modules, chip), results[chip]) for chip in results] + list(by_dot2(build, results)):
+        reached = {kernel: set(result.get("executed", ())) for kernel, result in of_chip.items()}
+        for path in paths:
             for kernel, at, sign in disassembled(path, False):
                 present[chip].add(sign)
                 if at in reached.get(kernel, ()):
@@ -69,6 +70,14 @@ def shares(build, modules, results):
         if total:
             yield chip, siblings, total, total - missing.total(), [
                 (sign, count, None if sign in there else [one for one in executed if sign in executed[one]]) for sign, count in missing.most_common()]
+
+
+def by_dot2(build, chips):
+    """What check.py --dot2 executed: code of chips without matrix units, compiled for these."""
+    for chip in chips:
+        told = build / "codeobjects/dot2" / f"{chip}.json"
+        if told.exists():
+            yield chip, [build / "codeobjects/dot2" / f"matmul_fast.{chip}.hsaco"], json.loads(told.read_text(encoding="utf-8"))
 
 
 def modules_of(build, modules, chip):

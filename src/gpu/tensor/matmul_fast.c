@@ -1,7 +1,7 @@
-/* Matrix products and convolutions in fast mode on AMD's matrix units; products where the vendor's BLAS is not there or
- * refuses: which of the kernels of kernels/matmul/matmul_fast.h, and what is copied before because they cannot read it as it
- * lies. What the outputs of a convolution see is written out, some of it at a time (kernels/matmul/conv_im2col.h), and
- * multiplied.
+/* Matrix products and convolutions in fast mode on AMD's matrix units, and products of f16 on chips with instructions of two of
+ * them; products where the vendor's BLAS is not there or refuses: which of the kernels of kernels/matmul/matmul_fast.h, and
+ * what is copied before because they cannot read it as it lies. What the outputs of a convolution see is written out, some of
+ * it at a time (kernels/matmul/conv_im2col.h), and multiplied.
  */
 #include "device/matmul_job.h"
 
@@ -33,11 +33,16 @@ static int64_t padded_k(const matmul_job *job)
     return divide_up_i64(job->k, slab_steps(job->type)) * slab_steps(job->type);
 }
 
+static bool has_fast_products(const gpu_device *device, int32_t type)
+{
+    return type == TYPE_F16 ? device->capabilities.fast_f16 : gpu_has_matrix_units(device, type);
+}
+
 /* Not where k is less than a slab: filled up, such matrices would become many times as large. */
 bool gpu_matmul_can_be_fast(const gpu_device *device, const matmul_job *job)
 {
     return job->fast && !job->window && job->m > 0 && job->n > 0 && job->k >= slab_steps(job->type) &&
-           gpu_has_matrix_units(device, job->type);
+           has_fast_products(device, job->type);
 }
 
 /* ---- sides --------------------------------------------------------------------------------------------------------------- */

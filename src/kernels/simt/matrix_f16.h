@@ -8,8 +8,9 @@
  * wave's tile. A slab is multiplied by FAST_PARTS calls.
  *
  * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; f32 is rounded to TF32 by fast_round() before. AMD: MFMA 16x16 on
- * gfx908, gfx90a and gfx942, WMMA 16x16x16 on gfx11 and gfx12 (matrix_f16_amd.h). All others, and the emulator: one fma after
- * the other.
+ * gfx908, gfx90a and gfx942, WMMA 16x16x16 on gfx11 and gfx12 (matrix_f16_amd.h). All others, and the emulator: f16
+ * by dot2_f16(), the others one fma after the other. FAST_BY_DOT2 has chips with matrix units do so, too: the code of those
+ * without, which nothing here executes, is executed in the code of these (tests/codeobjects).
  *
  * A caller that is free to choose which row or column of a matrix lies at which place in shared memory takes line fast_line(p)
  * for place p, which is fast_place() of it: then FAST_ADJACENT neighbours in a row of results are one lane's, and of eight
@@ -105,13 +106,14 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
     }
 }
 
-#elif defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__GFX11__) || defined(__GFX12__)
+#elif !defined(FAST_BY_DOT2) &&                                                                                                \
+    (defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__GFX11__) || defined(__GFX12__))
 
 #include "kernels/simt/matrix_f16_amd.h"
 
-#else /* lanes stand 8 deep, each has every eighth row */
+#else /* lanes stand 8 deep, each has every eighth row; a piece of 16 bytes at a time */
 
-enum { FAST_PLACES = 8, FAST_PARTS = 2, FAST_LANE_COLUMNS = 8, FAST_ADJACENT = 1 };
+enum { FAST_PLACES = 8, FAST_PARTS = 2, FAST_LANE_COLUMNS = 8, FAST_ADJACENT = 4 };
 
 DEVICE uint32_t fast_row(uint32_t r)
 {
@@ -120,7 +122,7 @@ DEVICE uint32_t fast_row(uint32_t r)
 
 DEVICE uint32_t fast_column(uint32_t c)
 {
-    return lane() % (wave_size() / 8) + wave_size() / 8 * c;
+    return lane() % (wave_size() / 8) + wave_size() / 8 * (c / 4) + wave_size() / 4 * (c % 4);
 }
 
 DEVICE uint32_t fast_place_column(uint32_t i)
@@ -133,34 +135,58 @@ DEVICE uint32_t fast_round(uint32_t bits)
     return bits;
 }
 
+/* Two products of f16 added to a sum of f32; how often that is rounded is the chip's. */
+DEVICE float dot2_f16(uint32_t a, uint32_t b, float sum)
+{
+#if defined(SIMT_DOT2_F16)
+    return SIMT_DOT2_F16(a, b, sum);
+#else
+    return fma_f32(widen_f16((uint16_t)(a >> 16)), widen_f16((uint16_t)(b >> 16)),
+                   fma_f32(widen_f16((uint16_t)a), widen_f16((uint16_t)b), sum));
+#endif
+}
+
 DEVICE float fast_dot(int32_t type, uint32_t a, uint32_t b, float sum)
 {
     if (type == TYPE_F32)
         return fma_f32(canon_bits_float(a), canon_bits_float(b), sum);
     if (type == TYPE_F16)
-        return fma_f32(widen_f16((uint16_t)(a >> 16)), widen_f16((uint16_t)(b >> 16)),
-                       fma_f32(widen_f16((uint16_t)a), widen_f16((uint16_t)b), sum));
+        return dot2_f16(a, b, sum);
     return fma_f32(widen_bf16((uint16_t)(a >> 16)), widen_bf16((uint16_t)(b >> 16)),
                    fma_f32(widen_bf16((uint16_t)a), widen_bf16((uint16_t)b), sum));
+}
+
+/* A piece of 16 bytes of each row and column. */
+DEVICE void fast_multiply_piece(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places,
+                                uint32_t piece, float *sums)
+{
+    u32x4 x[8];
+    UNROLL
+    for (uint32_t r = 0; r < 8; r++)
+        x[r] = load_u32x4(AT_RANGE(rows, fast_piece(fast_row(r), piece), 4));
+    UNROLL
+    for (uint32_t c = 0; c < 8; c++) {
+        const u32x4 q = load_u32x4(AT_RANGE(columns, fast_piece(places[c], piece), 4));
+        UNROLL
+        for (uint32_t r = 0; r < 8; r++)
+            sums[r * 8 + c] = fast_dot(type, x[r].x, q.x, sums[r * 8 + c]);
+        UNROLL
+        for (uint32_t r = 0; r < 8; r++)
+            sums[r * 8 + c] = fast_dot(type, x[r].y, q.y, sums[r * 8 + c]);
+        UNROLL
+        for (uint32_t r = 0; r < 8; r++)
+            sums[r * 8 + c] = fast_dot(type, x[r].z, q.z, sums[r * 8 + c]);
+        UNROLL
+        for (uint32_t r = 0; r < 8; r++)
+            sums[r * 8 + c] = fast_dot(type, x[r].w, q.w, sums[r * 8 + c]);
+    }
 }
 
 DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places, uint32_t half,
                           float *sums)
 {
-    UNROLL_BY(1)
-    for (uint32_t word = half * (FAST_WORDS / 2); word < (half + 1) * (FAST_WORDS / 2); word++) {
-        uint32_t x[8];
-        UNROLL
-        for (uint32_t r = 0; r < 8; r++)
-            x[r] = AT(rows, fast_piece(fast_row(r), word / 4) + word % 4);
-        UNROLL
-        for (uint32_t c = 0; c < 8; c++) {
-            const uint32_t q = AT(columns, fast_piece(places[c], word / 4) + word % 4);
-            UNROLL
-            for (uint32_t r = 0; r < 8; r++)
-                sums[r * 8 + c] = fast_dot(type, x[r], q, sums[r * 8 + c]);
-        }
-    }
+    fast_multiply_piece(type, rows, columns, places, half * 2, sums);
+    fast_multiply_piece(type, rows, columns, places, half * 2 + 1, sums);
 }
 
 #endif
@@ -176,12 +202,14 @@ DEVICE uint32_t fast_sum(uint32_t r, uint32_t c)
 
 DEVICE uint32_t fast_line(uint32_t place)
 {
-    return place / 64 * 64 + place % 16 * 4 + place / 16 % 4;
+    const uint32_t lanes = wave_size();
+    return place / lanes * lanes + place % (lanes / 4) * 4 + place / (lanes / 4) % 4;
 }
 
 DEVICE uint32_t fast_place(uint32_t line)
 {
-    return line / 64 * 64 + line % 64 / 4 + line % 4 * 16;
+    const uint32_t lanes = wave_size();
+    return line / lanes * lanes + line % lanes / 4 + line % 4 * (lanes / 4);
 }
 
 /* Element 0 or 1 of two words, each two elements of 16 bits, side by side. */

@@ -427,6 +427,17 @@ SIMT_COPY_AT_ONCE
 #define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sdot4((int)(a), (int)(b), (sum), false)
 #endif
 
+/* ---- two products of f16 ------------------------------------------------------------------------------------------------- */
+
+/* v_dot2_f32_f16, for the chips whose fast products are made of it. */
+#if defined(__gfx906__) || defined(__gfx1030__) || defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||     \
+    defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__) || defined(__gfx10_3_generic__) ||                    \
+    defined(FAST_BY_DOT2)
+typedef _Float16 simt_halves __attribute__((ext_vector_type(2)));
+#define SIMT_DOT2_F16(a, b, sum)                                                                                               \
+    __builtin_amdgcn_fdot2(__builtin_bit_cast(simt_halves, a), __builtin_bit_cast(simt_halves, b), sum, false)
+#endif
+
 /* Bytes 0..3 are those of the second operand. */
 #define SIMT_SELECT_BYTES(a, b, selectors) __builtin_amdgcn_perm(a, b, selectors)
 
