@@ -98,9 +98,9 @@ static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row
     const int64_t part = large ? ROW_PART_4096 : ROW_PART, units = device->base.info.compute_units;
     const pair_shape shape = shape_of(job, part), registers = shape_of(job, ROW_PART);
     const int64_t resident = units * ((large ? ROW_PART_4096_RESIDENT : ROW_PREFETCH_RESIDENT) / shape.threads);
+    if (job->n <= ROW_SHORT) /* what goes from row to row has a row of up to ROW_PART in 32 lanes, and works on all of that */
+        return launch_short(stream, job, args);
     if (!row_by_row(device, job, shape, resident)) {
-        if (job->n <= ROW_SHORT)
-            return launch_short(stream, job, args);
         const gpu_grid grid = grid_early(grid_of(registers.blocks));
         return softmax ? launch_tensor_softmax_registers(stream, grid, registers.threads, 0, args)
                        : launch_tensor_norm_registers(stream, grid, registers.threads, 0, args);

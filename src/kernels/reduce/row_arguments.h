@@ -3,9 +3,9 @@
  * Softmax and norms (src/gpu/tensor/rows.c). Which kernel when, fastest first; those with a star are NVIDIA's, sm_80 on:
  *   tensor_softmax_wave *, tensor_norm_wave(_2) *         16-bit types, many rows: 32 lanes have a row (_2: two chunks)
  *                                                         in registers, and go from row to row
+ *   tensor_softmax_short, tensor_norm_short               rows up to 512 elements, a multiple of 64: several at a time
  *   tensor_softmax_prefetch_4096 *                        16-bit rows of more than 2048 elements: a chunk by 32 lanes
  *   tensor_softmax_prefetch *, tensor_norm_prefetch *     16-bit rows up to 16384: a block goes from row to row
- *   tensor_softmax_short, tensor_norm_short               rows up to 512 elements, a multiple of 64: several at a time
  *   tensor_softmax_registers, tensor_norm_registers       rows up to 16384 elements, a multiple of 64
  *   tensor_rows_registers_any                             rows up to 1024 of any length
  *   tensor_rows_f32, tensor_rows_f64                      any length: a row in shared memory if it fits there, else read
