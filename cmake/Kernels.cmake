@@ -41,7 +41,7 @@ set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])") # mma.sync; AMD's chips write out wh
 set(ONLY_FOR_conv_shared "^gfx($|908$|90a$|942$|11|12)|^sm_([89]|1[0-9])") # mma.sync, MFMA or WMMA; other chips: canonical
 set(ONLY_FOR_conv_shared_f32 "^gfx($|908$|90a$|942$)|^sm_([89]|1[0-9])") # mma.sync of TF32, MFMA of f32; WMMA has none
 # All results of a function of 16 bits are 128 KiB of shared memory, which no AMD chip has: 64. RDNA's computed ones take the memory's time
-# (98 to 100% of it, calculated: docs/evidence/amd-performance.md); CDNA's that have no half form take longer (gelu 48 to 55%, log 65 to 76%).
+# (98 to 100% of it, calculated: docs/evidence/amd-performance.md), and so do CDNA's that have a half form (exp, log, gelu: 98 to 100%).
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
 # Bounds by functions of the chip, and pairs of 16 bits. RDNA's pow and atan2 take the memory's time without (100%); on CDNA (59 to 81%), which
 # could gain by it, the errors of its own logarithm and power of two would have to be known as well as NVIDIA's manual tells them.

@@ -6,6 +6,18 @@
 #include <math.h>
 
 #include "arithmetic/convert.h"
+
+static bool inverses_are_small;
+
+/* As wrong as it may be, or right. */
+static float short_inverse(float d)
+{
+    const float right = 1.0f / d;
+    const bool is_last = (canon_float_bits(d) & 0x7fffffu) == 0x7fffffu;
+    return inverses_are_small && is_last ? nextafterf(right, 0.0f) : right;
+}
+
+#define MATH_SHORT_INVERSE_F32 short_inverse
 #include "arithmetic/math/half_f32.h"
 
 static uint64_t mixed(uint64_t x)
@@ -81,15 +93,20 @@ static uint32_t bits_of(float x)
 static void short_forms_round_to_the_bits_of_the_canonical_ones(void **state)
 {
     (void)state;
-    for (int half = 0; half < 2; half++) {
+    for (int twice = 0; twice < 4; twice++) {
+        const int half = twice % 2;
+        inverses_are_small = twice / 2;
         ALL_AGREE(exp, half, half_exp_f32(x, half))
         ALL_AGREE(tanh, half, half_tanh_f32(x, half))
         ALL_AGREE(silu, half, half_silu_f32(x, half))
+        ALL_AGREE(gelu, half, half_gelu_f32(x, half))
+        ALL_AGREE(log, half, half_log_f32(x, half))
         ALL_AGREE(sqrt, half, half_sqrt_f32(x, half))
         ALL_AGREE(recip, half, half_recip_f32(x))
         ALL_AGREE(rsqrt, half, half_rsqrt_f32(x))
+        if (!half)
+            ALL_AGREE(sigmoid, half, half_sigmoid_bf16_f32(x))
     }
-    ALL_AGREE(sigmoid, 0, half_sigmoid_bf16_f32(x))
 }
 
 /* What lets a chip's own inverse, off by a unit, and its inverse root, off by two, stand for the right ones: whatever is that
@@ -115,6 +132,27 @@ static void inverses_of_16_bits_leave_room_for_a_chips_own(void **state)
         }
 }
 
+/* What a chip's inverse, off by less than a unit, becomes by one step of Newton's, for every mantissa. */
+static void short_inverses_are_right_but_for_one_mantissa(void **state)
+{
+    (void)state;
+    uint32_t wrong = 0;
+    for (uint32_t mantissa = 0; mantissa < 1u << 23; mantissa++) {
+        const float d = canon_bits_float(0x3f800000u | mantissa), right = 1.0f / d;
+        const double unit = right < 1.0f ? 0x1p-24 : 0x1p-23;
+        for (int off = -1; off <= 1; off++) {
+            const float near = canon_bits_float(canon_float_bits(right) + (uint32_t)off);
+            const float stepped = canon_fma_f32(canon_fma_f32(-d, near, 1.0f), near, near);
+            if (fabs((double)near - 1.0 / (double)d) >= unit || stepped == right)
+                continue;
+            if (mantissa != 0x7fffffu || stepped != nextafterf(right, 0.0f))
+                fail_msg("1 over %a from %a: %a, not %a", d, near, stepped, right);
+            wrong++;
+        }
+    }
+    assert_true(wrong > 0);
+}
+
 static float number_of_bits(uint64_t bits, uint64_t i)
 {
     static const float some[] = {0.0f, -0.0f,   1.0f,    -1.0f,     2.0f,      -3.0f,    0.5f,
@@ -138,6 +176,12 @@ static bool is_in_range(float x, math_pow_range_f32 range)
     return size >= range.least && size <= range.most;
 }
 
+static void check_atan2(float y, float x, int plain)
+{
+    if (MATH_ATAN2_PLAIN_F32(y, x) && bits_of(math_atan2_f32(y, x, plain)) != bits_of(canon_atan2_f32(y, x)))
+        fail_msg("atan2 of %a, %a: %a, not %a", y, x, math_atan2_f32(y, x, plain), canon_atan2_f32(y, x));
+}
+
 static void plain_forms_give_the_canonical_bits(void **state)
 {
     (void)state;
@@ -159,8 +203,9 @@ static void plain_forms_give_the_canonical_bits(void **state)
         }
         if (MATH_ATAN2_PLAIN_F32(x, y)) {
             plain[2]++;
-            if (bits_of(math_atan2_f32(x, y, 1)) != bits_of(canon_atan2_f32(x, y)))
-                fail_msg("atan2 of %a, %a: %a, not %a", x, y, math_atan2_f32(x, y, 1), canon_atan2_f32(x, y));
+            check_atan2(x, y, MATH_PLAIN);
+            check_atan2(widened(narrowed(x, 1), 1), widened(narrowed(y, 1), 1), MATH_PLAIN_16);
+            check_atan2(widened(narrowed(x, 0), 0), widened(narrowed(y, 0), 0), MATH_PLAIN_16);
         }
     }
     assert_true(plain[0] > 150000 && plain[1] > 100000 && plain[2] > 150000);
@@ -183,6 +228,26 @@ static void ranges_of_powers_end_where_powers_are_normal(void **state)
     }
 }
 
+/* What math_pow_ends_f32 counts on: of the logarithm, 3 u for all numbers, and of the power less than 1.8 u. */
+static void short_logarithms_and_powers_are_as_near_as_bounds_say(void **state)
+{
+    (void)state;
+    for (int half = 0; half < 2; half++)
+        for (uint32_t i = 1; i < NUMBERS / 2; i++) {
+            const float x = widened(i, half);
+            const double exact = log2((double)x);
+            if (x >= 0x1p-126f && x < INFINITY && fabs((double)math_short_log2_f32(x) - exact) > 3 * 0x1p-24 * fabs(exact))
+                fail_msg("log2 of %a: %a", x, math_short_log2_f32(x));
+        }
+    for (uint64_t i = 0; i < 4000000; i++) {
+        const float x = (float)((double)(int64_t)mixed(i) * 0x1p-63 * (i % 2 == 0 ? 0.5 : 16));
+        const math_exp2_parts_f32 parts = math_short_exp2_f32(x, 1);
+        const double value = ldexp((double)parts.value, (int)(parts.shifted - 0x4b400000u));
+        if (fabs(value - exp2((double)x)) > 1.8 * 0x1p-24 * exp2((double)x))
+            fail_msg("2 to the power of %a: %a", x, value);
+    }
+}
+
 /* Do the bounds leave it open? If not, the canonical form has to give what they give. */
 static bool is_open(const char *name, math_bounds_f32 bounds, float canonical, uint32_t x, uint32_t y, int half)
 {
@@ -198,7 +263,7 @@ static void where_bounds_agree_the_canonical_form_agrees_with_them(void **state)
     (void)state;
     enum { PAIRS = 400000 };
     for (int half = 0; half < 2; half++) {
-        uint64_t open[2] = {0, 0};
+        uint64_t open[3] = {0, 0, 0};
         for (uint64_t i = 0; i < PAIRS; i++) {
             const bool any = i % 2 == 0; /* any bits, or a special number and any bits; else numbers as they are common */
             const uint64_t more = mixed(i);
@@ -214,8 +279,13 @@ static void where_bounds_agree_the_canonical_form_agrees_with_them(void **state)
             const bool atan2 = is_open("atan2", math_atan2_bounds_f32(f, g, half), canon_atan2_f32(f, g), x, y, half);
             open[0] += !any && pow;
             open[1] += !any && atan2;
+            if (MATH_POW_PLAIN_F32(f, g) && fabsf(g) < 0x1p22f) {
+                const math_ends_f32 ends = math_pow_ends_f32(f, g, half);
+                const math_bounds_f32 bounds = {ends.low, ends.high, ends.none ? NAN : ends.high};
+                open[2] += is_open("pow of plain numbers", bounds, canon_pow_f32(f, g), x, y, half) && !any;
+            }
         }
-        assert_true(open[0] < PAIRS / 2 / 100 && open[1] < PAIRS / 2 / 200);
+        assert_true(open[0] < PAIRS / 2 / 100 && open[1] < PAIRS / 2 / 200 && open[2] < PAIRS / 2 / 300);
     }
 }
 
@@ -224,8 +294,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_forms_round_to_the_bits_of_the_canonical_ones),
         cmocka_unit_test(inverses_of_16_bits_leave_room_for_a_chips_own),
+        cmocka_unit_test(short_inverses_are_right_but_for_one_mantissa),
         cmocka_unit_test(plain_forms_give_the_canonical_bits),
         cmocka_unit_test(ranges_of_powers_end_where_powers_are_normal),
+        cmocka_unit_test(short_logarithms_and_powers_are_as_near_as_bounds_say),
         cmocka_unit_test(where_bounds_agree_the_canonical_form_agrees_with_them),
     };
     return cmocka_run_group_tests_name("forms of functions", tests, NULL, NULL);

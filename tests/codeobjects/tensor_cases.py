@@ -177,7 +177,7 @@ def binary(types):
     return test
 
 
-SHORT = ("WW_RECIP", "WW_SQRT", "WW_RSQRT", "WW_EXP", "WW_TANH", "WW_SIGMOID", "WW_SILU")
+SHORT = ("WW_RECIP", "WW_SQRT", "WW_RSQRT", "WW_EXP", "WW_TANH", "WW_SIGMOID", "WW_SILU", "WW_GELU", "WW_LOG")
 
 
 def simple(bench):

@@ -99,4 +99,59 @@ MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int is_f16)
     return bounds;
 }
 
+/* pow without a chip's functions, for x and y that are plain (MATH_POW_PLAIN_F32), y within 2^22. The logarithm of a number of
+ * 16 bits, k + f P(f) of 2^k (1 + f), has at most 3 u of itself, as all of them show (tests/base/test_math_half.c), and the
+ * exponent p one more: 2.8 |p| u of the power. That has 1.8 u of its own, the polynomial 0.1, a product that is half of it and
+ * a sum. With the canonical form's 2 u and a rounding of the bound it is 4.8 + 2.8 |p|. Both bounds have the sign of the
+ * result. The canonical form scales by a power of two last, and so do they: what rounding that brings where the result is
+ * subnormal does not change their order. */
+typedef struct math_ends_f32 {
+    float low, high;
+    int none; /* it is NaN */
+} math_ends_f32;
+
+MATH_FUNCTION float math_short_log2_f32(float x)
+{
+    const uint32_t k = math_log_exponent_f32(x);
+    const float f = canon_bits_float(canon_float_bits(x) - k) - 1.0f;
+    float p = canon_fma_f32(0x1.9f4d86p-3f, f, -0x1.c71c1cp-3f);
+    p = canon_fma_f32(p, f, 0x1.9d4924p-3f);
+    p = canon_fma_f32(p, f, -0x1.e4f04cp-3f);
+    p = canon_fma_f32(p, f, 0x1.27a3eep-2f);
+    p = canon_fma_f32(p, f, -0x1.7172d2p-2f);
+    p = canon_fma_f32(p, f, 0x1.ec6ffep-2f);
+    p = canon_fma_f32(p, f, -0x1.715456p-1f);
+    p = canon_fma_f32(p, f, 0x1.715476p0f);
+    return canon_fma_f32((float)(int32_t)k, 0x1p-23f, f * p);
+}
+
+/* 2^x is value 2^k, k of the low bits of `shifted`; every f16 is 0 or infinite where x is bounded, and every bf16 is. */
+MATH_FUNCTION math_exp2_parts_f32 math_short_exp2_f32(float x, int is_f16)
+{
+    const float bounded = __builtin_fminf(__builtin_fmaxf(x, is_f16 ? -100.0f : -170.0f), is_f16 ? 100.0f : 140.0f);
+    const float shifted = bounded + MATH_ROUNDER_F32;
+    const float f = bounded - (shifted - MATH_ROUNDER_F32);
+    math_exp2_parts_f32 parts;
+    parts.value = canon_fma_f32(math_exp2_tail_f32(f), f, 1.0f);
+    parts.shifted = canon_float_bits(shifted);
+    return parts;
+}
+
+MATH_FUNCTION math_ends_f32 math_pow_ends_f32(float x, float y, int is_f16)
+{
+    const float exponent = y * math_short_log2_f32(canon_abs_f32(x));
+    const math_exp2_parts_f32 power = math_short_exp2_f32(exponent, is_f16);
+    const float part = canon_fma_f32(canon_abs_f32(exponent), 3 * 0x1p-24f, 5 * 0x1p-24f);
+    const float rounded = y + MATH_ROUNDER_F32; /* to an integer, whose last bit is the last */
+    const uint32_t sign = canon_float_bits(x) & canon_float_bits(rounded) << 31;
+    const uint32_t half = is_f16 ? power.shifted : power.shifted >> 1;
+    const float value = canon_bits_float((canon_float_bits(power.value) + (half << 23)) ^ (is_f16 ? sign : 0u));
+    const float scale = is_f16 ? 1.0f : canon_bits_float((((power.shifted - half) << 23) + 0x3f800000u) ^ sign);
+    math_ends_f32 ends;
+    ends.low = canon_fma_f32(value, -part, value) * scale;
+    ends.high = canon_fma_f32(value, part, value) * scale;
+    ends.none = (x < 0.0f) & (rounded - MATH_ROUNDER_F32 != y);
+    return ends;
+}
+
 #endif

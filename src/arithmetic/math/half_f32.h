@@ -85,30 +85,83 @@ MATH_FUNCTION float half_exp_f32(float x, int is_f16)
     return is_f16 ? root : root * root;
 }
 
-/* Of a bf16: e^-h / (1 + e^-h) times `times`, or from 0 on 1 / (1 + e^-h) times it, h = |x|. */
-MATH_FUNCTION float short_logistic_bf16_f32(float x, float h, float times)
+/* Of a bf16: e / (1 + e) times `times`, or from 0 on 1 / (1 + e) times it, e = 2^(2 h c) with h = |x|. */
+MATH_FUNCTION float short_logistic_bf16_f32(float x, float h, float c, float times)
 {
-    const half_power_f32 of = half_power_of_f32(h, -0x1.715476p-1f, 0);
+    const half_power_f32 of = half_power_of_f32(h, c, 0);
     const float root = of.rest * of.power;
     const float e = root * root;
-    const float inverse = MATH_INVERSE_F32(1.0f + e) * times;
+    const float inverse = MATH_SHORT_INVERSE_F32(1.0f + e) * times;
     return x > 0.0f ? inverse : e * inverse;
 }
 
 /* Of a bf16 only: near 0 an f16 is a tie after the rounding to f32, so that all bits of that count. */
 MATH_FUNCTION float half_sigmoid_bf16_f32(float x)
 {
-    return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 105.0f), 1.0f);
+    return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 105.0f), -0x1.715476p-1f, 1.0f);
 }
 
 /* -infinity gives its limit, -0. */
 MATH_FUNCTION float half_silu_f32(float x, int is_f16)
 {
     if (!is_f16)
-        return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 112.0f), math_least_f32(x, -112.0f));
+        return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 112.0f), -0x1.715476p-1f, math_least_f32(x, -112.0f));
     const float above = math_least_f32(x, -30.0f);
     const half_power_f32 of = half_power_of_f32(math_most_f32(above, 30.0f), -0x1.715476p0f, 1);
-    return above * MATH_INVERSE_F32(canon_fma_f32(of.rest, of.power, 1.0f));
+    return above * MATH_SHORT_INVERSE_F32(canon_fma_f32(of.rest, of.power, 1.0f));
+}
+
+/* x sigmoid(2u) as half_silu_f32, 2u = -x q ln 2. The smallest f16 is a tie, half of it, after the rounding to f32, and stands
+ * aside. */
+MATH_FUNCTION float half_gelu_f32(float x, int is_f16)
+{
+    if (!is_f16) {
+        const float h = math_most_f32(canon_abs_f32(x), 12.0f);
+        const float q = canon_fma_f32(h * h, -0x1.a5a7d0p-5f, -0x1.26aec2p0f);
+        return short_logistic_bf16_f32(x, h, q, math_least_f32(x, -12.0f));
+    }
+    const float above = math_least_f32(x, -8.0f);
+    const float bounded = math_most_f32(above, 8.0f);
+    const float q = canon_fma_f32(bounded * bounded, -0x1.a5a7d8p-4f, -0x1.26aec0p1f);
+    const float shifted = canon_fma_f32(bounded, q, MATH_ROUNDER_F32);
+    const float f = canon_fma_f32(bounded, q, MATH_ROUNDER_F32 - shifted);
+    const float power = canon_bits_float((canon_float_bits(shifted) << 23) + 0x3f800000u);
+    float p = canon_fma_f32(0x1.5b4b76p-10f, f, 0x1.3cb13ap-7f);
+    p = canon_fma_f32(p, f, 0x1.c6c068p-5f);
+    p = canon_fma_f32(p, f, 0x1.ebfb32p-3f);
+    p = canon_fma_f32(p, f, 0x1.62e42cp-1f);
+    const float value = above * MATH_SHORT_INVERSE_F32(canon_fma_f32(canon_fma_f32(p, f, 1.0f), power, 1.0f));
+    return x == 0x1p-24f ? 0.0f : value;
+}
+
+/* k ln 2 + f P(f) of x = 2^k (1 + f), the error of f P 2^-22.5 of it, for bf16 2^-17. The smallest f16 is a normal float. */
+MATH_FUNCTION float half_log_f32(float x, int is_f16)
+{
+    const int subnormal = !is_f16 && x < 0x1p-126f;
+    const float normal = subnormal ? x * 0x1p23f : x;
+    const uint32_t k = math_log_exponent_f32(normal);
+    const float f = canon_bits_float(canon_float_bits(normal) - k) - 1.0f;
+    const float k_normal = (float)(int32_t)k;
+    float p;
+    if (is_f16) {
+        p = canon_fma_f32(-0x1.3ab0f4p-3f, f, 0x1.5e7112p-3f);
+        p = canon_fma_f32(p, f, -0x1.504814p-3f);
+        p = canon_fma_f32(p, f, 0x1.9566c4p-3f);
+        p = canon_fma_f32(p, f, -0x1.001106p-2f);
+        p = canon_fma_f32(p, f, 0x1.556176p-2f);
+        p = canon_fma_f32(p, f, -0x1.ffffc0p-2f);
+        p = canon_fma_f32(p, f, 0x1.000002p0f);
+    } else {
+        p = canon_fma_f32(-0x1.8c47c6p-3f, f, 0x1.cfcd54p-3f);
+        p = canon_fma_f32(p, f, -0x1.fcec1ap-3f);
+        p = canon_fma_f32(p, f, 0x1.542a22p-2f);
+        p = canon_fma_f32(p, f, -0x1.0002a6p-1f);
+        p = canon_fma_f32(p, f, 0x1.000078p0f);
+    }
+    const float value = canon_fma_f32(subnormal ? k_normal - 23 * 0x1p23f : k_normal, 0x1.62e430p-24f, f * p);
+    const float zero_or_less = x == 0.0f ? -MATH_INF_F32 : MATH_NAN_F32;
+    const float finite = x > 0.0f ? value : zero_or_less;
+    return x == MATH_INF_F32 ? x : finite;
 }
 
 /* x P(x^2) / Q(x^2), the error 2^-25 of tanh; from 4.6 on it rounds to 1. */
@@ -131,7 +184,7 @@ MATH_FUNCTION float half_tanh_f32(float x, int is_f16)
         q = canon_fma_f32(q, square, 0x1.cd68d0p-2f);
     }
     q = canon_fma_f32(q, square, 1.0f);
-    return math_with_sign_f32(h * p * MATH_INVERSE_F32(q), x);
+    return math_with_sign_f32(h * p * MATH_SHORT_INVERSE_F32(q), x);
 }
 
 #endif

@@ -33,6 +33,12 @@
 #define MATH_INVERSE_F32(d) (1.0f / (d))
 #endif
 
+/* The same, but that it may be a unit too small where all bits of d's mantissa are set: what a chip's inverse, off by less than
+ * a unit, and one step of Newton's give (simt_amd.h). */
+#ifndef MATH_SHORT_INVERSE_F32
+#define MATH_SHORT_INVERSE_F32(d) MATH_INVERSE_F32(d)
+#endif
+
 /* 1 over the square root, each rounded correctly: of x from 2^-64 on, and of 0, infinity, NaN and what is negative. */
 #ifndef MATH_INVERSE_ROOT_F32
 #define MATH_INVERSE_ROOT_F32(x) (1.0f / CANON_SQRT(x))

@@ -146,16 +146,28 @@ MATH_FUNCTION int math_within_range_f32(float x, float least, float most)
     return (x >= least) & (x <= most);
 }
 
+enum { MATH_PLAIN = 1, MATH_PLAIN_16 = 2 };
+
+/* Of a number of 16 bits, correctly rounded: no such mantissa has all its bits set. */
+MATH_FUNCTION float math_inverse_of_16_f32(float d)
+{
+    return MATH_SHORT_INVERSE_F32(d);
+}
+
 /* The angle of the point (x, y). With q = the smaller over the larger of |x|, |y|: atan q = q + q^3 A(q^2), A with an error of
  * 2^-31, plus what the quotient lost; then it is subtracted from pi/2 or pi, each in two parts. The larger one is scaled to
- * where it has an inverse; an infinite one makes q 0, two of them 1. A constant `plain` says that there is none of that. */
+ * where it has an inverse; an infinite one makes q 0, two of them 1. A constant `plain` says that there is none of that, and
+ * MATH_PLAIN_16 also that both are numbers of 16 bits. */
 MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
 {
     const float x_size = canon_abs_f32(x);
     const float y_size = canon_abs_f32(y);
     const int steep = y_size > x_size;
-    const float larger = plain ? canon_max_f32(x_size, y_size) : math_larger_f32(x_size, y_size);
-    const float smaller = math_smaller_f32(x_size, y_size);
+    const float larger_of_16 = steep ? y_size : x_size;
+    const float larger_of_32 = plain ? canon_max_f32(x_size, y_size) : math_larger_f32(x_size, y_size);
+    const float larger = plain == MATH_PLAIN_16 ? larger_of_16 : larger_of_32;
+    const float smaller_of_16 = steep ? x_size : y_size;
+    const float smaller = plain == MATH_PLAIN_16 ? smaller_of_16 : math_smaller_f32(x_size, y_size);
     const float down = larger > 0x1p124f ? 0x1p-4f : 1.0f;
     const float of_finite = larger < 0x1p-62f ? 0x1p64f : down;
     const float scale = larger == MATH_INF_F32 ? 0.0f : of_finite;
@@ -163,7 +175,7 @@ MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
     const float n_scaled = smaller == MATH_INF_F32 ? d_scaled : smaller * scale;
     const float d = plain ? larger : d_scaled;
     const float n = plain ? smaller : n_scaled;
-    const float inverse = MATH_INVERSE_F32(d);
+    const float inverse = plain == MATH_PLAIN_16 ? math_inverse_of_16_f32(d) : MATH_INVERSE_F32(d);
     const float q = n * inverse;
     const float q_lo = canon_fma_f32(q, canon_fma_f32(-d, inverse, 1.0f), canon_fma_f32(n, inverse, -q));
     const float square = q * q;

@@ -254,10 +254,10 @@ static bool has_number(int32_t op)
     return op == UNARY_POWF || op == UNARY_ELU;
 }
 
-/* Is computing it the longer way? Not for the operations of tensor_tiles.c, nor those that have a half form. */
+/* Is computing it the longer way? Not for the operations of tensor_tiles.c, nor those that have a short half form. */
 static bool is_function(int32_t op, int32_t type)
 {
-    return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_HAS_HALF_FORM(op, type);
+    return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_HAS_SHORT_FORM(op, type);
 }
 
 /* Is the table of this function, with this number beside it, there? */

@@ -316,7 +316,19 @@ DEVICE uint32_t narrow_pair(float low, float high, int32_t type)
     return type == TYPE_F16 ? narrow_pair_f16(low, high) : narrow_pair_bf16(low, high);
 }
 
-/* The same where nobody looks at the bits of a NaN. */
+/* One, where nobody looks at the bits of a NaN. */
+DEVICE uint32_t narrow_number(float x, int32_t type)
+{
+    const uint32_t bits = canon_float_bits(x);
+#ifdef SIMT_NARROW_NUMBER_F16
+    const uint32_t half = SIMT_NARROW_NUMBER_F16(x);
+#else
+    const uint32_t half = narrow_f16(x);
+#endif
+    return type == TYPE_F16 ? half : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+
+/* Two, likewise. */
 DEVICE uint32_t narrow_numbers(float low, float high, int32_t type)
 {
 #ifdef SIMT_PAIRS_OF_16
@@ -428,6 +440,11 @@ DEVICE void unit_append(quad_bits *unit, quad_bits quad, int32_t bytes)
     unit->word[2] = bytes == 2 ? quad.word[0] : unit->word[3];
     unit->word[3] = bytes == 2 ? quad.word[1] : quad.word[0];
 }
+
+/* Where a chip has instructions for two numbers, they are made side by side. */
+#ifndef SETTLE_TWO
+#define SETTLE_TWO(first, second) ((void)0)
+#endif
 
 /* ---- units in registers -------------------------------------------------------------------------------------------------- */
 

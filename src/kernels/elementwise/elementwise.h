@@ -72,8 +72,10 @@ typedef struct elementwise_args {
 /* Functions that need few registers on dense f32 have a kernel of their own, in which more waves wait for memory together. */
 #define UNARY_IS_CHEAP(op) ((op) <= UNARY_LOG || (op) == UNARY_AFFINE)
 
-/* Functions of 16-bit types that have a half form (arithmetic/math/half_f32.h); f16 has none of sigmoid. */
-#define UNARY_HAS_HALF_FORM(op, type)                                                                                          \
+/* Functions of 16-bit types that have a half form (arithmetic/math/half_f32.h), so short a one that looking them up takes
+ * longer, or one that is for chips that cannot look them up; f16 has none of sigmoid. */
+#define UNARY_HAS_HALF_FORM(op, type) (UNARY_HAS_SHORT_FORM(op, type) || (op) == UNARY_GELU || (op) == UNARY_LOG)
+#define UNARY_HAS_SHORT_FORM(op, type)                                                                                         \
     ((op) == UNARY_RECIP || (op) == UNARY_SQRT || (op) == UNARY_RSQRT || (op) == UNARY_EXP || (op) == UNARY_TANH ||            \
      (op) == UNARY_SILU || ((op) == UNARY_SIGMOID && (type) == TYPE_BF16))
 

@@ -20,6 +20,7 @@
             const float x = unit.v[j];                                                                                         \
             unit.v[j] = expression;                                                                                            \
         }                                                                                                                      \
+        UNROLL for (int32_t w = 0; w < 4; w++) SETTLE_TWO(unit.v[2 * w], unit.v[2 * w + 1]);                                   \
         quad_store(to, 0, 4, f32_to_unit(unit, type));                                                                         \
         to += 8 * ELEMENTWISE_THREADS;                                                                                         \
     }
@@ -39,6 +40,8 @@
         HALF_CASE(TANH, half_tanh_f32(x, half))                                                                                \
         HALF_CASE(SIGMOID, half_sigmoid_bf16_f32(x))                                                                           \
         HALF_CASE(SILU, half_silu_f32(x, half))                                                                                \
+        HALF_CASE(GELU, half_gelu_f32(x, half))                                                                                \
+        HALF_CASE(LOG, half_log_f32(x, half))                                                                                  \
     default:                                                                                                                   \
         break;                                                                                                                 \
     }

@@ -336,6 +336,40 @@ DEVICE void store_host_u64(uint64_t *to, uint64_t value)
     __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
+/* Two numbers side by side, so that the compiler computes them by instructions for two, where a chip has those (gfx90a,
+ * gfx942). */
+typedef float simt_two __attribute__((ext_vector_type(2)));
+#if defined(__gfx90a__) || defined(__gfx942__)
+#define SETTLE_TWO(first, second)                                                                                              \
+    do {                                                                                                                       \
+        simt_two simt_both = {first, second};                                                                                  \
+        __asm__ volatile("" : "+v"(simt_both));                                                                                \
+        first = simt_both.x;                                                                                                   \
+        second = simt_both.y;                                                                                                  \
+    } while (0)
+#endif
+
+/* ---- arithmetic in fewer steps --------------------------------------------------------------------------------------------
+ */
+/* The chip's inverse, which AMD's manuals give as off by less than a unit in the last place, and one step of Newton's: of d
+ * whose inverse is a normal number. */
+DEVICE float simt_short_inverse(float d)
+{
+    const float near = __builtin_amdgcn_rcpf(d);
+    return __builtin_fmaf(__builtin_fmaf(-d, near, 1.0f), near, near);
+}
+
+#define MATH_SHORT_INVERSE_F32(d) simt_short_inverse(d)
+
+/* narrow_f16() of what is no NaN. */
+DEVICE uint16_t simt_narrow_number_f16(float x)
+{
+    __asm__("" : "+v"(x));
+    return __builtin_bit_cast(uint16_t, (_Float16)x);
+}
+
+#define SIMT_NARROW_NUMBER_F16(x) simt_narrow_number_f16(x)
+
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
 /* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */
 
