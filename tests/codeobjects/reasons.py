@@ -29,6 +29,9 @@ REASONS = [
     ("tensor_*_i64 tensor_sort_row*", "^bits_to_i64", "elements of i8, which these operations refuse: the switch over types is compiled whole"),
     ("tensor_index_check tensor_gather tensor_scatter", "^bits_to_i64 ^gather_id bits_at<element_bits bits_at<tensor_scatter",
      "ids of other types than u8, u32 and i64, which are refused: the switch over types is compiled whole"),
+    ("tensor_random_f32", "f32_to_bits<tensor_random_f32 bits_put<tensor_random_f32 ^tensor_random_f32@tensor_random.c ^tensor_random_f32@elements.h",
+     "the fourth of the last numbers, which are written one by one where there are three or fewer, numbers of 64 bits, and branches around both: the loop over four and "
+     "the switch over sizes are compiled whole"),
     ("tensor_gather", "place_of<element_put", "results that do not lie side by side: those of gather and index_select do, and are copied where a caller wants them otherwise"),
     ("tensor_reduce_rows_half", "join_unit<join_row ^join_row", "sums and maxima in the loop that is for other operations: it is compiled with all of them, and these have loops of their own"),
     ("tensor_reduce_rows_half", "put_f32", "results of other types than halves and what is between two rounds: the switch over types is compiled whole"),
