@@ -43,8 +43,8 @@ set(ONLY_FOR_conv_shared_f32 "^gfx($|908$|90a$|942$)|^sm_([89]|1[0-9])") # mma.s
 # All results of a function of 16 bits are 128 KiB of shared memory, which no AMD chip has: 64. RDNA's computed ones take the memory's time
 # (98 to 100% of it, calculated: docs/evidence/amd-performance.md), and so do CDNA's that have a half form (exp, log, gelu: 98 to 100%).
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
-# Bounds by functions of the chip, and pairs of 16 bits. RDNA's pow and atan2 take the memory's time without (100%); on CDNA (59 to 81%), which
-# could gain by it, the errors of its own logarithm and power of two would have to be known as well as NVIDIA's manual tells them.
+# Bounds by functions of the chip, and pairs of 16 bits. RDNA's pow and atan2 take the memory's time without (100%), CDNA's nearly (81 to 100%): their
+# bounds of powers are by polynomials, because no manual tells the errors of AMD's own logarithm and power of two.
 set(ONLY_FOR_tensor_pow_atan2_half "^sm_([89]|1[0-9])")
 # Copies in the background. AMD's compute units have enough waves to keep rows on their way without (100% of the memory's time for 16-bit rows of
 # 4096, calculated), and their copies would go through registers.

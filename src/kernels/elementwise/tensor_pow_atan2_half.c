@@ -16,22 +16,6 @@ DEVICE uint32_t open_elements(const uint32_t open[4])
     return ((low | high) | (low | high) >> 16) & 255u;
 }
 
-DEVICE float element_of_unit(quad_bits unit, uint32_t j, int32_t type)
-{
-    const uint32_t first = j & 2 ? unit.word[1] : unit.word[0];
-    const uint32_t second = j & 2 ? unit.word[3] : unit.word[2];
-    const uint16_t bits = (uint16_t)((j & 4 ? second : first) >> (16 * (j & 1)));
-    return type == TYPE_F16 ? widen_f16(bits) : widen_bf16(bits);
-}
-
-DEVICE void element_to_unit(quad_bits *unit, uint32_t j, float value, int32_t type)
-{
-    const uint32_t shift = 16 * (j & 1);
-    const uint32_t bits = (uint32_t)(type == TYPE_F16 ? narrow_f16(value) : narrow_bf16(value)) << shift;
-    UNROLL for (uint32_t w = 0; w < 4; w++) unit->word[w] =
-        j >> 1 == w ? (unit->word[w] & ~(0xffffu << shift)) | bits : unit->word[w];
-}
-
 /* A unit of results. */
 #define HALF_SLOT(bounds_of, canonical)                                                                                        \
     const unit_f32 x = unit_to_f32(x_unit, type);                                                                              \
