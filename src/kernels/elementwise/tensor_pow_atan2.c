@@ -136,11 +136,18 @@ DEVICE uint32_t pow_by_bounds(const unit_f32 *x, const unit_f32 *y, int32_t type
         }                                                                                                                      \
     }
 
+/* Not on NVIDIA's chips, which have no registers for bounds beside four thread blocks, and from sm_80 on the other kernel. */
+#if defined(__NVPTX__)
+#define POW_HAS_BOUNDS(type) 0
+#else
+#define POW_HAS_BOUNDS(type) ((type) != TYPE_F32)
+#endif
+
 #define COSTLY_CASES                                                                                                           \
-    if (args.op == BINARY_POW && type == TYPE_F32) {                                                                           \
+    if (args.op == BINARY_POW && !POW_HAS_BOUNDS(type)) {                                                                      \
         BINARY_TILE_SLOTS(COSTLY_SLOT(pow_plain, POW_BY_TABLE))                                                                \
     }                                                                                                                          \
-    if (args.op == BINARY_POW && type != TYPE_F32) {                                                                           \
+    if (args.op == BINARY_POW && POW_HAS_BOUNDS(type)) {                                                                       \
         BINARY_TILE_SLOTS(POW_SLOT_OF_16)                                                                                      \
     }                                                                                                                          \
     if (args.op != BINARY_POW) {                                                                                               \
