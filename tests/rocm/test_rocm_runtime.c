@@ -109,7 +109,9 @@ static void compile_for(void *library, const char *arch, uint64_t wave_size)
         char module[64];
         char detail[1024] = "";
         driver_compiled code;
-        if (sscanf(source->name, "kernels/%*[a-z0-9_]/%63[a-z0-9_].c", module) != 1 || strstr(source->name, ".c") == NULL)
+        const char *file = strrchr(source->name, '/');
+        if (strncmp(source->name, "kernels/", 8) != 0 || sscanf(file, "/%63[a-z0-9_].c", module) != 1 ||
+            strstr(file, ".c") == NULL)
             continue;
         if (is_left_out(module, number++, wave_size))
             continue;
