@@ -89,7 +89,7 @@ static void count_launches(void)
     *(void **)&emulate = dlsym(rocm.library, "standin_emulate");
     execute_with(note_launch);
     for (int d = 0; d < 3; d++) {
-        char name[16];
+        char name[32];
         ww_device *device = NULL;
         if (!is_embedded(chips[d]))
             continue;
