@@ -117,24 +117,41 @@ DEVICE uint32_t pow_by_bounds(const unit_f32 *x, const unit_f32 *y, int32_t type
     return (open[0] | open[1] | open[2] | open[3]) != 0 ? halves_set(open) : 0;
 }
 
-/* A unit of powers of a 16-bit type; what bounds leave open is by the table, element by element. */
+DEVICE float pow_by_table_at(const f32x4 *table, float x, float y, int plain)
+{
+    return math_pow_of_f32(x, y, pow_entry(table + math_pow_interval_f32(math_pow_bits_of_f32(x, plain))), plain);
+}
+
+/* What bounds leave open, element by element. */
+DEVICE void pow_of_open(const f32x4 *table, uint32_t open, quad_bits x_unit, quad_bits y_unit, int32_t type, quad_bits *result)
+{
+    UNROLL_BY(1) for (; open != 0; open &= open - 1)
+    {
+        const uint32_t j = (uint32_t)__builtin_ctz(open);
+        const float x = element_of_unit(x_unit, j, type), y = element_of_unit(y_unit, j, type);
+        element_to_unit(result, j, pow_by_table_at(table, x, y, MATH_PLAIN), type);
+    }
+}
+
+/* A unit with numbers that are not plain. */
+DEVICE void pow_of_any(const f32x4 *table, const unit_f32 *x, const unit_f32 *y, int32_t type, quad_bits *result)
+{
+    UNROLL for (int32_t c = 0; c < 2; c++)
+    {
+        quad_f32 quad;
+        EACH quad.v[j] = pow_by_table_at(table, x->v[QUAD * c + j], y->v[QUAD * c + j], 0);
+        quad_to_unit(result, c, f32_to_quad(quad, type), type);
+    }
+}
+
+/* A unit of powers of a 16-bit type. */
 #define POW_SLOT_OF_16                                                                                                         \
     const unit_f32 x = unit_to_f32(x_unit, type), y = unit_to_f32(y_unit, type);                                               \
-    if (pow_unit_plain(&x, &y, type)) {                                                                                        \
-        UNROLL_BY(1) for (uint32_t open = pow_by_bounds(&x, &y, type, &result); open != 0; open &= open - 1)                   \
-        {                                                                                                                      \
-            const uint32_t j = (uint32_t)__builtin_ctz(open);                                                                  \
-            const float x_j = element_of_unit(x_unit, j, type), y_j = element_of_unit(y_unit, j, type);                        \
-            element_to_unit(&result, j, POW_BY_TABLE(x_j, y_j, MATH_PLAIN), type);                                             \
-        }                                                                                                                      \
-    } else {                                                                                                                   \
-        UNROLL for (int32_t c = 0; c < 2; c++)                                                                                 \
-        {                                                                                                                      \
-            quad_f32 quad;                                                                                                     \
-            EACH quad.v[j] = POW_BY_TABLE(x.v[QUAD * c + j], y.v[QUAD * c + j], 0);                                            \
-            quad_to_unit(&result, c, f32_to_quad(quad, type), type);                                                           \
-        }                                                                                                                      \
-    }
+    const f32x4 *table = AT_RANGE(pow_table, 0, MATH_POW_COLUMN);                                                              \
+    if (pow_unit_plain(&x, &y, type))                                                                                          \
+        pow_of_open(table, pow_by_bounds(&x, &y, type, &result), x_unit, y_unit, type, &result);                               \
+    else                                                                                                                       \
+        pow_of_any(table, &x, &y, type, &result);
 
 /* Not on NVIDIA's chips, which have no registers for bounds beside four thread blocks, and from sm_80 on the other kernel. */
 #if defined(__NVPTX__)
