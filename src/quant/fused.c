@@ -3,7 +3,6 @@
  */
 #include <warpwave/tensor_rows.h>
 
-#include "quant/fused.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
@@ -104,22 +103,55 @@ static bool can_be_fused(const ww_quant *matrix, const ww_tensor *x, const ww_qu
             (!asked->norm_weight || out->storage != asked->norm_weight->storage));
 }
 
+static float *first_float(const ww_tensor *x)
+{
+    return x ? (float *)x->storage->data.data + x->layout.offset : NULL;
+}
+
+/* The product with all that stands beside it, as one job; `out` is dense. */
+static quant_product_job fused_job(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, const buffer *y)
+{
+    return (quant_product_job){.type = (int32_t)matrix->type,
+                               .weights = &matrix->memory->blocks,
+                               .weights_offset = matrix->offset,
+                               .rows = matrix->rows,
+                               .cols = matrix->cols,
+                               .x = &x->storage->data,
+                               .x_offset = (size_t)x->layout.offset * sizeof(float),
+                               .x_type = WW_QUANT_F32,
+                               .columns = x->layout.shape[0],
+                               .y = y,
+                               .fusion = {.input = asked->norm_weight ? INPUT_NORM
+                                                   : asked->up        ? INPUT_GATED
+                                                                      : INPUT_PLAIN,
+                                          .weight = first_float(asked->norm_weight),
+                                          .eps = asked->norm_eps,
+                                          .up = first_float(asked->up),
+                                          .x_stride = x->layout.strides[0],
+                                          .adds = asked->accumulate != 0}};
+}
+
+/* `*done` is false where the device does not do it in one. */
 static ww_status try_fused(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out,
                            bool *done)
 {
-    const quant_fused_product fused = {.matrix = matrix,
-                                       .x = x,
-                                       .norm_weight = asked->norm_weight,
-                                       .eps = asked->norm_eps,
-                                       .up = asked->up,
-                                       .adds = asked->accumulate != 0};
+    ww_device *device = matrix->memory->device;
+    const quant_backend *table = device->backend->quants;
     const int64_t shape[2] = {x->layout.shape[0], matrix->rows};
-    if (asked->accumulate)
-        return quant_multiply_fused(&fused, out, done);
+    buffer y = {.bytes = (size_t)(shape[0] * shape[1]) * sizeof(float)};
+    const quant_product_job job = fused_job(matrix, x, asked, &y);
     result r = {.operation = call, .out = out, .inputs = {x, asked->up ? asked->up : asked->norm_weight}};
-    ww_status status = result_begin(&r, matrix->memory->device, WW_F32, 2, shape);
+    *done = table->fuses && table->fuses(device, &job);
+    if (!*done)
+        return WW_OK;
+    if (asked->accumulate) {
+        y.data = first_float(out);
+        return table->product(device, &job);
+    }
+    ww_status status = result_begin(&r, device, WW_F32, 2, shape);
+    y.data = status == WW_OK ? first_float(&r.at) : NULL;
     if (status == WW_OK)
-        status = quant_multiply_fused(&fused, &r.at, done);
+        status = table->product(device, &job);
     return result_end(&r, status);
 }
 

@@ -8,7 +8,6 @@
 
 #include "device/attention_jobs.h"
 #include "device/quant_jobs.h"
-#include "quant/fused.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
@@ -24,62 +23,45 @@ ww_status body_add(ww_tensor *x, const ww_tensor *y)
     return ww_tensor_binary(WW_ADD, x, y, x);
 }
 
-ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out)
+/* A product of tensors, for an encoder's weights that are no codes. */
+static ww_status multiply_plain(const ww_tensor *matrix, const ww_tensor *x, ww_tensor *out)
 {
-    ww_quant_product how = ww_quant_product_default();
-    ww_status status;
-    how.queued = 1;
-    how.activations = model->activations;
-    if (l->plain.storage) {
-        const int64_t rows = l->plain.layout.shape[0], cols = l->plain.layout.shape[1];
-        const ww_tensor transposed = {.storage = l->plain.storage,
-                                      .layout = {.rank = 2, .shape = {cols, rows}, .strides = {1, cols}}};
-        status = ww_tensor_matmul(x, &transposed, WW_MATH_CANONICAL, out);
-    } else {
-        status = ww_quant_multiply(l->matrix, x, &how, out);
-    }
-    return status == WW_OK && l->bias.storage ? body_add(out, &l->bias) : status;
+    const int64_t rows = matrix->layout.shape[0], cols = matrix->layout.shape[1];
+    const ww_tensor transposed = {.storage = matrix->storage,
+                                  .layout = {.rank = 2, .shape = {cols, rows}, .strides = {1, cols}}};
+    return ww_tensor_matmul(x, &transposed, WW_MATH_CANONICAL, out);
 }
 
-/* By one call of the device, if that does it: silu alone, and codes. */
-static ww_status try_fused(const ww_model *model, const linear_step *s, bool *done)
+/* ww_quant_multiply() does what stands beside a product. It knows no other gate than silu, and no bias, which is added to the
+ * product before that is added to anything. */
+ww_status body_linear(const ww_model *model, const linear_step *s)
 {
     const linear *l = s->linear;
-    const quant_fused_product fused = {.matrix = l->matrix,
-                                       .x = s->x,
-                                       .norm_weight = s->norm ? &s->norm->weight : NULL,
-                                       .eps = model->sizes.eps,
-                                       .up = s->up,
-                                       .adds = s->product != NULL};
-    *done = false;
-    if (l->plain.storage || model->activations != WW_ACTIVATIONS_CODED || (s->product && l->bias.storage) ||
-        (s->norm && s->norm->bias.storage) || (s->up && model->architecture->activation != WW_SILU))
-        return WW_OK;
-    const ww_status status = quant_multiply_fused(&fused, s->out, done);
-    return status == WW_OK && *done && l->bias.storage ? body_add(s->out, &l->bias) : status;
-}
-
-ww_status body_linear_step(const ww_model *model, const linear_step *s)
-{
-    const ww_tensor *x = s->x;
-    /* Where gate and up lie beside each other, results are dense in `made` only; where they do not, `made` is up's own memory.
-     */
-    ww_tensor *gate = s->x->layout.strides[0] > s->x->layout.shape[1] ? s->made : s->x;
-    bool done = false;
-    ww_status status = try_fused(model, s, &done);
-    if (status != WW_OK || done)
-        return status;
-    if (s->norm || s->up)
-        x = s->made;
-    if (s->norm)
-        status = ww_tensor_rms_norm(s->x, &s->norm->weight, model->sizes.eps, s->made);
-    if (s->up)
-        status = ww_tensor_unary(model->architecture->activation, s->x, gate);
-    if (status == WW_OK && s->up)
-        status = ww_tensor_binary(WW_MUL, gate, s->up, s->made);
+    const ww_unary activation = model->architecture->activation;
+    const bool gates_apart = s->up && (l->plain.storage || activation != WW_SILU);
+    const bool adds_apart = s->adds && (l->plain.storage || l->bias.storage);
+    ww_tensor gated = {0}, product = {0};
+    const ww_tensor *x = gates_apart ? &gated : s->x;
+    ww_tensor *out = adds_apart ? &product : s->out;
+    ww_quant_product how = ww_quant_product_default();
+    how.queued = 1;
+    how.activations = model->activations;
+    how.norm_weight = s->norm ? &s->norm->weight : NULL;
+    how.norm_eps = model->sizes.eps;
+    how.up = gates_apart ? NULL : s->up;
+    how.accumulate = s->adds && !adds_apart;
+    ww_status status = gates_apart ? ww_tensor_unary(activation, s->x, &gated) : WW_OK;
+    if (status == WW_OK && gates_apart)
+        status = ww_tensor_binary(WW_MUL, &gated, s->up, &gated);
     if (status == WW_OK)
-        status = body_linear(model, s->linear, x, s->product ? s->product : s->out);
-    return status == WW_OK && s->product ? body_add(s->out, s->product) : status;
+        status = l->plain.storage ? multiply_plain(&l->plain, x, out) : ww_quant_multiply(l->matrix, x, &how, out);
+    if (status == WW_OK && l->bias.storage)
+        status = body_add(out, &l->bias);
+    if (status == WW_OK && adds_apart)
+        status = body_add(s->out, &product);
+    ww_tensor_release(&product);
+    ww_tensor_release(&gated);
+    return status;
 }
 
 static void *data_of(const ww_tensor *x)
@@ -167,43 +149,37 @@ static ww_status gate_and_up(const pass *p, const feed_forward *f, ww_tensor *ga
     const pass_tensors *t = &model->work.pass;
     const layer_weights *l = f->layer;
     const int64_t hidden = model->sizes.hidden;
-    ww_tensor normed = rows_of(&t->normed, p->tokens, model->sizes.width);
     if (l->gate_up.matrix || l->gate_up.plain.storage) {
         ww_tensor both = rows_of(&t->gate, p->tokens, 2 * hidden);
         *gate = columns_of(&t->gate, p->tokens, 2 * hidden, 0, hidden);
         *up = columns_of(&t->gate, p->tokens, 2 * hidden, hidden, hidden);
-        return body_linear_step(
-            model, &(linear_step){.linear = &l->gate_up, .x = f->x, .norm = f->norm, .made = &normed, .out = &both});
+        return body_linear(model, &(linear_step){.linear = &l->gate_up, .x = f->x, .norm = f->norm, .out = &both});
     }
     *gate = rows_of(&t->gate, p->tokens, hidden);
     *up = rows_of(&t->up, p->tokens, hidden);
+    ww_tensor normed = rows_of(&t->normed, p->tokens, model->sizes.width);
     const ww_tensor *x = f->norm ? &normed : f->x;
     ww_status status = f->norm ? ww_tensor_rms_norm(f->x, &f->norm->weight, model->sizes.eps, &normed) : WW_OK;
     if (status == WW_OK)
-        status = body_linear(model, &l->up, x, up);
-    return status == WW_OK ? body_linear(model, &l->gate, x, gate) : status;
+        status = body_linear(model, &(linear_step){.linear = &l->up, .x = x, .out = up});
+    return status == WW_OK ? body_linear(model, &(linear_step){.linear = &l->gate, .x = x, .out = gate}) : status;
 }
 
 ww_status body_feed_forward(const pass *p, const feed_forward *f)
 {
     const ww_model *model = p->model;
+    const layer_weights *l = f->layer;
     ww_tensor inner = rows_of(&model->work.pass.up, p->tokens, model->sizes.hidden), gate, up;
-    ww_tensor normed = rows_of(&model->work.pass.normed, p->tokens, model->sizes.width);
-    linear_step down = {.linear = &f->layer->down,
-                        .made = &inner,
-                        .product = f->residual ? f->y : NULL,
-                        .out = f->residual ? f->residual : f->y};
+    linear_step down = {.linear = &l->down, .x = &inner, .adds = f->residual != NULL, .out = f->residual ? f->residual : f->y};
     ww_status status;
     if (model->architecture->gated) {
         status = gate_and_up(p, f, &gate, &up);
         down.x = &gate;
         down.up = &up;
     } else {
-        status = body_linear_step(
-            model, &(linear_step){.linear = &f->layer->up, .x = f->x, .norm = f->norm, .made = &normed, .out = &inner});
+        status = body_linear(model, &(linear_step){.linear = &l->up, .x = f->x, .norm = f->norm, .out = &inner});
         if (status == WW_OK)
             status = ww_tensor_unary(model->architecture->activation, &inner, &inner);
-        down.x = &inner;
     }
-    return status == WW_OK ? body_linear_step(model, &down) : status;
+    return status == WW_OK ? body_linear(model, &down) : status;
 }

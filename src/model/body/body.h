@@ -36,21 +36,17 @@ ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, flo
 /* ---- pieces ---------------------------------------------------------------------------------------------------------------
  */
 
-/* out = x times the matrix, plus the bias. */
-ww_status body_linear(const ww_model *model, const linear *l, const ww_tensor *x, ww_tensor *out);
-
-/* The same with its neighbours, in one where the device can, with the same bits: x goes through a norm first, or is activated
- * and multiplied with `up`; the result is added to what is in `out`. */
+/* out = x times the matrix, plus the bias, and what stands beside it: x goes through a norm first, or is activated and
+ * multiplied with `up`; the result is added to what is in `out`. An encoder has no norm here. */
 typedef struct linear_step {
     const linear *linear;
-    ww_tensor *x;        /* may be activated in place, where there is an `up`; may be columns of longer rows then */
+    const ww_tensor *x;
     const norm *norm;    /* or NULL */
-    const ww_tensor *up; /* or NULL */
-    ww_tensor *made;     /* room for what is multiplied, where it is not x itself */
-    ww_tensor *product;  /* room for what is added; NULL: `out` gets the product alone */
+    const ww_tensor *up; /* or NULL; of x's shape */
+    bool adds;
     ww_tensor *out;
 } linear_step;
-ww_status body_linear_step(const ww_model *model, const linear_step *s);
+ww_status body_linear(const ww_model *model, const linear_step *s);
 
 /* x += y. */
 ww_status body_add(ww_tensor *x, const ww_tensor *y);

@@ -39,16 +39,15 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
         a->q = columns_of(&t->q, p->tokens, all, 0, queries);
         a->k = columns_of(&t->q, p->tokens, all, queries, keys);
         a->v = columns_of(&t->q, p->tokens, all, queries + keys, keys);
-        return body_linear_step(
-            model, &(linear_step){.linear = &l->joined, .x = &x, .norm = &l->attention_norm, .made = &normed, .out = &out});
+        return body_linear(model, &(linear_step){.linear = &l->joined, .x = &x, .norm = &l->attention_norm, .out = &out});
     }
     ww_status status = ww_tensor_rms_norm(&x, &l->attention_norm.weight, s->eps, &normed);
     if (status == WW_OK)
-        status = body_linear(model, &l->query, &normed, &a->q);
+        status = body_linear(model, &(linear_step){.linear = &l->query, .x = &normed, .out = &a->q});
     if (status == WW_OK)
-        status = body_linear(model, &l->key, &normed, &a->k);
+        status = body_linear(model, &(linear_step){.linear = &l->key, .x = &normed, .out = &a->k});
     if (status == WW_OK)
-        status = body_linear(model, &l->value, &normed, &a->v);
+        status = body_linear(model, &(linear_step){.linear = &l->value, .x = &normed, .out = &a->v});
     if (status != WW_OK || !model->architecture->head_norms)
         return status;
     ww_tensor q = rows_of(&t->q_normed, p->tokens, queries), k = rows_of(&t->k_normed, p->tokens, keys);
@@ -77,7 +76,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
     attention_of_layer a = {.layer = number, .causal = true, .window = layer_has_window(model->architecture, s, number)};
     const linear_step output = {
-        .linear = &l->output, .x = &a.attended, .product = post_attention ? NULL : &y, .out = post_attention ? &y : &x};
+        .linear = &l->output, .x = &a.attended, .adds = !post_attention, .out = post_attention ? &y : &x};
     const feed_forward network = {
         .layer = l, .x = &x, .norm = &l->feed_forward_norm, .residual = post_network ? NULL : &x, .y = &y};
     ww_status status = body_check_cancelled(p);
@@ -86,7 +85,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     if (status == WW_OK)
         status = body_attention(p, &a);
     if (status == WW_OK)
-        status = body_linear_step(model, &output);
+        status = body_linear(model, &output);
     if (status == WW_OK && post_attention)
         status = add_normed(p, &l->attention_post_norm, &x, &y);
     if (status == WW_OK)
@@ -114,11 +113,9 @@ ww_status decoder_project(const pass *p, const ww_tensor *rows)
     const ww_model *model = p->model;
     const workspace *w = &model->work;
     const int64_t count = rows->layout.shape[0];
-    ww_tensor x = *rows, normed = rows_of(&w->pass.normed, count, model->sizes.width);
     ww_tensor out = rows_of(&w->logits, count, model->sizes.vocabulary);
     const linear output = {.matrix = model->weights.output};
-    return body_linear_step(
-        model, &(linear_step){.linear = &output, .x = &x, .norm = &model->weights.output_norm, .made = &normed, .out = &out});
+    return body_linear(model, &(linear_step){.linear = &output, .x = rows, .norm = &model->weights.output_norm, .out = &out});
 }
 
 /* Do the rows follow each other? Then they are where they are. */

@@ -31,15 +31,15 @@ static ww_status run_layer(const pass *p, int32_t number)
                             .attended = rows_of(&t->attended, p->tokens, queries)};
     ww_status status = body_check_cancelled(p);
     if (status == WW_OK)
-        status = body_linear(model, &l->query, &x, &a.q);
+        status = body_linear(model, &(linear_step){.linear = &l->query, .x = &x, .out = &a.q});
     if (status == WW_OK)
-        status = body_linear(model, &l->key, &x, &a.k);
+        status = body_linear(model, &(linear_step){.linear = &l->key, .x = &x, .out = &a.k});
     if (status == WW_OK)
-        status = body_linear(model, &l->value, &x, &a.v);
+        status = body_linear(model, &(linear_step){.linear = &l->value, .x = &x, .out = &a.v});
     if (status == WW_OK)
         status = body_attention(p, &a);
     if (status == WW_OK)
-        status = body_linear(model, &l->output, &a.attended, &y);
+        status = body_linear(model, &(linear_step){.linear = &l->output, .x = &a.attended, .out = &y});
     if (status == WW_OK)
         status = add_and_norm(p, &l->attention_norm, &x, &y, &between);
     if (status == WW_OK)
