@@ -41,7 +41,7 @@ help:
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
-	@echo "make nightly  test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-models; nightly-python"
+	@echo "make nightly  soak, test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-models; nightly-python"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
@@ -185,7 +185,7 @@ faults:
 	scripts/fault-report $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
-nightly: test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python
+nightly: soak test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python
 
 nightly-fuzz:
 	@scripts/setup build fuzz

@@ -1,7 +1,7 @@
 /* Devices: what there is to compute on, and opening one.
  *
- * A device is named by text: "cpu", "cuda:0", "rocm:1", or "auto", which takes the first CUDA device, then the first ROCm
- * device, then the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.
+ * A device is named by text: "cpu", "cuda:0", "rocm:1", or "auto", which takes the first of these that opens: the CUDA
+ * devices, the ROCm devices, the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.
  *
  * Several devices work as one: "cuda:0+cuda:1", "cuda:0+cpu", "rocm:*" (every one of a backend), "all" (every GPU). Such a
  * group holds collections as any device does, and answers with the same bits as one device. It has neither tensors nor
@@ -46,6 +46,7 @@ typedef struct ww_device_info {
     int64_t memory_used_bytes; /* total less free: used by anyone */
     int32_t member_count;      /* of a group: the members it works with; 0 for a single device */
     char members[512];         /* of a group: each member's share of the rows, "cuda:0 75.0%, cpu 25.0%"; else empty */
+    char passed_over[512];     /* of a device opened as "auto": why each device before it did not open; else empty */
 } ww_device_info;
 
 /* A member of a group. */

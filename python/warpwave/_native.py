@@ -171,7 +171,8 @@ class ww_device_info(Structure):
                 ("memory_free_bytes", c_int64),
                 ("memory_used_bytes", c_int64),
                 ("member_count", c_int32),
-                ("members", c_char * 512)]
+                ("members", c_char * 512),
+                ("passed_over", c_char * 512)]
 
 
 class ww_member_info(Structure):

@@ -46,6 +46,11 @@ void command_print_device(FILE *to, const ww_device_info *info)
     fprintf(to, "%s: ", info->id);
     print_plain(to, info->name);
     putc('\n', to);
+    if (!*info->passed_over)
+        return;
+    fputs("  passed over: ", to);
+    print_plain(to, info->passed_over);
+    putc('\n', to);
 }
 
 /* What a script reads in place of the report that it asked for. */

@@ -43,6 +43,8 @@ static void device_json(json_writer *w, const ww_device_info *info)
         json_put_integer(w, "member_count", info->member_count);
         json_put_text(w, "members", info->members);
     }
+    if (*info->passed_over)
+        json_put_text(w, "passed_over", info->passed_over);
     json_close(w);
 }
 
@@ -198,9 +200,10 @@ const command command_devices = {
     .name = "devices",
     .summary = "List the devices of this machine, and say why others are missing",
     .notes =
-        "The first line of each device starts with the name that --device takes. 'auto' is the first CUDA device, then the\n"
-        "first ROCm device, then the CPU; the environment variable WARPWAVE_DEVICE changes that. Names joined by '+' are a\n"
-        "group, which searches as one device: 'cuda:0+cuda:1', 'cuda:0+cpu', 'rocm:*' (all of them), 'all' (every GPU).\n",
+        "The first line of each device starts with the name that --device takes. 'auto' is the first that opens of the CUDA\n"
+        "devices, the ROCm devices and the CPU; the environment variable WARPWAVE_DEVICE changes that. Names joined by '+'\n"
+        "are a group, which searches as one device: 'cuda:0+cuda:1', 'cuda:0+cpu', 'rocm:*' (all of them), 'all' (every "
+        "GPU).\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = devices_run,

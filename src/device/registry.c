@@ -1,4 +1,5 @@
 /* The backends of this build, and finding and opening a device among them by its name. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,10 @@ const backend *const backends[] = {
     NULL,
 };
 
-enum { LIST_BYTES = 512 };
+enum {
+    LIST_BYTES = 512,
+    REASON_BYTES = 120 /* the beginning of a message, so that the reasons of four devices fit into ww_device_info.passed_over */
+};
 
 /* Asks a backend how many devices it has. A backend that fails has none: why, is left in the thread's message. */
 static int32_t devices_of(const backend *b)
@@ -135,19 +139,47 @@ static ww_status open_named(const char *name, ww_device **device)
     return no_device(name, "the backend has no such device");
 }
 
-/* The first device in the backends' order. The emulator is for those who ask for it by name. */
+/* Adds why a device did not open to the list of such reasons: "cuda:0: out of memory; rocm:0: no kernels for gfx1036". */
+static void note_failure(char *failures, size_t capacity, const backend *b, int32_t index)
+{
+    char id[32], reason[REASON_BYTES];
+    snprintf(id, sizeof id, "%s:%d", b->name, (int)index);
+    text_copy(reason, sizeof reason, ww_error_message());
+    if (strlen(ww_error_message()) >= sizeof reason)
+        text_copy(reason + sizeof reason - sizeof "...", sizeof "...", "...");
+    const bool named = strstr(reason, id) != NULL; /* most messages begin with the device */
+    text_append(failures, capacity, *failures ? "; " : "");
+    text_append(failures, capacity, named ? "" : id);
+    text_append(failures, capacity, named ? "" : ": ");
+    text_append(failures, capacity, reason);
+}
+
+/* The first device in the backends' order that opens: one that is busy, out of memory or without kernels is passed over, and
+ * the device that was opened says why. The emulator is only for those who ask for it by name. */
 static ww_status open_best(ww_device **device)
 {
-    for (const backend *const *b = backends; *b; b++)
-        if (strcmp((*b)->name, "emulator") != 0) {
-            int32_t devices = 0;
-            const ww_status status = (*b)->count(&devices);
+    char failures[sizeof(*device)->info.passed_over] = "";
+    ww_status failed = WW_OK;
+    for (const backend *const *b = backends; *b; b++) {
+        int32_t devices = 0;
+        ww_status status = strcmp((*b)->name, "emulator") != 0 ? (*b)->count(&devices) : WW_OK;
+        for (int32_t i = 0; status == WW_OK && i < devices; i++) {
+            status = (*b)->open(i, device);
+            if (status == WW_OK) {
+                text_copy((*device)->info.passed_over, sizeof(*device)->info.passed_over, failures);
+                return WW_OK;
+            }
             if (status == WW_OTHER_PROCESS)
-                return status; /* not a slower device instead, unasked */
-            if (status == WW_OK && devices > 0)
-                return (*b)->open(0, device);
+                break;
+            failed = failed == WW_OK ? status : failed;
+            note_failure(failures, sizeof failures, *b, i);
+            status = WW_OK;
         }
-    return no_device("auto", "no backend has a device");
+        if (status == WW_OTHER_PROCESS)
+            return status; /* not a slower device instead, unasked */
+    }
+    return failed == WW_OK ? no_device("auto", "no backend has a device")
+                           : ww_fail(failed, "no device could be opened: %s", failures);
 }
 
 ww_status ww_device_open(const char *name, ww_device **device)

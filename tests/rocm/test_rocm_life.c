@@ -141,25 +141,41 @@ static bool has_chip(const char *chip)
     return found;
 }
 
-/* The stand-in for CUDA says that it is an sm_90. Without kernels for one, opening it fails, and tells which was tried. */
-static void expect_auto(const char *backend_name)
+/* Opens "auto" and expects a device of that backend. The stand-in for CUDA says that it is an sm_90: a build without kernels
+ * for one passes it over. */
+static void expect_auto(const char *backend_name, const char *otherwise)
 {
     ww_device *device = NULL;
+    ww_device_info info = ww_device_info_default();
+    const bool passed_over =
+        strcmp(backend_name, "cuda") == 0 && !has_chip("sm_75") && !has_chip("sm_80") && !has_chip("sm_90a");
     unsetenv("WARPWAVE_DEVICE");
-    const ww_status status = ww_device_open("auto", &device);
-    if (strcmp(backend_name, "cuda") == 0 && !has_chip("sm_75") && !has_chip("sm_80") && !has_chip("sm_90a")) {
-        EXPECT(status == WW_UNSUPPORTED && strstr(ww_error_message(), "cuda:0") != NULL);
-        return;
-    }
-    EXPECT(status == WW_OK && strcmp(device->info.backend, backend_name) == 0);
+    EXPECT(ww_device_open("auto", &device) == WW_OK && ww_device_describe(device, &info) == WW_OK);
+    EXPECT(strcmp(info.backend, passed_over ? otherwise : backend_name) == 0);
+    EXPECT(passed_over == (strstr(info.passed_over, "cuda:0") != NULL));
     ww_device_close(device);
+}
+
+/* "auto" opens the device `id`, which says that each of `reasons` is why another one did not open. */
+static void expect_auto_passes_over(const char *id, const char *const *reasons, size_t count)
+{
+    ww_device *device = NULL;
+    ww_device_info info = ww_device_info_default();
+    unsetenv("WARPWAVE_DEVICE");
+    EXPECT(ww_device_open("auto", &device) == WW_OK && ww_device_describe(device, &info) == WW_OK);
+    printf("%s: %s\n", info.id, info.passed_over);
+    EXPECT(strcmp(info.id, id) == 0);
+    for (size_t i = 0; i < count; i++)
+        EXPECT(strstr(info.passed_over, reasons[i]) != NULL);
+    ww_device_close(device);
+    EXPECT(standin_alive(&rocm) == 0);
 }
 
 static void with_both(void)
 {
     use_standin("");
     setenv("WARPWAVE_CUDA_LIBRARY", BUILD_DIR "/standin/libcuda.so.1", 1);
-    expect_auto("cuda");
+    expect_auto("cuda", "rocm");
 }
 
 static void with_cuda_alone(void)
@@ -167,14 +183,14 @@ static void with_cuda_alone(void)
     use_standin("");
     setenv("WARPWAVE_HIP_LIBRARY", "/nonexistent/libamdhip64.so.6", 1);
     setenv("WARPWAVE_CUDA_LIBRARY", BUILD_DIR "/standin/libcuda.so.1", 1);
-    expect_auto("cuda");
+    expect_auto("cuda", "cpu");
 }
 
 static void with_rocm_alone(void)
 {
     use_standin("");
     setenv("WARPWAVE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
-    expect_auto("rocm");
+    expect_auto("rocm", "");
 }
 
 static void with_a_cuda_driver_without_a_card(void)
@@ -182,14 +198,56 @@ static void with_a_cuda_driver_without_a_card(void)
     use_standin("");
     setenv("WARPWAVE_CUDA_LIBRARY", BUILD_DIR "/standin/libcuda.so.1", 1);
     setenv("STANDIN_CUDA_INIT", "100", 1);
-    expect_auto("rocm");
+    expect_auto("rocm", "");
 }
 
 static void with_neither(void)
 {
     use_standin("init=100");
     setenv("WARPWAVE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
-    expect_auto("cpu");
+    expect_auto("cpu", "");
+}
+
+static void with_a_first_card_out_of_memory(void)
+{
+    use_standin("fail=hipStreamCreateWithFlags:1:2");
+    setenv("WARPWAVE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
+    expect_auto_passes_over("rocm:1", (const char *const[]){"rocm:0", "hipErrorOutOfMemory"}, 2);
+}
+
+static void with_cards_of_an_unknown_chip(void)
+{
+    use_standin("arch=gfx9999");
+    setenv("WARPWAVE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
+    expect_auto_passes_over("cpu", (const char *const[]){"rocm:0", "rocm:1", "gfx9999"}, 3);
+}
+
+static void with_a_lost_card(void)
+{
+    use_standin("fail=hipStreamCreateWithFlags:1:719");
+    setenv("WARPWAVE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
+    expect_auto_passes_over("cpu", (const char *const[]){"rocm:0", "rocm:1"}, 2);
+}
+
+/* With a CPU that cannot be opened either, the message has every reason. */
+static void with_nothing_that_opens(void)
+{
+    ww_device *device = NULL;
+    use_standin("arch=gfx9999");
+    setenv("WARPWAVE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
+    setenv("WARPWAVE_ISA", "abacus", 1);
+    unsetenv("WARPWAVE_DEVICE");
+    EXPECT(ww_device_open("auto", &device) != WW_OK && device == NULL);
+    EXPECT(strstr(ww_error_message(), "rocm:1") != NULL && strstr(ww_error_message(), "abacus") != NULL);
+}
+
+static void auto_passes_over_a_card_that_does_not_open(void **state)
+{
+    (void)state;
+    in_a_process(with_a_first_card_out_of_memory, SECONDS);
+    in_a_process(with_cards_of_an_unknown_chip, SECONDS);
+    in_a_process(with_a_lost_card, SECONDS);
+    in_a_process(with_nothing_that_opens, SECONDS);
 }
 
 static void auto_is_cuda_then_rocm_then_the_cpu(void **state)
@@ -310,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_blas_handle_ends_before_its_stream_and_that_before_the_code),
         cmocka_unit_test(auto_is_cuda_then_rocm_then_the_cpu),
+        cmocka_unit_test(auto_passes_over_a_card_that_does_not_open),
         cmocka_unit_test(ten_thousand_rows_live_on_gfx90a),
         cmocka_unit_test(ten_thousand_rows_live_on_gfx1030),
         cmocka_unit_test(the_context_ends_last),

@@ -15,6 +15,7 @@
 #include "gpu/driver/driver.h"
 #include "gpu/driver/hip_api.h"
 #include "gpu/driver/hiprtc.h"
+#include "gpu/driver/rocm_library.h"
 #include "kernels/embedded.h"
 #include "standin/code_object.h"
 
@@ -27,7 +28,7 @@ static void *open_runtime(void)
     unsetenv("WARPWAVE_HIP_LIBRARY");
     unsetenv("WARPWAVE_DEVICE");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        void *library = rocm_library_open(names[i]);
         if (library != NULL)
             return library;
     }

@@ -1,44 +1,14 @@
 /* cuBLAS behind the BLAS table: libcublas.so.13 or .12, or the file that WARPWAVE_CUBLAS_LIBRARY names.
  *
  * The default math mode: f32 is multiplied as f32, without the tensor cores' shorter format. The CUDA context is the one that
- * is current. Numbers are NVIDIA's, with NV_ in front.
+ * is current.
  */
 #include "gpu/blas/blas.h"
 
 #include <dlfcn.h>
 
+#include "gpu/blas/cublas_api.h"
 #include "gpu/blas/load.h"
-
-enum { NV_OP_N = 0, NV_OP_T = 1 };
-enum { NV_R_32F = 0, NV_R_64F = 1, NV_R_16F = 2, NV_R_8I = 3, NV_R_32I = 10, NV_R_16BF = 14 };
-enum { NV_COMPUTE_32F = 68, NV_COMPUTE_64F = 70, NV_COMPUTE_32I = 72, NV_COMPUTE_32F_FAST_TF32 = 77 };
-enum { NV_GEMM_DEFAULT = -1 };
-/* By default parts of a long sum of halves are added as halves, outside the stated error. */
-enum { NV_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16 };
-enum {
-    NV_STATUS_NOT_INITIALIZED = 1,
-    NV_STATUS_ALLOC_FAILED = 3,
-    NV_STATUS_INVALID_VALUE = 7,
-    NV_STATUS_ARCH_MISMATCH = 8,
-    NV_STATUS_MAPPING_ERROR = 11,
-    NV_STATUS_EXECUTION_FAILED = 13,
-    NV_STATUS_INTERNAL_ERROR = 14,
-    NV_STATUS_NOT_SUPPORTED = 15
-};
-
-#define CUBLAS_FUNCTIONS(FUNCTION)                                                                                             \
-    FUNCTION(create, cublasCreate_v2, (void **handle))                                                                         \
-    FUNCTION(destroy, cublasDestroy_v2, (void *handle))                                                                        \
-    FUNCTION(set_stream, cublasSetStream_v2, (void *handle, void *stream))                                                     \
-    FUNCTION(set_math, cublasSetMathMode, (void *handle, int mode))                                                            \
-    FUNCTION(gemm, cublasGemmEx,                                                                                               \
-             (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \
-              int lda, const void *b, int b_type, int ldb, const void *beta, void *c, int c_type, int ldc, int compute,        \
-              int algorithm))                                                                                                  \
-    FUNCTION(gemm_batched, cublasGemmStridedBatchedEx,                                                                         \
-             (void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *a, int a_type,         \
-              int lda, long long stride_a, const void *b, int b_type, int ldb, long long stride_b, const void *beta, void *c,  \
-              int c_type, int ldc, long long stride_c, int batch, int compute, int algorithm))
 
 static struct {
 #define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)

@@ -1,31 +1,38 @@
 /* What of rocBLAS this library uses, written down here so that no ROCm header is needed to build. Names and numbers are AMD's,
- * the same in rocBLAS 2 to 5; tests/rocm/test_rocm_numbers.c compares them with rocblas.h where there is one. */
+ * the same in rocBLAS 2 to 5; tests/rocm/test_rocm_numbers.c compares them with rocblas-types.h where there is one. */
 #ifndef WW_GPU_BLAS_ROCBLAS_API_H
 #define WW_GPU_BLAS_ROCBLAS_API_H
 
 #include <stdint.h>
 
-enum { AMD_OPERATION_NONE = 111, AMD_OPERATION_TRANSPOSE = 112 };
+/* NUMBER(name here, AMD's name, number). */
+#define ROCBLAS_NUMBERS(NUMBER)                                                                                                \
+    NUMBER(AMD_OPERATION_NONE, rocblas_operation_none, 111)                                                                    \
+    NUMBER(AMD_OPERATION_TRANSPOSE, rocblas_operation_transpose, 112)                                                          \
+    NUMBER(AMD_DATATYPE_F16, rocblas_datatype_f16_r, 150)                                                                      \
+    NUMBER(AMD_DATATYPE_F32, rocblas_datatype_f32_r, 151)                                                                      \
+    NUMBER(AMD_DATATYPE_F64, rocblas_datatype_f64_r, 152)                                                                      \
+    NUMBER(AMD_DATATYPE_I8, rocblas_datatype_i8_r, 160)                                                                        \
+    NUMBER(AMD_DATATYPE_I32, rocblas_datatype_i32_r, 162)                                                                      \
+    NUMBER(AMD_DATATYPE_BF16, rocblas_datatype_bf16_r, 168)                                                                    \
+    NUMBER(AMD_GEMM_ALGO_STANDARD, rocblas_gemm_algo_standard, 0)                                                              \
+    NUMBER(AMD_GEMM_FLAGS_NONE, rocblas_gemm_flags_none, 0)                                                                    \
+    NUMBER(AMD_ATOMICS_NOT_ALLOWED, rocblas_atomics_not_allowed, 0)                                                            \
+    NUMBER(AMD_STATUS_SUCCESS, rocblas_status_success, 0)                                                                      \
+    NUMBER(AMD_STATUS_INVALID_HANDLE, rocblas_status_invalid_handle, 1)                                                        \
+    NUMBER(AMD_STATUS_NOT_IMPLEMENTED, rocblas_status_not_implemented, 2)                                                      \
+    NUMBER(AMD_STATUS_INVALID_POINTER, rocblas_status_invalid_pointer, 3)                                                      \
+    NUMBER(AMD_STATUS_INVALID_SIZE, rocblas_status_invalid_size, 4)                                                            \
+    NUMBER(AMD_STATUS_INTERNAL_ERROR, rocblas_status_internal_error, 6)                                                        \
+    NUMBER(AMD_STATUS_MEMORY_ERROR, rocblas_status_memory_error, 5)                                                            \
+    NUMBER(AMD_STATUS_INVALID_VALUE, rocblas_status_invalid_value, 11)                                                         \
+    NUMBER(AMD_STATUS_EXCLUDED_FROM_BUILD, rocblas_status_excluded_from_build, 14)                                             \
+    NUMBER(AMD_STATUS_ARCH_MISMATCH, rocblas_status_arch_mismatch, 15)
+
 enum {
-    AMD_DATATYPE_F16 = 150,
-    AMD_DATATYPE_F32 = 151,
-    AMD_DATATYPE_F64 = 152,
-    AMD_DATATYPE_I8 = 160,
-    AMD_DATATYPE_I32 = 162,
-    AMD_DATATYPE_BF16 = 168
-};
-enum { AMD_GEMM_ALGO_STANDARD = 0, AMD_GEMM_FLAGS_NONE = 0, AMD_ATOMICS_NOT_ALLOWED = 0 };
-enum {
-    AMD_STATUS_SUCCESS = 0,
-    AMD_STATUS_INVALID_HANDLE = 1,
-    AMD_STATUS_NOT_IMPLEMENTED = 2,
-    AMD_STATUS_INVALID_POINTER = 3,
-    AMD_STATUS_INVALID_SIZE = 4,
-    AMD_STATUS_MEMORY_ERROR = 5,
-    AMD_STATUS_INTERNAL_ERROR = 6,
-    AMD_STATUS_INVALID_VALUE = 11,
-    AMD_STATUS_EXCLUDED_FROM_BUILD = 14,
-    AMD_STATUS_ARCH_MISMATCH = 15
+#define NUMBER(ours, theirs, number) ours = (number),
+    ROCBLAS_NUMBERS(NUMBER)
+#undef NUMBER
 };
 
 /* FUNCTION(name here, symbol in the library, parameters); all return a rocblas_status, an int. */

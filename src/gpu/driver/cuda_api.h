@@ -1,6 +1,6 @@
 /* What of CUDA's driver API this library uses, written down here so that no CUDA header is needed to build.
  *
- * Names and numbers are NVIDIA's, with NV_ in front; tests/gpu/cuda_numbers.c compares them with cuda.h where that can be had.
+ * Names and numbers are NVIDIA's, with NV_ in front; tests/gpu/cuda_numbers.c compares them with cuda.h where there is one.
  * The functions are listed once: each is looked up under the name that has the 64-bit signature (_v2 where there is one).
  */
 #ifndef WW_GPU_DRIVER_CUDA_API_H
@@ -9,79 +9,74 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    NV_SUCCESS = 0,
-    NV_ERROR_OUT_OF_MEMORY = 2,
-    NV_ERROR_NOT_INITIALIZED = 3,
-    NV_ERROR_DEINITIALIZED = 4,
-    NV_ERROR_STUB_LIBRARY = 34,
-    NV_ERROR_NO_DEVICE = 100,
-    NV_ERROR_INVALID_IMAGE = 200,
-    NV_ERROR_NO_BINARY_FOR_GPU = 209,
-    NV_ERROR_ECC_UNCORRECTABLE = 214,
-    NV_ERROR_INVALID_PTX = 218,
-    NV_ERROR_NVLINK_UNCORRECTABLE = 220,
-    NV_ERROR_JIT_COMPILER_NOT_FOUND = 221,
-    NV_ERROR_UNSUPPORTED_PTX_VERSION = 222,
-    NV_ERROR_JIT_COMPILATION_DISABLED = 223,
-    NV_ERROR_CONTAINED = 226,
-    NV_ERROR_NOT_FOUND = 500,
-    NV_ERROR_NOT_READY = 600,
-    NV_ERROR_NOT_SUPPORTED = 801,
-    NV_ERROR_ILLEGAL_ADDRESS = 700,
-    NV_ERROR_LAUNCH_TIMEOUT = 702,
-    NV_ERROR_CONTEXT_IS_DESTROYED = 709,
-    NV_ERROR_ASSERT = 710,
-    NV_ERROR_HARDWARE_STACK_ERROR = 714,
-    NV_ERROR_ILLEGAL_INSTRUCTION = 715,
-    NV_ERROR_MISALIGNED_ADDRESS = 716,
-    NV_ERROR_INVALID_ADDRESS_SPACE = 717,
-    NV_ERROR_INVALID_PC = 718,
-    NV_ERROR_LAUNCH_FAILED = 719,
-    NV_ERROR_TENSOR_MEMORY_LEAK = 721,
-    NV_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
-    NV_ERROR_MPS_CLIENT_TERMINATED = 810
-};
+/* NUMBER(name here, NVIDIA's name, number). The y and z of an axis follow its x. */
+#define CUDA_NUMBERS(NUMBER)                                                                                                   \
+    NUMBER(NV_SUCCESS, CUDA_SUCCESS, 0)                                                                                        \
+    NUMBER(NV_ERROR_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                \
+    NUMBER(NV_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED, 3)                                                            \
+    NUMBER(NV_ERROR_DEINITIALIZED, CUDA_ERROR_DEINITIALIZED, 4)                                                                \
+    NUMBER(NV_ERROR_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34)                                                                 \
+    NUMBER(NV_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                                                      \
+    NUMBER(NV_ERROR_INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE, 200)                                                              \
+    NUMBER(NV_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                                      \
+    NUMBER(NV_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                                      \
+    NUMBER(NV_ERROR_INVALID_PTX, CUDA_ERROR_INVALID_PTX, 218)                                                                  \
+    NUMBER(NV_ERROR_NVLINK_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE, 220)                                                \
+    NUMBER(NV_ERROR_JIT_COMPILER_NOT_FOUND, CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221)                                            \
+    NUMBER(NV_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222)                                          \
+    NUMBER(NV_ERROR_JIT_COMPILATION_DISABLED, CUDA_ERROR_JIT_COMPILATION_DISABLED, 223)                                        \
+    NUMBER(NV_ERROR_CONTAINED, CUDA_ERROR_CONTAINED, 226)                                                                      \
+    NUMBER(NV_ERROR_NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500)                                                                      \
+    NUMBER(NV_ERROR_NOT_READY, CUDA_ERROR_NOT_READY, 600)                                                                      \
+    NUMBER(NV_ERROR_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED, 801)                                                              \
+    NUMBER(NV_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                          \
+    NUMBER(NV_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                            \
+    NUMBER(NV_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                \
+    NUMBER(NV_ERROR_ASSERT, CUDA_ERROR_ASSERT, 710)                                                                            \
+    NUMBER(NV_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_HARDWARE_STACK_ERROR, 714)                                                \
+    NUMBER(NV_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)                                                  \
+    NUMBER(NV_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                                    \
+    NUMBER(NV_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_ADDRESS_SPACE, 717)                                              \
+    NUMBER(NV_ERROR_INVALID_PC, CUDA_ERROR_INVALID_PC, 718)                                                                    \
+    NUMBER(NV_ERROR_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED, 719)                                                              \
+    NUMBER(NV_ERROR_TENSOR_MEMORY_LEAK, CUDA_ERROR_TENSOR_MEMORY_LEAK, 721)                                                    \
+    NUMBER(NV_ERROR_SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)                                            \
+    NUMBER(NV_ERROR_MPS_CLIENT_TERMINATED, CUDA_ERROR_MPS_CLIENT_TERMINATED, 810)                                              \
+    NUMBER(NV_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1)                            \
+    NUMBER(NV_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 2)                                        \
+    NUMBER(NV_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 5)                                          \
+    NUMBER(NV_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 8)                \
+    NUMBER(NV_DEVICE_ATTRIBUTE_WARP_SIZE, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 10)                                                   \
+    NUMBER(NV_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                             \
+    NUMBER(NV_DEVICE_ATTRIBUTE_PCI_BUS_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 33)                                                 \
+    NUMBER(NV_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 34)                                           \
+    NUMBER(NV_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 50)                                           \
+    NUMBER(NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                     \
+    NUMBER(NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                     \
+    NUMBER(NV_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)   \
+    NUMBER(NV_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)                                \
+    NUMBER(NV_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                        \
+    NUMBER(NV_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                          \
+    NUMBER(NV_FUNC_ATTRIBUTE_NUM_REGS, CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                          \
+    NUMBER(NV_FUNC_ATTRIBUTE_PTX_VERSION, CU_FUNC_ATTRIBUTE_PTX_VERSION, 5)                                                    \
+    NUMBER(NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                \
+    NUMBER(NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)    \
+    NUMBER(NV_LAUNCH_PARAM_END, CU_LAUNCH_PARAM_END, 0)                                                                        \
+    NUMBER(NV_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_POINTER, 1)                                                  \
+    NUMBER(NV_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_BUFFER_SIZE, 2)                                                        \
+    NUMBER(NV_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                                  \
+    NUMBER(NV_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER, 5)                                                                \
+    NUMBER(NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                                          \
+    NUMBER(NV_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                                  \
+    NUMBER(NV_EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)                                                                              \
+    NUMBER(NV_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING, 2)                                                                \
+    NUMBER(NV_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE, 1)                                                              \
+    NUMBER(NV_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP, 2)
 
 enum {
-    NV_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
-    NV_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2, /* y and z follow */
-    NV_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,  /* likewise */
-    NV_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
-    NV_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
-    NV_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
-    NV_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
-    NV_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
-    NV_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
-    NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-    NV_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-    NV_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
-};
-
-enum {
-    NV_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-    NV_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
-    NV_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
-    NV_FUNC_ATTRIBUTE_NUM_REGS = 4,
-    NV_FUNC_ATTRIBUTE_PTX_VERSION = 5,
-    NV_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
-};
-
-enum { NV_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
-
-/* Keys of the list behind cuLaunchKernel's `extra`. */
-enum { NV_LAUNCH_PARAM_END = 0, NV_LAUNCH_PARAM_BUFFER_POINTER = 1, NV_LAUNCH_PARAM_BUFFER_SIZE = 2 };
-
-enum { NV_STREAM_CAPTURE_MODE_RELAXED = 2 };
-
-enum { NV_JIT_ERROR_LOG_BUFFER = 5, NV_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
-
-enum {
-    NV_STREAM_NON_BLOCKING = 1,
-    NV_EVENT_DEFAULT = 0,
-    NV_EVENT_DISABLE_TIMING = 2,
-    NV_MEMHOSTALLOC_PORTABLE = 1,
-    NV_MEMHOSTALLOC_DEVICEMAP = 2
+#define NUMBER(ours, theirs, number) ours = (number),
+    CUDA_NUMBERS(NUMBER)
+#undef NUMBER
 };
 
 /* CUdeviceptr is a 64-bit integer, which every ABI that CUDA still has passes as it passes a pointer. CUdevice is an int; the

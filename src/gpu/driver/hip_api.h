@@ -10,63 +10,60 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    AMD_SUCCESS = 0,
-    AMD_ERROR_INVALID_VALUE = 1,
-    AMD_ERROR_OUT_OF_MEMORY = 2,
-    AMD_ERROR_NOT_INITIALIZED = 3,
-    AMD_ERROR_DEINITIALIZED = 4,
-    AMD_ERROR_INSUFFICIENT_DRIVER = 35,
-    AMD_ERROR_NO_DEVICE = 100,
-    AMD_ERROR_INVALID_DEVICE = 101,
-    AMD_ERROR_INVALID_IMAGE = 200,
-    AMD_ERROR_NO_BINARY_FOR_GPU = 209,
-    AMD_ERROR_ECC_NOT_CORRECTABLE = 214,
-    AMD_ERROR_INVALID_KERNEL_FILE = 218,
-    AMD_ERROR_SHARED_OBJECT_INIT_FAILED = 303,
-    AMD_ERROR_INVALID_HANDLE = 400,
-    AMD_ERROR_NOT_FOUND = 500,
-    AMD_ERROR_NOT_READY = 600,
-    AMD_ERROR_NOT_SUPPORTED = 801,
-    AMD_ERROR_ILLEGAL_ADDRESS = 700,
-    AMD_ERROR_LAUNCH_TIMEOUT = 702,
-    AMD_ERROR_CONTEXT_IS_DESTROYED = 709,
-    AMD_ERROR_ASSERT = 710,
-    AMD_ERROR_LAUNCH_FAILURE = 719,
-    AMD_ERROR_UNKNOWN = 999
-};
+/* NUMBER(name here, AMD's name, number). The y and z of an axis follow its x. The end of the list behind
+ * hipModuleLaunchKernel's `extra` is 3; CUDA's is 0. */
+#define HIP_NUMBERS(NUMBER)                                                                                                    \
+    NUMBER(AMD_SUCCESS, hipSuccess, 0)                                                                                         \
+    NUMBER(AMD_ERROR_INVALID_VALUE, hipErrorInvalidValue, 1)                                                                   \
+    NUMBER(AMD_ERROR_OUT_OF_MEMORY, hipErrorOutOfMemory, 2)                                                                    \
+    NUMBER(AMD_ERROR_NOT_INITIALIZED, hipErrorNotInitialized, 3)                                                               \
+    NUMBER(AMD_ERROR_DEINITIALIZED, hipErrorDeinitialized, 4)                                                                  \
+    NUMBER(AMD_ERROR_INSUFFICIENT_DRIVER, hipErrorInsufficientDriver, 35)                                                      \
+    NUMBER(AMD_ERROR_NO_DEVICE, hipErrorNoDevice, 100)                                                                         \
+    NUMBER(AMD_ERROR_INVALID_DEVICE, hipErrorInvalidDevice, 101)                                                               \
+    NUMBER(AMD_ERROR_INVALID_IMAGE, hipErrorInvalidImage, 200)                                                                 \
+    NUMBER(AMD_ERROR_NO_BINARY_FOR_GPU, hipErrorNoBinaryForGpu, 209)                                                           \
+    NUMBER(AMD_ERROR_ECC_NOT_CORRECTABLE, hipErrorECCNotCorrectable, 214)                                                      \
+    NUMBER(AMD_ERROR_INVALID_KERNEL_FILE, hipErrorInvalidKernelFile, 218)                                                      \
+    NUMBER(AMD_ERROR_SHARED_OBJECT_INIT_FAILED, hipErrorSharedObjectInitFailed, 303)                                           \
+    NUMBER(AMD_ERROR_INVALID_HANDLE, hipErrorInvalidHandle, 400)                                                               \
+    NUMBER(AMD_ERROR_NOT_FOUND, hipErrorNotFound, 500)                                                                         \
+    NUMBER(AMD_ERROR_NOT_READY, hipErrorNotReady, 600)                                                                         \
+    NUMBER(AMD_ERROR_NOT_SUPPORTED, hipErrorNotSupported, 801)                                                                 \
+    NUMBER(AMD_ERROR_ILLEGAL_ADDRESS, hipErrorIllegalAddress, 700)                                                             \
+    NUMBER(AMD_ERROR_LAUNCH_TIMEOUT, hipErrorLaunchTimeOut, 702)                                                               \
+    NUMBER(AMD_ERROR_CONTEXT_IS_DESTROYED, hipErrorContextIsDestroyed, 709)                                                    \
+    NUMBER(AMD_ERROR_ASSERT, hipErrorAssert, 710)                                                                              \
+    NUMBER(AMD_ERROR_LAUNCH_FAILURE, hipErrorLaunchFailure, 719)                                                               \
+    NUMBER(AMD_ERROR_UNKNOWN, hipErrorUnknown, 999)                                                                            \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, hipDeviceAttributeMaxBlockDimX, 26)                                           \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, hipDeviceAttributeMaxGridDimX, 29)                                             \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, hipDeviceAttributeMaxThreadsPerBlock, 56)                               \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, hipDeviceAttributeMultiprocessorCount, 63)                               \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_PCI_BUS_ID, hipDeviceAttributePciBusId, 67)                                                    \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, hipDeviceAttributePciDeviceId, 68)                                              \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, hipDeviceAttributePciDomainID, 69)                                              \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, hipDeviceAttributeMaxSharedMemoryPerBlock, 74)                    \
+    NUMBER(AMD_DEVICE_ATTRIBUTE_WARP_SIZE, hipDeviceAttributeWarpSize, 87)                                                     \
+    NUMBER(AMD_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)                              \
+    NUMBER(AMD_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                      \
+    NUMBER(AMD_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                        \
+    NUMBER(AMD_FUNC_ATTRIBUTE_NUM_REGS, HIP_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                        \
+    NUMBER(AMD_STREAM_NON_BLOCKING, hipStreamNonBlocking, 1)                                                                   \
+    NUMBER(AMD_EVENT_DEFAULT, hipEventDefault, 0)                                                                              \
+    NUMBER(AMD_EVENT_DISABLE_TIMING, hipEventDisableTiming, 2)                                                                 \
+    NUMBER(AMD_HOST_MALLOC_PORTABLE, hipHostMallocPortable, 1)                                                                 \
+    NUMBER(AMD_HOST_MALLOC_COHERENT, hipHostMallocCoherent, 0x40000000)                                                        \
+    NUMBER(AMD_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed, 2)                                                    \
+    NUMBER(AMD_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_POINTER, 1)                                                \
+    NUMBER(AMD_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_BUFFER_SIZE, 2)                                                      \
+    NUMBER(AMD_LAUNCH_PARAM_END, HIP_LAUNCH_PARAM_END, 3)
 
 enum {
-    AMD_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 26, /* y and z follow */
-    AMD_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 29,  /* likewise */
-    AMD_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 56,
-    AMD_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 63,
-    AMD_DEVICE_ATTRIBUTE_PCI_BUS_ID = 67,
-    AMD_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 68,
-    AMD_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 69,
-    AMD_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 74,
-    AMD_DEVICE_ATTRIBUTE_WARP_SIZE = 87
+#define NUMBER(ours, theirs, number) ours = (number),
+    HIP_NUMBERS(NUMBER)
+#undef NUMBER
 };
-
-enum {
-    AMD_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-    AMD_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
-    AMD_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
-    AMD_FUNC_ATTRIBUTE_NUM_REGS = 4
-};
-
-enum {
-    AMD_STREAM_NON_BLOCKING = 1,
-    AMD_EVENT_DEFAULT = 0,
-    AMD_EVENT_DISABLE_TIMING = 2,
-    AMD_HOST_MALLOC_PORTABLE = 1,
-    AMD_HOST_MALLOC_COHERENT = 0x40000000
-};
-
-enum { AMD_STREAM_CAPTURE_MODE_RELAXED = 2 };
-
-/* Keys of the list behind hipModuleLaunchKernel's `extra`. The end is 3; CUDA's is 0. */
-enum { AMD_LAUNCH_PARAM_BUFFER_POINTER = 1, AMD_LAUNCH_PARAM_BUFFER_SIZE = 2, AMD_LAUNCH_PARAM_END = 3 };
 
 /* hipDeviceProp_t, of which only the chip's name is read: everything else has an attribute. ROCm 6 gave the struct another
  * layout and the function that fills it another name. */
