@@ -34,6 +34,7 @@ class DeviceInfo:
     memory_used_bytes: int
     member_count: int
     members: str
+    passed_over: str
 
 
 @dataclass(frozen=True)

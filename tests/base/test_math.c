@@ -1,11 +1,11 @@
 /* The element functions: a sample against libm, special values, and the same bits from every instruction set. The whole of the
- * f32 numbers is measured by bench/ulp.c. */
+ * f32 numbers is measured by bench/tensor/ulp.c. */
 #include "support/check.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "../bench/math_functions.h"
+#include "../bench/tensor/math_functions.h"
 #include "arithmetic/rows.h"
 
 enum { COUNT = 4096 };

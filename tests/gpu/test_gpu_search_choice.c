@@ -26,7 +26,7 @@ static bool screened_on_an_h200(int64_t rows, int32_t dim, int64_t queries, doub
     return search_cost_screened(&rates, &amount, &plan, true) < search_cost_plain(&rates, &amount);
 }
 
-/* What bench/search_choice.c measured on an H200, where one way was better by more than 15%. */
+/* What bench/search/search_choice.c measured on an H200, where one way was better by more than 15%. */
 static void the_model_takes_the_better_way_of_what_was_measured(void **state)
 {
     (void)state;

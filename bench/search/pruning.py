@@ -1,5 +1,5 @@
 """What could be saved by not finishing rows: how many multiply-adds of the screen remain when a row is left out as soon as the
-leading part of its codes excludes it. usage: python3 bench/pruning.py
+leading part of its codes excludes it. usage: python3 bench/search/pruning.py
 
 The rest of a row is bounded by Cauchy-Schwarz, |tail of the query| |tail of the row|. Tried with the elements as they come and
 after a rotation by the principal directions of a sample, which gathers the length of the rows in front. Thresholds are the

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's CUDA tensors as rows and queries: from the device's memory, and once more through the host.
 
-    PYTHONPATH=python WARPWAVE_LIBRARY=build/libwarpwave.so python3 bench/python_device.py [--rows N] [--dim D] [--queries N] [--device cuda:0]
+    PYTHONPATH=python WARPWAVE_LIBRARY=build/libwarpwave.so python3 bench/search/python_device.py [--rows N] [--dim D] [--queries N] [--device cuda:0]
 
 Both ways leave the same bits, which is checked. Through the host is what one had to write before, tensor.cpu().numpy(), with the copy counted
 and the destination's memory ready. Times are the best of five; room for the rows is reserved. Without PyTorch, or on a device that it does not

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "floor_int8.h"
+#include "search/floor_int8.h"
 
 enum { THREADS_MAX = 1024, ACCUMULATORS = 8 };
 

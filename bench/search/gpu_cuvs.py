@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exact search on a GPU beside cuVS: its brute force, CAGRA and IVF-Flat at several recalls, in one run.
 
-    python3 bench/gpu_cuvs.py LIBRARY [--device cuda:0] [--only fashion,glove,1M,10M] [--file NAME=BASE.npy,QUERIES.npy]
+    python3 bench/search/gpu_cuvs.py LIBRARY [--device cuda:0] [--only fashion,glove,1M,10M] [--file NAME=BASE.npy,QUERIES.npy]
 
 Needs the packages cuvs-cu13 (with libcuvs-cu13, pylibraft-cu13, rmm-cu13, nvidia-nvjitlink and what those need), torch and numpy. The
 data have the shapes of Fashion-MNIST (60,000 x 784), GloVe (390,000 x 50) and of 1 and 10 million rows of 128 numbers, made from a seed;
@@ -21,7 +21,7 @@ import time
 import numpy as np
 import torch
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/codeobjects"))
 from structs import Header  # noqa: E402  the structs of the headers, read from them
 

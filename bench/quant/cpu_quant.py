@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Products with quantized matrices, quantizing and dequantizing on the CPU against ggml, in one run.
 
-    bench/cpu_quant.py BUILD --ggml FOLDER [--types q4_0,q8_0,q4_K,q6_K] [--columns 1,8,512] [--rounds 7] [--coders]
+    bench/quant/cpu_quant.py BUILD --ggml FOLDER [--types q4_0,q8_0,q4_K,q6_K] [--columns 1,8,512] [--rounds 7] [--coders]
 
 FOLDER has ggml's libggml-base.so and libggml-cpu.so, built for this machine (with clang, or gcc 13 on: of gcc 12 its AMX code
 fails); without it only ours is measured. BUILD is configured with -DWARPWAVE_BENCH=ON, for the plain read that products with one

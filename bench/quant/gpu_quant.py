@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Quantized products on a GPU: microseconds, and the bandwidth at which weights are read, beside PyTorch's f16 product and ggml.
 
-    bench/gpu_quant.py LIBWARPWAVE.SO [--ggml FOLDER] [--device cuda:0] [--rows 4096] [--cols 14336] [--turns 200] [--types q4_0,q8_0]
+    bench/quant/gpu_quant.py LIBWARPWAVE.SO [--ggml FOLDER] [--device cuda:0] [--rows 4096] [--cols 14336] [--turns 200] [--types q4_0,q8_0]
                        [--columns 1,8,512] [--fast] [--parts]
 
 Weights are cold: products rotate through as many matrices as fill 400 MB. Products are queued one behind the other and waited for
@@ -15,13 +15,15 @@ PyTorch's profiler saw them.
 import argparse
 import ctypes
 import statistics
+import sys
 import time
 from pathlib import Path
 
 import torch
 
-from cpu_quant import Ggml
-from tensors import Library, Tensor
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tensor"))
+from cpu_quant import Ggml  # noqa: E402
+from tensors import Library, Tensor  # noqa: E402
 
 TYPES = {"f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "q2_K": 10, "q3_K": 11, "q4_K": 12, "q5_K": 13, "q6_K": 14,
          "iq4_nl": 20, "iq4_xs": 23, "mxfp4": 39}

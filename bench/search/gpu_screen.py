@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Screened search on a GPU beside the plain one and beside PyTorch (matmul and topk in fp32, TF32 and bf16), in one run.
 
-    python3 bench/gpu_screen.py LIBRARY [--device cuda:0] [--sizes 1000000x128,...] [--kinds normal,clustered]
+    python3 bench/search/gpu_screen.py LIBRARY [--device cuda:0] [--sizes 1000000x128,...] [--kinds normal,clustered]
 
 Prints markdown: milliseconds of one search through the C interface (results on the host), of PyTorch (results on the host), rows
 kept, and which fraction of the neighbours TF32 and bf16 get wrong. The results with and without the screen must be the same
@@ -17,7 +17,7 @@ import time
 import numpy as np
 import torch
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/codeobjects"))
 from structs import Header  # noqa: E402  the structs of the headers, read from them
 

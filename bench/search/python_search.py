@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Python adds to a call, and Fashion-MNIST beside scikit-learn's brute force and FAISS's flat index.
 
-    PYTHONPATH=python WARPWAVE_LIBRARY=build/libwarpwave.so python3 bench/python_search.py [--calls] [--threads] [--peers] [--data FOLDER]
+    PYTHONPATH=python WARPWAVE_LIBRARY=build/libwarpwave.so python3 bench/search/python_search.py [--calls] [--threads] [--peers] [--data FOLDER]
 
 Without a word all three. The data are Debian's dataset-fashion-mnist, or a FOLDER with its four files. All figures of a table are of one run;
 times are medians, of the peers' long searches the best of two.

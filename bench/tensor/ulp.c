@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "math_functions.h"
+#include "tensor/math_functions.h"
 
 enum { BLOCK = 4096, THREADS_MAX = 64 };
 
@@ -260,7 +260,7 @@ static void print_heading(FILE *file)
     fprintf(
         file,
         "# Accuracy of the element functions\n\n"
-        "Made by bench/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/f32.h and "
+        "Made by bench/tensor/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/f32.h and "
         "f64.h,\n"
         "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
         "exact\n"

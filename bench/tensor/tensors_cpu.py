@@ -2,7 +2,7 @@
 """Tensors on the CPU beside their peers, two threads pinned to two cores on every side, all in one run; prints the tables of
 bench/RESULTS.md.
 
-    bench/tensors_cpu.py LIBWARPWAVE.SO [--elements 16777216] [--turns 5] [--only TEXT] [--ggml FOLDER] [--products-only]
+    bench/tensor/tensors_cpu.py LIBWARPWAVE.SO [--elements 16777216] [--turns 5] [--only TEXT] [--ggml FOLDER] [--products-only]
 
 Element functions, sums, softmax and norms are PyTorch's; f32 and f64 products OpenBLAS's, as numpy brings it; the f16 products of
 ggml are compared where FOLDER has its libraries. The sides take turns, and the median of the turns counts.

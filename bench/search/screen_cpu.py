@@ -2,7 +2,7 @@
 """What share of the int8 peak the screen of the CPU reaches in batches, for each instruction set: 1000 queries, k = 10, dot, beside
 a plain loop of the same instruction over registers, by turns; prints the table of bench/RESULTS.md.
 
-    bench/screen_cpu.py BUILD [--sets amx,avx512,avx2] [--shapes 1000000x128,200000x768] [--kinds normal,clustered] [--rounds 5]
+    bench/search/screen_cpu.py BUILD [--sets amx,avx512,avx2] [--shapes 1000000x128,200000x768] [--kinds normal,clustered] [--rounds 5]
                         [--cores 0,2]
 
 BUILD is configured with -DWARPWAVE_BENCH=ON. Two threads, each pinned to its core. In virtual machines two cores in a row may be

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operations on tensors against PyTorch, on one device, in one run: time, bandwidth, and the ratio of the two.
 
-    bench/tensors.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--turns 30] [--types f32,f16,bf16] [--only NAME,NAME]
+    bench/tensor/tensors.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--turns 30] [--types f32,f16,bf16] [--only NAME,NAME]
 
 On a GPU calls are queued, as PyTorch queues them, and the time is that of many, waited for together; on the CPU PyTorch gets as
 many threads as the library uses. The first line is a plain copy, which is as fast as memory goes.

@@ -1,6 +1,6 @@
 """Times matrix products and a convolution beside their peers, both sides in one run, and prints a table.
 
-usage: python3 bench/matmul.py BUILD [--device cpu|cuda:0] [--sizes 2048x2048x2048,...] [--types f32,f16,...] [--repeat N] [--conv]
+usage: python3 bench/tensor/matmul.py BUILD [--device cpu|cuda:0] [--sizes 2048x2048x2048,...] [--types f32,f16,...] [--repeat N] [--conv]
 
 On a CPU the peer is OpenBLAS, as numpy brings it (f32 and f64; both sides on the same two pinned threads), on a GPU PyTorch:
 cuBLAS in fp32 with and without TF32, and in f16 and bf16, and cuDNN. The two sides take turns and the best time of each counts.

@@ -19,7 +19,7 @@
 
 #include "device/backend.h"
 #include "measure.h"
-#include "phases.h"
+#include "search/phases.h"
 
 enum { K = 10, CHUNK_ROWS = 1 << 20, THREADS_MAX = 64, TIMES = 9, SCANNED = 4, DIM_MAX = 1024 };
 

@@ -46,7 +46,7 @@ def duplicates(random, count, dim):
 
 def digits(random, count, dim):
     """Handwritten digits, 64 numbers each: those of data/digits.csv, then the same again with a little noise."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "digits.csv")
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "digits.csv")
     rows = np.loadtxt(path, delimiter=",", dtype=np.float32)[:, :64]
     return rows[random.integers(0, len(rows), count)] + random.normal(0, 0.5, (count, 64)).astype(np.float32)
 

@@ -1,6 +1,6 @@
 """Times exact search on an NVIDIA GPU beside PyTorch (matmul and topk in fp32, TF32 off), in one run, and prints a table.
 
-usage: python3 bench/gpu_search.py BUILD [--device cuda:0] [--shapes 1000000x128,...] [--queries 1,16,1000] [--metric dot]
+usage: python3 bench/search/gpu_search.py BUILD [--device cuda:0] [--shapes 1000000x128,...] [--queries 1,16,1000] [--metric dot]
                                          [--screen none|int8] [--repeat N] [--no-check] [--out FILE]
 
 Needs numpy and PyTorch. Ours is timed from the call to its return: queries go up, results come down. PyTorch is timed twice: the

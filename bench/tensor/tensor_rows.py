@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reductions, softmax, norms and sorting of tensors against PyTorch, on one device, in one run; as bench/tensors.py.
+"""Reductions, softmax, norms and sorting of tensors against PyTorch, on one device, in one run; as bench/tensor/tensors.py.
 
-    bench/tensor_rows.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--columns 4096] [--turns 30] [--threads 2]
+    bench/tensor/tensor_rows.py LIBWARPWAVE.SO [--device cuda:0] [--elements 67108864] [--columns 4096] [--turns 30] [--threads 2]
         [--types f32,f16,bf16]
 """
 import argparse

@@ -266,7 +266,7 @@ def section(results, left, players, threads, environment):
 
 def write_results(text):
     """Puts the section into bench/RESULTS.md in place of the one before, and leaves all others alone."""
-    path = os.path.join(HERE, "RESULTS.md")
+    path = os.path.join(HERE, "..", "RESULTS.md")
     old = open(path).read() if os.path.exists(path) else "# Results\n\nWhat was measured, where, and how to measure it again.\n\n"
     if BEGIN in old and END in old:
         before, rest = old.split(BEGIN, 1)

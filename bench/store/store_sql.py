@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searching through SQL beside other vector stores in a file, in one run.
 
-    python3 bench/store_sql.py EXTENSION FOLDER ROWS.npy [--rows N] [--queries 21] [--only warpwave,sqlite-vec,...]
+    python3 bench/store/store_sql.py EXTENSION FOLDER ROWS.npy [--rows N] [--queries 21] [--only warpwave,sqlite-vec,...]
 
 Needs a Python whose sqlite3 loads extensions, numpy, and whichever of the packages sqlite-vec, sqliteai-vector, duckdb, lancedb and
 faiss-cpu shall be compared; one that is missing is said to be. Rows are l2, k is 10, a filter admits 1% of the rows by a number in the

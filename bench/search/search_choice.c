@@ -20,7 +20,7 @@
 #include "arithmetic/canon.h"
 #include "device/backend.h"
 #include "measure.h"
-#include "phases.h"
+#include "search/phases.h"
 
 enum {
     RUNS_MOST = 9,
