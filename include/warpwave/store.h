@@ -109,7 +109,8 @@ WW_API const char *ww_synchronous_name(ww_synchronous level);
  * for a lock. */
 WW_API ww_status ww_store_open(const char *path, ww_device *device, const ww_store_config *config, ww_store **store);
 
-/* Closes it. Accepts NULL. Collections that are still open keep it until they are destroyed, too. */
+/* Closes it and moves the write-ahead log into the file, as far as readers on other connections permit. Accepts NULL.
+ * Collections that are still open keep the store open until they are destroyed. May wait for the disk. */
 WW_API void ww_store_close(ww_store *store);
 
 /* Makes an empty collection, named config->name, and gives it in `collection` (may be NULL). The name has 1 to 128 bytes of

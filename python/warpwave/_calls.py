@@ -11,16 +11,51 @@ Progress = Union[None, bool, Callable[[int, int], object]]
 
 
 class Handle:
-    """A C object, ended when nobody holds it any more: who calls with it holds it until the call returns, whoever closes it meanwhile."""
+    """A C object that ends once, when it was closed and no call uses it any more. A call is made inside `with handle as pointer`.
 
-    __slots__ = ("pointer", "_end")
+    Only operations that Python does in one step change it, so there is no lock that a signal handler, the garbage collector or a fork could
+    find taken: who enters counts itself first and then looks whether it was closed; who closes does both the other way round.
+    """
 
-    def __init__(self, pointer: int, end: Callable[[int], None]) -> None:
+    __slots__ = ("pointer", "_what", "_closed", "_users", "_ends")
+
+    def __init__(self, pointer: int, end: Callable[[int], None], what: str = "the object") -> None:
         self.pointer = pointer
-        self._end = end
+        self._what = what
+        self._closed = False
+        self._users: list[None] = []
+        self._ends = [end]
 
-    def __del__(self) -> None:
-        self._end(self.pointer)
+    def __enter__(self) -> int:
+        self._users.append(None)
+        if self._closed:
+            self.__exit__()
+            raise ValueError(f"{self._what} is closed")
+        return self.pointer
+
+    def __exit__(self, *_: object) -> None:
+        self._users.pop()
+        if self._closed and not self._users:
+            self._finish()
+
+    def _finish(self) -> None:
+        try:
+            end = self._ends.pop()
+        except IndexError:
+            return  # somebody else did
+        end(self.pointer)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        """Ends the object now, or when the last call that uses it returns. May be called twice."""
+        self._closed = True
+        if not self._users:
+            self._finish()
+
+    __del__ = close
 
 
 class NotPicklable:

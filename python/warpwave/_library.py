@@ -10,6 +10,8 @@ import pathlib
 import threading
 from typing import Any
 
+from ._checked import checked
+
 PACKAGE = pathlib.Path(__file__).resolve().parent
 
 
@@ -114,7 +116,8 @@ _loading = threading.Lock()
 
 
 def function(library: str, name: str, result: Any, *arguments: Any) -> Any:
-    """A function of a library, with its types. Those of stores and models are loaded when they are first called."""
+    """A function of a library, with its types; (name, type) is a parameter that Python checks. Those of stores and models are loaded when
+    they are first called."""
     if library in _LATER and library not in _libraries:
 
         def first(*values: Any) -> Any:
@@ -129,5 +132,5 @@ def function(library: str, name: str, result: Any, *arguments: Any) -> Any:
     except AttributeError:
         raise ImportError(f"{_libraries[library]._name} has no {name}(): it is another version than this Python package") from None
     found.restype = result
-    found.argtypes = arguments
-    return found
+    found.argtypes = [argument[1] if isinstance(argument, tuple) else argument for argument in arguments]
+    return checked(found, arguments)

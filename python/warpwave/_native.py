@@ -1,11 +1,12 @@
 """The C library as ctypes sees it. Made from the headers by scripts/python-native; do not edit.
 
 A pointer to a struct of the API is a POINTER, so that byref() is checked; every other pointer is an address, so that arrays are passed
-without an object each. Calls release the GIL.
+without an object each. An integer or a text is given with its name, for the checks of _checked.py. Calls release the GIL.
 """
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int8, c_int16, c_int32, c_int64,
                     c_longlong, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
 
+from ._checked import struct
 from ._library import function
 
 __all__: list[str] = []  # nothing is exported: this is for the modules of this package
@@ -38,6 +39,7 @@ WW_TIMEOUT = 17
 ww_progress = CFUNCTYPE(c_int, c_longlong, c_longlong, c_void_p)
 
 
+@struct
 class ww_error_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("status", c_int),
@@ -48,9 +50,9 @@ class ww_error_info(Structure):
                 ("name", c_char * 64)]
 
 
-ww_status_name = function("warpwave", "ww_status_name", c_char_p, c_int)
+ww_status_name = function("warpwave", "ww_status_name", c_char_p, ("status", c_int))
 ww_error_message = function("warpwave", "ww_error_message", c_char_p)
-ww_error_info_init = function("warpwave", "ww_error_info_init", c_int, c_void_p, c_size_t)
+ww_error_info_init = function("warpwave", "ww_error_info_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_error_detail = function("warpwave", "ww_error_detail", c_int, POINTER(ww_error_info))
 ww_version = function("warpwave", "ww_version", c_char_p)
 
@@ -73,6 +75,7 @@ WW_ELEMENT_F8E4M3 = 13
 WW_ELEMENT_F8E5M2 = 14
 
 
+@struct
 class ww_matrix_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("rows", c_int64),
@@ -80,6 +83,7 @@ class ww_matrix_info(Structure):
                 ("element", c_int)]
 
 
+@struct
 class ww_matrix_options(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("format", c_char_p),
@@ -87,28 +91,33 @@ class ww_matrix_options(Structure):
                 ("streams", c_int32)]
 
 
-ww_matrix_info_init = function("warpwave", "ww_matrix_info_init", c_int, c_void_p, c_size_t)
-ww_element_name = function("warpwave", "ww_element_name", c_char_p, c_int)
-ww_element_bytes = function("warpwave", "ww_element_bytes", c_int64, c_int)
-ww_matrix_options_init = function("warpwave", "ww_matrix_options_init", c_int, c_void_p, c_size_t)
-ww_matrix_open = function("warpwave", "ww_matrix_open", c_int, c_char_p, c_void_p)
-ww_matrix_open_with = function("warpwave", "ww_matrix_open_with", c_int, c_char_p, POINTER(ww_matrix_options), c_void_p)
+ww_matrix_info_init = function("warpwave", "ww_matrix_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_element_name = function("warpwave", "ww_element_name", c_char_p, ("element", c_int))
+ww_element_bytes = function("warpwave", "ww_element_bytes", c_int64, ("element", c_int))
+ww_matrix_options_init = function("warpwave", "ww_matrix_options_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_matrix_open = function("warpwave", "ww_matrix_open", c_int, ("path", c_char_p), c_void_p)
+ww_matrix_open_with = function("warpwave", "ww_matrix_open_with", c_int, ("path", c_char_p), POINTER(ww_matrix_options), c_void_p)
 ww_matrix_close = function("warpwave", "ww_matrix_close", None, c_void_p)
 ww_matrix_describe = function("warpwave", "ww_matrix_describe", c_int, c_void_p, POINTER(ww_matrix_info))
-ww_matrix_read_f32 = function("warpwave", "ww_matrix_read_f32", c_int, c_void_p, c_int64, c_int64, c_void_p)
-ww_matrix_read_i32 = function("warpwave", "ww_matrix_read_i32", c_int, c_void_p, c_int64, c_int64, c_void_p)
-ww_matrix_read_elements = function("warpwave", "ww_matrix_read_elements", c_int, c_void_p, c_int64, c_int64, c_void_p)
-ww_matrix_id = function("warpwave", "ww_matrix_id", c_char_p, c_void_p, c_int64)
-ww_matrix_check_finite = function("warpwave", "ww_matrix_check_finite", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_matrix_read_f32 = function("warpwave", "ww_matrix_read_f32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_matrix_read_i32 = function("warpwave", "ww_matrix_read_i32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_matrix_read_elements = function("warpwave", "ww_matrix_read_elements", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
+                                   c_void_p)
+ww_matrix_id = function("warpwave", "ww_matrix_id", c_char_p, c_void_p, ("row", c_int64))
+ww_matrix_check_finite = function("warpwave", "ww_matrix_check_finite", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
+                                  c_void_p)
 ww_matrix_view_f32 = function("warpwave", "ww_matrix_view_f32", c_void_p, c_void_p)
-ww_matrix_write_f32 = function("warpwave", "ww_matrix_write_f32", c_int, c_char_p, c_void_p, c_int64, c_int64)
-ww_matrix_write_i32 = function("warpwave", "ww_matrix_write_i32", c_int, c_char_p, c_void_p, c_int64, c_int64)
+ww_matrix_write_f32 = function("warpwave", "ww_matrix_write_f32", c_int, ("path", c_char_p), c_void_p, ("rows", c_int64),
+                               ("dim", c_int64))
+ww_matrix_write_i32 = function("warpwave", "ww_matrix_write_i32", c_int, ("path", c_char_p), c_void_p, ("rows", c_int64),
+                               ("dim", c_int64))
 
 # ---- warpwave/arrays.h ---------------------------------------------------------------------------------------------------
 WW_ARRAY_RANK_MAX = 16
 WW_ARRAY_TYPE_TEXT = 24
 
 
+@struct
 class ww_array_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("name", c_char_p),
@@ -121,6 +130,7 @@ class ww_array_info(Structure):
                 ("bytes", c_int64)]
 
 
+@struct
 class ww_array(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("name", c_char_p),
@@ -130,27 +140,31 @@ class ww_array(Structure):
                 ("data", c_void_p)]
 
 
-ww_array_info_init = function("warpwave", "ww_array_info_init", c_int, c_void_p, c_size_t)
-ww_npy_open = function("warpwave", "ww_npy_open", c_int, c_char_p, c_void_p)
+ww_array_info_init = function("warpwave", "ww_array_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_npy_open = function("warpwave", "ww_npy_open", c_int, ("path", c_char_p), c_void_p)
 ww_npy_close = function("warpwave", "ww_npy_close", None, c_void_p)
 ww_npy_describe = function("warpwave", "ww_npy_describe", c_int, c_void_p, POINTER(ww_array_info))
-ww_npy_read = function("warpwave", "ww_npy_read", c_int, c_void_p, c_int64, c_void_p, c_size_t)
-ww_safetensors_open = function("warpwave", "ww_safetensors_open", c_int, c_char_p, c_void_p)
+ww_npy_read = function("warpwave", "ww_npy_read", c_int, c_void_p, ("offset", c_int64), c_void_p, ("bytes", c_size_t))
+ww_safetensors_open = function("warpwave", "ww_safetensors_open", c_int, ("path", c_char_p), c_void_p)
 ww_safetensors_close = function("warpwave", "ww_safetensors_close", None, c_void_p)
 ww_safetensors_count = function("warpwave", "ww_safetensors_count", c_int64, c_void_p)
-ww_safetensors_at = function("warpwave", "ww_safetensors_at", c_int, c_void_p, c_int64, POINTER(ww_array_info))
-ww_safetensors_find = function("warpwave", "ww_safetensors_find", c_int, c_void_p, c_char_p, c_void_p)
-ww_safetensors_read = function("warpwave", "ww_safetensors_read", c_int, c_void_p, c_int64, c_int64, c_void_p, c_size_t)
-ww_safetensors_map = function("warpwave", "ww_safetensors_map", c_int, c_void_p, c_int64, c_void_p)
+ww_safetensors_at = function("warpwave", "ww_safetensors_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_array_info))
+ww_safetensors_find = function("warpwave", "ww_safetensors_find", c_int, c_void_p, ("name", c_char_p), c_void_p)
+ww_safetensors_read = function("warpwave", "ww_safetensors_read", c_int, c_void_p, ("index", c_int64), ("offset", c_int64),
+                               c_void_p, ("bytes", c_size_t))
+ww_safetensors_map = function("warpwave", "ww_safetensors_map", c_int, c_void_p, ("index", c_int64), c_void_p)
 ww_safetensors_metadata_count = function("warpwave", "ww_safetensors_metadata_count", c_int64, c_void_p)
-ww_safetensors_metadata_at = function("warpwave", "ww_safetensors_metadata_at", c_int, c_void_p, c_int64, c_void_p, c_void_p)
-ww_safetensors_metadata = function("warpwave", "ww_safetensors_metadata", c_int, c_void_p, c_char_p, c_void_p)
-ww_array_init = function("warpwave", "ww_array_init", c_int, c_void_p, c_size_t)
-ww_safetensors_write = function("warpwave", "ww_safetensors_write", c_int, c_char_p, POINTER(ww_array), c_int64, c_void_p)
+ww_safetensors_metadata_at = function("warpwave", "ww_safetensors_metadata_at", c_int, c_void_p, ("index", c_int64),
+                                      c_void_p, c_void_p)
+ww_safetensors_metadata = function("warpwave", "ww_safetensors_metadata", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_array_init = function("warpwave", "ww_array_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_safetensors_write = function("warpwave", "ww_safetensors_write", c_int, ("path", c_char_p), POINTER(ww_array),
+                                ("count", c_int64), c_void_p)
 
 # ---- warpwave/device.h ---------------------------------------------------------------------------------------------------
 
 
+@struct
 class ww_device_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("id", c_char * 32),
@@ -175,6 +189,7 @@ class ww_device_info(Structure):
                 ("passed_over", c_char * 512)]
 
 
+@struct
 class ww_member_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("id", c_char * 32),
@@ -184,6 +199,7 @@ class ww_member_info(Structure):
                 ("dropped", c_int32)]
 
 
+@struct
 class ww_memory_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("total_bytes", c_int64),
@@ -193,20 +209,21 @@ class ww_memory_info(Structure):
                 ("peak_bytes", c_int64)]
 
 
-ww_device_info_init = function("warpwave", "ww_device_info_init", c_int, c_void_p, c_size_t)
-ww_memory_info_init = function("warpwave", "ww_memory_info_init", c_int, c_void_p, c_size_t)
-ww_member_info_init = function("warpwave", "ww_member_info_init", c_int, c_void_p, c_size_t)
-ww_devices = function("warpwave", "ww_devices", c_int, POINTER(ww_device_info), c_size_t, c_void_p)
-ww_backend_absence = function("warpwave", "ww_backend_absence", c_char_p, c_char_p)
-ww_device_open = function("warpwave", "ww_device_open", c_int, c_char_p, c_void_p)
+ww_device_info_init = function("warpwave", "ww_device_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_memory_info_init = function("warpwave", "ww_memory_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_member_info_init = function("warpwave", "ww_member_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_devices = function("warpwave", "ww_devices", c_int, POINTER(ww_device_info), ("capacity", c_size_t), c_void_p)
+ww_backend_absence = function("warpwave", "ww_backend_absence", c_char_p, ("backend", c_char_p))
+ww_device_open = function("warpwave", "ww_device_open", c_int, ("name", c_char_p), c_void_p)
 ww_device_close = function("warpwave", "ww_device_close", None, c_void_p)
 ww_device_describe = function("warpwave", "ww_device_describe", c_int, c_void_p, POINTER(ww_device_info))
 ww_device_memory = function("warpwave", "ww_device_memory", c_int, c_void_p, POINTER(ww_memory_info))
 ww_device_trim = function("warpwave", "ww_device_trim", c_int, c_void_p)
-ww_device_members = function("warpwave", "ww_device_members", c_int, c_void_p, POINTER(ww_member_info), c_size_t, c_void_p)
-ww_device_drop = function("warpwave", "ww_device_drop", c_int, c_void_p, c_char_p)
+ww_device_members = function("warpwave", "ww_device_members", c_int, c_void_p, POINTER(ww_member_info), ("capacity", c_size_t),
+                             c_void_p)
+ww_device_drop = function("warpwave", "ww_device_drop", c_int, c_void_p, ("member", c_char_p))
 ww_kernel_chip_count = function("warpwave", "ww_kernel_chip_count", c_size_t)
-ww_kernel_chip = function("warpwave", "ww_kernel_chip", c_char_p, c_size_t)
+ww_kernel_chip = function("warpwave", "ww_kernel_chip", c_char_p, ("index", c_size_t))
 
 # ---- warpwave/tensor.h ---------------------------------------------------------------------------------------------------
 WW_RANK_MAX = 8
@@ -263,6 +280,7 @@ WW_MATH_CANONICAL = 0
 WW_MATH_FAST = 1
 
 
+@struct
 class ww_layout(Structure):
     _fields_ = [("rank", c_int32),
                 ("shape", c_int64 * WW_RANK_MAX),
@@ -270,11 +288,13 @@ class ww_layout(Structure):
                 ("offset", c_int64)]
 
 
+@struct
 class ww_tensor(Structure):
     _fields_ = [("storage", c_void_p),
                 ("layout", ww_layout)]
 
 
+@struct
 class ww_conv(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("padding", c_int64 * 2),
@@ -285,6 +305,7 @@ class ww_conv(Structure):
                 ("math", c_int)]
 
 
+@struct
 class ww_pool(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("kernel", c_int64 * 2),
@@ -293,13 +314,14 @@ class ww_pool(Structure):
                 ("padding_counts", c_int32)]
 
 
-ww_dtype_name = function("warpwave", "ww_dtype_name", c_char_p, c_int)
-ww_dtype_bytes = function("warpwave", "ww_dtype_bytes", c_size_t, c_int)
-ww_dtype_of_name = function("warpwave", "ww_dtype_of_name", c_int32, c_char_p)
-ww_layout_contiguous = function("warpwave", "ww_layout_contiguous", ww_layout, c_int32, c_void_p)
+ww_dtype_name = function("warpwave", "ww_dtype_name", c_char_p, ("dtype", c_int))
+ww_dtype_bytes = function("warpwave", "ww_dtype_bytes", c_size_t, ("dtype", c_int))
+ww_dtype_of_name = function("warpwave", "ww_dtype_of_name", c_int32, ("name", c_char_p))
+ww_layout_contiguous = function("warpwave", "ww_layout_contiguous", ww_layout, ("rank", c_int32), c_void_p)
 ww_layout_elements = function("warpwave", "ww_layout_elements", c_int64, POINTER(ww_layout))
-ww_storage_create = function("warpwave", "ww_storage_create", c_int, c_void_p, c_int, c_int64, c_void_p)
-ww_storage_from_host = function("warpwave", "ww_storage_from_host", c_int, c_void_p, c_int, c_int64, c_void_p, c_void_p)
+ww_storage_create = function("warpwave", "ww_storage_create", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64), c_void_p)
+ww_storage_from_host = function("warpwave", "ww_storage_from_host", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64),
+                                c_void_p, c_void_p)
 ww_storage_retain = function("warpwave", "ww_storage_retain", c_void_p, c_void_p)
 ww_storage_release = function("warpwave", "ww_storage_release", None, c_void_p)
 ww_storage_dtype = function("warpwave", "ww_storage_dtype", c_int, c_void_p)
@@ -309,72 +331,81 @@ ww_storage_to_host = function("warpwave", "ww_storage_to_host", c_int, c_void_p,
 ww_device_synchronize = function("warpwave", "ww_device_synchronize", c_int, c_void_p)
 ww_tensor_release = function("warpwave", "ww_tensor_release", None, POINTER(ww_tensor))
 ww_tensor_dtype = function("warpwave", "ww_tensor_dtype", c_int, POINTER(ww_tensor))
-ww_tensor_from_host = function("warpwave", "ww_tensor_from_host", c_int, c_void_p, c_int, c_int32, c_void_p, c_void_p,
-                               POINTER(ww_tensor))
+ww_tensor_from_host = function("warpwave", "ww_tensor_from_host", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
+                               c_void_p, POINTER(ww_tensor))
 ww_tensor_to_host = function("warpwave", "ww_tensor_to_host", c_int, POINTER(ww_tensor), c_void_p)
 ww_tensor_write = function("warpwave", "ww_tensor_write", c_int, POINTER(ww_tensor), c_void_p)
-ww_tensor_empty = function("warpwave", "ww_tensor_empty", c_int, c_void_p, c_int, c_int32, c_void_p, POINTER(ww_tensor))
-ww_tensor_zeros = function("warpwave", "ww_tensor_zeros", c_int, c_void_p, c_int, c_int32, c_void_p, POINTER(ww_tensor))
-ww_tensor_full = function("warpwave", "ww_tensor_full", c_int, c_void_p, c_int, c_int32, c_void_p, c_double, POINTER(ww_tensor))
-ww_tensor_arange = function("warpwave", "ww_tensor_arange", c_int, c_void_p, c_int, c_double, c_double, c_double,
-                            POINTER(ww_tensor))
-ww_device_seed = function("warpwave", "ww_device_seed", c_int, c_void_p, c_uint64)
-ww_tensor_uniform = function("warpwave", "ww_tensor_uniform", c_int, c_void_p, c_int, c_int32, c_void_p, c_double, c_double,
-                             POINTER(ww_tensor))
-ww_tensor_normal = function("warpwave", "ww_tensor_normal", c_int, c_void_p, c_int, c_int32, c_void_p, c_double, c_double,
-                            POINTER(ww_tensor))
-ww_tensor_view = function("warpwave", "ww_tensor_view", c_int, POINTER(ww_tensor), POINTER(ww_layout), POINTER(ww_tensor))
-ww_tensor_transpose = function("warpwave", "ww_tensor_transpose", c_int, POINTER(ww_tensor), c_int32, c_int32, POINTER(ww_tensor))
-ww_tensor_permute = function("warpwave", "ww_tensor_permute", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
-ww_tensor_narrow = function("warpwave", "ww_tensor_narrow", c_int, POINTER(ww_tensor), c_int32, c_int64, c_int64,
-                            POINTER(ww_tensor))
-ww_tensor_slice = function("warpwave", "ww_tensor_slice", c_int, POINTER(ww_tensor), c_int32, c_int64, c_int64, c_int64,
+ww_tensor_empty = function("warpwave", "ww_tensor_empty", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
                            POINTER(ww_tensor))
-ww_tensor_select = function("warpwave", "ww_tensor_select", c_int, POINTER(ww_tensor), c_int32, c_int64, POINTER(ww_tensor))
-ww_tensor_reshape = function("warpwave", "ww_tensor_reshape", c_int, POINTER(ww_tensor), c_int32, c_void_p, POINTER(ww_tensor))
-ww_tensor_broadcast_to = function("warpwave", "ww_tensor_broadcast_to", c_int, POINTER(ww_tensor), c_int32, c_void_p,
+ww_tensor_zeros = function("warpwave", "ww_tensor_zeros", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
+                           POINTER(ww_tensor))
+ww_tensor_full = function("warpwave", "ww_tensor_full", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p, c_double,
+                          POINTER(ww_tensor))
+ww_tensor_arange = function("warpwave", "ww_tensor_arange", c_int, c_void_p, ("dtype", c_int), c_double, c_double, c_double,
+                            POINTER(ww_tensor))
+ww_device_seed = function("warpwave", "ww_device_seed", c_int, c_void_p, ("seed", c_uint64))
+ww_tensor_uniform = function("warpwave", "ww_tensor_uniform", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
+                             c_double, c_double, POINTER(ww_tensor))
+ww_tensor_normal = function("warpwave", "ww_tensor_normal", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
+                            c_double, c_double, POINTER(ww_tensor))
+ww_tensor_view = function("warpwave", "ww_tensor_view", c_int, POINTER(ww_tensor), POINTER(ww_layout), POINTER(ww_tensor))
+ww_tensor_transpose = function("warpwave", "ww_tensor_transpose", c_int, POINTER(ww_tensor), ("a", c_int32), ("b", c_int32),
+                               POINTER(ww_tensor))
+ww_tensor_permute = function("warpwave", "ww_tensor_permute", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
+ww_tensor_narrow = function("warpwave", "ww_tensor_narrow", c_int, POINTER(ww_tensor), ("dim", c_int32), ("first", c_int64),
+                            ("count", c_int64), POINTER(ww_tensor))
+ww_tensor_slice = function("warpwave", "ww_tensor_slice", c_int, POINTER(ww_tensor), ("dim", c_int32), ("begin", c_int64),
+                           ("end", c_int64), ("step", c_int64), POINTER(ww_tensor))
+ww_tensor_select = function("warpwave", "ww_tensor_select", c_int, POINTER(ww_tensor), ("dim", c_int32), ("index", c_int64),
+                            POINTER(ww_tensor))
+ww_tensor_reshape = function("warpwave", "ww_tensor_reshape", c_int, POINTER(ww_tensor), ("rank", c_int32), c_void_p,
+                             POINTER(ww_tensor))
+ww_tensor_broadcast_to = function("warpwave", "ww_tensor_broadcast_to", c_int, POINTER(ww_tensor), ("rank", c_int32), c_void_p,
                                   POINTER(ww_tensor))
-ww_tensor_squeeze = function("warpwave", "ww_tensor_squeeze", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
-ww_tensor_unsqueeze = function("warpwave", "ww_tensor_unsqueeze", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_tensor_squeeze = function("warpwave", "ww_tensor_squeeze", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
+ww_tensor_unsqueeze = function("warpwave", "ww_tensor_unsqueeze", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
 ww_tensor_contiguous = function("warpwave", "ww_tensor_contiguous", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
 ww_tensor_copy_to = function("warpwave", "ww_tensor_copy_to", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
 ww_tensor_copy_strided = function("warpwave", "ww_tensor_copy_strided", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_copy2d = function("warpwave", "ww_tensor_copy2d", c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_int64,
-                            c_int64, c_int64)
+ww_tensor_copy2d = function("warpwave", "ww_tensor_copy2d", c_int, c_void_p, c_void_p, ("rows", c_int64), ("columns", c_int64),
+                            ("from_stride", c_int64), ("to_stride", c_int64), ("from_offset", c_int64), ("to_offset", c_int64))
 ww_tensor_const_set = function("warpwave", "ww_tensor_const_set", c_int, POINTER(ww_tensor), c_void_p)
-ww_tensor_cat = function("warpwave", "ww_tensor_cat", c_int, POINTER(ww_tensor), c_size_t, c_int32, POINTER(ww_tensor))
-ww_tensor_gather = function("warpwave", "ww_tensor_gather", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_int32,
+ww_tensor_cat = function("warpwave", "ww_tensor_cat", c_int, POINTER(ww_tensor), ("count", c_size_t), ("dim", c_int32),
+                         POINTER(ww_tensor))
+ww_tensor_gather = function("warpwave", "ww_tensor_gather", c_int, POINTER(ww_tensor), POINTER(ww_tensor), ("dim", c_int32),
                             POINTER(ww_tensor))
-ww_tensor_index_select = function("warpwave", "ww_tensor_index_select", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_int32,
-                                  POINTER(ww_tensor))
+ww_tensor_index_select = function("warpwave", "ww_tensor_index_select", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                                  ("dim", c_int32), POINTER(ww_tensor))
 ww_tensor_scatter = function("warpwave", "ww_tensor_scatter", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
-                             c_int32)
+                             ("dim", c_int32))
 ww_tensor_scatter_add = function("warpwave", "ww_tensor_scatter_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                                 POINTER(ww_tensor), c_int32)
+                                 POINTER(ww_tensor), ("dim", c_int32))
 ww_tensor_index_add = function("warpwave", "ww_tensor_index_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                               POINTER(ww_tensor), c_int32)
-ww_unary_name = function("warpwave", "ww_unary_name", c_char_p, c_int)
-ww_binary_name = function("warpwave", "ww_binary_name", c_char_p, c_int)
-ww_cmp_name = function("warpwave", "ww_cmp_name", c_char_p, c_int)
-ww_unary_of_name = function("warpwave", "ww_unary_of_name", c_int32, c_char_p)
-ww_binary_of_name = function("warpwave", "ww_binary_of_name", c_int32, c_char_p)
-ww_cmp_of_name = function("warpwave", "ww_cmp_of_name", c_int32, c_char_p)
-ww_tensor_cast = function("warpwave", "ww_tensor_cast", c_int, POINTER(ww_tensor), c_int, POINTER(ww_tensor))
-ww_tensor_unary = function("warpwave", "ww_tensor_unary", c_int, c_int, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_binary = function("warpwave", "ww_tensor_binary", c_int, c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+                               POINTER(ww_tensor), ("dim", c_int32))
+ww_unary_name = function("warpwave", "ww_unary_name", c_char_p, ("op", c_int))
+ww_binary_name = function("warpwave", "ww_binary_name", c_char_p, ("op", c_int))
+ww_cmp_name = function("warpwave", "ww_cmp_name", c_char_p, ("op", c_int))
+ww_unary_of_name = function("warpwave", "ww_unary_of_name", c_int32, ("name", c_char_p))
+ww_binary_of_name = function("warpwave", "ww_binary_of_name", c_int32, ("name", c_char_p))
+ww_cmp_of_name = function("warpwave", "ww_cmp_of_name", c_int32, ("name", c_char_p))
+ww_tensor_cast = function("warpwave", "ww_tensor_cast", c_int, POINTER(ww_tensor), ("dtype", c_int), POINTER(ww_tensor))
+ww_tensor_unary = function("warpwave", "ww_tensor_unary", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_binary = function("warpwave", "ww_tensor_binary", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor),
                             POINTER(ww_tensor))
-ww_tensor_cmp = function("warpwave", "ww_tensor_cmp", c_int, c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_cmp = function("warpwave", "ww_tensor_cmp", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor),
+                         POINTER(ww_tensor))
 ww_tensor_where = function("warpwave", "ww_tensor_where", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
                            POINTER(ww_tensor))
 ww_tensor_affine = function("warpwave", "ww_tensor_affine", c_int, POINTER(ww_tensor), c_double, c_double, POINTER(ww_tensor))
 ww_tensor_powf = function("warpwave", "ww_tensor_powf", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
 ww_tensor_elu = function("warpwave", "ww_tensor_elu", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
-ww_tensor_matmul = function("warpwave", "ww_tensor_matmul", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_int,
+ww_tensor_matmul = function("warpwave", "ww_tensor_matmul", c_int, POINTER(ww_tensor), POINTER(ww_tensor), ("math", c_int),
                             POINTER(ww_tensor))
-ww_conv_init = function("warpwave", "ww_conv_init", c_int, c_void_p, c_size_t)
-ww_conv_size = function("warpwave", "ww_conv_size", c_int64, c_int64, c_int64, c_int64, c_int64, c_int64)
-ww_conv_transpose_size = function("warpwave", "ww_conv_transpose_size", c_int64, c_int64, c_int64, c_int64, c_int64, c_int64,
-                                  c_int64)
+ww_conv_init = function("warpwave", "ww_conv_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_conv_size = function("warpwave", "ww_conv_size", c_int64, ("in", c_int64), ("kernel", c_int64), ("padding", c_int64),
+                        ("stride", c_int64), ("dilation", c_int64))
+ww_conv_transpose_size = function("warpwave", "ww_conv_transpose_size", c_int64, ("in", c_int64), ("kernel", c_int64),
+                                  ("padding", c_int64), ("stride", c_int64), ("dilation", c_int64), ("output_padding", c_int64))
 ww_tensor_conv1d = function("warpwave", "ww_tensor_conv1d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
                             POINTER(ww_tensor))
 ww_tensor_conv2d = function("warpwave", "ww_tensor_conv2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
@@ -383,17 +414,18 @@ ww_tensor_conv_transpose1d = function("warpwave", "ww_tensor_conv_transpose1d", 
                                       POINTER(ww_conv), POINTER(ww_tensor))
 ww_tensor_conv_transpose2d = function("warpwave", "ww_tensor_conv_transpose2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
                                       POINTER(ww_conv), POINTER(ww_tensor))
-ww_pool_init = function("warpwave", "ww_pool_init", c_int, c_void_p, c_size_t)
+ww_pool_init = function("warpwave", "ww_pool_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_tensor_avg_pool2d = function("warpwave", "ww_tensor_avg_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool),
                                 POINTER(ww_tensor))
 ww_tensor_max_pool2d = function("warpwave", "ww_tensor_max_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool),
                                 POINTER(ww_tensor))
-ww_tensor_upsample_nearest1d = function("warpwave", "ww_tensor_upsample_nearest1d", c_int, POINTER(ww_tensor), c_int64,
+ww_tensor_upsample_nearest1d = function("warpwave", "ww_tensor_upsample_nearest1d", c_int, POINTER(ww_tensor), ("size", c_int64),
                                         POINTER(ww_tensor))
-ww_tensor_upsample_nearest2d = function("warpwave", "ww_tensor_upsample_nearest2d", c_int, POINTER(ww_tensor), c_int64, c_int64,
-                                        POINTER(ww_tensor))
-ww_tensor_upsample_bilinear2d = function("warpwave", "ww_tensor_upsample_bilinear2d", c_int, POINTER(ww_tensor), c_int64, c_int64,
-                                         c_int32, c_void_p, POINTER(ww_tensor))
+ww_tensor_upsample_nearest2d = function("warpwave", "ww_tensor_upsample_nearest2d", c_int, POINTER(ww_tensor),
+                                        ("size_y", c_int64), ("size_x", c_int64), POINTER(ww_tensor))
+ww_tensor_upsample_bilinear2d = function("warpwave", "ww_tensor_upsample_bilinear2d", c_int, POINTER(ww_tensor),
+                                         ("size_y", c_int64), ("size_x", c_int64), ("align_corners", c_int32), c_void_p,
+                                         POINTER(ww_tensor))
 
 # ---- warpwave/attention.h ------------------------------------------------------------------------------------------------
 WW_ATTENTION_F16 = 0
@@ -401,6 +433,7 @@ WW_ATTENTION_F32 = 1
 WW_ATTENTION_Q8_0 = 2
 
 
+@struct
 class ww_attention(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("type", c_int),
@@ -410,7 +443,7 @@ class ww_attention(Structure):
                 ("scale", c_double)]
 
 
-ww_attention_init = function("warpwave", "ww_attention_init", c_int, c_void_p, c_size_t)
+ww_attention_init = function("warpwave", "ww_attention_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_tensor_attention = function("warpwave", "ww_tensor_attention", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
                                POINTER(ww_tensor), POINTER(ww_attention), POINTER(ww_tensor))
 
@@ -437,6 +470,7 @@ WW_ACTIVATIONS_CODED = 0
 WW_ACTIVATIONS_FLOAT = 1
 
 
+@struct
 class ww_quant_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("type", c_int),
@@ -448,6 +482,7 @@ class ww_quant_info(Structure):
                 ("finite", c_int32)]
 
 
+@struct
 class ww_quant_product(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("queued", c_int32),
@@ -462,28 +497,31 @@ class ww_quant_product(Structure):
                 ("accumulate", c_int32)]
 
 
-ww_quant_info_init = function("warpwave", "ww_quant_info_init", c_int, c_void_p, c_size_t)
-ww_quant_name = function("warpwave", "ww_quant_name", c_char_p, c_int)
-ww_quant_find = function("warpwave", "ww_quant_find", c_int, c_char_p, c_void_p)
-ww_quant_block_elements = function("warpwave", "ww_quant_block_elements", c_int64, c_int)
-ww_quant_block_bytes = function("warpwave", "ww_quant_block_bytes", c_int64, c_int)
-ww_quant_row_bytes = function("warpwave", "ww_quant_row_bytes", c_int, c_int, c_int64, c_void_p)
-ww_quant_from_f32 = function("warpwave", "ww_quant_from_f32", c_int, c_void_p, c_int, c_void_p, c_int64, c_int64, c_int64,
-                             c_void_p)
-ww_quant_from_tensor = function("warpwave", "ww_quant_from_tensor", c_int, c_int, POINTER(ww_tensor), c_void_p)
-ww_quant_load = function("warpwave", "ww_quant_load", c_int, c_void_p, c_int, c_void_p, c_size_t, c_int64, c_int64, c_void_p)
-ww_quant_view = function("warpwave", "ww_quant_view", c_int, c_void_p, c_int64, c_int64, c_void_p)
+ww_quant_info_init = function("warpwave", "ww_quant_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_quant_name = function("warpwave", "ww_quant_name", c_char_p, ("type", c_int))
+ww_quant_find = function("warpwave", "ww_quant_find", c_int, ("name", c_char_p), c_void_p)
+ww_quant_block_elements = function("warpwave", "ww_quant_block_elements", c_int64, ("type", c_int))
+ww_quant_block_bytes = function("warpwave", "ww_quant_block_bytes", c_int64, ("type", c_int))
+ww_quant_row_bytes = function("warpwave", "ww_quant_row_bytes", c_int, ("type", c_int), ("cols", c_int64), c_void_p)
+ww_quant_from_f32 = function("warpwave", "ww_quant_from_f32", c_int, c_void_p, ("type", c_int), c_void_p, ("rows", c_int64),
+                             ("cols", c_int64), ("row_stride", c_int64), c_void_p)
+ww_quant_from_tensor = function("warpwave", "ww_quant_from_tensor", c_int, ("type", c_int), POINTER(ww_tensor), c_void_p)
+ww_quant_load = function("warpwave", "ww_quant_load", c_int, c_void_p, ("type", c_int), c_void_p, ("size", c_size_t),
+                         ("rows", c_int64), ("cols", c_int64), c_void_p)
+ww_quant_view = function("warpwave", "ww_quant_view", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
 ww_quant_destroy = function("warpwave", "ww_quant_destroy", None, c_void_p)
 ww_quant_describe = function("warpwave", "ww_quant_describe", c_int, c_void_p, POINTER(ww_quant_info))
-ww_quant_read_f32 = function("warpwave", "ww_quant_read_f32", c_int, c_void_p, c_int64, c_int64, c_void_p)
-ww_quant_read_blocks = function("warpwave", "ww_quant_read_blocks", c_int, c_void_p, c_int64, c_int64, c_void_p)
-ww_quant_get_rows = function("warpwave", "ww_quant_get_rows", c_int, c_void_p, c_void_p, c_int64, c_void_p)
-ww_quant_dequantize = function("warpwave", "ww_quant_dequantize", c_int, c_void_p, c_int64, c_int64, c_int, POINTER(ww_tensor))
-ww_quant_rows = function("warpwave", "ww_quant_rows", c_int, c_void_p, POINTER(ww_tensor), c_int, POINTER(ww_tensor))
+ww_quant_read_f32 = function("warpwave", "ww_quant_read_f32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_quant_read_blocks = function("warpwave", "ww_quant_read_blocks", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
+                                c_void_p)
+ww_quant_get_rows = function("warpwave", "ww_quant_get_rows", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
+ww_quant_dequantize = function("warpwave", "ww_quant_dequantize", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
+                               ("dtype", c_int), POINTER(ww_tensor))
+ww_quant_rows = function("warpwave", "ww_quant_rows", c_int, c_void_p, POINTER(ww_tensor), ("dtype", c_int), POINTER(ww_tensor))
 ww_quant_matmul = function("warpwave", "ww_quant_matmul", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_quant_matmul_experts = function("warpwave", "ww_quant_matmul_experts", c_int, c_void_p, c_int64, POINTER(ww_tensor), c_void_p,
-                                   POINTER(ww_tensor))
-ww_quant_product_init = function("warpwave", "ww_quant_product_init", c_int, c_void_p, c_size_t)
+ww_quant_matmul_experts = function("warpwave", "ww_quant_matmul_experts", c_int, c_void_p, ("expert_rows", c_int64),
+                                   POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
+ww_quant_product_init = function("warpwave", "ww_quant_product_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_quant_multiply = function("warpwave", "ww_quant_multiply", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_quant_product),
                              POINTER(ww_tensor))
 ww_quant_multiply_coded = function("warpwave", "ww_quant_multiply_coded", c_int, c_void_p, c_void_p, POINTER(ww_quant_product),
@@ -506,6 +544,7 @@ WW_GGUF_I64 = 11
 WW_GGUF_F64 = 12
 
 
+@struct
 class ww_gguf_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("version", c_int32),
@@ -516,6 +555,7 @@ class ww_gguf_info(Structure):
                 ("data_bytes", c_int64)]
 
 
+@struct
 class ww_gguf_value(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("key", c_char_p),
@@ -526,6 +566,7 @@ class ww_gguf_value(Structure):
                 ("data_bytes", c_size_t)]
 
 
+@struct
 class ww_gguf_tensor(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("name", c_char_p),
@@ -537,44 +578,48 @@ class ww_gguf_tensor(Structure):
                 ("bytes", c_int64)]
 
 
+@struct
 class ww_gguf_span(Structure):
     _fields_ = [("text", c_void_p),
                 ("bytes", c_size_t)]
 
 
-ww_gguf_info_init = function("warpwave", "ww_gguf_info_init", c_int, c_void_p, c_size_t)
-ww_gguf_value_init = function("warpwave", "ww_gguf_value_init", c_int, c_void_p, c_size_t)
-ww_gguf_tensor_init = function("warpwave", "ww_gguf_tensor_init", c_int, c_void_p, c_size_t)
-ww_gguf_kind_name = function("warpwave", "ww_gguf_kind_name", c_char_p, c_int)
-ww_gguf_type_name = function("warpwave", "ww_gguf_type_name", c_char_p, c_int32)
-ww_gguf_open = function("warpwave", "ww_gguf_open", c_int, c_char_p, c_void_p)
+ww_gguf_info_init = function("warpwave", "ww_gguf_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_gguf_value_init = function("warpwave", "ww_gguf_value_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_gguf_tensor_init = function("warpwave", "ww_gguf_tensor_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_gguf_kind_name = function("warpwave", "ww_gguf_kind_name", c_char_p, ("kind", c_int))
+ww_gguf_type_name = function("warpwave", "ww_gguf_type_name", c_char_p, ("type", c_int32))
+ww_gguf_open = function("warpwave", "ww_gguf_open", c_int, ("path", c_char_p), c_void_p)
 ww_gguf_close = function("warpwave", "ww_gguf_close", None, c_void_p)
 ww_gguf_describe = function("warpwave", "ww_gguf_describe", c_int, c_void_p, POINTER(ww_gguf_info))
-ww_gguf_value_at = function("warpwave", "ww_gguf_value_at", c_int, c_void_p, c_int64, POINTER(ww_gguf_value))
-ww_gguf_tensor_at = function("warpwave", "ww_gguf_tensor_at", c_int, c_void_p, c_int64, POINTER(ww_gguf_tensor))
-ww_gguf_find_value = function("warpwave", "ww_gguf_find_value", c_int, c_void_p, c_char_p, c_void_p)
-ww_gguf_find_tensor = function("warpwave", "ww_gguf_find_tensor", c_int, c_void_p, c_char_p, c_void_p)
-ww_gguf_u64 = function("warpwave", "ww_gguf_u64", c_int, c_void_p, c_char_p, c_void_p)
-ww_gguf_i64 = function("warpwave", "ww_gguf_i64", c_int, c_void_p, c_char_p, c_void_p)
-ww_gguf_f64 = function("warpwave", "ww_gguf_f64", c_int, c_void_p, c_char_p, c_void_p)
-ww_gguf_bool = function("warpwave", "ww_gguf_bool", c_int, c_void_p, c_char_p, c_void_p)
-ww_gguf_text = function("warpwave", "ww_gguf_text", c_int, c_void_p, c_char_p, c_void_p, c_void_p)
-ww_gguf_i64s = function("warpwave", "ww_gguf_i64s", c_int, c_void_p, c_char_p, c_void_p, c_int64, c_void_p)
-ww_gguf_f64s = function("warpwave", "ww_gguf_f64s", c_int, c_void_p, c_char_p, c_void_p, c_int64, c_void_p)
-ww_gguf_texts = function("warpwave", "ww_gguf_texts", c_int, c_void_p, c_char_p, POINTER(ww_gguf_span), c_int64, c_void_p)
-ww_gguf_view = function("warpwave", "ww_gguf_view", c_void_p, c_void_p, c_int64)
-ww_gguf_read = function("warpwave", "ww_gguf_read", c_int, c_void_p, c_int64, c_int64, c_void_p, c_size_t)
-ww_gguf_load = function("warpwave", "ww_gguf_load", c_int, c_void_p, c_int64, c_void_p, ww_progress, c_void_p, c_void_p)
-ww_gguf_load_joined = function("warpwave", "ww_gguf_load_joined", c_int, c_void_p, c_void_p, c_int64, c_void_p, ww_progress,
-                               c_void_p, c_void_p)
+ww_gguf_value_at = function("warpwave", "ww_gguf_value_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_gguf_value))
+ww_gguf_tensor_at = function("warpwave", "ww_gguf_tensor_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_gguf_tensor))
+ww_gguf_find_value = function("warpwave", "ww_gguf_find_value", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_find_tensor = function("warpwave", "ww_gguf_find_tensor", c_int, c_void_p, ("name", c_char_p), c_void_p)
+ww_gguf_u64 = function("warpwave", "ww_gguf_u64", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_i64 = function("warpwave", "ww_gguf_i64", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_f64 = function("warpwave", "ww_gguf_f64", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_bool = function("warpwave", "ww_gguf_bool", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_text = function("warpwave", "ww_gguf_text", c_int, c_void_p, ("key", c_char_p), c_void_p, c_void_p)
+ww_gguf_i64s = function("warpwave", "ww_gguf_i64s", c_int, c_void_p, ("key", c_char_p), c_void_p, ("capacity", c_int64), c_void_p)
+ww_gguf_f64s = function("warpwave", "ww_gguf_f64s", c_int, c_void_p, ("key", c_char_p), c_void_p, ("capacity", c_int64), c_void_p)
+ww_gguf_texts = function("warpwave", "ww_gguf_texts", c_int, c_void_p, ("key", c_char_p), POINTER(ww_gguf_span),
+                         ("capacity", c_int64), c_void_p)
+ww_gguf_view = function("warpwave", "ww_gguf_view", c_void_p, c_void_p, ("index", c_int64))
+ww_gguf_read = function("warpwave", "ww_gguf_read", c_int, c_void_p, ("index", c_int64), ("offset", c_int64), c_void_p,
+                        ("bytes", c_size_t))
+ww_gguf_load = function("warpwave", "ww_gguf_load", c_int, c_void_p, ("index", c_int64), c_void_p, ww_progress,
+                        c_void_p, c_void_p)
+ww_gguf_load_joined = function("warpwave", "ww_gguf_load_joined", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p,
+                               ww_progress, c_void_p, c_void_p)
 ww_gguf_load_all = function("warpwave", "ww_gguf_load_all", c_int, c_void_p, c_void_p, ww_progress, c_void_p, c_void_p)
 ww_gguf_writer_create = function("warpwave", "ww_gguf_writer_create", c_int, c_void_p)
 ww_gguf_writer_value = function("warpwave", "ww_gguf_writer_value", c_int, c_void_p, POINTER(ww_gguf_value))
-ww_gguf_writer_u32 = function("warpwave", "ww_gguf_writer_u32", c_int, c_void_p, c_char_p, c_uint32)
-ww_gguf_writer_string = function("warpwave", "ww_gguf_writer_string", c_int, c_void_p, c_char_p, c_char_p)
+ww_gguf_writer_u32 = function("warpwave", "ww_gguf_writer_u32", c_int, c_void_p, ("key", c_char_p), ("value", c_uint32))
+ww_gguf_writer_string = function("warpwave", "ww_gguf_writer_string", c_int, c_void_p, ("key", c_char_p), ("text", c_char_p))
 ww_gguf_writer_tensor = function("warpwave", "ww_gguf_writer_tensor", c_int, c_void_p, POINTER(ww_gguf_tensor))
-ww_gguf_writer_open = function("warpwave", "ww_gguf_writer_open", c_int, c_void_p, c_char_p)
-ww_gguf_writer_data = function("warpwave", "ww_gguf_writer_data", c_int, c_void_p, c_void_p, c_size_t)
+ww_gguf_writer_open = function("warpwave", "ww_gguf_writer_open", c_int, c_void_p, ("path", c_char_p))
+ww_gguf_writer_data = function("warpwave", "ww_gguf_writer_data", c_int, c_void_p, c_void_p, ("size", c_size_t))
 ww_gguf_writer_finish = function("warpwave", "ww_gguf_writer_finish", c_int, c_void_p)
 ww_gguf_writer_destroy = function("warpwave", "ww_gguf_writer_destroy", None, c_void_p)
 
@@ -590,9 +635,10 @@ WW_GENERATION_LENGTH = 0
 WW_GENERATION_EOS = 1
 WW_GENERATION_CONTEXT = 2
 WW_GENERATION_STOPPED = 3
-ww_text_callback = CFUNCTYPE(c_int, c_char_p, c_size_t, c_void_p)
+ww_text_callback = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)
 
 
+@struct
 class ww_model_options(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("activations", c_int),
@@ -602,6 +648,7 @@ class ww_model_options(Structure):
                 ("progress_user", c_void_p)]
 
 
+@struct
 class ww_model_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("kind", c_int),
@@ -629,11 +676,13 @@ class ww_model_info(Structure):
                 ("has_chat", c_int32)]
 
 
+@struct
 class ww_chat_message(Structure):
     _fields_ = [("role", c_char_p),
                 ("text", c_char_p)]
 
 
+@struct
 class ww_sampling(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("temperature", c_double),
@@ -645,6 +694,7 @@ class ww_sampling(Structure):
                 ("seed", c_uint64)]
 
 
+@struct
 class ww_generation(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("tokens", c_int64),
@@ -654,37 +704,39 @@ class ww_generation(Structure):
                 ("ignore_eos", c_int32)]
 
 
-ww_model_options_init = function("warpwave_model", "ww_model_options_init", c_int, c_void_p, c_size_t)
-ww_model_info_init = function("warpwave_model", "ww_model_info_init", c_int, c_void_p, c_size_t)
-ww_model_open = function("warpwave_model", "ww_model_open", c_int, c_char_p, c_void_p, POINTER(ww_model_options), c_void_p)
+ww_model_options_init = function("warpwave_model", "ww_model_options_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_model_info_init = function("warpwave_model", "ww_model_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_model_open = function("warpwave_model", "ww_model_open", c_int, ("path", c_char_p), c_void_p, POINTER(ww_model_options),
+                         c_void_p)
 ww_model_close = function("warpwave_model", "ww_model_close", None, c_void_p)
 ww_model_describe = function("warpwave_model", "ww_model_describe", c_int, c_void_p, POINTER(ww_model_info))
-ww_model_tokenize = function("warpwave_model", "ww_model_tokenize", c_int, c_void_p, c_char_p, c_size_t, c_uint32, c_void_p,
-                             c_size_t, c_void_p)
-ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c_void_p, c_void_p, c_size_t, c_char_p, c_size_t,
-                               c_void_p)
-ww_model_token_ends = function("warpwave_model", "ww_model_token_ends", c_int32, c_void_p, c_int32)
-ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), c_size_t, c_char_p,
-                         c_size_t, c_void_p)
-ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p,
+ww_model_tokenize = function("warpwave_model", "ww_model_tokenize", c_int, c_void_p, c_char_p, ("bytes", c_size_t),
+                             ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
+ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c_void_p, c_void_p, ("count", c_size_t), c_char_p,
+                               ("capacity", c_size_t), c_void_p)
+ww_model_token_ends = function("warpwave_model", "ww_model_token_ends", c_int32, c_void_p, ("token", c_int32))
+ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), ("count", c_size_t),
+                         c_char_p, ("capacity", c_size_t), c_void_p)
+ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t), c_void_p,
                           ww_progress, c_void_p)
-ww_model_embed_tokens = function("warpwave_model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p, c_size_t,
-                                 c_void_p)
+ww_model_embed_tokens = function("warpwave_model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p,
+                                 ("count", c_size_t), c_void_p)
 ww_session_create = function("warpwave_model", "ww_session_create", c_int, c_void_p, c_void_p)
 ww_session_destroy = function("warpwave_model", "ww_session_destroy", None, c_void_p)
 ww_session_length = function("warpwave_model", "ww_session_length", c_size_t, c_void_p)
-ww_session_tokens = function("warpwave_model", "ww_session_tokens", c_int, c_void_p, c_size_t, c_void_p, c_size_t)
-ww_session_feed = function("warpwave_model", "ww_session_feed", c_int, c_void_p, c_void_p, c_size_t)
-ww_sessions_feed = function("warpwave_model", "ww_sessions_feed", c_int, c_void_p, c_void_p, c_void_p, c_size_t)
+ww_session_tokens = function("warpwave_model", "ww_session_tokens", c_int, c_void_p, ("first", c_size_t), c_void_p,
+                             ("capacity", c_size_t))
+ww_session_feed = function("warpwave_model", "ww_session_feed", c_int, c_void_p, c_void_p, ("count", c_size_t))
+ww_sessions_feed = function("warpwave_model", "ww_sessions_feed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t))
 ww_session_logits = function("warpwave_model", "ww_session_logits", c_int, c_void_p, c_void_p)
-ww_session_truncate = function("warpwave_model", "ww_session_truncate", c_int, c_void_p, c_size_t)
+ww_session_truncate = function("warpwave_model", "ww_session_truncate", c_int, c_void_p, ("length", c_size_t))
 ww_session_fork = function("warpwave_model", "ww_session_fork", c_int, c_void_p, c_void_p)
-ww_session_save = function("warpwave_model", "ww_session_save", c_int, c_void_p, c_char_p)
-ww_session_load = function("warpwave_model", "ww_session_load", c_int, c_void_p, c_char_p, c_void_p)
+ww_session_save = function("warpwave_model", "ww_session_save", c_int, c_void_p, ("path", c_char_p))
+ww_session_load = function("warpwave_model", "ww_session_load", c_int, c_void_p, ("path", c_char_p), c_void_p)
 ww_session_cancel = function("warpwave_model", "ww_session_cancel", None, c_void_p)
-ww_sampling_init = function("warpwave_model", "ww_sampling_init", c_int, c_void_p, c_size_t)
+ww_sampling_init = function("warpwave_model", "ww_sampling_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_session_sample = function("warpwave_model", "ww_session_sample", c_int, c_void_p, POINTER(ww_sampling), c_void_p)
-ww_generation_init = function("warpwave_model", "ww_generation_init", c_int, c_void_p, c_size_t)
+ww_generation_init = function("warpwave_model", "ww_generation_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_session_generate = function("warpwave_model", "ww_session_generate", c_int, c_void_p, POINTER(ww_generation), c_void_p)
 
 # ---- warpwave/results.h --------------------------------------------------------------------------------------------------
@@ -693,6 +745,7 @@ WW_FETCH_PAYLOADS = 2
 WW_FETCH_VECTORS = 4
 
 
+@struct
 class ww_results_columns(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("query_count", c_int64),
@@ -712,15 +765,15 @@ class ww_results_columns(Structure):
 
 ww_results_destroy = function("warpwave", "ww_results_destroy", None, c_void_p)
 ww_results_query_count = function("warpwave", "ww_results_query_count", c_int64, c_void_p)
-ww_results_count = function("warpwave", "ww_results_count", c_int64, c_void_p, c_int64)
-ww_results_total = function("warpwave", "ww_results_total", c_int64, c_void_p, c_int64)
-ww_results_rows = function("warpwave", "ww_results_rows", c_void_p, c_void_p, c_int64)
-ww_results_handles = function("warpwave", "ww_results_handles", c_void_p, c_void_p, c_int64)
-ww_results_scores = function("warpwave", "ww_results_scores", c_void_p, c_void_p, c_int64)
-ww_results_id = function("warpwave", "ww_results_id", c_char_p, c_void_p, c_int64, c_int64)
-ww_results_payload = function("warpwave", "ww_results_payload", c_char_p, c_void_p, c_int64, c_int64)
-ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p, c_int64, c_int64)
-ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, c_size_t)
+ww_results_count = function("warpwave", "ww_results_count", c_int64, c_void_p, ("query", c_int64))
+ww_results_total = function("warpwave", "ww_results_total", c_int64, c_void_p, ("query", c_int64))
+ww_results_rows = function("warpwave", "ww_results_rows", c_void_p, c_void_p, ("query", c_int64))
+ww_results_handles = function("warpwave", "ww_results_handles", c_void_p, c_void_p, ("query", c_int64))
+ww_results_scores = function("warpwave", "ww_results_scores", c_void_p, c_void_p, ("query", c_int64))
+ww_results_id = function("warpwave", "ww_results_id", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_payload = function("warpwave", "ww_results_payload", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_results_describe = function("warpwave", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
 
 # ---- warpwave/vectors.h --------------------------------------------------------------------------------------------------
@@ -752,6 +805,7 @@ WW_DAMAGE_RESIDUAL = 16
 WW_DAMAGE_LIVE = 32
 
 
+@struct
 class ww_collection_config(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("name", c_char_p),
@@ -763,6 +817,7 @@ class ww_collection_config(Structure):
                 ("rows", c_int)]
 
 
+@struct
 class ww_rows(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("count", c_int64),
@@ -778,6 +833,7 @@ class ww_rows(Structure):
                 ("tensor", c_void_p)]
 
 
+@struct
 class ww_search_stats(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("rows_screened", c_int64),
@@ -788,6 +844,7 @@ class ww_search_stats(Structure):
                 ("repeated_queries", c_int64)]
 
 
+@struct
 class ww_search(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("queries", c_void_p),
@@ -803,6 +860,7 @@ class ww_search(Structure):
                 ("query_tensor", c_void_p)]
 
 
+@struct
 class ww_parameter(Structure):
     _fields_ = [("name", c_char_p),
                 ("type", c_int),
@@ -811,6 +869,7 @@ class ww_parameter(Structure):
                 ("text", c_char_p)]
 
 
+@struct
 class ww_query(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("queries", c_void_p),
@@ -830,6 +889,7 @@ class ww_query(Structure):
                 ("query_tensor", c_void_p)]
 
 
+@struct
 class ww_range(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("queries", c_void_p),
@@ -850,6 +910,7 @@ class ww_range(Structure):
                 ("query_tensor", c_void_p)]
 
 
+@struct
 class ww_get(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("count", c_int64),
@@ -858,6 +919,7 @@ class ww_get(Structure):
                 ("fetch", c_uint32)]
 
 
+@struct
 class ww_collection_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("dim", c_int32),
@@ -881,6 +943,7 @@ class ww_collection_info(Structure):
                 ("members", c_char * 512)]
 
 
+@struct
 class ww_damage_report(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("rows_checked", c_int64),
@@ -890,32 +953,33 @@ class ww_damage_report(Structure):
                 ("damage", c_uint32)]
 
 
-ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, c_size_t)
-ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, c_size_t)
-ww_search_init = function("warpwave", "ww_search_init", c_int, c_void_p, c_size_t)
-ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, c_size_t)
-ww_range_init = function("warpwave", "ww_range_init", c_int, c_void_p, c_size_t)
-ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, c_size_t)
-ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, c_size_t)
-ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, c_size_t)
-ww_damage_report_init = function("warpwave", "ww_damage_report_init", c_int, c_void_p, c_size_t)
-ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, c_int)
-ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, c_int)
-ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, c_int)
-ww_row_place_name = function("warpwave", "ww_row_place_name", c_char_p, c_int)
+ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_search_init = function("warpwave", "ww_search_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_range_init = function("warpwave", "ww_range_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_damage_report_init = function("warpwave", "ww_damage_report_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, ("metric", c_int))
+ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, ("screen", c_int))
+ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, ("type", c_int))
+ww_row_place_name = function("warpwave", "ww_row_place_name", c_char_p, ("place", c_int))
 ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
 ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
 ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
 ww_collection_upsert = function("warpwave", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
 ww_collection_update = function("warpwave", "ww_collection_update", c_int, c_void_p, POINTER(ww_rows))
-ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, c_int64)
-ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, c_int64, c_void_p)
-ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p, c_int64)
+ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, ("count", c_int64))
+ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
+ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p,
+                                      ("count", c_int64))
 ww_collection_clear = function("warpwave", "ww_collection_clear", c_int, c_void_p)
 ww_collection_compact = function("warpwave", "ww_collection_compact", c_int, c_void_p, ww_progress, c_void_p)
-ww_collection_check = function("warpwave", "ww_collection_check", c_int, c_void_p, POINTER(ww_damage_report), ww_progress,
-                               c_void_p)
-ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, c_int64)
+ww_collection_check = function("warpwave", "ww_collection_check", c_int, c_void_p, POINTER(ww_damage_report),
+                               ww_progress, c_void_p)
+ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, ("rows", c_int64))
 ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p, c_void_p)
 ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
 ww_collection_describe = function("warpwave", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
@@ -923,15 +987,17 @@ ww_collection_query = function("warpwave", "ww_collection_query", c_int, c_void_
 ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_search), c_void_p, c_void_p)
 ww_collection_range = function("warpwave", "ww_collection_range", c_int, c_void_p, POINTER(ww_range), c_void_p)
 ww_collection_get = function("warpwave", "ww_collection_get", c_int, c_void_p, POINTER(ww_get), c_void_p)
-ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p, c_char_p, c_void_p)
-ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, c_int64, c_void_p)
-ww_collection_find_handle = function("warpwave", "ww_collection_find_handle", c_int, c_void_p, c_int64, c_void_p)
-ww_collection_vector = function("warpwave", "ww_collection_vector", c_int, c_void_p, c_int64, c_void_p)
-ww_collection_elements = function("warpwave", "ww_collection_elements", c_int, c_void_p, c_int64, c_void_p)
-ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, c_int64, c_char_p, c_size_t, c_void_p)
-ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, c_int64, c_char_p, c_size_t, c_void_p)
-ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, c_int64)
-ww_score = function("warpwave", "ww_score", c_int, c_int, c_void_p, c_void_p, c_int32, c_void_p)
+ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p, ("id", c_char_p), c_void_p)
+ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_find_handle = function("warpwave", "ww_collection_find_handle", c_int, c_void_p, ("handle", c_int64), c_void_p)
+ww_collection_vector = function("warpwave", "ww_collection_vector", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_elements = function("warpwave", "ww_collection_elements", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, ("row", c_int64), c_char_p, ("capacity", c_size_t),
+                            c_void_p)
+ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, ("row", c_int64), c_char_p,
+                                 ("capacity", c_size_t), c_void_p)
+ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, ("row", c_int64))
+ww_score = function("warpwave", "ww_score", c_int, ("metric", c_int), c_void_p, c_void_p, ("dim", c_int32), c_void_p)
 
 # ---- warpwave/store.h ----------------------------------------------------------------------------------------------------
 WW_STORE_FORMAT = 1
@@ -940,6 +1006,7 @@ WW_SYNCHRONOUS_NORMAL = 1
 WW_SYNCHRONOUS_OFF = 2
 
 
+@struct
 class ww_store_config(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("synchronous", c_int),
@@ -953,6 +1020,7 @@ class ww_store_config(Structure):
                 ("rows", c_int)]
 
 
+@struct
 class ww_store_info(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("format", c_int64),
@@ -964,6 +1032,7 @@ class ww_store_info(Structure):
                 ("sqlite_version", c_char * 32)]
 
 
+@struct
 class ww_store_model(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("name", c_char * 128),
@@ -971,34 +1040,39 @@ class ww_store_model(Structure):
                 ("path", c_char * 1024)]
 
 
-ww_store_config_init = function("warpwave_store", "ww_store_config_init", c_int, c_void_p, c_size_t)
-ww_store_info_init = function("warpwave_store", "ww_store_info_init", c_int, c_void_p, c_size_t)
-ww_store_model_init = function("warpwave_store", "ww_store_model_init", c_int, c_void_p, c_size_t)
-ww_synchronous_name = function("warpwave_store", "ww_synchronous_name", c_char_p, c_int)
-ww_store_open = function("warpwave_store", "ww_store_open", c_int, c_char_p, c_void_p, POINTER(ww_store_config), c_void_p)
+ww_store_config_init = function("warpwave_store", "ww_store_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_store_info_init = function("warpwave_store", "ww_store_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_store_model_init = function("warpwave_store", "ww_store_model_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_synchronous_name = function("warpwave_store", "ww_synchronous_name", c_char_p, ("level", c_int))
+ww_store_open = function("warpwave_store", "ww_store_open", c_int, ("path", c_char_p), c_void_p, POINTER(ww_store_config),
+                         c_void_p)
 ww_store_close = function("warpwave_store", "ww_store_close", None, c_void_p)
 ww_store_create = function("warpwave_store", "ww_store_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
-ww_store_collection = function("warpwave_store", "ww_store_collection", c_int, c_void_p, c_char_p, c_void_p)
-ww_store_drop = function("warpwave_store", "ww_store_drop", c_int, c_void_p, c_char_p)
+ww_store_collection = function("warpwave_store", "ww_store_collection", c_int, c_void_p, ("name", c_char_p), c_void_p)
+ww_store_drop = function("warpwave_store", "ww_store_drop", c_int, c_void_p, ("name", c_char_p))
 ww_store_list = function("warpwave_store", "ww_store_list", c_int, c_void_p, c_void_p)
-ww_store_index = function("warpwave_store", "ww_store_index", c_int, c_void_p, c_char_p, c_char_p)
-ww_store_set_model = function("warpwave_store", "ww_store_set_model", c_int, c_void_p, c_char_p, POINTER(ww_store_model))
-ww_store_get_model = function("warpwave_store", "ww_store_get_model", c_int, c_void_p, c_char_p, POINTER(ww_store_model))
-ww_store_backup = function("warpwave_store", "ww_store_backup", c_int, c_void_p, c_char_p, ww_progress, c_void_p)
+ww_store_index = function("warpwave_store", "ww_store_index", c_int, c_void_p, ("collection", c_char_p), ("path", c_char_p))
+ww_store_set_model = function("warpwave_store", "ww_store_set_model", c_int, c_void_p, ("collection", c_char_p),
+                              POINTER(ww_store_model))
+ww_store_get_model = function("warpwave_store", "ww_store_get_model", c_int, c_void_p, ("collection", c_char_p),
+                              POINTER(ww_store_model))
+ww_store_backup = function("warpwave_store", "ww_store_backup", c_int, c_void_p, ("path", c_char_p), ww_progress, c_void_p)
 ww_store_check = function("warpwave_store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)
 ww_store_describe = function("warpwave_store", "ww_store_describe", c_int, c_void_p, POINTER(ww_store_info))
 
 # ---- warpwave/tensor_files.h ---------------------------------------------------------------------------------------------
-ww_tensor_load_npy = function("warpwave", "ww_tensor_load_npy", c_int, c_void_p, c_char_p, POINTER(ww_tensor))
-ww_tensor_load_safetensors = function("warpwave", "ww_tensor_load_safetensors", c_int, c_void_p, c_char_p, c_char_p,
-                                      POINTER(ww_tensor))
-ww_safetensors_load = function("warpwave", "ww_safetensors_load", c_int, c_void_p, c_int64, c_void_p, POINTER(ww_tensor))
+ww_tensor_load_npy = function("warpwave", "ww_tensor_load_npy", c_int, c_void_p, ("path", c_char_p), POINTER(ww_tensor))
+ww_tensor_load_safetensors = function("warpwave", "ww_tensor_load_safetensors", c_int, c_void_p, ("path", c_char_p),
+                                      ("name", c_char_p), POINTER(ww_tensor))
+ww_safetensors_load = function("warpwave", "ww_safetensors_load", c_int, c_void_p, ("index", c_int64), c_void_p,
+                               POINTER(ww_tensor))
 ww_safetensors_load_all = function("warpwave", "ww_safetensors_load_all", c_int, c_void_p, c_void_p, POINTER(ww_tensor))
 
 # ---- warpwave/tensor_foreign.h -------------------------------------------------------------------------------------------
 WW_STREAM_NONE = -1
 
 
+@struct
 class ww_foreign(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("data", c_void_p),
@@ -1013,12 +1087,12 @@ class ww_foreign(Structure):
 ww_device_stream = function("warpwave", "ww_device_stream", c_int, c_void_p, c_void_p)
 ww_device_wait_stream = function("warpwave", "ww_device_wait_stream", c_int, c_void_p, c_void_p)
 ww_device_signal_stream = function("warpwave", "ww_device_signal_stream", c_int, c_void_p, c_void_p)
-ww_foreign_init = function("warpwave", "ww_foreign_init", c_int, c_void_p, c_size_t)
+ww_foreign_init = function("warpwave", "ww_foreign_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_tensor_wrap = function("warpwave", "ww_tensor_wrap", c_int, c_void_p, POINTER(ww_foreign), POINTER(ww_tensor))
 ww_tensor_data = function("warpwave", "ww_tensor_data", c_int, POINTER(ww_tensor), c_void_p)
 ww_tensor_to_dlpack = function("warpwave", "ww_tensor_to_dlpack", c_int, POINTER(ww_tensor), c_void_p, c_void_p)
-ww_tensor_to_dlpack_unversioned = function("warpwave", "ww_tensor_to_dlpack_unversioned", c_int, POINTER(ww_tensor), c_void_p,
-                                           c_void_p)
+ww_tensor_to_dlpack_unversioned = function("warpwave", "ww_tensor_to_dlpack_unversioned", c_int, POINTER(ww_tensor),
+                                           c_void_p, c_void_p)
 ww_tensor_from_dlpack = function("warpwave", "ww_tensor_from_dlpack", c_int, c_void_p, c_void_p, c_void_p, POINTER(ww_tensor))
 ww_tensor_from_dlpack_unversioned = function("warpwave", "ww_tensor_from_dlpack_unversioned", c_int, c_void_p, c_void_p, c_void_p,
                                              POINTER(ww_tensor))
@@ -1033,12 +1107,12 @@ WW_REDUCE_ARGMIN = 3
 WW_REDUCE_ARGMAX = 4
 WW_REDUCE_MEAN = 5
 WW_REDUCE_PROD = 6
-ww_reduce_name = function("warpwave", "ww_reduce_name", c_char_p, c_int)
-ww_reduce_of_name = function("warpwave", "ww_reduce_of_name", c_int32, c_char_p)
-ww_tensor_reduce = function("warpwave", "ww_tensor_reduce", c_int, c_int, POINTER(ww_tensor), c_void_p, c_int32,
-                            POINTER(ww_tensor))
-ww_tensor_cumsum = function("warpwave", "ww_tensor_cumsum", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
-ww_tensor_softmax = function("warpwave", "ww_tensor_softmax", c_int, POINTER(ww_tensor), c_int32, POINTER(ww_tensor))
+ww_reduce_name = function("warpwave", "ww_reduce_name", c_char_p, ("op", c_int))
+ww_reduce_of_name = function("warpwave", "ww_reduce_of_name", c_int32, ("name", c_char_p))
+ww_tensor_reduce = function("warpwave", "ww_tensor_reduce", c_int, ("op", c_int), POINTER(ww_tensor), c_void_p,
+                            ("count", c_int32), POINTER(ww_tensor))
+ww_tensor_cumsum = function("warpwave", "ww_tensor_cumsum", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
+ww_tensor_softmax = function("warpwave", "ww_tensor_softmax", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
 ww_tensor_layer_norm = function("warpwave", "ww_tensor_layer_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
                                 POINTER(ww_tensor), c_double, POINTER(ww_tensor))
 ww_tensor_rms_norm = function("warpwave", "ww_tensor_rms_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_double,
@@ -1046,5 +1120,5 @@ ww_tensor_rms_norm = function("warpwave", "ww_tensor_rms_norm", c_int, POINTER(w
 ww_tensor_rope = function("warpwave", "ww_tensor_rope", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor), c_bool,
                           POINTER(ww_tensor))
 ww_tensor_sort = function("warpwave", "ww_tensor_sort", c_int, POINTER(ww_tensor), c_bool, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_top_k = function("warpwave", "ww_tensor_top_k", c_int, POINTER(ww_tensor), c_int64, c_bool, POINTER(ww_tensor),
+ww_tensor_top_k = function("warpwave", "ww_tensor_top_k", c_int, POINTER(ww_tensor), ("k", c_int64), c_bool, POINTER(ww_tensor),
                            POINTER(ww_tensor))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, cast, create_string_buffer, sizeof
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union, overload
 
@@ -11,6 +11,7 @@ import numpy as np
 from . import _native as c
 from ._arrays import address
 from ._calls import Handle, NotPicklable, Progress, interruptible
+from ._checked import integers, text
 from ._errors import check
 from .device import Device, DeviceLike, from_struct, made, resolve
 
@@ -66,7 +67,11 @@ def _sampling(options: dict[str, Any]) -> Any:
 
 
 def _ids(tokens: Any) -> npt.NDArray[np.int32]:
-    return np.ascontiguousarray(tokens, np.int32).reshape(-1)
+    """Tokens as C takes them."""
+    given = np.asarray(tokens)
+    if given.dtype != np.int32:
+        given = np.array(integers(given.ravel().tolist(), "tokens", c_int32)[:given.size], np.int32)
+    return np.ascontiguousarray(given).reshape(-1)
 
 
 class Model(NotPicklable):
@@ -123,12 +128,13 @@ class Model(NotPicklable):
 
     def chat(self, messages: Sequence[dict[str, str]]) -> str:
         """A conversation ({"role": ..., "content": ...} each) in the model's chat template, up to where the assistant begins to speak."""
-        listed = (c.ww_chat_message * max(len(messages), 1))(*[c.ww_chat_message(m["role"].encode(), m["content"].encode()) for m in messages])
+        said = [c.ww_chat_message(text(m["role"].encode(), "role"), text(m["content"].encode(), "content")) for m in messages]
+        listed = (c.ww_chat_message * max(len(said), 1))(*said)
         count = c_size_t()
         check(c.ww_model_chat(self._handle.pointer, listed, len(messages), None, 0, byref(count)))
-        text = create_string_buffer(count.value + 1)
-        check(c.ww_model_chat(self._handle.pointer, listed, len(messages), text, count.value, byref(count)))
-        return text.raw[:count.value].decode()
+        out = create_string_buffer(count.value + 1)
+        check(c.ww_model_chat(self._handle.pointer, listed, len(messages), out, count.value, byref(count)))
+        return out.raw[:count.value].decode()
 
     def embed(self, texts: Union[str, Sequence[str]], *, progress: Progress = None) -> npt.NDArray[np.float32]:
         """A vector of length 1 for each text, [texts, width]; of one text [width]."""
@@ -250,8 +256,8 @@ class Session(NotPicklable):
         pieces: list[str] = []
         raised: list[BaseException] = []
 
-        def take(text: bytes, _bytes: int, _user: Any) -> int:
-            pieces.append(text.decode())
+        def take(text: int, length: int, _user: Any) -> int:
+            pieces.append(string_at(text, length).decode())
             try:
                 return 1 if on_text is not None and on_text(pieces[-1]) is True else 0
             except BaseException as error:

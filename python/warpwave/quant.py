@@ -58,11 +58,11 @@ class QuantMatrix(NotPicklable):
         check(c.ww_quant_find(type.encode(), byref(kind)))
         if isinstance(values, Tensor):
             moved = values if device is None else values.to_device(device)
-            check(c.ww_quant_from_tensor(kind, moved._tensor, byref(pointer)))
+            check(c.ww_quant_from_tensor(kind.value, moved._tensor, byref(pointer)))
             return cls._of(pointer, moved.device)
         array, stride, _ = as_rows(values, 0, "values")
         to = resolve(device)
-        check(c.ww_quant_from_f32(to._open().pointer, kind, address(array), array.shape[0], array.shape[1], stride, byref(pointer)))
+        check(c.ww_quant_from_f32(to._open().pointer, kind.value, address(array), array.shape[0], array.shape[1], stride, byref(pointer)))
         return cls._of(pointer, to)
 
     @property
@@ -165,7 +165,7 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
         pointer = c_void_p()
         self.path = os.fspath(path)
         check(c.ww_gguf_open(os.fsencode(path), byref(pointer)), self.path)
-        self._handle: Optional[Handle] = Handle(pointer.value or 0, c.ww_gguf_close)
+        self._handle = Handle(pointer.value or 0, c.ww_gguf_close, str(self.path))
         self._device = resolve(device)
         self._loaded: dict[str, QuantMatrix] = {}
         info = made(c.ww_gguf_info)
@@ -173,44 +173,41 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
         self._count: int = info.tensors
         self._keys: int = info.keys
 
-    def _open(self) -> Handle:
-        if self._handle is None:
-            raise ValueError(f"{self.path} is closed")
-        return self._handle
-
     def _at(self, index: int) -> Any:
         tensor = made(c.ww_gguf_tensor)
-        handle = self._open()
-        check(c.ww_gguf_tensor_at(handle.pointer, index, byref(tensor)))
+        with self._handle as pointer:
+            check(c.ww_gguf_tensor_at(pointer, index, byref(tensor)))
         return tensor
 
     def _index(self, name: str) -> int:
         index = c_int64()
-        handle = self._open()
-        check(c.ww_gguf_find_tensor(handle.pointer, name.encode(), byref(index)))
+        with self._handle as pointer:
+            check(c.ww_gguf_find_tensor(pointer, name.encode(), byref(index)))
         return index.value
 
     @property
     def metadata(self) -> dict[str, Any]:
         """All keys and values."""
-        handle = self._open()
         found = {}
-        for i in range(self._keys):
-            value = made(c.ww_gguf_value)
-            check(c.ww_gguf_value_at(handle.pointer, i, byref(value)))
-            found[value.key.decode("utf-8", "replace")] = _value(value)
+        with self._handle as pointer:
+            for i in range(self._keys):
+                value = made(c.ww_gguf_value)
+                check(c.ww_gguf_value_at(pointer, i, byref(value)))
+                found[value.key.decode("utf-8", "replace")] = _value(value)
         return found
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Of a tensor, without loading it: the length of a row last, as arrays have it."""
-        tensor = self._at(self._index(name))
+        with self._handle:
+            tensor = self._at(self._index(name))
         return tuple(reversed(tensor.shape[: tensor.rank]))
 
     def load(self, name: str, *, progress: Progress = None) -> QuantMatrix:
         """A tensor as a matrix on the device: what its rows hold stays coded."""
         index = self._index(name)
-        handle, device, pointer = self._open(), self._device._open(), c_void_p()
-        interruptible(lambda told: c.ww_gguf_load(handle.pointer, index, device.pointer, told, None, byref(pointer)), progress, name)
+        device, pointer = self._device._open(), c_void_p()
+        with self._handle as file:
+            interruptible(lambda told: c.ww_gguf_load(file, index, device.pointer, told, None, byref(pointer)), progress, name)
         return QuantMatrix._of(pointer, self._device)
 
     def __getitem__(self, name: str) -> QuantMatrix:
@@ -224,14 +221,16 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
 
     def __iter__(self) -> Iterator[str]:
         for i in range(self._count):
-            yield self._at(i).name.decode()
+            with self._handle:  # the name is in the file
+                name: str = self._at(i).name.decode()
+            yield name
 
     def __len__(self) -> int:
         return self._count
 
     def close(self) -> None:
         """Closes the file; matrices that were loaded stay."""
-        self._handle = None
+        self._handle.close()
         self._loaded.clear()
 
     def __enter__(self) -> Gguf:
@@ -241,7 +240,7 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<warpwave.Gguf {self.path!r}: {self._count} tensors, {self._keys} keys{', closed' if self._handle is None else ''}>"
+        return f"<warpwave.Gguf {self.path!r}: {self._count} tensors, {self._keys} keys{', closed' if self._handle.closed else ''}>"
 
 
 def open_gguf(path: Any, device: DeviceLike = None) -> Gguf:

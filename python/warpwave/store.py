@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator
 
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, interruptible
@@ -60,46 +61,45 @@ class Store(NotPicklable):
         opened, pointer = resolve(device), c_void_p()
         handle = opened._open()
         check(c.ww_store_open(os.fsencode(path), handle.pointer, byref(config), byref(pointer)), str(self.path))
-        self._handle: Optional[Handle] = Handle(pointer.value or 0, c.ww_store_close)
+        self._handle = Handle(pointer.value or 0, c.ww_store_close, f"the store {self.path}")
         self._open_collections: dict[str, Collection] = {}
+        self._given: weakref.WeakSet[Collection] = weakref.WeakSet()
         self._lock = threading.Lock()
-
-    def _open(self) -> Handle:
-        handle = self._handle
-        if handle is None:
-            raise ValueError(f"the store {self.path} is closed")
-        return handle
 
     def create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False,
                rows: str = "device") -> Collection:
         """Makes an empty collection. Refuses a name that is taken."""
-        config = made(c.ww_collection_config, name=name.encode(), dim=int(dim), metric=_chosen(_METRICS, metric, "the metric"),
+        config = made(c.ww_collection_config, name=name.encode(), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
                       type=_chosen(_TYPES, type, "the type"), screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy),
                       rows=_chosen(_PLACES, rows, "the place of rows"))
-        handle, pointer = self._open(), c_void_p()
-        check(c.ww_store_create(handle.pointer, byref(config), byref(pointer)))
-        return self._keep(name, Collection._of_store(pointer, name, handle))
+        with self._handle as store:
+            pointer = c_void_p()
+            check(c.ww_store_create(store, byref(config), byref(pointer)))
+            return self._keep(name, Collection._of_store(pointer, name))
 
     def _keep(self, name: str, collection: Collection) -> Collection:
         with self._lock:
             self._open_collections[name] = collection
+            self._given.add(collection)
+        if self._handle.closed:  # by another thread, which may have looked before
+            collection.close()
         return collection
 
     def __getitem__(self, name: str) -> Collection:
         """A collection by its name; `NotFound`, a KeyError, if it is not there. It is the same object while it is open."""
-        handle = self._open()
-        with self._lock:
-            kept = self._open_collections.get(name)
-        if kept is not None and kept._handle is not None and name in self:
-            return kept
-        pointer = c_void_p()
-        check(c.ww_store_collection(handle.pointer, name.encode(), byref(pointer)))
-        return self._keep(name, Collection._of_store(pointer, name, handle))
+        with self._handle as store:
+            with self._lock:
+                kept = self._open_collections.get(name)
+            if kept is not None and not kept._handle.closed and name in self:
+                return kept
+            pointer = c_void_p()
+            check(c.ww_store_collection(store, name.encode(), byref(pointer)))
+            return self._keep(name, Collection._of_store(pointer, name))
 
     def drop(self, name: str) -> None:
         """Drops a collection with all its rows; `NotFound`, a KeyError, if it is not there."""
-        handle = self._open()
-        check(c.ww_store_drop(handle.pointer, name.encode()))
+        with self._handle as store:
+            check(c.ww_store_drop(store, name.encode()))
         with self._lock:
             gone = self._open_collections.pop(name, None)
         if gone is not None:
@@ -109,8 +109,9 @@ class Store(NotPicklable):
 
     def list(self) -> dict[str, Any]:
         """What collections there are, by name: dimension, metric, type and rows of each."""
-        handle, found = self._open(), c_void_p()
-        check(c.ww_store_list(handle.pointer, byref(found)))
+        found = c_void_p()
+        with self._handle as store:
+            check(c.ww_store_list(store, byref(found)))
         listed = _taken(found, True, None)
         return dict(zip(listed._all_ids(), listed._all_payloads()))
 
@@ -125,34 +126,37 @@ class Store(NotPicklable):
 
     def index(self, collection: str, path: str) -> None:
         """Makes an index over what a path ("$.lang") finds in the payloads, so that a `where` need not look at every row."""
-        handle = self._open()
-        check(c.ww_store_index(handle.pointer, collection.encode(), path.encode()))
+        with self._handle as store:
+            check(c.ww_store_index(store, collection.encode(), path.encode()))
 
     def backup(self, path: Any, *, progress: Progress = None) -> None:
         """Copies the store, as it is at one moment, to another file."""
-        handle = self._open()
-        interruptible(lambda told: c.ww_store_backup(handle.pointer, os.fsencode(path), told, None), progress, "backup")
+        with self._handle as store:
+            interruptible(lambda told: c.ww_store_backup(store, os.fsencode(path), told, None), progress, "backup")
 
     def check(self, *, progress: Progress = None) -> None:
         """Reads everything; `CorruptFile` names the first fault."""
-        handle = self._open()
-        interruptible(lambda told: c.ww_store_check(handle.pointer, told, None), progress, "check")
+        with self._handle as store:
+            interruptible(lambda told: c.ww_store_check(store, told, None), progress, "check")
 
     @property
     def info(self) -> StoreInfo:
         """The file's sizes and counts."""
         info = made(c.ww_store_info)
-        handle = self._open()
-        check(c.ww_store_describe(handle.pointer, byref(info)))
+        with self._handle as store:
+            check(c.ww_store_describe(store, byref(info)))
         return from_struct(StoreInfo, info)  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Closes the store and the collections that it gave. May be called twice."""
+        """Closes the store, the collections that it gave and the file, whose write-ahead log is then part of it. Calls of other threads end
+        first. May be called twice."""
+        self._handle.close()
         with self._lock:
-            for collection in self._open_collections.values():
-                collection.close()
+            given = [*self._given]
+            self._given.clear()
             self._open_collections.clear()
-        self._handle = None
+        for collection in given:
+            collection.close()
 
     def __enter__(self) -> Store:
         return self
@@ -161,7 +165,7 @@ class Store(NotPicklable):
         self.close()
 
     def __repr__(self) -> str:
-        if self._handle is None:
+        if self._handle.closed:
             return f"<warpwave.Store {self.path!r}, closed>"
         return f"<warpwave.Store {self.path!r}: {', '.join(self) or 'no collections'}>"
 
@@ -169,7 +173,7 @@ class Store(NotPicklable):
         """A table for notebooks."""
         import html
 
-        listed = {} if self._handle is None else self.list()
+        listed = {} if self._handle.closed else self.list()
         lines = [f"<tr><td>{html.escape(name)}</td><td>{what['rows']}</td><td>{what['dim']}</td><td>{what['metric']}</td><td>{what['type']}</td></tr>"
                  for name, what in listed.items()]
         return (f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr><th>collection</th><th>rows</th><th>dim</th><th>metric</th>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 import builtins
 import math
 import sys
-from ctypes import byref, c_int32, c_int64, c_void_p
+from ctypes import byref, c_int32, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 import numpy as np
@@ -13,6 +13,7 @@ from . import _capsule
 from . import _native as c
 from ._arrays import address
 from ._calls import NotPicklable
+from ._checked import integer, integers
 from ._errors import check
 from .device import Device, DeviceLike, resolve
 
@@ -66,11 +67,11 @@ def _numpy_dtype(name: str) -> Any:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(size) for size in shape)
+    return tuple(integer(size, "shape", says="holds") for size in ((shape,) if isinstance(shape, (int, np.integer)) else shape))
 
 
 def _sizes(shape: Sequence[int]) -> Any:
-    return (c_int64 * builtins.max(len(shape), 1))(*shape)
+    return integers(shape, "shape")
 
 
 def _called(function: Any, *arguments: Any, device: Device) -> Tensor:
@@ -277,9 +278,9 @@ class Tensor(NotPicklable):
             elif k is Ellipsis:
                 axis += self.ndim - len(given)
             elif isinstance(k, slice):
-                begin, end, step = k.start, k.stop, 1 if k.step is None else int(k.step)
+                begin, end, step = k.start, k.stop, 1 if k.step is None else k.step
                 size = view.shape[axis]
-                view = view._view(c.ww_tensor_slice, axis, 0 if begin is None else int(begin), size if end is None else int(end), step)
+                view = view._view(c.ww_tensor_slice, axis, 0 if begin is None else begin, size if end is None else end, step)
                 axis += 1
             else:
                 index, size = int(k.__index__()), view.shape[axis]
@@ -432,6 +433,8 @@ def asarray(value: Any, dtype: Any = None, device: DeviceLike = None, copy: Opti
     wanted = _dtype(array.dtype if dtype is None else dtype)
     if array.dtype.kind not in "fiubV":
         raise TypeError(f"an array of type {array.dtype} is no tensor; numbers are needed")
+    if array.dtype == np.uint64 and array.size and array.max() > np.uint64(2**63 - 1):
+        raise ValueError(f"value holds {array.max()}; tensors hold integers up to {2**63 - 1}")
     if array.dtype.name not in _OF_NUMPY:  # u16, u64, long doubles: through a type that holds them
         array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
     ours = _OF_NUMPY[array.dtype.name]
@@ -645,6 +648,10 @@ def matmul(a: Tensor, b: Tensor, *, math: str = "canonical") -> Tensor:
     return out._view(c.ww_tensor_squeeze, -1 if b.ndim == 1 else -2) if a.ndim == 1 else out
 
 
+def _axis(axis: Any) -> int:
+    return integer(axis, "axis", c_int32)
+
+
 def _axes(x: Tensor, axis: Axis) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(x.ndim))
@@ -658,7 +665,7 @@ def _reduced(op: int, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     axes = _axes(x, axis)
     if not axes and x.ndim:
         return x.contiguous()
-    dims = (c_int32 * builtins.max(len(axes), 1))(*axes)
+    dims = integers(axes, "axes", c_int32)
     out = _called(c.ww_tensor_reduce, op, x._tensor, dims, len(axes), device=x._device)
     if keepdims:
         out = out.reshape(tuple(1 if i in axes else size for i, size in enumerate(x.shape)))
@@ -687,12 +694,12 @@ def argmin(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
 
 def cumulative_sum(x: Tensor, axis: int = -1) -> Tensor:
     """Running sums."""
-    return _called(c.ww_tensor_cumsum, x._tensor, axis, device=x._device)
+    return _called(c.ww_tensor_cumsum, x._tensor, _axis(axis), device=x._device)
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """e^(x - m) over the sum of them, m being the largest."""
-    return _called(c.ww_tensor_softmax, x._tensor, axis, device=x._device)
+    return _called(c.ww_tensor_softmax, x._tensor, _axis(axis), device=x._device)
 
 
 def layer_norm(x: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
@@ -727,7 +734,7 @@ def take(x: Tensor, indices: Any, axis: int = 0) -> Tensor:
     ids = indices if isinstance(indices, Tensor) else asarray(np.asarray(indices), dtype="i64", device=x._device)
     if ids.dtype not in ("u8", "u32", "i64"):
         ids = ids.astype("i64")
-    return _called(c.ww_tensor_index_select, x._tensor, ids._tensor, axis, device=x._device)
+    return _called(c.ww_tensor_index_select, x._tensor, ids._tensor, _axis(axis), device=x._device)
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -735,7 +742,7 @@ def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     listed = (c.ww_tensor * builtins.max(len(tensors), 1))(*(x._tensor for x in tensors))
     if not tensors:
         raise ValueError("concat: no tensors")
-    return _called(c.ww_tensor_cat, listed, len(tensors), axis, device=tensors[0]._device)
+    return _called(c.ww_tensor_cat, listed, len(tensors), _axis(axis), device=tensors[0]._device)
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -752,7 +759,7 @@ def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
     """The dimensions in another order: a view."""
     if len(axes) != x.ndim:
         raise ValueError(f"{len(axes)} axes for a tensor of {x.ndim} dimensions")
-    return x._view(c.ww_tensor_permute, (c_int32 * builtins.max(len(axes), 1))(*axes))
+    return x._view(c.ww_tensor_permute, integers(axes, "axes", c_int32))
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
@@ -768,12 +775,13 @@ def broadcast_to(x: Tensor, shape: Any) -> Tensor:
 
 def squeeze(x: Tensor, axis: int) -> Tensor:
     """Without a dimension of size 1: a view."""
-    return x._view(c.ww_tensor_squeeze, axis)
+    return x._view(c.ww_tensor_squeeze, _axis(axis))
 
 
 def expand_dims(x: Tensor, axis: int = 0) -> Tensor:
     """With one dimension more: a view."""
-    return x._view(c.ww_tensor_unsqueeze, axis if axis >= 0 else axis + x.ndim + 1)
+    place = _axis(axis)
+    return x._view(c.ww_tensor_unsqueeze, place if place >= 0 else place + x.ndim + 1)
 
 
 def astype(x: Tensor, dtype: Any) -> Tensor:

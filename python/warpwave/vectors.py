@@ -4,7 +4,7 @@ from __future__ import annotations
 import html
 import json
 import threading
-from ctypes import addressof, byref, c_float, c_int64, c_void_p, sizeof
+from ctypes import addressof, byref, c_float, c_int32, c_int64, c_void_p, sizeof
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Optional, Union
 
@@ -13,6 +13,7 @@ import numpy as np
 from . import _native as c
 from ._arrays import FloatArray, IntArray, address, as_mask, as_parameters, as_payloads, as_rows, as_texts, device_tensor, id_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
+from ._checked import integer
 from ._errors import NotFound, check
 from .device import Device, DeviceLike, from_struct, made, resolve
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results, Row, SearchStats, stats_of
@@ -84,7 +85,7 @@ class Collection(NotPicklable):
 
     def __init__(self, dim: int, metric: str = "cosine", type: str = "f32", device: DeviceLike = "auto", *, name: str = "",
                  screen: str = "int8", keep_host_copy: bool = False, rows: str = "device") -> None:
-        config = made(c.ww_collection_config, name=name.encode(), dim=int(dim), metric=_chosen(_METRICS, metric, "the metric"),
+        config = made(c.ww_collection_config, name=name.encode(), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
                       screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=_chosen(_TYPES, type, "the type"),
                       rows=_chosen(_PLACES, rows, "the place of rows"))
         opened = resolve(device)
@@ -94,19 +95,17 @@ class Collection(NotPicklable):
         self._attach(pointer, name)
 
     @classmethod
-    def _of_store(cls, pointer: c_void_p, name: str, store: Any) -> Collection:
-        """A collection of a store, which it keeps open."""
+    def _of_store(cls, pointer: c_void_p, name: str) -> Collection:
+        """A collection of a store, whose file the C library keeps open until the collection is closed."""
         self = cls.__new__(cls)
         self._attach(pointer, name)
         self._stored = True
-        self._store = store
         return self
 
     _stored = False
-    _store: Any = None
 
     def _attach(self, pointer: c_void_p, name: str) -> None:
-        self._handle: Optional[Handle] = Handle(pointer.value or 0, c.ww_collection_destroy)
+        self._handle = Handle(pointer.value or 0, c.ww_collection_destroy, f"the collection {name!r}" if name else "the collection")
         self._writing = threading.RLock()  # an update is a reading and a writing
         self.name = name
         info = made(c.ww_collection_info)
@@ -116,12 +115,6 @@ class Collection(NotPicklable):
         self.type: str = _TYPE_NAMES[info.type]
         self._native = _NUMPY_TYPES.get(self.type)
         self._type = info.type
-
-    def _open(self) -> Handle:
-        handle = self._handle
-        if handle is None:
-            raise ValueError(f"the collection {self.name!r} is closed" if self.name else "the collection is closed")
-        return handle
 
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
@@ -147,15 +140,14 @@ class Collection(NotPicklable):
         if payloads is not None:
             payload_texts = as_payloads(payloads, count)
             rows.payloads = payload_texts.pointers
-        handle = self._open()
-        with self._writing:
+        with self._handle as pointer, self._writing:
             if count * dim < _LONG_ADD and not progress:
-                check(write(handle.pointer, byref(rows)))
+                check(write(pointer, byref(rows)))
                 return
 
             def call(told: Any) -> int:
                 rows.progress = told
-                return write(handle.pointer, byref(rows))  # type: ignore[no-any-return]
+                return write(pointer, byref(rows))  # type: ignore[no-any-return]
 
             interruptible(call, progress, what)
 
@@ -179,11 +171,10 @@ class Collection(NotPicklable):
         if vectors is None and payloads is None:
             raise ValueError("update: neither vectors nor payloads were given")
         texts = as_texts(ids)
-        handle = self._open()
-        with self._writing:
+        with self._handle as pointer, self._writing:
             if vectors is None:
                 new = as_payloads([payloads] if isinstance(ids, (str, int)) else payloads, texts.count)
-                check(c.ww_collection_set_payloads(handle.pointer, texts.pointers, new.pointers, texts.count))
+                check(c.ww_collection_set_payloads(pointer, texts.pointers, new.pointers, texts.count))
                 return
             one = isinstance(ids, (str, int))
             self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None)
@@ -191,42 +182,37 @@ class Collection(NotPicklable):
     def remove(self, ids: Any) -> None:
         """Removes every id or, if one is not there (`NotFound`, a KeyError), none."""
         texts = as_texts(ids)
-        handle = self._open()
-        with self._writing:
-            check(c.ww_collection_remove(handle.pointer, texts.pointers, texts.count))
+        with self._handle as pointer, self._writing:
+            check(c.ww_collection_remove(pointer, texts.pointers, texts.count))
 
     def discard(self, ids: Any) -> int:
         """Removes those of the ids that are there, and says how many were not."""
         texts = as_texts(ids)
-        handle = self._open()
         missing = c_int64()
-        with self._writing:
-            check(c.ww_collection_discard(handle.pointer, texts.pointers, texts.count, byref(missing)))
+        with self._handle as pointer, self._writing:
+            check(c.ww_collection_discard(pointer, texts.pointers, texts.count, byref(missing)))
         return missing.value
 
     def clear(self) -> None:
         """Forgets all rows and frees their memory."""
-        handle = self._open()
-        with self._writing:
-            check(c.ww_collection_clear(handle.pointer))
+        with self._handle as pointer, self._writing:
+            check(c.ww_collection_clear(pointer))
 
     def compact(self, *, progress: Progress = None) -> None:
         """Reclaims removed rows; the others keep their order and are numbered anew."""
-        handle = self._open()
-        with self._writing:
-            interruptible(lambda told: c.ww_collection_compact(handle.pointer, told, None), progress, "compact")
+        with self._handle as pointer, self._writing:
+            interruptible(lambda told: c.ww_collection_compact(pointer, told, None), progress, "compact")
 
     def reserve(self, rows: int) -> None:
         """Makes room for so many rows in all."""
-        handle = self._open()
-        check(c.ww_collection_reserve(handle.pointer, rows))
+        with self._handle as pointer:
+            check(c.ww_collection_reserve(pointer, rows))
 
     def move(self, device: DeviceLike) -> None:
         """Moves everything to another device; all answers stay as they are, to the bit."""
-        handle = self._open()
         to = resolve(device)._open()
-        with self._writing:
-            check(c.ww_collection_move(handle.pointer, to.pointer))
+        with self._handle as pointer, self._writing:
+            check(c.ww_collection_move(pointer, to.pointer))
 
     # ---- searching ----------------------------------------------------------------------------------------------------------------
 
@@ -252,12 +238,12 @@ class Collection(NotPicklable):
                 at, (count, dim) = address(array), array.shape
         fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
         if radius is None:
-            width: Optional[int] = K_DEFAULT if k is None else int(k)
+            width: Optional[int] = K_DEFAULT if k is None else integer(k, "k", c_int32)
             asked: Any = c.ww_query(_QUERY_BYTES, at, count, dim, stride, width)
             find = c.ww_collection_query
         else:
             width = None
-            asked = c.ww_range(_RANGE_BYTES, at, count, dim, stride, radius, c.WW_ROWS_MAX if k is None else int(k))
+            asked = c.ww_range(_RANGE_BYTES, at, count, dim, stride, radius, c.WW_ROWS_MAX if k is None else integer(k, "k"))
             find = c.ww_collection_range
         asked.fetch = fetch
         if tensor is not None:
@@ -279,18 +265,18 @@ class Collection(NotPicklable):
         if stats:
             counted = made(c.ww_search_stats)
             asked.stats = addressof(counted)
-        handle = self._open()
         found = c_void_p()
-        if not progress and asked.query_count * asked.dim * c.ww_collection_count(handle.pointer) < _LONG_SEARCH:
-            status = find(handle.pointer, asked, byref(found))
-            if status:
-                check(status)
-        else:
-            def call(told: Any) -> int:
-                asked.progress = told
-                return find(handle.pointer, asked, byref(found))  # type: ignore[no-any-return]
+        with self._handle as pointer:
+            if not progress and asked.query_count * asked.dim * c.ww_collection_count(pointer) < _LONG_SEARCH:
+                status = find(pointer, asked, byref(found))
+                if status:
+                    check(status)
+            else:
+                def call(told: Any) -> int:
+                    asked.progress = told
+                    return find(pointer, asked, byref(found))  # type: ignore[no-any-return]
 
-            interruptible(call, progress, "search")
+                interruptible(call, progress, "search")
         results = _taken(found, single, width)
         if counted is not None:
             results.stats = stats_of(counted)
@@ -309,9 +295,9 @@ class Collection(NotPicklable):
             asked.count, asked.ids = texts.count, texts.pointers
         elif handles is not None:
             asked.count, asked.handles = len(handles), address(handles)
-        handle = self._open()
         found = c_void_p()
-        check(c.ww_collection_get(handle.pointer, byref(asked), byref(found)))
+        with self._handle as pointer:
+            check(c.ww_collection_get(pointer, byref(asked), byref(found)))
         return _taken(found, True, None)
 
     def _refuse_missing(self, found: Results, ids: Any) -> None:
@@ -376,8 +362,8 @@ class Collection(NotPicklable):
                     yield Row(identifier, None if batch._vectors is None else batch._vectors[i], loaded[i])
 
     def __len__(self) -> int:
-        handle = self._open()
-        return int(c.ww_collection_count(handle.pointer))
+        with self._handle as pointer:
+            return int(c.ww_collection_count(pointer))
 
     def __bool__(self) -> bool:
         return True  # an empty collection is one
@@ -389,8 +375,8 @@ class Collection(NotPicklable):
         if not text or "\0" in text:
             return False
         row = c_int64()
-        handle = self._open()
-        status = c.ww_collection_find(handle.pointer, text.encode(), byref(row))
+        with self._handle as pointer:
+            status = c.ww_collection_find(pointer, text.encode(), byref(row))
         if status not in (c.WW_OK, c.WW_NOT_FOUND, c.WW_INVALID_ARGUMENT):
             check(status)
         return bool(status == c.WW_OK)
@@ -399,8 +385,8 @@ class Collection(NotPicklable):
     def info(self) -> CollectionInfo:
         """How many rows there are and what they take."""
         info = made(c.ww_collection_info)
-        handle = self._open()
-        check(c.ww_collection_describe(handle.pointer, byref(info)))
+        with self._handle as pointer:
+            check(c.ww_collection_describe(pointer, byref(info)))
         return from_struct(CollectionInfo, info)  # type: ignore[no-any-return]
 
     @property
@@ -416,8 +402,8 @@ class Collection(NotPicklable):
     # ---- life ---------------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Frees it and all it holds, when calls of other threads have returned. May be called twice."""
-        self._handle = None
+        """Frees it and all it holds now or, if other threads are in calls, when these return. May be called twice."""
+        self._handle.close()
 
     def __enter__(self) -> Collection:
         return self
@@ -428,7 +414,7 @@ class Collection(NotPicklable):
     def __repr__(self) -> str:
         place = ", in a store" if self._stored else ""
         name = f" {self.name!r}" if self.name else ""
-        if self._handle is None:
+        if self._handle.closed:
             return f"<warpwave.Collection{name}, closed>"
         info = self.info
         return f"<warpwave.Collection{name}: {info.rows_live:,} rows of {self.dim}{'' if self.type == 'f32' else ' ' + self.type}, {self.metric}, on {info.device}{place}>"
@@ -436,7 +422,7 @@ class Collection(NotPicklable):
     def _repr_html_(self) -> str:
         """A table for notebooks: the first rows."""
         lines = []
-        if self._handle is not None:
+        if not self._handle.closed:
             for row, _ in zip(self.items(), range(_SHOWN)):
                 start = np.array2string(row.vector[:4], precision=3, separator=", ") if row.vector is not None else ""
                 vector = start[:-1] + (", ...]" if self.dim > 4 else "]")

@@ -191,8 +191,13 @@ static void store_free(ww_store *store)
 {
     sqlite3_finalize(store->begin);
     sqlite3_finalize(store->commit);
-    if (store->writer)
+    if (store->writer) {
+        /* The last connection moves the log into the file by itself; while others have the file open, this moves what they let
+         * it, so that a copy of the file has what was written. */
+        if (!store->config.read_only)
+            (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         sqlite3_close(store->writer);
+    }
     if (store->file_entered)
         ww_mirror_file_leave(&store->file);
     ww_device_close(store->device);
