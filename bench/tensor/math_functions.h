@@ -1,5 +1,5 @@
 /* The element functions beside their references, and how an error is counted: for bench/tensor/ulp.c, which measures all of it,
- * and tests/base/test_math.c, which takes a sample.
+ * and tests/arithmetic/test_math.c, which takes a sample.
  *
  * f32 is compared with libm in double, f64 with libm in long double: both have enough bits that their own error does not show.
  */

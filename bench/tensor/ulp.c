@@ -257,28 +257,28 @@ static measure measure_function(const function *f, bool f64, uint64_t stride)
 
 static void print_heading(FILE *file)
 {
-    fprintf(
-        file,
-        "# Accuracy of the element functions\n\n"
-        "Made by bench/tensor/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/f32.h and "
-        "f64.h,\n"
-        "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
-        "exact\n"
-        "value; 0.5 is what correct rounding gives at worst. f64 was compared with libm in long double, over a sample of "
-        "all bit\n"
-        "patterns, of the range where functions bend, and of the neighbourhood of 1. f32 functions of one argument were "
-        "given all\n"
-        "2^32 inputs, or every n-th where the table counts fewer, and compared with the same function of f64, and every "
-        "257th with libm in double; those of two "
-        "arguments a\n"
-        "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
-        "f16, bf16 and f8 are computed in f32 and rounded once; where a GPU takes a shorter way for f16 and bf16, all of "
-        "their\n"
-        "65536 numbers give the same bits (tests/base/test_math_half.c); for pow and atan2 it takes the shorter way where two "
-        "bounds\n"
-        "around the f32 result round to the same 16 bits, and computes that result otherwise "
-        "(src/arithmetic/math/half_bounds_f32.h).\n\n"
-        "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
+    fprintf(file,
+            "# Accuracy of the element functions\n\n"
+            "Made by bench/tensor/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/f32.h and "
+            "f64.h,\n"
+            "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
+            "exact\n"
+            "value; 0.5 is what correct rounding gives at worst. f64 was compared with libm in long double, over a sample of "
+            "all bit\n"
+            "patterns, of the range where functions bend, and of the neighbourhood of 1. f32 functions of one argument were "
+            "given all\n"
+            "2^32 inputs, or every n-th where the table counts fewer, and compared with the same function of f64, and every "
+            "257th with libm in double; those of two "
+            "arguments a\n"
+            "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
+            "f16, bf16 and f8 are computed in f32 and rounded once; where a GPU takes a shorter way for f16 and bf16, all of "
+            "their\n"
+            "65536 numbers give the same bits (tests/arithmetic/test_math_half.c); for pow and atan2 it takes the shorter way "
+            "where two "
+            "bounds\n"
+            "around the f32 result round to the same 16 bits, and computes that result otherwise "
+            "(src/arithmetic/math/half_bounds_f32.h).\n\n"
+            "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
 }
 
 static bool print_row(FILE *file, const function *f, bool f64, const measure *m)

@@ -100,9 +100,9 @@ MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int is_f16)
 }
 
 /* pow without a chip's functions, for x and y that are plain (MATH_POW_PLAIN_F32), y within 2^22. The logarithm of a number of
- * 16 bits, k + f P(f) of 2^k (1 + f), has at most 3 u of itself, as all of them show (tests/base/test_math_half.c), and the
- * exponent p one more: 2.8 |p| u of the power. That has 1.8 u of its own, the polynomial 0.1, a product that is half of it and
- * a sum. With the canonical form's 2 u and a rounding of the bound it is 4.8 + 2.8 |p|. Both bounds have the sign of the
+ * 16 bits, k + f P(f) of 2^k (1 + f), has at most 3 u of itself, as all of them show (tests/arithmetic/test_math_half.c), and
+ * the exponent p one more: 2.8 |p| u of the power. That has 1.8 u of its own, the polynomial 0.1, a product that is half of it
+ * and a sum. With the canonical form's 2 u and a rounding of the bound it is 4.8 + 2.8 |p|. Both bounds have the sign of the
  * result. The canonical form scales by a power of two last, and so do they: what rounding that brings where the result is
  * subnormal does not change their order. */
 typedef struct math_ends_f32 {

@@ -2,7 +2,7 @@
  *
  * A result of 11 or 8 bits does not need all of an f32's care. For each of the 65536 numbers of either type these give a value
  * that rounds to the same 16 bits as the function's canonical form (f32.h), and that is all they promise: the numbers are
- * few enough to try, and tests/base/test_math_half.c tries them all. Coefficients were fitted as those of f32.h are and
+ * few enough to try, and tests/arithmetic/test_math_half.c tries them all. Coefficients were fitted as those of f32.h are and
  * then moved by some units until no number was left over; none may be changed without that test.
  *
  * `is_f16` is a constant: the number is an f16, whose range is narrow and whose rounding is the finer; else a bf16.

@@ -337,13 +337,13 @@ static void take_everybody(void)
 
 static void write_legend(FILE *out)
 {
-    fprintf(
-        out,
-        "# Parity\n\nWritten by `make parity` (tests/base/test_cross_backend.c); do not edit. The same vectors and queries on "
-        "every backend that was there.\nA result is a row number and a score; *same* means that all of them are those of "
-        "`%s`, row and score bits, and the test fails\nif one is not. What was run, emulated or only stood in for is said "
-        "for each.\n\n",
-        backends_here[0].label);
+    fprintf(out,
+            "# Parity\n\nWritten by `make parity` (tests/device/test_cross_backend.c); do not edit. The same vectors and "
+            "queries on "
+            "every backend that was there.\nA result is a row number and a score; *same* means that all of them are those of "
+            "`%s`, row and score bits, and the test fails\nif one is not. What was run, emulated or only stood in for is said "
+            "for each.\n\n",
+            backends_here[0].label);
     for (int b = 0; b < backend_count; b++)
         fprintf(out, "- `%s`: %s\n", backends_here[b].label, backends_here[b].what);
     if (*absent)
