@@ -1,4 +1,5 @@
-/* Writing the control register for floats: rounding, flushing, traps. float_guard.h reads it and says who may change it. */
+/* Writing the control registers for floats: rounding, flushing, traps. float_guard.h reads them and says who may change them.
+ */
 #ifndef WW_BASE_FLOAT_CONTROL_H
 #define WW_BASE_FLOAT_CONTROL_H
 
@@ -7,8 +8,19 @@
 static inline void float_control_set(uint64_t control)
 {
 #if defined(__x86_64__)
-    const uint32_t word = (uint32_t)control;
-    __asm__ volatile("ldmxcsr %0" ::"m"(word) : "memory");
+    const uint32_t sse = (uint32_t)control;
+    const uint16_t x87 = (uint16_t)(control >> 32);
+    uint16_t x87_now, x87_happened;
+    __asm__ volatile("ldmxcsr %0" ::"m"(sse) : "memory");
+    /* Loading x87's word takes longer than reading it. An exception that happened while it was masked would be raised by the
+     * next instruction that waits for x87, so it is forgotten before its trap is enabled. */
+    __asm__ volatile("fnstcw %0" : "=m"(x87_now));
+    if (x87_now != x87) {
+        __asm__ volatile("fnstsw %0" : "=m"(x87_happened));
+        if ((x87_happened & ~x87 & 0x3f) != 0)
+            __asm__ volatile("fnclex");
+        __asm__ volatile("fldcw %0" ::"m"(x87) : "memory");
+    }
 #else
     __asm__ volatile("msr fpcr, %0" ::"r"(control) : "memory");
 #endif

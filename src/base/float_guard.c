@@ -1,4 +1,4 @@
-/* Setting the control register for floats, and whose it was. */
+/* Setting the control registers for floats, and whose they were. */
 #include "base/float_guard.h"
 
 #include <stddef.h>

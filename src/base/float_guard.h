@@ -2,8 +2,8 @@
  *
  * A program may round upwards, flush denormals (linking with -ffast-math does that to the whole process) or trap on inexact
  * results; canonical bits need none of it. So every public call that may compute begins with FLOAT_GUARD(), which looks at the
- * control register and, if it is not the default, sets it until the call returns. Where it is the default, that is one read
- * and one comparison. A callback runs with the caller's environment again: progress_tell().
+ * control registers and, if they are not the default, sets them until the call returns. Where they are, that is one read of
+ * each and one comparison. A callback runs with the caller's environment again: progress_tell().
  */
 #ifndef WW_BASE_FLOAT_GUARD_H
 #define WW_BASE_FLOAT_GUARD_H
@@ -15,16 +15,20 @@
 #include <warpwave/status.h>
 
 #if defined(__x86_64__)
+/* SSE's control and status word, and above it x87's control word. No arithmetic of ours is x87's, but glibc's strtof(),
+ * strtod() and printf() take the rounding mode from there, and fesetround() sets both. */
 static inline uint64_t float_control(void)
 {
-    uint32_t control;
-    __asm__ volatile("stmxcsr %0" : "=m"(control));
-    return control;
+    uint32_t sse;
+    uint16_t x87;
+    __asm__ volatile("stmxcsr %0" : "=m"(sse));
+    __asm__ volatile("fnstcw %0" : "=m"(x87));
+    return (uint64_t)x87 << 32 | sse;
 }
-enum {
-    FLOAT_CONTROL_DEFAULT = 0x1f80, /* no traps, to nearest, denormals kept */
-    FLOAT_CONTROL_FLAGS = 0x3f      /* what has happened: no part of how things are computed */
-};
+/* No traps, to nearest, denormals kept, and x87's 64 bits of precision, with which a process starts. */
+#define FLOAT_CONTROL_DEFAULT (UINT64_C(0x037f) << 32 | UINT64_C(0x1f80))
+/* What has happened in SSE, and a bit of x87's word without meaning: no part of how things are computed. */
+#define FLOAT_CONTROL_FLAGS (UINT64_C(0x0040) << 32 | UINT64_C(0x3f))
 #elif defined(__aarch64__)
 static inline uint64_t float_control(void)
 {
@@ -32,19 +36,20 @@ static inline uint64_t float_control(void)
     __asm__ volatile("mrs %0, fpcr" : "=r"(control));
     return control;
 }
-enum { FLOAT_CONTROL_DEFAULT = 0, FLOAT_CONTROL_FLAGS = 0 };
+#define FLOAT_CONTROL_DEFAULT UINT64_C(0)
+#define FLOAT_CONTROL_FLAGS   UINT64_C(0)
 #else
 #error "float_guard.h needs this processor's control register for floats"
 #endif
 
 static inline bool float_control_is_default(void)
 {
-    return (float_control() & ~(uint64_t)FLOAT_CONTROL_FLAGS) == FLOAT_CONTROL_DEFAULT;
+    return ((float_control() ^ FLOAT_CONTROL_DEFAULT) & ~FLOAT_CONTROL_FLAGS) == 0;
 }
 
 typedef struct float_guard {
     bool changed;
-    uint64_t callers;   /* control register */
+    uint64_t callers;   /* control registers */
     bool outer_changed; /* what a callback of the call around this one is given back, if there is one */
     uint64_t outer_callers;
 } float_guard;

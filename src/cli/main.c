@@ -1,5 +1,6 @@
 /* `warpwave`: finds the command that was asked for and runs it; `help` is here, since it knows them all. */
 #include <fcntl.h>
+#include <fenv.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
@@ -63,6 +64,7 @@ int main(int argc, char **argv)
 {
     const char *const *arguments = (const char *const *)argv + 2;
     const size_t count = argc > 2 ? (size_t)argc - 2 : 0;
+    fesetenv(FE_DFL_ENV);    /* whatever a library that was loaded before has set: numbers are read and printed to nearest */
     setlocale(LC_CTYPE, ""); /* whether the terminal speaks UTF-8; numbers stay as C writes them */
     keep_standard_streams();
     interrupts_catch();

@@ -2,6 +2,7 @@
 #include "support/command.h"
 
 #include <fcntl.h>
+#include <fenv.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 #include "support/devices.h"
 
-enum { ARGUMENTS_MAX = 64 };
+enum { ARGUMENTS_MAX = 64, EMULATOR_WORDS_MAX = 8 };
 
 /* All that was written to a temporary file, which is closed. */
 static char *take_text(FILE *file)
@@ -36,9 +37,48 @@ static void spare_leak_detection(void)
         setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
 }
 
+void command_round(int mode)
+{
+    char text[16];
+    if (mode == FE_TONEAREST) {
+        unsetenv("LD_PRELOAD");
+        return;
+    }
+    snprintf(text, sizeof text, "%d", mode);
+    setenv("WARPWAVE_TEST_ROUNDING", text, 1);
+    setenv("LD_PRELOAD", BUILD_DIR "/tests/preload_rounding.so", 1);
+    if (TEST_INSTRUMENTED) /* which wants to be loaded before all others */
+        setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
+}
+
+/* Programs of a build for another architecture are started by the emulator that `make test-other-architecture` names, those of
+ * this machine as they are. Fills `line`, whose words of the emulator are in `words`; returns the path to start. */
+static const char *put_emulator_first(const char *path, const char *const *arguments, char *words, const char **line)
+{
+    const char *emulator = getenv("WARPWAVE_TEST_EMULATOR");
+    const char *first = path;
+    size_t count = 0;
+    if (emulator && strncmp(path, BUILD_DIR, strlen(BUILD_DIR)) == 0) {
+        char *rest = strcpy(words, emulator);
+        for (char *word = strtok_r(rest, " ", &rest); word && count < EMULATOR_WORDS_MAX; word = strtok_r(NULL, " ", &rest))
+            line[count++] = word;
+        first = line[0];
+        line[count++] = path;
+        arguments++;
+    }
+    do {
+        assert_true(count < ARGUMENTS_MAX + EMULATOR_WORDS_MAX);
+        line[count++] = *arguments;
+    } while (*arguments++);
+    return first;
+}
+
 command_result program_run(const char *path, const char *const *arguments)
 {
     spare_leak_detection();
+    char words[SCRATCH_PATH_BYTES];
+    const char *line[ARGUMENTS_MAX + EMULATOR_WORDS_MAX];
+    path = put_emulator_first(path, arguments, words, line);
     command_result result = {0};
     posix_spawn_file_actions_t actions;
     pid_t process;
@@ -52,7 +92,7 @@ command_result program_run(const char *path, const char *const *arguments)
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, fileno(out), 1);
     posix_spawn_file_actions_adddup2(&actions, fileno(err), 2);
-    const int failed = posix_spawn(&process, path, &actions, NULL, (char *const *)arguments, environ);
+    const int failed = posix_spawn(&process, path, &actions, NULL, (char *const *)line, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed)
         fail_msg("%s: %s", path, strerror(failed));

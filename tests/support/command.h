@@ -19,6 +19,10 @@ command_result command_run(const char *const *arguments);                   /* e
 command_result program_run(const char *path, const char *const *arguments); /* the same, with the name in front */
 void command_free(command_result *result);
 
+/* Programs that are started from now on begin under this rounding mode, as if a library that is loaded before them had called
+ * fesetround(); FE_TONEAREST: as usual. The test must depend on the target preload_rounding. */
+void command_round(int mode);
+
 /* Runs, checks the exit code and that stderr (or, for code 0, stdout) contains `text`, and frees. */
 #define COMMAND_SAYS(expected, text, ...) command_says(__FILE__, __LINE__, expected, text, (const char *[]){__VA_ARGS__, NULL})
 void command_says(const char *file, int line, int expected, const char *text, const char *const *arguments);

@@ -3,6 +3,7 @@
  *
  * Exit codes: 0 all passed, 1 some failed, 2 misuse, 3 the file, 4 the device.
  */
+#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,6 +126,7 @@ int main(int count, char **arguments)
 {
     const char *file = NULL;
     const char *name = NULL;
+    fesetenv(FE_DFL_ENV); /* whatever a library has set: numbers are read and printed to nearest */
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "--help") == 0)
             return show_usage(stdout, 0);

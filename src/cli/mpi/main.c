@@ -1,4 +1,5 @@
 /* `warpwave-mpi`: searches over MPI ranks. The only part of the library's house that initialises MPI. */
+#include <fenv.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
     MPI_Comm machine;
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return EXIT_CODE_OTHER;
+    fesetenv(FE_DFL_ENV); /* whatever a library has set: numbers are read and printed to nearest */
     MPI_Comm_rank(MPI_COMM_WORLD, &here.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &here.ranks);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, here.rank, MPI_INFO_NULL, &machine);

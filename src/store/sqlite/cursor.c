@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "store/sqlite/request.h"
 
@@ -274,6 +275,7 @@ static ww_status cursor_first(cursor *c, sqlite3_value **values)
 
 int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int count, sqlite3_value **values)
 {
+    FLOAT_GUARD();
     cursor *c = (cursor *)base;
     (void)plan_text, (void)count;
     cursor_reset(c);
@@ -283,6 +285,7 @@ int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, in
 
 int cursor_next(sqlite3_vtab_cursor *base)
 {
+    FLOAT_GUARD();
     cursor *c = (cursor *)base;
     c->last_place = ww_results_rows(c->results, 0)[c->at];
     c->last_score = ww_results_scores(c->results, 0)[c->at];
@@ -308,6 +311,7 @@ static void give_text(sqlite3_context *context, const char *text)
 /* What is not set is NULL: k, radius and filter are for asking, and a row that was not searched for has no score. */
 int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
+    FLOAT_GUARD();
     const cursor *c = (const cursor *)base;
     const table *t = table_of(c);
     if (sqlite3_vtab_nochange(context)) /* of an UPDATE that leaves it as it is */

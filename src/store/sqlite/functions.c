@@ -6,6 +6,7 @@
 
 #include <warpwave/vectors.h>
 
+#include "base/float_guard.h"
 #include "store/sqlite/value.h"
 
 static const char *const NAMES[] = {[WW_COSINE] = "ww_cosine", [WW_L2] = "ww_l2", [WW_DOT] = "ww_dot"};
@@ -26,6 +27,7 @@ void function_fail(sqlite3_context *context, ww_status status, const char *funct
 
 static void score(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
+    FLOAT_GUARD();
     const ww_metric metric = (ww_metric)(intptr_t)sqlite3_user_data(context);
     if (count != 2 || sqlite3_value_type(arguments[0]) == SQLITE_NULL || sqlite3_value_type(arguments[1]) == SQLITE_NULL)
         return;
@@ -60,6 +62,7 @@ static ww_status type_argument(int count, sqlite3_value **arguments, ww_vector_t
 
 static void vector(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
+    FLOAT_GUARD();
     if (sqlite3_value_type(arguments[0]) == SQLITE_NULL)
         return;
     vector_buffer read = {0};
@@ -88,6 +91,7 @@ enum { JSON_SUBTYPE = 'J' }; /* how SQLite's own functions mark a text that is J
 
 static void to_json(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
+    FLOAT_GUARD();
     if (sqlite3_value_type(arguments[0]) == SQLITE_NULL)
         return;
     vector_buffer read = {0};

@@ -11,6 +11,7 @@
 
 #include <warpwave/model.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/sqlite/functions.h"
@@ -93,6 +94,7 @@ static ww_status open_model(embedder *e, const char *path, const char *device_na
 /* ww_model(path) and ww_model(path, device): opens it for this connection, and says which it is by its fingerprint. */
 static void model_function(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
+    FLOAT_GUARD();
     embedder *e = sqlite3_user_data(context);
     const char *path = (const char *)sqlite3_value_text(arguments[0]);
     const char *device = count > 1 ? (const char *)sqlite3_value_text(arguments[1]) : NULL;
@@ -108,6 +110,7 @@ static void model_function(sqlite3_context *context, int count, sqlite3_value **
 /* ww_embed(text): the vector as a blob of f32. */
 static void embed_function(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
+    FLOAT_GUARD();
     embedder *e = sqlite3_user_data(context);
     (void)count;
     if (sqlite3_value_type(arguments[0]) == SQLITE_NULL)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -164,6 +165,7 @@ static int refuse_new(ww_status status, char **message)
 /* texts: the module, the database, the table, then the arguments. */
 static int table_start(sqlite3 *db, int count, const char *const *texts, bool make, sqlite3_vtab **vtab, char **message)
 {
+    FLOAT_GUARD();
     table *t = memory_alloc_zeroed(1, sizeof *t);
     if (!t)
         return SQLITE_NOMEM;
@@ -248,6 +250,7 @@ static int table_begin(sqlite3_vtab *vtab)
 
 static int table_sync(sqlite3_vtab *vtab)
 {
+    FLOAT_GUARD();
     return table_failed((table *)vtab, table_flush((table *)vtab));
 }
 
@@ -285,6 +288,7 @@ static int table_rollback(sqlite3_vtab *vtab)
 /* What was changed before a savepoint is in the file before it, so that going back to it finds the right record. */
 static int table_savepoint(sqlite3_vtab *vtab, int number)
 {
+    FLOAT_GUARD();
     (void)number;
     return table_failed((table *)vtab, table_flush((table *)vtab));
 }
@@ -317,6 +321,7 @@ static ww_status rename_tables(const table *t, const char *name)
 
 static int table_rename(sqlite3_vtab *vtab, const char *name)
 {
+    FLOAT_GUARD();
     table *t = (table *)vtab;
     ww_status status = table_flush(t);
     char *copy = memory_copy_text(name, strlen(name));
@@ -346,6 +351,7 @@ static int table_shadow_name(const char *suffix)
 /* PRAGMA integrity_check asks tables, too, from SQLite 3.44 on. */
 static int table_integrity(sqlite3_vtab *vtab, const char *schema, const char *name, int flags, char **problem)
 {
+    FLOAT_GUARD();
     table *t = (table *)vtab;
     (void)schema, (void)name;
     const bool quick = flags & 1;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "vectors/durable/operations.h"
 
@@ -167,6 +168,7 @@ static ww_status update(table *t, writer *w, sqlite3_value **values)
 
 int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid)
 {
+    FLOAT_GUARD();
     table *t = (table *)vtab;
     writer *w = NULL;
     ww_status status = table_writer(t, &w);

@@ -14,7 +14,8 @@ static inline uint64_t environment(int number)
     const uint64_t rounding = (uint64_t)number & 3;
     const bool flush = number & 4, traps = number & 8;
 #if defined(__x86_64__)
-    return (traps ? 0 : 0x1f80u) | rounding << 13 | (flush ? 0x8040u : 0);
+    const uint64_t x87 = (traps ? 0x0340u : 0x037fu) | rounding << 10;
+    return x87 << 32 | (traps ? 0 : 0x1f80u) | rounding << 13 | (flush ? 0x8040u : 0);
 #else
     return (traps ? 0x1f00u : 0) | rounding << 22 | (flush ? 1u << 24 | 1u << 19 : 0);
 #endif
