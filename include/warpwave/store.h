@@ -45,7 +45,8 @@ typedef struct ww_store ww_store;
 typedef struct ww_store_config {
     size_t struct_size;
     ww_synchronous synchronous;
-    int32_t busy_ms;    /* how long a call waits for a lock that another connection has; 5000 unless told; 0: not at all */
+    int32_t busy_ms;    /* how long a call waits for a lock that another thread, connection or process has; 5000 unless told;
+                           0: not at all */
     int32_t page_bytes; /* of a new file: a power of two, 512 to 65536; 0: chosen by the first collection's dimension */
     int32_t filter_ms;  /* how long a `where` may take to evaluate; 60000 unless told; 0: as long as it likes */
     int32_t must_exist; /* not 0: a file that is not there is WW_NOT_FOUND, and none is made */
@@ -54,6 +55,8 @@ typedef struct ww_store_config {
         loading; /* told while vectors are loaded, in rows; returning non-zero cancels the call that needed them. May be NULL */
     void *loading_user;
     ww_row_place rows; /* where the vectors of collections that ww_store_collection() opens are; a new one's config says so */
+    int32_t exclusive; /* not 0: no other process may open the file (WW_BUSY there, and here if one has it), and nothing of it
+                          is mapped into memory; not with read_only. See SECURITY.md */
 } ww_store_config;
 
 typedef struct ww_store_info {

@@ -23,10 +23,10 @@ static void stored_free(stored *c)
 {
     readers_close(c->idle);
     if (c->writer || c->written) {
-        pthread_mutex_lock(&c->store->writing);
+        store_lock_for_good(c->store);
         writer_close(c->writer);
         view_close(c->written);
-        pthread_mutex_unlock(&c->store->writing);
+        store_unlock(c->store);
     }
     ww_device_close(c->device);
     pthread_mutex_destroy(&c->lock);
@@ -110,12 +110,14 @@ static ww_status open_record(ww_store *store, const collection_record *record, c
 ww_status store_find_record(ww_store *store, const char *name, collection_record *record)
 {
     bool has = false;
-    pthread_mutex_lock(&store->writing);
-    ww_status status = store_has_collections(store->writer, &has);
+    ww_status status = store_lock(store);
+    if (status != WW_OK)
+        return status;
+    status = store_has_collections(store->writer, &has);
     if (status == WW_OK)
         status = has ? schema_find(store->writer, "main", name, record)
                      : ww_fail(WW_NOT_FOUND, "there is no collection '%s' in the store", name);
-    pthread_mutex_unlock(&store->writing);
+    store_unlock(store);
     return status;
 }
 
@@ -143,13 +145,15 @@ static ww_status prepare_file(ww_store *store, const ww_collection_config *confi
     const int32_t page = store->config.page_bytes
                              ? store->config.page_bytes
                              : page_bytes_for(config->dim * (int64_t)row_type_bytes((int32_t)config->type));
-    if (store->config.read_only)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
-    pthread_mutex_lock(&store->writing);
-    ww_status status = schema_run(store->writer, "PRAGMA page_size = %d", page);
+    ww_status status = store_check_writable(store);
+    if (status == WW_OK)
+        status = store_lock(store);
+    if (status != WW_OK)
+        return status;
+    status = schema_run(store->writer, "PRAGMA page_size = %d", page);
     if (status == WW_OK)
         status = store_enter_wal(store);
-    pthread_mutex_unlock(&store->writing);
+    store_unlock(store);
     return status;
 }
 
@@ -256,11 +260,13 @@ static ww_status list_records(ww_store *store, collection_record **records, int6
     bool has = false;
     *records = NULL;
     *count = 0;
-    pthread_mutex_lock(&store->writing);
-    ww_status status = store_has_collections(store->writer, &has);
+    ww_status status = store_lock(store);
+    if (status != WW_OK)
+        return status;
+    status = store_has_collections(store->writer, &has);
     if (status == WW_OK && has)
         status = schema_list(store->writer, "main", records, count);
-    pthread_mutex_unlock(&store->writing);
+    store_unlock(store);
     return status;
 }
 
@@ -279,16 +285,6 @@ ww_status ww_store_list(ww_store *store, ww_results **results)
         status = list_results(records, count, results);
     memory_free(records);
     return status;
-}
-
-static int64_t pragma_number(sqlite3 *db, const char *pragma)
-{
-    sqlite3_stmt *asked = NULL;
-    int64_t number = 0;
-    if (schema_statement(db, &asked, "PRAGMA %s", pragma) == WW_OK && sqlite3_step(asked) == SQLITE_ROW)
-        number = sqlite3_column_int64(asked, 0);
-    sqlite3_finalize(asked);
-    return number;
 }
 
 static int64_t file_bytes(const char *path, const char *suffix)
@@ -312,12 +308,13 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
     ww_store_info found = {.format = WW_STORE_FORMAT};
     status = list_records(store, &records, &found.collections);
     memory_free(records);
+    if (status == WW_OK)
+        status = store_lock(store);
     if (status != WW_OK)
         return status;
-    pthread_mutex_lock(&store->writing);
-    found.page_bytes = pragma_number(store->writer, "page_size");
-    found.bytes_unused = pragma_number(store->writer, "freelist_count") * found.page_bytes;
-    pthread_mutex_unlock(&store->writing);
+    found.page_bytes = schema_pragma(store->writer, "page_size");
+    found.bytes_unused = schema_pragma(store->writer, "freelist_count") * found.page_bytes;
+    store_unlock(store);
     found.bytes_file = file_bytes(store->path, "");
     found.bytes_wal = file_bytes(store->path, "-wal");
     text_copy(found.sqlite_version, sizeof found.sqlite_version, sqlite3_libversion());

@@ -1,11 +1,14 @@
-/* Compacting: places are numbered anew without gaps, the log of removals is emptied, and the file is rewritten without free
- * pages, so that the space goes back to the file system.
+/* Compacting: the file is rewritten without free pages, so that the space goes back to the file system, then places are
+ * numbered anew without gaps and the log of removals is emptied.
+ *
+ * The rewriting comes first because it needs room on the disk and changes nothing that anybody sees: where it fails, rows keep
+ * their numbers. The renumbering is one transaction. It frees a page in a thousand or so, and the log of removals.
  */
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/store_state.h"
 
-enum { MOVED_AT_ONCE = 1024 };
+enum { MOVED_AT_ONCE = 1024, FREE_SHARE = 64 };
 
 typedef struct compaction {
     stored *c;
@@ -96,14 +99,48 @@ static ww_status renumber(compaction *m, collection_record *record)
     return status == WW_OK ? schema_update(m->db, "main", record) : status;
 }
 
-/* The free pages go; then the file itself is made shorter, now or, if others are reading, when they are done. */
+/* The free pages go; then the file itself is made shorter, now or, if others are reading, when they are done. With the lock. */
 static ww_status shrink(ww_store *store)
 {
-    pthread_mutex_lock(&store->writing);
-    ww_status status = schema_run(store->writer, "VACUUM");
+    const ww_status status = schema_run(store->writer, "VACUUM");
     if (status == WW_OK)
         (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    pthread_mutex_unlock(&store->writing);
+    return status;
+}
+
+/* What the renumbering freed goes, too, if it is more than a 64th of the file. If that fails, it is used again by later writes.
+ */
+static void shrink_rest(ww_store *store)
+{
+    if (store_lock(store) != WW_OK)
+        return;
+    if (schema_pragma(store->writer, "freelist_count") * FREE_SHARE > schema_pragma(store->writer, "page_count"))
+        (void)shrink(store);
+    else
+        (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    store_unlock(store);
+}
+
+static ww_status find_record(const compaction *m, collection_record *record)
+{
+    const ww_status status = schema_find(m->db, "main", m->c->name, record);
+    return status == WW_OK ? stored_is(m->c, record) : status;
+}
+
+/* Rewrites the file, if the caller does not cancel. */
+static ww_status rewrite(compaction *m)
+{
+    collection_record record;
+    ww_status status = store_lock(m->c->store);
+    if (status != WW_OK)
+        return status;
+    status = find_record(m, &record);
+    m->total = status == WW_OK ? record.live : 0;
+    if (status == WW_OK)
+        status = told(m, 0);
+    if (status == WW_OK)
+        status = shrink(m->c->store);
+    store_unlock(m->c->store);
     return status;
 }
 
@@ -114,18 +151,21 @@ ww_status stored_compact(void *owner, ww_progress progress, void *user)
     collection_record record;
     ww_status status = process_check(c->store->made_in, c->store->path);
     if (status == WW_OK)
+        status = store_check_writable(c->store);
+    if (status == WW_OK)
+        status = rewrite(&m);
+    if (status == WW_OK)
         status = store_begin(c->store);
     if (status != WW_OK)
         return status;
     writer_forget(c->writer);
-    status = schema_find(m.db, "main", c->name, &record);
-    if (status == WW_OK)
-        status = stored_is(c, &record);
-    m.total = status == WW_OK ? record.live : 0;
-    if (status == WW_OK)
-        status = told(&m, 0);
-    if (status == WW_OK)
+    status = find_record(&m, &record);
+    if (status == WW_OK) {
+        m.total = record.live;
         status = renumber(&m, &record);
+    }
     status = store_end(c->store, status);
-    return status == WW_OK ? shrink(c->store) : status;
+    if (status == WW_OK)
+        shrink_rest(c->store);
+    return status;
 }

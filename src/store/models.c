@@ -72,11 +72,12 @@ ww_status ww_store_get_model(ww_store *store, const char *collection, ww_store_m
     if (!collection || !model)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", function, collection ? "model" : "collection");
     status = store_find_record(store, collection, &record);
+    if (status == WW_OK)
+        status = store_lock(store);
     if (status != WW_OK)
         return status;
-    pthread_mutex_lock(&store->writing);
     status = read_model(store, &record, &found);
-    pthread_mutex_unlock(&store->writing);
+    store_unlock(store);
     return status == WW_OK ? struct_write(model, &found, sizeof found, function, "ww_store_model") : status;
 }
 
@@ -119,8 +120,6 @@ ww_status ww_store_set_model(ww_store *store, const char *collection, const ww_s
         status = check_model(&m);
     if (status == WW_OK)
         status = store_find_record(store, collection, &record);
-    if (status == WW_OK && store->config.read_only)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
     if (status == WW_OK)
         status = store_begin(store);
     return status == WW_OK ? store_end(store, write_model(store, &record, &m)) : status;

@@ -125,16 +125,11 @@ static ww_status transaction_begin(stored *c, reader *r, bool search)
     return status;
 }
 
-ww_status reading_begin(stored *c, bool search, reader **opened)
+/* Tries until no write comes between the beginning of the transaction and the view. */
+static ww_status transaction_begin_newest(stored *c, reader *r, bool search)
 {
-    reader *r = NULL;
-    ww_status status = process_check(c->store->made_in, c->store->path);
-    if (status == WW_OK)
-        status = reader_take(c, &r);
-    if (status != WW_OK)
-        return status;
     int64_t before = -1;
-    status = transaction_begin(c, r, search);
+    ww_status status = transaction_begin(c, r, search);
     for (int i = 0; status != WW_OK && view_is_behind(r->view) && i < RESTARTS_MAX; i++) {
         /* A mirror is never ahead of what is committed, and a new transaction sees all of that: so if it is behind a second
          * time and has not come nearer, the file is another one than the mirror was read from (an older copy was put in its
@@ -146,6 +141,18 @@ ww_status reading_begin(stored *c, bool search, reader **opened)
         transaction_end(r);
         status = transaction_begin(c, r, search);
     }
+    return status;
+}
+
+ww_status reading_begin(stored *c, bool search, reader **opened)
+{
+    reader *r = NULL;
+    ww_status status = process_check(c->store->made_in, c->store->path);
+    if (status == WW_OK)
+        status = reader_take(c, &r);
+    if (status != WW_OK)
+        return status;
+    status = transaction_begin_newest(c, r, search);
     if (status == WW_OK) {
         *opened = r;
         return WW_OK;
@@ -496,20 +503,21 @@ static ww_status stored_move(void *owner, ww_device *device)
     pthread_mutex_unlock(&c->lock);
     status = reader_open(c, retained, generation, &r);
     if (status == WW_OK)
-        status = transaction_begin(c, r, true); /* what cannot be loaded there does not move */
+        status = transaction_begin_newest(c, r, true); /* what cannot be loaded there does not move */
     if (r)
         transaction_end(r);
     if (status == WW_OK && is_same_group(c, device))
         status = view_balance(r->view);
+    if (status == WW_OK)
+        status = store_lock(c->store); /* the last step that can fail */
     if (status != WW_OK) {
         if (r)
             reader_close(r);
         ww_device_close(retained);
         return status;
     }
-    pthread_mutex_lock(&c->store->writing);
     (void)view_move(c->written, retained); /* the device is open: it cannot fail */
-    pthread_mutex_unlock(&c->store->writing);
+    store_unlock(c->store);
     pthread_mutex_lock(&c->lock);
     ww_device *old_device = c->device;
     reader *old = c->idle;

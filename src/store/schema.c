@@ -66,6 +66,16 @@ ww_status schema_run(sqlite3 *db, const char *format, ...)
     return status;
 }
 
+int64_t schema_pragma(sqlite3 *db, const char *pragma)
+{
+    sqlite3_stmt *asked = NULL;
+    int64_t number = 0;
+    if (schema_statement(db, &asked, "PRAGMA %s", pragma) == WW_OK && sqlite3_step(asked) == SQLITE_ROW)
+        number = sqlite3_column_int64(asked, 0);
+    sqlite3_finalize(asked);
+    return number;
+}
+
 /* ---- names ----------------------------------------------------------------------------------------------------------------
  */
 

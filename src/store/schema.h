@@ -90,4 +90,7 @@ ww_status schema_statement(sqlite3 *db, sqlite3_stmt **statement, const char *fo
 /* The same, run at once. */
 ww_status schema_run(sqlite3 *db, const char *format, ...);
 
+/* The number that a pragma gives; 0 if it gives none. */
+int64_t schema_pragma(sqlite3 *db, const char *pragma);
+
 #endif

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/float_guard.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/structs.h"
@@ -34,6 +36,8 @@ static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, store->config.busy_ms);
     ww_status status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
+    if (status == WW_OK) /* a mapped file that another process cuts short would end this one; some SQLites map by default */
+        status = schema_run(db, "PRAGMA mmap_size = 0");
     if (status == WW_OK && !reads_only)
         status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
     if (status == WW_OK && !reads_only) { /* collections are virtual tables, too, and only their module makes and drops those */
@@ -45,6 +49,18 @@ static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
     return status;
 }
 
+/* Is the file that was opened still the one at its path? SQLite would go on with one that was removed, and acknowledge writes
+ * that nobody can ever read; a new connection would make an empty file in its place. */
+static ww_status check_place(const ww_store *store)
+{
+    struct stat file;
+    const bool there = stat(store->path, &file) == 0;
+    if (there && (uint64_t)file.st_dev == store->file.file_device && (uint64_t)file.st_ino == store->file.file_inode)
+        return WW_OK;
+    return ww_fail(WW_IO_ERROR, "%s %s since the store was opened; nothing was written. Close the store and open it again",
+                   store->path, there ? "was replaced by another file" : "was removed or renamed");
+}
+
 ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
 {
     /* A reader opens the file for writing, too: in WAL mode it may have to recover what a crash left. */
@@ -52,9 +68,11 @@ ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
                       (store->config.must_exist || store->config.read_only ? 0 : SQLITE_OPEN_CREATE);
     sqlite3 *opened = NULL;
     ww_status status = sqlite_check_file(store->path);
+    if (status == WW_OK && store->file_entered)
+        status = check_place(store);
     if (status != WW_OK)
         return status;
-    const int code = sqlite3_open_v2(store->path, &opened, flags, NULL);
+    const int code = sqlite3_open_v2(store->path, &opened, flags, store->config.exclusive ? "unix-excl" : NULL);
     status = code == SQLITE_OK ? WW_OK : sqlite_failed(opened, code, store->path);
     if (status == WW_OK)
         status = set_up(store, opened, reads_only);
@@ -83,31 +101,85 @@ ww_status store_has_collections(sqlite3 *db, bool *has)
 /* ---- transactions ---------------------------------------------------------------------------------------------------------
  */
 
+ww_status store_check_writable(const ww_store *store)
+{
+    return store->config.read_only ? ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path) : WW_OK;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+ww_status store_lock(ww_store *store)
+{
+    const int64_t until = now_ms() + store->config.busy_ms;
+    const struct timespec deadline = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
+    bool late = store->config.busy_ms == 0;
+    pthread_mutex_lock(&store->lock);
+    while (store->locked && !late)
+        late = pthread_cond_timedwait(&store->unlocked, &store->lock, &deadline) == ETIMEDOUT;
+    const bool got = !store->locked;
+    store->locked = true;
+    pthread_mutex_unlock(&store->lock);
+    if (!got)
+        return ww_fail(WW_BUSY, "%s: another thread has been using the store for %d ms; try again, or raise busy_ms",
+                       store->path, store->config.busy_ms);
+    sqlite3_busy_timeout(store->writer, (int)max_i64(0, until - now_ms()));
+    return WW_OK;
+}
+
+void store_lock_for_good(ww_store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    while (store->locked)
+        pthread_cond_wait(&store->unlocked, &store->lock);
+    store->locked = true;
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_unlock(ww_store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    store->locked = false;
+    pthread_cond_signal(&store->unlocked);
+    pthread_mutex_unlock(&store->lock);
+}
+
 ww_status store_begin(ww_store *store)
 {
-    if (store->config.read_only)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path);
-    ww_status status = sqlite_check_file(store->path);
+    ww_status status = store_check_writable(store);
+    if (status == WW_OK)
+        status = sqlite_check_file(store->path);
+    if (status == WW_OK)
+        status = store_lock(store);
     if (status != WW_OK)
         return status;
-    pthread_mutex_lock(&store->writing);
     status = store->begin ? WW_OK : schema_statement(store->writer, &store->begin, "BEGIN IMMEDIATE");
     if (status == WW_OK && !store->commit)
         status = schema_statement(store->writer, &store->commit, "COMMIT");
     if (status == WW_OK)
         status = schema_step(store->begin);
     if (status != WW_OK)
-        pthread_mutex_unlock(&store->writing);
+        store_unlock(store);
     return status;
+}
+
+ww_status store_commit_write(ww_store *store)
+{
+    const ww_status status = check_place(store);
+    return status == WW_OK ? schema_step(store->commit) : status;
 }
 
 ww_status store_end(ww_store *store, ww_status status)
 {
     if (status == WW_OK && !sqlite3_get_autocommit(store->writer))
-        status = schema_step(store->commit);
+        status = store_commit_write(store);
     if (!sqlite3_get_autocommit(store->writer)) /* the first failure is what the message tells of */
         (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);
-    pthread_mutex_unlock(&store->writing);
+    store_unlock(store);
     return status;
 }
 
@@ -126,6 +198,9 @@ static ww_status config_check(const ww_store_config *config)
     if (!ww_row_place_name(config->rows))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: rows is %d; it must be WW_ROWS_DEVICE or WW_ROWS_HOST",
                        (int)config->rows);
+    if (config->exclusive && config->read_only)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: exclusive and read_only are both set; a store that is only read "
+                                            "keeps no other process out");
     const int32_t page = config->page_bytes;
     if (page != 0 && (page < PAGE_BYTES_LEAST || page > PAGE_BYTES_MOST || (page & (page - 1)) != 0))
         return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: page_bytes is %d; it must be a power of two, %d to %d", page,
@@ -201,9 +276,34 @@ static void store_free(ww_store *store)
     if (store->file_entered)
         ww_mirror_file_leave(&store->file);
     ww_device_close(store->device);
-    pthread_mutex_destroy(&store->writing);
+    pthread_cond_destroy(&store->unlocked);
+    pthread_mutex_destroy(&store->lock);
     memory_free(store->path);
     memory_free(store);
+}
+
+/* Later connections open the same file, wherever the process works then. */
+static ww_status path_settle(ww_store *store)
+{
+    const char *absolute = sqlite3_db_filename(store->writer, "main");
+    if (!absolute || !absolute[0])
+        return WW_OK;
+    char *copy = memory_copy_text(absolute, strlen(absolute));
+    if (!copy)
+        return memory_failed("a store", strlen(absolute));
+    memory_free(store->path);
+    store->path = copy;
+    return WW_OK;
+}
+
+static void lock_create(ww_store *store)
+{
+    pthread_condattr_t steady; /* a clock that nobody sets */
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&store->unlocked, &steady);
+    pthread_condattr_destroy(&steady);
+    pthread_mutex_init(&store->lock, NULL);
 }
 
 static ww_status open_file(ww_store *store)
@@ -218,6 +318,8 @@ static ww_status open_file(ww_store *store)
     ww_status status = there ? enter_file(store) : WW_OK;
     if (status == WW_OK)
         status = store_connect(store, false, &store->writer);
+    if (status == WW_OK)
+        status = path_settle(store);
     if (status == WW_OK)
         status = look_at_file(store);
     return status == WW_OK && !there ? enter_file(store) : status;
@@ -244,7 +346,7 @@ ww_status ww_store_open(const char *path, ww_device *device, const ww_store_conf
     atomic_init(&made->users, 1);
     made->made_in = process_here();
     made->config = checked;
-    pthread_mutex_init(&made->writing, NULL);
+    lock_create(made);
     made->path = memory_copy_text(path, strlen(path));
     if (!made->path)
         status = memory_failed("a store", strlen(path));

@@ -20,12 +20,14 @@
 struct ww_store {
     atomic_int users; /* the caller, and every open collection */
     process_mark made_in;
-    char *path;
+    char *path; /* absolute once the file is open: the process may go to another folder */
     ww_device *device;
     ww_store_config config;
     mirror_key file; /* device and inode, and the SQLite */
     bool file_entered;
-    pthread_mutex_t writing; /* for `writer` */
+    pthread_mutex_t lock; /* for the two that follow; store_lock() waits no longer than the caller wants */
+    pthread_cond_t unlocked;
+    bool locked; /* `writer` is in use */
     sqlite3 *writer;
     sqlite3_stmt *begin, *commit; /* of it */
 };
@@ -68,7 +70,7 @@ typedef struct stored {
     ww_device *device;
     int64_t generation;
     reader *idle;
-    /* With the store's `writing`: */
+    /* With the store's lock: */
     writer *writer;
     uint32_t written_version; /* the data version after our last write: while it stays, the writer's record is the file's */
     view *written;            /* through the connection that writes: leads to the mirror */
@@ -83,10 +85,19 @@ ww_status store_has_collections(sqlite3 *db, bool *has);
 /* With the lock, or before anybody else has the store. */
 ww_status store_enter_wal(ww_store *store);
 void store_retain(ww_store *store);
+/* WW_INVALID_ARGUMENT if the store was opened to be read only. */
+ww_status store_check_writable(const ww_store *store);
+/* The lock for the connection that writes. WW_BUSY if another thread has it for busy_ms. What is left of that time is how long
+ * SQLite may wait for other connections. */
+ww_status store_lock(ww_store *store);
+void store_lock_for_good(ww_store *store); /* however long it takes, for what cannot fail */
+void store_unlock(ww_store *store);
 /* Begin and end a transaction that writes; the lock is held between them. The end commits if `status` is WW_OK, else rolls
  * back; it returns what became of it. */
 ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
+/* Commits, unless the file is not the one at the store's path any more: nobody would find what is written to it. */
+ww_status store_commit_write(ww_store *store);
 
 /* ---- collections.c ---- */
 /* The record of a collection in the list of the file. */

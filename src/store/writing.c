@@ -74,7 +74,7 @@ static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
     if (status == WW_OK)
         status = writer_flush(c->writer);
     if (status == WW_OK)
-        status = schema_step(c->store->commit);
+        status = store_commit_write(c->store);
     if (status == WW_OK && w->loaded) {
         const view_commit commit = {.before = &w->before,
                                     .after = writer_record(c->writer),

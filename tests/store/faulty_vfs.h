@@ -17,6 +17,7 @@
 typedef enum vfs_fault {
     VFS_IO_ERROR,
     VFS_FULL,        /* writes say that the disk is full; other calls fail as above */
+    VFS_STAYS_FULL,  /* from the n-th write on every write says so; other calls work */
     VFS_SHORT_WRITE, /* half of it is written, then it fails */
     VFS_POWER        /* at a sync: nothing works from then on */
 } vfs_fault;
@@ -49,7 +50,7 @@ static inline bool vfs_fails(bool is_sync)
 {
     if (vfs.dead)
         return true;
-    if (!vfs.armed || (vfs.fault == VFS_POWER && !is_sync) || ++vfs.calls != vfs.fail_at)
+    if (!vfs.armed || vfs.fault == VFS_STAYS_FULL || (vfs.fault == VFS_POWER && !is_sync) || ++vfs.calls != vfs.fail_at)
         return false;
     vfs.tripped = true;
     vfs.dead = vfs.fault == VFS_POWER;
@@ -77,6 +78,10 @@ static inline int vfs_read(sqlite3_file *file, void *to, int bytes, sqlite3_int6
 static inline int vfs_write(sqlite3_file *file, const void *from, int bytes, sqlite3_int64 at)
 {
     const bool was_dead = vfs.dead;
+    if (vfs.armed && vfs.fault == VFS_STAYS_FULL && ++vfs.calls >= vfs.fail_at) {
+        vfs.tripped = true;
+        return SQLITE_FULL;
+    }
     if (!vfs_fails(false))
         return vfs_real(file)->pMethods->xWrite(vfs_real(file), from, bytes, at);
     if (vfs.fault == VFS_SHORT_WRITE && !was_dead)
