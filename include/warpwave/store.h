@@ -13,7 +13,8 @@
  *
  * Threads: any number may use a store and its collections at once. Searches wait for no write; writes wait for each other, also
  * for those of other processes, as long as `busy_ms` says, then they fail with WW_BUSY. A child of fork() cannot use its
- * parent's stores: WW_OTHER_PROCESS; it opens its own.
+ * parent's stores: WW_OTHER_PROCESS. It opens its own, but not of a file that was open at the fork: SQLite would take the locks
+ * of the parent for its own, and writes could be lost.
  */
 #ifndef WARPWAVE_STORE_H
 #define WARPWAVE_STORE_H

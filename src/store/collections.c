@@ -1,7 +1,6 @@
 /* The collections of a store: made, opened, dropped, listed, indexed. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "arithmetic/row_types.h"
 #include "base/float_guard.h"
@@ -287,15 +286,6 @@ ww_status ww_store_list(ww_store *store, ww_results **results)
     return status;
 }
 
-static int64_t file_bytes(const char *path, const char *suffix)
-{
-    struct stat file;
-    char *name = sqlite3_mprintf("%s%s", path, suffix);
-    const int64_t bytes = name && stat(name, &file) == 0 ? (int64_t)file.st_size : 0;
-    sqlite3_free(name);
-    return bytes;
-}
-
 ww_status ww_store_describe(ww_store *store, ww_store_info *info)
 {
     FLOAT_GUARD();
@@ -315,8 +305,8 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
     found.page_bytes = schema_pragma(store->writer, "page_size");
     found.bytes_unused = schema_pragma(store->writer, "freelist_count") * found.page_bytes;
     store_unlock(store);
-    found.bytes_file = file_bytes(store->path, "");
-    found.bytes_wal = file_bytes(store->path, "-wal");
+    found.bytes_file = store_bytes_beside(store, "");
+    found.bytes_wal = store_bytes_beside(store, "-wal");
     text_copy(found.sqlite_version, sizeof found.sqlite_version, sqlite3_libversion());
     return struct_write(info, &found, sizeof found, "ww_store_describe", "ww_store_info");
 }

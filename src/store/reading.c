@@ -72,7 +72,7 @@ static ww_status reader_open(stored *c, ww_device *device, int64_t generation, r
 /* An idle reader, or a new one. */
 static ww_status reader_take(stored *c, reader **taken)
 {
-    ww_status status = sqlite_check_file(c->store->path);
+    ww_status status = store_check_file(c->store);
     if (status != WW_OK)
         return status;
     pthread_mutex_lock(&c->lock);

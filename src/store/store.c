@@ -1,7 +1,6 @@
-/* A store's life: the file, its connections, and the collections in it. */
+/* A store's life, and its transactions that write. */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/float_guard.h"
@@ -10,11 +9,10 @@
 #include "base/status.h"
 #include "base/structs.h"
 #include "store/page_size.h"
-#include "store/sqlite/module.h"
 #include "store/store_state.h"
 #include "vectors/durable/operations.h"
 
-enum { BUSY_MS = 5000, FILTER_MS = 60000, WRITER_CACHE_KIB = 8192 };
+enum { BUSY_MS = 5000, FILTER_MS = 60000 };
 
 STRUCT_INIT(ww_store_config, {.busy_ms = BUSY_MS, .filter_ms = FILTER_MS})
 STRUCT_INIT(ww_store_info, {0})
@@ -26,76 +24,6 @@ const char *ww_synchronous_name(ww_synchronous level)
 {
     const unsigned index = (unsigned)level;
     return index < sizeof synchronous_names / sizeof *synchronous_names ? synchronous_names[index] : NULL;
-}
-
-/* ---- connections ----------------------------------------------------------------------------------------------------------
- */
-
-static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
-{
-    sqlite3_extended_result_codes(db, 1);
-    sqlite3_busy_timeout(db, store->config.busy_ms);
-    ww_status status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
-    if (status == WW_OK) /* a mapped file that another process cuts short would end this one; some SQLites map by default */
-        status = schema_run(db, "PRAGMA mmap_size = 0");
-    if (status == WW_OK && !reads_only)
-        status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
-    if (status == WW_OK && !reads_only) { /* collections are virtual tables, too, and only their module makes and drops those */
-        const int code = module_register(db, NULL);
-        status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, "registering the module warpwave");
-    }
-    if (status == WW_OK && reads_only)
-        status = schema_run(db, "PRAGMA query_only = on");
-    return status;
-}
-
-/* Is the file that was opened still the one at its path? SQLite would go on with one that was removed, and acknowledge writes
- * that nobody can ever read; a new connection would make an empty file in its place. */
-static ww_status check_place(const ww_store *store)
-{
-    struct stat file;
-    const bool there = stat(store->path, &file) == 0;
-    if (there && (uint64_t)file.st_dev == store->file.file_device && (uint64_t)file.st_ino == store->file.file_inode)
-        return WW_OK;
-    return ww_fail(WW_IO_ERROR, "%s %s since the store was opened; nothing was written. Close the store and open it again",
-                   store->path, there ? "was replaced by another file" : "was removed or renamed");
-}
-
-ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
-{
-    /* A reader opens the file for writing, too: in WAL mode it may have to recover what a crash left. */
-    const int flags = (store->config.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
-                      (store->config.must_exist || store->config.read_only ? 0 : SQLITE_OPEN_CREATE);
-    sqlite3 *opened = NULL;
-    ww_status status = sqlite_check_file(store->path);
-    if (status == WW_OK && store->file_entered)
-        status = check_place(store);
-    if (status != WW_OK)
-        return status;
-    const int code = sqlite3_open_v2(store->path, &opened, flags, store->config.exclusive ? "unix-excl" : NULL);
-    status = code == SQLITE_OK ? WW_OK : sqlite_failed(opened, code, store->path);
-    if (status == WW_OK)
-        status = set_up(store, opened, reads_only);
-    if (status == WW_OK)
-        *db = opened;
-    else
-        sqlite3_close(opened);
-    return status;
-}
-
-ww_status store_has_collections(sqlite3 *db, bool *has)
-{
-    sqlite3_stmt *found = NULL;
-    ww_status status =
-        schema_statement(db, &found, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'warpwave_collections'");
-    if (status != WW_OK)
-        return status;
-    const int code = sqlite3_step(found);
-    *has = code == SQLITE_ROW;
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        status = sqlite_failed(db, code, "looking for collections");
-    sqlite3_finalize(found);
-    return status;
 }
 
 /* ---- transactions ---------------------------------------------------------------------------------------------------------
@@ -152,7 +80,7 @@ ww_status store_begin(ww_store *store)
 {
     ww_status status = store_check_writable(store);
     if (status == WW_OK)
-        status = sqlite_check_file(store->path);
+        status = store_check_file(store);
     if (status == WW_OK)
         status = store_lock(store);
     if (status != WW_OK)
@@ -169,7 +97,7 @@ ww_status store_begin(ww_store *store)
 
 ww_status store_commit_write(ww_store *store)
 {
-    const ww_status status = check_place(store);
+    const ww_status status = store_check_place(store);
     return status == WW_OK ? schema_step(store->commit) : status;
 }
 
@@ -220,48 +148,6 @@ static ww_status libraries_check(void)
     return WW_OK;
 }
 
-/* Counts this process's use of the file, which is there by now. */
-static ww_status enter_file(ww_store *store)
-{
-    struct stat file;
-    if (stat(store->path, &file) != 0)
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s", store->path);
-    store->file.file_device = (uint64_t)file.st_dev;
-    store->file.file_inode = (uint64_t)file.st_ino;
-    store->file.sqlite = sqlite_identity();
-    const ww_status status = ww_mirror_file_enter(&store->file, store->path);
-    store->file_entered = status == WW_OK;
-    return status;
-}
-
-/* Going to WAL mode is a transaction with a journal of the old kind, whose removal ends it. At level full SQLite does not sync
- * the folder then, and a power failure could bring the journal back, however long ago it was: it would undo everything. At
- * level extra it does. */
-ww_status store_enter_wal(ww_store *store)
-{
-    const bool full = store->config.synchronous == WW_SYNCHRONOUS_FULL;
-    ww_status status = full ? schema_run(store->writer, "PRAGMA synchronous = extra") : WW_OK;
-    if (status == WW_OK)
-        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
-    if (status == WW_OK && full)
-        status = schema_run(store->writer, "PRAGMA synchronous = full");
-    return status;
-}
-
-/* A file that has something in it: a database, in WAL mode, with collections that this version can read. */
-static ww_status look_at_file(ww_store *store)
-{
-    bool has = false;
-    ww_status status = store_has_collections(store->writer, &has);
-    if (status != WW_OK || !has)
-        return status;
-    collection_record *records = NULL;
-    int64_t count = 0;
-    status = schema_list(store->writer, "main", &records, &count);
-    memory_free(records);
-    return status == WW_OK && !store->config.read_only ? store_enter_wal(store) : status;
-}
-
 static void store_free(ww_store *store)
 {
     sqlite3_finalize(store->begin);
@@ -282,20 +168,6 @@ static void store_free(ww_store *store)
     memory_free(store);
 }
 
-/* Later connections open the same file, wherever the process works then. */
-static ww_status path_settle(ww_store *store)
-{
-    const char *absolute = sqlite3_db_filename(store->writer, "main");
-    if (!absolute || !absolute[0])
-        return WW_OK;
-    char *copy = memory_copy_text(absolute, strlen(absolute));
-    if (!copy)
-        return memory_failed("a store", strlen(absolute));
-    memory_free(store->path);
-    store->path = copy;
-    return WW_OK;
-}
-
 static void lock_create(ww_store *store)
 {
     pthread_condattr_t steady; /* a clock that nobody sets */
@@ -304,25 +176,6 @@ static void lock_create(ww_store *store)
     pthread_cond_init(&store->unlocked, &steady);
     pthread_condattr_destroy(&steady);
     pthread_mutex_init(&store->lock, NULL);
-}
-
-static ww_status open_file(ww_store *store)
-{
-    struct stat file;
-    const bool there = stat(store->path, &file) == 0;
-    if (!there && (store->config.must_exist || store->config.read_only))
-        return ww_fail(WW_NOT_FOUND, "there is no file %s", store->path);
-    if (there && !S_ISREG(file.st_mode))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s is no file", store->path);
-    /* Before SQLite touches it: closing a connection would drop the locks that another SQLite has. */
-    ww_status status = there ? enter_file(store) : WW_OK;
-    if (status == WW_OK)
-        status = store_connect(store, false, &store->writer);
-    if (status == WW_OK)
-        status = path_settle(store);
-    if (status == WW_OK)
-        status = look_at_file(store);
-    return status == WW_OK && !there ? enter_file(store) : status;
 }
 
 ww_status ww_store_open(const char *path, ww_device *device, const ww_store_config *config, ww_store **store)
@@ -353,7 +206,7 @@ ww_status ww_store_open(const char *path, ww_device *device, const ww_store_conf
     if (status == WW_OK)
         status = ww_durable_device_retain(device, &made->device);
     if (status == WW_OK)
-        status = open_file(made);
+        status = store_open_file(made);
     if (status == WW_OK)
         *store = made;
     else
@@ -377,5 +230,5 @@ ww_status store_check_handle(const ww_store *store, const char *function)
     if (!store)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: store is NULL", function);
     const ww_status status = process_check(store->made_in, store->path);
-    return status == WW_OK ? sqlite_check_file(store->path) : status;
+    return status == WW_OK ? store_check_file(store) : status;
 }

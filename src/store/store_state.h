@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include <warpwave/store.h>
 
@@ -25,6 +26,9 @@ struct ww_store {
     ww_store_config config;
     mirror_key file; /* device and inode, and the SQLite */
     bool file_entered;
+    bool unchanging; /* it is read as one that does not change, and was like this: */
+    int64_t unchanged_size;
+    struct timespec unchanged_time;
     pthread_mutex_t lock; /* for the two that follow; store_lock() waits no longer than the caller wants */
     pthread_cond_t unlocked;
     bool locked; /* `writer` is in use */
@@ -76,14 +80,23 @@ typedef struct stored {
     view *written;            /* through the connection that writes: leads to the mirror */
 } stored;
 
-/* ---- store.c ---- */
-/* Opens a connection to the store's file. */
+/* ---- connect.c ---- */
+/* Opens the store's file, which is made if need be, with the connection that writes. */
+ww_status store_open_file(ww_store *store);
+/* Opens another connection to it. */
 ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db);
-ww_status store_check_handle(const ww_store *store, const char *function);
+/* Before a connection is used: may this process's SQLite use the file, and is it as it was, if it must not change? */
+ww_status store_check_file(const ww_store *store);
+/* WW_IO_ERROR if the file at the store's path is not the one that was opened. */
+ww_status store_check_place(const ww_store *store);
+int64_t store_bytes_beside(const ww_store *store, const char *suffix);
 /* Is warpwave_collections there? A file that is new has nothing. */
 ww_status store_has_collections(sqlite3 *db, bool *has);
 /* With the lock, or before anybody else has the store. */
 ww_status store_enter_wal(ww_store *store);
+
+/* ---- store.c ---- */
+ww_status store_check_handle(const ww_store *store, const char *function);
 void store_retain(ww_store *store);
 /* WW_INVALID_ARGUMENT if the store was opened to be read only. */
 ww_status store_check_writable(const ww_store *store);

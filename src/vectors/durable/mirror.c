@@ -412,11 +412,12 @@ ww_status ww_mirror_tidy(mirror *m)
 /* ---- files ----------------------------------------------------------------------------------------------------------------
  */
 
-static file_use *file_find(const mirror_key *file)
+/* The use of a file by this process, or, with `inherited`, by one that it was forked from. */
+static file_use *file_find(const mirror_key *file, bool inherited)
 {
     file_use *use = files;
     while (use && (use->file.file_device != file->file_device || use->file.file_inode != file->file_inode ||
-                   !process_is_ours(use->made_in)))
+                   process_is_ours(use->made_in) == inherited))
         use = use->next;
     return use;
 }
@@ -426,8 +427,14 @@ ww_status ww_mirror_file_enter(const mirror_key *file, const char *path)
     FLOAT_GUARD();
     ww_status status = WW_OK;
     table_acquire();
-    file_use *use = file_find(file);
-    if (use && use->file.sqlite != file->sqlite) {
+    file_use *use = file_find(file, false);
+    if (file_find(file, true)) {
+        status = ww_fail(WW_OTHER_PROCESS,
+                         "%s was open when this process was forked. SQLite takes the locks of the parent for its own here, and "
+                         "what is written could be lost: fork before the file is opened, close it before the fork, or start "
+                         "the process anew (exec, or spawn in Python)",
+                         path);
+    } else if (use && use->file.sqlite != file->sqlite) {
         status =
             ww_fail(WW_UNSUPPORTED,
                     "%s is open in this process through another SQLite (a second copy of the library); two of them lose each "
@@ -451,7 +458,7 @@ ww_status ww_mirror_file_enter(const mirror_key *file, const char *path)
 void ww_mirror_file_leave(const mirror_key *file)
 {
     table_acquire();
-    file_use *use = file_find(file);
+    file_use *use = file_find(file, false);
     if (use && --use->users == 0) {
         file_use **link = &files;
         while (*link != use)

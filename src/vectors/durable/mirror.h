@@ -85,7 +85,8 @@ WW_API ww_status ww_mirror_tidy(mirror *m);
 WW_API void ww_mirror_abandon(mirror *m);
 
 /* One file must not be open in two SQLites of one process: closing it in one of them drops the locks of the other. Counts a use
- * of the file by this SQLite; WW_UNSUPPORTED if another one is using it. `path` is for the message. */
+ * of the file by this SQLite; WW_UNSUPPORTED if another one is using it. A child of fork() has SQLite's notes of the locks that
+ * its parent holds, and would take none: WW_OTHER_PROCESS if the file was open then. `path` is for the message. */
 WW_API ww_status ww_mirror_file_enter(const mirror_key *file, const char *path);
 WW_API void ww_mirror_file_leave(const mirror_key *file);
 

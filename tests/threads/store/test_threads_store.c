@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/store_support.h"
@@ -242,6 +243,118 @@ static void checkpoints_of_every_kind_disturb_nobody(void **state)
     free(path);
 }
 
+/* ---- waiting --------------------------------------------------------------------------------------------------------------
+ */
+
+static void *write_until_told(void *argument)
+{
+    reading *r = argument;
+    for (int64_t i = 1; !atomic_load(r->stop) && !r->failed; i++, r->answers++)
+        if (batch_write(r->collection, i % 1000) != WW_OK) {
+            r->failed = true;
+            snprintf(r->message, sizeof r->message, "%s", ww_error_message());
+        }
+    return NULL;
+}
+
+static void a_collection_moves_beside_writers(void **state)
+{
+    (void)state;
+    char *path = strdup(scratch_path("move.db"));
+    ww_device *device = NULL;
+    ww_store *store = NULL, *beside = NULL;
+    ww_collection *collection = NULL, *written = NULL;
+    pthread_t thread;
+    work_synchronous = WW_SYNCHRONOUS_OFF;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(work_open(path, device, &store, &collection));
+    CHECK_OK(work_open(path, device, &beside, &written));
+    CHECK_OK(batch_write(collection, 0));
+    atomic_bool stop = false;
+    reading writing = {.collection = written, .stop = &stop};
+    assert_int_equal(pthread_create(&thread, NULL, write_until_told, &writing), 0);
+    int busy = 0;
+    for (int i = 0; i < 60; i++)
+        busy += ww_collection_move(collection, device) != WW_OK;
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    if (writing.failed || busy > 0)
+        fail_msg("%d of 60 moves failed; the writer: %s", busy, writing.message);
+    assert_true(writing.answers > 0);
+    work_close(store, collection);
+    work_close(beside, written);
+    ww_device_close(device);
+    free(path);
+}
+
+enum { SLOW_MS = 1500, BUSY_MS = 50 };
+
+/* Keeps a write open, and with it the store's lock, once told to. */
+static int be_slow(long long done, long long total, void *user)
+{
+    (void)total;
+    if (done == 0) {
+        atomic_store((atomic_bool *)user, true);
+        usleep(SLOW_MS * 1000);
+    }
+    return 0;
+}
+
+typedef struct slow_write {
+    ww_collection *collection;
+    atomic_bool begun;
+    ww_status status;
+} slow_write;
+
+static void *write_slowly(void *argument)
+{
+    slow_write *w = argument;
+    test_random random = {3};
+    test_rows rows = test_rows_make(&random, 4, WORK_DIM, "slow", 0);
+    rows.rows.progress = be_slow, rows.rows.progress_user = &w->begun;
+    w->status = ww_collection_add(w->collection, &rows.rows);
+    test_rows_free(&rows);
+    return NULL;
+}
+
+static void a_second_thread_waits_no_longer_than_it_was_told(void **state)
+{
+    (void)state;
+    char *path = strdup(scratch_path("wait.db"));
+    ww_device *device = NULL;
+    ww_store *store = NULL;
+    pthread_t thread;
+    slow_write slow = {0};
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(work_open(path, device, &store, &slow.collection));
+    work_close(store, slow.collection);
+    ww_store_config config = ww_store_config_default();
+    config.busy_ms = BUSY_MS;
+    CHECK_OK(ww_store_open(path, device, &config, &store));
+    CHECK_OK(ww_store_collection(store, "work", &slow.collection));
+    assert_int_equal(pthread_create(&thread, NULL, write_slowly, &slow), 0);
+    while (!atomic_load(&slow.begun))
+        usleep(1000);
+    ww_results *list = NULL;
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    CHECK_FAILS(WW_BUSY, batch_write(slow.collection, 1));
+    CHECK_FAILS(WW_BUSY, ww_store_list(store, &list));
+    CHECK_FAILS(WW_BUSY, ww_collection_compact(slow.collection, NULL, NULL));
+    CHECK_FAILS(WW_BUSY, ww_collection_move(slow.collection, device));
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    const double waited_ms = (double)(after.tv_sec - before.tv_sec) * 1e3 + (double)(after.tv_nsec - before.tv_nsec) / 1e6;
+    pthread_join(thread, NULL);
+    CHECK_OK(slow.status);
+    assert_true(waited_ms >= 4 * BUSY_MS && waited_ms < SLOW_MS);
+    CHECK_OK(batch_write(slow.collection, 1)); /* and nothing is left behind */
+    CHECK_OK(ww_collection_move(slow.collection, device));
+    assert_int_equal(ww_collection_count(slow.collection), 4 + BATCH);
+    work_close(store, slow.collection);
+    ww_device_close(device);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +363,8 @@ int main(void)
                                         scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(readers_see_whole_batches_of_a_writer_in_the_same_process, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_collection_moves_beside_writers, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_second_thread_waits_no_longer_than_it_was_told, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests_name("threads: store", tests, NULL, NULL);
 }

@@ -1,0 +1,243 @@
+/* The file of a store: connections to it, and whether it is still the file that was opened. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "store/sqlite/module.h"
+#include "store/store_state.h"
+
+enum { WRITER_CACHE_KIB = 8192 };
+
+/* ---- connections ----------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
+{
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_busy_timeout(db, store->config.busy_ms);
+    ww_status status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
+    if (status == WW_OK) /* a mapped file that another process cuts short would end this one; some SQLites map by default */
+        status = schema_run(db, "PRAGMA mmap_size = 0");
+    if (status == WW_OK && !reads_only)
+        status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
+    if (status == WW_OK && !reads_only) { /* collections are virtual tables, too, and only their module makes and drops those */
+        const int code = module_register(db, NULL);
+        status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, "registering the module warpwave");
+    }
+    if (status == WW_OK && reads_only)
+        status = schema_run(db, "PRAGMA query_only = on");
+    return status;
+}
+
+ww_status store_check_file(const ww_store *store)
+{
+    struct stat file;
+    const ww_status status = sqlite_check_file(store->path);
+    if (status != WW_OK || !store->unchanging)
+        return status;
+    if (stat(store->path, &file) == 0 && file.st_size == store->unchanged_size &&
+        file.st_mtim.tv_sec == store->unchanged_time.tv_sec && file.st_mtim.tv_nsec == store->unchanged_time.tv_nsec &&
+        store_bytes_beside(store, "-wal") == 0)
+        return WW_OK;
+    return ww_fail(WW_IO_ERROR,
+                   "%s was changed since it was opened. Its folder cannot be written, and without that changes cannot be "
+                   "followed: close the store and open it again",
+                   store->path);
+}
+
+/* Is the file that was opened still the one at its path? SQLite would go on with one that was removed, and acknowledge writes
+ * that nobody can ever read; a new connection would make an empty file in its place. */
+ww_status store_check_place(const ww_store *store)
+{
+    struct stat file;
+    const bool there = stat(store->path, &file) == 0;
+    if (there && (uint64_t)file.st_dev == store->file.file_device && (uint64_t)file.st_ino == store->file.file_inode)
+        return WW_OK;
+    return ww_fail(WW_IO_ERROR, "%s %s since the store was opened; nothing was written. Close the store and open it again",
+                   store->path, there ? "was replaced by another file" : "was removed or renamed");
+}
+
+/* As a file that nobody changes, for which SQLite needs no file beside it. */
+static int open_unchanging(const ww_store *store, int flags, sqlite3 **opened)
+{
+    sqlite3_str *uri = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(uri, "file:");
+    for (const char *at = store->path; *at; at++) {
+        if (strchr("%?#", *at))
+            sqlite3_str_appendf(uri, "%%%02x", *at);
+        else
+            sqlite3_str_appendchar(uri, 1, *at);
+    }
+    sqlite3_str_appendall(uri, "?immutable=1");
+    char *text = sqlite3_str_finish(uri);
+    const int code = text ? sqlite3_open_v2(text, opened, flags | SQLITE_OPEN_URI, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
+ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
+{
+    /* A reader opens the file for writing, too: in WAL mode it may have to recover what a crash left. */
+    const int flags = (store->config.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
+                      (store->config.must_exist || store->config.read_only ? 0 : SQLITE_OPEN_CREATE);
+    sqlite3 *opened = NULL;
+    ww_status status = store_check_file(store);
+    if (status == WW_OK && store->file_entered)
+        status = store_check_place(store);
+    if (status != WW_OK)
+        return status;
+    const int code = store->unchanging
+                         ? open_unchanging(store, flags, &opened)
+                         : sqlite3_open_v2(store->path, &opened, flags, store->config.exclusive ? "unix-excl" : NULL);
+    status = code == SQLITE_OK ? WW_OK : sqlite_failed(opened, code, store->path);
+    if (status == WW_OK)
+        status = set_up(store, opened, reads_only);
+    if (status == WW_OK)
+        *db = opened;
+    else
+        sqlite3_close(opened);
+    return status;
+}
+
+ww_status store_has_collections(sqlite3 *db, bool *has)
+{
+    sqlite3_stmt *found = NULL;
+    ww_status status =
+        schema_statement(db, &found, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'warpwave_collections'");
+    if (status != WW_OK)
+        return status;
+    const int code = sqlite3_step(found);
+    *has = code == SQLITE_ROW;
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        status = sqlite_failed(db, code, "looking for collections");
+    sqlite3_finalize(found);
+    return status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Counts this process's use of the file, which is there by now. */
+static ww_status enter_file(ww_store *store)
+{
+    struct stat file;
+    if (stat(store->path, &file) != 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s", store->path);
+    store->file.file_device = (uint64_t)file.st_dev;
+    store->file.file_inode = (uint64_t)file.st_ino;
+    store->file.sqlite = sqlite_identity();
+    const ww_status status = ww_mirror_file_enter(&store->file, store->path);
+    store->file_entered = status == WW_OK;
+    return status;
+}
+
+/* Going to WAL mode is a transaction with a journal of the old kind, whose removal ends it. At level full SQLite does not sync
+ * the folder then, and a power failure could bring the journal back, however long ago it was: it would undo everything. At
+ * level extra it does. */
+ww_status store_enter_wal(ww_store *store)
+{
+    const bool full = store->config.synchronous == WW_SYNCHRONOUS_FULL;
+    ww_status status = full ? schema_run(store->writer, "PRAGMA synchronous = extra") : WW_OK;
+    if (status == WW_OK)
+        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+    if (status == WW_OK && full)
+        status = schema_run(store->writer, "PRAGMA synchronous = full");
+    return status;
+}
+
+/* A file that has something in it: a database, in WAL mode, with collections that this version can read. */
+static ww_status look_at_file(ww_store *store)
+{
+    bool has = false;
+    ww_status status = store_has_collections(store->writer, &has);
+    if (status != WW_OK || !has)
+        return status;
+    collection_record *records = NULL;
+    int64_t count = 0;
+    status = schema_list(store->writer, "main", &records, &count);
+    memory_free(records);
+    return status == WW_OK && !store->config.read_only ? store_enter_wal(store) : status;
+}
+
+/* Later connections open the same file, wherever the process works then. */
+static ww_status path_settle(ww_store *store)
+{
+    const char *absolute = sqlite3_db_filename(store->writer, "main");
+    if (!absolute || !absolute[0])
+        return WW_OK;
+    char *copy = memory_copy_text(absolute, strlen(absolute));
+    if (!copy)
+        return memory_failed("a store", strlen(absolute));
+    memory_free(store->path);
+    store->path = copy;
+    return WW_OK;
+}
+
+static ww_status connect_first(ww_store *store)
+{
+    ww_status status = store_connect(store, false, &store->writer);
+    if (status == WW_OK)
+        status = path_settle(store);
+    return status == WW_OK ? look_at_file(store) : status;
+}
+
+/* Bytes of a file beside the store's; 0 if there is none. */
+int64_t store_bytes_beside(const ww_store *store, const char *suffix)
+{
+    struct stat file;
+    char *name = sqlite3_mprintf("%s%s", store->path, suffix);
+    const int64_t bytes = name && stat(name, &file) == 0 ? (int64_t)file.st_size : 0;
+    sqlite3_free(name);
+    return bytes;
+}
+
+static bool folder_is_writable(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? sqlite3_mprintf("%.*s", (int)(slash - path + 1), path) : sqlite3_mprintf(".");
+    const bool writable = folder && access(folder, W_OK) == 0;
+    sqlite3_free(folder);
+    return writable;
+}
+
+/* A file in WAL mode needs a -shm beside it, which cannot be made in a folder that cannot be written. If nothing is in the
+ * -wal, the file has everything, and is read as one that does not change. store_check_file() sees to it that it does not. */
+static ww_status connect_unchanging(ww_store *store, ww_status failed)
+{
+    struct stat file;
+    if (folder_is_writable(store->path))
+        return failed;
+    if (store_bytes_beside(store, "-wal") > 0)
+        return ww_fail(WW_IO_ERROR,
+                       "%s cannot be read: its last writes are in %s-wal, and reading those needs the right to write to the "
+                       "folder. Open the store once with that right, which moves them, or copy both files to another folder",
+                       store->path, store->path);
+    if (stat(store->path, &file) != 0)
+        return failed;
+    sqlite3_close(store->writer);
+    store->writer = NULL;
+    store->unchanging = true;
+    store->unchanged_size = file.st_size;
+    store->unchanged_time = file.st_mtim;
+    return connect_first(store);
+}
+
+ww_status store_open_file(ww_store *store)
+{
+    struct stat file;
+    const bool there = stat(store->path, &file) == 0;
+    if (!there && (store->config.must_exist || store->config.read_only))
+        return ww_fail(WW_NOT_FOUND, "there is no file %s", store->path);
+    if (there && !S_ISREG(file.st_mode))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s is no file", store->path);
+    /* Before SQLite touches it: closing a connection would drop the locks that another SQLite has. */
+    ww_status status = there ? enter_file(store) : WW_OK;
+    if (status == WW_OK)
+        status = connect_first(store);
+    if (status == WW_IO_ERROR && there && store->config.read_only)
+        status = connect_unchanging(store, status);
+    return status == WW_OK && !there ? enter_file(store) : status;
+}
