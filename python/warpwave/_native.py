@@ -1017,7 +1017,8 @@ class ww_store_config(Structure):
                 ("read_only", c_int32),
                 ("loading", ww_progress),
                 ("loading_user", c_void_p),
-                ("rows", c_int)]
+                ("rows", c_int),
+                ("exclusive", c_int32)]
 
 
 @struct

@@ -37,7 +37,8 @@ class Store(NotPicklable):
 
     `synchronous` is "full", "normal" or "off": what a power failure may do. `busy_ms` says how long a call waits for another's lock before
     it fails with `Busy`, `filter_ms` how long a `where` may take. `rows` is "device", or "host" for
-    more vectors than a GPU holds, of collections that are there; `create()` is told for a new one.
+    more vectors than a GPU holds, of collections that are there; `create()` is told for a new one. `exclusive` keeps other processes out, and
+    maps nothing of the file into memory.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "library.db")
@@ -50,13 +51,13 @@ class Store(NotPicklable):
     """
 
     def __init__(self, path: Any, device: DeviceLike = "auto", *, synchronous: str = "full", busy_ms: int = 5000, filter_ms: int = 60000, page_bytes: int = 0,
-                 must_exist: bool = False, read_only: bool = False, rows: str = "device") -> None:
+                 must_exist: bool = False, read_only: bool = False, exclusive: bool = False, rows: str = "device") -> None:
         self.path = os.fspath(path)
         config = made(c.ww_store_config)
         check(c.ww_store_config_init(byref(config), config.struct_size))
         config.synchronous = _chosen(_LEVELS, synchronous, "synchronous")
         config.busy_ms, config.filter_ms, config.page_bytes = busy_ms, filter_ms, page_bytes
-        config.must_exist, config.read_only = int(must_exist), int(read_only)
+        config.must_exist, config.read_only, config.exclusive = int(must_exist), int(read_only), int(exclusive)
         config.rows = _chosen(_PLACES, rows, "the place of rows")
         opened, pointer = resolve(device), c_void_p()
         handle = opened._open()
