@@ -145,10 +145,10 @@ static ww_status make_tables(compaction *m)
     const ww_collection *c = m->collection;
     ww_status status = WW_OK;
     if (c->ids_are_stored) {
-        const id_table like = {.seed = c->ids.seed, .entries = c->ids.entries};
+        const id_table like = {.key = c->ids.key, .entries = c->ids.entries};
         status = id_table_grow(&like, &m->store, c->ids.entries, &m->ids);
     }
-    const id_table like = {.seed = c->moved.seed};
+    const id_table like = {.key = c->moved.key};
     if (status == WW_OK && m->moved_count > 0)
         status = id_table_make(&like, m->moved_count, &m->moved);
     for (int64_t row = 0; status == WW_OK && m->moved.entries < m->moved_count; row++)
@@ -217,8 +217,8 @@ ww_status ww_collection_compact(ww_collection *collection, ww_progress progress,
         return collection->durable->compact(collection->owner, progress, user);
     compaction m = {.collection = collection, .progress = progress, .user = user};
     collection_lock_write(collection);
-    m.ids.seed = collection->ids.seed; /* where no table has to be made, this is it */
-    m.moved.seed = collection->moved.seed;
+    m.ids.key = collection->ids.key; /* where no table has to be made, this is it */
+    m.moved.key = collection->moved.key;
     const row_store *store = &collection->store;
     if (store->rows_live == 0 && store->rows_count > 0)
         collection_empty(collection);

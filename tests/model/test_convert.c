@@ -17,7 +17,7 @@
 enum { WIDTH = 32, HEADS = 4, KEY_HEADS = 2, HEAD = 8, HIDDEN = 64, TOKENS = 7 };
 
 static char folder[SCRATCH_PATH_BYTES];
-enum { BYTE_TOKENS = 260, NUMBERS = BYTE_TOKENS * 8 }; /* as many as the largest tensor has */
+enum { BYTE_TOKENS = 260, NUMBERS = BYTE_TOKENS * WIDTH }; /* as many as the largest tensor has */
 static float numbers[NUMBERS];
 
 static void write_file(const char *name, const char *text)
@@ -194,7 +194,7 @@ static const char LLAMA_CONFIG[] =
     "\"rope_theta\":500000.0,\"eos_token_id\":[258,259],\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,"
     "\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8192}}";
 static const test_tensor LLAMA_TENSORS[] = {
-    {"model.embed_tokens.weight", BYTE_TOKENS, 8}, /* narrower than it should be: only this file is tested */
+    {"model.embed_tokens.weight", BYTE_TOKENS, WIDTH},
     {"model.layers.0.self_attn.q_proj.weight", HEADS *HEAD, WIDTH},
     {"model.layers.0.self_attn.k_proj.weight", KEY_HEADS *HEAD, WIDTH},
     {"model.layers.0.self_attn.v_proj.weight", KEY_HEADS *HEAD, WIDTH},
@@ -320,6 +320,51 @@ static void what_cannot_be_converted_is_refused_by_name(void **state)
     check_refused_folder(WW_NOT_FOUND, "config.json");
 }
 
+/* The folder with one number of config.json replaced. */
+static void write_config_with(const char *config, const char *key, const char *number)
+{
+    char changed[1024];
+    const char *at = strstr(config, key);
+    assert_non_null(at);
+    const size_t front = (size_t)(at - config) + strlen(key) + 2; /* behind the quotation mark and the colon */
+    const char *behind = config + front + strspn(config + front, "0123456789");
+    assert_true(snprintf(changed, sizeof changed, "%.*s%s%s", (int)front, config, number, behind) < (int)sizeof changed);
+    write_file("config.json", changed);
+}
+
+static void sizes_that_the_tensors_do_not_have_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *number, *word;
+    } cases[] = {
+        {"vocab_size", "20000000", "vocab_size is 20000000; the tensor 'embeddings.word_embeddings.weight' has 7 rows"},
+        {"vocab_size", "6", "vocab_size is 6"},
+        {"vocab_size", "-1", "vocab_size is -1"},
+        {"vocab_size", "4294967303", "vocab_size is 4294967303"},
+        {"hidden_size", "1048576", "hidden_size is 1048576; the tensor 'embeddings.word_embeddings.weight' has 32 columns"},
+        {"num_hidden_layers", "1000000000", "num_hidden_layers is 1000000000; the tensors are of 1 layers"},
+        {"max_position_embeddings", "2000000000", "has 16 rows"},
+        {"intermediate_size", "9223372036854775807", "intermediate_size is 9223372036854775807"},
+        {"num_attention_heads", "-9223372036854775808", "num_attention_heads is"},
+        {"type_vocab_size", "4611686018427387904", "type_vocab_size is"},
+    };
+    make_bert();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_config_with(BERT_CONFIG, cases[i].key, cases[i].number);
+        check_refused_folder(WW_CORRUPT_FILE, cases[i].word);
+    }
+    write_file("config.json", BERT_CONFIG);
+    write_tensors(BERT_TENSORS + 1, BERT_COUNT - 1);
+    check_refused_folder(WW_CORRUPT_FILE, "embeddings of tokens");
+    make_llama();
+    static const char *const heads[] = {"9223372036854775807", "4611686018427387904", "4611686018427387905", "-2"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        write_config_with(LLAMA_CONFIG, "num_key_value_heads", heads[i]);
+        check_refused_folder(WW_CORRUPT_FILE, "num_key_value_heads is");
+    }
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -355,6 +400,7 @@ int main(void)
         cmocka_unit_test(numbers_stay_as_they_are_without_a_type),
         cmocka_unit_test(rows_of_queries_and_keys_are_put_in_pairs),
         cmocka_unit_test(what_cannot_be_converted_is_refused_by_name),
+        cmocka_unit_test(sizes_that_the_tensors_do_not_have_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

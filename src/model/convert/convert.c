@@ -144,6 +144,53 @@ static ww_status list_tensors(conversion *c)
     return status;
 }
 
+/* A size that config.json gives and a tensor has. */
+typedef struct told_size {
+    const char *key, *other_key; /* in config.json */
+    const char *tensor;          /* its name in GGUF */
+    int dimension;               /* of that tensor */
+} told_size;
+
+static ww_status check_size(const conversion *c, const told_size *size, const converted *t)
+{
+    const int64_t other = size->other_key ? json_member_integer(c->config, size->other_key, -1) : -1;
+    const int64_t told = json_member_integer(c->config, size->key, other), there = t->tensor.shape[size->dimension];
+    ww_array_info info = ww_array_info_default();
+    const ww_status status = ww_safetensors_at(c->folder.files[t->file], t->index, &info);
+    if (status != WW_OK || told == there)
+        return status;
+    return ww_fail(WW_CORRUPT_FILE, "%s/config.json: %s is %lld; the tensor '%.200s' has %lld %s", c->job->folder, size->key,
+                   (long long)told, info.name, (long long)there, size->dimension == 1 ? "rows" : "columns");
+}
+
+/* Everything that is made for a number in config.json must have its counterpart in the tensors: a vocabulary of millions of
+ * tokens would be written for a folder of a few KB otherwise. */
+static ww_status check_sizes(const conversion *c)
+{
+    static const told_size sizes[] = {{"vocab_size", NULL, "token_embd.weight", 1},
+                                      {"hidden_size", "n_embd", "token_embd.weight", 0},
+                                      {"max_position_embeddings", "n_positions", "position_embd.weight", 1}};
+    const int64_t layers = json_member_integer(c->config, "num_hidden_layers", json_member_integer(c->config, "n_layer", -1));
+    int64_t found_layers = 0;
+    bool has_embedding = false;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < c->count; i++) {
+        const converted *t = &c->tensors[i];
+        has_embedding = has_embedding || strcmp(t->name, "token_embd.weight") == 0;
+        if (strncmp(t->name, "blk.", 4) == 0)
+            found_layers = max_i64(found_layers, strtol(t->name + 4, NULL, 10) + 1);
+        for (size_t s = 0; status == WW_OK && s < sizeof sizes / sizeof *sizes; s++)
+            if (strcmp(t->name, sizes[s].tensor) == 0)
+                status = check_size(c, &sizes[s], t);
+    }
+    if (status == WW_OK && !has_embedding)
+        status = ww_fail(WW_CORRUPT_FILE, "%s: none of the tensors has the embeddings of tokens", c->job->folder);
+    if (status == WW_OK && layers != found_layers)
+        status = ww_fail(WW_CORRUPT_FILE, "%s/config.json: num_hidden_layers is %lld; the tensors are of %lld layers",
+                         c->job->folder, (long long)layers, (long long)found_layers);
+    return status;
+}
+
 /* ---- keys -----------------------------------------------------------------------------------------------------------------
  */
 
@@ -441,6 +488,8 @@ ww_status convert_folder(const convert_job *job, convert_report *report)
     ww_status status = prepare(&c);
     if (status == WW_OK)
         status = list_tensors(&c);
+    if (status == WW_OK)
+        status = check_sizes(&c);
     if (status == WW_OK)
         status = announce_scaling(&c);
     if (status == WW_OK)

@@ -186,8 +186,42 @@ static ww_status check_nomic(const char *folder, const json_t *config)
     return WW_OK;
 }
 
+/* Counts and sizes are from 0 to 2^31 - 1 before anything is computed with them. */
+static ww_status check_numbers(const char *folder, const json_t *config)
+{
+    static const char *const keys[] = {"hidden_size",
+                                       "n_embd",
+                                       "num_hidden_layers",
+                                       "n_layer",
+                                       "max_position_embeddings",
+                                       "n_positions",
+                                       "intermediate_size",
+                                       "n_inner",
+                                       "num_attention_heads",
+                                       "n_head",
+                                       "num_key_value_heads",
+                                       "head_dim",
+                                       "vocab_size",
+                                       "type_vocab_size",
+                                       "sliding_window",
+                                       "sliding_window_pattern",
+                                       "original_max_position_embeddings"};
+    const json_t *const objects[] = {config, json_object_get(config, "rope_scaling")};
+    for (size_t o = 0; o < sizeof objects / sizeof *objects; o++)
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            const int64_t value = json_member_integer(objects[o], keys[i], 0);
+            if (value < 0 || value > INT32_MAX)
+                return ww_fail(WW_CORRUPT_FILE, "%s/config.json: %s is %lld; it must be from 0 to %d", folder, keys[i],
+                               (long long)value, INT32_MAX);
+        }
+    return WW_OK;
+}
+
 ww_status config_check(const architecture_names *a, const char *folder, const json_t *config)
 {
+    const ww_status numbers = check_numbers(folder, config);
+    if (numbers != WW_OK)
+        return numbers;
     const char *key = is_gemma3(a) ? "hidden_activation" : is_nomic(a) ? "activation_function" : "hidden_act";
     const char *activation = json_member_text(config, key, a->activation);
     const char *positions = json_member_text(config, "position_embedding_type", "absolute");

@@ -22,6 +22,7 @@ typedef struct byte_bpe {
     int32_t bytes[256]; /* ids */
     merge_pair *pairs;  /* open addressing */
     uint32_t pair_mask; /* a power of two less one */
+    const hash_key *key;
 } byte_bpe;
 
 /* ---- the alphabet ---------------------------------------------------------------------------------------------------------
@@ -45,14 +46,9 @@ static uint32_t character_of(int byte)
 /* ---- merges ---------------------------------------------------------------------------------------------------------------
  */
 
-static uint32_t pair_slot(uint64_t key)
-{
-    return (uint32_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
-}
-
 static const merge_pair *find_pair(const byte_bpe *b, uint64_t key)
 {
-    uint32_t slot = pair_slot(key) & b->pair_mask;
+    uint32_t slot = (uint32_t)hash_number(b->key, key) & b->pair_mask;
     while (b->pairs[slot].id >= 0 && b->pairs[slot].key != key)
         slot = (slot + 1) & b->pair_mask;
     return &b->pairs[slot];
@@ -115,6 +111,7 @@ static ww_status add_merges(const tokenizer *t, const tokenizer_source *source)
         return memory_failed("merges", slots * sizeof *b->pairs);
     memset(b->pairs, -1, slots * sizeof *b->pairs);
     b->pair_mask = (uint32_t)(slots - 1);
+    b->key = hash_process_key();
     ww_status status = WW_OK;
     for (int64_t rank = 0; status == WW_OK && rank < source->merge_count; rank++)
         status = add_merge(t, source, rank);

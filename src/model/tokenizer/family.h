@@ -31,6 +31,7 @@ ww_status tokenizer_make(const tokenizer_source *source, tokenizer **out);
 /* What one call of tokenizer_encode() works with. */
 typedef struct encode_work {
     merge_work merge;
+    special_list found;
     text_buffer text, name;
     characters first, second;
     uint32_t *cuts;     /* of unused pieces, by id: the bytes of the left one of the two that make it */

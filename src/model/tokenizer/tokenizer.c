@@ -192,26 +192,24 @@ void tokenizer_destroy(tokenizer *t)
 /* ---- encoding -------------------------------------------------------------------------------------------------------------
  */
 
-/* Splits the text at special tokens and encodes what is between them. */
+/* Splits the text at special tokens, from the left the longest at each place, and encodes what is between them. */
 static ww_status encode_text(const tokenizer *t, const char *text, size_t bytes, bool plain, encode_work *work)
 {
-    ww_status status = WW_OK;
+    ww_status status = special_find_all(&t->vocabulary.special, text, bytes, plain, &work->found);
     bool begins = true;
     size_t from = 0;
-    for (size_t at = 0; status == WW_OK && at < bytes;) {
-        const int32_t id = vocabulary_special_at(&t->vocabulary, text + at, bytes - at, plain);
-        if (id < 0) {
-            at++;
-            continue;
-        }
+    for (int64_t i = work->found.count - 1; status == WW_OK && i >= 0; i--) {
+        const size_t at = work->found.places[i].at;
+        const int32_t id = work->found.places[i].id;
+        if (at < from)
+            continue; /* inside the one before */
         const fragment f = {.text = text + from, .bytes = at - from, .begins = begins};
         if (f.bytes > 0 || (begins && from == 0 && t->vocabulary.kinds[id] == TOKEN_USER_DEFINED))
             status = t->family->encode(t, &f, work);
         if (status == WW_OK)
             status = token_list_add(work->out, id);
         begins = t->vocabulary.kinds[id] != TOKEN_USER_DEFINED;
-        at += t->vocabulary.pieces[id].bytes;
-        from = at;
+        from = at + t->vocabulary.pieces[id].bytes;
     }
     const fragment rest = {.text = text + from, .bytes = bytes - from, .begins = begins};
     return status == WW_OK && rest.bytes > 0 ? t->family->encode(t, &rest, work) : status;
@@ -268,6 +266,7 @@ ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, u
     if (status != WW_OK)
         out->count = before;
     merge_free(&work.merge);
+    special_list_free(&work.found);
     text_buffer_free(&work.text);
     text_buffer_free(&work.name);
     characters_free(&work.first);

@@ -8,6 +8,9 @@
 
 #include <warpwave/gguf.h>
 
+#include "base/hash.h"
+#include "model/tokenizer/special.h"
+
 /* As model files number them. */
 typedef enum token_kind {
     TOKEN_NORMAL = 1,
@@ -24,12 +27,11 @@ typedef struct vocabulary {
     ww_gguf_span *pieces; /* as the file writes them */
     unsigned char *kinds; /* of token_kind */
     float *scores;        /* NULL where there are none */
-    int32_t *slots;       /* ids by hash, open addressing; -1 is free */
-    uint32_t slot_mask;   /* a power of two less one */
-    size_t longest;       /* bytes of the longest piece */
-    int32_t *special;     /* pieces that are found in raw text, sorted by bytes */
-    int32_t special_count;
-    bool special_first[256]; /* bytes that one of them begins with */
+    const hash_key *key;
+    int32_t *slots;     /* ids by hash, open addressing; -1 is free */
+    uint32_t slot_mask; /* a power of two less one */
+    size_t longest;     /* bytes of the longest piece */
+    special_tree special;
 } vocabulary;
 
 /* What a vocabulary is made of. Nothing of it is kept. */
@@ -49,21 +51,7 @@ void vocabulary_free(vocabulary *v);
 /* The id of a piece, or -1. */
 int32_t vocabulary_find(const vocabulary *v, const char *text, size_t bytes);
 
-/* The same where the hash is known: hash_begin(), then hash_add() for each byte. */
-int32_t vocabulary_find_hashed(const vocabulary *v, const char *text, size_t bytes, uint32_t hash);
-
-static inline uint32_t hash_begin(void)
-{
-    return UINT32_C(2166136261);
-}
-
-/* FNV-1a. */
-static inline uint32_t hash_add(uint32_t hash, char byte)
-{
-    return (hash ^ (unsigned char)byte) * UINT32_C(16777619);
-}
-
-/* The longest special token that `text` begins with, or -1. User-defined tokens are always found, the others unless `plain`. */
-int32_t vocabulary_special_at(const vocabulary *v, const char *text, size_t bytes, bool plain);
+/* The same where the hash by v->key is known. */
+int32_t vocabulary_find_hashed(const vocabulary *v, const char *text, size_t bytes, uint64_t hash);
 
 #endif

@@ -78,7 +78,7 @@ ww_status collection_store_ids(ww_collection *collection)
     id_table made = collection->ids; /* nothing to enter: what was reserved stays */
     ww_status status = make_pages(store, &bytes);
     if (status == WW_OK && store->rows_live > 0) {
-        const id_table like = {.seed = collection->ids.seed, .entries = store->rows_live};
+        const id_table like = {.key = collection->ids.key, .entries = store->rows_live};
         status = id_table_grow(&like, store, store->rows_live, &made);
     }
     if (status != WW_OK) {

@@ -8,8 +8,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "base/memory.h"
 
@@ -18,60 +16,20 @@ _Static_assert(sizeof(id_bucket) == CACHE_LINE_BYTES, "a bucket is a cache line"
 /* Of 12 slots 10 are used on average when the table is full: then about one id in sixteen lies outside its home bucket. */
 enum { BUCKET_ENTRIES = 10 };
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    const unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t load64(const char *bytes)
-{
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static uint64_t load32(const char *bytes)
-{
-    uint32_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-/* Eight bytes a step, each folded in by one wide multiplication; the last step overlaps the one before instead of padding, so
- * the length goes in, too. The constants are odd and have about as many ones as zeros, nothing more is asked of them. */
 uint64_t id_hash(const id_table *table, id_text id)
 {
-    const uint64_t factor = 0x9fb21c651e98df25u;
-    const char *bytes = id.bytes;
-    const char *end = id.bytes + id.length;
-    uint64_t hash = table->seed ^ id.length * 0xd6e8feb86659fd93u;
-    uint64_t last;
-    if (id.length >= 8) {
-        for (; end - bytes > 8; bytes += 8)
-            hash = mix(hash ^ load64(bytes), factor);
-        last = load64(end - 8);
-    } else if (id.length >= 4) {
-        last = load32(bytes) << 32 | load32(end - 4);
-    } else {
-        last = (uint64_t)(unsigned char)bytes[0] << 16 | (uint64_t)(unsigned char)bytes[id.length / 2] << 8 |
-               (uint64_t)(unsigned char)end[-1];
-    }
-    return mix(mix(hash ^ last, factor), 0xa0761d6478bd642fu ^ table->seed >> 1);
+    return hash_bytes(table->key, id.bytes, id.length);
 }
 
 void id_table_create(id_table *table)
 {
-    uint64_t seed = 0;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        seed = (uint64_t)(uintptr_t)table ^ (uint64_t)time(NULL) << 32; /* only guards against chosen ids: this will do */
-    *table = (id_table){.seed = seed};
+    *table = (id_table){.key = hash_process_key()};
 }
 
 void id_table_destroy(id_table *table)
 {
     memory_free(table->buckets);
-    *table = (id_table){.seed = table->seed};
+    *table = (id_table){.key = table->key};
 }
 
 int64_t id_table_bytes(const id_table *table)
@@ -234,7 +192,7 @@ ww_status id_table_make(const id_table *table, int64_t entries, id_table *larger
 {
     const uint64_t needed = ((uint64_t)entries + BUCKET_ENTRIES - 1) / BUCKET_ENTRIES;
     const uint64_t stepped = table->bucket_count + table->bucket_count / 4; /* a small add must not rebuild it each time */
-    *larger = (id_table){.seed = table->seed, .bucket_count = needed > stepped ? needed : stepped};
+    *larger = (id_table){.key = table->key, .bucket_count = needed > stepped ? needed : stepped};
     const size_t bytes = (size_t)id_table_bytes(larger);
     larger->buckets = memory_alloc_aligned(bytes);
     if (!larger->buckets) {

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "vectors/segments.h"
 
 typedef struct id_text {
@@ -27,7 +28,7 @@ typedef struct id_table {
     id_bucket *buckets;
     uint64_t bucket_count;
     int64_t entries;
-    uint64_t seed; /* so that nobody can choose ids that all meet in one bucket */
+    const hash_key *key; /* the process's */
 } id_table;
 
 /* An empty table without memory. */
