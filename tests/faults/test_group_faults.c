@@ -315,6 +315,58 @@ static void rows_on_the_host_survive_every_failure_of_the_driver(void **state)
     ww_device_close(device);
 }
 
+static ww_collection *make_far(ww_device *device, ww_vector_type type)
+{
+    test_random random = {4};
+    ww_collection *c = NULL;
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "far";
+    config.dim = 40;
+    config.type = type;
+    config.rows = WW_ROWS_HOST;
+    CHECK_OK(ww_collection_create(device, &config, &c));
+    collection_fill(c, &random, 600, 40, "f", 0);
+    collection_fill(c, &random, 400, 40, "f", 600);
+    static const char *const gone[] = {"f7", "f650"};
+    CHECK_OK(ww_collection_remove(c, gone, 2));
+    return c;
+}
+
+/* Rows on the host outlive the member that searched them, whether it is a GPU that is lost or a CPU that is dropped. */
+static void rows_on_the_host_come_back_when_their_member_is_dropped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *group, *dropped;
+        bool lost;
+    } cases[] = {{"emulator:32+emulator:64", "emulator:32", true}, {"emulator:32+emulator:64", "emulator:64", false},
+                 {"emulator:32+cpu", "emulator:32", true},         {"emulator:32+cpu", "cpu", false},
+                 {"cpu+emulator:32+emulator:64", "cpu", false},    {"cpu+emulator:32+emulator:64", "emulator:64", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (ww_vector_type type = WW_VECTOR_F32; type <= WW_VECTOR_BF16; type++) {
+            ww_device *device = NULL;
+            CHECK_OK(ww_device_open(cases[i].group, &device));
+            device->tuning.group_even = true;
+            ww_collection *c = make_far(device, type);
+            snapshot before = snapshot_take(c);
+            for (int32_t m = 0; cases[i].lost && m < group_of(device)->count; m++)
+                if (strcmp(group_of(device)->members[m].device->info.id, cases[i].dropped) == 0)
+                    gpu_lose(gpu_of(group_of(device)->members[m].device), "the test wants it");
+            CHECK_OK(ww_device_drop(device, cases[i].dropped));
+            const ww_status status = ww_collection_move(c, device);
+            if (status != WW_OK)
+                fail_msg("%s without %s: %s", cases[i].group, cases[i].dropped, ww_error_message());
+            snapshot after = snapshot_take(c);
+            if (!snapshot_equal_but_figures(&before, &after))
+                fail_msg("%s without %s: the collection has changed", cases[i].group, cases[i].dropped);
+            CHECK_OK(ww_collection_check(c, NULL, NULL, NULL));
+            snapshot_free(&before);
+            snapshot_free(&after);
+            ww_collection_destroy(c);
+            ww_device_close(device);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +377,7 @@ int main(void)
         cmocka_unit_test(writing_lost_rows_again_may_fail_and_go_on),
         cmocka_unit_test(damage_on_any_member_is_found),
         cmocka_unit_test(rows_on_the_host_survive_every_failure_of_the_driver),
+        cmocka_unit_test(rows_on_the_host_come_back_when_their_member_is_dropped),
     };
     return cmocka_run_group_tests_name("failures inside a group", tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ ww_status member_check(group_device *group, int32_t member)
         return WW_OK;
     return ww_fail(WW_DRIVER_ERROR,
                    "these rows are on %s, which the group goes on without; ww_collection_move() to the same group brings them "
-                   "to the other members, from the host copy or the store",
+                   "to the other members, if host memory or a store has them",
                    group->members[member].device->info.id);
 }
 

@@ -84,12 +84,14 @@ ww_status group_rows_write(ww_device *device, row_range to, const void *rows, in
                            : status;
 }
 
+/* Rows in host memory, a GPU's or a CPU's, can be read after their member was dropped. */
 ww_status group_rows_read(ww_device *device, row_range from, void *out)
 {
     group_device *group = group_of(device);
     const int32_t m = from.segment->member;
     ww_device *member = group->members[m].device;
-    const ww_status status = from.segment->rows_on_host ? WW_OK : member_check(group, m);
+    const bool on_host = from.segment->rows_on_host || member->backend->on_host;
+    const ww_status status = on_host ? WW_OK : member_check(group, m);
     return status == WW_OK ? member_failed(group, m, member->backend->rows_read(member, from, out)) : status;
 }
 
