@@ -131,7 +131,8 @@ WW_API ww_status ww_store_collection(ww_store *store, const char *name, ww_colle
 WW_API ww_status ww_store_drop(ww_store *store, const char *name);
 
 /* Lists the collections, by name, as results of one query: the id of a hit is the name, the payload says what it is, as in
- * {"dim":384,"metric":"cosine","type":"f32","rows":1000,"format":1}. May wait for a lock. */
+ * {"dim":384,"metric":"cosine","type":"f32","rows":1000,"format":1}, or {"error":"..."} for a collection whose entry in the
+ * file is damaged: it cannot be opened, only dropped. May wait for a lock. */
 WW_API ww_status ww_store_list(ww_store *store, ww_results **results);
 
 /* Makes an index over what `path`, "$.lang" or the like, finds in the payloads of a collection, so that a `where` with

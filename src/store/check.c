@@ -147,8 +147,12 @@ static ww_status check_collections(checking *k)
     if (status == WW_OK && has)
         status = schema_list(k->db, "main", &records, &count);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
-        k->total += records[i].live;
+        k->total += records[i].is_damaged ? 0 : records[i].live;
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        if (records[i].is_damaged) {
+            fault(k, "collection '%s': " RECORD_DAMAGED, records[i].name);
+            continue;
+        }
         status = check_vectors(k, &records[i]);
         if (status == WW_OK)
             status = check_rows(k, &records[i]);

@@ -218,7 +218,7 @@ ww_status ww_store_drop(ww_store *store, const char *name)
     collection_record record;
     if (status == WW_OK)
         status = store_find_record(store, name, &record); /* a file that is new has no table to look in */
-    if (status == WW_OK)
+    if (status == WW_OK || status == WW_CORRUPT_FILE)     /* what is damaged can be dropped */
         status = store_begin(store);
     return status == WW_OK ? store_end(store, drop(store, name)) : status;
 }
@@ -238,8 +238,11 @@ static ww_status list_results(const collection_record *records, int64_t count, w
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         char text[DESCRIPTION_BYTES];
         const collection_record *r = &records[i];
-        snprintf(text, sizeof text, "{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld}", r->dim,
-                 ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live, (long long)r->format);
+        if (r->is_damaged)
+            snprintf(text, sizeof text, "{\"error\":\"" RECORD_DAMAGED "\"}");
+        else
+            snprintf(text, sizeof text, "{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld}", r->dim,
+                     ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live, (long long)r->format);
         made->rows[i] = i;
         made->handles[i] = r->uid;
         made->scores[i] = 0.0f;

@@ -14,11 +14,33 @@ enum { WRITER_CACHE_KIB = 8192 };
 /* ---- connections ----------------------------------------------------------------------------------------------------------
  */
 
+/* A file is data: its triggers, views and foreign keys do nothing. Defensive mode would keep the connection that writes from
+ * its own tables, so only those that read are in it. The schema stays trusted, because SQLite 3.38 to 3.40 holds `->>`, which
+ * indexes over payloads call, for unsafe; what else it can call, in indexes and constraints, are SQLite's own functions. */
+static ww_status distrust(sqlite3 *db, bool reads_only)
+{
+    static const struct {
+        int option, value;
+    } OPTIONS[] = {{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                   {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                   {SQLITE_DBCONFIG_ENABLE_FKEY, 0},
+                   {SQLITE_DBCONFIG_DEFENSIVE, 1}};
+    const size_t count = sizeof OPTIONS / sizeof *OPTIONS - (reads_only ? 0 : 1);
+    for (size_t i = 0; i < count; i++) {
+        const int code = sqlite3_db_config(db, OPTIONS[i].option, OPTIONS[i].value, NULL);
+        if (code != SQLITE_OK)
+            return sqlite_failed(db, code, "configuring a connection");
+    }
+    return WW_OK;
+}
+
 static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
 {
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, store->config.busy_ms);
-    ww_status status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
+    ww_status status = distrust(db, reads_only);
+    if (status == WW_OK)
+        status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
     if (status == WW_OK) /* a mapped file that another process cuts short would end this one; some SQLites map by default */
         status = schema_run(db, "PRAGMA mmap_size = 0");
     if (status == WW_OK && !reads_only)

@@ -8,8 +8,9 @@
 #include "base/memory.h"
 #include "store/filter_text.h"
 
-/* Functions that give the same result for the same row whenever they are called, take no great memory for small arguments, and
- * touch nothing. Not here: random and all of date and time, printf, zeroblob, whatever knows the connection. In order. */
+/* Functions that give the same result for the same row whenever they are called, whose time and memory are about linear in the
+ * length of their arguments, and that touch nothing. Not here: random and all of date and time; printf, zeroblob and replace,
+ * whose results can be far longer than their arguments; unhex, which is quadratic; whatever knows the connection. In order. */
 static const char *const FUNCTIONS[] = {
     "->",           "->>",          "abs",        "acos",      "acosh",      "asin",
     "asinh",        "atan",         "atan2",      "atanh",     "avg",        "ceil",
@@ -20,10 +21,10 @@ static const char *const FUNCTIONS[] = {
     "like",         "likelihood",   "likely",     "ln",        "log",        "log10",
     "log2",         "lower",        "ltrim",      "max",       "min",        "mod",
     "nullif",       "octet_length", "pi",         "pow",       "power",      "quote",
-    "radians",      "replace",      "round",      "rtrim",     "sign",       "sin",
-    "sinh",         "sqrt",         "substr",     "substring", "sum",        "tan",
-    "tanh",         "total",        "trim",       "trunc",     "typeof",     "unhex",
-    "unicode",      "unlikely",     "upper",
+    "radians",      "round",        "rtrim",      "sign",      "sin",        "sinh",
+    "sqrt",         "substr",       "substring",  "sum",       "tan",        "tanh",
+    "total",        "trim",         "trunc",      "typeof",    "unicode",    "unlikely",
+    "upper",
 };
 
 static bool function_is_allowed(const char *name)
@@ -41,12 +42,18 @@ static bool is_rows_table(const char *table, const char *collection)
     return sqlite3_strnicmp(table, collection, (int)length) == 0 && sqlite3_stricmp(table + length, "_rows") == 0;
 }
 
-/* The columns that a filter is about, and the table-valued functions that look into a payload. */
-static bool read_is_allowed(const char *collection, const char *table, const char *column)
+/* The columns that a filter is about, and the table-valued functions that look into a payload: filter_run() has seen to it that
+ * no table has their names. SQLite names no database and no column where it only counts rows of what the statement calls
+ * docs_rows itself. */
+static bool read_is_allowed(const filter_guard *guard, const char *table, const char *column, const char *schema)
 {
     if (sqlite3_stricmp(table, "json_each") == 0 || sqlite3_stricmp(table, "json_tree") == 0)
         return true;
-    return is_rows_table(table, collection) &&
+    if (!is_rows_table(table, guard->collection))
+        return false;
+    if (!schema)
+        return column[0] == '\0';
+    return sqlite3_stricmp(schema, guard->schema) == 0 &&
            (column[0] == '\0' || sqlite3_stricmp(column, "id") == 0 || sqlite3_stricmp(column, "handle") == 0 ||
             sqlite3_stricmp(column, "place") == 0 || sqlite3_stricmp(column, "payload") == 0);
 }
@@ -56,7 +63,9 @@ static int refuse(filter_guard *guard, int action, const char *first, const char
     const size_t room = sizeof guard->refused;
     if (guard->refused[0])
         return SQLITE_DENY; /* the first reason is the one to tell */
-    if (action == SQLITE_FUNCTION)
+    if (guard->calls > FILTER_CALLS_MAX || guard->selects > FILTER_SELECTS_MAX)
+        snprintf(guard->refused, room, "more than %d function calls or %d SELECTs", FILTER_CALLS_MAX, FILTER_SELECTS_MAX);
+    else if (action == SQLITE_FUNCTION)
         snprintf(guard->refused, room, "the function %s is not on the list of those that a filter may use",
                  second ? second : "");
     else if (action == SQLITE_READ)
@@ -79,12 +88,16 @@ static bool reading_is_allowed(int action)
 static int authorize(void *user, int action, const char *first, const char *second, const char *schema, const char *inner)
 {
     filter_guard *guard = user;
-    (void)schema, (void)inner;
+    (void)inner;
     if (!guard->collection)
         return reading_is_allowed(action) ? SQLITE_OK : SQLITE_DENY;
+    guard->calls += action == SQLITE_FUNCTION;
+    guard->selects += action == SQLITE_SELECT;
+    if (guard->calls > FILTER_CALLS_MAX || guard->selects > FILTER_SELECTS_MAX)
+        return refuse(guard, action, first, second);
     if (action == SQLITE_SELECT || (action == SQLITE_FUNCTION && second && function_is_allowed(second)))
         return SQLITE_OK;
-    if (action == SQLITE_READ && first && second && read_is_allowed(guard->collection, first, second))
+    if (action == SQLITE_READ && first && second && read_is_allowed(guard, first, second, schema))
         return SQLITE_OK;
     return refuse(guard, action, first, second);
 }
@@ -94,8 +107,10 @@ static int authorize(void *user, int action, const char *first, const char *seco
 int filter_guard_install(sqlite3 *db, filter_guard *guard)
 {
     sqlite3_stmt *statement = NULL;
-    const int code = sqlite3_prepare_v2(db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", -1, &statement, NULL);
+    int code = sqlite3_prepare_v2(db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", -1, &statement, NULL);
     sqlite3_finalize(statement);
+    if (code == SQLITE_OK)
+        code = filter_functions_register(db);
     if (code != SQLITE_OK)
         return code;
     return sqlite3_set_authorizer(db, authorize, guard);
@@ -129,6 +144,8 @@ static ww_status fail_sqlite(sqlite3 *db, int code, const filter_guard *guard)
         return ww_fail(WW_CANCELLED, "where: interrupted");
     if (guard && guard->refused[0])
         return ww_fail(WW_INVALID_ARGUMENT, "where: %s", guard->refused);
+    if (code == SQLITE_TOOBIG && guard)
+        return ww_fail(WW_OUT_OF_RANGE, "where: a payload or another value has more than %d bytes", FILTER_VALUE_BYTES_MAX);
     const ww_status status = (code & 0xff) == SQLITE_IOERR     ? WW_IO_ERROR
                              : (code & 0xff) == SQLITE_CORRUPT ? WW_CORRUPT_FILE
                                                                : WW_INVALID_ARGUMENT;
@@ -138,8 +155,10 @@ static ww_status fail_sqlite(sqlite3 *db, int code, const filter_guard *guard)
 /* One statement and nothing behind it. */
 static ww_status prepare(const filter_target *target, const char *text, sqlite3_stmt **statement)
 {
-    char *sql = sqlite3_mprintf("SELECT place FROM \"%w\".\"%w_rows\" AS \"%w_rows\" WHERE (%s\n)", target->schema,
-                                target->collection, target->collection, text);
+    char *sql = sqlite3_mprintf(
+        "WITH \"%w_rows\" AS NOT MATERIALIZED (SELECT handle, place, id, payload FROM \"%w\".\"%w_rows\") "
+        "SELECT place FROM \"%w\".\"%w_rows\" AS \"%w_rows\" WHERE (%s\n)",
+        target->collection, target->schema, target->collection, target->schema, target->collection, target->collection, text);
     if (!sql)
         return ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
     const char *rest = NULL;
@@ -156,14 +175,27 @@ static ww_status prepare(const filter_target *target, const char *text, sqlite3_
 static ww_status bind_one(sqlite3_stmt *statement, int place, const ww_parameter *value)
 {
     int code = SQLITE_OK;
-    if (value->type == WW_VALUE_INTEGER)
-        code = sqlite3_bind_int64(statement, place, value->integer);
-    else if (value->type == WW_VALUE_REAL)
-        code = sqlite3_bind_double(statement, place, value->real);
-    else if (value->type == WW_VALUE_TEXT && value->text)
-        code = sqlite3_bind_text64(statement, place, value->text, strlen(value->text), SQLITE_TRANSIENT, SQLITE_UTF8);
-    else
+    switch (value->type) {
+    case WW_VALUE_NULL:
         code = sqlite3_bind_null(statement, place);
+        break;
+    case WW_VALUE_INTEGER:
+        code = sqlite3_bind_int64(statement, place, value->integer);
+        break;
+    case WW_VALUE_REAL:
+        code = sqlite3_bind_double(statement, place, value->real);
+        break;
+    case WW_VALUE_TEXT:
+        if (!value->text)
+            return ww_fail(WW_INVALID_ARGUMENT, "where: the text of parameter %d is NULL; use WW_VALUE_NULL for no value",
+                           place);
+        code = sqlite3_bind_text64(statement, place, value->text, strlen(value->text), SQLITE_TRANSIENT, SQLITE_UTF8);
+        break;
+    default:
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "where: parameter %d has type %d; it must be WW_VALUE_NULL, _INTEGER, _REAL or _TEXT", place,
+                       (int)value->type);
+    }
     return code == SQLITE_OK ? WW_OK : fail_sqlite(sqlite3_db_handle(statement), code, NULL);
 }
 
@@ -196,12 +228,19 @@ static ww_status bind(sqlite3_stmt *statement, const filter_where *where)
     return WW_OK;
 }
 
-/* An empty database with the table that the text is about. */
-static ww_status private_database(const char *collection, sqlite3 **db)
+enum { PRIVATE_NAME_BYTES = 33 };
+
+/* An empty database with the table that the text is about, under a name that the text cannot know. */
+static ww_status private_database(const char *collection, sqlite3 **db, char name[PRIVATE_NAME_BYTES])
 {
+    unsigned char bytes[(PRIVATE_NAME_BYTES - 1) / 2];
+    sqlite3_randomness(sizeof bytes, bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(name + 2 * i, 3, "%02x", bytes[i]);
     int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
-    char *sql = sqlite3_mprintf(
-        "CREATE TABLE \"%w_rows\"(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT UNIQUE, payload TEXT)", collection);
+    char *sql = sqlite3_mprintf("ATTACH ':memory:' AS \"%w\"; CREATE TABLE \"%w\".\"%w_rows\"(handle INTEGER PRIMARY KEY, "
+                                "place INTEGER, id TEXT UNIQUE, payload TEXT)",
+                                name, name, collection);
     if (code == SQLITE_OK)
         code = sql ? sqlite3_exec(*db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
@@ -210,40 +249,103 @@ static ww_status private_database(const char *collection, sqlite3 **db)
     return *db ? fail_sqlite(*db, code, NULL) : ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
 }
 
-/* A guarded connection knows which filter is running while its statement is prepared and stepped (SQLite may prepare it again).
- */
-static void guard_begin(const filter_target *target)
+static const struct {
+    int limit, value;
+} LIMITS[] = {{SQLITE_LIMIT_LENGTH, FILTER_VALUE_BYTES_MAX},
+              {SQLITE_LIMIT_FUNCTION_ARG, FILTER_ARGUMENTS_MAX},
+              {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, FILTER_PATTERN_BYTES_MAX}};
+enum { LIMIT_COUNT = sizeof LIMITS / sizeof *LIMITS };
+
+/* A guarded connection knows which filter is running while its statement is prepared and stepped (SQLite may prepare it again),
+ * and is limited for so long. */
+static void guard_begin(const filter_target *target, int before[LIMIT_COUNT])
 {
-    if (target->guard) {
-        target->guard->refused[0] = '\0';
-        target->guard->collection = target->collection;
-    }
+    if (!target->guard)
+        return;
+    *target->guard = (filter_guard){.collection = target->collection, .schema = target->schema};
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        before[i] = sqlite3_limit(target->db, LIMITS[i].limit, LIMITS[i].value);
 }
 
-static void guard_end(const filter_target *target)
+static void guard_end(const filter_target *target, const int before[LIMIT_COUNT])
 {
-    if (target->guard)
-        target->guard->collection = NULL;
+    if (!target->guard)
+        return;
+    target->guard->collection = NULL;
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        sqlite3_limit(target->db, LIMITS[i].limit, before[i]);
 }
 
 ww_status filter_check(const filter_where *where, const char *collection)
 {
     filter_guard guard = {0};
-    filter_target target = {.schema = "main", .collection = collection, .guard = &guard};
+    char name[PRIVATE_NAME_BYTES] = "";
+    filter_target target = {.schema = name, .collection = collection, .guard = &guard};
     sqlite3_stmt *statement = NULL;
+    int before[LIMIT_COUNT];
     ww_status status = filter_text_check(where->text);
     if (status == WW_OK)
-        status = private_database(collection, &target.db);
+        status = private_database(collection, &target.db, name);
     const int code = status == WW_OK ? filter_guard_install(target.db, &guard) : SQLITE_OK;
     if (code != SQLITE_OK)
         status = fail_sqlite(target.db, code, NULL);
-    guard_begin(&target);
-    if (status == WW_OK)
+    if (status == WW_OK) {
+        guard_begin(&target, before);
         status = prepare(&target, where->text, &statement);
+    }
     if (status == WW_OK)
         status = bind(statement, where);
     sqlite3_finalize(statement);
     sqlite3_close(target.db);
+    return status;
+}
+
+/* Does the text name something, whatever the case? */
+static bool has_word(const char *text, const char *word)
+{
+    const size_t length = strlen(word);
+    for (; *text; text++)
+        if (sqlite3_strnicmp(text, word, (int)length) == 0)
+            return true;
+    return false;
+}
+
+static ww_status refuse_name_in(sqlite3 *db, const char *schema, const char *name)
+{
+    char *sql = sqlite3_mprintf("SELECT type, name FROM \"%w\".sqlite_schema WHERE lower(name) = %Q", schema, name);
+    sqlite3_stmt *found = NULL;
+    int code = sql ? sqlite3_prepare_v2(db, sql, -1, &found, NULL) : SQLITE_NOMEM;
+    ww_status status = WW_OK;
+    if (code == SQLITE_OK && (code = sqlite3_step(found)) == SQLITE_ROW)
+        status =
+            ww_fail(WW_INVALID_ARGUMENT, "where: a %s of database %s is called %s, so the function of that name is not found",
+                    (const char *)sqlite3_column_text(found, 0), schema, name);
+    else if (code != SQLITE_DONE)
+        status = fail_sqlite(db, code, NULL);
+    sqlite3_finalize(found);
+    sqlite3_free(sql);
+    return status;
+}
+
+/* Refuses a text that names a table-valued function if any database of the connection has a table or view of that name: SQLite
+ * would take that. */
+static ww_status check_names(sqlite3 *db, const char *text)
+{
+    static const char *const NAMES[] = {"json_each", "json_tree"};
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && i < sizeof NAMES / sizeof *NAMES; i++) {
+        if (!has_word(text, NAMES[i]))
+            continue;
+        sqlite3_stmt *databases = NULL;
+        int code = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &databases, NULL);
+        while (code == SQLITE_OK && status == WW_OK && (code = sqlite3_step(databases)) == SQLITE_ROW) {
+            status = refuse_name_in(db, (const char *)sqlite3_column_text(databases, 1), NAMES[i]);
+            code = SQLITE_OK;
+        }
+        if (status == WW_OK && code != SQLITE_DONE)
+            status = fail_sqlite(db, code, NULL);
+        sqlite3_finalize(databases);
+    }
     return status;
 }
 
@@ -259,7 +361,7 @@ static int past_deadline(void *deadline)
     return nanoseconds_now() > *(const int64_t *)deadline;
 }
 
-enum { INSTRUCTIONS_BETWEEN_LOOKS = 1000 }; /* of SQLite's machine: some microseconds */
+enum { INSTRUCTIONS_BETWEEN_LOOKS = 100 }; /* of SQLite's machine: a microsecond, unless they are calls with long arguments */
 
 static ww_status collect(sqlite3_stmt *statement, const filter_target *target, filter_places *places, int64_t *deadline)
 {
@@ -278,16 +380,20 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
 {
     sqlite3_stmt *statement = NULL;
     int64_t deadline = nanoseconds_now() + (int64_t)(target->seconds_max * 1e9);
+    int before[LIMIT_COUNT];
+    ww_status status = check_names(target->db, where->text);
+    if (status != WW_OK)
+        return status;
     if (target->seconds_max > 0)
         sqlite3_progress_handler(target->db, INSTRUCTIONS_BETWEEN_LOOKS, past_deadline, &deadline);
-    guard_begin(target);
-    ww_status status = prepare(target, where->text, &statement);
+    guard_begin(target, before);
+    status = prepare(target, where->text, &statement);
     if (status == WW_OK)
         status = bind(statement, where);
     if (status == WW_OK)
         status = collect(statement, target, places, &deadline);
     sqlite3_finalize(statement);
-    guard_end(target);
+    guard_end(target, before);
     if (target->seconds_max > 0)
         sqlite3_progress_handler(target->db, 0, NULL, NULL);
     return status;

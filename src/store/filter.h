@@ -1,11 +1,17 @@
 /* A `where`: an SQL expression over id, handle and payload that says which rows a search may find.
  *
  * The text comes from outside, so it is checked before any database sees it: brackets and quotes must close within it (then it
- * cannot leave the brackets that it is put in), and it is prepared on a private connection to an empty database with the same
- * tables, under an authorizer that allows reading these and a written list of pure functions. What passes is run as
- *     SELECT place FROM "docs_rows" WHERE (<text>)
- * on the connection whose snapshot is asked, with its planner and the indexes that the user made. Values are bound, never
- * pasted. A host's connection gets no authorizer and no progress handler of ours.
+ * cannot leave the brackets that it is put in), and it is prepared on a private connection under an authorizer that allows
+ * reading the one table and a written list of pure functions. There the table is in a database whose name nobody can guess, so
+ * that no name with a database in front of it is found. What passes is run as
+ *     WITH "docs_rows" AS (SELECT ... FROM main."docs_rows") SELECT place FROM main."docs_rows" AS "docs_rows" WHERE (<text>)
+ * on the connection whose snapshot is asked, with its planner and the indexes that the user made. There, too, `docs_rows` in a
+ * subquery is the collection's own table, whatever other databases and TEMP have. Values are bound, never pasted. A host's
+ * connection gets no authorizer, no limits and no progress handler of ours.
+ *
+ * On connections of the store's own a filter is limited in time and memory, whatever its text. SQLite looks at the clock only
+ * between the rounds of a loop, so what can be done in one round is limited: the length of a value, the number of function
+ * calls in the text, and the cost of each, which must be about linear in the length of its arguments (filter_functions.c).
  */
 #ifndef WW_STORE_FILTER_H
 #define WW_STORE_FILTER_H
@@ -18,7 +24,15 @@
 #include "base/status.h"
 #include "store/sqlite_api.h"
 
-enum { FILTER_TEXT_BYTES_MAX = 1 << 20 };
+enum {
+    FILTER_TEXT_BYTES_MAX = 1 << 18,
+    FILTER_VALUE_BYTES_MAX = 1 << 20, /* of any value on the way: a payload, a result of a function */
+    FILTER_CALLS_MAX = 256,           /* function calls in the text, `->>` and LIKE among them */
+    FILTER_CONCATENATIONS_MAX = 64,   /* operators || in it */
+    FILTER_SELECTS_MAX = 32,          /* subqueries */
+    FILTER_ARGUMENTS_MAX = 16,        /* of one function */
+    FILTER_PATTERN_BYTES_MAX = 256    /* of LIKE and GLOB, which compare it at every place of the text */
+};
 
 typedef struct filter_where {
     const char *text;
@@ -30,6 +44,8 @@ typedef struct filter_where {
  * table and calls the functions of the list only. */
 typedef struct filter_guard {
     const char *collection; /* of the filter that is running; NULL between filters */
+    const char *schema;     /* the database that has its rows */
+    int calls, selects;     /* in its text so far */
     char refused[160];      /* why something was, "" if nothing was */
 } filter_guard;
 
@@ -41,7 +57,7 @@ typedef struct filter_target {
     sqlite3 *db;
     const char *schema;     /* "main", or the name of an attached database */
     const char *collection; /* its rows are in COLLECTION_rows */
-    filter_guard *guard;    /* the connection's, NULL for a host's */
+    filter_guard *guard;    /* the connection's, NULL for a host's; then the limits above hold */
     double seconds_max;     /* 0: no limit. Sets a progress handler, so only for connections that are the store's own */
 } filter_target;
 
@@ -58,6 +74,10 @@ ww_status filter_places_append(filter_places *places, int64_t place);
  * and columns, functions that are not on the list, recursion, parameters without a value and values without a parameter. Reads
  * no file. */
 ww_status filter_check(const filter_where *where, const char *collection);
+
+/* Puts functions whose cost is linear in the place of SQLite's that are quadratic: instr, and trim, ltrim and rtrim with two
+ * arguments. They give the same results. Returns SQLite's code. */
+int filter_functions_register(sqlite3 *db);
 
 /* The places of the rows for which a checked expression is true, in the target's open transaction. */
 ww_status filter_run(const filter_where *where, const filter_target *target, filter_places *places);

@@ -68,6 +68,7 @@ ww_status filter_text_check(const char *text)
     if (strnlen(text, FILTER_TEXT_BYTES_MAX + 1) > FILTER_TEXT_BYTES_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "where: the text has more than %d bytes", FILTER_TEXT_BYTES_MAX);
     size_t depth = 0;
+    int concatenations = 0;
     for (size_t at = 0; text[at];) {
         const size_t end = token_end(text, at);
         if (end == 0)
@@ -76,6 +77,8 @@ ww_status filter_text_check(const char *text)
             return ww_fail(WW_INVALID_ARGUMENT, "where: a semicolon at byte %zu; a where is one expression", at + 1);
         if (text[at] == ')' && depth == 0)
             return ww_fail(WW_INVALID_ARGUMENT, "where: ')' at byte %zu closes nothing", at + 1);
+        if (text[at] == '|' && text[at + 1] == '|' && ++concatenations > FILTER_CONCATENATIONS_MAX)
+            return ww_fail(WW_OUT_OF_RANGE, "where: more than %d operators ||", FILTER_CONCATENATIONS_MAX);
         if (text[at] == '(')
             depth++;
         if (text[at] == ')')

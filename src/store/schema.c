@@ -215,9 +215,8 @@ static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
     if (record->format < 1 || dim < 1 || dim > WW_DIM_MAX || !metric_known || !type_known || record->next_handle < 0 ||
         record->next_place < 0 || record->next_place > COUNTER_MAX || record->sequence < 0 || record->sequence > COUNTER_MAX ||
         record->live < 0 || record->live > WW_ROWS_MAX)
-        return ww_fail(WW_CORRUPT_FILE,
-                       "collection '%s': its entry in warpwave_collections makes no sense (format %lld, dim %lld, type '%s')",
-                       record->name, (long long)record->format, (long long)dim, type ? type : "");
+        return ww_fail(WW_CORRUPT_FILE, "collection '%s': " RECORD_DAMAGED " (format %lld, dim %lld, type '%s')", record->name,
+                       (long long)record->format, (long long)dim, type ? type : "");
     return WW_OK;
 }
 
@@ -311,7 +310,10 @@ ww_status schema_list(sqlite3 *db, const char *schema, collection_record **recor
             list = moved;
         }
         list[found] = (collection_record){0};
-        status = record_from_row(statement, &list[found++]);
+        status = record_from_row(statement, &list[found]);
+        list[found++].is_damaged = status == WW_CORRUPT_FILE;
+        if (status == WW_CORRUPT_FILE) /* one must not hide the others */
+            status = WW_OK;
     }
     if (status == WW_OK && code != SQLITE_DONE)
         status = sqlite_failed(db, code, "reading the list of collections");
@@ -386,9 +388,11 @@ ww_status schema_drop(sqlite3 *db, const char *schema, const char *name)
 {
     collection_record record;
     ww_status status = schema_find(db, schema, name, &record);
+    if (status == WW_CORRUPT_FILE)
+        status = WW_OK; /* the name is all that is needed */
     for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
-        status = schema_run(db, "DROP TABLE IF EXISTS \"%w\".\"%w%s\"", schema, record.name, SUFFIXES[i]);
+        status = schema_run(db, "DROP TABLE IF EXISTS \"%w\".\"%w%s\"", schema, name, SUFFIXES[i]);
     if (status == WW_OK)
-        status = schema_run(db, "DELETE FROM \"%w\".warpwave_collections WHERE uid = %lld", schema, record.uid);
+        status = schema_run(db, "DELETE FROM \"%w\".warpwave_collections WHERE name = %Q COLLATE NOCASE", schema, name);
     return status;
 }

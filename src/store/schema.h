@@ -25,6 +25,10 @@ enum {
     STORE_TEXT_BYTES = 1024 /* holds a statement over a collection's tables, whatever its name */
 };
 
+/* The largest handle that a caller may choose for a row. Rows without one get the next number, so this leaves 2^62 numbers for
+ * them: a collection that adds a million rows a second needs 146,000 years for these. */
+#define HANDLE_CHOSEN_MAX ((INT64_C(1) << 62) - 1)
+
 /* A row of warpwave_collections. */
 typedef struct collection_record {
     char name[COLLECTION_NAME_BYTES_MAX + 1]; /* as it was created; names that differ in case only are one */
@@ -39,7 +43,11 @@ typedef struct collection_record {
     int64_t sequence;  /* of the last write */
     int64_t log_start; /* removals by writes after this one are in NAME_removed */
     int64_t live;      /* rows */
+    bool is_damaged;   /* as schema_list() gives it: all but the name may be wrong */
 } collection_record;
+
+/* What is wrong with such a record, for a message or a list. */
+#define RECORD_DAMAGED "its entry in warpwave_collections makes no sense"
 
 /* Makes warpwave_collections if it is not there. In a transaction of the caller's. */
 ww_status schema_prepare(sqlite3 *db, const char *schema);
@@ -54,7 +62,8 @@ ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, b
 ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_config *config, bool declared,
                         collection_record *record);
 
-/* Drops them. WW_NOT_FOUND if there is none. In a transaction of the caller's. A virtual table of that name stays. */
+/* Drops them, of a collection whose record is damaged, too. WW_NOT_FOUND if there is none. In a transaction of the caller's. A
+ * virtual table of that name stays. */
 ww_status schema_drop(sqlite3 *db, const char *schema, const char *name);
 
 /* Gives the record of a collection. WW_NOT_FOUND if there is none; WW_UNSUPPORTED, with both numbers, if its format is newer
@@ -76,7 +85,7 @@ ww_status schema_update_by(sqlite3_stmt *statement, const collection_record *rec
 /* Runs a prepared statement that gives no rows and resets it. */
 ww_status schema_step(sqlite3_stmt *statement);
 
-/* Gives all records in order of name, memory_free(). */
+/* Gives all records in order of name, damaged ones marked, memory_free(). WW_UNSUPPORTED if a newer version wrote one. */
 ww_status schema_list(sqlite3 *db, const char *schema, collection_record **records, int64_t *count);
 
 /* A random epoch. */

@@ -252,7 +252,9 @@ static ww_status overlay_ready(view *v)
 /* A mirror of this view's own, read whole. */
 static ww_status own_ready(view *v)
 {
-    if (v->own && v->own_uid == v->record.uid && v->own_epoch == v->record.epoch &&
+    /* Nobody tells an uncertain view of a rollback to a savepoint, after which other rows may get the same sequence. */
+    const int64_t changes = v->uncertain ? sqlite3_total_changes64(v->db) : 0;
+    if (v->own && v->own_uid == v->record.uid && v->own_epoch == v->record.epoch && v->own_changes == changes &&
         ww_mirror_state(v->own).sequence == v->record.sequence)
         return WW_OK;
     own_drop(v);
@@ -264,6 +266,7 @@ static ww_status own_ready(view *v)
         own_drop(v);
     v->own_uid = v->record.uid;
     v->own_epoch = v->record.epoch;
+    v->own_changes = changes;
     return status;
 }
 

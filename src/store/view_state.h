@@ -46,6 +46,7 @@ struct view {
 
     mirror *own; /* read by this view alone, or NULL */
     int64_t own_uid, own_epoch;
+    int64_t own_changes; /* of the connection when it was read, if the view is uncertain; else 0 */
 
     mirror *active; /* between begin and end: shared or own, locked */
     bool overlaid;  /* and the overlay counts, too */

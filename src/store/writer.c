@@ -110,6 +110,14 @@ ww_status writer_read(writer *w)
     return status;
 }
 
+int64_t writer_prepared_anew(const writer *w)
+{
+    int64_t count = 0;
+    for (int i = 0; i < STATEMENT_COUNT; i++)
+        count += w->statements[i] ? sqlite3_stmt_status(w->statements[i], SQLITE_STMTSTATUS_REPREPARE, 0) : 0;
+    return count + (w->update ? sqlite3_stmt_status(w->update, SQLITE_STMTSTATUS_REPREPARE, 0) : 0);
+}
+
 ww_status writer_begin(writer *w)
 {
     const ww_status status = writer_read(w);
@@ -308,10 +316,23 @@ static ww_status insert_named(writer *w, const writer_row *row)
                    (long long)row->handle);
 }
 
+static ww_status no_handle_left(const writer *w)
+{
+    return ww_fail(WW_OUT_OF_RANGE, "collection '%s': all handles have been given; export its rows into a new collection",
+                   w->name);
+}
+
+static ww_status check_room(const writer *w)
+{
+    if (w->record.live >= WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "collection '%s' is full: it has %lld rows", w->name, (long long)WW_ROWS_MAX);
+    return w->record.next_handle < INT64_MAX ? WW_OK : no_handle_left(w);
+}
+
 /* The entry with its handle as id; numbers that the caller took for ids are left out, unless the handle was asked for. */
 static ww_status insert_numbered(writer *w, writer_row *row, bool asked)
 {
-    for (;; row->handle++) {
+    for (; row->handle < INT64_MAX; row->handle++) {
         char id[HANDLE_TEXT_BYTES];
         int64_t handle = -1, place = -1;
         bool taken = false;
@@ -328,20 +349,27 @@ static ww_status insert_numbered(writer *w, writer_row *row, bool asked)
                                  w->name, (long long)row->handle)
                        : duplicate(w, id, place);
     }
+    return no_handle_left(w);
+}
+
+ww_status writer_check_handle(const writer *w, int64_t handle)
+{
+    if (handle < w->record.next_handle)
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': handle %lld was given before; no handle is given twice", w->name,
+                       (long long)handle);
+    if (handle > HANDLE_CHOSEN_MAX)
+        return ww_fail(WW_OUT_OF_RANGE,
+                       "collection '%s': handle %lld leaves too few numbers for later rows; choose one up to %lld (2^62 - 1)",
+                       w->name, (long long)handle, (long long)HANDLE_CHOSEN_MAX);
+    return WW_OK;
 }
 
 ww_status writer_insert(writer *w, writer_row *row)
 {
     const bool asked = row->handle >= 0;
-    if (asked && row->handle < w->record.next_handle)
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': handle %lld was given before; no handle is given twice", w->name,
-                       (long long)row->handle);
-    if (row->handle == INT64_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "collection '%s': handle %lld leaves no number for the next row", w->name,
-                       (long long)row->handle);
-    ww_status status = w->record.live < WW_ROWS_MAX ? WW_OK
-                                                    : ww_fail(WW_OUT_OF_RANGE, "collection '%s' is full: it has %lld rows",
-                                                              w->name, (long long)WW_ROWS_MAX);
+    ww_status status = asked ? writer_check_handle(w, row->handle) : WW_OK;
+    if (status == WW_OK)
+        status = check_room(w);
     if (status == WW_OK && row->id)
         status = check_id(w, row->id);
     if (status == WW_OK)
@@ -526,7 +554,9 @@ static ww_status trim_log(writer *w)
 
 ww_status writer_flush(writer *w)
 {
-    if (!w->known || !w->changed)
+    if (!w->known)
+        return ww_fail(WW_INTERNAL, "collection '%s': its record was forgotten before it was written", w->name);
+    if (!w->changed)
         return WW_OK;
     ww_status status = w->record.sequence % TRIM_EVERY == 0 ? trim_log(w) : WW_OK;
     if (status == WW_OK && !w->update)

@@ -34,8 +34,15 @@ void writer_close(writer *w); /* accepts NULL */
 /* Reads the record if it is not known. */
 ww_status writer_read(writer *w);
 
+/* How often SQLite has prepared the writer's statements anew, because the schema, TEMP's too, had changed. */
+int64_t writer_prepared_anew(const writer *w);
+
 /* Begins a change with a sequence of its own: one for a batch, or for a statement. Reads the record if it is not known. */
 ww_status writer_begin(writer *w);
+
+/* May a new row get this handle, chosen by the caller? WW_INVALID_ARGUMENT if it was given before, WW_OUT_OF_RANGE if it leaves
+ * too few for the rows that come. */
+ww_status writer_check_handle(const writer *w, int64_t handle);
 
 /* Adds a row. WW_DUPLICATE_ID if the id is there, WW_INVALID_ARGUMENT for a bad id, payload, vector, or a handle that was given
  * before. */
@@ -60,7 +67,7 @@ ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_plac
 /* Removes all rows, with a new epoch. */
 ww_status writer_clear(writer *w);
 
-/* Writes the record, if there were changes. */
+/* Writes the record, if there were changes. After writer_read() or writer_begin(). */
 ww_status writer_flush(writer *w);
 
 /* The record as it is now, with changes; valid after writer_read() and writer_begin(). */

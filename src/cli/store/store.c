@@ -94,14 +94,37 @@ typedef struct listed {
     json_int_t dim, rows;
 } listed;
 
+/* Prints a collection that is damaged, and returns the failure that the command ends with. */
+static ww_status print_damaged(const char *name, const char *error, json_writer *w)
+{
+    if (w) {
+        json_open(w, NULL, '{');
+        json_put_text(w, "name", name);
+        json_put_text(w, "error", error);
+        json_close(w);
+    } else {
+        printf("%12s  %6s  %-6s  %-4s  ", "damaged", "-", "-", "-");
+        print_plain(stdout, name);
+        putchar('\n');
+    }
+    return ww_fail(WW_CORRUPT_FILE, "collection '%s': %s; the other collections are listed", name, error);
+}
+
 /* Prints the collections: each is a hit whose payload says what it is. */
 static ww_status print_collections(const ww_results *list, json_writer *w)
 {
+    ww_status status = WW_OK;
+    const char *error = NULL;
     if (!w)
         printf("%12s  %6s  %-6s  %-4s  name\n", "rows", "dim", "metric", "type");
     for (int64_t i = 0; i < ww_results_count(list, 0); i++) {
         listed c = {.name = ww_results_id(list, 0, i)};
         json_t *told = json_loads(ww_results_payload(list, 0, i), 0, NULL);
+        if (told && json_unpack(told, "{s:s}", "error", &error) == 0) {
+            status = print_damaged(c.name, error, w);
+            json_decref(told);
+            continue;
+        }
         if (!told || json_unpack(told, "{s:I, s:s, s:s, s:I}", "dim", &c.dim, "metric", &c.metric, "type", &c.type, "rows",
                                  &c.rows) != 0) {
             json_decref(told);
@@ -122,7 +145,7 @@ static ww_status print_collections(const ww_results *list, json_writer *w)
         }
         json_decref(told);
     }
-    return WW_OK;
+    return status;
 }
 
 static ww_status list_run(store_call *call)
@@ -130,11 +153,12 @@ static ww_status list_run(store_call *call)
     json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
     ww_results *list = NULL;
     ww_status status = ww_store_list(call->store, &list);
-    if (status == WW_OK && call->settings.json)
+    if (status != WW_OK)
+        return status;
+    if (call->settings.json)
         json_open(&w, NULL, '[');
-    if (status == WW_OK)
-        status = print_collections(list, call->settings.json ? &w : NULL);
-    if (status == WW_OK && call->settings.json)
+    status = print_collections(list, call->settings.json ? &w : NULL);
+    if (call->settings.json)
         json_close(&w);
     ww_results_destroy(list);
     return status;
@@ -171,9 +195,10 @@ static ww_status info_run(store_call *call)
     } else if (status == WW_OK) {
         print_info(&info, call->operands[0]);
     }
+    const bool opened = status == WW_OK && json;
     if (status == WW_OK)
         status = print_collections(list, json ? &w : NULL);
-    if (status == WW_OK && json) {
+    if (opened) {
         json_close(&w);
         json_close(&w);
     }

@@ -160,9 +160,7 @@ static ww_status cursor_search(cursor *c)
     view_search search = {.queries = c->request.query.values, .query_count = 1, .fetch = fetch_of(c->plan)};
     const filter_places *filtered = NULL;
     filter_places own = {0};
-    ww_status status = table_flush(t);
-    if (status == WW_OK)
-        status = table_view(t, &v);
+    ww_status status = table_view(t, &v);
     if (status == WW_OK && c->request.filter)
         status = request_filter(t, &c->request, &filtered, &search.list_number);
     if (status == WW_OK)
@@ -183,9 +181,7 @@ static ww_status cursor_get(cursor *c, const view_list *list)
 {
     table *t = table_of(c);
     view *v = NULL;
-    ww_status status = table_flush(t);
-    if (status == WW_OK)
-        status = table_view(t, &v);
+    ww_status status = table_view(t, &v);
     if (status == WW_OK)
         status = view_begin(v, false);
     if (status != WW_OK)
@@ -277,10 +273,17 @@ int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, in
 {
     FLOAT_GUARD();
     cursor *c = (cursor *)base;
-    (void)plan_text, (void)count;
+    (void)count;
     cursor_reset(c);
     c->plan = (unsigned)plan;
-    return table_failed(table_of(c), cursor_first(c, values));
+    if (c->plan & PLAN_REFUSED)
+        return table_refuse(table_of(c), SQLITE_ERROR, "%s", plan_text);
+    ww_status status = table_enter(table_of(c));
+    if (status == WW_OK) {
+        status = cursor_first(c, values);
+        table_leave(table_of(c));
+    }
+    return table_failed(table_of(c), status);
 }
 
 int cursor_next(sqlite3_vtab_cursor *base)
@@ -290,9 +293,14 @@ int cursor_next(sqlite3_vtab_cursor *base)
     c->last_place = ww_results_rows(c->results, 0)[c->at];
     c->last_score = ww_results_scores(c->results, 0)[c->at];
     c->at++;
-    ww_status status = WW_OK;
+    if (c->at < c->count || !c->has_more)
+        return SQLITE_OK;
+    ww_status status = table_enter(table_of(c));
+    if (status != WW_OK)
+        return table_failed(table_of(c), status);
     while (status == WW_OK && c->at >= c->count && c->has_more)
         status = cursor_more(c);
+    table_leave(table_of(c));
     return table_failed(table_of(c), status);
 }
 
@@ -306,6 +314,17 @@ static void give_text(sqlite3_context *context, const char *text)
 {
     if (text)
         sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+/* Was the argument of the search that the column stands for given? In `MATCH ... AND (k = 3 OR ...)` it was not, and SQLite
+ * evaluates the term on the rows. */
+static bool is_given(const cursor *c, int column)
+{
+    const unsigned bit = column == COLUMN_K        ? PLAN_K
+                         : column == COLUMN_RADIUS ? PLAN_RADIUS
+                         : column == COLUMN_FILTER ? PLAN_FILTER
+                                                   : PLAN_PARAMETERS;
+    return column < COLUMN_K || c->plan & bit;
 }
 
 /* What is not set is NULL: k, radius and filter are for asking, and a row that was not searched for has no score. */
@@ -323,6 +342,9 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
         give_text(context, ww_results_payload(c->results, 0, c->at));
     else if (vector)
         sqlite3_result_blob64(context, vector, (sqlite3_uint64)t->arguments.dim * sizeof *vector, SQLITE_TRANSIENT);
+    else if (c->plan & PLAN_MATCH && !is_given(c, column))
+        sqlite3_result_error(context,
+                             "k, radius, filter and parameters must stand beside MATCH as k = ..., not in an expression", -1);
     else if (c->plan & PLAN_MATCH && column == COLUMN_SCORE)
         sqlite3_result_double(context, (double)ww_results_scores(c->results, 0)[c->at]);
     else if (c->plan & PLAN_MATCH && column == COLUMN_DISTANCE)

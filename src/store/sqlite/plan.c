@@ -10,17 +10,27 @@ enum { ROWID_COLUMN = -1 };
 
 /* Costs, in what SQLite takes for disk accesses. They only rank our plans among themselves and other tables' around them. */
 static const double COST_ROW = 10.0, COST_SEARCH = 1000.0, COST_ORDERED = 10000.0, COST_SCAN = 1e6;
+/* Without a MATCH, if the statement uses the column `vector`: perhaps its MATCH stands outside of the branch of an OR that is
+ * being planned. SQLite cannot evaluate a MATCH on rows that were looked up, so two lookups must cost more than any search. */
+static const double COST_FACTOR_OF_BRANCH = 1000.0;
 /* A search for each row of another table, `JOIN m ON m.handle = docs.rowid`: the join should go the other way round, because
  * then k counts before the join, as without it. */
 static const double COST_NEVER = 1e15;
+static const double COST_REFUSED = 1e25;
+
+enum { SQLITE_LISTS_MAX = 32 }; /* sqlite3_vtab_in() knows about the first 32 terms only */
 
 typedef struct choice {
     sqlite3_index_info *info;
     ww_metric metric;
-    int place[PLAN_ARGUMENTS]; /* of each argument's constraint, -1 for none */
+    int place[PLAN_ARGUMENTS];  /* of each argument's constraint, -1 for none; of rowids the first */
+    int lists[PLAN_COUNT_MAX];  /* constraints rowid IN (...) */
+    int rowids[PLAN_COUNT_MAX]; /* constraints rowid = ... */
+    int list_count, rowid_count;
     unsigned plan;
     bool list_is_missing; /* rowid IN (...), but not now */
     bool something_is_missing;
+    bool rowids_are_left_out; /* SQLite checks them afterwards, which is right only without a search */
     const char *wrong;
 } choice;
 
@@ -35,12 +45,22 @@ static void take(choice *c, unsigned bit, int i)
     c->place[bit_number(bit)] = i;
 }
 
-/* Arguments of the search: once each, and = only. */
+int plan_values(unsigned plan, unsigned bit)
+{
+    if (!(plan & bit))
+        return 0;
+    if (plan & PLAN_MATCH && (bit == PLAN_ROWID_IN || bit == PLAN_ROWID))
+        return plan >> (bit == PLAN_ROWID_IN ? PLAN_LISTS_SHIFT : PLAN_ROWIDS_SHIFT) & PLAN_COUNT_MAX;
+    return 1;
+}
+
+/* Arguments of the search: once each, = and one value only. SQLite would search once for each value of a list. */
 static void take_argument(choice *c, unsigned bit, int i)
 {
     const bool match = bit == PLAN_MATCH;
-    if (c->info->aConstraint[i].op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ))
-        c->wrong = "k, radius, filter and parameters take = and nothing else";
+    if (c->info->aConstraint[i].op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ) ||
+        sqlite3_vtab_in(c->info, i, -1))
+        c->wrong = "k, radius, filter and parameters take = and nothing else, and one value";
     else if (c->place[bit_number(bit)] >= 0)
         c->wrong = match ? "MATCH stands twice; join the queries, or use UNION ALL"
                          : "k, radius, filter and parameters can be given once each";
@@ -58,10 +78,16 @@ static void take_rowid(choice *c, int i)
     const bool usable = c->info->aConstraint[i].usable;
     if (is_list && !usable)
         c->list_is_missing = true;
-    else if (is_list && c->place[bit_number(PLAN_ROWID_IN)] < 0)
-        take(c, PLAN_ROWID_IN, i);
-    else if (usable && c->place[bit_number(PLAN_ROWID)] < 0)
-        take(c, PLAN_ROWID, i);
+    if (!usable)
+        return;
+    int *const count = is_list ? &c->list_count : &c->rowid_count;
+    if (*count == PLAN_COUNT_MAX || i >= SQLITE_LISTS_MAX) {
+        c->rowids_are_left_out = true;
+        return;
+    }
+    (is_list ? c->lists : c->rowids)[(*count)++] = i;
+    if (*count == 1)
+        take(c, is_list ? PLAN_ROWID_IN : PLAN_ROWID, i);
 }
 
 static void take_bound(choice *c, int i)
@@ -119,14 +145,16 @@ static bool is_limit(int op)
 static void assign(choice *c)
 {
     int next = 1;
-    for (int bit = 0; bit < PLAN_ARGUMENTS; bit++) {
-        const int i = c->place[bit];
-        if (!(c->plan & 1u << bit))
-            continue;
-        c->info->aConstraintUsage[i].argvIndex = next++;
-        c->info->aConstraintUsage[i].omit = (1u << bit) < PLAN_ROWID;
-        if (1u << bit == PLAN_ROWID_IN)
-            sqlite3_vtab_in(c->info, i, 1);
+    for (int number = 0; number < PLAN_ARGUMENTS; number++) {
+        const unsigned bit = 1u << number;
+        const int values = plan_values(c->plan, bit);
+        const int *const places = values > 1 ? (bit == PLAN_ROWID_IN ? c->lists : c->rowids) : &c->place[number];
+        for (int j = 0; j < values; j++) {
+            c->info->aConstraintUsage[places[j]].argvIndex = next++;
+            c->info->aConstraintUsage[places[j]].omit = bit < PLAN_ROWID;
+            if (bit == PLAN_ROWID_IN)
+                sqlite3_vtab_in(c->info, places[j], 1);
+        }
     }
 }
 
@@ -142,7 +170,8 @@ static bool order_is_ours(const choice *c)
 
 static void choose_search(choice *c)
 {
-    c->plan &= ~(unsigned)PLAN_ID; /* SQLite looks at the ids of what was found */
+    c->plan &= ~(unsigned)PLAN_ID; /* SQLite checks the ids of what was found */
+    c->plan |= (unsigned)c->list_count << PLAN_LISTS_SHIFT | (unsigned)c->rowid_count << PLAN_ROWIDS_SHIFT;
     const bool bounded = c->plan & (PLAN_K | PLAN_RADIUS | PLAN_ROWID_IN);
     c->info->estimatedCost = c->plan & PLAN_ROWID ? COST_NEVER : bounded ? COST_SEARCH : COST_ORDERED;
     c->info->estimatedRows = c->plan & PLAN_K ? 10 : 1000;
@@ -158,11 +187,21 @@ static void choose_rows(choice *c)
     }
     c->plan &= c->plan & PLAN_ROWID ? PLAN_ROWID : PLAN_ID;
     const bool one = c->plan != 0;
-    c->info->estimatedCost = one ? COST_ROW : COST_SCAN;
+    const double factor = c->info->colUsed & 1u << COLUMN_VECTOR ? COST_FACTOR_OF_BRANCH : 1.0;
+    c->info->estimatedCost = (one ? COST_ROW : COST_SCAN) * factor;
     c->info->estimatedRows = one ? 1 : 100000;
     if (one)
         c->info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
     c->info->idxStr = c->plan & PLAN_ROWID ? "rowid" : c->plan & PLAN_ID ? "id" : "scan";
+}
+
+static int choose_refusal(sqlite3_index_info *info, const char *why)
+{
+    info->estimatedCost = COST_REFUSED;
+    info->estimatedRows = 1;
+    info->idxNum = PLAN_REFUSED;
+    info->idxStr = (char *)(uintptr_t)why; /* SQLite does not write to it or free it */
+    return SQLITE_OK;
 }
 
 int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
@@ -177,10 +216,14 @@ int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
         c.wrong = "k, radius, filter and parameters need a query: vector MATCH ...";
     if (!c.wrong && c.plan & PLAN_PARAMETERS && !(c.plan & PLAN_FILTER))
         c.wrong = "there are parameters, but no filter";
-    if (c.wrong) {
+    if (!c.wrong && c.rowids_are_left_out && c.plan & PLAN_MATCH)
+        c.wrong = "there are more than 31 terms on rowid, or 32 terms before one; put the rowids into one list, and that first";
+    if (c.wrong && c.plan & PLAN_MATCH) {
         *message = sqlite3_mprintf("%s", c.wrong);
         return *message ? SQLITE_ERROR : SQLITE_NOMEM;
     }
+    if (c.wrong)
+        return choose_refusal(info, c.wrong);
     if (c.something_is_missing || (c.list_is_missing && c.plan & PLAN_MATCH))
         return SQLITE_CONSTRAINT;
     if (c.plan & PLAN_MATCH)

@@ -7,8 +7,11 @@
  *   range      MATCH with radius: all rows within it, in order
  *   ordered    MATCH with neither: all rows in order of distance, found piece by piece as they are asked for
  *   scan       all rows, in the order in which their vectors were written
- * With MATCH, `filter` and `rowid IN (...)` admit rows before anything is searched. Bounds on distance or score end a search
- * early; SQLite looks at them once more.
+ *   refused    arguments of a search without MATCH: xFilter fails with the reason. SQLite also
+ *              asks for plans of parts of a WHERE, the branches of an OR, where arguments stand alone although the whole is
+ * fine; so xBestIndex prices such a plan above all others instead of failing With MATCH, `filter` and all terms `rowid IN
+ * (...)` and `rowid = ...` admit rows before anything is searched: a row must be in all of them. Bounds on distance or score
+ * end a search early; SQLite checks them once more.
  */
 #ifndef WW_STORE_SQLITE_PLAN_H
 #define WW_STORE_SQLITE_PLAN_H
@@ -48,8 +51,16 @@ enum plan_bit {
     PLAN_ARGUMENTS = 10,        /* so many bits are arguments */
     PLAN_WANTS_ID = 1 << 16,
     PLAN_WANTS_VECTOR = 1 << 17,
-    PLAN_WANTS_PAYLOAD = 1 << 18
+    PLAN_WANTS_PAYLOAD = 1 << 18,
+    PLAN_REFUSED = 1 << 19, /* the text of the plan says why */
+    PLAN_LISTS_SHIFT = 20,  /* from this bit on: how many lists of rowids, */
+    PLAN_ROWIDS_SHIFT = 25, /* and how many single rowids of a search there are, in PLAN_COUNT_BITS bits each */
+    PLAN_COUNT_BITS = 5,
+    PLAN_COUNT_MAX = (1 << PLAN_COUNT_BITS) - 1
 };
+
+/* How many values xFilter gets for an argument. */
+int plan_values(unsigned plan, unsigned bit);
 
 /* Chooses. SQLITE_CONSTRAINT: not in this order of the joined tables; SQLITE_ERROR: never, and `message` says why, from
  * sqlite3_mprintf(). */

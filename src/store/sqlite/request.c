@@ -8,6 +8,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -162,23 +163,38 @@ static ww_status read_list(sqlite3_value *list, filter_places *handles)
     return status;
 }
 
+static int compare_handles(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort_handles(filter_places *handles)
+{
+    if (handles->count > 1)
+        qsort(handles->places, (size_t)handles->count, sizeof *handles->places, compare_handles);
+}
+
+/* Of two sorted lists: what is in both. */
 static void keep_common(filter_places *handles, const filter_places *others)
 {
     int64_t kept = 0;
-    for (int64_t i = 0; i < handles->count; i++)
-        for (int64_t j = 0; j < others->count; j++)
-            if (handles->places[i] == others->places[j]) {
-                handles->places[kept++] = handles->places[i];
-                break;
-            }
+    for (int64_t i = 0, j = 0; i < handles->count && j < others->count;) {
+        const int order = compare_handles(&handles->places[i], &others->places[j]);
+        if (order == 0)
+            handles->places[kept++] = handles->places[i];
+        i += order <= 0;
+        j += order > 0;
+    }
     handles->count = kept;
 }
 
-/* A list, then a single rowid: those that are in both. */
+/* A list or a single rowid: the rows that are in it and in all before. */
 static ww_status read_handles(unsigned bit, sqlite3_value *value, search_request *request)
 {
     filter_places read = {0};
     const ww_status status = bit == PLAN_ROWID_IN ? read_list(value, &read) : append_handle(value, &read);
+    sort_handles(&read);
     if (status == WW_OK && request->has_handles)
         keep_common(&read, &request->handles);
     filter_places_free(&request->handles);
@@ -187,30 +203,35 @@ static ww_status read_handles(unsigned bit, sqlite3_value *value, search_request
     return status;
 }
 
+static ww_status read_argument(const table *t, unsigned bit, sqlite3_value *value, search_request *request)
+{
+    switch (bit) {
+    case PLAN_MATCH:
+        return vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
+    case PLAN_K:
+        return read_k(value, request);
+    case PLAN_RADIUS:
+        return read_radius(t, value, request);
+    case PLAN_FILTER:
+        return read_filter(value, request);
+    case PLAN_PARAMETERS:
+        return parameters_read(t->db, value, &request->parameters);
+    case PLAN_ROWID_IN:
+    case PLAN_ROWID:
+        return read_handles(bit, value, request);
+    default:
+        read_term(t, bit, value, request);
+        return WW_OK;
+    }
+}
+
 ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, search_request *request)
 {
     ww_status status = WW_OK;
     int next = 0;
-    for (int i = 0; status == WW_OK && i < PLAN_ARGUMENTS; i++) {
-        const unsigned bit = 1u << i;
-        if (!(plan & bit))
-            continue;
-        sqlite3_value *value = values[next++];
-        if (bit == PLAN_MATCH)
-            status = vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
-        else if (bit == PLAN_K)
-            status = read_k(value, request);
-        else if (bit == PLAN_RADIUS)
-            status = read_radius(t, value, request);
-        else if (bit == PLAN_FILTER)
-            status = read_filter(value, request);
-        else if (bit == PLAN_PARAMETERS)
-            status = parameters_read(t->db, value, &request->parameters);
-        else if (bit == PLAN_ROWID_IN || bit == PLAN_ROWID)
-            status = read_handles(bit, value, request);
-        else
-            read_term(t, bit, value, request);
-    }
+    for (int i = 0; i < PLAN_ARGUMENTS; i++)
+        for (int j = 0; status == WW_OK && j < plan_values(plan, 1u << i); j++)
+            status = read_argument(t, 1u << i, values[next++], request);
     return status;
 }
 

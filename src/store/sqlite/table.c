@@ -44,9 +44,9 @@ static void table_release(table *t)
         forget_filter(&t->filters[i]);
     view_close(t->view);
     writer_close(t->writer);
+    t->shadow_is_checked = false;
     t->view = NULL;
     t->writer = NULL;
-    t->changing = false;
 }
 
 static void table_free(table *t)
@@ -78,12 +78,18 @@ ww_status table_writer(table *t, writer **opened)
     return status;
 }
 
-ww_status table_flush(table *t)
+ww_status table_enter(table *t)
 {
-    if (!t->changing)
-        return WW_OK;
-    t->changing = false;
-    return writer_flush(t->writer);
+    if (t->busy)
+        return ww_fail(WW_INVALID_ARGUMENT, "a trigger, a foreign key action or a view uses the table while its own tables are "
+                                            "read or written; drop it");
+    t->busy = true;
+    return WW_OK;
+}
+
+void table_leave(table *t)
+{
+    t->busy = false;
 }
 
 /* What the arguments say and what the collection is must agree; what was not said is the collection's. */
@@ -206,25 +212,26 @@ static int table_disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-/* What is left of a collection whose record is missing or makes no sense. */
-static ww_status drop_remains(const table *t, bool has_record)
+/* What is left of a collection whose record is missing. */
+static ww_status drop_remains(const table *t)
 {
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < sizeof SUFFIXES / sizeof *SUFFIXES; i++)
         status = schema_run(t->db, "DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", t->schema, t->name, SUFFIXES[i]);
-    if (status == WW_OK && has_record)
-        status =
-            schema_run(t->db, "DELETE FROM \"%w\".warpwave_collections WHERE name = %Q COLLATE NOCASE", t->schema, t->name);
     return status;
 }
 
 static int table_destroy(sqlite3_vtab *vtab)
 {
     table *t = (table *)vtab;
+    ww_status status = table_enter(t);
+    if (status != WW_OK)
+        return table_failed(t, status);
     table_release(t);
-    ww_status status = schema_drop(t->db, t->schema, t->name);
-    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE || status == WW_INTERNAL) /* the last: no table of records */
-        status = drop_remains(t, status == WW_CORRUPT_FILE);
+    status = schema_drop(t->db, t->schema, t->name);
+    if (status == WW_NOT_FOUND || status == WW_INTERNAL) /* the last: no table of records */
+        status = drop_remains(t);
+    table_leave(t);
     if (status != WW_OK)
         return table_failed(t, status);
     table_free(t);
@@ -245,18 +252,18 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 
 static int table_begin(sqlite3_vtab *vtab)
 {
-    return table_failed((table *)vtab, table_changes((table *)vtab));
-}
-
-static int table_sync(sqlite3_vtab *vtab)
-{
-    FLOAT_GUARD();
-    return table_failed((table *)vtab, table_flush((table *)vtab));
+    table *t = (table *)vtab;
+    ww_status status = table_enter(t);
+    if (status == WW_OK) {
+        status = table_changes(t);
+        table_leave(t);
+    }
+    return table_failed(t, status);
 }
 
 static void table_ended(table *t)
 {
-    t->changing = t->uncertain = false;
+    t->uncertain = t->shadow_is_checked = false;
     if (t->writer)
         writer_forget(t->writer);
     if (t->view)
@@ -269,31 +276,14 @@ static int table_commit(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-static void table_rolled_back(table *t)
-{
-    t->changing = false;
-    if (t->writer)
-        writer_forget(t->writer);
-    if (t->view)
-        view_rolled_back(t->view);
-}
-
 static int table_rollback(sqlite3_vtab *vtab)
 {
-    table_rolled_back((table *)vtab);
     table_ended((table *)vtab);
     return SQLITE_OK;
 }
 
-/* What was changed before a savepoint is in the file before it, so that going back to it finds the right record. */
+/* There is nothing to write before a savepoint; SQLite tells of going back to one only if this is there. */
 static int table_savepoint(sqlite3_vtab *vtab, int number)
-{
-    FLOAT_GUARD();
-    (void)number;
-    return table_failed((table *)vtab, table_flush((table *)vtab));
-}
-
-static int table_release_savepoint(sqlite3_vtab *vtab, int number)
 {
     (void)vtab, (void)number;
     return SQLITE_OK;
@@ -301,8 +291,14 @@ static int table_release_savepoint(sqlite3_vtab *vtab, int number)
 
 static int table_rollback_to(sqlite3_vtab *vtab, int number)
 {
+    const table *t = (const table *)vtab;
     (void)number;
-    table_rolled_back((table *)vtab);
+    if (t->busy) /* one statement of ours is undone: it has failed, or runs again because the schema has changed */
+        return SQLITE_OK;
+    if (t->writer)
+        writer_forget(t->writer);
+    if (t->view)
+        view_rolled_back(t->view);
     return SQLITE_OK;
 }
 
@@ -323,13 +319,15 @@ static int table_rename(sqlite3_vtab *vtab, const char *name)
 {
     FLOAT_GUARD();
     table *t = (table *)vtab;
-    ww_status status = table_flush(t);
+    ww_status status = table_enter(t);
+    if (status != WW_OK)
+        return table_failed(t, status);
     char *copy = memory_copy_text(name, strlen(name));
-    if (status == WW_OK && !copy)
-        status = memory_failed("a table's name", strlen(name));
+    status = copy ? shadow_check(t) : memory_failed("a table's name", strlen(name));
     table_release(t);
     if (status == WW_OK)
         status = rename_tables(t, name);
+    table_leave(t);
     if (status != WW_OK) {
         memory_free(copy);
         return table_failed(t, status);
@@ -355,9 +353,11 @@ static int table_integrity(sqlite3_vtab *vtab, const char *schema, const char *n
     table *t = (table *)vtab;
     (void)schema, (void)name;
     const bool quick = flags & 1;
-    ww_status status = table_flush(t);
-    if (status == WW_OK)
+    ww_status status = table_enter(t);
+    if (status == WW_OK) {
         status = table_check(t, quick, problem);
+        table_leave(t);
+    }
     if (status == WW_OK || *problem || status == WW_OUT_OF_MEMORY)
         return status == WW_OUT_OF_MEMORY ? SQLITE_NOMEM : SQLITE_OK;
     *problem = sqlite3_mprintf("%s: %s", t->name, ww_error_message());
@@ -388,12 +388,10 @@ static const struct {
             .xRowid = cursor_rowid,
             .xUpdate = table_update,
             .xBegin = table_begin,
-            .xSync = table_sync,
             .xCommit = table_commit,
             .xRollback = table_rollback,
             .xRename = table_rename,
             .xSavepoint = table_savepoint,
-            .xRelease = table_release_savepoint,
             .xRollbackTo = table_rollback_to,
             .xShadowName = table_shadow_name,
 #if SQLITE_VERSION_NUMBER >= 3044000

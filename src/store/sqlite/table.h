@@ -6,6 +6,10 @@
  *   request.c  what a SELECT asks for, from SQL values: query, k, radius, filter, lists of rowids
  *   update.c   INSERT, UPDATE, DELETE
  *   integrity.c  whether the tables behind it agree
+ *   shadow.c   whether the tables behind it are what they should be: nothing of the host's may run inside our statements
+ * SQLite may disconnect a table and connect another one for the same collection at any time, in the middle of a transaction,
+ * too: a failing ATTACH or PRAGMA schema_version makes it read its schema anew. So a table keeps nothing that is not in the
+ * file: every change writes the collection's record, and reads it first if anybody else has written since.
  * It only translates: rows are written by store/writer.h, and searched and read through store/view.h.
  */
 #ifndef WW_STORE_SQLITE_TABLE_H
@@ -39,7 +43,10 @@ typedef struct table {
     view *view;                /* with the first SELECT */
     writer *writer;            /* with the first change */
     bool uncertain;            /* connected within a write transaction: an earlier part of it may have changed the collection */
-    bool changing;             /* changes were made that are not flushed */
+    bool busy;                 /* one of our statements may be running: whatever comes in now was called by it */
+    bool shadow_is_checked;    /* shadow_check() found nothing, and since then the writer's statements */
+    int64_t prepared_anew;     /* were prepared anew as often as this */
+    int64_t changes;           /* of the connection after our last change: if it has not moved, nobody has written anything */
     kept_filter filters[FILTERS_KEPT];
     uint64_t filter_uses;
     vector_buffer vector; /* of the row that is being written */
@@ -55,8 +62,13 @@ ww_status table_view(table *t, view **opened);
 ww_status table_writer(table *t, writer **opened);
 /* Is the record what the table was made with? Somebody may have edited it. */
 ww_status table_check_record(const table *t, const collection_record *record);
-/* Writes out what the writer still has, before anything is read. */
-ww_status table_flush(table *t);
+/* Around everything that runs statements. table_enter() refuses to be called from within one of them: by a trigger, a foreign
+ * key action or a view of the host's. If it fails there is nothing to leave. */
+ww_status table_enter(table *t);
+void table_leave(table *t);
+
+/* Refuses, with its name, a trigger on the tables behind it, and a view or virtual table in the place of one. */
+ww_status shadow_check(const table *t);
 
 /* Looks for what is wrong with the tables behind it: a text from sqlite3_mprintf(), NULL if nothing is. `quick` leaves out what
  * reads tables against each other. */

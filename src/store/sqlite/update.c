@@ -124,6 +124,8 @@ static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
     ww_status status = is_live(t, new->row.handle, &live);
     if (status == WW_OK && live && !replace)
         return ww_fail(WW_DUPLICATE_ID, "rowid %lld is there already", (long long)new->row.handle);
+    if (status == WW_OK && !live)
+        status = writer_check_handle(w, new->row.handle); /* before anything has to make way */
     if (status == WW_OK && replace)
         status = make_way(w, new->row.id, new->row.handle);
     if (status != WW_OK)
@@ -166,24 +168,66 @@ static ww_status update(table *t, writer *w, sqlite3_value **values)
     return status == WW_OK && new.changed ? writer_update(w, &new.row, new.changed) : status;
 }
 
-int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid)
+/* Before a change: the record as the file has it, and nothing of the host's on the tables. */
+static ww_status change_begin(table *t, writer **opened)
 {
-    FLOAT_GUARD();
-    table *t = (table *)vtab;
-    writer *w = NULL;
-    ww_status status = table_writer(t, &w);
-    if (status == WW_OK)
-        status = writer_begin(w); /* a change of its own: an id may come again in the next row of the statement */
-    if (status == WW_OK)
-        status = table_check_record(t, writer_record(w));
+    ww_status status = table_writer(t, opened);
+    if (status == WW_OK && t->changes != sqlite3_total_changes64(t->db))
+        writer_forget(*opened);
+    if (status == WW_OK && !t->shadow_is_checked)
+        status = shadow_check(t);
     if (status != WW_OK)
-        return table_failed(t, status);
-    t->changing = true;
+        return status;
+    t->shadow_is_checked = true;
+    t->prepared_anew = writer_prepared_anew(*opened);
+    status = writer_begin(*opened); /* with a sequence of its own: an id may come again in the next row of the statement */
+    return status == WW_OK ? table_check_record(t, writer_record(*opened)) : status;
+}
+
+/* After it. SQLite prepares a statement anew if the schema has changed: then a trigger may have come since we looked, and has
+ * run. */
+static ww_status change_end(table *t, writer *w)
+{
+    ww_status status = writer_flush(w);
+    t->changes = sqlite3_total_changes64(t->db);
+    if (status == WW_OK && writer_prepared_anew(w) != t->prepared_anew) {
+        status = shadow_check(t);
+        t->shadow_is_checked = status == WW_OK;
+    }
+    return status;
+}
+
+static ww_status change(table *t, int count, sqlite3_value **values, sqlite3_int64 *rowid)
+{
+    writer *w = NULL;
+    ww_status status = change_begin(t, &w);
+    if (status != WW_OK)
+        return status;
     if (count == 1)
         status = writer_remove(w, sqlite3_value_int64(values[0]));
     else if (sqlite3_value_type(values[0]) == SQLITE_NULL)
         status = insert(t, w, values, rowid);
     else
         status = update(t, w, values);
-    return table_failed(t, status);
+    if (status == WW_OK)
+        return change_end(t, w);
+    writer_forget(w);
+    t->shadow_is_checked = false;
+    return status;
+}
+
+int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid)
+{
+    FLOAT_GUARD();
+    table *t = (table *)vtab;
+    const int64_t changes = sqlite3_total_changes64(t->db);
+    ww_status status = table_enter(t);
+    if (status == WW_OK) {
+        status = change(t, count, values, rowid);
+        table_leave(t);
+    }
+    const int code = table_failed(t, status);
+    /* What is half made must not be committed. SQLite undoes a statement of one row only with the whole transaction, and that
+     * for an I/O error. */
+    return code != SQLITE_OK && sqlite3_total_changes64(t->db) != changes ? SQLITE_IOERR : code;
 }

@@ -1,0 +1,51 @@
+/* The tables behind a virtual table, on a connection that is the host's.
+ *
+ * Our statements on them must do what they say and nothing else. A trigger on one of them would run the host's statements in
+ * the middle of ours, and a view in the place of one would read whatever it likes. On connections of our own SQLite is told to
+ * run neither; on the host's we look, and refuse to write.
+ */
+#include <string.h>
+
+#include "store/sqlite/table.h"
+
+/* Looks through one database's schema, the table's own or TEMP, for something that is in the way. */
+static ww_status look(const table *t, const char *schema, bool own)
+{
+    sqlite3_stmt *found = NULL;
+    ww_status status =
+        schema_statement(t->db, &found,
+                         "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema WHERE "
+                         "(type = 'trigger' AND lower(tbl_name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
+                         "lower(?1 || '_removed'), 'warpwave_collections')) OR (?2 AND (type = 'view' OR type = 'table' AND "
+                         "rootpage = 0) AND lower(name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
+                         "lower(?1 || '_removed'), 'warpwave_collections'))",
+                         schema);
+    if (status != WW_OK)
+        return status;
+    sqlite3_bind_text(found, 1, t->name, -1, SQLITE_STATIC);
+    sqlite3_bind_int(found, 2, own);
+    const int code = sqlite3_step(found);
+    if (code == SQLITE_ROW) {
+        const char *type = (const char *)sqlite3_column_text(found, 0), *name = (const char *)sqlite3_column_text(found, 1);
+        const char *table_name = (const char *)sqlite3_column_text(found, 2);
+        if (type && strcmp(type, "trigger") == 0)
+            status =
+                ww_fail(WW_INVALID_ARGUMENT,
+                        "there is a trigger '%s' on %s, a table of the collection's own; drop it, nothing is written while "
+                        "it is there",
+                        name ? name : "", table_name ? table_name : "");
+        else
+            status = ww_fail(WW_CORRUPT_FILE, "%s is a %s; it should be a table of the collection's own", name ? name : "",
+                             type && strcmp(type, "view") == 0 ? "view" : "virtual table");
+    } else if (code != SQLITE_DONE) {
+        status = sqlite_failed(t->db, code, t->name);
+    }
+    sqlite3_finalize(found);
+    return status;
+}
+
+ww_status shadow_check(const table *t)
+{
+    const ww_status status = look(t, t->schema, true);
+    return status == WW_OK ? look(t, "temp", false) : status; /* triggers there may be on tables of any database */
+}
