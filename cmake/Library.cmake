@@ -84,7 +84,7 @@ endif()
 # The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects. It is compiled
 # once for itself and for the Python wheel's library (cmake/Python.cmake).
 file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
-list(FILTER command_sources EXCLUDE REGEX "/src/cli/(cases/|mpi/|store/|absent/|model/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
+list(FILTER command_sources EXCLUDE REGEX "/src/cli/(mpi/|store/|absent/|model/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
 add_library(warpwave_command_objects OBJECT ${command_sources})
 target_link_libraries(warpwave_command_objects PRIVATE warpwave_objects)
 target_compile_definitions(warpwave_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
@@ -94,10 +94,5 @@ target_link_libraries(warpwave_command PRIVATE warpwave_objects)
 if(WARPWAVE_SANITIZE MATCHES "memory")
     target_sources(warpwave_command PRIVATE ${CMAKE_SOURCE_DIR}/tests/memcheck/jansson.c)
 endif()
-# The second program, warpwave-cases, in the same way.
-file(GLOB cases_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/cases/*.c)
-add_executable(warpwave_cases ${cases_sources})
-set_target_properties(warpwave_cases PROPERTIES OUTPUT_NAME warpwave-cases)
-target_link_libraries(warpwave_cases PRIVATE warpwave_objects)
 # The demo's digits are put into the command when this file is assembled.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/demo/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 /* ---- steps ---------------------------------------------------------------------------------------------------------------
  *

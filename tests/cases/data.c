@@ -6,8 +6,8 @@
 #include <strings.h>
 
 #include "base/memory.h"
-#include "cli/cases/cases.h"
-#include "cli/cases/formula.h"
+#include "cases/cases.h"
+#include "cases/formula.h"
 
 /* A case is small. What asks for more than this is a mistake, and should not be what the machine's memory is spent on. */
 enum { ELEMENTS_MAX = 1 << 26 };

@@ -1,7 +1,7 @@
 /* Cases of operations that move elements. */
 #include <string.h>
 
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 static ww_status run_contiguous(case_run *run)
 {

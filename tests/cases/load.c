@@ -1,7 +1,7 @@
 /* Files of cases come from programs that write NaN and Infinity into JSON, and whole numbers of any size. A strict reader
  * refuses all of a file for one of them, so they are put into words that it takes before it reads.
  */
-#include "cli/cases/load.h"
+#include "cases/load.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Cases of matrix products, convolutions, and pools and enlargements of images. */
 #include <math.h>
 
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 static ww_status run_matmul(case_run *run)
 {

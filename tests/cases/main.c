@@ -10,8 +10,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/cases/cases.h"
-#include "cli/cases/load.h"
+#include "cases/cases.h"
+#include "cases/load.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_NO_DEVICE = 4, WHY_BYTES = 1024 };
 
@@ -77,6 +77,7 @@ static bool run_case(ww_device *device, const json_t *one, char *why)
     for (int i = 0; i < run.made_count; i++)
         ww_storage_release(run.made[i]);
     memory_free(run.coded_from);
+    memory_free(run.bounds);
     return agrees;
 }
 
@@ -117,7 +118,7 @@ static int none_ran(size_t failed, int code)
 static int show_usage(FILE *to, int code)
 {
     fprintf(to, "warpwave-cases FILE.json [--device NAME]\n"
-                "Runs the cases of tensor operations in a file (docs/guide/tensors.md) on a device, and ends with N passed, M "
+                "Runs the cases of tensor operations in a file (tests/cases/README.md) on a device, and ends with N passed, M "
                 "failed.\n");
     return code;
 }

@@ -1,5 +1,5 @@
 /* Cases of operations that look at many elements for one: reductions, softmax, norms, rotary embedding, sorting. */
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 #include <string.h>
 

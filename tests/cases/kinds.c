@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 enum { NAME_BYTES = 64 };
 

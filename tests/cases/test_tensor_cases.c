@@ -92,7 +92,27 @@ static void quantized_cases_are_held_to_what_they_say(void **state)
         *state,
         "[{\"id\":\"e\",\"op\":\"mmq_q8_1\",\"dtype\":\"q4_0\",\"inputs\":{\"x\":{\"shape\":[1,32],\"data\":{\"formula\":"
         "\"i\"}},\"w\":{\"shape\":[1,64],\"data\":{\"formula\":\"1\"}}},\"expected\":{\"shape\":[1,1],\"data\":[1]}}]",
-        1, "x has rows of 32, w of 64");
+        1, "its last dimension must be the matrix's 64 columns");
+}
+
+#define Q8_1(id, expected)                                                                                                     \
+    "{\"id\":\"" id                                                                                                            \
+    "\",\"op\":\"mmvq_q8_1\",\"dtype\":\"q4_0\",\"inputs\":{\"x\":{\"shape\":[1,256],\"data\":{\"arange\":[0,256]}},"          \
+    "\"w\":{\"shape\":[1,256],\"data\":{\"arange\":[0,256]}}},\"expected\":{\"shape\":[1,1],\"data\":[" expected               \
+    "]},\"tol\":{\"exact\":true}}"
+
+/* The library's product is 5564434.5; what other kernels publish is near it, by a bound, and nothing else passes. */
+static void a_product_of_another_kernel_is_held_to_its_bound(void **state)
+{
+    check_says(*state, "[" Q8_1("a", "5561664.5") "," Q8_1("b", "5564434.5") "]", 0, "2 passed, 0 failed");
+    check_says(*state, "[" Q8_1("c", "5500000") "]", 1, "c mmvq_q8_1: element 0: expected 5500000, got 5564434");
+    check_says(*state, "[" Q8_1("d", "5630000") "]", 1, "d mmvq_q8_1: element 0: expected 5630000");
+    /* Without sums and with no weight halfway between two codes there is no bound: the tolerance alone counts. */
+    check_says(
+        *state,
+        "[{\"id\":\"e\",\"op\":\"qmatmul\",\"dtype\":\"q4_0\",\"inputs\":{\"x\":{\"shape\":[1,32],\"data\":{\"formula\":"
+        "\"1\"}},\"w\":{\"shape\":[1,32],\"data\":{\"formula\":\"8\"}}},\"expected\":{\"shape\":[1,1],\"data\":[256.5]}}]",
+        1, "e qmatmul: element 0: expected 256.5, got 255.98");
 }
 
 static void formulas_compute_in_f32_where_they_say_so(void **state)
@@ -187,6 +207,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(a_case_that_makes_no_sense_fails_and_the_next_is_run),
         cmocka_unit_test(quantized_cases_are_held_to_what_they_say),
+        cmocka_unit_test(a_product_of_another_kernel_is_held_to_its_bound),
         cmocka_unit_test(formulas_compute_in_f32_where_they_say_so),
         cmocka_unit_test(files_that_are_no_cases_are_refused),
     };

@@ -1,7 +1,7 @@
 /* Cases of looking at a tensor in another way: the library's views, copied. */
 #include <string.h>
 
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 bool case_dim_of(const ww_tensor *x, int64_t dim, int32_t *out)
 {

@@ -1,8 +1,8 @@
 /* Numbers from a formula in i: + - * / // % ** ( ), numbers, i, pi, and functions of one number: f32(x), sin, cos, exp, sqrt,
  * abs, floor and others.
  */
-#ifndef CLI_CASES_FORMULA_H
-#define CLI_CASES_FORMULA_H
+#ifndef TESTS_CASES_FORMULA_H
+#define TESTS_CASES_FORMULA_H
 
 #include <stdbool.h>
 #include <stdint.h>

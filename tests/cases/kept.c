@@ -1,7 +1,7 @@
 /* What a case has made: every storage is kept until the case has ended, and one of them is its result.
  */
 #include "base/status.h"
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 ww_status case_keep(case_run *run, ww_storage *storage)
 {

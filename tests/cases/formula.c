@@ -2,7 +2,7 @@
  *
  * Numbers are f64 until f32() makes one an f32; what is computed with an f32 is an f32 again, each step rounded to it.
  */
-#include "cli/cases/formula.h"
+#include "cases/formula.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Cases of element-wise operations. */
 #include <string.h>
 
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 static ww_status run_affine(case_run *run)
 {

@@ -4,8 +4,8 @@
  * is expected is {shape, data[, dtype]}, points ([[index...], value], or {"index": [...], "value": v}), flat_points
  * ([[number, value]]) or {"error": ...}; tol says how exactly: exact, ulp, abs.
  */
-#ifndef CLI_CASES_CASES_H
-#define CLI_CASES_CASES_H
+#ifndef TESTS_CASES_CASES_H
+#define TESTS_CASES_CASES_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,6 +30,7 @@ typedef struct case_run {
     ww_tensor result;     /* what the operation gave */
     double largest_error; /* of what it gave against what it got, NaN where that says nothing */
     float *coded_from;    /* what it coded to a format with given scales, element by element; taken from memory */
+    double *bounds;       /* how far each element of a product may be from the expected one; NULL: as the tolerance says */
     bool encoder_is_free; /* it coded to a format that leaves scales to the encoder: another's results are other numbers */
 } case_run;
 

@@ -1,5 +1,5 @@
 /* Cases of reading and writing by ids. Writing is in place: the result is x. */
-#include "cli/cases/cases.h"
+#include "cases/cases.h"
 
 static ww_status x_and_ids(case_run *run, ww_tensor *x, ww_tensor *ids)
 {

@@ -1,6 +1,6 @@
 /* A file of cases as JSON. */
-#ifndef CLI_CASES_LOAD_H
-#define CLI_CASES_LOAD_H
+#ifndef TESTS_CASES_LOAD_H
+#define TESTS_CASES_LOAD_H
 
 #include <jansson.h>
 
