@@ -262,47 +262,31 @@ HALVES, BYTES = ("f16", "bf16"), ("i8", "u8")
 
 few_of_bytes = of_types("dot", ("u8",), 3, True)  # of a small batch; for screen_prepare
 
+RANGES = {"cosine": 0.1, "l2": 900.0, "dot": 2.0}  # bounds that some rows of every type are within
+
+
+def of_metrics(case, *about):
+    """The case for every metric: each has a loop of its own in the kernels of plain searches."""
+    return both(*(case(metric, *about) for metric in METRICS))
+
 
 TESTS = {
-    **dict.fromkeys(("rows_pack_typed", "rows_gather_typed"), of_types("dot", HALVES + BYTES, 1, True)),
-    "search_one_f16_cosine": of_types("cosine", ("f16", "f16"), 1),
-    "search_one_f16_l2": of_types("l2", ("f16", "f16"), 1),
-    "search_one_f16_dot": of_types("dot", ("f16", "f16"), 1),
-    "search_one_bf16_cosine": of_types("cosine", ("bf16", "bf16"), 1),
-    "search_one_bf16_l2": of_types("l2", ("bf16", "bf16"), 1),
-    "search_one_bf16_dot": of_types("dot", ("bf16", "bf16"), 1),
-    "search_one_bytes_cosine": of_types("cosine", BYTES, 1),
-    "search_one_bytes_l2": of_types("l2", BYTES, 1),
-    "search_one_bytes_dot": of_types("dot", BYTES, 1),
-    "search_tile_typed_cosine": of_types("cosine", HALVES + BYTES, 3),
-    "search_tile_typed_l2": of_types("l2", HALVES + BYTES, 3),
-    "search_tile_typed_dot": of_types("dot", HALVES + BYTES, 3),
-    "range_tile_typed_cosine": of_types("cosine", HALVES + BYTES, 3, bound=0.1),
-    "range_tile_typed_l2": of_types("l2", HALVES + BYTES, 3, bound=900.0),
-    "range_tile_typed_dot": of_types("dot", HALVES + BYTES, 3, bound=2.0),
-    **dict.fromkeys(("screen_pick_typed", "screen_score_typed"), of_types("l2", HALVES + ("i8",), 5, True)),
-    "screen_range_typed": of_types("l2", HALVES + ("i8",), 3, True, 900.0),
-    **dict.fromkeys(("rows_pack", "rows_gather", "screen_code", "screen_gather"), kept),
-    "search_one_cosine": searched("cosine", ONE),
-    "search_one_l2": searched("l2", ONE),
-    "search_one_dot": searched("dot", ONE),
-    "search_registers_1_cosine": searched("cosine", REGISTERS_1),
-    "search_registers_1_l2": searched("l2", REGISTERS_1),
-    **dict.fromkeys(("search_registers_1_dot", "search_prepare", "search_merge"), searched("dot", REGISTERS_1)),
-    "search_registers_2_cosine": searched("cosine", REGISTERS_2),
-    "search_registers_2_l2": searched("l2", REGISTERS_2),
-    "search_registers_2_dot": searched("dot", REGISTERS_2),
-    "search_tile_cosine": searched("cosine", TILE),
-    "search_tile_l2": searched("l2", TILE),
-    "search_tile_dot": searched("dot", TILE),
-    "range_tile_cosine": ranged("cosine", False),
-    "range_tile_l2": ranged("l2", False),
-    "range_tile_dot": ranged("dot", False),
-    "screen_range": ranged("l2", True),
+    **dict.fromkeys(("rows_pack", "rows_gather"), both(kept, of_types("dot", HALVES + BYTES, 1, True))),
+    **dict.fromkeys(("screen_code", "screen_gather"), kept),
+    "search_one": of_metrics(searched, ONE),
+    "search_one_half": of_metrics(of_types, HALVES, 1),
+    "search_one_bytes": of_metrics(of_types, BYTES, 1),
+    "search_registers_1": of_metrics(searched, REGISTERS_1),
+    **dict.fromkeys(("search_prepare", "search_merge"), searched("dot", REGISTERS_1)),
+    "search_registers_2": of_metrics(searched, REGISTERS_2),
+    "search_tile": both(of_metrics(searched, TILE), of_metrics(of_types, HALVES + BYTES, 3)),
+    "range_tile": both(of_metrics(ranged, False), *(of_types(metric, HALVES + BYTES, 3, bound=bound) for metric, bound in RANGES.items())),
+    "screen_range": both(ranged("l2", True), of_types("l2", HALVES + ("i8",), 3, True, 900.0)),
     **dict.fromkeys(("screen_small_batch_1_sample", "screen_small_batch_1_keep"), screened(1, longer=[(24, 2000, 40, 0)])),
     **dict.fromkeys(("screen_small_batch_4_sample", "screen_small_batch_4_keep"), screened(3)),
     **dict.fromkeys(("screen_small_batch_8_sample", "screen_small_batch_8_keep"), screened(7)),
-    **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep", "screen_pick", "screen_score"),
+    **dict.fromkeys(("screen_pick", "screen_score"), both(screened(20, mfma=False), of_types("l2", HALVES + ("i8",), 5, True))),
+    **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep"),
                     both(screened(20, mfma=False), of_types("dot", ("u8",), 20, True), few_of_bytes)),
     "screen_mfma_keep": screened(20, longer=[(260, 333, 4, 0)]),
 }

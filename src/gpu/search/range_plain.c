@@ -73,10 +73,6 @@ static ww_status upload(plain *p, uint32_t begin, uint32_t end, kernel_rows *row
 /* Scores words `begin` to `end` of all segments. */
 static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answer *answer)
 {
-    static const int32_t kernels[2][3] = {
-        {GPU_KERNEL_range_tile_cosine, GPU_KERNEL_range_tile_l2, GPU_KERNEL_range_tile_dot},
-        {GPU_KERNEL_range_tile_typed_cosine, GPU_KERNEL_range_tile_typed_l2, GPU_KERNEL_range_tile_typed_dot}};
-    const int32_t kernel = kernels[p->job.type != ROW_F32][p->job.metric];
     const search_plan *plan = &p->search.plan;
     range_tile_args args = {.search = {.queries = p->packed, .stages = (uint32_t)plan->stages, .whole = plan->whole}};
     const uint64_t *cuts = NULL;
@@ -86,7 +82,7 @@ static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answe
         status = range_answer_begin(
             answer, p->range, (range_answer_size){.workspace = WORKSPACE_FOUND, .queries = p->queries.count, .room = p->room});
     if (status == WW_OK)
-        status = search_resident(&p->search, kernel, &resident);
+        status = search_resident(&p->search, GPU_KERNEL_range_tile, &resident);
     if (status != WW_OK)
         return status;
     const int64_t parts = search_plan_parts(plan, &(search_parts_size){.slots = p->packed.slots,
@@ -96,10 +92,8 @@ static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answe
     args.search.lists.parts = (uint32_t)parts;
     args.list = answer->list;
     args.list.cuts = cuts;
-    status = gpu_launch(
-        p->range->stream, kernel,
-        (gpu_shape){grid_of_2(parts, p->packed.slots / (uint32_t)plan->slot_queries), plan->threads, plan->shared_bytes}, &args,
-        sizeof args);
+    const gpu_grid grid = grid_of_2(parts, p->packed.slots / (uint32_t)plan->slot_queries);
+    status = launch_range_tile(p->range->stream, grid, plan->threads, plan->shared_bytes, &args);
     return status == WW_OK ? range_answer_end(answer, p->range) : status;
 }
 

@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "device/certificate.h"
 #include "gpu/search/range.h"
@@ -134,9 +133,7 @@ static ww_status score_listed(const screen_round *round, const range_answer *ans
                                     .list = answer->list};
     const int64_t units = max_i64(round->device->base.info.compute_units, 1);
     const int64_t blocks = min_i64(max_i64(RANGE_BLOCKS_UNIT * units / round->queries.count, 1), RANGE_BLOCKS_MOST);
-    const int32_t kernel = round->job->type == ROW_F32 ? GPU_KERNEL_screen_range : GPU_KERNEL_screen_range_typed;
-    return gpu_launch(round->stream, kernel, (gpu_shape){grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0}, &args,
-                      sizeof args);
+    return launch_screen_range(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
 /* Takes the answer, but for queries whose lists were full: they stay behind. */

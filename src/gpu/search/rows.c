@@ -82,47 +82,21 @@ static ww_status take_staged(gpu_stream *stream, const rows_source *from, size_t
     return from->on_device ? WW_OK : gpu_workspace(stream, WORKSPACE_STAGED, bytes, staged);
 }
 
-/* Everything of rows_write but the refusal: that is still on its way when this returns. */
-static ww_status write_f32(gpu_stream *stream, row_range to, const rows_source *from, uint64_t *refused)
-{
-    const size_t row_bytes = (size_t)to.dim * sizeof(float);
-    /* A row has 256 KiB at most. */
-    const int64_t most = from->on_device ? to.count : min_i64((int64_t)(STAGED_BYTES / row_bytes), to.count);
-    const int64_t staged_rows = min_i64(most, launch_rows_max(stream));
-    const size_t padded = (size_t)canon_padded(to.dim);
-    void *staged;
-    ww_status status = take_staged(stream, from, (size_t)staged_rows * row_bytes, &staged);
-    if (status == WW_OK)
-        status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
-    for (int64_t done = 0; status == WW_OK && done < to.count; done += staged_rows) {
-        const row_range now = {to.segment, to.first + done, min_i64(staged_rows, to.count - done), to.dim};
-        const void *brought = NULL;
-        status = bring(stream, from, now, staged, &brought);
-        const rows_pack_args args = {.from = brought,
-                                     .to = (float *)to.segment->rows.data + (size_t)now.first * padded,
-                                     .norms = (float *)to.segment->norms.data + now.first,
-                                     .refused = refused,
-                                     .number = (uint64_t)done,
-                                     .count = (uint32_t)now.count,
-                                     .dim = to.dim};
-        if (status == WW_OK)
-            status = launch_rows_pack(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
-        if (status == WW_OK)
-            status = code_rows(stream, now, to.segment->rows.data);
-    }
-    return status;
-}
-
-/* The same for rows of another type: they are staged in it, and become f32 only for their codes. */
-static ww_status write_typed(gpu_stream *stream, row_range to, const rows_source *from, uint64_t *refused)
+/* Everything of rows_write but the refusal: that is still on its way when this returns. Rows of another type than f32 become
+ * f32 only for their codes. */
+static ww_status write_pieces(gpu_stream *stream, row_range to, const rows_source *from, uint64_t *refused)
 {
     const segment *part = to.segment;
-    const size_t wide_bytes = (size_t)canon_padded(to.dim) * sizeof(float);
-    const int64_t staged_rows = min_i64(min_i64((int64_t)(STAGED_BYTES / wide_bytes), to.count), launch_rows_max(stream));
-    const bool bytes = row_type_is_bytes(part->type);
+    const bool f32 = part->type == ROW_F32, bytes = row_type_is_bytes(part->type);
+    const size_t row_bytes = (size_t)to.dim * row_type_bytes(part->type);
+    const size_t wide_bytes = f32 || !part->codes.data ? 0 : (size_t)canon_padded(to.dim) * sizeof(float);
+    const size_t piece_bytes = wide_bytes > row_bytes ? wide_bytes : row_bytes; /* of a row: 256 KiB at most */
+    const bool together = from->on_device && wide_bytes == 0;
+    const int64_t most = together ? to.count : min_i64((int64_t)(STAGED_BYTES / piece_bytes), to.count);
+    const int64_t staged_rows = min_i64(most, launch_rows_max(stream));
     void *staged, *wide = NULL;
-    ww_status status = take_staged(stream, from, (size_t)staged_rows * (size_t)to.dim * row_type_bytes(part->type), &staged);
-    if (status == WW_OK && part->codes.data)
+    ww_status status = take_staged(stream, from, (size_t)staged_rows * row_bytes, &staged);
+    if (status == WW_OK && wide_bytes > 0)
         status = gpu_workspace(stream, WORKSPACE_WIDE, (size_t)staged_rows * wide_bytes, &wide);
     if (status == WW_OK)
         status = gpu_fill(stream, refused, UINT32_MAX, sizeof *refused / sizeof(uint32_t));
@@ -130,22 +104,23 @@ static ww_status write_typed(gpu_stream *stream, row_range to, const rows_source
         const row_range now = {part, to.first + done, min_i64(staged_rows, to.count - done), to.dim};
         const void *brought = NULL;
         status = bring(stream, from, now, staged, &brought);
-        const rows_pack_typed_args args = {.from = brought,
-                                           .to = part->rows.data,
-                                           .norms = part->norms.data,
-                                           .scales = bytes ? part->scales.data : NULL,
-                                           .residuals = bytes ? part->residuals.data : NULL,
-                                           .wide = wide,
-                                           .refused = refused,
-                                           .number = (uint64_t)done,
-                                           .first = (uint32_t)now.first,
-                                           .count = (uint32_t)now.count,
-                                           .dim = to.dim,
-                                           .type = part->type};
+        const rows_pack_args args = {.from = brought,
+                                     .to = part->rows.data,
+                                     .norms = part->norms.data,
+                                     .scales = bytes ? part->scales.data : NULL,
+                                     .residuals = bytes ? part->residuals.data : NULL,
+                                     .wide = wide,
+                                     .refused = refused,
+                                     .number = (uint64_t)done,
+                                     .first = (uint32_t)now.first,
+                                     .count = (uint32_t)now.count,
+                                     .dim = to.dim,
+                                     .type = part->type};
         if (status == WW_OK)
-            status = launch_rows_pack_typed(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
-        if (status == WW_OK && wide)
-            status = code_rows(stream, now, (const float *)((uintptr_t)wide - (uintptr_t)now.first * wide_bytes));
+            status = launch_rows_pack(stream, rows_grid(now.count), ROWS_THREADS, 0, &args);
+        if (status == WW_OK)
+            status = code_rows(stream, now,
+                               f32 ? part->rows.data : (const float *)((uintptr_t)wide - (uintptr_t)now.first * wide_bytes));
     }
     return status;
 }
@@ -172,7 +147,7 @@ static ww_status write_rows(ww_device *device, row_range to, const rows_source *
     void *flag = NULL;
     status = gpu_workspace(stream, WORKSPACE_REFUSED, sizeof(uint64_t), &flag);
     if (status == WW_OK)
-        status = to.segment->type == ROW_F32 ? write_f32(stream, to, from, flag) : write_typed(stream, to, from, flag);
+        status = write_pieces(stream, to, from, flag);
     if (status == WW_OK)
         status = read_refused(stream, flag, refused);
     return gpu_stream_return(stream, status);
@@ -362,35 +337,22 @@ static ww_status gather_codes(gpu_stream *stream, row_range rows, const segment 
 
 static ww_status gather_rows(gpu_stream *stream, row_range to, const segment *from, const int64_t *numbers)
 {
-    const size_t padded = (size_t)canon_padded(to.dim);
-    const rows_gather_args args = {.from_rows = from->rows.data,
-                                   .from_norms = from->norms.data,
-                                   .to_rows = (float *)to.segment->rows.data + (size_t)to.first * padded,
-                                   .to_norms = (float *)to.segment->norms.data + to.first,
-                                   .sources = numbers,
-                                   .count = (uint32_t)to.count,
-                                   .chunks = packed_chunks(to.dim)};
-    return launch_rows_gather(stream, rows_grid(to.count), ROWS_THREADS, 0, &args);
-}
-
-static ww_status gather_typed(gpu_stream *stream, row_range to, const segment *from, const int64_t *numbers)
-{
     const segment *part = to.segment;
     const bool scaled = row_type_is_bytes(from->type) && from->scales.data;
-    const rows_gather_typed_args args = {.from_rows = from->rows.data,
-                                         .from_norms = from->norms.data,
-                                         .from_scales = from->scales.data,
-                                         .from_residuals = from->residuals.data,
-                                         .to_rows = part->rows.data,
-                                         .to_norms = part->norms.data,
-                                         .to_scales = scaled ? part->scales.data : NULL,
-                                         .to_residuals = scaled ? part->residuals.data : NULL,
-                                         .sources = numbers,
-                                         .first = (uint32_t)to.first,
-                                         .count = (uint32_t)to.count,
-                                         .chunks = packed_chunks(to.dim),
-                                         .type = from->type};
-    return launch_rows_gather_typed(stream, rows_grid(to.count), ROWS_THREADS, 0, &args);
+    const rows_gather_args args = {.from_rows = from->rows.data,
+                                   .from_norms = from->norms.data,
+                                   .from_scales = from->scales.data,
+                                   .from_residuals = from->residuals.data,
+                                   .to_rows = part->rows.data,
+                                   .to_norms = part->norms.data,
+                                   .to_scales = scaled ? part->scales.data : NULL,
+                                   .to_residuals = scaled ? part->residuals.data : NULL,
+                                   .sources = numbers,
+                                   .first = (uint32_t)to.first,
+                                   .count = (uint32_t)to.count,
+                                   .chunks = packed_chunks(to.dim),
+                                   .type = from->type};
+    return launch_rows_gather(stream, rows_grid(to.count), ROWS_THREADS, 0, &args);
 }
 
 ww_status gpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources)
@@ -409,7 +371,7 @@ ww_status gpu_rows_gather(ww_device *device, row_range to, const segment *from, 
         const row_range now = {to.segment, to.first + done, min_i64(staged, to.count - done), to.dim};
         status = gpu_copy_in(stream, numbers, sources + done, (size_t)now.count * sizeof *sources);
         if (status == WW_OK)
-            status = from->type == ROW_F32 ? gather_rows(stream, now, from, numbers) : gather_typed(stream, now, from, numbers);
+            status = gather_rows(stream, now, from, numbers);
         if (status == WW_OK)
             status = gather_codes(stream, now, from, numbers);
     }

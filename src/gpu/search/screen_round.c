@@ -278,8 +278,7 @@ static ww_status pick(const screen_round *round)
                                    .samples = round->samples,
                                    .buckets = round->plan->sample_tiles * 4,
                                    .k = (uint32_t)round->job->k};
-    const int32_t kernel = round->job->type == ROW_F32 ? GPU_KERNEL_screen_pick : GPU_KERNEL_screen_pick_typed;
-    return gpu_launch(round->stream, kernel, (gpu_shape){grid_of(round->queries.count), SCREEN_THREADS, 0}, &args, sizeof args);
+    return launch_screen_pick(round->stream, grid_of(round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
 static ww_status score(const screen_round *round, bool more)
@@ -294,9 +293,7 @@ static ww_status score(const screen_round *round, bool more)
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     int64_t blocks = SCORE_BLOCKS_UNIT * units / round->queries.count;
     blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MOST ? SCORE_BLOCKS_MOST : blocks;
-    const int32_t kernel = round->job->type == ROW_F32 ? GPU_KERNEL_screen_score : GPU_KERNEL_screen_score_typed;
-    return gpu_launch(round->stream, kernel, (gpu_shape){grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0}, &args,
-                      sizeof args);
+    return launch_screen_score(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
 /* `status`, and a mark behind what was queued with it. */

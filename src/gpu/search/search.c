@@ -19,29 +19,17 @@ enum {
     SHRUNK_MAX = 5               /* from 512 MiB of lists to as few as there can be */
 };
 
-/* By shape and metric. */
-static const int32_t kernels[][3] = {
-    [SEARCH_SHAPE_REGISTERS_1] = {GPU_KERNEL_search_registers_1_cosine, GPU_KERNEL_search_registers_1_l2,
-                                  GPU_KERNEL_search_registers_1_dot},
-    [SEARCH_SHAPE_REGISTERS_2] = {GPU_KERNEL_search_registers_2_cosine, GPU_KERNEL_search_registers_2_l2,
-                                  GPU_KERNEL_search_registers_2_dot},
-    [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile_cosine, GPU_KERNEL_search_tile_l2, GPU_KERNEL_search_tile_dot},
-    [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream_cosine, GPU_KERNEL_search_stream_l2, GPU_KERNEL_search_stream_dot},
-};
-
-static int32_t kernel_of(const search *s)
-{
-    static const int32_t typed[3] = {GPU_KERNEL_search_tile_typed_cosine, GPU_KERNEL_search_tile_typed_l2,
-                                     GPU_KERNEL_search_tile_typed_dot};
-    return s->job->type == ROW_F32 ? kernels[s->plan.shape][s->job->metric] : typed[s->job->metric];
-}
+static const int32_t kernels[] = {[SEARCH_SHAPE_REGISTERS_1] = GPU_KERNEL_search_registers_1,
+                                  [SEARCH_SHAPE_REGISTERS_2] = GPU_KERNEL_search_registers_2,
+                                  [SEARCH_SHAPE_TILE] = GPU_KERNEL_search_tile,
+                                  [SEARCH_SHAPE_STREAM] = GPU_KERNEL_search_stream};
 
 /* ---- one round ----------------------------------------------------------------------------------------------------------- */
 
 /* Queues the scoring and the merge of a round, whose keys go to `best`. */
 static ww_status score_queries(search *s, search_args *args, void *best)
 {
-    const int32_t kernel = kernel_of(s);
+    const int32_t kernel = kernels[s->plan.shape];
     int64_t resident = 1;
     uint32_t *const taken = args->lists.taken;
     args->stages = (uint32_t)s->plan.stages;

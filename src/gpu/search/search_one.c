@@ -9,14 +9,11 @@
 #include "arithmetic/row_types.h"
 #include "gpu/search/search_common.h"
 
-/* By type and metric. */
-static const int32_t kernels[ROW_TYPES][3] = {
-    [ROW_F32] = {GPU_KERNEL_search_one_cosine, GPU_KERNEL_search_one_l2, GPU_KERNEL_search_one_dot},
-    [ROW_F16] = {GPU_KERNEL_search_one_f16_cosine, GPU_KERNEL_search_one_f16_l2, GPU_KERNEL_search_one_f16_dot},
-    [ROW_BF16] = {GPU_KERNEL_search_one_bf16_cosine, GPU_KERNEL_search_one_bf16_l2, GPU_KERNEL_search_one_bf16_dot},
-    [ROW_I8] = {GPU_KERNEL_search_one_bytes_cosine, GPU_KERNEL_search_one_bytes_l2, GPU_KERNEL_search_one_bytes_dot},
-    [ROW_U8] = {GPU_KERNEL_search_one_bytes_cosine, GPU_KERNEL_search_one_bytes_l2, GPU_KERNEL_search_one_bytes_dot},
-};
+static const int32_t kernels[ROW_TYPES] = {[ROW_F32] = GPU_KERNEL_search_one,
+                                           [ROW_F16] = GPU_KERNEL_search_one_half,
+                                           [ROW_BF16] = GPU_KERNEL_search_one_half,
+                                           [ROW_I8] = GPU_KERNEL_search_one_bytes,
+                                           [ROW_U8] = GPU_KERNEL_search_one_bytes};
 
 /* Into the arguments, or to the device if it is too long for them; unless it is there. */
 static ww_status give_query(search *s, search_one_args *args)
@@ -42,7 +39,7 @@ static ww_status give_query(search *s, search_one_args *args)
 ww_status search_for_one(search *s)
 {
     static const search_one_state fresh = {.worst = CANON_KEY_WORST};
-    const int32_t kernel = kernels[s->job->type][s->job->metric];
+    const int32_t kernel = kernels[s->job->type];
     search_one_args args = {.rows = s->rows};
     int64_t resident = 1;
     void *state = NULL, *best = NULL;

@@ -48,11 +48,8 @@ DEVICE exact_row exact_row_at(const kernel_rows *rows, uint32_t position)
     const segment_place place = segment_place_of(rows, position / 64);
     const uint32_t within = position - place.word_begin * 64;
     exact_row found;
-#ifdef ROW_TYPE /* where the word begins */
-    found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)(within / 64 * 64) * (size_t)ROW_FLOATS(rows);
-#else
-    found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)within * (size_t)(rows->chunks * CANON_LANES);
-#endif
+    const uint32_t first = ROW_TYPE(rows) == ROW_F32 ? within : within / 64 * 64; /* the word, where rows have another type */
+    found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)first * (size_t)ROW_FLOATS(rows);
     found.norm = IN_GLOBAL(const float, place.segment->norms)[within];
     found.row = place.segment->first_row + within;
     return found;
@@ -89,7 +86,6 @@ DEVICE f32x4 exact_sums(const kernel_rows *rows, const float *query, const float
     return acc;
 }
 
-#ifdef ROW_TYPE
 /* The same for row `row` of the 64 of another type at `word`. */
 DEVICE f32x4 exact_sums_typed(const kernel_rows *rows, const float *query, const float *word, uint32_t row)
 {
@@ -114,10 +110,6 @@ DEVICE f32x4 exact_sums_typed(const kernel_rows *rows, const float *query, const
                         typed_floats(type, typed_load(type, from + typed_at(type, chunks, row, chunk, group))), acc);
     return acc;
 }
-#define EXACT_SUMS(rows, query, numbers, position) exact_sums_typed(rows, query, numbers, (position) % 64)
-#else
-#define EXACT_SUMS(rows, query, numbers, position) exact_sums(rows, query, numbers)
-#endif
 
 /* The key of the row at `position` for a query, in all lanes of the group. By a whole wave; groups that are not `active` read
  * nothing. */
@@ -130,8 +122,9 @@ DEVICE canon_key exact_key(bool active, const kernel_rows *rows, const screen_qu
     x.row = 0;
     if (active) {
         x = exact_row_at(rows, position);
-        acc = EXACT_SUMS(rows, IN_GLOBAL(const float, queries->packed) + (size_t)query * (size_t)(rows->chunks * CANON_LANES),
-                         x.numbers, position);
+        const float *numbers = IN_GLOBAL(const float, queries->packed) + (size_t)query * (size_t)(rows->chunks * CANON_LANES);
+        acc = ROW_TYPE(rows) == ROW_F32 ? exact_sums(rows, numbers, x.numbers)
+                                        : exact_sums_typed(rows, numbers, x.numbers, position % 64);
     }
     const float sum = fold_row(acc);
     return canon_make_key(rows->metric, canon_score(rows->metric, sum, queries->numbers[query].norm, x.norm), x.row);

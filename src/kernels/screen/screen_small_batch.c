@@ -10,6 +10,7 @@
  *
  * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
  */
+#define ROW_TYPE(rows) ROW_F32 /* only one query has its rows scored here, and only of f32 */
 #include "kernels/screen/screen_exact.h"
 #include "kernels/simt/last_block.h"
 

@@ -1,6 +1,9 @@
 /* One query against rows of f32. */
+#define ROW_TYPE(rows)     ROW_F32
+#define ROWS_ELEMENT_BYTES 4
 #include "kernels/search/search_one.h"
 
-SEARCH_ONE(search_one_cosine, CANON_COSINE)
-SEARCH_ONE(search_one_l2, CANON_L2)
-SEARCH_ONE(search_one_dot, CANON_DOT)
+KERNEL_RESIDENT(search_one, search_one_args, SEARCH_THREADS, 2)
+{
+    one_search(&args);
+}

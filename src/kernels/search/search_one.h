@@ -20,16 +20,12 @@
 #include "kernels/search/topk_lists.h"
 #include "kernels/simt/last_block.h"
 
-/* Rows whose loads are in flight together: of rows of other types as their modules say; else four fill
- * the memory of the fastest chips, and their registers; two do for NVIDIA's before those, whose compiler would spill. */
-#if defined(ROW_TYPE) && defined(__NVPTX__) && __CUDA_ARCH__ < 900
-enum { ONE_ROWS = ROWS_IN_FLIGHT < 4 ? ROWS_IN_FLIGHT : 4 };
-#elif defined(ROW_TYPE)
-enum { ONE_ROWS = ROWS_IN_FLIGHT };
-#elif defined(__NVPTX__) && __CUDA_ARCH__ < 900
-enum { ONE_ROWS = 2 };
+/* Rows whose loads are in flight together. Four of f32 fill the memory of the fastest chips, and their registers; two do for
+ * NVIDIA's before those, whose compiler would spill. Rows of bytes are so short that it takes eight. */
+#if defined(__NVPTX__) && __CUDA_ARCH__ < 900
+enum { ONE_ROWS = ROWS_ELEMENT_BYTES == 4 ? 2 : 4 };
 #else
-enum { ONE_ROWS = 4 };
+enum { ONE_ROWS = ROWS_ELEMENT_BYTES == 1 ? 8 : 4 };
 #endif
 
 enum {
@@ -39,17 +35,13 @@ enum {
 };
 
 /* How often a block takes that many rows in a step: as often as makes a step as long as one of f32. */
-#if defined(ROW_TYPE)
 enum { ONE_REPEAT = SEARCH_ONE_REPEAT(ROWS_ELEMENT_BYTES) };
-#else
-enum { ONE_REPEAT = 1 };
-#endif
 
 /* Two chunks of a row stand interleaved, 32 bytes a group. Where a load of 16 lanes is served line by line, lanes read 16 bytes
  * each side by side and trade halves with their neighbour afterwards: lane 2j has group j then, and lane 2j+1 has group j+8.
  * NVIDIA's chips move 32 bytes for a lane as well as for two, and rows of other types stand differently: there a lane has the
  * group of its number. one_lanes() is the mask of lanes for a mask of groups. */
-#if defined(ROW_TYPE) || defined(__NVPTX__)
+#if ROWS_ELEMENT_BYTES < 4 || defined(__NVPTX__)
 enum { ONE_TRADES = 0 };
 #else
 enum { ONE_TRADES = 1 };
@@ -66,7 +58,7 @@ DEVICE uint32_t one_lanes(const uint32_t groups)
 }
 
 /* Two chunks of a row (or its last odd one), as one lane sees them. */
-#ifdef ROW_TYPE
+#if ROWS_ELEMENT_BYTES < 4
 typedef struct one_piece {
     u32x2 even, odd;
 } one_piece;
@@ -86,12 +78,12 @@ typedef struct one_rows {
     int32_t row;  /* of the next pieces, among them */
     int32_t pair; /* of chunks, of the next pieces */
     one_piece next[ONE_ROWS];
-#ifdef ROW_TYPE
+#if ROWS_ELEMENT_BYTES < 4
     int32_t type;
 #endif
 } one_rows;
 
-#ifdef ROW_TYPE
+#if ROWS_ELEMENT_BYTES < 4
 /* The same two chunks of a row, at `x`, whose first row is in the place of its word that row 0 would have. */
 DEVICE one_piece one_load(const one_rows *rows, uint32_t row)
 {
@@ -114,7 +106,7 @@ DEVICE one_piece one_load(const one_rows *rows, uint32_t row)
 /* Asks for the pieces behind the ones that came last; behind the last of all for those again, or of other types for nothing. */
 DEVICE void one_fetch(one_rows *rows)
 {
-#ifdef ROW_TYPE
+#if ROWS_ELEMENT_BYTES < 4
     if (rows->row >= ONE_FOLDED)
         return;
     UNROLL
@@ -142,7 +134,7 @@ DEVICE void one_fetch(one_rows *rows)
 #endif
 }
 
-#ifndef ROW_TYPE
+#if ROWS_ELEMENT_BYTES == 4
 DEVICE f32x4 one_neighbours(f32x4 mine)
 {
     return make_f32x4(wave_shuffle_xor_f32(mine.x, 1), wave_shuffle_xor_f32(mine.y, 1), wave_shuffle_xor_f32(mine.z, 1),
@@ -188,7 +180,7 @@ DEVICE void one_sums(int32_t metric, one_rows *rows, float *sums)
         for (int32_t r = 0; r < ONE_ROWS; r++)
             pieces[r] = rows->next[r];
         one_fetch(rows);
-#ifndef ROW_TYPE
+#if ROWS_ELEMENT_BYTES == 4
         if (ONE_TRADES && chunk + 1 < rows->chunks) {
             UNROLL
             for (int32_t r = 0; r < ONE_ROWS; r++)
@@ -252,7 +244,7 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
     one_rows rows;
     rows.query = query;
     rows.chunks = args->rows.chunks;
-#ifdef ROW_TYPE /* eight rows from a multiple of eight on: bytes stand as in the first eight */
+#if ROWS_ELEMENT_BYTES < 4 /* eight rows from a multiple of eight on: bytes stand as in the first eight */
     rows.type = ROW_TYPE(&args->rows);
     rows.x = word->rows + (size_t)first * (size_t)(row_type_is_bytes(rows.type) ? CANON_LANES / 4 : ROW_FLOATS(&args->rows));
 #else
@@ -347,8 +339,9 @@ DEVICE float one_norm(const float *query, int32_t chunks)
     return sqrt_f32(sum);
 }
 
-DEVICE void search_one(int32_t metric, const search_one_args *args)
+DEVICE void one_search(const search_one_args *args)
 {
+    const int32_t metric = args->rows.metric;
     SHARED_DYNAMIC(float, query);
     SHARED_DYNAMIC(uint64_t, keys); /* in the end, in place of the query */
     SHARED(uint64_t, threshold, 1);
@@ -366,7 +359,11 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
         one_pack(args->query, args->dim, query);
     barrier();
     const float query_norm = metric == CANON_COSINE ? one_norm(query, args->rows.chunks) : 0.0f;
-    one_steps(metric, args, &top, query, query_norm, word, segment, ticket);
+    /* Distances have a loop of their own; the others' sums are alike. */
+    if (metric == CANON_L2)
+        one_steps(CANON_L2, args, &top, query, query_norm, word, segment, ticket);
+    else
+        one_steps(metric, args, &top, query, query_norm, word, segment, ticket);
     topk_end(&top, &args->lists, 0);
     if (!block_is_last(&args->state->done, args->lists.parts, ticket))
         return;
@@ -381,12 +378,5 @@ DEVICE void search_one(int32_t metric, const search_one_args *args)
     }
     merge_best(args->lists.found, taken, worst, args->lists.k, &at, args->best);
 }
-
-/* A kernel for each metric, so that none carries the registers of another. */
-#define SEARCH_ONE(name, metric)                                                                                               \
-    KERNEL_RESIDENT(name, search_one_args, SEARCH_THREADS, 2)                                                                  \
-    {                                                                                                                          \
-        search_one(metric, &args);                                                                                             \
-    }
 
 #endif

@@ -13,6 +13,7 @@
  *
  * Rows go through shared memory in tiles of 32, the next ones on their way while one is scored.
  */
+#define ROW_TYPE(rows) ROW_F32
 #include "kernels/simt/simt.h"
 
 #include "kernels/search/pack_row.h"
@@ -241,8 +242,9 @@ DEVICE void registers_tiles(registers_shape shape, const search_args *args, cons
     barrier();
 }
 
-DEVICE void search_registers(registers_shape shape, const search_args *args)
+DEVICE void search_registers(const int32_t chunks, const search_args *args)
 {
+    const registers_shape shape = {chunks, args->rows.metric};
     SHARED_DYNAMIC(float, stages);
     SHARED(tile_ring, ring, 1);
     SHARED(uint64_t, threshold, SEARCH_REGISTERS_QUERIES_MAX);
@@ -269,21 +271,21 @@ DEVICE void search_registers(registers_shape shape, const search_args *args)
         tiles_begin(ring, block_index());
     barrier();
     const registers_queries queries = registers_load(shape, args, first_query, shift);
-    registers_tiles(shape, args, &top, &queries, shift, ring, crowded, stages);
+    /* Distances have a loop of their own; the others' sums are alike. */
+    const registers_shape distances = {chunks, CANON_L2};
+    if (shape.metric == CANON_L2)
+        registers_tiles(distances, args, &top, &queries, shift, ring, crowded, stages);
+    else
+        registers_tiles(shape, args, &top, &queries, shift, ring, crowded, stages);
     topk_end(&top, &args->lists, first_query);
 }
 
-/* A kernel for each metric, so that none carries the registers of another: 128 are all that two blocks a unit have. */
-#define SEARCH_REGISTERS(name, chunks, metric)                                                                                 \
-    KERNEL_RESIDENT(name, search_args, SEARCH_THREADS, 2)                                                                      \
-    {                                                                                                                          \
-        const registers_shape shape = {chunks, metric};                                                                        \
-        search_registers(shape, &args);                                                                                        \
-    }
+KERNEL_RESIDENT(search_registers_1, search_args, SEARCH_THREADS, 2)
+{
+    search_registers(1, &args);
+}
 
-SEARCH_REGISTERS(search_registers_1_cosine, 1, CANON_COSINE)
-SEARCH_REGISTERS(search_registers_1_l2, 1, CANON_L2)
-SEARCH_REGISTERS(search_registers_1_dot, 1, CANON_DOT)
-SEARCH_REGISTERS(search_registers_2_cosine, 2, CANON_COSINE)
-SEARCH_REGISTERS(search_registers_2_l2, 2, CANON_L2)
-SEARCH_REGISTERS(search_registers_2_dot, 2, CANON_DOT)
+KERNEL_RESIDENT(search_registers_2, search_args, SEARCH_THREADS, 2)
+{
+    search_registers(2, &args);
+}

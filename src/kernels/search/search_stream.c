@@ -11,6 +11,7 @@
  * read one chunk of one row would be in each other's way: they need half of the banks. So half of them read the neighbouring
  * row, which stands 16 bytes further on, and has the other half: a lane has row r ^ (its fourth bit) in place r.
  */
+#define ROW_TYPE(rows) ROW_F32
 #include "kernels/search/tile_8x8.h"
 #include "kernels/search/tile_list.h"
 #include "kernels/search/topk_lists.h"
@@ -163,10 +164,9 @@ DEVICE tile8_places stream_places(const stream_shared *at)
 }
 
 /* Offers the two sums that end with this lane if they pass the gate. Says whether a list is longer than its trigger. */
-DEVICE bool stream_offer(const search_args *args, const topk *top, const stream_shared *at, uint32_t number,
+DEVICE bool stream_offer(int32_t metric, const search_args *args, const topk *top, const stream_shared *at, uint32_t number,
                          const float *query_norms, const float *row_norms, const float *totals)
 {
-    const int32_t metric = top->metric;
     const uint32_t strips = top->queries / TILE8_SIDE; /* of the wave's queries: one or two */
     const uint32_t query = ((uint32_t)tile8_team() & (strips - 1)) * TILE8_SIDE + (uint32_t)tile8_lane() % TILE8_SIDE;
     const float gate = AT(top->gate, query), norm = metric == CANON_COSINE ? AT(query_norms, query) : 0.0f;
@@ -223,7 +223,7 @@ DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top
         if (number == AT(at->end, 0))
             break;
         stream_tile(metric, at, &places, &cursor, row_norms, totals);
-        const bool crowded = stream_offer(args, top, at, number, query_norms, row_norms, totals);
+        const bool crowded = stream_offer(metric, args, top, at, number, query_norms, row_norms, totals);
         if (wave_any(crowded) || (number & (number + 1)) == 0 || number % STREAM_REFRESH == STREAM_REFRESH - 1) {
             wave_barrier();
             topk_tend_by(top, &args->lists, 0, 1, args->lists.trigger, args->lists.kept_max);
@@ -256,7 +256,7 @@ DEVICE topk stream_lists(int32_t metric, const search_args *args, const stream_s
     return top;
 }
 
-DEVICE void search_stream(int32_t metric, const search_args *args)
+DEVICE void stream_search(const search_args *args)
 {
     SHARED_DYNAMIC(float, dynamic);
     SHARED(tile_ring, tiles, STREAM_TILE_RINGS);
@@ -267,7 +267,7 @@ DEVICE void search_stream(int32_t metric, const search_args *args)
     SHARED(float, gate, STREAM_QUERIES_MAX);
     SHARED(float, norms, STREAM_QUERIES_MAX);
     SHARED(uint32_t, end, 1);
-    const int32_t teams = (int32_t)stream_workers() / TILE8_LANES;
+    const int32_t metric = args->rows.metric, teams = (int32_t)stream_workers() / TILE8_LANES;
     stream_shared at;
     at.chunks = args->rows.chunks;
     at.pairs = (at.chunks + 1) / 2;
@@ -306,19 +306,17 @@ DEVICE void search_stream(int32_t metric, const search_args *args)
     if (lane() < top.queries)
         AT(own_norms, lane()) = args->queries.norms[first_query + lane()];
     wave_barrier();
-    stream_work(metric, args, &top, &at, own_norms);
+    /* Distances have a loop of their own; the others' sums are alike. */
+    if (metric == CANON_L2)
+        stream_work(CANON_L2, args, &top, &at, own_norms);
+    else
+        stream_work(metric, args, &top, &at, own_norms);
     topk_tend_by(&top, &args->lists, 0, 1, args->lists.trigger, args->lists.kept_max);
     wave_barrier();
     topk_hand_over_by(&top, &args->lists, 0, 1, first_query);
 }
 
-/* A kernel for each metric, so that none carries the registers of another. */
-#define SEARCH_STREAM(name, metric)                                                                                            \
-    KERNEL_RESIDENT(name, search_args, SEARCH_STREAM_THREADS, 1)                                                               \
-    {                                                                                                                          \
-        search_stream(metric, &args);                                                                                          \
-    }
-
-SEARCH_STREAM(search_stream_cosine, CANON_COSINE)
-SEARCH_STREAM(search_stream_l2, CANON_L2)
-SEARCH_STREAM(search_stream_dot, CANON_DOT)
+KERNEL_RESIDENT(search_stream, search_args, SEARCH_STREAM_THREADS, 1)
+{
+    stream_search(&args);
+}

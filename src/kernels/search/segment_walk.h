@@ -10,15 +10,16 @@
 
 #include "arithmetic/canon.h"
 #include "kernels/search/segments.h"
-
-/* Floats from one row to the next, on average of a word of 64 rows. */
-#ifdef ROW_TYPE
 #include "kernels/search/typed_rows.h"
-#define ROW_FLOATS(rows)                                                                                                       \
-    (row_type_is_bytes(ROW_TYPE(rows)) ? (rows)->chunks * (CANON_LANES / 4) : (rows)->chunks * (CANON_LANES / 2))
-#else
-#define ROW_FLOATS(rows) ((rows)->chunks * CANON_LANES)
+
+/* The type of the rows. A module whose kernels take only some types defines this more narrowly before it includes anything, so
+ * that the compiler drops the code for the others. */
+#ifndef ROW_TYPE
+#define ROW_TYPE(rows) ((rows)->type)
 #endif
+
+/* Floats from one row to the next, on average over a word of 64 rows. */
+#define ROW_FLOATS(rows) ((rows)->chunks * (int32_t)(CANON_LANES / sizeof(float) * row_type_bytes(ROW_TYPE(rows))))
 
 /* A segment, in global memory, and the numbers of its words: begin <= word < end. */
 typedef struct segment_place {

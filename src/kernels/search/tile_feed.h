@@ -45,7 +45,6 @@ DEVICE void tile_copy_rows(float *to, const float *from, int32_t strips, int32_t
                 (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* 2^21 floats at most */
 }
 
-#ifdef ROW_TYPE
 /* The same for rows of another type, which become floats on the way. */
 DEVICE void tile_copy_typed(float *to, const kernel_rows *rows, const row_word *tile, int32_t strips, int32_t pair,
                             int32_t teams)
@@ -63,7 +62,6 @@ DEVICE void tile_copy_typed(float *to, const kernel_rows *rows, const row_word *
                     typed_floats(type, typed_load(type, from + typed_at(type, rows->chunks, row, chunk, group))));
     }
 }
-#endif
 
 /* Where the stages begin in shared memory: behind the queries, if they are whole. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
@@ -92,13 +90,12 @@ DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring
     if (feed->tile < tiles_listed(ring)) {
         const bool two = 2 * feed->pair + 1 < feed->chunks;
         const int32_t teams = feed->row_strips * feed->query_strips, at = feed->pair * (2 * CANON_LANES);
-#ifdef ROW_TYPE
-        tile_copy_typed(feed->shared + feed->next, &args->rows, tiles_at(ring, feed->tile), feed->row_strips, feed->pair,
-                        teams);
-#else
-        const float *rows = IN_GLOBAL(const float, tiles_at(ring, feed->tile)->rows);
-        tile_copy_rows(feed->shared + feed->next, rows + at, feed->row_strips, feed->chunks, teams, two);
-#endif
+        const row_word *tile = tiles_at(ring, feed->tile);
+        if (ROW_TYPE(&args->rows) == ROW_F32)
+            tile_copy_rows(feed->shared + feed->next, IN_GLOBAL(const float, tile->rows) + at, feed->row_strips, feed->chunks,
+                           teams, two);
+        else
+            tile_copy_typed(feed->shared + feed->next, &args->rows, tile, feed->row_strips, feed->pair, teams);
         if (!args->whole)
             tile8_copy_queries(feed->shared + (feed->next + feed->row_strips * TILE_ROWS_STRIP), feed->queries + at,
                                feed->query_strips, feed->chunks, teams, two);

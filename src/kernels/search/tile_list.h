@@ -24,15 +24,12 @@ typedef struct tile_ring {
     uint32_t segment; /* where the last ones were */
 } tile_ring;
 
-/* A part of a word: `rows` rows from `first` on. */
-DEVICE row_word tile_of_word(row_word word, uint32_t first, uint32_t rows, int32_t chunks)
+/* A part of a word: `count` rows from `first` on. */
+DEVICE row_word tile_of_word(const kernel_rows *rows, row_word word, uint32_t first, uint32_t count)
 {
-    const uint64_t all = rows == SEARCH_WORD_ROWS ? ~(uint64_t)0 : ((uint64_t)1 << rows) - 1;
-#ifndef ROW_TYPE /* of other types the place in the word says where a row is: first_row % 64 */
-    word.rows += (size_t)first * (size_t)(chunks * CANON_LANES);
-#else
-    (void)chunks;
-#endif
+    const uint64_t all = count == SEARCH_WORD_ROWS ? ~(uint64_t)0 : ((uint64_t)1 << count) - 1;
+    if (ROW_TYPE(rows) == ROW_F32) /* rows of other types are found by their place in the word: first_row % 64 */
+        word.rows += (size_t)first * (size_t)(rows->chunks * CANON_LANES);
     word.norms += first;
     word.admitted = word.admitted >> first & all;
     word.first_row += first;
@@ -50,8 +47,7 @@ DEVICE void tiles_append(const kernel_rows *rows, uint32_t tile_rows, uint32_t p
         uint32_t segment = AT(tiles, 0).segment;
         row_word tile = {0, 0, 0, 0};
         if (lane() < TILES_LISTED && number < tile_count)
-            tile = tile_of_word(row_word_at(rows, number / in_word, &segment), number % in_word * tile_rows, tile_rows,
-                                rows->chunks);
+            tile = tile_of_word(rows, row_word_at(rows, number / in_word, &segment), number % in_word * tile_rows, tile_rows);
         const uint64_t ballot = wave_ballot(tile.admitted != 0);
         const uint32_t before = (uint32_t)__builtin_popcountll(ballot & (((uint64_t)1 << lane()) - 1));
         if (tile.admitted != 0)

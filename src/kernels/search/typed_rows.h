@@ -2,9 +2,6 @@
  *
  * Halves stand as floats do (packed_layout.h), bytes in the places of the screen's codes (screen_code_at), because that is what
  * they are. Either way a word of 64 rows is one piece of memory, and everything here counts from where that begins.
- *
- * A module of kernels for such rows defines ROW_TYPE(rows), the type in a kernel_rows, before it includes the kernels that it
- * shares with those for f32: a constant where the type is known, so that nothing of another type is left.
  */
 #ifndef WW_KERNELS_SEARCH_TYPED_ROWS_H
 #define WW_KERNELS_SEARCH_TYPED_ROWS_H

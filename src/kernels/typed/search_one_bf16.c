@@ -1,9 +1,0 @@
-/* One query against rows of bf16. */
-#define ROW_TYPE(rows)     ROW_BF16
-#define ROWS_IN_FLIGHT     4
-#define ROWS_ELEMENT_BYTES 2
-#include "kernels/search/search_one.h"
-
-SEARCH_ONE(search_one_bf16_cosine, CANON_COSINE)
-SEARCH_ONE(search_one_bf16_l2, CANON_L2)
-SEARCH_ONE(search_one_bf16_dot, CANON_DOT)
