@@ -33,7 +33,9 @@ set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")  # likewise
 set(ONLY_FOR_search_stream "^sm_90a$") # waves that only feed a ring by the copy engine; on CDNA instructions bind search_tile, 2 in 100 of which copy
 # Matrix units that multiply floats: MFMA and WMMA; of f32 only MFMA. "gfx" alone is any of them, for the texts below.
 set(ONLY_FOR_matmul_fast "^gfx($|906$|908$|90a$|942$|1030$|10-3|11|12)") # gfx906 and gfx10.3 by v_dot2_f32_f16; others are canonical; NVIDIA's have cuBLAS
+set(ONLY_FOR_matmul_pack "${ONLY_FOR_matmul_fast}")
 set(ONLY_FOR_matmul_fast_bf16 "^gfx($|908$|90a$|942$|11|12)") # bf16 without matrix units is f32's fma, as in canonical order
+set(ONLY_FOR_conv_im2col "${ONLY_FOR_matmul_fast_bf16}")
 set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$)") # WMMA has no f32
 set(ONLY_FOR_tensor_sort_registers "^gfx($|908$|90a$|942$)") # f64 as fast as f32, or half as fast; elsewhere a sixteenth or less
 set(ONLY_FOR_screen_mfma "^gfx($|908$|90a$|942$)") # bytes by MFMA, rows in registers

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "arithmetic/function.h"
+
 #define TYPES(TYPE)                                                                                                            \
     TYPE(U8, u8, uint8_t, I64)                                                                                                 \
     TYPE(U32, u32, uint32_t, I64)                                                                                              \
@@ -30,5 +32,13 @@ enum {
 };
 
 enum { KIND_F32, KIND_F64, KIND_I64, KIND_COUNT };
+
+/* The kind that a type is computed in: KIND_F32, ... */
+CANON_FUNCTION int32_t type_kind(int32_t type)
+{
+#define TYPE(NAME, name, bits, kind) type == TYPE_##NAME ? KIND_##kind:
+    return TYPES(TYPE) KIND_COUNT;
+#undef TYPE
+}
 
 #endif

@@ -143,15 +143,7 @@ typedef struct tensor_backend {
     void (*recording_release)(ww_device *device, tensor_recording *recording); /* accepts NULL */
 } tensor_backend;
 
-/* The kind that a type is computed in: KIND_F32, KIND_F64, KIND_I64; and its bytes. */
-static inline int32_t type_kind(int32_t type)
-{
-#define TYPE(NAME, name, bits, kind) KIND_##kind,
-    static const int8_t kinds[] = {TYPES(TYPE)};
-#undef TYPE
-    return kinds[type];
-}
-
+/* The bytes of an element. */
 static inline int32_t type_size(int32_t type)
 {
 #define TYPE(NAME, name, bits, kind) sizeof(bits),

@@ -20,18 +20,14 @@ GENERAL = {"division": DIVISION, "branches": WAYS}
 # Kernels; where the instruction comes from, one of these; and why no test gets there. `f` is a function that was inlined somewhere on the way, `^f` the innermost one,
 # `f<g` f in g without others between, and `f@file` as far as its code is that file's.
 REASONS = [
-    ("matmul_fast_f16_* matmul_fast_bf16_nn matmul_fast_bf16_tn matmul_fast_bf16_tt", "fast_put",
-     "results in f32 of products of halves: fast products of quantized matrices alone ask for them, and of `matmul_fast_bf16_nt`, whose test they are part of"),
-    ("matmul_fast_f32_*", "fast_put", "results of another type than f32, which a product of f32 has not: both are compiled"),
     ("conv_shared_*", "conv_put", "results of other types than the kernel's: the switch over types is compiled whole"),
     ("tensor_*_f64", "^bits_at ^bits_put ^element_bits ^element_put", "elements of other types than f64: the switch over types is compiled whole"),
-    ("tensor_binary_f32 tensor_rope_f32 tensor_cast_f32 tensor_reduce_arg_f32", "^bits_at ^bits_put", "elements of 64 bits, which the kinds of 32 have not: the switch over sizes is compiled whole"),
+    ("tensor_binary_f32 tensor_cast_f32 tensor_reduce_arg_f32", "^bits_at ^bits_put", "elements of 64 bits, which the kinds of 32 have not: the switch over sizes is compiled whole"),
     ("tensor_*_i64 tensor_sort_row*", "^bits_to_i64", "elements of i8, which these operations refuse: the switch over types is compiled whole"),
     ("tensor_index_check tensor_gather tensor_scatter", "^bits_to_i64 ^gather_id bits_at<element_bits bits_at<tensor_scatter",
      "ids of other types than u8, u32 and i64, which are refused: the switch over types is compiled whole"),
-    ("tensor_random_f32", "f32_to_bits<tensor_random_f32 bits_put<tensor_random_f32 ^tensor_random_f32@tensor_random.c ^tensor_random_f32@elements.h",
-     "the fourth of the last numbers, which are written one by one where there are three or fewer, numbers of 64 bits, and branches around both: the loop over four and "
-     "the switch over sizes are compiled whole"),
+    ("tensor_random", "f32_to_bits<random_floats bits_put<random_floats ^random_floats@tensor_random.c ^random_floats@elements.h",
+     "the fourth of the last numbers, which are written one by one where there are three or fewer, and branches around it: the loop over four is compiled whole"),
     ("tensor_gather", "place_of<element_put", "results that do not lie side by side: those of gather and index_select do, and are copied where a caller wants them otherwise"),
     ("tensor_reduce_rows_half", "join_unit<join_row ^join_row", "sums and maxima in the loop that is for other operations: it is compiled with all of them, and these have loops of their own"),
     ("tensor_reduce_rows_half", "put_f32", "results of other types than halves and what is between two rounds: the switch over types is compiled whole"),
@@ -41,7 +37,7 @@ REASONS = [
     ("matmul_f64_64 matmul_i8_64 conv_f64_64", "side_bring_of side_bring window_bring_of window_bring",
      "elements of other types than the kernel's one: kernels of f32 have two ways, for f32 and for halves, and their code is that of these"),
     ("matmul_f64_64 matmul_i8_64", "chunk_end", "the last of four results that are not all there: as many are written one by one as in kernels whose results cannot be written by fours"),
-    ("screen_pick* screen_small_batch_1_sample", "exact_pick",
+    ("screen_pick screen_small_batch_1_sample", "exact_pick",
      "samples of more than 256 keys for a k up to 32, which collections of more than 130,000 rows have, and of thousands for a larger k"),
 ]
 

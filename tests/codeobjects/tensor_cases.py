@@ -514,6 +514,11 @@ def as_numbers(values, type_):
     return ((values.astype(np.uint32) << 16).view(np.float32) if type_ == "bf16" else values).astype(np.float64)
 
 
+def fast_products(type_):
+    """Each two layouts, which have loops of their own."""
+    return both(*(fast_product(type_, a, b) for a in (False, True) for b in (False, True)))
+
+
 def fast_convolution(type_):
     """Those with as many outputs as inputs from shared memory, the others written out and multiplied. Shapes: images, channels, y, x, out channels,
     taps, padding, stride, dilation, groups."""
@@ -609,12 +614,11 @@ TESTS = {
     "tensor_copy": tensor_copy,
     "tensor_set": tensor_set,
     "tensor_where": tensor_where,
-    "tensor_random_f32": random(FLOATS_32),
-    "tensor_random_f64": random(("f64",)),
+    "tensor_random": random((*FLOATS_32, "f64")),
     **dict.fromkeys(("tensor_index_check", "tensor_gather", "tensor_scatter"), index),
-    **dict.fromkeys(("tensor_reduce_rows_f32", "tensor_reduce_finish_f32"), reduce_by(FLOATS_32, ROWS, True)),
-    **dict.fromkeys(("tensor_reduce_rows_f64", "tensor_reduce_finish_f64"), reduce_by(("f64",), ROWS, True)),
-    **dict.fromkeys(("tensor_reduce_rows_i64", "tensor_reduce_finish_i64"), reduce_by(INTEGERS, ROWS, False)),
+    "tensor_reduce_rows_f32": reduce_by(FLOATS_32, ROWS, True),
+    "tensor_reduce_rows_f64": reduce_by(("f64",), ROWS, True),
+    "tensor_reduce_rows_i64": reduce_by(INTEGERS, ROWS, False),
     "tensor_reduce_rows_half": reduce_by(("f16", "bf16"), UNITS, True),
     "tensor_reduce_columns_f32": reduce_by(FLOATS_32, COLUMNS, True),
     "tensor_reduce_columns_vectors": reduce_by(FLOATS_32, CHUNKS, True),
@@ -623,10 +627,9 @@ TESTS = {
     **dict.fromkeys(("tensor_reduce_arg_f32", "tensor_reduce_arg_quads"), reduce_arg(FLOATS_32)),
     "tensor_reduce_arg_f64": reduce_arg(("f64",)),
     "tensor_reduce_arg_i64": reduce_arg(INTEGERS),
-    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_registers_any", "tensor_softmax_registers", "tensor_norm_registers", "tensor_softmax_short", "tensor_norm_short"), rows_of(FLOATS_32)),
+    **dict.fromkeys(("tensor_rows_f32", "tensor_rows_registers_any", "tensor_rows_registers", "tensor_softmax_short", "tensor_norm_short"), rows_of(FLOATS_32)),
     "tensor_rows_f64": rows_of(("f64",)),
-    "tensor_rope_f32": rope(FLOATS_32),
-    "tensor_rope_f64": rope(("f64",)),
+    "tensor_rope": rope((*FLOATS_32, "f64")),
     **dict.fromkeys(("attention_store", "attention_merge", "attention_chunk_f16", "attention_tile_f16", "attention_chunk_f32", "attention_tile_f32"),
                     both(attention(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32), session(api.WW_ATTENTION_F16, api.WW_ATTENTION_F32))),
     **dict.fromkeys(("attention_store_q8_0", "attention_chunk_q8_0", "attention_tile_q8_0"), both(attention(api.WW_ATTENTION_Q8_0), session(api.WW_ATTENTION_Q8_0))),
@@ -634,28 +637,15 @@ TESTS = {
                      "tensor_sort_step", "tensor_sort_put"), sort),
     "matmul_f32_64": product(("f32", "f16", "bf16"), SMALL),
     "matmul_f32_128": product(("f32", "f16", "bf16"), LARGE),
-    "matmul_fast_f16_nn": fast_product("f16", False, False),
-    "matmul_fast_f16_nt": fast_product("f16", False, True),
-    "matmul_fast_f16_tn": fast_product("f16", True, False),
-    "matmul_fast_f16_tt": fast_product("f16", True, True),
-    "matmul_fast_bf16_nn": fast_product("bf16", False, False),
-    "matmul_fast_bf16_nt": both(fast_product("bf16", False, True), quant_cases.fast),  # results of f32 are those of quantized matrices
-    "matmul_fast_bf16_tn": fast_product("bf16", True, False),
-    "matmul_fast_bf16_tt": fast_product("bf16", True, True),
-    "matmul_fast_f32_nn": fast_product("f32", False, False),
-    "matmul_fast_f32_nt": fast_product("f32", False, True),
-    "matmul_fast_f32_tn": fast_product("f32", True, False),
-    "matmul_fast_f32_tt": fast_product("f32", True, True),
-    "matmul_pack_16": fast_product("f16", False, False),
-    "matmul_pack_32": fast_product("f32", False, False),
-    "conv_im2col_16": fast_convolution("bf16"),
-    "conv_arrange_f16": fast_convolution("f16"),
+    "matmul_fast_f16": fast_products("f16"),
+    "matmul_fast_bf16": both(fast_products("bf16"), quant_cases.fast),  # results of f32 are those of quantized matrices
+    "matmul_fast_f32": fast_products("f32"),
+    "matmul_pack": both(fast_product("f16", False, False), fast_product("f32", False, False)),
+    "conv_im2col": both(fast_convolution("bf16"), fast_convolution("f32")),
+    "conv_arrange": both(fast_convolution("f16"), fast_convolution("f32")),
     "conv_shared_f16": fast_convolution("f16"),
-    "conv_arrange_bf16": fast_convolution("bf16"),
     "conv_shared_bf16": fast_convolution("bf16"),
-    "conv_arrange_f32": fast_convolution("f32"),
     "conv_shared_f32": fast_convolution("f32"),
-    "conv_im2col_32": fast_convolution("f32"),
     "matmul_f64_64": product(("f64",), SMALL),
     "matmul_i8_64": product(("i8",), SMALL),
     "conv_f32_64": convolution(("f32", "f16", "bf16"), CONV_SMALL),
@@ -663,13 +653,8 @@ TESTS = {
     "conv_f32_128": convolution(("f32", "f16", "bf16"), CONV_LARGE),
     "conv_f64_64": convolution(("f64",), CONV_SMALL + [(1, 60, 10, 9, 67, 3, 1, 1, 1, 1, False)]),  # the last: two chunks, and more than a tile
     "conv_integer": convolution(("u8", "u32"), CONV_SMALL),
-    "tensor_cumsum_f32": cumsum(FLOATS_32),
-    "tensor_cumsum_f64": cumsum(("f64",)),
-    "tensor_cumsum_i64": cumsum(INTEGERS),
-    "tensor_pool_f32": pool(FLOATS_32),
-    "tensor_pool_f64": pool(("f64",)),
-    "tensor_pool_i64": pool(INTEGERS),
+    "tensor_cumsum": cumsum((*FLOATS_32, "f64", *INTEGERS)),
+    "tensor_pool": pool((*FLOATS_32, "f64", *INTEGERS)),
     "tensor_nearest": nearest,
-    "tensor_bilinear_f32": bilinear(FLOATS_32),
-    "tensor_bilinear_f64": bilinear(("f64",)),
+    "tensor_bilinear": bilinear((*FLOATS_32, "f64")),
 }

@@ -76,20 +76,20 @@ static const quant_choice quant_choices[] = {
     {"gfx942", 19, 2, WW_QUANT_Q8_0, 1024, "quant_tile_block32"},
     {"gfx942", 19, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock_min"},
     {"gfx942", 19, 2, WW_QUANT_Q6_K, 512, "quant_tile_kblock"},
-    {"gfx942", 19, 2, WW_QUANT_Q4_K, 1024, "matmul_fast_bf16_nt"},
+    {"gfx942", 19, 2, WW_QUANT_Q4_K, 1024, "matmul_fast_bf16"},
     {"gfx942", 19, 2, WW_QUANT_Q4_K, 1280, "quant_tile_kblock_min"}, /* a second round of a few tiles */
-    {"gfx942", 19, 2, WW_QUANT_Q6_K, 2048, "matmul_fast_bf16_nt"},
+    {"gfx942", 19, 2, WW_QUANT_Q6_K, 2048, "matmul_fast_bf16"},
     {"gfx90a", 13, 4, WW_QUANT_Q4_0, 512, "quant_tile_block32"},
     {"gfx90a", 13, 4, WW_QUANT_Q8_0, 512, "quant_tile_block32"},
     {"gfx90a", 13, 4, WW_QUANT_Q4_K, 32, "quant_gemv_q4_k"}, /* few columns, on any chip */
     {"gfx90a", 13, 4, WW_QUANT_Q4_K, 128, "quant_tile_kblock_min"},
-    {"gfx90a", 13, 4, WW_QUANT_Q4_K, 512, "matmul_fast_bf16_nt"},
-    {"gfx90a", 13, 4, WW_QUANT_Q6_K, 512, "matmul_fast_bf16_nt"},
+    {"gfx90a", 13, 4, WW_QUANT_Q4_K, 512, "matmul_fast_bf16"},
+    {"gfx90a", 13, 4, WW_QUANT_Q6_K, 512, "matmul_fast_bf16"},
     {"gfx1100", 3, 2, WW_QUANT_Q4_0, 512, "quant_tile_block32"},
-    {"gfx1100", 3, 2, WW_QUANT_Q4_K, 128, "matmul_fast_bf16_nt"},
-    {"gfx1100", 3, 2, WW_QUANT_Q6_K, 512, "matmul_fast_bf16_nt"},
+    {"gfx1100", 3, 2, WW_QUANT_Q4_K, 128, "matmul_fast_bf16"},
+    {"gfx1100", 3, 2, WW_QUANT_Q6_K, 512, "matmul_fast_bf16"},
     {"gfx1201", 1, 1, WW_QUANT_Q8_0, 512, "quant_tile_block32"},
-    {"gfx1201", 1, 1, WW_QUANT_Q4_K, 512, "matmul_fast_bf16_nt"},
+    {"gfx1201", 1, 1, WW_QUANT_Q4_K, 512, "matmul_fast_bf16"},
     {"gfx1201", 1, 1, WW_QUANT_Q6_K, 512, "quant_tile_kblock"},
     {"gfx906", 3, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock_min"}, /* no matrix units: nothing else is there */
 };
@@ -130,12 +130,12 @@ typedef struct float_choice {
 } float_choice;
 
 static const float_choice float_choices[] = {
-    {"gfx90a", WW_F16, "matmul_fast_f16_nn"},          {"gfx90a", WW_BF16, "matmul_fast_bf16_nn"},
-    {"gfx90a", WW_F32, "matmul_fast_f32_nn"},          {"gfx1100", WW_F16, "matmul_fast_f16_nn"},
-    {"gfx1100", WW_BF16, "matmul_fast_bf16_nn"},       {"gfx1100", WW_F32, "matmul_f32_64"},
-    {"gfx906", WW_F16, "matmul_fast_f16_nn"},          {"gfx906", WW_BF16, "matmul_f32_64"},
-    {"gfx1030", WW_F16, "matmul_fast_f16_nn"},         {"gfx1030", WW_BF16, "matmul_f32_64"},
-    {"gfx10-3-generic", WW_F16, "matmul_fast_f16_nn"}, {"gfx9-generic", WW_F16, "matmul_f32_64"},
+    {"gfx90a", WW_F16, "matmul_fast_f16"},          {"gfx90a", WW_BF16, "matmul_fast_bf16"},
+    {"gfx90a", WW_F32, "matmul_fast_f32"},          {"gfx1100", WW_F16, "matmul_fast_f16"},
+    {"gfx1100", WW_BF16, "matmul_fast_bf16"},       {"gfx1100", WW_F32, "matmul_f32_64"},
+    {"gfx906", WW_F16, "matmul_fast_f16"},          {"gfx906", WW_BF16, "matmul_f32_64"},
+    {"gfx1030", WW_F16, "matmul_fast_f16"},         {"gfx1030", WW_BF16, "matmul_f32_64"},
+    {"gfx10-3-generic", WW_F16, "matmul_fast_f16"}, {"gfx9-generic", WW_F16, "matmul_f32_64"},
     {"gfx10-1-generic", WW_F16, "matmul_f32_64"},
 };
 

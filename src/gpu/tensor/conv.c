@@ -50,11 +50,9 @@ static ww_status launch_window(gpu_stream *stream, const matmul_job *job, matmul
     args->a_layout = weights_in_pieces(job) ? MATMUL_ALONG_K : MATMUL_STRIDED;
     const int64_t y_max = gpu_blocks_y_max(stream->device);
     const gpu_grid grid = grid_of_2(down * across, args->batches < y_max ? args->batches : y_max);
-#define LAUNCH(name) launch_##name(stream, grid, MATMUL_THREADS, 0, args)
-    return job->type == TYPE_F16    ? LAUNCH(conv_fast_f16)
-           : job->type == TYPE_BF16 ? LAUNCH(conv_fast_bf16)
-                                    : LAUNCH(conv_fast_f32);
-#undef LAUNCH
+    return job->type == TYPE_F16    ? launch_conv_fast_f16(stream, grid, MATMUL_THREADS, 0, args)
+           : job->type == TYPE_BF16 ? launch_conv_fast_bf16(stream, grid, MATMUL_THREADS, 0, args)
+                                    : launch_conv_fast_f32(stream, grid, MATMUL_THREADS, 0, args);
 }
 
 /* ---- with the image held ------------------------------------------------------------------------------------------------- */
@@ -184,13 +182,13 @@ static ww_status launch_shared(gpu_stream *stream, const matmul_job *job, const 
 {
     const gpu_grid arranged = grid_of(tiles(args->pieces, MATMUL_THREADS));
     const gpu_grid grid = grid_of(args->product.blocks_down * tiles(job->n, plan->columns));
-#define LAUNCH(name, grid, threads, bytes)                                                                                     \
-    (job->type == TYPE_F16    ? launch_##name##_f16(stream, grid, threads, bytes, args)                                        \
-     : job->type == TYPE_BF16 ? launch_##name##_bf16(stream, grid, threads, bytes, args)                                       \
-                              : launch_##name##_f32(stream, grid, threads, bytes, args))
-    const ww_status status = LAUNCH(conv_arrange, arranged, MATMUL_THREADS, 0);
-    return status == WW_OK ? LAUNCH(conv_shared, grid, (uint32_t)plan->threads, shared_bytes(plan)) : status;
-#undef LAUNCH
+    const uint32_t threads = (uint32_t)plan->threads;
+    const ww_status status = launch_conv_arrange(stream, arranged, MATMUL_THREADS, 0, args);
+    if (status != WW_OK)
+        return status;
+    return job->type == TYPE_F16    ? launch_conv_shared_f16(stream, grid, threads, shared_bytes(plan), args)
+           : job->type == TYPE_BF16 ? launch_conv_shared_bf16(stream, grid, threads, shared_bytes(plan), args)
+                                    : launch_conv_shared_f32(stream, grid, threads, shared_bytes(plan), args);
 }
 
 ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *args)

@@ -21,13 +21,7 @@ ww_status gpu_cumsum(ww_device *base, const cumsum_args *args)
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    const int32_t kind = type_kind(args->type);
-    const gpu_grid grid = grid_over(stream, args->count, CUMSUM_THREADS);
-#define LAUNCH(name) launch_##name(stream, grid, CUMSUM_THREADS, 0, args)
-    status = kind == KIND_F32   ? LAUNCH(tensor_cumsum_f32)
-             : kind == KIND_F64 ? LAUNCH(tensor_cumsum_f64)
-                                : LAUNCH(tensor_cumsum_i64);
-#undef LAUNCH
+    status = launch_tensor_cumsum(stream, grid_over(stream, args->count, CUMSUM_THREADS), CUMSUM_THREADS, 0, args);
     return gpu_tensors_leave(device, previous, status);
 }
 

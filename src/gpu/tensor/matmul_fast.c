@@ -109,7 +109,8 @@ static packed_side packed_of(const matmul_job *job, const product_side *side)
                                 .a_row = side->line_stride,
                                 .a_column = side->k_stride,
                                 .c_row = padded,
-                                .batches = 1};
+                                .batches = 1,
+                                .type = job->type};
     if (is_shared(job, side))
         return packed;
     packed.args.batch_rank = job->batch_rank;
@@ -141,8 +142,7 @@ static ww_status launch_packing(gpu_stream *stream, const matmul_job *job, const
         grid_of_2(divide_up_i64(pieces, MATMUL_THREADS), min_i64(packed->args.batches, gpu_blocks_y_max(stream->device)));
     if (!packed->needed)
         return WW_OK;
-    return job->type == TYPE_F32 ? launch_matmul_pack_32(stream, grid, MATMUL_THREADS, 0, &packed->args)
-                                 : launch_matmul_pack_16(stream, grid, MATMUL_THREADS, 0, &packed->args);
+    return launch_matmul_pack(stream, grid, MATMUL_THREADS, 0, &packed->args);
 }
 
 /* ---- products ------------------------------------------------------------------------------------------------------------ */
@@ -160,16 +160,10 @@ static ww_status launch_product(gpu_stream *stream, int32_t type, matmul_args *a
 {
     const int64_t down = divide_up_i64(args->m, MATMUL_FAST_SIDE), across = divide_up_i64(args->n, MATMUL_FAST_SIDE);
     const gpu_grid grid = grid_of_2(down * across, min_i64(args->batches, gpu_blocks_y_max(stream->device)));
-    const bool a_across = args->a_layout == MATMUL_ACROSS_K, b_across = args->b_layout == MATMUL_ACROSS_K;
     args->blocks_down = (int32_t)down;
-#define LAUNCH(layouts)                                                                                                        \
-    (type == TYPE_F16    ? launch_matmul_fast_f16_##layouts(stream, grid, MATMUL_THREADS, 0, args)                             \
-     : type == TYPE_BF16 ? launch_matmul_fast_bf16_##layouts(stream, grid, MATMUL_THREADS, 0, args)                            \
-                         : launch_matmul_fast_f32_##layouts(stream, grid, MATMUL_THREADS, 0, args))
-    if (a_across)
-        return b_across ? LAUNCH(tn) : LAUNCH(tt);
-    return b_across ? LAUNCH(nn) : LAUNCH(nt);
-#undef LAUNCH
+    return type == TYPE_F16    ? launch_matmul_fast_f16(stream, grid, MATMUL_THREADS, 0, args)
+           : type == TYPE_BF16 ? launch_matmul_fast_bf16(stream, grid, MATMUL_THREADS, 0, args)
+                               : launch_matmul_fast_f32(stream, grid, MATMUL_THREADS, 0, args);
 }
 
 /* Has the product read the copies. */
@@ -300,8 +294,7 @@ static ww_status launch_im2col(gpu_stream *stream, const matmul_job *job, const 
         args.c_batch[i] = product->b_batch[i];
     const gpu_grid grid =
         grid_of_2(divide_up_i64(pieces, MATMUL_THREADS), min_i64(args.batches, gpu_blocks_y_max(stream->device)));
-    return job->type == TYPE_F32 ? launch_conv_im2col_32(stream, grid, MATMUL_THREADS, 0, &args)
-                                 : launch_conv_im2col_16(stream, grid, MATMUL_THREADS, 0, &args);
+    return launch_conv_im2col(stream, grid, MATMUL_THREADS, 0, &args);
 }
 
 static ww_status launch_piece(gpu_stream *stream, const matmul_job *job, const conv_piece *piece, const packed_side *weights,

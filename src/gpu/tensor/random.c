@@ -21,7 +21,6 @@ ww_status gpu_random(ww_device *base, const random_job *job)
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = doubles ? launch_tensor_random_f64(stream, grid, RANDOM_THREADS, 0, &args)
-                     : launch_tensor_random_f32(stream, grid, RANDOM_THREADS, 0, &args);
+    status = launch_tensor_random(stream, grid, RANDOM_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
 }

@@ -9,8 +9,7 @@ enum {
     ARG_PART = 16384,
     ARG_PARTS_MAX = 1024,
     COLUMNS_LEAST = 8,
-    COLUMNS_LONG = 256, /* elements from which on many threads share a result */
-    FINISH_OUTS_MAX = 512,
+    COLUMNS_LONG = 256,      /* elements from which on many threads share a result */
     REST_CHUNKS_MAX = 65536, /* that the last block of a launch finishes */
 };
 
@@ -112,21 +111,6 @@ static bool in_one_launch(const reduce_args *args)
     return args->outs == 1 && args->chunks <= REST_CHUNKS_MAX;
 }
 
-/* The rounds after the first in one launch: for few results of many chunks each. */
-static bool can_finish(const reduce_args *args)
-{
-    return args->outs <= FINISH_OUTS_MAX && args->n > 1 && args->n <= (int64_t)REDUCE_FINISH_CHUNKS * REDUCE_CHUNK;
-}
-
-static ww_status launch_finish(gpu_stream *stream, const reduce_args *args)
-{
-    const int32_t kind = type_kind(args->type);
-    const gpu_grid grid = grid_of(args->outs);
-    return kind == KIND_F32   ? launch_tensor_reduce_finish_f32(stream, grid, REDUCE_THREADS, 0, args)
-           : kind == KIND_F64 ? launch_tensor_reduce_finish_f64(stream, grid, REDUCE_THREADS, 0, args)
-                              : launch_tensor_reduce_finish_i64(stream, grid, REDUCE_THREADS, 0, args);
-}
-
 /* All rounds; results wait alternately in the two halves of `between`, each of them for the first round's. */
 static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *between, int64_t half_bytes)
 {
@@ -146,17 +130,16 @@ static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *bet
         args.chunks = (args.n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
         args.dense = is_dense(&args.reduced);
         args.quads = in_quads(&args);
-        const bool finish = round > 0 && can_finish(&args);
         const bool one_launch = round == 0 && args.chunks > 1 && in_one_launch(&args);
-        const bool last = args.chunks == 1 || finish || one_launch;
+        const bool last = args.chunks == 1 || one_launch;
         args.between = between;
         args.ready = one_launch ? ready : NULL;
         args.out = last ? job->out : between + round % 2 * half_bytes;
         args.to = last ? job->out_type : kind_type(job->type);
         args.divide_by = last && job->op == REDUCE_MEAN ? job->n : 0;
-        const bool early = !finish && begins_early(&args);
+        const bool early = begins_early(&args);
         args.apart = early && gpu_leaves_alone(stream, args.x, span_bytes(&args.kept, &args.reduced, args.type));
-        status = finish ? launch_finish(stream, &args) : launch_round(stream, &args);
+        status = launch_round(stream, &args);
         if (status == WW_OK && round == 0 && last && early)
             gpu_writes(stream, job->out, (size_t)(job->outs * type_size(job->out_type)));
         if (status != WW_OK || last)

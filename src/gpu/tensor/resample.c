@@ -14,7 +14,6 @@ static int32_t of_size(int32_t bytes)
 
 static ww_status launch(gpu_stream *stream, resample_args *args)
 {
-    const int32_t kind = type_kind(args->type);
     const int64_t blocks = (args->count + RESAMPLE_THREADS - 1) / RESAMPLE_THREADS;
     const int64_t allowed = gpu_blocks_max(stream->device), most = allowed < BLOCKS_MAX ? allowed : BLOCKS_MAX;
     const gpu_grid grid = grid_of(blocks < most ? blocks : most);
@@ -23,9 +22,7 @@ static ww_status launch(gpu_stream *stream, resample_args *args)
         args->type = of_size(type_size(args->type));
         return LAUNCH(tensor_nearest);
     }
-    if (args->what == RESAMPLE_BILINEAR)
-        return kind == KIND_F64 ? LAUNCH(tensor_bilinear_f64) : LAUNCH(tensor_bilinear_f32);
-    return kind == KIND_F32 ? LAUNCH(tensor_pool_f32) : kind == KIND_F64 ? LAUNCH(tensor_pool_f64) : LAUNCH(tensor_pool_i64);
+    return args->what == RESAMPLE_BILINEAR ? LAUNCH(tensor_bilinear) : LAUNCH(tensor_pool);
 #undef LAUNCH
 }
 

@@ -100,16 +100,12 @@ static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row
     const int64_t resident = units * ((large ? ROW_PART_4096_RESIDENT : ROW_PREFETCH_RESIDENT) / shape.threads);
     if (job->n <= ROW_SHORT) /* what goes from row to row has a row of up to ROW_PART in 32 lanes, and works on all of that */
         return launch_short(stream, job, args);
-    if (!row_by_row(device, job, shape, resident)) {
-        const gpu_grid grid = grid_early(grid_of(registers.blocks));
-        return softmax ? launch_tensor_softmax_registers(stream, grid, registers.threads, 0, args)
-                       : launch_tensor_norm_registers(stream, grid, registers.threads, 0, args);
-    }
+    if (!row_by_row(device, job, shape, resident))
+        return launch_tensor_rows_registers(stream, grid_early(grid_of(registers.blocks)), registers.threads, 0, args);
     const gpu_grid grid = grid_early(grid_of(resident));
     const size_t bytes = 2 * sizeof(uint16_t) * (size_t)(part * shape.threads / ROW_PAIR_LANES); /* two rows of each part */
-    return large     ? launch_tensor_softmax_prefetch_4096(stream, grid, shape.threads, bytes, args)
-           : softmax ? launch_tensor_softmax_prefetch(stream, grid, shape.threads, bytes, args)
-                     : launch_tensor_norm_prefetch(stream, grid, shape.threads, bytes, args);
+    return large ? launch_tensor_softmax_prefetch_4096(stream, grid, shape.threads, bytes, args)
+                 : launch_tensor_rows_prefetch(stream, grid, shape.threads, bytes, args);
 }
 
 static ww_status launch_pairs(gpu_stream *stream, const rows_job *job, row_args *args)
@@ -192,11 +188,7 @@ ww_status gpu_rope(ww_device *base, const rope_job *job)
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    if (type_kind(job->type) == KIND_F64)
-        status = launch_tensor_rope_f64(stream, grid, ROW_THREADS, 0, &args);
-    else
-        status = launch_tensor_rope_f32(stream, grid, ROW_THREADS, 0, &args);
-    return gpu_tensors_leave(device, previous, status);
+    return gpu_tensors_leave(device, previous, launch_tensor_rope(stream, grid, ROW_THREADS, 0, &args));
 }
 
 /* ---- sorting

@@ -6,7 +6,7 @@
 
 enum { RANDOM_THREADS = 256 };
 
-/* tensor_random_f32, tensor_random_f64: fill `to` of `type`, `count` elements. A thread makes a block of philox.h: four
+/* tensor_random: fills `to` of `type`, `count` elements. A thread makes a block of philox.h: four
  * elements, or two of f64. */
 typedef struct random_args {
     void *to;

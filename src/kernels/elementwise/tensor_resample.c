@@ -7,19 +7,15 @@
     for (int64_t i = (int64_t)block_index() * RESAMPLE_THREADS + thread_index(); i < args.count;                               \
          i += (int64_t)block_count() * RESAMPLE_THREADS)
 
-KERNEL(tensor_pool_f32, resample_args, RESAMPLE_THREADS)
+KERNEL(tensor_pool, resample_args, RESAMPLE_THREADS)
 {
-    EACH_OUTPUT resample_pool_f32(&args, i);
-}
-
-KERNEL(tensor_pool_f64, resample_args, RESAMPLE_THREADS)
-{
-    EACH_OUTPUT resample_pool_f64(&args, i);
-}
-
-KERNEL(tensor_pool_i64, resample_args, RESAMPLE_THREADS)
-{
-    EACH_OUTPUT resample_pool_i64(&args, i);
+    const int32_t kind = type_kind(args.type);
+    if (kind == KIND_F32)
+        EACH_OUTPUT resample_pool_f32(&args, i);
+    else if (kind == KIND_F64)
+        EACH_OUTPUT resample_pool_f64(&args, i);
+    else
+        EACH_OUTPUT resample_pool_i64(&args, i);
 }
 
 /* args.type is a type of the elements' size: only bits are moved. */
@@ -39,12 +35,10 @@ KERNEL(tensor_nearest, resample_args, RESAMPLE_THREADS)
     }
 }
 
-KERNEL(tensor_bilinear_f32, resample_args, RESAMPLE_THREADS)
+KERNEL(tensor_bilinear, resample_args, RESAMPLE_THREADS)
 {
-    EACH_OUTPUT resample_bilinear_f32(&args, i);
-}
-
-KERNEL(tensor_bilinear_f64, resample_args, RESAMPLE_THREADS)
-{
-    EACH_OUTPUT resample_bilinear_f64(&args, i);
+    if (args.type == TYPE_F64)
+        EACH_OUTPUT resample_bilinear_f64(&args, i);
+    else
+        EACH_OUTPUT resample_bilinear_f32(&args, i);
 }

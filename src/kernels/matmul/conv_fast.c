@@ -120,6 +120,7 @@ DEVICE void conv_tile(int32_t type, const matmul_args *args, int64_t batch, int3
     conv_put(type, args, c_begin, false, first_row, first_column, sums);
 }
 
+/* A kernel for each type: together they would not fit the registers of two blocks. */
 #define CONV_FAST(name, type)                                                                                                  \
     KERNEL_RESIDENT(name, matmul_args, MATMUL_THREADS, 2)                                                                      \
     {                                                                                                                          \

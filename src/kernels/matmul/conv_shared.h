@@ -309,27 +309,22 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
     }
 }
 
-#define CONV_SHARED(suffix, type)                                                                                              \
-    KERNEL(conv_arrange_##suffix, conv_args, MATMUL_THREADS)                                                                   \
-    {                                                                                                                          \
-        arrange(type, &args);                                                                                                  \
-    }                                                                                                                          \
-    KERNEL_RESIDENT(conv_shared_##suffix, conv_args, CONV_THREADS, 2)                                                          \
-    {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, pixels);                                                                                      \
-        uint32_t *weights = AT_RANGE(pixels, (args.pixels + 1) * FAST_WORDS, conv_together(&args) * TAP_WORDS);                \
-        const int32_t down = args.product.blocks_down, tile_down = (int32_t)block_index() % down;                              \
-        const int32_t first_column = (int32_t)block_index() / down * conv_columns(&args);                                      \
-        uint32_t marks[CONV_PLACES];                                                                                           \
-        float sums[CONV_SUMS];                                                                                                 \
-        int64_t looks;                                                                                                         \
-        UNROLL for (uint32_t p = 0; p < CONV_PLACES; p++) marks[p] =                                                           \
-            matmul_marks_of(&args.product, first_column + (int32_t)(conv_first_column() + conv_place_column(p)), &looks);      \
-        UNROLL for (int32_t i = 0; i < CONV_SUMS; i++) sums[i] = 0.0f;                                                         \
-        sum_tile(type, &args, tile_down, first_column, pixels, weights, marks, sums);                                          \
-        const conv_args *again = (const conv_args *)arguments_again(&args);                                                    \
-        if (conv_multiplies(again))                                                                                            \
-            conv_write(type, &again->product, again->pairs, tile_down *FAST_ROWS, first_column, sums);                         \
-    }
+/* A block's tile; `pixels` is the block's shared memory. */
+DEVICE void conv_shared_tile(const int32_t type, const conv_args *args, uint32_t *pixels)
+{
+    uint32_t *weights = AT_RANGE(pixels, (args->pixels + 1) * FAST_WORDS, conv_together(args) * TAP_WORDS);
+    const int32_t down = args->product.blocks_down, tile_down = (int32_t)block_index() % down;
+    const int32_t first_column = (int32_t)block_index() / down * conv_columns(args);
+    uint32_t marks[CONV_PLACES];
+    float sums[CONV_SUMS];
+    int64_t looks;
+    UNROLL for (uint32_t p = 0; p < CONV_PLACES; p++) marks[p] =
+        matmul_marks_of(&args->product, first_column + (int32_t)(conv_first_column() + conv_place_column(p)), &looks);
+    UNROLL for (int32_t i = 0; i < CONV_SUMS; i++) sums[i] = 0.0f;
+    sum_tile(type, args, tile_down, first_column, pixels, weights, marks, sums);
+    const conv_args *again = (const conv_args *)arguments_again(args);
+    if (conv_multiplies(again))
+        conv_write(type, &again->product, again->pairs, tile_down * FAST_ROWS, first_column, sums);
+}
 
 #endif

@@ -1,18 +1,18 @@
-/* Matrix products of f16, bf16 and f32 in fast mode, on the matrix units: what the kernels of matmul_fast.c and
- * matmul_fast_f32.c are made of.
+/* Matrix products of f16, bf16 and f32 in fast mode, on the matrix units: what the kernels of matmul_fast.c,
+ * matmul_fast_bf16.c and matmul_fast_f32.c are made of.
  *
  * A block of 256 threads makes 128 x 128 results, a wave 64 rows of as many columns as it has lanes. Slabs of 64 bytes of k of
  * 128 rows and 128 columns pass through shared memory (matrix_f16.h), two at a time: a thread brings 32 bytes of each side of
  * the next slab into registers, then the wave multiplies this slab, then the thread lays what it brought beside it. So a slab
  * has one barrier, and the memory's latency is behind the multiplying.
  *
- * A side, rows of a or columns of b, is brought the way it lies, which is known when a kernel is compiled: the letters n and t
- * of its name are BLAS's for row-major matrices.
+ * A side, rows of a or columns of b, is brought the way it lies; there is a loop for each two ways, n and t as BLAS has it for
+ * row-major matrices.
  *   along k    (a is n, b is t)    16 bytes of two lines; four threads bring a line's slab
  *   across k   (a is t, b is n)    four neighbouring lines at once, at the 4 (f32: 2) steps of k of half a piece, which are
  *                                  transposed in registers
  * Both want 16 bytes (across k: four elements) aligned, k in whole slabs and, across k, lines in fours; whatever lies otherwise
- * is copied by matmul_pack_* before (src/gpu/tensor/matmul_fast.c). Lines beyond the last are the last once more: what comes of
+ * is copied by matmul_pack before (src/gpu/tensor/matmul_fast.c). Lines beyond the last are the last once more: what comes of
  * them is not written.
  *
  * The matrix units bind: docs/design/kernels.md has the count.
@@ -202,6 +202,21 @@ DEVICE void fast_sum_slabs(fast_kind a, fast_kind b, fast_sides *sides, int32_t 
     fast_multiply_slab(a.type, rows + slot, columns + slot, places, sums);
 }
 
+/* A loop for each two layouts, so that none has a branch. */
+DEVICE void fast_sum_layouts(fast_kind a, fast_kind b, fast_sides *sides, int32_t slabs, uint32_t *rows, uint32_t *columns,
+                             float *sums)
+{
+    const fast_kind along = {a.type, false}, across = {a.type, true};
+    if (!a.across && b.across)
+        fast_sum_slabs(along, across, sides, slabs, rows, columns, sums);
+    else if (!a.across)
+        fast_sum_slabs(along, along, sides, slabs, rows, columns, sums);
+    else if (b.across)
+        fast_sum_slabs(across, across, sides, slabs, rows, columns, sums);
+    else
+        fast_sum_slabs(across, along, sides, slabs, rows, columns, sums);
+}
+
 DEVICE uint32_t fast_narrow(int32_t type, float x)
 {
     return type == TYPE_F16 ? narrow_f16(x) : narrow_bf16(x);
@@ -273,8 +288,9 @@ DEVICE void fast_tile_at(const matmul_args *args, int32_t *row, int32_t *column)
     *column = rest / rows * FAST_SIDE;
 }
 
-DEVICE void fast_product(fast_kind a, fast_kind b, const matmul_args *args, int64_t batch, uint32_t *rows, uint32_t *columns)
+DEVICE void fast_product(const int32_t type, const matmul_args *args, int64_t batch, uint32_t *rows, uint32_t *columns)
 {
+    const fast_kind a = {type, args->a_layout == MATMUL_ACROSS_K}, b = {type, args->b_layout == MATMUL_ACROSS_K};
     int64_t a_begin, b_begin, c_begin;
     int32_t row, column;
     fast_sides sides;
@@ -284,30 +300,24 @@ DEVICE void fast_product(fast_kind a, fast_kind b, const matmul_args *args, int6
     sides.a = fast_side_of(a, args->a, a_begin, a.across ? 1 : args->a_row, a.across ? args->a_column : 1, row, args->m);
     sides.b = fast_side_of(b, args->b, b_begin, b.across ? 1 : args->b_column, b.across ? args->b_row : 1, column, args->n);
     UNROLL for (int32_t i = 0; i < FAST_SUMS; i++) sums[i] = 0.0f;
-    fast_sum_slabs(a, b, &sides, args->k / (4 * fast_piece_steps(a.type)), rows, columns, sums);
-    if (args->type == TYPE_F32)
+    fast_sum_layouts(a, b, &sides, args->k / (4 * fast_piece_steps(type)), rows, columns, sums);
+    if (type == TYPE_BF16 && args->type == TYPE_F32)
         fast_put(TYPE_F32, args, c_begin, row, column, sums);
     else
-        fast_put(a.type, args, c_begin, row, column, sums);
+        fast_put(type, args, c_begin, row, column, sums);
 }
 
-/* `type` is that of a and b; results are of args.type, which is the same or f32. */
-#define MATMUL_FAST(name, type, a_across, b_across)                                                                            \
+/* `type` is that of a and b, and of the results; those of bf16 may also be f32 (args.type), for products of quantized matrices.
+ */
+#define MATMUL_FAST(name, type)                                                                                                \
     KERNEL_RESIDENT(name, matmul_args, MATMUL_THREADS, 2)                                                                      \
     {                                                                                                                          \
         SHARED(uint32_t, rows, 2 * FAST_SLAB);                                                                                 \
         SHARED(uint32_t, columns, 2 * FAST_SLAB);                                                                              \
-        const fast_kind a = {type, a_across}, b = {type, b_across};                                                            \
         for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y()) {                                \
-            fast_product(a, b, &args, batch, rows, columns);                                                                   \
+            fast_product(type, &args, batch, rows, columns);                                                                   \
             barrier_shared();                                                                                                  \
         }                                                                                                                      \
     }
-
-#define MATMUL_FAST_LAYOUTS(name, type)                                                                                        \
-    MATMUL_FAST(name##_nn, type, false, true)                                                                                  \
-    MATMUL_FAST(name##_nt, type, false, false)                                                                                 \
-    MATMUL_FAST(name##_tn, type, true, true)                                                                                   \
-    MATMUL_FAST(name##_tt, type, true, false)
 
 #endif

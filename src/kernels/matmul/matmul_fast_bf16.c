@@ -1,10 +1,6 @@
 /* Matrix products of bf16 in fast mode on AMD's matrix units (matmul_fast.h): MFMA on gfx908, gfx90a and gfx942, WMMA on gfx11
- * and gfx12. Bound by the matrix units. They also give f32, which products of quantized matrices want. And what outputs of
- * convolutions see, of f16 as well, which are multiplied by these units alone.
+ * and gfx12. Bound by the matrix units. They also give f32, which products of quantized matrices want.
  */
-#include "kernels/matmul/conv_im2col.h"
 #include "kernels/matmul/matmul_fast.h"
 
-MATMUL_FAST_LAYOUTS(matmul_fast_bf16, TYPE_BF16)
-
-CONV_IM2COL(conv_im2col_16, 2)
+MATMUL_FAST(matmul_fast_bf16, TYPE_BF16)

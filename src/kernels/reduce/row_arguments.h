@@ -1,23 +1,22 @@
 /* What the kernels about rows take: softmax and norms, reductions, sorting, rotary embedding.
  *
  * Softmax and norms (src/gpu/tensor/rows.c). Which kernel when, fastest first; those with a star are NVIDIA's, sm_80 on:
- *   tensor_softmax_wave *, tensor_norm_wave(_2) *         16-bit types, many rows: 32 lanes have a row (_2: two chunks)
- *                                                         in registers, and go from row to row
- *   tensor_softmax_short, tensor_norm_short               rows up to 512 elements, a multiple of 64: several at a time
- *   tensor_softmax_prefetch_4096 *                        16-bit rows of more than 2048 elements: a chunk by 32 lanes
- *   tensor_softmax_prefetch *, tensor_norm_prefetch *     16-bit rows up to 16384: a block goes from row to row
- *   tensor_softmax_registers, tensor_norm_registers       rows up to 16384 elements, a multiple of 64
- *   tensor_rows_registers_any                             rows up to 1024 of any length
- *   tensor_rows_f32, tensor_rows_f64                      any length: a row in shared memory if it fits there, else read
- *                                                         again for each pass
+ *   tensor_softmax_wave *, tensor_norm_wave(_2) *   16-bit types, many rows: 32 lanes have a row (_2: two chunks)
+ *                                                   in registers, and go from row to row
+ *   tensor_softmax_short, tensor_norm_short         rows up to 512 elements, a multiple of 64: several at a time
+ *   tensor_softmax_prefetch_4096 *                  16-bit rows of more than 2048 elements: a chunk by 32 lanes
+ *   tensor_rows_prefetch *                          16-bit rows up to 16384: a block goes from row to row
+ *   tensor_rows_registers                           rows up to 16384 elements, a multiple of 64
+ *   tensor_rows_registers_any                       rows up to 1024 of any length
+ *   tensor_rows_f32, tensor_rows_f64                any length: a row in shared memory if it fits there, else read
+ *                                                   again for each pass
  * All but the last read memory once and write it once; all give the bits of arithmetic/rows.h.
  *
  * Reductions (src/gpu/tensor/reduce.c): the canonical order is chunks of 4096 elements (arithmetic/reduce.h).
  *   tensor_reduce_rows_half        dense rows of 16-bit types, by 16 bytes a lane
  *   tensor_reduce_columns_vectors  results that are neighbours, by 16 bytes
  *   tensor_reduce_rows_KIND, tensor_reduce_columns_KIND   any other layout and type
- *   tensor_reduce_finish_KIND      the rounds after the first, of few results with many chunks; else a launch for each round.
- *                                  Where the last block of the first launch can do them, there is no second launch.
+ * A launch for each round; where the last blocks of the first launch can do the rest, there is no second launch.
  *   tensor_reduce_arg_quads, then tensor_reduce_arg_KIND   argmin and argmax: dense floats, and everything
  *
  * Sorting (src/gpu/tensor/rows.c):
@@ -40,7 +39,7 @@ enum {
     REDUCE_COLUMNS_THREADS = 512, /* of it, where they are loaded by 16 bytes */
     REDUCE_READY = 4096,          /* counters of blocks that are ready */
     ARG_GROUP = 32,               /* lanes that find the first of the best of a stretch by quads */
-    REDUCE_FINISH_CHUNKS = 256,   /* chunks of the second round that one launch finishes */
+    REDUCE_FINISH_CHUNKS = 256,   /* chunks of the second round that the last block of the first finishes */
     ROW_THREADS = 256,
     ROW_PART = 1024,              /* elements of a row, or a part of it, that 32 or 64 lanes hold in registers */
     ROW_PAIR_LANES = 32,          /* that do it by pairs */

@@ -157,9 +157,9 @@ DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float hi
 
 /* In a kernel with row_args: for the type of its elements. */
 #define BY_TYPE(words, ...)                                                                                                    \
-    if (args.type == TYPE_F32)                                                                                                 \
+    if (args->type == TYPE_F32)                                                                                                \
         words(TYPE_F32, __VA_ARGS__);                                                                                          \
-    else if (args.type == TYPE_F16)                                                                                            \
+    else if (args->type == TYPE_F16)                                                                                           \
         words(TYPE_F16, __VA_ARGS__);                                                                                          \
     else                                                                                                                       \
         words(TYPE_BF16, __VA_ARGS__);

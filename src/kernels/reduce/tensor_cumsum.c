@@ -9,17 +9,13 @@
     for (int64_t i = (int64_t)block_index() * CUMSUM_THREADS + thread_index(); i < args.count;                                 \
          i += (int64_t)block_count() * CUMSUM_THREADS)
 
-KERNEL(tensor_cumsum_f32, cumsum_args, CUMSUM_THREADS)
+KERNEL(tensor_cumsum, cumsum_args, CUMSUM_THREADS)
 {
-    EACH_CHUNK cumsum_chunk_f32(&args, i);
-}
-
-KERNEL(tensor_cumsum_f64, cumsum_args, CUMSUM_THREADS)
-{
-    EACH_CHUNK cumsum_chunk_f64(&args, i);
-}
-
-KERNEL(tensor_cumsum_i64, cumsum_args, CUMSUM_THREADS)
-{
-    EACH_CHUNK cumsum_chunk_i64(&args, i);
+    const int32_t kind = type_kind(args.type);
+    if (kind == KIND_F32)
+        EACH_CHUNK cumsum_chunk_f32(&args, i);
+    else if (kind == KIND_F64)
+        EACH_CHUNK cumsum_chunk_f64(&args, i);
+    else
+        EACH_CHUNK cumsum_chunk_i64(&args, i);
 }

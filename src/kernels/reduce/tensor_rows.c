@@ -217,25 +217,33 @@ ROWS(double, f64)
  * -------------------------------------------------------------------------------------------------------- */
 
 #define ROPE(T, kind)                                                                                                          \
-    KERNEL(tensor_rope_##kind, rope_args, ROW_THREADS)                                                                         \
+    DEVICE void rope_##kind(const rope_args *args)                                                                             \
     {                                                                                                                          \
         const int64_t i = (int64_t)block_index() * ROW_THREADS + thread_index();                                               \
-        const int64_t row = i / args.half;                                                                                     \
-        const int64_t pair = i - row * args.half;                                                                              \
-        const int32_t bytes = type_bytes(args.type);                                                                           \
-        if (row >= args.rows)                                                                                                  \
+        const int64_t row = i / args->half;                                                                                    \
+        const int64_t pair = i - row * args->half;                                                                             \
+        const int32_t bytes = type_bytes(args->type);                                                                          \
+        if (row >= args->rows)                                                                                                 \
             return;                                                                                                            \
-        const int64_t one = row * 2 * args.half + (args.interleaved ? 2 * pair : pair);                                        \
-        const int64_t other = one + (args.interleaved ? 1 : args.half);                                                        \
-        const int64_t cosine_at = reduce_place_64(&args.cosines, row) + pair * args.cosine_step;                               \
-        const int64_t sine_at = reduce_place_64(&args.sines, row) + pair * args.sine_step;                                     \
-        const T a = bits_to_##kind(bits_at(args.x, one, bytes), args.type);                                                    \
-        const T b = bits_to_##kind(bits_at(args.x, other, bytes), args.type);                                                  \
-        const T c = bits_to_##kind(bits_at(args.cosine, cosine_at, bytes), args.type);                                         \
-        const T s = bits_to_##kind(bits_at(args.sine, sine_at, bytes), args.type);                                             \
-        bits_put(args.out, one, bytes, kind##_to_bits(row_turn_first_##kind(a, b, c, s), args.type));                          \
-        bits_put(args.out, other, bytes, kind##_to_bits(row_turn_second_##kind(a, b, c, s), args.type));                       \
+        const int64_t one = row * 2 * args->half + (args->interleaved ? 2 * pair : pair);                                      \
+        const int64_t other = one + (args->interleaved ? 1 : args->half);                                                      \
+        const int64_t cosine_at = reduce_place_64(&args->cosines, row) + pair * args->cosine_step;                             \
+        const int64_t sine_at = reduce_place_64(&args->sines, row) + pair * args->sine_step;                                   \
+        const T a = bits_to_##kind(bits_at(args->x, one, bytes), args->type);                                                  \
+        const T b = bits_to_##kind(bits_at(args->x, other, bytes), args->type);                                                \
+        const T c = bits_to_##kind(bits_at(args->cosine, cosine_at, bytes), args->type);                                       \
+        const T s = bits_to_##kind(bits_at(args->sine, sine_at, bytes), args->type);                                           \
+        bits_put(args->out, one, bytes, kind##_to_bits(row_turn_first_##kind(a, b, c, s), args->type));                        \
+        bits_put(args->out, other, bytes, kind##_to_bits(row_turn_second_##kind(a, b, c, s), args->type));                     \
     }
 
 ROPE(float, f32)
 ROPE(double, f64)
+
+KERNEL(tensor_rope, rope_args, ROW_THREADS)
+{
+    if (args.type == TYPE_F64)
+        rope_f64(&args);
+    else
+        rope_f32(&args);
+}

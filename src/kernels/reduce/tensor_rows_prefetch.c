@@ -2,16 +2,12 @@
 #define PAIR_PART ROW_PART
 #include "kernels/reduce/rows_prefetch.h"
 
-KERNEL_RESIDENT(tensor_softmax_prefetch, row_args, ROW_PAIR_THREADS, ROW_PREFETCH_RESIDENT / ROW_PAIR_THREADS)
+KERNEL_RESIDENT(tensor_rows_prefetch, row_args, ROW_PAIR_THREADS, ROW_PREFETCH_RESIDENT / ROW_PAIR_THREADS)
 {
     PAIR_ROOM(ROW_PAIR_THREADS);
     SHARED_DYNAMIC(uint32_t, staged);
-    rows_prefetch(PREFETCH_SOFTMAX, &args, &shared, staged);
-}
-
-KERNEL_RESIDENT(tensor_norm_prefetch, row_args, ROW_PAIR_THREADS, ROW_PREFETCH_RESIDENT / ROW_PAIR_THREADS)
-{
-    PAIR_ROOM(ROW_PAIR_THREADS);
-    SHARED_DYNAMIC(uint32_t, staged);
-    rows_prefetch(PREFETCH_NORM, &args, &shared, staged);
+    if (args.op == ROW_SOFTMAX)
+        rows_prefetch(PREFETCH_SOFTMAX, &args, &shared, staged);
+    else
+        rows_prefetch(PREFETCH_NORM, &args, &shared, staged);
 }

@@ -2,28 +2,35 @@
 #define PAIR_PART ROW_PART
 #include "kernels/reduce/row_pairs.h"
 
-KERNEL_RESIDENT(tensor_softmax_registers, row_args, ROW_PAIR_THREADS, 2)
+DEVICE void softmax_registers(const row_args *args, const pair_shared *shared)
 {
-    PAIR_ROOM(ROW_PAIR_THREADS);
-    const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
+    const pair_place place = pair_place_of(args, block_index() * pair_rows(args));
     float v[2 * LANE_PAIRS];
-    bool met = args.apart;
+    bool met = args->apart;
     launches_meet(&met);
-    BY_TYPE(pairs_load, &args, place.begin, place.count, -MATH_INF_F32, v)
-    const float scale = softmax_values(&place, &shared, values_largest(v), v);
-    met = !args.apart;
+    BY_TYPE(pairs_load, args, place.begin, place.count, -MATH_INF_F32, v)
+    const float scale = softmax_values(&place, shared, values_largest(v), v);
+    met = !args->apart;
     launches_meet(&met);
-    BY_TYPE(pairs_store, &args, &place, false, scale, v)
+    BY_TYPE(pairs_store, args, &place, false, scale, v)
 }
 
-KERNEL_RESIDENT(tensor_norm_registers, row_args, ROW_PAIR_THREADS, 2)
+DEVICE void norm_registers(const row_args *args, const pair_shared *shared)
 {
-    PAIR_ROOM(ROW_PAIR_THREADS);
-    const pair_place place = pair_place_of(&args, block_index() * pair_rows(&args));
+    const pair_place place = pair_place_of(args, block_index() * pair_rows(args));
     float v[2 * LANE_PAIRS];
     launches_wait(); /* at once: there is no register left to say when */
     launches_next();
-    BY_TYPE(pairs_load, &args, place.begin, place.count, 0.0f, v)
-    const float scale = norm_values(&args, &place, &shared, false, v);
-    BY_TYPE(pairs_store, &args, &place, true, scale, v)
+    BY_TYPE(pairs_load, args, place.begin, place.count, 0.0f, v)
+    const float scale = norm_values(args, &place, shared, false, v);
+    BY_TYPE(pairs_store, args, &place, true, scale, v)
+}
+
+KERNEL_RESIDENT(tensor_rows_registers, row_args, ROW_PAIR_THREADS, 2)
+{
+    PAIR_ROOM(ROW_PAIR_THREADS);
+    if (args.op == ROW_SOFTMAX)
+        softmax_registers(&args, &shared);
+    else
+        norm_registers(&args, &shared);
 }

@@ -113,39 +113,50 @@ DEVICE void short_norm(int32_t each, const row_args *args, const short_place *pl
     else                                                                                                                       \
         words(LANE_PAIRS, __VA_ARGS__);
 
+DEVICE void softmax_short(const row_args *args)
+{
+    const short_place place = short_place_of(args);
+    float v[2 * LANE_PAIRS];
+    bool met = args->apart;
+    launches_meet(&met);
+    BY_TYPE(pairs_load, args, place.begin, place.count, -MATH_INF_F32, v)
+    BY_LENGTH(short_softmax, v)
+    met = !args->apart;
+    launches_meet(&met);
+    BY_TYPE(short_store, args, &place, v)
+}
+
+DEVICE void norm_short(const row_args *args)
+{
+    const short_place place = short_place_of(args);
+    float v[2 * LANE_PAIRS], weights[2 * LANE_PAIRS], biases[2 * LANE_PAIRS];
+    bool met = args->apart;
+    launches_meet(&met);
+    BY_TYPE(pairs_load, args, place.begin, place.count, 0.0f, v)
+    if (args->weight) {
+        BY_TYPE(short_load_affine, args->weight, &place, weights)
+    }
+    if (args->bias) {
+        BY_TYPE(short_load_affine, args->bias, &place, biases)
+    }
+    BY_LENGTH(short_norm, args, &place, v)
+    if (args->bias) /* which is not there without weights */
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
+        EACH_VALUE v[j] = row_affine_f32(v[j], weights[j], biases[j]);
+    else if (args->weight)
+        EACH_VALUE v[j] = v[j] * weights[j];
+    met = !args->apart;
+    launches_meet(&met);
+    BY_TYPE(short_store, args, &place, v)
+}
+
+/* Two kernels, since the weights and biases of norms take twice the registers of a softmax. */
 KERNEL(tensor_softmax_short, row_args, ROW_SHORT_THREADS)
 {
-    const short_place place = short_place_of(&args);
-    float v[2 * LANE_PAIRS];
-    bool met = args.apart;
-    launches_meet(&met);
-    BY_TYPE(pairs_load, &args, place.begin, place.count, -MATH_INF_F32, v)
-    BY_LENGTH(short_softmax, v)
-    met = !args.apart;
-    launches_meet(&met);
-    BY_TYPE(short_store, &args, &place, v)
+    softmax_short(&args);
 }
 
 KERNEL(tensor_norm_short, row_args, ROW_SHORT_THREADS)
 {
-    const short_place place = short_place_of(&args);
-    float v[2 * LANE_PAIRS], weights[2 * LANE_PAIRS], biases[2 * LANE_PAIRS];
-    bool met = args.apart;
-    launches_meet(&met);
-    BY_TYPE(pairs_load, &args, place.begin, place.count, 0.0f, v)
-    if (args.weight) {
-        BY_TYPE(short_load_affine, args.weight, &place, weights)
-    }
-    if (args.bias) {
-        BY_TYPE(short_load_affine, args.bias, &place, biases)
-    }
-    BY_LENGTH(short_norm, &args, &place, v)
-    if (args.bias) /* which is not there without weights */
-        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
-        EACH_VALUE v[j] = row_affine_f32(v[j], weights[j], biases[j]);
-    else if (args.weight)
-        EACH_VALUE v[j] = v[j] * weights[j];
-    met = !args.apart;
-    launches_meet(&met);
-    BY_TYPE(short_store, &args, &place, v)
+    norm_short(&args);
 }

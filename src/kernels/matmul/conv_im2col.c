@@ -5,9 +5,6 @@
  *
  * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring outputs, which see neighbouring elements.
  */
-#ifndef WW_KERNELS_MATMUL_CONV_IM2COL_H
-#define WW_KERNELS_MATMUL_CONV_IM2COL_H
-
 #include "kernels/matmul/matmul_common.h"
 
 /* A step of k: a tap of a channel. */
@@ -58,17 +55,18 @@ DEVICE void write_piece(uint32_t bytes, const matmul_args *args, int64_t image, 
     *(u32x4 *)((char *)args->c + (to + line * args->c_row + k) * bytes) = piece;
 }
 
-#define CONV_IM2COL(name, bytes)                                                                                               \
-    KERNEL(name, matmul_args, MATMUL_THREADS)                                                                                  \
-    {                                                                                                                          \
-        const int64_t number = (int64_t)block_index() * MATMUL_THREADS + thread_index();                                       \
-        int64_t a_begin, b_begin, c_begin;                                                                                     \
-        if (number >= (int64_t)args.n * (args.m / (16 / bytes)))                                                               \
-            return;                                                                                                            \
-        for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y()) {                                \
-            matmul_begin(&args, batch, &a_begin, &b_begin, &c_begin);                                                          \
-            write_piece(bytes, &args, b_begin, c_begin, number);                                                               \
-        }                                                                                                                      \
+KERNEL(conv_im2col, matmul_args, MATMUL_THREADS)
+{
+    const int64_t number = (int64_t)block_index() * MATMUL_THREADS + thread_index();
+    const int32_t bytes = args.type == TYPE_F32 ? 4 : 2;
+    int64_t a_begin, b_begin, c_begin;
+    if (number >= (int64_t)args.n * (args.m / (16 / bytes)))
+        return;
+    for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y()) {
+        matmul_begin(&args, batch, &a_begin, &b_begin, &c_begin);
+        if (bytes == 4)
+            write_piece(4, &args, b_begin, c_begin, number);
+        else
+            write_piece(2, &args, b_begin, c_begin, number);
     }
-
-#endif
+}

@@ -4,9 +4,6 @@
  * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring pieces of a line, or, where lines are the
  * nearer neighbours in memory (MATMUL_ACROSS_K), the same piece of neighbouring lines.
  */
-#ifndef WW_KERNELS_MATMUL_MATMUL_PACK_H
-#define WW_KERNELS_MATMUL_MATMUL_PACK_H
-
 #include "kernels/matmul/matmul_common.h"
 
 DEVICE uint32_t pack_element(uint32_t bytes, const matmul_args *args, int64_t line_at, int32_t k)
@@ -34,17 +31,18 @@ DEVICE void pack_piece(uint32_t bytes, const matmul_args *args, int64_t from, in
     *(u32x4 *)((char *)args->c + (to + line * args->c_row + k) * bytes) = piece;
 }
 
-#define MATMUL_PACK(name, bytes)                                                                                               \
-    KERNEL(name, matmul_args, MATMUL_THREADS)                                                                                  \
-    {                                                                                                                          \
-        const int64_t number = (int64_t)block_index() * MATMUL_THREADS + thread_index();                                       \
-        int64_t a_begin, b_begin, c_begin;                                                                                     \
-        if (number >= (int64_t)args.m * (args.n / (16 / bytes)))                                                               \
-            return;                                                                                                            \
-        for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y()) {                                \
-            matmul_begin(&args, batch, &a_begin, &b_begin, &c_begin);                                                          \
-            pack_piece(bytes, &args, a_begin, c_begin, number);                                                                \
-        }                                                                                                                      \
+KERNEL(matmul_pack, matmul_args, MATMUL_THREADS)
+{
+    const int64_t number = (int64_t)block_index() * MATMUL_THREADS + thread_index();
+    const int32_t bytes = args.type == TYPE_F32 ? 4 : 2;
+    int64_t a_begin, b_begin, c_begin;
+    if (number >= (int64_t)args.m * (args.n / (16 / bytes)))
+        return;
+    for (int64_t batch = block_index_y(); batch < args.batches; batch += block_count_y()) {
+        matmul_begin(&args, batch, &a_begin, &b_begin, &c_begin);
+        if (bytes == 4)
+            pack_piece(4, &args, a_begin, c_begin, number);
+        else
+            pack_piece(2, &args, a_begin, c_begin, number);
     }
-
-#endif
+}
