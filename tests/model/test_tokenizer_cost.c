@@ -110,7 +110,7 @@ static void tokens_that_are_chosen_to_collide_open_as_fast_as_others(void **stat
 
 enum { ATOMS = 94 * 10, MERGES = 1 << 15, MERGE_SLOTS = 2 * MERGES, BPE_TOKENS = ATOMS + MERGES };
 
-static char tokens_text[BPE_TOKENS][8], merges_text[MERGES][16];
+static char atoms_text[ATOMS][4], joined_text[MERGES][8], merges_text[MERGES][16];
 static ww_gguf_span tokens[BPE_TOKENS], merges[MERGES];
 
 /* Where a table of 2^16 slots with a fixed multiplier would put a merge. */
@@ -130,17 +130,17 @@ static double time_to_make_merges(uint32_t slots)
 {
     int count = 0;
     for (int i = 0; i < ATOMS; i++) {
-        atom_text(i, tokens_text[i]);
-        tokens[i] = (ww_gguf_span){.text = tokens_text[i], .bytes = strlen(tokens_text[i])};
+        atom_text(i, atoms_text[i]);
+        tokens[i] = (ww_gguf_span){.text = atoms_text[i], .bytes = strlen(atoms_text[i])};
     }
     tokens[0] = (ww_gguf_span){.text = "!", .bytes = 1}; /* a byte */
     for (int left = 1; left < ATOMS && count < MERGES; left++)
         for (int right = 1; right < ATOMS && count < MERGES; right++) {
             if (fixed_slot(left, right) >= slots)
                 continue;
-            char *text = tokens_text[ATOMS + count];
-            snprintf(text, 8, "%s%s", tokens_text[left], tokens_text[right]);
-            snprintf(merges_text[count], 16, "%s %s", tokens_text[left], tokens_text[right]);
+            char *text = joined_text[count];
+            snprintf(text, 8, "%s%s", atoms_text[left], atoms_text[right]);
+            snprintf(merges_text[count], 16, "%s %s", atoms_text[left], atoms_text[right]);
             tokens[ATOMS + count] = (ww_gguf_span){.text = text, .bytes = strlen(text)};
             merges[count] = (ww_gguf_span){.text = merges_text[count], .bytes = strlen(merges_text[count])};
             count++;
