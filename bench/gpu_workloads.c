@@ -100,7 +100,7 @@ static void measure(const char *key, workload *w, void (*work)(workload *w))
 
 static void search(workload *w)
 {
-    const ww_search how = {
+    const ww_query how = {
         .struct_size = sizeof how, .queries = w->queries, .query_count = w->query_count, .dim = w->dim, .k = K};
     check(ww_collection_search(w->collection, &how, w->found, w->scores), "a search");
 }

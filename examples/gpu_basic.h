@@ -46,7 +46,7 @@ static ww_status store_and_search(ww_device *device, const float *vectors, const
     rows.count = ROWS;
     rows.dim = DIM;
     rows.vectors = vectors;
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = QUERIES;
     search.dim = DIM;

@@ -25,7 +25,7 @@ static float *random_rows(int64_t count)
 
 static ww_status call_many_times(ww_collection *collection, const char *what, int64_t times, const ww_rows *rows)
 {
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = rows->vectors;
     search.query_count = rows->count;
     search.dim = rows->dim;

@@ -53,8 +53,8 @@ class Library:
 
     def search(self, collection, queries):
         rows, scores = np.empty((len(queries), K), np.int64), np.empty((len(queries), K), np.float32)
-        asked = api.ww_search(struct_size=ctypes.sizeof(api.ww_search), queries=queries.ctypes.data, query_count=len(queries),
-                              dim=queries.shape[1], k=K)
+        asked = api.ww_query(struct_size=ctypes.sizeof(api.ww_query), queries=queries.ctypes.data, query_count=len(queries),
+                             dim=queries.shape[1], k=K)
 
         def once():
             self.ok(self.c.ww_collection_search(collection, ctypes.byref(asked), rows.ctypes.data_as(ctypes.c_void_p),

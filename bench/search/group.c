@@ -170,7 +170,7 @@ typedef struct figures {
 
 static double search_ms(ww_collection *c, const sizes *s, const float *queries, int64_t count, figures *to)
 {
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     asked.queries = queries;
     asked.query_count = count;
     asked.dim = s->dim;

@@ -48,7 +48,7 @@ static double time_search(ww_collection *collection, const ww_query *query)
 {
     int64_t rows[K];
     float scores[K];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query->queries, search.query_count = 1, search.dim = query->dim, search.k = K;
     const double begin = seconds_now() * 1e6;
     check(ww_collection_search(collection, &search, rows, scores), "a search");

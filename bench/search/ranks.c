@@ -169,7 +169,7 @@ static void measure_search(const figures *f)
     double shard[3], all[3], used[3], used_alone[3];
     add_rows(f);
     fill(queries, f->queries * f->dim, UINT64_C(77777777));
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = f->queries;
     search.dim = f->dim;

@@ -56,7 +56,7 @@ static double search(ww_collection *collection, const float *query, int32_t dim)
 {
     int64_t rows[K];
     float scores[K];
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     asked.queries = query, asked.query_count = 1, asked.dim = dim, asked.k = K;
     const double begin = seconds_now() * 1e6;
     check(ww_collection_search(collection, &asked, rows, scores), "a search");

@@ -106,7 +106,7 @@ static ww_collection *collection_of(const options *o, ww_device *device, int64_t
 
 typedef struct searching {
     ww_collection *collection;
-    ww_search search;
+    ww_query search;
     float *vectors;
     int64_t *rows;
     float *scores;
@@ -123,7 +123,7 @@ static void search_once(void *context)
 
 static searching searching_make(const options *o, ww_collection *collection, int32_t dim, int64_t queries)
 {
-    searching s = {.collection = collection, .search = ww_search_default()};
+    searching s = {.collection = collection, .search = ww_query_default()};
     s.vectors = malloc((size_t)queries * (size_t)dim * sizeof *s.vectors);
     s.rows = malloc((size_t)(queries * o->k) * sizeof *s.rows);
     s.scores = malloc((size_t)(queries * o->k) * sizeof *s.scores);
@@ -224,7 +224,7 @@ static void try_phases(const options *o, ww_device *device, const int64_t shape[
 
 typedef struct ranging {
     ww_collection *collection;
-    ww_range range;
+    ww_query range;
     ww_results *results;
 } ranging;
 
@@ -233,7 +233,7 @@ static void range_once(void *context)
     ranging *r = context;
     ww_results_destroy(r->results);
     r->results = NULL;
-    check(ww_collection_range(r->collection, &r->range, &r->results), "a range search");
+    check(ww_collection_query(r->collection, &r->range, &r->results), "a range search");
 }
 
 static void try_range_phases(ww_device *device, ranging *r)
@@ -256,7 +256,8 @@ static void try_range(const options *o, ww_device *device, const int64_t shape[3
     double bound = 0;
     for (int64_t q = 0; q < queries; q++)
         bound += s.scores[(q + 1) * o->k - 1] / (double)queries;
-    ranging r = {.collection = s.collection, .range = ww_range_default()};
+    ranging r = {.collection = s.collection, .range = ww_query_default()};
+    r.range.mode = WW_QUERY_RANGE;
     r.range.queries = s.vectors;
     r.range.query_count = queries;
     r.range.dim = (int32_t)shape[1];

@@ -124,7 +124,7 @@ static void first_steps(const char *name, int64_t rows_count, int32_t dim)
     rows.vectors = vectors;
     check(ww_collection_add(collection, &rows), "ww_collection_add");
     lap("collection created, rows added", &since);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = vectors;
     search.query_count = 1;
     search.dim = dim;

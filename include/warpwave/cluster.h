@@ -123,20 +123,16 @@ WW_API ww_status ww_cluster_add_file(ww_cluster *cluster, const char *path, cons
 WW_API ww_status ww_cluster_describe(ww_cluster *cluster, ww_cluster_info *info);
 
 /* Collective. As ww_collection_search() over all shards: the same rows, numbered through, and scores. The root has the queries;
- * other ranks may leave `queries` NULL to be sent them, or must have the same. query_count, dim and k are given on all ranks. A
- * mask is over the rows of the rank's own shard. `rows` and `scores` are written on the ranks that `answer` names, and may be
- * NULL on others. `stats` is of all ranks. */
-WW_API ww_status ww_cluster_search(ww_cluster *cluster, const ww_search *search, ww_answer answer, int64_t *rows,
-                                   float *scores);
+ * other ranks may leave `queries` NULL to be sent them, or must have the same; a query_tensor is refused. query_count, dim,
+ * mode, k, bound, limit and fetch are given on all ranks. A mask is over the rows of the rank's own shard, and a `where` is the
+ * rank's own. `rows` and `scores` are written on the ranks that `answer` names, and may be NULL on others. `stats` is of all
+ * ranks. */
+WW_API ww_status ww_cluster_search(ww_cluster *cluster, const ww_query *query, ww_answer answer, int64_t *rows, float *scores);
 
 /* Collective. As ww_collection_query() over all shards: `results` has rows numbered through, handles of the shard that the row
- * is in, and what `fetch` names, as it was when that shard was searched; NULL on ranks that get no answer. Otherwise as
- * ww_cluster_search(). A `where` is the rank's own. */
+ * is in, and what `fetch` names, as it was when that shard was searched; NULL on ranks that get no answer. For a range each
+ * shard sends its best `limit` hits. Otherwise as ww_cluster_search(). */
 WW_API ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer answer, ww_results **results);
-
-/* Collective. As ww_collection_range() over all shards, otherwise as ww_cluster_query(); bound and limit must be the same on
- * all ranks. Each shard sends its best `limit` hits. */
-WW_API ww_status ww_cluster_range(ww_cluster *cluster, const ww_range *range, ww_answer answer, ww_results **results);
 
 /* Finds which rank has a row, by its number in results of this cluster, and the row's number there. As of the last collective
  * call. WW_NOT_FOUND for a number that no shard has. Does not communicate. */

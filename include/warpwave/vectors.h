@@ -121,24 +121,6 @@ typedef struct ww_search_stats {
     int64_t repeated_queries;
 } ww_search_stats;
 
-typedef struct ww_search {
-    size_t struct_size;
-    const float *queries;
-    int64_t query_count;
-    int32_t dim;          /* of the queries; must be the collection's */
-    int64_t query_stride; /* floats from one query to the next; 0 means dim */
-    int32_t k;            /* 0..WW_K_MAX; 0 finds nothing and is no error */
-    const uint64_t *mask; /* bit r%64 of word r/64 admits row r; NULL admits all */
-    int64_t mask_rows;    /* rows the mask covers, as ww_collection_info.mask_rows says; rows past it are not admitted; with
-                           * a mask 0 is refused, unless the collection has no rows */
-    ww_progress progress; /* in queries; may be NULL */
-    void *progress_user;
-    ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
-    /* In place of `queries`, which is NULL then, as with ww_rows: [query_count, dim] or [dim], of f32, f16, bf16, i8 or u8.
-     * query_count and dim may be 0 then, and query_stride is not looked at. NULL: there are `queries`. */
-    const struct ww_tensor *query_tensor;
-} ww_search;
-
 /* A value for a parameter of a `where`: bound to it, never pasted into the text. */
 typedef enum ww_value_type { WW_VALUE_NULL = 0, WW_VALUE_INTEGER = 1, WW_VALUE_REAL = 2, WW_VALUE_TEXT = 3 } ww_value_type;
 
@@ -151,49 +133,43 @@ typedef struct ww_parameter {
     const char *text; /* NUL-terminated UTF-8 */
 } ww_parameter;
 
-/* A search whose results come with what belongs to the rows; the first fields are those of ww_search. */
+/* What a query finds. */
+typedef enum ww_query_mode {
+    WW_QUERY_NEAREST = 0, /* the k nearest rows of each query */
+    WW_QUERY_RANGE = 1    /* all rows within a bound of each query, however many they are */
+} ww_query_mode;
+
+/* A search: the one description of it, for collections in memory, in stores and over ranks. Everything stays the caller's and
+ * is read only during the call. */
 typedef struct ww_query {
     size_t struct_size;
     const float *queries;
     int64_t query_count;
-    int32_t dim;
-    int64_t query_stride;
-    int32_t k;
-    const uint64_t *mask;
-    int64_t mask_rows;
-    ww_progress progress;
-    void *progress_user;
-    ww_search_stats *stats;
-    uint32_t fetch; /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
+    int64_t query_stride; /* floats from one query to the next; 0 means dim */
+    /* In place of `queries`, which is NULL then, as with ww_rows: [query_count, dim] or [dim], of f32, f16, bf16, i8 or u8.
+     * query_count and dim may be 0 then, and query_stride is not looked at. NULL: there are `queries`. */
+    const struct ww_tensor *query_tensor;
+    int32_t dim; /* of the queries; must be the collection's */
+    ww_query_mode mode;
+    int32_t k; /* WW_QUERY_NEAREST: 0..WW_K_MAX; 0 finds nothing and is no error. Otherwise 0 */
+    /* WW_QUERY_RANGE, otherwise 0. l2: the radius, rows at most so far away; cosine and dot: rows with at least this score. */
+    float bound;
+    int64_t limit;        /* WW_QUERY_RANGE, otherwise 0: hits of each query at most, 0..WW_ROWS_MAX, the best; 0 only counts */
+    const uint64_t *mask; /* bit r%64 of word r/64 admits row r; NULL admits all */
+    int64_t mask_rows;    /* rows the mask covers, as ww_collection_info.mask_rows says; rows past it are not admitted; with
+                           * a mask 0 is refused, unless the collection has no rows */
     /* Of a collection in a store (store.h), else refused: an SQL expression over id, handle and payload, as in
      * "payload->>'$.lang' = :lang". Only rows for which it is true are found, and of them the nearest. NULL: all rows. */
     const char *where;
     const ww_parameter *parameters;
     int64_t parameter_count;
-    const struct ww_tensor *query_tensor; /* as in ww_search */
-} ww_query;
-
-/* A search for all rows within a bound, however many they are. The certificate of `stats` is 0 where the screen discarded rows,
- * since it is the bound that they were discarded by. */
-typedef struct ww_range {
-    size_t struct_size;
-    const float *queries;
-    int64_t query_count;
-    int32_t dim;          /* of the queries; must be the collection's */
-    int64_t query_stride; /* floats from one query to the next; 0 means dim */
-    float bound;          /* l2: the radius, rows at most so far away; cosine and dot: rows with at least this score */
-    int64_t limit;        /* hits of each query at most, 0..WW_ROWS_MAX: the best. 0 finds none and only counts */
-    const uint64_t *mask; /* as in ww_search */
-    int64_t mask_rows;
+    uint32_t fetch;       /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
-    ww_search_stats *stats; /* is filled in if the search succeeds; may be NULL */
-    uint32_t fetch;         /* as in ww_query */
-    const char *where;      /* likewise */
-    const ww_parameter *parameters;
-    int64_t parameter_count;
-    const struct ww_tensor *query_tensor; /* as in ww_search */
-} ww_range;
+    /* Is filled in if the search succeeds; may be NULL. For a range the certificate is 0 where the screen discarded rows, since
+     * it is the bound that they were discarded by. */
+    ww_search_stats *stats;
+} ww_query;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */
 typedef struct ww_get {
@@ -250,9 +226,7 @@ typedef struct ww_damage_report {
 /* Every default but first_row is zero; device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_collection_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_rows_init(void *value, size_t struct_size);
-WW_API ww_status ww_search_init(void *value, size_t struct_size);
 WW_API ww_status ww_query_init(void *value, size_t struct_size);
-WW_API ww_status ww_range_init(void *value, size_t struct_size);
 WW_API ww_status ww_get_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
 WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
@@ -270,22 +244,10 @@ static inline ww_rows ww_rows_default(void)
     ww_rows_init(&value, sizeof value);
     return value;
 }
-static inline ww_search ww_search_default(void)
-{
-    ww_search value;
-    ww_search_init(&value, sizeof value);
-    return value;
-}
 static inline ww_query ww_query_default(void)
 {
     ww_query value;
     ww_query_init(&value, sizeof value);
-    return value;
-}
-static inline ww_range ww_range_default(void)
-{
-    ww_range value;
-    ww_range_init(&value, sizeof value);
     return value;
 }
 static inline ww_get ww_get_default(void)
@@ -391,25 +353,21 @@ WW_API int64_t ww_collection_count(ww_collection *collection);
 /* Describes the collection into `info`. Refuses NULL. May wait for a writer. */
 WW_API ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info);
 
-/* Finds the k nearest live rows of each query, and copies what `fetch` names of them while no writer can change it: ids,
- * payloads and vectors are those of the rows that were found, at that moment, whatever writers do before they are read. Gives
- * a results object in `results`, which the caller frees with ww_results_destroy(); how many hits each query has stands there.
- * Order and scores are those of ww_collection_search(). Refuses queries that are not finite. May wait for a writer. */
+/* Finds the k nearest live rows of each query, or all within a bound, and copies what `fetch` names of them while no writer can
+ * change it: ids, payloads and vectors are those of the rows that were found, at that moment, whatever writers do before they
+ * are read. Gives a results object in `results`, which the caller frees with ww_results_destroy(); how many hits each query has
+ * stands there, and ww_results_total() says how many rows are within a bound, whatever the limit. Hits come best first, equal
+ * scores by smallest row; a score is never -0. A range takes memory for as many hits as are found: give a limit where that may
+ * be too much. Refuses queries that are not finite, a bound that is no number, a negative one for l2, and what belongs to
+ * another mode. May wait for a writer. */
 WW_API ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results);
 
 /* The same without an object, for loops that want no allocation: finds the k nearest live rows of each query. `rows` and
- * `scores` take query_count x k entries, best first, equal scores by smallest row; where fewer than k rows are admitted the
- * rest is row -1 with the worst score (l2: +inf, else -inf). A score is never -0. Refuses queries that are not finite. May wait
- * for a writer. The rows are those of the moment of the search. If another thread may compact, clear or replace rows, do not
- * look them up afterwards: the number may be another row's by then, and nothing can tell. ww_collection_query() is for that. */
-WW_API ww_status ww_collection_search(ww_collection *collection, const ww_search *search, int64_t *rows, float *scores);
-
-/* Finds all live rows within a bound of each query: l2 distances of at most `bound`, cosine and dot scores of at least that.
- * Order, scores and what `fetch` names are as with ww_collection_query(). A query has the best `limit` of them as hits, and
- * ww_results_total() says how many there are. Takes memory for as many as are found; ask for a limit where that may be too
- * much. Refuses a bound that is no number, a negative one for l2, a limit out of range, and queries that are not finite. May
- * wait for a writer. */
-WW_API ww_status ww_collection_range(ww_collection *collection, const ww_range *range, ww_results **results);
+ * `scores` take query_count x k entries; where fewer than k rows are admitted the rest is row -1 with the worst score (l2:
+ * +inf, else -inf). Refuses WW_QUERY_RANGE and a `fetch`. May wait for a writer. The rows are those of the moment of the
+ * search. If another thread may compact, clear or replace rows, do not look them up afterwards: the number may be another row's
+ * by then, and nothing can tell. ww_collection_query() is for that. */
+WW_API ww_status ww_collection_search(ww_collection *collection, const ww_query *query, int64_t *rows, float *scores);
 
 /* Gets many rows as results, all of one moment: one query whose hits are the entries of the list, in its order, with score 0.
  * An entry that is not there is row -1, handle -1, and has no id, payload or vector; it is no error. Refuses both lists at

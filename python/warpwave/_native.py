@@ -797,6 +797,8 @@ WW_VALUE_NULL = 0
 WW_VALUE_INTEGER = 1
 WW_VALUE_REAL = 2
 WW_VALUE_TEXT = 3
+WW_QUERY_NEAREST = 0
+WW_QUERY_RANGE = 1
 WW_DAMAGE_VECTOR = 1
 WW_DAMAGE_NORM = 2
 WW_DAMAGE_CODES = 4
@@ -845,22 +847,6 @@ class ww_search_stats(Structure):
 
 
 @struct
-class ww_search(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("queries", c_void_p),
-                ("query_count", c_int64),
-                ("dim", c_int32),
-                ("query_stride", c_int64),
-                ("k", c_int32),
-                ("mask", c_void_p),
-                ("mask_rows", c_int64),
-                ("progress", ww_progress),
-                ("progress_user", c_void_p),
-                ("stats", c_void_p),
-                ("query_tensor", c_void_p)]
-
-
-@struct
 class ww_parameter(Structure):
     _fields_ = [("name", c_char_p),
                 ("type", c_int),
@@ -874,40 +860,22 @@ class ww_query(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("queries", c_void_p),
                 ("query_count", c_int64),
-                ("dim", c_int32),
                 ("query_stride", c_int64),
+                ("query_tensor", c_void_p),
+                ("dim", c_int32),
+                ("mode", c_int),
                 ("k", c_int32),
-                ("mask", c_void_p),
-                ("mask_rows", c_int64),
-                ("progress", ww_progress),
-                ("progress_user", c_void_p),
-                ("stats", c_void_p),
-                ("fetch", c_uint32),
-                ("where", c_char_p),
-                ("parameters", c_void_p),
-                ("parameter_count", c_int64),
-                ("query_tensor", c_void_p)]
-
-
-@struct
-class ww_range(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("queries", c_void_p),
-                ("query_count", c_int64),
-                ("dim", c_int32),
-                ("query_stride", c_int64),
                 ("bound", c_float),
                 ("limit", c_int64),
                 ("mask", c_void_p),
                 ("mask_rows", c_int64),
-                ("progress", ww_progress),
-                ("progress_user", c_void_p),
-                ("stats", c_void_p),
-                ("fetch", c_uint32),
                 ("where", c_char_p),
                 ("parameters", c_void_p),
                 ("parameter_count", c_int64),
-                ("query_tensor", c_void_p)]
+                ("fetch", c_uint32),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("stats", c_void_p)]
 
 
 @struct
@@ -955,9 +923,7 @@ class ww_damage_report(Structure):
 
 ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_search_init = function("warpwave", "ww_search_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_range_init = function("warpwave", "ww_range_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, ("struct_size", c_size_t))
@@ -984,8 +950,7 @@ ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p,
 ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
 ww_collection_describe = function("warpwave", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
 ww_collection_query = function("warpwave", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
-ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_search), c_void_p, c_void_p)
-ww_collection_range = function("warpwave", "ww_collection_range", c_int, c_void_p, POINTER(ww_range), c_void_p)
+ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)
 ww_collection_get = function("warpwave", "ww_collection_get", c_int, c_void_p, POINTER(ww_get), c_void_p)
 ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p, ("id", c_char_p), c_void_p)
 ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, ("row", c_int64), c_void_p)

@@ -236,16 +236,13 @@ class Collection(NotPicklable):
             else:
                 array, stride, single = as_rows(queries, self.dim, "queries")
                 at, (count, dim) = address(array), array.shape
-        fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        asked = c.ww_query(_QUERY_BYTES, at, count, stride, None, dim)
+        width: Optional[int] = None
         if radius is None:
-            width: Optional[int] = K_DEFAULT if k is None else integer(k, "k", c_int32)
-            asked: Any = c.ww_query(_QUERY_BYTES, at, count, dim, stride, width)
-            find = c.ww_collection_query
+            asked.k = width = K_DEFAULT if k is None else integer(k, "k", c_int32)
         else:
-            width = None
-            asked = c.ww_range(_RANGE_BYTES, at, count, dim, stride, radius, c.WW_ROWS_MAX if k is None else integer(k, "k"))
-            find = c.ww_collection_range
-        asked.fetch = fetch
+            asked.mode, asked.bound, asked.limit = c.WW_QUERY_RANGE, radius, c.WW_ROWS_MAX if k is None else integer(k, "k")
+        asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
         if tensor is not None:
             asked.query_tensor = addressof(tensor._tensor)
         if where is not None:
@@ -254,9 +251,9 @@ class Collection(NotPicklable):
             asked.where, asked.parameters, asked.parameter_count = where.encode(), addressof(values), len(values)
         elif parameters is not None:
             raise ValueError("there are parameters, but no where")
-        return self._ask(find, asked, single, width, mask, stats, progress)
+        return self._ask(asked, single, width, mask, stats, progress)
 
-    def _ask(self, find: Any, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress) -> Results:
+    def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress) -> Results:
         """Makes the call and copies what was found."""
         if mask is not None:
             words, asked.mask_rows = as_mask(mask)
@@ -268,13 +265,13 @@ class Collection(NotPicklable):
         found = c_void_p()
         with self._handle as pointer:
             if not progress and asked.query_count * asked.dim * c.ww_collection_count(pointer) < _LONG_SEARCH:
-                status = find(pointer, asked, byref(found))
+                status = c.ww_collection_query(pointer, asked, byref(found))
                 if status:
                     check(status)
             else:
                 def call(told: Any) -> int:
                     asked.progress = told
-                    return find(pointer, asked, byref(found))  # type: ignore[no-any-return]
+                    return c.ww_collection_query(pointer, asked, byref(found))  # type: ignore[no-any-return]
 
                 interruptible(call, progress, "search")
         results = _taken(found, single, width)
@@ -458,5 +455,5 @@ def score(metric: str, a: Any, b: Any) -> float:
 
 
 _F32 = np.dtype(np.float32)
-_QUERY_BYTES, _RANGE_BYTES, _COLUMNS_BYTES = sizeof(c.ww_query), sizeof(c.ww_range), sizeof(c.ww_results_columns)
+_QUERY_BYTES, _COLUMNS_BYTES = sizeof(c.ww_query), sizeof(c.ww_results_columns)
 _UNUSED = (Device, FloatArray, SearchStats)

@@ -208,7 +208,7 @@ static ww_status measure_search(bench *b, int64_t queries, double *seconds, ww_s
 {
     progress bar;
     ww_status status = WW_OK;
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = b->queries;
     search.query_count = queries;
     search.dim = (int32_t)b->settings.dim;

@@ -203,7 +203,7 @@ static ww_status search_repeatedly(search_run *run)
     const int64_t repeat = run->settings.repeat;
     double *seconds = NULL;
     progress bar;
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = run->queries;
     search.query_count = run->query_count;
     search.dim = run->dim;

@@ -75,7 +75,8 @@ static ww_status keep_results(search_run *run, const ww_results *results)
 
 ww_status search_range_once(search_run *run, ww_progress progress, void *user)
 {
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = run->queries;
     range.query_count = run->query_count;
     range.dim = run->dim;
@@ -85,7 +86,7 @@ ww_status search_range_once(search_run *run, ww_progress progress, void *user)
     range.progress_user = user;
     range.stats = &run->stats;
     ww_results *results = NULL;
-    ww_status status = ww_collection_range(run->collection, &range, &results);
+    ww_status status = ww_collection_query(run->collection, &range, &results);
     if (status == WW_OK)
         status = keep_results(run, results);
     ww_results_destroy(results);

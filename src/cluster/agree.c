@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 
-enum { REPORT_FORMAT = 1, REPORT_WORDS = sizeof(rank_report) / sizeof(int64_t) };
+enum { REPORT_FORMAT = 2, REPORT_WORDS = sizeof(rank_report) / sizeof(int64_t) };
 
 static int64_t version_word(void)
 {
@@ -30,9 +30,11 @@ static void version_text(int64_t word, char *text, size_t capacity)
 
 static void call_text(int64_t word, char *text, size_t capacity)
 {
-    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create", [CALL_DESCRIBE] = "ww_cluster_describe",
-                                        [CALL_SEARCH] = "ww_cluster_search", [CALL_QUERY] = "ww_cluster_query",
-                                        [CALL_RANGE] = "ww_cluster_range",   [CALL_COLLECT] = "the exchange of a command"};
+    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create",
+                                        [CALL_DESCRIBE] = "ww_cluster_describe",
+                                        [CALL_SEARCH] = "ww_cluster_search",
+                                        [CALL_QUERY] = "ww_cluster_query",
+                                        [CALL_COLLECT] = "the exchange of a command"};
     const bool known = word > 0 && word < (int64_t)(sizeof names / sizeof *names);
     text_copy(text, capacity, known ? names[word] : "another call");
 }
@@ -46,6 +48,14 @@ static void metric_text(int64_t word, char *text, size_t capacity)
 static void answer_text(int64_t word, char *text, size_t capacity)
 {
     text_copy(text, capacity, word == WW_ANSWER_ROOT ? "the root" : "all ranks");
+}
+
+static void mode_text(int64_t word, char *text, size_t capacity)
+{
+    text_copy(text, capacity,
+              word == WW_QUERY_NEAREST ? "the nearest"
+              : word == WW_QUERY_RANGE ? "a range"
+                                       : "an unknown mode");
 }
 
 static void bound_text(int64_t word, char *text, size_t capacity)
@@ -67,6 +77,7 @@ static const agreed_field fields[] = {{FIELD(dim), "dimension", number_text, WW_
                                       {FIELD(metric), "metric", metric_text, WW_INVALID_ARGUMENT},
                                       {FIELD(root), "root", number_text, WW_INVALID_ARGUMENT},
                                       {FIELD(answer), "rank to answer on", answer_text, WW_INVALID_ARGUMENT},
+                                      {FIELD(mode), "mode", mode_text, WW_INVALID_ARGUMENT},
                                       {FIELD(k), "k", number_text, WW_INVALID_ARGUMENT},
                                       {FIELD(query_count), "number of queries", number_text, WW_INVALID_ARGUMENT},
                                       {FIELD(fetch), "fetch", number_text, WW_INVALID_ARGUMENT},

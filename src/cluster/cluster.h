@@ -27,23 +27,16 @@ typedef struct rank_report {
     int64_t call;    /* collective_call */
     int64_t status;  /* of this rank; any other than WW_OK is what all return */
     int64_t dim, metric, root;
-    int64_t answer, k, query_count, fetch, limit, bound; /* of the search, 0 where there is none */
+    int64_t answer, mode, k, query_count, fetch, limit, bound; /* of the search, 0 where there is none */
     int64_t queries_given, queries_hash;
     int64_t rows_live, rows_end, first_row; /* of the shard */
     int64_t bytes;                          /* that the rank will send */
     int64_t rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;
-    int64_t spare[8];
+    int64_t spare[7];
 } rank_report;
 _Static_assert(sizeof(rank_report) == 256, "versions must agree on the size of a report");
 
-typedef enum collective_call {
-    CALL_CREATE = 1,
-    CALL_DESCRIBE,
-    CALL_SEARCH,
-    CALL_QUERY,
-    CALL_RANGE,
-    CALL_COLLECT
-} collective_call;
+typedef enum collective_call { CALL_CREATE = 1, CALL_DESCRIBE, CALL_SEARCH, CALL_QUERY, CALL_COLLECT } collective_call;
 
 struct ww_cluster {
     process_mark process;

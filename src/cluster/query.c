@@ -1,7 +1,7 @@
-/* ww_cluster_query() and ww_cluster_range(): a search of every shard, of which the hits that count travel to who asked.
+/* ww_cluster_query(): a search of every shard, of which the hits that count travel to who asked.
  *
  * Ids, payloads and vectors are copied by the shard's own query, under its lock, and only those of hits that are among the
- * results of all ranks are sent: of a query the keys are merged on every rank first. Hits of a range search are all sent.
+ * results of all ranks are sent: the keys of the nearest are merged on every rank first. Hits of a range are all sent.
  */
 #include "cluster/records.h"
 #include "cluster/search.h"
@@ -17,7 +17,8 @@
 typedef struct own_hits {
     ww_results *results;
     ww_search_stats stats;
-    int64_t *counts; /* of a query: the hits to send */
+    int64_t *counts;         /* of each query: the hits to send, which are its first */
+    rank_key *mine, *merged; /* of the nearest: k of each query */
     int64_t rows_found;
 } own_hits;
 
@@ -34,16 +35,18 @@ static int64_t rows_above(const ww_results *results)
  */
 
 /* Where each rank's bytes will be, and memory for them where they are wanted. */
-static ww_status take_room(cluster_call *call, const rank_search *s, int64_t *starts, unsigned char **room)
+static ww_status take_room(cluster_call *call, int64_t *starts, unsigned char **room)
 {
     const ww_cluster *c = call->cluster;
     starts[0] = 0;
     for (int32_t r = 0; r < c->ranks; r++)
         starts[r + 1] = starts[r] + c->reports[r].bytes;
-    return answers_here(c, s->answer) ? call_array(call, starts[c->ranks], 1, "the results of all ranks", room) : WW_OK;
+    return answers_here(c, (ww_answer)call->report.answer)
+               ? call_array(call, starts[c->ranks], 1, "the results of all ranks", room)
+               : WW_OK;
 }
 
-static ww_status exchange(cluster_call *call, const rank_search *s, const own_hits *own, ww_results **results)
+static ww_status exchange(cluster_call *call, const ww_query *s, const own_hits *own, ww_results **results)
 {
     ww_cluster *c = call->cluster;
     const records_own sent = {own->results, own->counts, s->fetch};
@@ -55,14 +58,14 @@ static ww_status exchange(cluster_call *call, const rank_search *s, const own_hi
     status = call_agree(call, status);
     if (status != WW_OK || !starts)
         return status;
-    status = call_agree(call, take_room(call, s, starts, &room));
+    status = call_agree(call, take_room(call, starts, &room));
     if (status == WW_OK)
-        status = cluster_gather(c, &(gathering){packed, starts, room, s->answer == WW_ANSWER_ALL});
+        status = cluster_gather(c, &(gathering){packed, starts, room, call->report.answer == WW_ANSWER_ALL});
     if (status != WW_OK)
         return status;
-    const bool ranged = call->report.call == CALL_RANGE;
-    const records_all all = {room, starts, s->query_count, ranged ? s->limit : s->k, s->fetch, ranged};
-    if (answers_here(c, s->answer))
+    const bool range = s->mode == WW_QUERY_RANGE;
+    const records_all all = {room, starts, s->query_count, range ? s->limit : s->k, s->fetch, range};
+    if (answers_here(c, (ww_answer)call->report.answer))
         status = records_merge(call, &all, results);
     status = call_agree(call, status);
     if (status != WW_OK) {
@@ -72,27 +75,24 @@ static ww_status exchange(cluster_call *call, const rank_search *s, const own_hi
     return status;
 }
 
-/* ---- query ----------------------------------------------------------------------------------------------------------------
+/* ---- which hits count -----------------------------------------------------------------------------------------------------
  */
 
-typedef struct key_lists {
-    rank_key *mine, *merged;
-} key_lists;
-
-static ww_status take_lists(cluster_call *call, const rank_search *s, key_lists *lists, own_hits *own)
+/* Everything that is needed until the hits are packed, so that nothing can fail between exchanges. */
+static ww_status take_lists(cluster_call *call, const ww_query *s, own_hits *own)
 {
-    const int64_t places = s->query_count * s->k;
+    const int64_t places = s->mode == WW_QUERY_NEAREST ? s->query_count * s->k : 0;
     if (s->query_count > INT64_MAX / WW_K_MAX / (int64_t)sizeof(rank_key))
         return memory_failed("the keys of a query over ranks", SIZE_MAX / 2);
-    ww_status status = call_array(call, places, sizeof *lists->mine, "the keys of a query over ranks", &lists->mine);
+    ww_status status = call_array(call, places, sizeof *own->mine, "the keys of a query over ranks", &own->mine);
     if (status == WW_OK)
-        status = call_array(call, places, sizeof *lists->merged, "the keys of a query over ranks", &lists->merged);
+        status = call_array(call, places, sizeof *own->merged, "the keys of a query over ranks", &own->merged);
     if (status == WW_OK)
         status = call_array(call, s->query_count, sizeof *own->counts, "the keys of a query over ranks", &own->counts);
     return status;
 }
 
-static void make_keys(const ww_cluster *c, const rank_search *s, const ww_results *results, rank_key *keys)
+static void make_keys(const ww_cluster *c, const ww_query *s, const ww_results *results, rank_key *keys)
 {
     for (int64_t q = 0; q < s->query_count; q++) {
         const int64_t count = ww_results_count(results, q);
@@ -104,145 +104,68 @@ static void make_keys(const ww_cluster *c, const rank_search *s, const ww_result
 }
 
 /* A rank's hits among the best of all are the first of its own. */
-static void count_winners(const ww_cluster *c, const rank_search *s, const rank_key *merged, int64_t *counts)
+static void count_winners(const ww_cluster *c, const ww_query *s, const own_hits *own)
 {
     for (int64_t q = 0; q < s->query_count; q++) {
-        counts[q] = 0;
+        own->counts[q] = 0;
         for (int64_t i = q * s->k; i < (q + 1) * s->k; i++)
-            counts[q] += !rank_key_is_none(merged[i]) && rank_key_rank(merged[i]) == c->rank;
+            own->counts[q] += !rank_key_is_none(own->merged[i]) && rank_key_rank(own->merged[i]) == c->rank;
     }
 }
 
-static ww_status query(cluster_call *call, const ww_query *given, ww_answer answer, ww_results **results)
+static ww_status search_own(cluster_call *call, ww_query *query, own_hits *own)
 {
-    ww_cluster *c = call->cluster;
-    ww_query asked = {0};
-    own_hits own = {.stats = ww_search_stats_default()};
-    key_lists lists = {0};
-    ww_status status = struct_read(&asked, sizeof asked, given, call->function, "ww_query");
-    if (status == WW_OK && !results)
-        status = ww_fail(WW_INVALID_ARGUMENT, "%s: results is NULL", call->function);
-    rank_search s = {.queries = asked.queries,
-                     .query_count = asked.query_count,
-                     .dim = asked.dim,
-                     .query_stride = asked.query_stride,
-                     .k = asked.k,
-                     .fetch = asked.fetch,
-                     .answer = answer,
-                     .stats = asked.stats};
-    status = search_open(call, &s, status);
-    if (status != WW_OK || !results)
-        return status;
-    status = take_lists(call, &s, &lists, &own);
-    if (status == WW_OK) {
-        ww_query local = asked;
-        local.struct_size = sizeof local;
-        local.queries = s.queries;
-        local.query_stride = s.query_stride;
-        local.stats = &own.stats;
-        status = ww_collection_query(c->shard, &local, &own.results);
-    }
-    if (status == WW_OK) {
-        make_keys(c, &s, own.results, lists.mine);
-        own.rows_found = rows_above(own.results);
-    }
-    status = search_agree(call, status, &own.stats, own.rows_found);
+    query->stats = &own->stats;
+    ww_status status = take_lists(call, query, own);
     if (status == WW_OK)
-        status = cluster_reduce(c, &(reduction){lists.mine, lists.merged, s.query_count, s.k});
-    if (status == WW_OK && own.counts) {
-        count_winners(c, &s, lists.merged, own.counts);
-        status = exchange(call, &s, &own, results);
-    }
-    ww_results_destroy(own.results);
-    if (status == WW_OK)
-        search_stats_write(call, asked.stats);
-    return status;
-}
-
-/* ---- range ----------------------------------------------------------------------------------------------------------------
- */
-
-static ww_status range_own(cluster_call *call, const ww_range *asked, const rank_search *s, own_hits *own)
-{
-    ww_range local = *asked;
-    local.struct_size = sizeof local;
-    local.queries = s->queries;
-    local.query_stride = s->query_stride;
-    local.stats = &own->stats;
-    ww_status status = call_array(call, s->query_count, sizeof *own->counts, "the counts of a range search", &own->counts);
-    if (status == WW_OK)
-        status = ww_collection_range(call->cluster->shard, &local, &own->results);
+        status = ww_collection_query(call->cluster->shard, query, &own->results);
     if (status != WW_OK)
         return status;
-    for (int64_t q = 0; q < s->query_count; q++)
-        own->counts[q] = ww_results_count(own->results, q);
     own->rows_found = rows_above(own->results);
+    if (query->mode == WW_QUERY_NEAREST)
+        make_keys(call->cluster, query, own->results, own->mine);
+    for (int64_t q = 0; q < query->query_count; q++)
+        own->counts[q] = ww_results_count(own->results, q);
     return WW_OK;
 }
 
-static ww_status range(cluster_call *call, const ww_range *given, ww_answer answer, ww_results **results)
+static ww_status find_hits(cluster_call *call, const ww_query *given, ww_answer answer, ww_results **results)
 {
-    ww_range asked = {0};
+    ww_cluster *c = call->cluster;
+    ww_query query = {0};
     own_hits own = {.stats = ww_search_stats_default()};
-    ww_status status = struct_read(&asked, sizeof asked, given, call->function, "ww_range");
+    ww_status status = struct_read(&query, sizeof query, given, call->function, "ww_query");
+    ww_search_stats *callers_stats = query.stats;
     if (status == WW_OK && !results)
         status = ww_fail(WW_INVALID_ARGUMENT, "%s: results is NULL", call->function);
-    rank_search s = {.queries = asked.queries,
-                     .query_count = asked.query_count,
-                     .dim = asked.dim,
-                     .query_stride = asked.query_stride,
-                     .fetch = asked.fetch,
-                     .limit = asked.limit,
-                     .bound = asked.bound,
-                     .answer = answer,
-                     .stats = asked.stats};
-    status = search_open(call, &s, status);
+    status = search_open(call, &query, answer, status);
     if (status != WW_OK || !results)
         return status;
-    status = range_own(call, &asked, &s, &own);
+    status = search_own(call, &query, &own);
     status = search_agree(call, status, &own.stats, own.rows_found);
-    if (status == WW_OK)
-        status = exchange(call, &s, &own, results);
+    if (status == WW_OK && query.mode == WW_QUERY_NEAREST) {
+        status = cluster_reduce(c, &(reduction){own.mine, own.merged, query.query_count, query.k});
+        if (status == WW_OK && own.counts)
+            count_winners(c, &query, &own);
+    }
+    if (status == WW_OK && own.counts)
+        status = exchange(call, &query, &own, results);
     ww_results_destroy(own.results);
     if (status == WW_OK)
-        search_stats_write(call, asked.stats);
+        search_stats_write(call, callers_stats);
     return status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
-
-/* One of the two is asked for; `range` says which. */
-typedef struct hits_asked {
-    bool range;
-    const ww_query *query;
-    const ww_range *within;
-    ww_answer answer;
-} hits_asked;
-
-static ww_status find_hits(ww_cluster *cluster, const hits_asked *asked, ww_results **results)
+ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer answer, ww_results **results)
 {
+    FLOAT_GUARD();
     cluster_call call;
     if (results)
         *results = NULL;
-    ww_status status = call_begin(&call, cluster, asked->range ? CALL_RANGE : CALL_QUERY,
-                                  asked->range ? "ww_cluster_range" : "ww_cluster_query");
+    ww_status status = call_begin(&call, cluster, CALL_QUERY, "ww_cluster_query");
     if (status != WW_OK)
         return status;
-    status =
-        asked->range ? range(&call, asked->within, asked->answer, results) : query(&call, asked->query, asked->answer, results);
+    status = find_hits(&call, query, answer, results);
     call_end(&call);
     return status;
-}
-
-ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query_asked, ww_answer answer, ww_results **results)
-{
-    FLOAT_GUARD();
-    return find_hits(cluster, &(hits_asked){.query = query_asked, .answer = answer}, results);
-}
-
-ww_status ww_cluster_range(ww_cluster *cluster, const ww_range *range_asked, ww_answer answer, ww_results **results)
-{
-    FLOAT_GUARD();
-    return find_hits(cluster, &(hits_asked){.range = true, .within = range_asked, .answer = answer}, results);
 }

@@ -14,7 +14,7 @@
  */
 
 /* FNV-1a over 64-bit words: it only has to notice a program that mixed up its queries. */
-static int64_t hash_queries(const rank_search *s)
+static int64_t hash_queries(const ww_query *s)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (int64_t q = 0; q < s->query_count; q++) {
@@ -25,12 +25,15 @@ static int64_t hash_queries(const rank_search *s)
     return (int64_t)hash;
 }
 
-static ww_status check_search(const cluster_call *call, const rank_search *s)
+static ww_status check_query(const cluster_call *call, const ww_query *s, ww_answer answer)
 {
     const ww_cluster *c = call->cluster;
-    if (s->answer != WW_ANSWER_ROOT && s->answer != WW_ANSWER_ALL)
+    if (answer != WW_ANSWER_ROOT && answer != WW_ANSWER_ALL)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: answer is %d; it is WW_ANSWER_ROOT or WW_ANSWER_ALL", call->function,
-                       (int)s->answer);
+                       (int)answer);
+    if (s->query_tensor)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: ranks are sent queries from memory of the host; give queries, not a tensor",
+                       call->function);
     if (s->query_count < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %" PRId64 "; it must not be negative", call->function,
                        s->query_count);
@@ -59,7 +62,7 @@ static bool queries_are_sent(const ww_cluster *c)
     return sent;
 }
 
-static ww_status send_queries(cluster_call *call, rank_search *s)
+static ww_status send_queries(cluster_call *call, ww_query *s)
 {
     ww_cluster *c = call->cluster;
     const size_t query_bytes = (size_t)s->dim * sizeof(float);
@@ -76,12 +79,14 @@ static ww_status send_queries(cluster_call *call, rank_search *s)
     return status;
 }
 
-ww_status search_open(cluster_call *call, rank_search *s, ww_status first)
+ww_status search_open(cluster_call *call, ww_query *s, ww_answer answer, ww_status first)
 {
-    ww_status status = first == WW_OK ? check_search(call, s) : first;
+    ww_status status = first == WW_OK ? check_query(call, s, answer) : first;
     if (status == WW_OK) {
+        s->struct_size = sizeof *s; /* all of it is ours now */
         s->query_stride = s->query_stride == 0 ? s->dim : s->query_stride;
-        call->report.answer = s->answer;
+        call->report.answer = answer;
+        call->report.mode = s->mode;
         call->report.k = s->k;
         call->report.query_count = s->query_count;
         call->report.fetch = s->fetch;
@@ -174,7 +179,7 @@ typedef struct found {
 } found;
 
 /* Everything that is needed until the end, so that nothing can fail between exchanges. */
-static ww_status take_lists(cluster_call *call, const rank_search *s, found *f)
+static ww_status take_lists(cluster_call *call, const ww_query *s, found *f)
 {
     const int64_t places = s->query_count * s->k;
     ww_status status = WW_OK;
@@ -212,56 +217,45 @@ static void write_answer(const ww_cluster *c, const rank_key *merged, int64_t pl
     }
 }
 
-static ww_status search(cluster_call *call, const ww_search *given, ww_answer answer, int64_t *rows, float *scores)
+static ww_status search(cluster_call *call, const ww_query *given, ww_answer answer, int64_t *rows, float *scores)
 {
     ww_cluster *c = call->cluster;
-    ww_search asked = {0};
+    ww_query query = {0};
     found f = {0};
     ww_search_stats stats = ww_search_stats_default();
     int64_t rows_found = 0;
-    ww_status status = struct_read(&asked, sizeof asked, given, call->function, "ww_search");
-    rank_search s = {.queries = asked.queries,
-                     .query_count = asked.query_count,
-                     .dim = asked.dim,
-                     .query_stride = asked.query_stride,
-                     .k = asked.k,
-                     .answer = answer,
-                     .stats = asked.stats};
-    if (status == WW_OK && answers_here(c, answer) && asked.k > 0 && asked.query_count > 0 && (!rows || !scores))
+    ww_status status = struct_read(&query, sizeof query, given, call->function, "ww_query");
+    ww_search_stats *callers_stats = query.stats;
+    if (status == WW_OK && answers_here(c, answer) && query.k > 0 && query.query_count > 0 && (!rows || !scores))
         status = ww_fail(WW_INVALID_ARGUMENT, "%s: rows or scores is NULL on rank %d, which is to get the answer",
                          call->function, c->rank);
-    status = search_open(call, &s, status);
+    status = search_open(call, &query, answer, status);
     if (status != WW_OK)
         return status;
-    status = take_lists(call, &s, &f);
-    if (status == WW_OK) {
-        ww_search own = asked;
-        own.struct_size = sizeof own;
-        own.queries = s.queries;
-        own.query_stride = s.query_stride;
-        own.stats = &stats;
-        status = ww_collection_search(c->shard, &own, f.rows, f.scores);
-    }
+    query.stats = &stats;
+    status = take_lists(call, &query, &f);
     if (status == WW_OK)
-        rows_found = make_keys(c, &f, s.query_count * s.k);
+        status = ww_collection_search(c->shard, &query, f.rows, f.scores);
+    if (status == WW_OK)
+        rows_found = make_keys(c, &f, query.query_count * query.k);
     status = search_agree(call, status, &stats, rows_found);
     if (status == WW_OK)
-        status = cluster_reduce(c, &(reduction){f.mine, f.merged, s.query_count, s.k});
+        status = cluster_reduce(c, &(reduction){f.mine, f.merged, query.query_count, query.k});
     if (status == WW_OK && answers_here(c, answer))
-        write_answer(c, f.merged, s.query_count * s.k, rows, scores);
+        write_answer(c, f.merged, query.query_count * query.k, rows, scores);
     if (status == WW_OK)
-        search_stats_write(call, asked.stats);
+        search_stats_write(call, callers_stats);
     return status;
 }
 
-ww_status ww_cluster_search(ww_cluster *cluster, const ww_search *search_asked, ww_answer answer, int64_t *rows, float *scores)
+ww_status ww_cluster_search(ww_cluster *cluster, const ww_query *query, ww_answer answer, int64_t *rows, float *scores)
 {
     FLOAT_GUARD();
     cluster_call call;
     ww_status status = call_begin(&call, cluster, CALL_SEARCH, "ww_cluster_search");
     if (status != WW_OK)
         return status;
-    status = search(&call, search_asked, answer, rows, scores);
+    status = search(&call, query, answer, rows, scores);
     call_end(&call);
     return status;
 }

@@ -216,124 +216,51 @@ static ww_status filter_ready(stored *c, reader *r, const filter_where *where, c
 /* ---- searching ------------------------------------------------------------------------------------------------------------
  */
 
-/* A mask that covers places, which rows are here, and a `where` may both be given: then a row must have both. */
-static ww_status both(const kept_filter *filter, view_search *search, int64_t **places)
+static ww_status mask_check(const reader *r, const stored *c, const ww_query *query)
 {
-    int64_t *kept = memory_alloc((size_t)filter->places.count * sizeof *kept);
-    if (!kept)
-        return memory_failed("a mask", (size_t)filter->places.count * sizeof *kept);
-    int64_t count = 0;
-    for (int64_t i = 0; i < filter->places.count; i++) {
-        const int64_t place = filter->places.places[i];
-        if (place >= 0 && place < search->by_place_count && search->by_place[place / 64] >> (place % 64) & 1)
-            kept[count++] = place;
-    }
-    search->by_place = NULL;
-    search->places = kept;
-    search->place_count = count;
-    *places = kept;
-    return WW_OK;
-}
-
-static ww_status mask_check(const reader *r, const stored *c, const view_search *search)
-{
-    if (!search->by_place || search->by_place_count > 0 || view_record(r->view)->next_place == 0)
+    if (!query->mask || query->mask_rows > 0 || view_record(r->view)->next_place == 0)
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': there is a mask, but mask_rows is 0; a mask over all rows has %lld",
                    c->name, (long long)view_record(r->view)->next_place);
 }
 
-static const int64_t NO_PLACE = -1;
-
-static ww_status search(stored *c, view_search *asked, const filter_where *where, ww_results **results)
+static ww_status stored_query(void *owner, const ww_query *query, ww_results **results)
 {
+    stored *c = owner;
     reader *r = NULL;
-    int64_t *places = NULL;
+    view_places only = {0};
     const kept_filter *filter = NULL;
+    const filter_where where = {query->where, query->parameters, query->parameter_count};
     ww_status status = reading_begin(c, true, &r);
     if (status != WW_OK)
         return status;
-    status = mask_check(r, c, asked);
-    if (status == WW_OK && where->text)
-        status = filter_ready(c, r, where, &filter);
-    if (status == WW_OK && filter && asked->by_place) {
-        status = both(filter, asked, &places);
-    } else if (status == WW_OK && filter) {
-        asked->places = filter->places.count > 0 ? filter->places.places : &NO_PLACE;
-        asked->place_count = filter->places.count;
-        asked->list_number = filter->number;
-    }
+    status = mask_check(r, c, query);
+    if (status == WW_OK && where.text)
+        status = filter_ready(c, r, &where, &filter);
+    if (status == WW_OK && filter)
+        only = (view_places){filter->places.places, filter->places.count, filter->number};
     if (status == WW_OK)
-        status = view_query(r->view, asked, results);
+        status = view_query(r->view, query, filter ? &only : NULL, results);
     reading_end(c, r);
-    memory_free(places);
     return status;
 }
 
-static ww_status stored_query(void *owner, const ww_query *query, ww_results **results)
+static ww_status stored_search(void *owner, const ww_query *query, int64_t *rows, float *scores)
 {
-    view_search asked = {.queries = query->queries,
-                         .query_tensor = query->query_tensor,
-                         .query_count = query->query_count,
-                         .query_stride = query->query_stride,
-                         .k = query->k,
-                         .by_place = query->mask,
-                         .by_place_count = query->mask_rows,
-                         .fetch = query->fetch,
-                         .progress = query->progress,
-                         .progress_user = query->progress_user,
-                         .stats = query->stats};
-    const filter_where where = {query->where, query->parameters, query->parameter_count};
-    return search(owner, &asked, &where, results);
-}
-
-static ww_status stored_range(void *owner, const ww_range *range, ww_results **results)
-{
-    view_search asked = {.is_range = true,
-                         .queries = range->queries,
-                         .query_tensor = range->query_tensor,
-                         .query_count = range->query_count,
-                         .query_stride = range->query_stride,
-                         .bound = range->bound,
-                         .limit = range->limit,
-                         .by_place = range->mask,
-                         .by_place_count = range->mask_rows,
-                         .fetch = range->fetch,
-                         .progress = range->progress,
-                         .progress_user = range->progress_user,
-                         .stats = range->stats};
-    const filter_where where = {range->where, range->parameters, range->parameter_count};
-    return search(owner, &asked, &where, results);
-}
-
-static ww_status stored_search(void *owner, const ww_search *asked, int64_t *rows, float *scores)
-{
-    stored *c = owner;
-    view_search wanted = {.queries = asked->queries,
-                          .query_tensor = asked->query_tensor,
-                          .query_count = asked->query_count,
-                          .query_stride = asked->query_stride,
-                          .k = asked->k,
-                          .by_place = asked->mask,
-                          .by_place_count = asked->mask_rows,
-                          .progress = asked->progress,
-                          .progress_user = asked->progress_user,
-                          .stats = asked->stats};
-    const filter_where where = {0};
+    const stored *c = owner;
     ww_results *found = NULL;
-    const ww_status status = search(c, &wanted, &where, &found);
-    if (status != WW_OK)
-        return status;
-    const float worst = c->metric == WW_L2 ? INFINITY : -INFINITY;
-    for (int64_t q = 0; q < asked->query_count; q++) {
-        const int64_t count = found->starts[q + 1] - found->starts[q];
-        for (int64_t i = 0; i < asked->k; i++) {
-            rows[q * asked->k + i] = i < count ? found->rows[found->starts[q] + i] : -1;
-            scores[q * asked->k + i] = i < count ? found->scores[found->starts[q] + i] : worst;
+    const ww_status status = stored_query(owner, query, &found);
+    for (int64_t q = 0; status == WW_OK && q < query->query_count; q++) {
+        const int64_t first = found->starts[q], count = found->starts[q + 1] - first, at = q * query->k;
+        memcpy(rows + at, found->rows + first, (size_t)count * sizeof *rows);
+        memcpy(scores + at, found->scores + first, (size_t)count * sizeof *scores);
+        for (int64_t i = at + count; i < at + query->k; i++) {
+            rows[i] = -1;
+            scores[i] = c->metric == WW_L2 ? INFINITY : -INFINITY;
         }
     }
     ww_results_destroy(found);
-    return WW_OK;
+    return status;
 }
 
 /* ---- looking up -----------------------------------------------------------------------------------------------------------
@@ -544,7 +471,6 @@ const collection_operations STORED_OPERATIONS = {
     .describe = stored_describe,
     .search = stored_search,
     .query = stored_query,
-    .range = stored_range,
     .get = stored_get,
     .find = stored_find,
     .find_handle = stored_find_handle,

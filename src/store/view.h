@@ -32,27 +32,12 @@ typedef struct view_config {
     void *progress_user;
 } view_config;
 
-/* A search. Only rows that are admitted are found: all, or with `by_place` those whose bit is set (bit p%64 of word p/64 for
- * place p), or with `places` those in a list, in any order. */
-typedef struct view_search {
-    const float *queries; /* finite, dim floats each; or NULL: */
-    const struct ww_tensor *query_tensor;
-    int64_t query_count;
-    int64_t query_stride; /* floats; 0: dim */
-    bool is_range;
-    int32_t k;     /* no range: 0..WW_K_MAX */
-    float bound;   /* range: as in ww_range */
-    int64_t limit; /* likewise */
-    uint32_t fetch;
-    const uint64_t *by_place;
-    int64_t by_place_count; /* places that it covers */
+/* A list of places, in any order: only these rows are found, and of them those that the query's mask admits. */
+typedef struct view_places {
     const int64_t *places;
-    int64_t place_count;  /* of the list */
-    int64_t list_number;  /* not 0: the same number is the same list at the same sequence, and its mask may be kept */
-    ww_progress progress; /* in queries */
-    void *progress_user;
-    ww_search_stats *stats; /* may be NULL */
-} view_search;
+    int64_t count;
+    int64_t number; /* not 0: the same number is the same list at the same sequence, and its mask may be kept */
+} view_places;
 
 /* Does not read the file. WW_UNSUPPORTED if another SQLite of this process has it open. */
 ww_status view_open(const view_config *config, view **opened);
@@ -66,12 +51,14 @@ void view_end(view *v);
 
 const collection_record *view_record(const view *v);
 
-/* Searches, and gives results whose rows are places, with handles, scores and what `fetch` names. */
-ww_status view_query(view *v, const view_search *search, ww_results **results);
+/* Searches with a query that is checked (vectors/query.c): results have places as rows, handles, scores and what `fetch` names.
+ * The query's mask is over places; `where` is not looked at. `only` may be NULL: all rows. */
+ww_status view_query(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
 /* Streams the rows in order of score, best first, for searches whose end is not known beforehand: rows from number `first` of
- * that order on, `count` of them or fewer at the end, as results of one query. Each call doubles what it needs to compute. */
-ww_status view_ranked(view *v, const view_search *search, int64_t first, int64_t count, ww_results **results);
+ * that order on, query->limit of them or fewer at the end, as results of one query. Each call doubles what it needs to compute.
+ */
+ww_status view_ranked(view *v, const ww_query *query, const view_places *only, int64_t first, ww_results **results);
 
 /* Looks rows up in the snapshot: results of one query with one hit each, in the order of the list; what is not there is row -1.
  */

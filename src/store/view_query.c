@@ -83,43 +83,41 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
 /* ---- masks ----------------------------------------------------------------------------------------------------------------
  */
 
-static bool is_restricted(const view_search *search)
-{
-    return search->by_place || search->places || search->place_count > 0;
-}
-
 /* Is the mask of this list the one that was kept? */
-static bool mask_is_kept(const view *v, const mirror *m, const view_search *search, int64_t rows)
+static bool mask_is_kept(const view *v, const mirror *m, const view_places *only, int64_t rows)
 {
-    return search->list_number != 0 && v->kept_mask && v->kept_number == search->list_number && v->kept_of == m &&
+    return only->number != 0 && v->kept_mask && v->kept_number == only->number && v->kept_of == m &&
            v->kept_sequence == v->record.sequence && v->kept_rows == rows;
 }
 
-/* Makes in `mask` (memory_free()) the bits of the rows of `m` that a search admits. */
-static ww_status mask_make(const mirror *m, const view_search *search, int64_t rows, uint64_t **mask)
+static bool admits(const ww_query *query, int64_t place)
+{
+    return !query->mask || (place >= 0 && place < query->mask_rows && query->mask[place / 64] >> (place % 64) & 1);
+}
+
+/* Makes in `mask` (memory_free()) the bits of the rows of `m` that the query's mask and the list admit. */
+static ww_status mask_make(const mirror *m, const ww_query *query, const view_places *only, int64_t rows, uint64_t **mask)
 {
     const size_t words = (size_t)divide_up_i64(rows, 64) + 1;
     uint64_t *made = memory_alloc_zeroed(words, sizeof *made);
     if (!made)
         return memory_failed("a mask", words * sizeof *made);
-    if (search->by_place) {
-        ww_mirror_mask(m, search->by_place, search->by_place_count, made);
-    } else {
-        for (int64_t i = 0; i < search->place_count; i++) {
-            const int64_t row = ww_mirror_row(m, search->places[i]);
-            if (row >= 0)
-                made[row / 64] |= UINT64_C(1) << (row % 64);
-        }
+    if (!only)
+        ww_mirror_mask(m, query->mask, query->mask_rows, made);
+    for (int64_t i = 0; only && i < only->count; i++) {
+        const int64_t row = admits(query, only->places[i]) ? ww_mirror_row(m, only->places[i]) : -1;
+        if (row >= 0)
+            made[row / 64] |= UINT64_C(1) << (row % 64);
     }
     *mask = made;
     return WW_OK;
 }
 
-static void mask_keep(view *v, const mirror *m, const view_search *search, int64_t rows, uint64_t *mask)
+static void mask_keep(view *v, const mirror *m, const view_places *only, int64_t rows, uint64_t *mask)
 {
     memory_free(v->kept_mask);
     v->kept_mask = mask;
-    v->kept_number = search->list_number;
+    v->kept_number = only->number;
     v->kept_of = m;
     v->kept_sequence = v->record.sequence;
     v->kept_rows = rows;
@@ -128,50 +126,42 @@ static void mask_keep(view *v, const mirror *m, const view_search *search, int64
 /* ---- searching ------------------------------------------------------------------------------------------------------------
  */
 
-/* A search of one mirror; rows become places. `mask` may be NULL, for all rows. */
-static ww_status search_masked(const view *v, mirror *m, const view_search *search, const uint64_t *mask, ww_results **results)
+/* The query, with a mask over the mirror's rows in place of that over places; it may be NULL, for all rows. What belongs to the
+ * hits is in the file. */
+static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t *mask, ww_results **results)
 {
-    const mirror_state state = ww_mirror_state(m);
-    ww_query query = ww_query_default();
-    ww_range range = ww_range_default();
-    ww_status status;
-    if (search->is_range) {
-        range.queries = search->queries, range.query_count = search->query_count, range.query_stride = search->query_stride;
-        range.dim = v->record.dim, range.bound = search->bound, range.limit = search->limit;
-        range.query_tensor = search->query_tensor;
-        range.mask = mask, range.mask_rows = mask ? state.rows : 0, range.stats = search->stats;
-        range.progress = search->progress, range.progress_user = search->progress_user;
-        status = ww_collection_range(ww_mirror_rows(m), &range, results);
-    } else {
-        query.queries = search->queries, query.query_count = search->query_count, query.query_stride = search->query_stride;
-        query.dim = v->record.dim, query.k = search->k;
-        query.query_tensor = search->query_tensor;
-        query.mask = mask, query.mask_rows = mask ? state.rows : 0, query.stats = search->stats;
-        query.progress = search->progress, query.progress_user = search->progress_user;
-        status = ww_collection_query(ww_mirror_rows(m), &query, results);
-    }
-    if (status == WW_OK)
-        ww_mirror_places(m, (*results)->rows, (*results)->starts[search->query_count], (*results)->rows, (*results)->handles);
-    return status;
+    ww_query masked = *query;
+    masked.mask = mask;
+    masked.mask_rows = mask ? ww_mirror_state(m).rows : 0;
+    masked.fetch = 0;
+    return ww_mirror_query(m, &masked, results);
 }
 
+/* What is searched for, and where. */
+typedef struct view_search {
+    view *v;
+    const ww_query *query;
+    const view_places *only;
+} view_search;
+
 /* The mirror with the mask of the search, and with `removed`, bits of the rows that are still there, if that is not NULL. */
-static ww_status search_mirror(view *v, mirror *m, const view_search *search, const uint64_t *removed, ww_results **results)
+static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *removed, ww_results **results)
 {
     const int64_t rows = ww_mirror_state(m).rows;
-    if (!is_restricted(search))
-        return search_masked(v, m, search, removed, results);
-    if (!removed && mask_is_kept(v, m, search, rows))
-        return search_masked(v, m, search, v->kept_mask, results);
+    const bool may_keep = s->only && s->only->number != 0 && !removed && !s->query->mask;
+    if (!s->query->mask && !s->only)
+        return search_masked(m, s->query, removed, results);
+    if (may_keep && mask_is_kept(s->v, m, s->only, rows))
+        return search_masked(m, s->query, s->v->kept_mask, results);
     uint64_t *mask = NULL;
-    ww_status status = mask_make(m, search, rows, &mask);
+    ww_status status = mask_make(m, s->query, s->only, rows, &mask);
     if (status != WW_OK)
         return status;
     for (int64_t i = 0; removed && i < divide_up_i64(rows, 64); i++)
         mask[i] &= removed[i];
-    status = search_masked(v, m, search, mask, results);
-    if (status == WW_OK && !removed && search->list_number != 0)
-        mask_keep(v, m, search, rows, mask);
+    status = search_masked(m, s->query, mask, results);
+    if (status == WW_OK && may_keep)
+        mask_keep(s->v, m, s->only, rows, mask);
     else
         memory_free(mask);
     return status;
@@ -184,20 +174,20 @@ static bool is_better(ww_metric metric, float a, float b)
 }
 
 /* The best of two results, query by query. */
-static ww_status merge(const view *v, const view_search *search, ww_results *const parts[2], ww_results **results)
+static ww_status merge(const view_search *s, ww_results *const parts[2], ww_results **results)
 {
-    const int64_t queries = search->query_count;
-    const int64_t most = search->is_range ? search->limit : search->k;
+    const bool range = s->query->mode == WW_QUERY_RANGE;
+    const int64_t queries = s->query->query_count, most = range ? s->query->limit : s->query->k;
     ww_results *made = NULL;
     ww_status status = ww_durable_results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
-    if (status == WW_OK && search->is_range)
+    if (status == WW_OK && range)
         status = ww_durable_results_totals(made);
     int64_t hits = 0;
     for (int64_t q = 0; status == WW_OK && q < queries; q++) {
         int64_t at[2] = {parts[0]->starts[q], parts[1]->starts[q]};
         const int64_t end[2] = {parts[0]->starts[q + 1], parts[1]->starts[q + 1]};
         for (int64_t n = 0; n < most && (at[0] < end[0] || at[1] < end[1]); n++, hits++) {
-            const bool first = at[1] == end[1] || (at[0] < end[0] && is_better(v->record.metric, parts[0]->scores[at[0]],
+            const bool first = at[1] == end[1] || (at[0] < end[0] && is_better(s->v->record.metric, parts[0]->scores[at[0]],
                                                                                parts[1]->scores[at[1]]));
             const ww_results *from = parts[first ? 0 : 1];
             const int64_t hit = at[first ? 0 : 1]++;
@@ -206,35 +196,38 @@ static ww_status merge(const view *v, const view_search *search, ww_results *con
             made->scores[hits] = from->scores[hit];
         }
         made->starts[q + 1] = hits;
-        if (search->is_range)
+        if (range)
             made->totals[q] = ww_results_total(parts[0], q) + ww_results_total(parts[1], q);
     }
     *results = made;
     return status;
 }
 
-static ww_status search_overlaid(view *v, const view_search *search, ww_results **results)
+/* Hits with their places, handles and scores. */
+static ww_status find(const view_search *s, ww_results **results)
 {
+    view *v = s->v;
+    if (!v->overlaid)
+        return search_mirror(s, v->active, NULL, results);
     ww_results *parts[2] = {NULL, NULL};
-    view_search quiet = *search; /* the figures and the progress are those of the greater part */
+    ww_query quiet = *s->query; /* the figures and the progress are those of the greater part */
     quiet.stats = NULL;
     quiet.progress = NULL;
-    ww_status status = search_mirror(v, v->active, search, v->overlay_mask, &parts[0]);
+    ww_status status = search_mirror(s, v->active, v->overlay_mask, &parts[0]);
     if (status == WW_OK)
-        status = search_mirror(v, v->overlay, &quiet, NULL, &parts[1]);
+        status = search_mirror(&(view_search){v, &quiet, s->only}, v->overlay, NULL, &parts[1]);
     if (status == WW_OK)
-        status = merge(v, search, parts, results);
+        status = merge(s, parts, results);
     ww_results_destroy(parts[0]);
     ww_results_destroy(parts[1]);
     return status;
 }
 
-ww_status view_query(view *v, const view_search *search, ww_results **results)
+/* Adds what belongs to the hits, and gives the results to the caller. */
+static ww_status finish(view *v, ww_status status, uint32_t what, ww_results *made, ww_results **results)
 {
-    ww_results *made = NULL;
-    ww_status status = v->overlaid ? search_overlaid(v, search, &made) : search_mirror(v, v->active, search, NULL, &made);
     if (status == WW_OK)
-        status = fetch(v, made, search->fetch);
+        status = fetch(v, made, what);
     if (status == WW_OK)
         *results = made;
     else
@@ -242,33 +235,33 @@ ww_status view_query(view *v, const view_search *search, ww_results **results)
     return status;
 }
 
-ww_status view_ranked(view *v, const view_search *search, int64_t first, int64_t count, ww_results **results)
+ww_status view_query(view *v, const ww_query *query, const view_places *only, ww_results **results)
 {
-    view_search best = *search;
+    ww_results *made = NULL;
+    const ww_status status = find(&(view_search){v, query, only}, &made);
+    return finish(v, status, query->fetch, made, results);
+}
+
+ww_status view_ranked(view *v, const ww_query *query, const view_places *only, int64_t first, ww_results **results)
+{
+    ww_query best = *query;
     ww_results *ranked = NULL, *made = NULL;
-    best.is_range = true;
+    best.mode = WW_QUERY_RANGE;
     best.bound = v->record.metric == WW_L2 ? INFINITY : -INFINITY;
-    best.limit = min_i64(first + count, WW_ROWS_MAX);
-    best.query_count = 1;
-    ww_status status = v->overlaid ? search_overlaid(v, &best, &ranked) : search_mirror(v, v->active, &best, NULL, &ranked);
+    best.limit = min_i64(first + query->limit, WW_ROWS_MAX);
+    ww_status status = find(&(view_search){v, &best, only}, &ranked);
     const int64_t found = status == WW_OK ? max_i64(0, ranked->starts[1] - first) : 0;
     if (status == WW_OK)
         status = ww_durable_results_create(1, found, &made);
-    if (status == WW_OK) {
-        for (int64_t i = 0; i < found; i++) {
-            made->rows[i] = ranked->rows[first + i];
-            made->handles[i] = ranked->handles[first + i];
-            made->scores[i] = ranked->scores[first + i];
-        }
-        made->starts[1] = found;
-        status = fetch(v, made, search->fetch);
+    for (int64_t i = 0; status == WW_OK && i < found; i++) {
+        made->rows[i] = ranked->rows[first + i];
+        made->handles[i] = ranked->handles[first + i];
+        made->scores[i] = ranked->scores[first + i];
     }
-    ww_results_destroy(ranked);
     if (status == WW_OK)
-        *results = made;
-    else
-        ww_results_destroy(made);
-    return status;
+        made->starts[1] = found;
+    ww_results_destroy(ranked);
+    return finish(v, status, query->fetch, made, results);
 }
 
 /* ---- looking up -----------------------------------------------------------------------------------------------------------
@@ -335,11 +328,5 @@ ww_status view_get(view *v, const view_list *list, ww_results **results)
     ww_status status = ww_durable_results_create(1, count, &made);
     if (status == WW_OK)
         status = list->by == VIEW_ALL ? all_entries(v, list, count, made) : list_entries(v, list, made);
-    if (status == WW_OK)
-        status = fetch(v, made, list->fetch);
-    if (status == WW_OK)
-        *results = made;
-    else
-        ww_results_destroy(made);
-    return status;
+    return finish(v, status, list->fetch, made, results);
 }

@@ -51,7 +51,7 @@ struct view {
     mirror *active; /* between begin and end: shared or own, locked */
     bool overlaid;  /* and the overlay counts, too */
 
-    uint64_t *kept_mask; /* of a list (view_search.list_number) */
+    uint64_t *kept_mask; /* of a list (view_places.number) */
     int64_t kept_number, kept_sequence, kept_rows;
     const mirror *kept_of;
 };

@@ -278,25 +278,6 @@ static ww_status describe_durable(const ww_collection *collection, ww_collection
     return status == WW_OK ? struct_write(info, &found, sizeof found, "ww_collection_describe", "ww_collection_info") : status;
 }
 
-ww_status where_check(const ww_collection *collection, const char *function, const ww_query *query)
-{
-    if (query->parameter_count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: parameter_count is %lld; it must not be negative", function,
-                       (long long)query->parameter_count);
-    if (query->parameter_count > 0 && !query->parameters)
-        return fail_null(function, "parameters");
-    if (query->parameter_count > 0 && !query->where)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: there are %lld parameters and no where that could have them", function,
-                       (long long)query->parameter_count);
-    if (!query->where || collection->durable)
-        return WW_OK;
-    return ww_fail(
-        WW_INVALID_ARGUMENT,
-        "%s: collection '%s' is not in a store, and only a store evaluates a where; give a mask, or keep the collection "
-        "in a store",
-        function, collection->name);
-}
-
 ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info)
 {
     FLOAT_GUARD();

@@ -55,9 +55,6 @@ ww_status collection_check(const ww_collection *collection, const char *function
 /* WW_INVALID_ARGUMENT for rows in a place that is none, or where they cannot be. */
 ww_status collection_check_rows(const char *function, const ww_collection_config *config);
 
-/* WW_INVALID_ARGUMENT for a `where` where no store is that could evaluate it, and for a list of parameters that is none. */
-ww_status where_check(const ww_collection *collection, const char *function, const ww_query *query);
-
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);
 

@@ -1,89 +1,270 @@
-/* Queries: a search and everything asked for about what it found, under one lock, so that nothing in the results is of another
- * state of the collection than the rest. */
+/* The entrance of every search: a query is read and checked here, once, and goes unchanged to whoever has the rows: to the
+ * device (search.c) or to the store that keeps the collection. */
+#include "vectors/query.h"
+
 #include <math.h>
+#include <stdatomic.h>
 
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
-#include "vectors/fetch.h"
+#include "vectors/results.h"
 #include "vectors/search.h"
 
+enum {
+    ITEM_NUMBERS = 1 << 16, /* of queries, that a thread looks at in one piece; */
+    ITEMS_MIN = 4           /* fewer pieces are not worth waking threads */
+};
+
 STRUCT_INIT(ww_query, {0})
+STRUCT_INIT(ww_search_stats, {0})
 
-static ww_status query_check(ww_collection *c, const ww_query *query, ww_search *search, tensor_rows *held)
+void query_tell_stats(const ww_query *query, const search_stats *found)
 {
-    *search = (ww_search){.struct_size = sizeof *search,
-                          .queries = query->queries,
-                          .query_count = query->query_count,
-                          .dim = query->dim,
-                          .query_stride = query->query_stride,
-                          .k = query->k,
-                          .mask = query->mask,
-                          .mask_rows = query->mask_rows,
-                          .progress = query->progress,
-                          .progress_user = query->progress_user,
-                          .stats = query->stats,
-                          .query_tensor = query->query_tensor};
-    ww_status status = where_check(c, "ww_collection_query", query);
-    if (status == WW_OK)
-        status = search_check(c, "ww_collection_query", search, held);
-    return status == WW_OK ? fetch_check("ww_collection_query", query->fetch) : status;
+    const ww_search_stats stats = {.rows_screened = found->rows_screened,
+                                   .rows_kept = found->rows_kept,
+                                   .rows_scored = found->rows_scored,
+                                   .fallback_queries = found->fallback_queries,
+                                   .certificate = found->certificate,
+                                   .repeated_queries = found->repeated_queries};
+    if (query->stats)
+        (void)struct_write(query->stats, &stats, sizeof stats, "search", "ww_search_stats"); /* query_check() saw it */
 }
 
-/* With the lock. More than the live rows cannot be found: so few places are enough, however large k is. */
-static ww_status query_run(const ww_collection *c, ww_search *search, uint32_t fetch, search_stats *stats, ww_results **results)
+/* ---- finite queries -------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct finite_job {
+    const ww_query *query;
+    int64_t item_queries;
+    atomic_int_least64_t first_bad; /* query_count if there is none */
+} finite_job;
+
+static void find_not_finite(void *context, int64_t item, int32_t worker)
 {
-    search->k = (int32_t)min_i64(search->k, c->store.rows_live);
-    ww_status status = results_create(search->query_count, search->query_count * search->k, results);
-    if (status == WW_OK && search->query_count > 0 && search->k > 0) {
-        status = search_run(c, search, (*results)->rows, (*results)->scores, stats);
-        if (status == WW_OK)
-            results_from_padded(*results, search->k);
+    (void)worker;
+    finite_job *job = context;
+    const ww_query *query = job->query;
+    const int64_t end = min_i64((item + 1) * job->item_queries, query->query_count);
+    for (int64_t q = item * job->item_queries; q < end; q++) {
+        if (vector_is_finite(query->queries + q * query->query_stride, query->dim))
+            continue;
+        int64_t first = atomic_load(&job->first_bad);
+        while (q < first && !atomic_compare_exchange_weak(&job->first_bad, &first, q))
+            continue;
+        return;
     }
-    return status == WW_OK ? results_fetch(*results, c, fetch) : status;
 }
 
-static ww_status query_now(ww_collection *c, const ww_query *query, ww_search *search, tensor_rows *held, ww_results **results)
+/* The first query that is not finite, query_count if all are. Many are looked at by the device's threads: a search may take no
+ * longer than one thread reads its queries. */
+static int64_t first_not_finite(ww_collection *c, const ww_query *query)
 {
-    ww_results *made = NULL;
-    search_stats stats = {.certificate = INFINITY};
-    ww_status status = search_begin(c, search, held);
-    if (status != WW_OK)
-        return status;
-    status = query_run(c, search, query->fetch, &stats, &made);
+    finite_job job = {.query = query, .item_queries = ITEM_NUMBERS / query->dim + 1};
+    atomic_init(&job.first_bad, query->query_count);
+    const int64_t items = divide_up_i64(query->query_count, job.item_queries);
+    if (items < ITEMS_MIN) {
+        pool_run_here(items, find_not_finite, &job);
+        return atomic_load(&job.first_bad);
+    }
+    collection_lock_read(c); /* for the device */
+    pool *threads = c->device->backend->threads(c->device);
+    if (threads)
+        (void)pool_run(threads, items, find_not_finite, NULL, &job);
+    else
+        pool_run_here(items, find_not_finite, &job);
     collection_unlock(c);
-    if (status != WW_OK) {
-        ww_results_destroy(made);
-        return status;
-    }
-    search_tell_stats(query->stats, &stats);
-    *results = made;
+    return atomic_load(&job.first_bad);
+}
+
+static ww_status fail_query(const ww_collection *c, int64_t number, const float *query)
+{
+    char fault[VECTOR_FAULT_BYTES];
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': query %lld: %s", c->name, (long long)number,
+                   vector_fault(query, c->dim, fault));
+}
+
+ww_status queries_check_finite(const ww_collection *c, const float *queries, int64_t count)
+{
+    for (int64_t q = 0; q < count; q++)
+        if (!vector_is_finite(queries + q * c->dim, c->dim))
+            return fail_query(c, q, queries + q * c->dim);
     return WW_OK;
 }
+
+/* ---- checks ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* The tensor as f32, where it is: the query's `queries` if the host can read it there, else its `query_tensor`. */
+static ww_status take_tensor(const ww_collection *c, const char *function, ww_query *query, tensor_rows *held)
+{
+    static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_I8, WW_U8};
+    const tensor_asked asked = {function, "query_tensor", query->query_tensor};
+    if (query->queries)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: queries and query_tensor are both given; give one of them", function);
+    ww_status status = tensor_rows_check(&asked, c, &query->query_count, &query->dim);
+    if (status != WW_OK)
+        return status;
+    bool known = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        known = known || ww_tensor_dtype(query->query_tensor) == types[i];
+    if (!known)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_tensor is of %s; give f32, f16, bf16, i8 or u8", function,
+                       ww_dtype_name(ww_tensor_dtype(query->query_tensor)));
+    query->query_stride = c->dim;
+    if (query->query_count == 0)
+        return WW_OK;
+    status = tensor_rows_make(query->query_tensor, WW_F32, held);
+    if (status == WW_OK && tensor_rows_on_host(held))
+        query->queries = tensor_rows_data(held);
+    query->query_tensor = &held->dense;
+    return status;
+}
+
+static ww_status check_queries(ww_collection *c, const char *function, ww_query *query)
+{
+    if (query->query_count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
+                       (long long)query->query_count);
+    if (query->dim != c->dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
+                       query->dim);
+    if (query->query_stride == 0)
+        query->query_stride = query->dim;
+    if (query->query_stride < query->dim)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %lld; it must be at least dim, %d", function,
+                       (long long)query->query_stride, query->dim);
+    if (query->query_tensor && !query->queries)
+        return WW_OK; /* on a GPU: whoever has the rows looks at them there */
+    if (query->query_count > 0 && !query->queries)
+        return fail_null(function, "queries");
+    const int64_t bad = first_not_finite(c, query);
+    return bad < query->query_count ? fail_query(c, bad, query->queries + bad * query->query_stride) : WW_OK;
+}
+
+/* What each mode finds, and that nothing is set which only another mode reads. */
+static ww_status check_mode(const ww_collection *c, const char *function, const ww_query *query)
+{
+    if (query->mode == WW_QUERY_NEAREST) {
+        if (query->bound != 0.0f || query->limit != 0)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: bound and limit are of WW_QUERY_RANGE, but mode is WW_QUERY_NEAREST",
+                           function);
+        if (query->k < 0)
+            return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must not be negative", function, query->k);
+        if (query->k > WW_K_MAX)
+            return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; the maximum is %d", function, query->k, WW_K_MAX);
+        return WW_OK;
+    }
+    if (query->mode != WW_QUERY_RANGE)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: mode is %d; it must be WW_QUERY_NEAREST or WW_QUERY_RANGE", function,
+                       (int)query->mode);
+    if (query->k != 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: k is of WW_QUERY_NEAREST; in mode WW_QUERY_RANGE limit says how many",
+                       function);
+    if (isnan(query->bound))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is not a number", function);
+    if (c->metric == WW_L2 && query->bound < 0.0f)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is %g; a distance must not be negative", function, (double)query->bound);
+    if (query->limit < 0 || query->limit > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must be 0 to %lld", function, (long long)query->limit,
+                       (long long)WW_ROWS_MAX);
+    return WW_OK;
+}
+
+static ww_status check_where(const ww_collection *c, const char *function, const ww_query *query)
+{
+    if (query->parameter_count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: parameter_count is %lld; it must not be negative", function,
+                       (long long)query->parameter_count);
+    if (query->parameter_count > 0 && !query->parameters)
+        return fail_null(function, "parameters");
+    if (query->parameter_count > 0 && !query->where)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: there are %lld parameters and no where that could have them", function,
+                       (long long)query->parameter_count);
+    if (!query->where || c->durable)
+        return WW_OK;
+    return ww_fail(
+        WW_INVALID_ARGUMENT,
+        "%s: collection '%s' is not in a store, and only a store evaluates a where; give a mask, or keep the collection "
+        "in a store",
+        function, c->name);
+}
+
+/* Reads the caller's query into `query` and checks all of it. A tensor is held in `held`, which is all zero, until
+ * tensor_rows_release(), whatever the status. */
+static ww_status query_read(ww_collection *c, const char *function, const ww_query *callers, ww_query *query, tensor_rows *held)
+{
+    ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
+    if (status == WW_OK)
+        status = check_where(c, function, query);
+    if (status == WW_OK)
+        status = check_mode(c, function, query);
+    if (status == WW_OK)
+        status = fetch_check(function, query->fetch);
+    if (status == WW_OK && query->mask_rows < 0)
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: mask_rows is %lld; it must not be negative", function,
+                         (long long)query->mask_rows);
+    if (status == WW_OK && query->stats)
+        status = struct_check(query->stats, function, "ww_search_stats");
+    if (status == WW_OK && query->query_tensor)
+        status = take_tensor(c, function, query, held);
+    return status == WW_OK ? check_queries(c, function, query) : status;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------------------------------------
+ */
 
 ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results)
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_query";
     ww_query asked;
-    ww_search search;
     tensor_rows held = {0};
     ww_status status = collection_check(collection, function);
     if (status != WW_OK)
         return status;
     if (!query || !results)
         return fail_null(function, query ? "results" : "query");
-    status = struct_read(&asked, sizeof asked, query, function, "ww_query");
+    status = query_read(collection, function, query, &asked, &held);
     if (status == WW_OK)
-        status = query_check(collection, &asked, &search, &held);
-    if (status == WW_OK && collection->durable) {
-        asked.query_count = search.query_count;
-        asked.dim = search.dim;
-        asked.query_stride = search.query_stride;
-        status = collection->durable->query(collection->owner, &asked, results);
-    } else if (status == WW_OK) {
-        status = query_now(collection, &asked, &search, &held, results);
-    }
+        status = collection->durable ? collection->durable->query(collection->owner, &asked, results)
+                                     : collection_query(collection, &asked, results);
+    tensor_rows_release(&held);
+    return status;
+}
+
+/* What has no place in the caller's buffers. */
+static ww_status check_for_buffers(const char *function, const ww_query *query)
+{
+    if (query->mode == WW_QUERY_RANGE)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: mode is WW_QUERY_RANGE; ww_collection_query() finds ranges", function);
+    if (query->fetch != 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; ww_collection_query() gives ids, payloads and vectors", function,
+                       query->fetch);
+    return WW_OK;
+}
+
+ww_status ww_collection_search(ww_collection *collection, const ww_query *query, int64_t *rows, float *scores)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_collection_search";
+    ww_query asked;
+    tensor_rows held = {0};
+    ww_status status = collection_check(collection, function);
+    if (status != WW_OK)
+        return status;
+    if (!query)
+        return fail_null(function, "query");
+    status = query_read(collection, function, query, &asked, &held);
+    if (status == WW_OK)
+        status = check_for_buffers(function, &asked);
+    if (status == WW_OK && (asked.query_count == 0 || asked.k == 0))
+        query_tell_stats(&asked, &(search_stats){.certificate = INFINITY});
+    else if (status == WW_OK && (!rows || !scores))
+        status = fail_null(function, rows ? "scores" : "rows");
+    else if (status == WW_OK)
+        status = collection->durable ? collection->durable->search(collection->owner, &asked, rows, scores)
+                                     : collection_search(collection, &asked, rows, scores);
     tensor_rows_release(&held);
     return status;
 }

@@ -96,6 +96,13 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
     return WW_OK;
 }
 
+ww_status results_totals(ww_results *results)
+{
+    const size_t bytes = (size_t)results->query_count * sizeof *results->totals;
+    results->totals = memory_alloc(bytes);
+    return results->totals ? WW_OK : memory_failed("the totals of a range search", bytes);
+}
+
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length)
 {
     if (length >= results->text_room - results->text_bytes) {

@@ -48,6 +48,9 @@ void results_from_padded(ww_results *results, int64_t k);
  * a guess. Refuses flags that it does not know. */
 ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size_t text_bytes);
 
+/* Takes memory for the total of each query, for results of a range. */
+ww_status results_totals(ww_results *results);
+
 /* Copies a text and says in `place`, an element of ids or payloads, where it is. Cannot fail where text_bytes was exact. */
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length);
 

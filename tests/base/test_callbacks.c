@@ -59,7 +59,7 @@ static void callbacks_run_on_the_callers_thread_and_cancel_cleanly(void **state)
         l = listener_make(stop);
         CHECK_FAILS(stop ? WW_CANCELLED : WW_OK, ww_collection_compact(c, listen_to, &l));
         check_told("compact", &l);
-        ww_search search = ww_search_default();
+        ww_query search = ww_query_default();
         search.queries = more.vectors;
         search.query_count = QUERIES;
         search.dim = DIM;

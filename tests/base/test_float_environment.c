@@ -56,7 +56,7 @@ static void note_search(ww_collection *c, const float *queries, int64_t count)
 {
     int64_t rows[QUERIES * K];
     float scores[QUERIES * K];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = count;
     search.dim = DIM;
@@ -82,14 +82,15 @@ static void note_query(ww_collection *c, const float *queries)
 
 static void note_range(ww_collection *c, const float *queries)
 {
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     ww_results *results = NULL;
     range.queries = queries;
     range.query_count = 1;
     range.dim = DIM;
     range.bound = 0.0f;
     range.limit = K;
-    UNDER(ww_collection_range(c, &range, &results));
+    UNDER(ww_collection_query(c, &range, &results));
     note(ww_results_rows(results, 0), (size_t)ww_results_count(results, 0) * sizeof(int64_t));
     note(ww_results_scores(results, 0), (size_t)ww_results_count(results, 0) * sizeof(float));
     ww_results_destroy(results);

@@ -46,7 +46,7 @@ static int64_t nearest(ww_collection *in, const float *query)
 {
     int64_t row = -1;
     float score;
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query;
     search.query_count = 1;
     search.dim = DIM;

@@ -50,9 +50,7 @@ static int make_cases(void **state)
     CASE_WITH(ww_pool, ww_pool_default(1, 1));
     CASE(ww_collection_config);
     CASE(ww_rows);
-    CASE(ww_search);
     CASE(ww_query);
-    CASE(ww_range);
     CASE(ww_get);
     CASE(ww_search_stats);
     CASE(ww_collection_info);
@@ -65,7 +63,7 @@ static int make_cases(void **state)
 static void init_fills_the_callers_struct_and_not_a_byte_more(void **state)
 {
     (void)state;
-    assert_int_equal(case_count, 26);
+    assert_int_equal(case_count, 24);
     for (size_t i = 0; i < case_count; i++) {
         const case_of *c = &cases[i];
         assert_true(c->bytes + 64 < ROOM);

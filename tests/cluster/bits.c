@@ -61,7 +61,7 @@ static void search_gives_the_same(const ranks *r, ww_cluster *cluster, const ww_
 {
     static int64_t rows[QUERIES * WW_K_MAX];
     static float scores[QUERIES * WW_K_MAX];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     ww_search_stats stats = ww_search_stats_default();
     search.queries = scene_make()->queries[0];
     search.query_count = QUERIES;
@@ -112,7 +112,8 @@ void case_range(const ranks *r)
     ww_cluster *cluster = cluster_of_scene(r, WW_L2);
     ww_collection *whole = collection_of_scene(r, WW_L2);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        ww_range range = ww_range_default();
+        ww_query range = ww_query_default();
+        range.mode = WW_QUERY_RANGE;
         ww_results *expected = NULL, *got = NULL;
         range.queries = scene_make()->queries[0];
         range.query_count = QUERIES;
@@ -120,11 +121,11 @@ void case_range(const ranks *r)
         range.bound = 5.0f;
         range.limit = limits[i];
         range.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
-        EXPECT(ww_collection_range(whole, &range, &expected) == WW_OK);
+        EXPECT(ww_collection_query(whole, &range, &expected) == WW_OK);
         EXPECT(ww_results_total(expected, 0) > 3);
         if (r->rank != 0)
             range.queries = NULL;
-        EXPECT(ww_cluster_range(cluster, &range, WW_ANSWER_ALL, &got) == WW_OK);
+        EXPECT(ww_cluster_query(cluster, &range, WW_ANSWER_ALL, &got) == WW_OK);
         expect_same_results(got, expected);
         ww_results_destroy(got);
         ww_results_destroy(expected);

@@ -29,9 +29,9 @@ static bool is_odd(const ranks *r)
         expect_same(got_);                                                                                                     \
     } while (0)
 
-static ww_search search_of_scene(int32_t k)
+static ww_query search_of_scene(int32_t k)
 {
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = scene_make()->queries[0];
     search.query_count = QUERIES;
     search.dim = DIM;
@@ -71,7 +71,7 @@ static void disagree_in_searches(const ranks *r, ww_cluster *cluster)
     static float scores[QUERIES * WW_K_MAX], other[QUERIES * DIM];
     ww_results *results = NULL;
     ww_cluster_info info = ww_cluster_info_default();
-    ww_search search = search_of_scene(is_odd(r) ? 9 : 10);
+    ww_query search = search_of_scene(is_odd(r) ? 9 : 10);
     EXPECT_ALL(WW_INVALID_ARGUMENT, "disagree in the k: rank 0 has 10",
                ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
     search = search_of_scene(is_odd(r) ? WW_K_MAX + 1 : 10);
@@ -79,6 +79,14 @@ static void disagree_in_searches(const ranks *r, ww_cluster *cluster)
     search = search_of_scene(10);
     search.query_count = is_odd(r) ? 3 : 4;
     EXPECT_ALL(WW_INVALID_ARGUMENT, "number of queries", ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
+    search = search_of_scene(0);
+    search.mode = is_odd(r) ? WW_QUERY_RANGE : WW_QUERY_NEAREST;
+    EXPECT_ALL(WW_INVALID_ARGUMENT, "disagree in the mode: rank 0 has the nearest, rank",
+               ww_cluster_query(cluster, &search, WW_ANSWER_ALL, &results));
+    search = search_of_scene(10);
+    search.query_tensor = is_odd(r) ? (const struct ww_tensor *)&search : NULL; /* is not looked at */
+    EXPECT_ALL(WW_INVALID_ARGUMENT, "give queries, not a tensor",
+               ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
     search = search_of_scene(10);
     EXPECT_ALL(WW_INVALID_ARGUMENT, "rank to answer on",
                ww_cluster_search(cluster, &search, is_odd(r) ? WW_ANSWER_ALL : WW_ANSWER_ROOT, rows, scores));
@@ -153,7 +161,7 @@ static ww_status attempt_search(const ranks *r, ww_cluster *cluster)
 {
     int64_t rows[QUERIES * 5];
     float scores[QUERIES * 5];
-    ww_search search = search_of_scene(5);
+    ww_query search = search_of_scene(5);
     if (r->rank != 0)
         search.queries = NULL;
     return ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores);
@@ -178,7 +186,8 @@ static ww_status attempt_query(const ranks *r, ww_cluster *cluster)
 static ww_status attempt_range(const ranks *r, ww_cluster *cluster)
 {
     ww_results *results = NULL;
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     (void)r;
     range.queries = scene_make()->queries[0];
     range.query_count = QUERIES;
@@ -186,7 +195,7 @@ static ww_status attempt_range(const ranks *r, ww_cluster *cluster)
     range.bound = 5.0f;
     range.limit = 4;
     range.fetch = WW_FETCH_IDS;
-    const ww_status status = ww_cluster_range(cluster, &range, WW_ANSWER_ALL, &results);
+    const ww_status status = ww_cluster_query(cluster, &range, WW_ANSWER_ALL, &results);
     EXPECT(status == WW_OK || !results);
     ww_results_destroy(results);
     return status;
@@ -265,7 +274,7 @@ void case_misuse(const ranks *r_given)
     EXPECT(ww_cluster_search(NULL, NULL, WW_ANSWER_ALL, NULL, NULL) == WW_INVALID_ARGUMENT);
     EXPECT(ww_cluster_search(cluster, NULL, WW_ANSWER_ALL, NULL, NULL) == WW_INVALID_ARGUMENT);
     EXPECT(ww_cluster_query(cluster, NULL, WW_ANSWER_ALL, NULL) == WW_INVALID_ARGUMENT);
-    EXPECT(ww_cluster_range(cluster, NULL, WW_ANSWER_ALL, NULL) == WW_INVALID_ARGUMENT);
+    EXPECT(ww_cluster_query(cluster, NULL, WW_ANSWER_ALL, NULL) == WW_INVALID_ARGUMENT);
     EXPECT(ww_cluster_locate(cluster, 0, &rank, &row) == WW_NOT_FOUND);
     EXPECT(ww_cluster_locate(cluster, 0, NULL, &row) == WW_INVALID_ARGUMENT);
     EXPECT(ww_cluster_add_file(cluster, NULL, NULL, NULL, NULL) == WW_INVALID_ARGUMENT);
@@ -300,7 +309,7 @@ void case_timeout(const ranks *r)
         config.timeout_ms = 400;
         EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster) == WW_OK);
         add_rows(ww_cluster_collection(cluster), 0, 20);
-        ww_search search = search_of_scene(5);
+        ww_query search = search_of_scene(5);
         MPI_Barrier(MPI_COMM_WORLD);
         if (r->rank == late)
             usleep(1600000);

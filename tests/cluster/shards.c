@@ -22,7 +22,7 @@ static void path_of(const ranks *r, const char *name, char *path, size_t capacit
 
 static void expect_nearest(ww_cluster *cluster, int64_t query_row, int64_t expected_row)
 {
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     int64_t row = -2;
     float score = -1.0f;
     search.queries = scene_make()->rows[query_row];

@@ -69,7 +69,7 @@ class Collection:
 
     def search(self, queries, k, admitted=None):
         found, scores = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
-        asked = sized(api.ww_search, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, k=k)
+        asked = sized(api.ww_query, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, k=k)
         if admitted is not None:
             mask = np.packbits(np.resize(admitted, -(-len(admitted) // 64) * 64), bitorder="little").view(np.uint64)
             asked.mask, asked.mask_rows = mask.ctypes.data, len(admitted)
@@ -78,12 +78,12 @@ class Collection:
 
     def range(self, queries, bound, limit, admitted=None):
         """Rows, scores and totals of all queries, one behind the other."""
-        asked = sized(api.ww_range, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, bound=bound, limit=limit)
+        asked = sized(api.ww_query, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, mode=api.WW_QUERY_RANGE, bound=bound, limit=limit)
         if admitted is not None:
             mask = np.packbits(np.resize(admitted, -(-len(admitted) // 64) * 64), bitorder="little").view(np.uint64)
             asked.mask, asked.mask_rows = mask.ctypes.data, len(admitted)
         results, c = ctypes.c_void_p(), self.on.c
-        self.on.ok(c.ww_collection_range(self.handle, ctypes.byref(asked), ctypes.byref(results)))
+        self.on.ok(c.ww_collection_query(self.handle, ctypes.byref(asked), ctypes.byref(results)))
         for name, kind in (("rows", ctypes.c_int64), ("scores", ctypes.c_float)):
             getattr(c, f"ww_results_{name}").restype = ctypes.POINTER(kind)
         c.ww_results_count.restype = c.ww_results_total.restype = ctypes.c_int64

@@ -237,7 +237,7 @@ static void check_search(ww_device *device, const dataset *d, int32_t dim, ww_me
             batch.count = COUNT;
             batch.dim = dim;
             batch.vectors = rows;
-            ww_search search = ww_search_default();
+            ww_query search = ww_query_default();
             search.queries = queries;
             search.query_count = asked;
             search.dim = dim;

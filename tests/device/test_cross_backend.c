@@ -170,7 +170,7 @@ static void search(ww_collection *c, const cross_case *of, const float *queries,
     uint64_t mask[64];
     for (int i = 0; i < 64; i++)
         mask[i] = UINT64_C(0x6db6db6db6db6db6);
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     asked.queries = queries;
     asked.query_count = of->queries;
     asked.dim = of->dim;

@@ -62,7 +62,7 @@ static void a_device_that_recovers_is_brought_up_to_date(void **state)
     float query[9] = {1};
     int64_t rows[3];
     float scores[3];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query;
     search.query_count = 1;
     search.dim = 9;

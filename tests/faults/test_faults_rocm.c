@@ -82,7 +82,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static void glance_take(ww_collection *c, glance *out)
 {
     static const float queries[2 * 9] = {1, -2, 3, 0.5f, -0.25f, 7, 1, 1, -1, 0.1f, 0.2f, -0.3f, 4, 5, -6, 0, 8, 9};
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = 2;
     search.dim = 9;
@@ -301,7 +301,7 @@ static void a_device_lost_in_mid_search_says_so_until_it_is_opened_again(void **
         float query[9] = {1};
         int64_t rows[3];
         float scores[3];
-        ww_search search = ww_search_default();
+        ww_query search = ww_query_default();
         search.queries = query;
         search.query_count = 1;
         search.dim = 9;

@@ -61,7 +61,7 @@ static ww_status search_with_a_tensor(ww_collection *collection)
     int64_t rows[3 * 7];
     float scores[3 * 7];
     test_random random = {15};
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     ww_tensor tensor = {0};
     random_normals(&random, queries, sizeof queries / sizeof queries[0]);
     ww_status status = ww_tensor_from_host(collection->device, WW_F32, 2, (int64_t[]){3, DIM}, queries, &tensor);
@@ -95,7 +95,7 @@ static ww_status search(ww_collection *collection)
     int64_t rows[3 * 7];
     float scores[3 * 7];
     test_random random = {11};
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     random_normals(&random, queries, sizeof queries / sizeof queries[0]);
     asked.queries = queries;
     asked.query_count = 3;
@@ -124,7 +124,8 @@ static ww_status range_within(ww_collection *collection, float bound)
     float queries[3 * DIM];
     test_random random = {11};
     random_normals(&random, queries, sizeof queries / sizeof queries[0]);
-    ww_range asked = ww_range_default();
+    ww_query asked = ww_query_default();
+    asked.mode = WW_QUERY_RANGE;
     asked.queries = queries;
     asked.query_count = 3;
     asked.dim = DIM;
@@ -132,7 +133,7 @@ static ww_status range_within(ww_collection *collection, float bound)
     asked.limit = 1000;
     asked.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
     ww_results *results = NULL;
-    const ww_status status = ww_collection_range(collection, &asked, &results);
+    const ww_status status = ww_collection_query(collection, &asked, &results);
     ww_results_destroy(results);
     return status;
 }
@@ -333,7 +334,7 @@ static ww_status search_many(size_t memory_bytes, int64_t *rows, float *scores)
     CHECK_OK(ww_collection_add(collection, &added.rows));
     float *queries = malloc(sizeof(float[MANY][DIM]));
     random_normals(&random, queries, (int64_t)MANY * DIM);
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     asked.queries = queries;
     asked.query_count = MANY;
     asked.dim = DIM;

@@ -263,7 +263,7 @@ static ww_status live_with_rows_on_host(ww_device *device)
     static const char *const gone[] = {"f3", "f70"};
     int64_t found[5];
     float scores[5];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = rows.vectors;
     search.query_count = 1;
     search.dim = 9;

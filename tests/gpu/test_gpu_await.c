@@ -70,7 +70,7 @@ static found search(ww_collection *collection, uint64_t seed)
     float query[DIM];
     found best;
     test_random random = {seed};
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     random_normals(&random, query, DIM);
     asked.queries = query;
     asked.query_count = 1;

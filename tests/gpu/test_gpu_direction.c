@@ -42,7 +42,7 @@ static void search_again_and_again(int32_t index, ww_screen screen)
     ww_collection *collection = NULL;
     CHECK_OK(ww_collection_create(device, &config, &collection));
     collection_fill(collection, &random, ROWS, DIM, "row", 0);
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     asked.queries = query;
     asked.query_count = 1;
     asked.dim = DIM;

@@ -22,7 +22,7 @@ static ww_status search(ww_collection *c, answers *out)
     float queries[QUERIES * DIM];
     test_random random = {11};
     random_normals(&random, queries, QUERIES * DIM);
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     asked.queries = queries;
     asked.query_count = QUERIES;
     asked.dim = DIM;

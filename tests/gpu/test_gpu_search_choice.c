@@ -82,7 +82,7 @@ static void trials_end_with_the_quicker_way(void **state)
 static ww_search_stats search(ww_collection *c, const float *queries, int64_t count, int32_t dim, int64_t *rows, float *scores)
 {
     ww_search_stats stats = ww_search_stats_default();
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = count;
     search.dim = dim;

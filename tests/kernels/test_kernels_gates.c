@@ -86,7 +86,7 @@ static float compare_search(const twins *t, const struct shape *shape)
     const size_t results = (size_t)(shape->queries * shape->k);
     int64_t *rows = malloc(2 * results * sizeof *rows);
     float *scores = malloc(2 * results * sizeof *scores);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     ww_search_stats stats = ww_search_stats_default();
     search.queries = t->queries;
     search.query_count = shape->queries;
@@ -110,7 +110,8 @@ static float compare_search(const twins *t, const struct shape *shape)
 
 static void compare_range(const twins *t, const struct shape *shape, float bound)
 {
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     ww_search_stats stats = ww_search_stats_default();
     ww_results *here = NULL, *there = NULL;
     range.queries = t->queries;
@@ -118,9 +119,9 @@ static void compare_range(const twins *t, const struct shape *shape, float bound
     range.dim = t->dim;
     range.bound = bound;
     range.limit = 200;
-    CHECK_OK(ww_collection_range(t->here, &range, &here));
+    CHECK_OK(ww_collection_query(t->here, &range, &here));
     range.stats = &stats;
-    CHECK_OK(ww_collection_range(t->there, &range, &there));
+    CHECK_OK(ww_collection_query(t->there, &range, &there));
     for (int64_t q = 0; q < shape->queries; q++) {
         const size_t hits = (size_t)ww_results_count(here, q);
         if (ww_results_total(here, q) != ww_results_total(there, q) || ww_results_count(there, q) != (int64_t)hits ||

@@ -66,7 +66,7 @@ static void check_twins(const twins *t, const float *queries, int64_t query_coun
     const size_t results = (size_t)(query_count * k);
     int64_t *rows = malloc(2 * results * sizeof *rows);
     float *scores = malloc(2 * results * sizeof *scores);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = query_count;
     search.dim = t->dim;

@@ -272,7 +272,7 @@ static void search(ww_collection *collection, uint64_t seed, answers *found)
 {
     float queries[QUERIES * DIM];
     test_random random = {seed};
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     random_normals(&random, queries, QUERIES * DIM);
     asked.queries = queries;
     asked.query_count = QUERIES;

@@ -56,7 +56,7 @@ static void search(ww_collection *c, test_random *random)
     static float queries[QUERIES * DIM_MAX];
     int64_t rows[QUERIES * K];
     float scores[QUERIES * K];
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     random_normals(random, queries, QUERIES * dim);
     asked.queries = queries;
     asked.query_count = random_below(random, 2) ? QUERIES : 1;

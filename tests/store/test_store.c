@@ -84,11 +84,12 @@ static void check_alike(ww_collection *stored, ww_collection *plain, const float
     check_same(a, b);
     ww_results_destroy(a);
     ww_results_destroy(b);
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = queries, range.query_count = QUERIES, range.dim = DIM, range.limit = 50;
     range.bound = 0.1f, range.fetch = all.fetch;
-    CHECK_OK(ww_collection_range(stored, &range, &a));
-    CHECK_OK(ww_collection_range(plain, &range, &b));
+    CHECK_OK(ww_collection_query(stored, &range, &a));
+    CHECK_OK(ww_collection_query(plain, &range, &b));
     check_same(a, b);
     ww_results_destroy(a);
     ww_results_destroy(b);
@@ -334,7 +335,7 @@ static void masks_speak_of_row_numbers(void **state)
         int64_t found[2];
         float scores[2];
         mask[row / 64] |= UINT64_C(1) << (row % 64);
-        ww_search search = ww_search_default();
+        ww_query search = ww_query_default();
         search.queries = rows.vectors, search.query_count = 1, search.dim = DIM, search.k = 2;
         search.mask = mask, search.mask_rows = info.mask_rows;
         CHECK_OK(ww_collection_search(stored, &search, found, scores));

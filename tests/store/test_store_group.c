@@ -68,7 +68,7 @@ static void what_a_lost_member_had_is_read_from_the_file(void **state)
     static const float query[WORK_DIM] = {1};
     int64_t rows[3];
     float scores[3];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query, search.query_count = 1, search.dim = WORK_DIM, search.k = 3;
     CHECK_FAILS(WW_DRIVER_ERROR, ww_collection_search(stored, &search, rows, scores));
     assert_non_null(strstr(ww_error_message(), "emulator:32"));

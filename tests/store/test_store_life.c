@@ -392,11 +392,12 @@ static void a_filter_admits_exactly_the_rows_that_match(void **state)
     /* With a mask as well, a row must have both. */
     uint64_t mask[5] = {0};
     mask[0] = 0x7;
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     ww_results *found = NULL;
     range.queries = rows.vectors, range.query_count = 1, range.dim = WORK_DIM, range.bound = 1e6f, range.limit = 100;
     range.mask = mask, range.mask_rows = 300, range.where = "handle >= 2";
-    CHECK_OK(ww_collection_range(collection, &range, &found));
+    CHECK_OK(ww_collection_query(collection, &range, &found));
     assert_int_equal(ww_results_count(found, 0), 1);
     assert_int_equal(ww_results_handles(found, 0)[0], 2);
     ww_results_destroy(found);

@@ -92,7 +92,7 @@ static void put_searches(FILE *out, ww_collection *collection, int32_t dim)
     test_random random = {99};
     int64_t rows[QUERIES * K];
     float scores[QUERIES * K];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     float *queries = malloc(QUERIES * (size_t)dim * sizeof *queries);
     random_normals(&random, queries, QUERIES * (int64_t)dim);
     search.queries = queries;
@@ -180,7 +180,7 @@ void check_search(ww_collection *collection, const float *queries, int64_t query
     int64_t *rows = malloc((size_t)(query_count * k + 1) * sizeof *rows);
     float *scores = malloc((size_t)(query_count * k + 1) * sizeof *scores);
     canon_key *keys = malloc((size_t)(info.rows_live + 1) * sizeof *keys);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = query_count;
     search.query_stride = query_stride;

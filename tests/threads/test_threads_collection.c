@@ -64,7 +64,7 @@ static void *searcher(void *user)
     const float query[2 * DIM] = {1.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f};
     int64_t rows[2 * K];
     float scores[2 * K];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query;
     search.query_count = 2;
     search.dim = DIM;
@@ -171,7 +171,7 @@ static void *use_own_collection(void *user)
         rows.count = 2;
         rows.dim = 2;
         rows.vectors = vectors;
-        ww_search search = ww_search_default();
+        ww_query search = ww_query_default();
         search.queries = query;
         search.query_count = 1;
         search.dim = 2;

@@ -67,7 +67,7 @@ static void *search_all_the_time(void *argument)
         float queries[QUERIES_MAX * DIM];
         int64_t rows[QUERIES_MAX * K];
         float scores[QUERIES_MAX * K];
-        ww_search search = ww_search_default();
+        ww_query search = ww_query_default();
         random_normals(&random, queries, sizeof queries / sizeof queries[0]);
         search.queries = queries;
         search.query_count = 1 + (int64_t)random_below(&random, QUERIES_MAX);

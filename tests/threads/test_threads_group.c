@@ -22,7 +22,7 @@ typedef struct searching {
 
 static ww_status search(const searching *s, int64_t *rows, float *scores)
 {
-    ww_search asked = ww_search_default();
+    ww_query asked = ww_query_default();
     asked.queries = s->query;
     asked.query_count = 1;
     asked.dim = DIM;

@@ -95,7 +95,7 @@ typedef struct answer {
 
 static void ask(ww_collection *c, const pair *p, int64_t queries, answer *found)
 {
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     found->stats = ww_search_stats_default();
     search.queries = p->queries;
     search.query_count = queries;
@@ -272,7 +272,8 @@ static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
         pair p = pair_make(*state, "random normal", metrics[m]);
         answer best;
         ask(p.plain, &p, QUERIES, &best);
-        ww_range range = ww_range_default();
+        ww_query range = ww_query_default();
+        range.mode = WW_QUERY_RANGE;
         ww_search_stats stats = ww_search_stats_default();
         range.queries = p.queries;
         range.dim = DIM;
@@ -283,18 +284,18 @@ static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
             ww_results *plain = NULL, *unproven = NULL, *mended = NULL;
             p.device->tuning.screen_wgmma = shapes[s].wgmma;
             range.query_count = shapes[s].queries;
-            CHECK_OK(ww_collection_range(p.plain, &range, &plain));
-            CHECK_OK(ww_collection_range(p.screened, &range, &mended));
+            CHECK_OK(ww_collection_query(p.plain, &range, &plain));
+            CHECK_OK(ww_collection_query(p.screened, &range, &mended));
             check_same(plain, mended, shapes[s].queries);
             assert_int_equal(stats.repeated_queries, 0);
             ww_results_destroy(mended);
             p.device->tuning.thresholds_lowered = 1u << 22;
-            CHECK_OK(ww_collection_range(p.screened, &range, &mended));
+            CHECK_OK(ww_collection_query(p.screened, &range, &mended));
             check_same(plain, mended, shapes[s].queries);
             assert_int_equal(stats.repeated_queries, shapes[s].queries);
             assert_true(stats.certificate >= 0.0f);
             p.device->tuning.keep_unproven = true;
-            CHECK_OK(ww_collection_range(p.screened, &range, &unproven));
+            CHECK_OK(ww_collection_query(p.screened, &range, &unproven));
             assert_true(stats.certificate < 0.0f && stats.repeated_queries == 0);
             assert_true(ww_results_count(unproven, 0) < ww_results_count(plain, 0)); /* it was wrong */
             p.device->tuning.thresholds_lowered = 0;
@@ -319,7 +320,7 @@ static void no_memory_for_a_repetition_is_a_status(void **state)
     p.device->tuning.thresholds_lowered = 1u << 24;
     ask(p.screened, &p, queries, &mended); /* the device has what it keeps now */
     assert_true(mended.stats.repeated_queries > 0);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = p.queries;
     search.query_count = queries;
     search.dim = DIM;

@@ -68,7 +68,7 @@ static void refuse_reads(void)
     int64_t row = -1;
     char text[64];
     ww_results *found = NULL;
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = vector;
     search.query_count = 1;
     search.dim = DIM;

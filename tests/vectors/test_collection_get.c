@@ -280,7 +280,7 @@ static void a_mask_that_does_not_say_how_many_rows_it_covers(void **state)
     float score = 0;
     ww_collection_info info = ww_collection_info_default();
     ww_collection *c = filled(*state), *empty = collection_make(*state, DIM, WW_L2);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query;
     search.query_count = 1;
     search.dim = DIM;

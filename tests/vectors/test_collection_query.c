@@ -42,7 +42,7 @@ static void check_results(ww_collection *c, const ww_query *query, const ww_resu
     const size_t places = (size_t)(query->query_count * query->k) + 1;
     int64_t *rows = malloc(places * sizeof *rows);
     float *scores = malloc(places * sizeof *scores);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query->queries;
     search.query_count = query->query_count;
     search.dim = query->dim;

@@ -209,7 +209,7 @@ static void searches_that_cannot_be(void **state)
     int64_t rows[8];
     float scores[8];
     float query[2 * DIM] = {1.0f};
-    ww_search good = ww_search_default();
+    ww_query good = ww_query_default();
     good.queries = query;
     good.query_count = 2;
     good.dim = DIM;
@@ -217,7 +217,7 @@ static void searches_that_cannot_be(void **state)
     CHECK_OK(ww_collection_search(s.collection, &good, rows, scores));
 #define REFUSED(status, field, value)                                                                                          \
     do {                                                                                                                       \
-        ww_search bad = good;                                                                                                  \
+        ww_query bad = good;                                                                                                   \
         bad.field = value;                                                                                                     \
         CHECK_FAILS(status, ww_collection_search(s.collection, &bad, rows, scores));                                           \
         assert_true(strlen(ww_error_message()) > 0);                                                                           \
@@ -230,6 +230,17 @@ static void searches_that_cannot_be(void **state)
     REFUSED(WW_INVALID_ARGUMENT, query_stride, DIM - 1);
     REFUSED(WW_INVALID_ARGUMENT, mask_rows, -1);
     REFUSED(WW_INVALID_ARGUMENT, struct_size, 0);
+    /* What only another mode reads, or has no place in the buffers, is not passed over in silence. */
+    REFUSED(WW_INVALID_ARGUMENT, bound, 0.5f);
+    REFUSED(WW_INVALID_ARGUMENT, limit, 1);
+    REFUSED(WW_INVALID_ARGUMENT, fetch, WW_FETCH_IDS);
+    REFUSED(WW_INVALID_ARGUMENT, mode, (ww_query_mode)2);
+    REFUSED(WW_INVALID_ARGUMENT, where, "id = 'a'");
+    ww_query range = good;
+    range.mode = WW_QUERY_RANGE;
+    range.k = 0;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, &range, rows, scores));
+    assert_string_equal(ww_error_message(), "ww_collection_search: mode is WW_QUERY_RANGE; ww_collection_query() finds ranges");
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, &good, NULL, scores));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, &good, rows, NULL));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, NULL, rows, scores));

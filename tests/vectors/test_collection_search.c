@@ -64,7 +64,7 @@ static void k_of_zero_touches_nothing(void **state)
     ww_collection *c = collection_make(*state, 4, WW_DOT);
     collection_fill(c, &random, 10, 4, "", 0);
     float query[4] = {1, 2, 3, 4};
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query;
     search.query_count = 1;
     search.dim = 4;
@@ -239,7 +239,7 @@ static void a_search_tells_how_far_it_is_and_can_be_cancelled(void **state)
     ww_collection *c = patchwork(*state, DIM, WW_DOT, 100);
     int calls = 0;
     long long last = 0;
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = QUERIES;
     search.dim = DIM;

@@ -203,7 +203,7 @@ static void a_tensor_may_be_on_any_device(void **state)
         ww_tensor tensor = tensor_make(other, WW_F32, ROWS, numbers), queries = tensor_make(other, WW_F32, 7, numbers);
         CHECK_OK(add_tensor(by_tensor, &tensor));
         check_same(by_tensor, by_host);
-        ww_search search = ww_search_default();
+        ww_query search = ww_query_default();
         int64_t rows[2][7 * 5];
         float scores[2][7 * 5];
         search.k = 5;
@@ -257,7 +257,8 @@ static void compare_queries(ww_collection *c, const ww_tensor *tensor, const flo
     CHECK_OK(ww_collection_query(c, &by_host, &b));
     const float bound = ww_results_scores(b, 0)[9];
     check_results(a, b);
-    ww_range range = ww_range_default(), range_by_host;
+    ww_query range = ww_query_default(), range_by_host;
+    range.mode = WW_QUERY_RANGE;
     range.bound = bound;
     range.limit = 40;
     range_by_host = range;
@@ -265,8 +266,8 @@ static void compare_queries(ww_collection *c, const ww_tensor *tensor, const flo
     range_by_host.queries = held;
     range_by_host.query_count = count;
     range_by_host.dim = DIM;
-    CHECK_OK(ww_collection_range(c, &range, &a));
-    CHECK_OK(ww_collection_range(c, &range_by_host, &b));
+    CHECK_OK(ww_collection_query(c, &range, &a));
+    CHECK_OK(ww_collection_query(c, &range_by_host, &b));
     check_results(a, b);
 }
 
@@ -391,7 +392,7 @@ static void what_is_on_the_device_does_not_pass_through_the_host(void **state)
         ww_collection *c = make(device, WW_COSINE, types[i], false);
         device->backend = &counting;
         CHECK_OK(add_tensor(c, &tensor));
-        ww_search search = ww_search_default();
+        ww_query search = ww_query_default();
         search.query_tensor = &one;
         search.k = 5;
         CHECK_OK(ww_collection_search(c, &search, rows, scores));
@@ -493,7 +494,7 @@ static void queries_that_are_refused_are_named(void **state)
     add_host(c, 10, numbers);
     numbers[6 * DIM + 5] = INFINITY;
     ww_tensor tensor = tensor_make(device, WW_F32, 10, numbers), wrong = tensor_make(device, WW_F64, 10, numbers);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.k = 5;
     search.query_tensor = &tensor;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(c, &search, rows, scores));

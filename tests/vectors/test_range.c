@@ -106,9 +106,10 @@ static int64_t wanted_keys(const shelf *s, const asked *a, int64_t query, uint64
 /* ---- asking ---------------------------------------------------------------------------------------------------------------
  */
 
-static ww_range range_of(const shelf *s, const asked *a, ww_search_stats *stats)
+static ww_query range_of(const shelf *s, const asked *a, ww_search_stats *stats)
 {
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = a->queries;
     range.query_count = a->count;
     range.dim = s->dim;
@@ -142,9 +143,9 @@ static void check_query(const shelf *s, const asked *a, int64_t query, const ww_
 static ww_search_stats check_range(const shelf *s, const asked *a)
 {
     ww_search_stats stats = ww_search_stats_default();
-    const ww_range range = range_of(s, a, &stats);
+    const ww_query range = range_of(s, a, &stats);
     ww_results *found = NULL;
-    CHECK_OK(ww_collection_range(s->collection, &range, &found));
+    CHECK_OK(ww_collection_query(s->collection, &range, &found));
     assert_int_equal(ww_results_query_count(found), a->count);
     for (int64_t q = 0; q < a->count; q++)
         check_query(s, a, q, found);
@@ -411,7 +412,8 @@ static void results_have_ids_payloads_vectors_and_handles(void **state)
     CHECK_OK(ww_collection_add(c, &some));
     CHECK_OK(ww_collection_remove(c, ids, 1));
     CHECK_OK(ww_collection_compact(c, NULL, NULL));
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = rows + DIM;
     range.query_count = 1;
     range.dim = DIM;
@@ -419,7 +421,7 @@ static void results_have_ids_payloads_vectors_and_handles(void **state)
     range.limit = 2;
     range.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
     ww_results *found = NULL;
-    CHECK_OK(ww_collection_range(c, &range, &found));
+    CHECK_OK(ww_collection_query(c, &range, &found));
     CHECK_OK(ww_collection_clear(c)); /* what was found stays */
     assert_int_equal(ww_results_count(found, 0), 2);
     assert_int_equal(ww_results_total(found, 0), 3);
@@ -434,12 +436,12 @@ static void results_have_ids_payloads_vectors_and_handles(void **state)
     assert_int_equal(ww_results_total(NULL, 0), 0);
     ww_results_destroy(found);
     /* Nothing to search, and nobody to search for. */
-    CHECK_OK(ww_collection_range(c, &range, &found));
+    CHECK_OK(ww_collection_query(c, &range, &found));
     assert_int_equal(ww_results_total(found, 0), 0);
     assert_int_equal(ww_results_count(found, 0), 0);
     ww_results_destroy(found);
     range.query_count = 0;
-    CHECK_OK(ww_collection_range(c, &range, &found));
+    CHECK_OK(ww_collection_query(c, &range, &found));
     assert_int_equal(ww_results_query_count(found), 0);
     ww_results_destroy(found);
     ww_collection_destroy(c);
@@ -451,47 +453,59 @@ static void what_makes_no_sense_is_refused(void **state)
     const float query[DIM] = {1, 2}, wrong[DIM] = {1, NAN};
     ww_collection *c = collection_make(*state, DIM, WW_L2), *dots = collection_make(*state, DIM, WW_DOT);
     ww_results *found = (ww_results *)&found;
-    ww_range good = ww_range_default();
+    ww_query good = ww_query_default();
+    good.mode = WW_QUERY_RANGE;
     good.queries = query;
     good.query_count = 1;
     good.dim = DIM;
     good.bound = 1;
     good.limit = 5;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(NULL, &good, &found));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(c, NULL, &found));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(c, &good, NULL));
-    ww_range bad = good;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(NULL, &good, &found));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, NULL, &found));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &good, NULL));
+    ww_query bad = good;
     bad.struct_size = 0;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(c, &bad, &found));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
     bad = good;
     bad.bound = NAN;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(c, &bad, &found));
-    assert_string_equal(ww_error_message(), "ww_collection_range: bound is not a number");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
+    assert_string_equal(ww_error_message(), "ww_collection_query: bound is not a number");
     bad.bound = -1;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(c, &bad, &found));
-    assert_string_equal(ww_error_message(), "ww_collection_range: bound is -1; a distance must not be negative");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
+    assert_string_equal(ww_error_message(), "ww_collection_query: bound is -1; a distance must not be negative");
     bad = good;
     bad.limit = -1;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_range(c, &bad, &found));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(c, &bad, &found));
     bad.limit = WW_ROWS_MAX + 1;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_range(c, &bad, &found));
-    assert_string_equal(ww_error_message(), "ww_collection_range: limit is 4294967296; it must be 0 to 4294967295");
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(c, &bad, &found));
+    assert_string_equal(ww_error_message(), "ww_collection_query: limit is 4294967296; it must be 0 to 4294967295");
+    bad = good;
+    bad.k = 5;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
+    assert_string_equal(ww_error_message(),
+                        "ww_collection_query: k is of WW_QUERY_NEAREST; in mode WW_QUERY_RANGE limit says how many");
+    bad = good;
+    bad.mode = WW_QUERY_NEAREST; /* forgotten, perhaps */
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
+    bad.mode = (ww_query_mode)7;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
+    assert_string_equal(ww_error_message(), "ww_collection_query: mode is 7; it must be WW_QUERY_NEAREST or WW_QUERY_RANGE");
     bad = good;
     bad.queries = wrong;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(c, &bad, &found));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
     bad = good;
     bad.dim = 3;
-    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_collection_range(c, &bad, &found));
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_collection_query(c, &bad, &found));
     bad = good;
     bad.fetch = 8;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_range(c, &bad, &found));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
     assert_ptr_equal(found, &found); /* nothing was written */
     bad = good;
     bad.bound = -1; /* a score may be */
-    CHECK_OK(ww_collection_range(dots, &bad, &found));
+    CHECK_OK(ww_collection_query(dots, &bad, &found));
     ww_results_destroy(found);
     bad.bound = -0.0f;
-    CHECK_OK(ww_collection_range(c, &bad, &found));
+    CHECK_OK(ww_collection_query(c, &bad, &found));
     ww_results_destroy(found);
     ww_collection_destroy(c);
     ww_collection_destroy(dots);
@@ -513,10 +527,10 @@ static void a_progress_function_can_stop_it(void **state)
     shelf s = shelf_make(*state, WW_DOT, WW_SCREEN_INT8, rows, COUNT, DIM);
     int calls = 0;
     ww_results *found = NULL;
-    ww_range range = range_of(&s, &(asked){.queries = rows, .count = 20, .bound = 0, .limit = 10}, NULL);
+    ww_query range = range_of(&s, &(asked){.queries = rows, .count = 20, .bound = 0, .limit = 10}, NULL);
     range.progress = stop;
     range.progress_user = &calls;
-    CHECK_FAILS(WW_CANCELLED, ww_collection_range(s.collection, &range, &found));
+    CHECK_FAILS(WW_CANCELLED, ww_collection_query(s.collection, &range, &found));
     assert_int_equal(calls, 1);
     shelf_free(&s);
 }

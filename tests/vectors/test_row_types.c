@@ -184,7 +184,8 @@ static void check_range(const twins *t, asked a)
     query.k = a.k;
     ww_results *typed = NULL, *f32 = NULL;
     CHECK_OK(ww_collection_query(t->f32, &query, &f32));
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = a.queries;
     range.query_count = a.count;
     range.dim = t->dim;
@@ -194,8 +195,8 @@ static void check_range(const twins *t, asked a)
     range.mask_rows = a.mask_rows;
     range.fetch = WW_FETCH_VECTORS;
     ww_results_destroy(f32);
-    CHECK_OK(ww_collection_range(t->typed, &range, &typed));
-    CHECK_OK(ww_collection_range(t->f32, &range, &f32));
+    CHECK_OK(ww_collection_query(t->typed, &range, &typed));
+    CHECK_OK(ww_collection_query(t->f32, &range, &f32));
     check_results(typed, f32, t->dim);
     ww_results_destroy(typed);
     ww_results_destroy(f32);
@@ -328,7 +329,7 @@ static void search_one_place(ww_collection *c, const float *place, int32_t dim, 
     for (int64_t i = 0; i < query_count * dim; i++)
         queries[i] = place[i % dim] + random_normal(&random);
     ww_search_stats stats = ww_search_stats_default();
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = query_count;
     search.dim = dim;

@@ -70,7 +70,7 @@ static int64_t first_difference(const pair *p, int64_t query_count, int32_t k, c
     const size_t results = (size_t)(query_count * k);
     int64_t *rows = malloc(2 * results * sizeof *rows);
     float *scores = malloc(2 * results * sizeof *scores);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = p->queries;
     search.query_count = query_count;
     search.dim = p->dim;
@@ -298,7 +298,7 @@ static void without_a_screen_every_row_is_scored(void **state)
     int64_t found[5];
     random_normals(&random, rows, 200 * 8);
     ww_collection *c = collection_with(*state, 8, WW_L2, WW_SCREEN_NONE, rows, 200);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     ww_search_stats stats = ww_search_stats_default();
     search.queries = rows;
     search.query_count = 1;

@@ -121,9 +121,10 @@ static ww_status join_hits(dedup_job *j, int64_t row, const int64_t *hits, int64
     return status;
 }
 
-static ww_range range_of(const dedup_job *j, const float *rows, int64_t count, int64_t limit)
+static ww_query range_of(const dedup_job *j, const float *rows, int64_t count, int64_t limit)
 {
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = rows;
     range.query_count = count;
     range.dim = j->data.dim;
@@ -136,8 +137,8 @@ static ww_range range_of(const dedup_job *j, const float *rows, int64_t count, i
 static ww_status search_alone(dedup_job *j, int64_t row, const float *vector)
 {
     ww_results *results = NULL;
-    const ww_range range = range_of(j, vector, 1, WW_ROWS_MAX);
-    ww_status status = ww_collection_range(ww_cluster_collection(j->data.cluster), &range, &results);
+    const ww_query range = range_of(j, vector, 1, WW_ROWS_MAX);
+    ww_status status = ww_collection_query(ww_cluster_collection(j->data.cluster), &range, &results);
     if (status == WW_OK)
         status = join_hits(j, row, ww_results_rows(results, 0), ww_results_count(results, 0));
     ww_results_destroy(results);
@@ -150,10 +151,10 @@ static ww_status search_shard(dedup_job *j, int64_t begin, int64_t count)
     j->edge_count = 0;
     if (j->data.first_row >= begin + count || j->shard_rows == 0) /* no row of this shard is before one of the block */
         return WW_OK;
-    const ww_range range = range_of(j, j->block, count, HITS_AT_ONCE);
+    const ww_query range = range_of(j, j->block, count, HITS_AT_ONCE);
     ww_status status = mpi_read_rows(j->file, begin, count, j->block);
     if (status == WW_OK)
-        status = ww_collection_range(ww_cluster_collection(j->data.cluster), &range, &results);
+        status = ww_collection_query(ww_cluster_collection(j->data.cluster), &range, &results);
     for (int64_t q = 0; q < count && status == WW_OK; q++) {
         if (ww_results_total(results, q) > ww_results_count(results, q))
             status = search_alone(j, begin + q, j->block + q * j->data.dim);

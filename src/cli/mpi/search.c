@@ -152,7 +152,7 @@ static ww_status write_share(search_job *j, int64_t begin, int64_t first, int64_
 
 static ww_status search_block(search_job *j, int64_t begin, int64_t count)
 {
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     ww_status status = here.rank == 0 ? mpi_read_rows(j->query_file, begin, count, j->queries) : WW_OK;
     search.queries = j->queries;
     search.query_count = count;

@@ -192,33 +192,20 @@ static ww_status read_bound(asked *a)
     return WW_OK;
 }
 
-static ww_status ask_range(asked *a, progress *bar, ww_results **results)
-{
-    const store_settings *s = &a->call->settings;
-    ww_range range = ww_range_default();
-    range.queries = a->queries;
-    range.query_count = a->count;
-    range.dim = a->call->info.dim;
-    range.bound = a->bound;
-    range.limit = s->limit;
-    range.progress = progress_report;
-    range.progress_user = bar;
-    range.stats = &a->stats;
-    range.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
-    range.where = s->where;
-    range.parameters = a->parameters.list;
-    range.parameter_count = s->params.count;
-    return ww_collection_range(a->call->collection, &range, results);
-}
-
-static ww_status ask_nearest(asked *a, progress *bar, ww_results **results)
+static ww_status ask(asked *a, progress *bar, ww_results **results)
 {
     const store_settings *s = &a->call->settings;
     ww_query query = ww_query_default();
     query.queries = a->queries;
     query.query_count = a->count;
     query.dim = a->call->info.dim;
-    query.k = (int32_t)s->k;
+    if (a->ranged) {
+        query.mode = WW_QUERY_RANGE;
+        query.bound = a->bound;
+        query.limit = s->limit;
+    } else {
+        query.k = (int32_t)s->k;
+    }
     query.progress = progress_report;
     query.progress_user = bar;
     query.stats = &a->stats;
@@ -290,7 +277,7 @@ static ww_status answer(asked *a)
     progress bar;
     progress_begin(&bar, "searching", a->count);
     const double start = seconds_now();
-    const ww_status status = a->ranged ? ask_range(a, &bar, &results) : ask_nearest(a, &bar, &results);
+    const ww_status status = ask(a, &bar, &results);
     a->seconds = seconds_now() - start;
     progress_end(&bar);
     if (status == WW_OK && a->call->settings.json)

@@ -107,21 +107,16 @@ static ww_status intersect(filter_places *places, const filter_places *others)
     return WW_OK;
 }
 
-/* Which rows are admitted. The lists stay with the table or in `own` until the search is done. */
-static ww_status admit(cursor *c, view *v, const filter_places *filtered, filter_places *own, view_search *search)
+/* Which rows are admitted: those of the filter, whose list is in `only` already, that have one of the handles. The lists stay
+ * with the table or in `own` until the search is done. */
+static ww_status admit(cursor *c, view *v, const filter_places *filtered, filter_places *own, view_places *only)
 {
-    static const int64_t none = 0;
-    if (!c->request.has_handles) {
-        search->places = filtered ? (filtered->places ? filtered->places : &none) : NULL;
-        search->place_count = filtered ? filtered->count : 0;
+    if (!c->request.has_handles)
         return WW_OK;
-    }
     ww_status status = places_of_handles(v, &c->request.handles, own);
     if (status == WW_OK && filtered)
         status = intersect(own, filtered);
-    search->places = own->places ? own->places : &none;
-    search->place_count = own->count;
-    search->list_number = 0;
+    *only = (view_places){own->places, own->count, 0};
     return status;
 }
 
@@ -136,20 +131,28 @@ static float infinite_bound(ww_metric metric)
     return metric == WW_L2 ? INFINITY : -INFINITY;
 }
 
-static ww_status ask(cursor *c, view *v, view_search *search)
+static ww_status ask(cursor *c, view *v, const view_places *only)
 {
     const search_request *request = &c->request;
-    if (is_ordered(c) && c->piece_first == 0 && c->piece_count <= WW_K_MAX) { /* nearly always enough, and the screen helps */
-        search->k = (int32_t)c->piece_count;
-        return view_query(v, search, &c->results);
+    ww_query query = {.queries = request->query.values,
+                      .query_count = 1,
+                      .query_stride = request->query.dim,
+                      .dim = request->query.dim,
+                      .fetch = fetch_of(c->plan)};
+    if (is_ordered(c) && (c->piece_first > 0 || c->piece_count > WW_K_MAX)) {
+        query.limit = c->piece_count;
+        return view_ranked(v, &query, only, c->piece_first, &c->results);
     }
-    if (is_ordered(c))
-        return view_ranked(v, search, c->piece_first, c->piece_count, &c->results);
-    search->is_range = request->has_bound || request->k > WW_K_MAX;
-    search->k = search->is_range ? 0 : (int32_t)request->k;
-    search->bound = request->has_bound ? request->bound : infinite_bound(table_of(c)->arguments.metric);
-    search->limit = request->k >= 0 ? request->k : WW_ROWS_MAX;
-    return view_query(v, search, &c->results);
+    if (is_ordered(c)) { /* nearly always enough, and the screen helps */
+        query.k = (int32_t)c->piece_count;
+    } else if (request->has_bound || request->k > WW_K_MAX) {
+        query.mode = WW_QUERY_RANGE;
+        query.bound = request->has_bound ? request->bound : infinite_bound(table_of(c)->arguments.metric);
+        query.limit = request->k >= 0 ? request->k : WW_ROWS_MAX;
+    } else {
+        query.k = (int32_t)request->k;
+    }
+    return view_query(v, &query, only, &c->results);
 }
 
 /* Searches, or goes on with an ordered search, in the statement's read transaction. */
@@ -157,21 +160,23 @@ static ww_status cursor_search(cursor *c)
 {
     table *t = table_of(c);
     view *v = NULL;
-    view_search search = {.queries = c->request.query.values, .query_count = 1, .fetch = fetch_of(c->plan)};
+    view_places only = {0};
     const filter_places *filtered = NULL;
     filter_places own = {0};
     ww_status status = table_view(t, &v);
     if (status == WW_OK && c->request.filter)
-        status = request_filter(t, &c->request, &filtered, &search.list_number);
+        status = request_filter(t, &c->request, &filtered, &only.number);
+    if (status == WW_OK && filtered)
+        only = (view_places){filtered->places, filtered->count, only.number};
     if (status == WW_OK)
         status = view_begin(v, true);
     if (status != WW_OK)
         return status;
     status = table_check_record(t, view_record(v));
     if (status == WW_OK)
-        status = admit(c, v, filtered, &own, &search);
+        status = admit(c, v, filtered, &own, &only);
     if (status == WW_OK)
-        status = ask(c, v, &search);
+        status = ask(c, v, filtered || c->request.has_handles ? &only : NULL);
     view_end(v);
     filter_places_free(&own);
     return status;

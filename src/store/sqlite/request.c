@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "vectors/durable/operations.h"
 
 double distance_of_score(ww_metric metric, float score)
 {
@@ -68,6 +69,15 @@ void request_free(search_request *request)
     parameters_free(&request->parameters);
     filter_places_free(&request->handles);
     *request = (search_request){.k = -1};
+}
+
+/* The search relies on it that queries are finite, and so are their squared norms. */
+static ww_status read_query(const table *t, sqlite3_value *value, search_request *request)
+{
+    const ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
+    if (status != WW_OK || ww_durable_is_finite(request->query.values, request->query.dim))
+        return status;
+    return ww_fail(WW_INVALID_ARGUMENT, "the values of the query are so large that its squared norm is not finite");
 }
 
 static ww_status read_k(sqlite3_value *value, search_request *request)
@@ -207,7 +217,7 @@ static ww_status read_argument(const table *t, unsigned bit, sqlite3_value *valu
 {
     switch (bit) {
     case PLAN_MATCH:
-        return vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
+        return read_query(t, value, request);
     case PLAN_K:
         return read_k(value, request);
     case PLAN_RADIUS:

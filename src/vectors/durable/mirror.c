@@ -6,7 +6,8 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/collection.h"
+#include "vectors/results.h"
+#include "vectors/search.h"
 
 enum { TIDY_ROWS_LEAST = 4096 }; /* fewer removed rows are not worth moving the others */
 
@@ -239,6 +240,15 @@ void ww_mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64
         places[i] = r ? r->place + (row - r->row) : -1;
         handles[i] = r ? r->handle + (row - r->row) : -1;
     }
+}
+
+ww_status ww_mirror_query(mirror *m, const ww_query *query, ww_results **results)
+{
+    FLOAT_GUARD();
+    const ww_status status = collection_query(m->rows, query, results);
+    if (status == WW_OK)
+        ww_mirror_places(m, (*results)->rows, results_hits(*results), (*results)->rows, (*results)->handles);
+    return status;
 }
 
 int64_t ww_mirror_row(const mirror *m, int64_t place)

@@ -67,6 +67,8 @@ WW_API void ww_mirror_unlock(mirror *m);
 /* With either lock. */
 WW_API mirror_state ww_mirror_state(const mirror *m);
 WW_API ww_collection *ww_mirror_rows(mirror *m);
+/* Searches it with a query that is checked: rows of the results are places. The mask is over the mirror's own rows. */
+WW_API ww_status ww_mirror_query(mirror *m, const ww_query *query, ww_results **results);
 /* Puts places and handles for `count` row numbers; -1 stays -1 in both. `rows` and `places` may be the same. */
 WW_API void ww_mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles);
 /* The row with this place, or -1 if there never was one here. */

@@ -78,7 +78,5 @@ ww_status ww_durable_results_put(ww_results *results, int64_t *place, const char
 ww_status ww_durable_results_totals(ww_results *results)
 {
     FLOAT_GUARD();
-    const size_t bytes = (size_t)results->query_count * sizeof *results->totals;
-    results->totals = memory_alloc(bytes);
-    return results->totals ? WW_OK : memory_failed("the totals of a range search", bytes);
+    return results_totals(results);
 }

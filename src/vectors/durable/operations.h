@@ -12,7 +12,7 @@
 
 #include <warpwave/vectors.h>
 
-enum { DURABLE_VERSION = 3 }; /* of this header and mirror.h; raised with every change */
+enum { DURABLE_VERSION = 4 }; /* of this header and mirror.h; raised with every change */
 
 typedef struct collection_operations {
     /* Writes: each is on disk when it returns WW_OK, whole or not at all. */
@@ -28,9 +28,8 @@ typedef struct collection_operations {
 
     /* Reads. */
     ww_status (*describe)(void *owner, ww_collection_info *info); /* all of ours: no struct_size to mind */
-    ww_status (*search)(void *owner, const ww_search *search, int64_t *rows, float *scores);
+    ww_status (*search)(void *owner, const ww_query *query, int64_t *rows, float *scores);
     ww_status (*query)(void *owner, const ww_query *query, ww_results **results);
-    ww_status (*range)(void *owner, const ww_range *range, ww_results **results);
     ww_status (*get)(void *owner, const ww_get *get, ww_results **results);
     ww_status (*find)(void *owner, const char *id, int64_t *row);
     ww_status (*find_handle)(void *owner, int64_t handle, int64_t *row);

@@ -39,7 +39,7 @@ static ww_status search_one(ww_collection *c, int64_t rows[5])
 {
     static const float query[DIM] = {1, -1, 0.5f};
     float scores[5];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query;
     search.query_count = 1;
     search.dim = DIM;

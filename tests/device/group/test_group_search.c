@@ -94,7 +94,7 @@ static void ask(ww_collection *c, const setting *s, answers *found)
     uint64_t *mask = malloc((size_t)(s->rows / 64 + 1) * sizeof *mask);
     for (int64_t i = 0; i <= s->rows / 64; i++)
         mask[i] = random_bits(&random);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = QUERIES;
     search.dim = DIM;
@@ -102,7 +102,8 @@ static void ask(ww_collection *c, const setting *s, answers *found)
     search.mask = s->masked ? mask : NULL;
     search.mask_rows = s->masked ? s->rows - 3 : 0;
     CHECK_OK(ww_collection_search(c, &search, found->rows, found->scores));
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = queries;
     range.query_count = QUERIES;
     range.dim = DIM;
@@ -110,7 +111,7 @@ static void ask(ww_collection *c, const setting *s, answers *found)
     range.limit = 40;
     range.mask = search.mask;
     range.mask_rows = search.mask_rows;
-    CHECK_OK(ww_collection_range(c, &range, &found->range));
+    CHECK_OK(ww_collection_query(c, &range, &found->range));
     free(mask);
 }
 
@@ -221,9 +222,9 @@ static void a_collection_moves_to_a_group_and_back(void **state)
 /* ---- what a search did ---------------------------------------------------------------------------------------------------
  */
 
-static ww_search search_of(const float *queries, int64_t count, ww_search_stats *stats)
+static ww_query search_of(const float *queries, int64_t count, ww_search_stats *stats)
 {
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = count;
     search.dim = DIM;
@@ -250,7 +251,7 @@ static void a_query_that_falls_back_on_several_members_is_counted_once(void **st
     int64_t rows[4 * K];
     random_normals(&random, queries, 4 * DIM);
     ww_search_stats stats = ww_search_stats_default();
-    ww_search search = search_of(queries, 4, &stats);
+    ww_query search = search_of(queries, 4, &stats);
     CHECK_OK(ww_collection_search(c, &search, rows, scores));
     assert_int_equal(stats.fallback_queries, 4);
     assert_int_equal(stats.repeated_queries, 0);
@@ -272,7 +273,7 @@ static void statistics_add_up_over_the_members(void **state)
     int64_t rows[4 * K];
     random_normals(&random, queries, 4 * DIM);
     ww_search_stats stats = ww_search_stats_default();
-    ww_search search = search_of(queries, 4, &stats);
+    ww_query search = search_of(queries, 4, &stats);
     CHECK_OK(ww_collection_search(c, &search, rows, scores));
     assert_true(stats.rows_screened > 4 * 1000); /* more than one member has */
     assert_true(stats.rows_scored >= 4 * K);
@@ -310,7 +311,7 @@ static void progress_is_told_to_its_end_and_can_stop_a_search(void **state)
     int64_t rows[8 * K];
     random_normals(&random, queries, 8 * DIM);
     heard h = {0};
-    ww_search search = search_of(queries, 8, NULL);
+    ww_query search = search_of(queries, 8, NULL);
     search.progress = listen;
     search.progress_user = &h;
     CHECK_OK(ww_collection_search(c, &search, rows, scores));

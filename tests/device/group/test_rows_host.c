@@ -67,7 +67,7 @@ static void check_same(ww_collection *near, ww_collection *far, const float *que
 {
     int64_t rows[2][20 * K];
     float scores[2][20 * K];
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = queries;
     search.query_count = count;
     search.dim = DIM;
@@ -112,7 +112,7 @@ static void a_search_reads_codes_and_not_all_rows(void **state)
     int64_t rows[K];
     float scores[K];
     ww_search_stats stats = ww_search_stats_default();
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = query;
     search.query_count = 1;
     search.dim = DIM;

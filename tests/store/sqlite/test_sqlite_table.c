@@ -93,6 +93,7 @@ static void wrong_values_are_refused_and_change_nothing(void **state)
         {"INSERT INTO docs(id, vector) VALUES ('x', x'0000803F0000C07F')", "element 1 is nan"},
         {"INSERT INTO docs(id, vector) VALUES ('x', 'words')", "not JSON"},
         {"INSERT INTO docs(id, vector) VALUES ('x', '[3e38, 3e38]')", "squared norm"},
+        {"SELECT id FROM docs WHERE vector MATCH '[3e38, 3e38]' AND k = 1", "query are so large that its squared norm"},
         {"INSERT INTO docs(id, vector, payload) VALUES ('x', '[1,1]', '{')", "payload"},
         {"INSERT INTO docs(id, vector, payload) VALUES ('x', '[1,1]', x'7B7D')", "payload is a blob"},
         {"INSERT INTO docs(id, vector) VALUES ('', '[1,1]')", "an id is empty"},

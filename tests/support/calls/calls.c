@@ -125,7 +125,7 @@ static ww_status search_with_a_tensor(ww_collection *c)
     float scores[QUERIES * K];
     random_normals(&random, vectors, QUERIES * DIM);
     ww_tensor tensor = {0};
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     ww_status status = tensor_make(c, WW_F16, QUERIES, vectors, &tensor);
     search.query_tensor = &tensor;
     search.k = K;
@@ -141,14 +141,15 @@ static ww_status range_with_a_tensor(ww_collection *c)
     random_normals(&(test_random){78}, vectors, (int64_t)QUERIES * DIM);
     ww_tensor tensor = {0};
     ww_results *results = NULL;
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     ww_status status = tensor_make(c, WW_F32, QUERIES, vectors, &tensor);
     range.query_tensor = &tensor;
     range.bound = 3.0f;
     range.limit = 1000;
     range.fetch = WW_FETCH_IDS;
     if (status == WW_OK)
-        status = ww_collection_range(c, &range, &results);
+        status = ww_collection_query(c, &range, &results);
     ww_results_destroy(results);
     ww_tensor_release(&tensor);
     return status;
@@ -205,7 +206,7 @@ static ww_status search_with(ww_collection *c, int64_t queries, const uint64_t *
     int64_t rows[QUERIES * K];
     float scores[QUERIES * K];
     random_normals(&random, vectors, QUERIES * DIM);
-    ww_search search = ww_search_default();
+    ww_query search = ww_query_default();
     search.queries = vectors;
     search.query_count = queries;
     search.dim = DIM;
@@ -248,7 +249,8 @@ static ww_status range_within(ww_collection *c, float bound)
 {
     float queries[QUERIES * DIM];
     random_normals(&(test_random){77}, queries, (int64_t)QUERIES * DIM);
-    ww_range range = ww_range_default();
+    ww_query range = ww_query_default();
+    range.mode = WW_QUERY_RANGE;
     range.queries = queries;
     range.query_count = QUERIES;
     range.dim = DIM;
@@ -256,7 +258,7 @@ static ww_status range_within(ww_collection *c, float bound)
     range.limit = 100000;
     range.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
     ww_results *results = NULL;
-    const ww_status status = ww_collection_range(c, &range, &results);
+    const ww_status status = ww_collection_query(c, &range, &results);
     ww_results_destroy(results);
     return status;
 }
