@@ -1,0 +1,37 @@
+# Which tests are long, and why. They have the label long: `make test` leaves them out, `make test-all` and `ctest -L long` run them.
+# Every other test takes at most 10 seconds of one core.
+
+# Long tests, as NAME: why.
+set(LONG_TESTS
+    "other_instruction_sets: compiles the CPU's code for the other architecture and runs it under qemu")
+
+# Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
+set(LONG_FORMS
+    "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip")
+
+function(test_is_long test)
+    set_property(TEST ${test} APPEND PROPERTY LABELS long)
+    set_tests_properties(${test} PROPERTIES COST 100) # they start first, so that none is left over at the end
+endfunction()
+
+# test_length(TEST COMMAND ...): labels the test if it is long, and adds its long form if it has one. Its other properties must be set.
+function(test_length test)
+    set(long ${LONG_TESTS})
+    list(FILTER long INCLUDE REGEX "^${test}: ")
+    if(long)
+        test_is_long(${test})
+    endif()
+    set(form ${LONG_FORMS})
+    list(FILTER form INCLUDE REGEX "^${test}: ")
+    if(form)
+        add_test(NAME ${test}_long COMMAND ${ARGN})
+        foreach(property ENVIRONMENT SKIP_RETURN_CODE)
+            get_test_property(${test} ${property} value)
+            if(value)
+                set_tests_properties(${test}_long PROPERTIES ${property} "${value}")
+            endif()
+        endforeach()
+        set_property(TEST ${test}_long APPEND PROPERTY ENVIRONMENT WARPWAVE_TEST_LONG=1)
+        test_is_long(${test}_long)
+    endif()
+endfunction()
