@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo demo-text test test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python install uninstall package wheel clean
 
 BUILD ?= build
@@ -10,22 +10,28 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 KERNELS ?=
 # CHIPS says which GPUs kernels are compiled for: auto (those of this machine), all, none, or names (scripts/chips has them). It is told to
-# CMake each time, so that the last word counts, and without a word the default does: auto for use, all for tests and packages.
+# CMake each time, so that the last word counts, and without a word the default does: auto for use, all for packages, and for tests three chips:
+# AMD's waves of 64 and of 32, and NVIDIA's newest instructions. `make test-all` tests all chips.
 configure = cmake -S . -G Ninja --log-level=NOTICE
 kernels_here = -DWARPWAVE_CHIPS='$(or $(CHIPS),auto)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
 kernels_all = -DWARPWAVE_CHIPS='$(or $(CHIPS),all)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
+test_chips = $(or $(CHIPS),gfx90a gfx1100 sm_90a)
+kernels_test = -DWARPWAVE_TESTS=ON -DWARPWAVE_CHIPS='$(test_chips)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
 # clang is installed only where kernels are to be compiled.
 setup_here = @scripts/setup $(if $(KERNELS),,--chips '$(or $(CHIPS),auto)')
 setup_all = @scripts/setup $(if $(KERNELS),,--chips '$(or $(CHIPS),all)')
+setup_test = @scripts/setup $(if $(KERNELS),,--chips '$(test_chips)')
 # Device code has no sanitizers: those builds take it from the plain one where that has it.
-same_kernels = -DWARPWAVE_CHIPS='$(or $(CHIPS),all)' -DWARPWAVE_PREBUILT_KERNELS='$(BUILD)/kernels'
+same_kernels = -DWARPWAVE_CHIPS='$(test_chips)' -DWARPWAVE_PREBUILT_KERNELS='$(BUILD)/kernels'
 # A first `make demo` or `make build` leaves the tests out, so that it needs no test packages; `make test` switches them on.
 without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
 	@echo "make demo-text  find words by what they mean: fetches a model, embeds WordNet, answers questions; DEVICE=cpu chooses"
-	@echo "make test     every test: release, address and undefined sanitizers, thread sanitizer"
+	@echo "make test     every feature in small sizes, kernels of three chips; ten minutes on two cores"
+	@echo "make test-all every test: all chips, the long tests (tests/long.cmake), address, undefined and thread sanitizers; takes over an hour"
+	@echo "make test-sanitizers   the quick tests under the sanitizers: test-asan and test-tsan"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
 	@echo "make test-kill  kill -9 at 1,000 moments of a workload on a store; takes minutes"
@@ -66,30 +72,42 @@ demo-text:
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	@DEVICE='$(DEVICE)' scripts/demo-text '$(BUILD)'
 
+# run_tests FOLDER [CTEST OPTION ...]: the quick tests; the long ones, too, with LONG=1. The summary's last line is the last line of all.
+run_tests = ctest --test-dir '$(1)' --output-on-failure --no-tests=error -j $(JOBS) $(if $(LONG),,-LE long) $(2)
+
 test:
+	$(setup_test) build test package
+	$(configure) -B '$(BUILD)' $(kernels_test)
+	cmake --build '$(BUILD)' -j $(JOBS)
+	@status=0; $(call run_tests,$(BUILD)) || status=1; scripts/test-summary '$(BUILD)' && exit $$status
+
+# Everything, each part even if one before it failed. A new suite of its own adds its target here.
+all_suites = test-release test-asan test-tsan
+test-all:
 	$(setup_all) build test package
-	@$(MAKE) --no-print-directory test-release
-	@$(MAKE) --no-print-directory test-asan
-	@$(MAKE) --no-print-directory test-tsan
-	@scripts/test-summary $(BUILD) $(BUILD)-asan $(BUILD)-tsan
+	@status=0; for suite in $(all_suites); do \
+	    $(MAKE) --no-print-directory CHIPS='$(or $(CHIPS),all)' LONG=1 $$suite || status=1; \
+	done; scripts/test-summary '$(BUILD)' '$(BUILD)-asan' '$(BUILD)-tsan' && exit $$status
 
 test-release:
-	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+	$(call run_tests,$(BUILD))
 
-# The emulated kernels run there once, on the emulator, not again on the stand-in for ROCm; AMD's compiler is not ours to check.
-not_under_asan = ^rocm_(runtime|kernels_.*)$$
+test-sanitizers:
+	$(setup_test) build test package
+	@$(MAKE) --no-print-directory test-asan test-tsan
+	@scripts/test-summary '$(BUILD)-asan' '$(BUILD)-tsan'
 
 test-asan:
 	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
 	cmake --build '$(BUILD)-asan' -j $(JOBS)
-	ctest --test-dir $(BUILD)-asan --output-on-failure --no-tests=error -j $(JOBS) -E '$(not_under_asan)'
+	$(call run_tests,$(BUILD)-asan)
 
 test-tsan:
 	$(configure) -B '$(BUILD)-tsan' -DWARPWAVE_SANITIZE=thread $(same_kernels)
 	cmake --build '$(BUILD)-tsan' -j $(JOBS) --target threads_tests
-	ctest --test-dir $(BUILD)-tsan --output-on-failure --no-tests=error -L threads
+	$(call run_tests,$(BUILD)-tsan,-L threads)
 
 test-gpu:
 	$(setup_here) build test
@@ -117,8 +135,8 @@ test-ranks:
 	cmake --build '$(BUILD)' -j $(JOBS) --target ranks_faults_ten
 
 soak:
-	$(setup_all) build test
-	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	$(setup_test) build test
+	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	WARPWAVE_SOAK_SECONDS=$(SECONDS) $(BUILD)/tests/test_soak_rocm
 
@@ -138,8 +156,8 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 parity:
-	$(setup_all) build test
-	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	$(setup_test) build test
+	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_PARITY_FILE=docs/evidence/parity.md $(BUILD)/tests/test_cross_backend
 
@@ -161,9 +179,9 @@ ulp:
 	$(BUILD)/ulp --output docs/evidence/accuracy.md
 
 lint:
-	$(setup_all) build test lint
-	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
-	cmake --build '$(BUILD)' -j $(JOBS)
+	$(setup_test) build test lint
+	$(configure) -B '$(BUILD)' $(kernels_test)
+	cmake --build '$(BUILD)' -j $(JOBS) --target libraries
 	LINT_STATES=$(LINT_STATES) scripts/lint $(BUILD)
 
 format:
@@ -179,8 +197,8 @@ fuzz:
 	tests/fuzz/run
 
 faults:
-	$(setup_all) build test
-	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
+	$(setup_test) build test
+	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	scripts/fault-report $(BUILD)
 

@@ -6,8 +6,19 @@ set(LONG_TESTS
     "other_instruction_sets: compiles the CPU's code for the other architecture and runs it under qemu")
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
+set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first eight and then ever fewer")
 set(LONG_FORMS
-    "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip")
+    "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip"
+    "faults_command: ${EVERY_FAULT}"
+    "faults_device: ${EVERY_FAULT}"
+    "faults_memory: ${EVERY_FAULT}"
+    "faults_rocm: ${EVERY_FAULT}"
+    "group_faults: ${EVERY_FAULT}"
+    "quant_driver_faults: ${EVERY_FAULT}"
+    "rocm_faults_device: ${EVERY_FAULT}"
+    "rocm_faults_memory: ${EVERY_FAULT}"
+    "rocm_tensor_faults: ${EVERY_FAULT}"
+    "tensor_faults: ${EVERY_FAULT}")
 
 function(test_is_long test)
     set_property(TEST ${test} APPEND PROPERTY LABELS long)

@@ -179,12 +179,6 @@ static bool run_with_fault(const char *command, inject_kind kind, long n, const 
     return fired;
 }
 
-/* Of many allocations some are taken, spread over all; the long run takes each. */
-static long next_fault(inject_kind kind, long n)
-{
-    return kind != INJECT_ALLOCATION || getenv("WARPWAVE_TEST_LONG") ? n + 1 : n + 1 + n / 4;
-}
-
 static void each_call_of_each_command_fails_in_turn(void **state)
 {
     (void)state;
@@ -200,7 +194,8 @@ static void each_call_of_each_command_fails_in_turn(void **state)
         unlink(scratch_path("other.fbin"));
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             long n = 1, faults = 0;
-            for (; run_with_fault(commands[c], kinds[k], n, good.out); n = next_fault(kinds[k], n))
+            for (; run_with_fault(commands[c], kinds[k], n, good.out);
+                 n = kinds[k] == INJECT_ALLOCATION ? fault_next(n) : n + 1)
                 faults++;
             fault_count(inject_name(kinds[k]), faults);
             unlink(scratch_path("other.fbin"));

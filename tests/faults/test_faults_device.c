@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
+#include "support/fault_counts.h"
 #include "support/faulty.h"
 
 enum { ATTEMPTS_MAX = 1000, FOREVER = 1000000 };
@@ -12,7 +13,7 @@ static long walk(const collection_call *call, ww_collection *c, long count, bool
 {
     snapshot before = snapshot_take(c);
     long first = 1;
-    for (; first < ATTEMPTS_MAX; first++) {
+    for (; first < ATTEMPTS_MAX; first = fault_next(first)) {
         const int64_t blocks = memory_blocks_held();
         faults = (fault_plan){.first = first, .count = count, .after_work = after_work};
         const ww_status status = call->call(c);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
+#include "support/fault_counts.h"
 
 enum { ATTEMPTS_MAX = 5000 };
 
@@ -38,7 +39,7 @@ static void survive_every_allocation(ww_device *device, ww_vector_type type)
         ww_collection *c = collection_for_calls_of(device, type);
         snapshot before = snapshot_take(c);
         int64_t n = 1;
-        for (; n < ATTEMPTS_MAX; n++) {
+        for (; n < ATTEMPTS_MAX; n = fault_next(n)) {
             const int64_t blocks = memory_blocks_held();
             memory_fail_at(n);
             const ww_status status = call->call(c);

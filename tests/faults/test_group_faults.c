@@ -10,6 +10,7 @@
 #include "support/calls/calls.h"
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/fault_counts.h"
 #include "support/faulty.h"
 #include "support/faulty_driver.h"
 #include "vectors/collection.h"
@@ -50,7 +51,7 @@ static void every_allocation_of_a_group_may_fail(void **state)
     for (const collection_call *call = collection_calls; call->name; call++) {
         ww_collection *c = collection_for_calls_of(device, WW_VECTOR_F32);
         snapshot before = snapshot_take(c);
-        for (int64_t n = 1; n < ATTEMPTS_MAX; n++) {
+        for (int64_t n = 1; n < ATTEMPTS_MAX; n = fault_next(n)) {
             const int64_t blocks = memory_blocks_held();
             memory_fail_at(n);
             const ww_status status = call->call(c);
@@ -74,7 +75,7 @@ static void opening_a_group_survives_a_failure_of_every_allocation(void **state)
     ww_device_close(open_group());
     const int64_t blocks = memory_blocks_held();
     int64_t n = 1;
-    for (; n < ATTEMPTS_MAX; n++) {
+    for (; n < ATTEMPTS_MAX; n = fault_next(n)) {
         ww_device *device = NULL;
         memory_fail_at(n);
         const ww_status status = ww_device_open("cpu+emulator:32+cpu", &device);
@@ -102,7 +103,7 @@ static void every_call_of_each_member_may_fail(void **state)
         for (const collection_call *call = collection_calls; call->name; call++) {
             ww_collection *c = collection_for_calls_of(device, WW_VECTOR_F32);
             snapshot before = snapshot_take(c);
-            for (long n = 1; n < ATTEMPTS_MAX; n++) {
+            for (long n = 1; n < ATTEMPTS_MAX; n = fault_next(n)) {
                 faulty_attach(member);
                 faults = (fault_plan){.first = n, .count = 1, .after_work = n % 2};
                 const ww_status status = call->call(c);
@@ -189,7 +190,7 @@ static void writing_lost_rows_again_may_fail_and_go_on(void **state)
     (void)state;
     long failures[2] = {0, 0};
     for (int kind = 0; kind < 2; kind++)
-        for (long n = 1; n < ATTEMPTS_MAX; n++) {
+        for (long n = 1; n < ATTEMPTS_MAX; n = fault_next(n)) {
             ww_device *device = NULL;
             ww_collection *c = make_tight(&device);
             ww_device *member = group_of(device)->members[1].device;

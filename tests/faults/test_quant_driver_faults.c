@@ -9,6 +9,7 @@
 #include "gpu/driver/emulated/parts.h"
 #include "support/check.h"
 #include "support/data/random.h"
+#include "support/fault_counts.h"
 #include "support/faulty_driver.h"
 
 enum { CALLS_MAX = 500, ROWS = 6, COLS = 256, MANY = 40 };
@@ -223,7 +224,7 @@ static void fail_each_call_as(operation work, int32_t first, int32_t end)
         int64_t n = 1;
         while (n < CALLS_MAX && fail_call(work, n, numbers[kind], expected)) {
             check_nothing_left(host_blocks);
-            n++;
+            n = fault_next(n);
         }
         assert_true(n > 2 && n < CALLS_MAX);
     }

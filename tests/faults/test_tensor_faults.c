@@ -10,6 +10,7 @@
 #include "gpu/driver/emulated/parts.h"
 #include "support/calls/tensor.h"
 #include "support/devices.h"
+#include "support/fault_counts.h"
 #include "support/faulty_driver.h"
 
 enum { ATTEMPTS_MAX = 200 };
@@ -46,7 +47,7 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
         const int64_t at_first = memory_blocks_held();
         tensor_operands o = tensor_operands_make(*state);
         int64_t n = 1;
-        for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n++) {
+        for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n = fault_next(n)) {
             ww_tensor out = {0};
             const int64_t blocks = memory_blocks_held();
             memory_fail_at(n);
@@ -112,7 +113,7 @@ static void check_nothing_left(const char *name)
 static void fail_each_driver_call(const tensor_call *call, int number, bool loses)
 {
     bool failed = true;
-    for (int64_t n = 1; failed; n++) {
+    for (int64_t n = 1; failed; n = fault_next(n)) {
         ww_device *device = NULL;
         ww_tensor out = {0};
         faulty_arm(&emulated_driver, 0, 0, NULL);

@@ -31,6 +31,11 @@ void fault_count(const char *kind, long count)
     pthread_mutex_unlock(&lock);
 }
 
+long fault_next(long n)
+{
+    return getenv("WARPWAVE_TEST_LONG") != NULL ? n + 1 : n + 1 + n / 8;
+}
+
 __attribute__((destructor)) static void write_counts(void)
 {
     const char *path = getenv("WARPWAVE_FAULT_COUNTS");
