@@ -159,7 +159,7 @@ parity:
 	$(setup_test) build test
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_PARITY_FILE=docs/evidence/parity.md $(BUILD)/tests/test_cross_backend
+	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_TEST_LONG=1 WARPWAVE_PARITY_FILE=docs/evidence/parity.md $(BUILD)/tests/test_cross_backend
 
 resources:
 	$(setup_all) build test

@@ -9,6 +9,9 @@ set(LONG_TESTS
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first eight and then ever fewer")
 set(LONG_FORMS
     "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip"
+    "kernels_search: three orders of the emulator's waves; the short form has one"
+    "cross_backend: every case with every metric; the short form takes the metrics by turns"
+    "gpu_collection_faults: every call of the driver fails in three ways; the short form takes them by turns"
     "faults_command: ${EVERY_FAULT}"
     "faults_device: ${EVERY_FAULT}"
     "faults_memory: ${EVERY_FAULT}"

@@ -13,6 +13,7 @@
 #include "gpu/driver/emulated/parts.h"
 #include "support/devices.h"
 #include "support/faulty_driver.h"
+#include "support/long.h"
 #include "vectors/collection.h"
 
 enum { CALLS_MAX = 5000, DIM = 20, ROWS = 130 };
@@ -203,14 +204,15 @@ static bool fail_call(operation work, int64_t n, int number)
     return victim != NULL;
 }
 
-/* In each of three ways; with sanitizers in one of them, by turns. */
+/* In each of three ways; in the short form in one of them, by turns. */
 static void fail_each_call(operation work)
 {
     static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
     const int64_t host_blocks = memory_blocks_held();
-    for (int32_t kind = 0; kind < (TEST_INSTRUMENTED ? 1 : 3); kind++) {
+    const bool by_turns = TEST_INSTRUMENTED || !test_is_long();
+    for (int32_t kind = 0; kind < (by_turns ? 1 : 3); kind++) {
         int64_t n = 1;
-        while (n < CALLS_MAX && fail_call(work, n, numbers[TEST_INSTRUMENTED ? n % 3 : kind])) {
+        while (n < CALLS_MAX && fail_call(work, n, numbers[by_turns ? n % 3 : kind])) {
             check_nothing_left(host_blocks);
             n++;
         }

@@ -3,6 +3,7 @@
  *
  * Each test is a process of its own with a limit in time, because it is AMD's code that runs there.
  */
+#include "support/long.h"
 #include "support/process.h"
 #include "support/scratch.h"
 
@@ -63,17 +64,12 @@ static void look_without_a_card(void)
     ww_device_close(device);
 }
 
-static bool all_are_asked_for(void)
-{
-    return getenv("WARPWAVE_TEST_LONG") != NULL;
-}
-
 /* The long form has AMD's compiler compile every module for both chips, which takes it minutes (tests/long.cmake). The short
  * form takes one of a search, one of tensors and one of products. */
 static bool is_left_out(const char *module)
 {
     static const char *const quick[QUICK_MODULES] = {"search_tile", "tensor_unary", "matmul_f32"};
-    bool found = all_are_asked_for();
+    bool found = test_is_long();
     for (int i = 0; i < QUICK_MODULES && !found; i++)
         found = strcmp(module, quick[i]) == 0;
     return !found;
@@ -117,7 +113,7 @@ static void compile_for(void *library, const char *arch, uint64_t wave_size)
         memory_free(code.image);
         compiled++;
     }
-    EXPECT(all_are_asked_for() ? compiled > QUICK_MODULES : compiled == QUICK_MODULES);
+    EXPECT(test_is_long() ? compiled > QUICK_MODULES : compiled == QUICK_MODULES);
 }
 
 static void compile_kernels(void)
@@ -140,7 +136,7 @@ static void the_runtime_without_a_card_says_why_and_the_library_goes_on(void **s
 static void its_compiler_takes_the_kernels(void **state)
 {
     (void)state;
-    in_a_process(compile_kernels, all_are_asked_for() ? SECONDS_TO_COMPILE_ALL : SECONDS_TO_COMPILE);
+    in_a_process(compile_kernels, test_is_long() ? SECONDS_TO_COMPILE_ALL : SECONDS_TO_COMPILE);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "support/devices.h"
+#include "support/long.h"
 
 enum { ARGUMENTS_MAX = 64, EMULATOR_WORDS_MAX = 8 };
 
@@ -33,7 +34,7 @@ static char *take_text(FILE *file)
  * in the long run, the library in every run by the tests of its own. */
 static void spare_leak_detection(void)
 {
-    if (TEST_INSTRUMENTED && !getenv("WARPWAVE_TEST_LONG"))
+    if (TEST_INSTRUMENTED && !test_is_long())
         setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
 }
 

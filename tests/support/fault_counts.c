@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory_hooks.h"
+#include "support/long.h"
 
 enum { KINDS_MAX = 32 };
 
@@ -33,7 +34,7 @@ void fault_count(const char *kind, long count)
 
 long fault_next(long n)
 {
-    return getenv("WARPWAVE_TEST_LONG") != NULL ? n + 1 : n + 1 + n / 8;
+    return test_is_long() ? n + 1 : n + 1 + n / 8;
 }
 
 __attribute__((destructor)) static void write_counts(void)
