@@ -102,7 +102,7 @@ test-sanitizers:
 test-asan:
 	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
 	cmake --build '$(BUILD)-asan' -j $(JOBS)
-	$(call run_tests,$(BUILD)-asan)
+	$(if $(LONG),ASAN_OPTIONS=detect_leaks=1) $(call run_tests,$(BUILD)-asan)
 
 test-tsan:
 	$(configure) -B '$(BUILD)-tsan' -DWARPWAVE_SANITIZE=thread $(same_kernels)

@@ -6,7 +6,7 @@ set(LONG_TESTS
     "other_instruction_sets: compiles the CPU's code for the other architecture and runs it under qemu")
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
-set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first eight and then ever fewer")
+set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
 set(LONG_FORMS
     "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip"
     "kernels_search: three orders of the emulator's waves; the short form has one"

@@ -34,7 +34,7 @@ void fault_count(const char *kind, long count)
 
 long fault_next(long n)
 {
-    return test_is_long() ? n + 1 : n + 1 + n / 8;
+    return test_is_long() ? n + 1 : n + 1 + n / 4;
 }
 
 __attribute__((destructor)) static void write_counts(void)

@@ -7,7 +7,7 @@
 void fault_count(const char *kind, long count);
 
 /* The call to fail after the n-th (from 1). A long form (support/long.h) takes the next one. Otherwise it is each of the first
- * eight, and then ever fewer, so that an operation of a thousand calls takes 50 attempts. */
+ * eight, and then ever fewer, so that an operation of a thousand calls takes 28 attempts. */
 long fault_next(long n);
 
 #endif
