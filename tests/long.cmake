@@ -9,6 +9,7 @@ set(LONG_TESTS
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
 set(LONG_FORMS
     "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip"
+    "python: every device, type checks by mypy, 100,000 calls that must not grow, the source distribution; the short form leaves these out"
     "kernels_search: three orders of the emulator's waves; the short form has one"
     "cross_backend: every case with every metric; the short form takes the metrics by turns"
     "gpu_collection_faults: every call of the driver fails in three ways; the short form takes them by turns"
@@ -39,7 +40,7 @@ function(test_length test)
     list(FILTER form INCLUDE REGEX "^${test}: ")
     if(form)
         add_test(NAME ${test}_long COMMAND ${ARGN})
-        foreach(property ENVIRONMENT SKIP_RETURN_CODE)
+        foreach(property ENVIRONMENT SKIP_RETURN_CODE RESOURCE_LOCK)
             get_test_property(${test} ${property} value)
             if(value)
                 set_tests_properties(${test}_long PROPERTIES ${property} "${value}")

@@ -1,6 +1,7 @@
 """Arrays that are on the collection's device: they are added and searched there, and leave and find what the host's numbers do."""
 import numpy as np
 import pytest
+from conftest import DEVICES
 
 import warpwave
 from warpwave import _arrays
@@ -8,7 +9,7 @@ from warpwave import _arrays
 DIM = 20
 
 
-@pytest.fixture(params=["cpu", "emulator:32", "emulator:64"])
+@pytest.fixture(params=[name for name in ("cpu", "emulator:32", "emulator:64") if name in DEVICES])
 def device(request):
     return request.param
 
@@ -127,6 +128,7 @@ def test_a_store_takes_arrays_of_its_device(tmp_path, device):
         assert docs.search(warpwave.asarray(rows[33], device=device), 1, payloads=True).payloads == [{"n": 33}]
 
 
+@pytest.mark.long
 def test_many_calls_do_not_grow(device):
     there, _ = pair(device)
     tensor = warpwave.asarray(numbers(8), device=device)

@@ -14,6 +14,7 @@ def run(name, *arguments):
     return subprocess.run([sys.executable, "-W", "error", str(EXAMPLES / name), *map(str, arguments)], capture_output=True, text=True, check=True, timeout=120).stdout
 
 
+@pytest.mark.long
 def test_text_is_searched(tmp_path):
     assert "0.4" in run("search_text.py") and "warm" in run("search_text.py")
     (tmp_path / "a.txt").write_text("apples and pears\n\nships at sea")
@@ -26,6 +27,7 @@ def test_duplicates_are_found(tmp_path):
     assert "5 pairs" in run("deduplicate.py", tmp_path / "v.npy", 0.99)
 
 
+@pytest.mark.long
 def test_digits_are_classified():
     right = re.search(r"(\d+) of 597 right", run("classify.py"))
     assert int(right[1]) > 570

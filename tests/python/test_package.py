@@ -59,6 +59,7 @@ def test_structs_have_the_sizes_of_c(tmp_path):
     assert dict(zip([*names, *numbers], map(int, printed))) == dict(zip([*names, *numbers], wanted))
 
 
+@pytest.mark.long
 def test_mypy_strict_has_nothing_to_say():
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml", "--no-incremental", "--cache-dir", os.devnull],
                           cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ""})

@@ -163,6 +163,7 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_calls_do_not_grow(points):
     c = warpwave.Collection(20, device="cpu")
     c.add(points[:50], payloads=list(range(50)))

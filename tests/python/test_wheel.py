@@ -136,6 +136,7 @@ print(len([1 for name in os.listdir("/proc/self/fd") if "s.db" in os.path.realpa
     assert printed == "True\nTrue\n1\n1\nTrue\n1\n0\ndone\n2\n0\n"
 
 
+@pytest.mark.long
 def test_the_source_distribution_has_what_a_build_needs(tmp_path):
     subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", str(tmp_path), str(ROOT)], check=True, capture_output=True)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
