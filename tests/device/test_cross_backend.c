@@ -14,7 +14,6 @@
 #include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/long.h"
 #include "support/standin.h"
 
 enum { BACKENDS_MAX = 16, CASES_MAX = 96 };

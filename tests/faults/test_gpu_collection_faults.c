@@ -13,7 +13,6 @@
 #include "gpu/driver/emulated/parts.h"
 #include "support/devices.h"
 #include "support/faulty_driver.h"
-#include "support/long.h"
 #include "vectors/collection.h"
 
 enum { CALLS_MAX = 5000, DIM = 20, ROWS = 130 };

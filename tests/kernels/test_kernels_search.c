@@ -8,7 +8,6 @@
 #include "gpu/search/search.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/long.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };

@@ -3,7 +3,7 @@
  *
  * Each test is a process of its own with a limit in time, because it is AMD's code that runs there.
  */
-#include "support/long.h"
+#include "support/devices.h"
 #include "support/process.h"
 #include "support/scratch.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "support/devices.h"
-#include "support/long.h"
 
 enum { ARGUMENTS_MAX = 64, EMULATOR_WORDS_MAX = 8 };
 

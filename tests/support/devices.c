@@ -6,6 +6,10 @@
 
 #include "device/backend.h"
 
+#ifdef TEST_LEAK_CHECK_IS_SLOW
+#include <sanitizer/asan_interface.h>
+#endif
+
 enum { DEVICES_MAX = 32 };
 
 static char names[DEVICES_MAX][32];
@@ -74,6 +78,19 @@ int run_on_every_device(const char *group, const struct CMUnitTest *tests, size_
     }
     return failures;
 }
+
+bool test_is_long(void)
+{
+    return getenv("WARPWAVE_TEST_LONG") != NULL;
+}
+
+#ifdef TEST_LEAK_CHECK_IS_SLOW
+/* Only the programs that tests/CMakeLists.txt chooses look for leaks, because ASAN_OPTIONS tells them to. */
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+#endif
 
 bool device_is_slow(ww_device *device)
 {

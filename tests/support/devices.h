@@ -22,6 +22,10 @@ enum { TEST_INSTRUMENTED = 1 };
 enum { TEST_INSTRUMENTED = 0 };
 #endif
 
+/* Does the test run in its long form (tests/long.cmake)? Otherwise it tries a sample, so that `make test` stays within ten
+ * minutes. */
+bool test_is_long(void);
+
 /* Is it emulated? Then a test takes smaller sizes. */
 bool device_is_slow(ww_device *device);
 /* Is it a GPU that is not emulated? */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory_hooks.h"
-#include "support/long.h"
+#include "support/devices.h"
 
 enum { KINDS_MAX = 32 };
 

@@ -6,8 +6,8 @@
  * WARPWAVE_FAULT_COUNTS names when the program ends, a line a kind. */
 void fault_count(const char *kind, long count);
 
-/* The call to fail after the n-th (from 1). A long form (support/long.h) takes the next one. Otherwise it is each of the first
- * eight, and then ever fewer, so that an operation of a thousand calls takes 28 attempts. */
+/* The call to fail after the n-th (from 1). A long form (support/devices.h) takes the next one. Otherwise it is each of the
+ * first eight, and then ever fewer, so that an operation of a thousand calls takes 28 attempts. */
 long fault_next(long n);
 
 #endif
