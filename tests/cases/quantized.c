@@ -173,9 +173,9 @@ static ww_status find_bounds(case_run *run, const ww_tensor *of_x, const ww_tens
 
 static ww_status multiply(case_run *run, bool sums)
 {
-    ww_tensor x;
-    ww_tensor w;
-    ww_quant_type type;
+    ww_tensor x = {0};
+    ww_tensor w = {0};
+    ww_quant_type type = WW_QUANT_F32;
     ww_quant *coded = NULL;
     ww_tensor out = {0};
     ww_status status = two_inputs(run, &type, &x, &w);
