@@ -10,6 +10,11 @@ ww_status sqlite_check_file(const char *path)
     return sqlite_file_check ? sqlite_file_check(path) : WW_OK;
 }
 
+int64_t sqlite_preparations(sqlite3_stmt *statement)
+{
+    return statement ? 1 + sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_REPREPARE, 0) : 0;
+}
+
 const void *sqlite_identity(void)
 {
     return sqlite3_sourceid(); /* a text in that copy of the library */

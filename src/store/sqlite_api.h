@@ -13,12 +13,18 @@ SQLITE_EXTENSION_INIT3
 #include <sqlite3.h>
 #endif
 
+#include <stdint.h>
+
 #include <warpwave/status.h>
 
 enum { SQLITE_VERSION_LEAST = 3038000 }; /* ->> and sqlite3_vtab_in() */
 
 /* A status for SQLite's `code`, with its message, what was being done, and what to do about it. */
 ww_status sqlite_failed(sqlite3 *db, int code, const char *what);
+
+/* How often a statement has been prepared, by its owner and by SQLite, which does it again if the schema has changed; 0 for
+ * NULL. */
+int64_t sqlite_preparations(sqlite3_stmt *statement);
 
 /* Where SQLite is a copy of our own beside another one in the process (python/bundled_sqlite.c): refuses a file that the
  * other has open. NULL everywhere else. */

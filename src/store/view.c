@@ -103,6 +103,16 @@ static void shared_drop(view *v)
     v->shared = NULL;
 }
 
+void view_finalize(view *v)
+{
+    sqlite3_finalize(v->find);
+    v->find = NULL;
+    for (int i = 0; i < VIEW_STATEMENT_COUNT; i++) {
+        sqlite3_finalize(v->statements[i]);
+        v->statements[i] = NULL;
+    }
+}
+
 void view_close(view *v)
 {
     if (!v)
@@ -110,9 +120,7 @@ void view_close(view *v)
     view_end(v);
     shared_drop(v);
     own_drop(v);
-    sqlite3_finalize(v->find);
-    for (int i = 0; i < VIEW_STATEMENT_COUNT; i++)
-        sqlite3_finalize(v->statements[i]);
+    view_finalize(v);
     if (v->file_entered)
         ww_mirror_file_leave(&v->file);
     ww_device_close(v->device);
@@ -126,6 +134,14 @@ void view_close(view *v)
 const collection_record *view_record(const view *v)
 {
     return &v->record;
+}
+
+int64_t view_preparations(const view *v)
+{
+    int64_t count = sqlite_preparations(v->find);
+    for (int i = 0; i < VIEW_STATEMENT_COUNT; i++)
+        count += sqlite_preparations(v->statements[i]);
+    return count;
 }
 
 /* ---- which mirror ---------------------------------------------------------------------------------------------------------

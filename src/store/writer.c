@@ -110,12 +110,12 @@ ww_status writer_read(writer *w)
     return status;
 }
 
-int64_t writer_prepared_anew(const writer *w)
+int64_t writer_preparations(const writer *w)
 {
-    int64_t count = 0;
+    int64_t count = sqlite_preparations(w->update);
     for (int i = 0; i < STATEMENT_COUNT; i++)
-        count += w->statements[i] ? sqlite3_stmt_status(w->statements[i], SQLITE_STMTSTATUS_REPREPARE, 0) : 0;
-    return count + (w->update ? sqlite3_stmt_status(w->update, SQLITE_STMTSTATUS_REPREPARE, 0) : 0);
+        count += sqlite_preparations(w->statements[i]);
+    return count;
 }
 
 ww_status writer_begin(writer *w)

@@ -34,8 +34,8 @@ void writer_close(writer *w); /* accepts NULL */
 /* Reads the record if it is not known. */
 ww_status writer_read(writer *w);
 
-/* How often SQLite has prepared the writer's statements anew, because the schema, TEMP's too, had changed. */
-int64_t writer_prepared_anew(const writer *w);
+/* How often its statements have been prepared: by it, and by SQLite anew, because the schema, TEMP's too, had changed. */
+int64_t writer_preparations(const writer *w);
 
 /* Begins a change with a sequence of its own: one for a batch, or for a statement. Reads the record if it is not known. */
 ww_status writer_begin(writer *w);

@@ -155,6 +155,18 @@ static ww_status ask(cursor *c, view *v, const view_places *only)
     return view_query(v, &query, only, &c->results);
 }
 
+/* After reading. If a statement was prepared, what it reads must be the tables themselves. One that a view of the host's has
+ * made fail may use this table, which would keep it for good: it is given up. */
+static ww_status reading_ended(table *t, ww_status status)
+{
+    if (status == WW_OK && view_preparations(t->view) != t->read_by)
+        status = shadow_check(t, false);
+    if (status != WW_OK && t->view)
+        view_finalize(t->view);
+    t->read_by = t->view ? view_preparations(t->view) : 0;
+    return status;
+}
+
 /* Searches, or goes on with an ordered search, in the statement's read transaction. */
 static ww_status cursor_search(cursor *c)
 {
@@ -171,7 +183,7 @@ static ww_status cursor_search(cursor *c)
     if (status == WW_OK)
         status = view_begin(v, true);
     if (status != WW_OK)
-        return status;
+        return reading_ended(t, status);
     status = table_check_record(t, view_record(v));
     if (status == WW_OK)
         status = admit(c, v, filtered, &own, &only);
@@ -179,7 +191,7 @@ static ww_status cursor_search(cursor *c)
         status = ask(c, v, filtered || c->request.has_handles ? &only : NULL);
     view_end(v);
     filter_places_free(&own);
-    return status;
+    return reading_ended(t, status);
 }
 
 static ww_status cursor_get(cursor *c, const view_list *list)
@@ -190,12 +202,12 @@ static ww_status cursor_get(cursor *c, const view_list *list)
     if (status == WW_OK)
         status = view_begin(v, false);
     if (status != WW_OK)
-        return status;
+        return reading_ended(t, status);
     status = table_check_record(t, view_record(v));
     if (status == WW_OK)
         status = view_get(v, list, &c->results);
     view_end(v);
-    return status;
+    return reading_ended(t, status);
 }
 
 /* Is the hit behind the last one that was given? Always, unless rows were written in between. */

@@ -10,13 +10,13 @@ enum { ROWID_COLUMN = -1 };
 
 /* Costs, in what SQLite takes for disk accesses. They only rank our plans among themselves and other tables' around them. */
 static const double COST_ROW = 10.0, COST_SEARCH = 1000.0, COST_ORDERED = 10000.0, COST_SCAN = 1e6;
-/* Without a MATCH, if the statement uses the column `vector`: perhaps its MATCH stands outside of the branch of an OR that is
- * being planned. SQLite cannot evaluate a MATCH on rows that were looked up, so two lookups must cost more than any search. */
-static const double COST_FACTOR_OF_BRANCH = 1000.0;
 /* A search for each row of another table, `JOIN m ON m.handle = docs.rowid`: the join should go the other way round, because
  * then k counts before the join, as without it. */
 static const double COST_NEVER = 1e15;
-static const double COST_REFUSED = 1e25;
+/* Without a MATCH, if the statement uses the column `vector`: perhaps its MATCH stands outside of the branch of an OR that is
+ * being planned. SQLite cannot evaluate a MATCH on rows that were looked up, so lookups must cost more than any search. */
+static const double COST_FACTOR_OF_BRANCH = 1e16;
+static const double COST_REFUSED = 1e30;
 
 enum { SQLITE_LISTS_MAX = 32 }; /* sqlite3_vtab_in() knows about the first 32 terms only */
 

@@ -8,14 +8,14 @@
 
 #include "store/sqlite/table.h"
 
-/* Looks through one database's schema, the table's own or TEMP, for something that is in the way. */
-static ww_status look(const table *t, const char *schema, bool own)
+/* Looks through one database's schema for something that is in the way: triggers, and in the table's own database views. */
+static ww_status look(const table *t, const char *schema, bool triggers, bool views)
 {
     sqlite3_stmt *found = NULL;
     ww_status status =
         schema_statement(t->db, &found,
                          "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema WHERE "
-                         "(type = 'trigger' AND lower(tbl_name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
+                         "(?3 AND type = 'trigger' AND lower(tbl_name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
                          "lower(?1 || '_removed'), 'warpwave_collections')) OR (?2 AND (type = 'view' OR type = 'table' AND "
                          "rootpage = 0) AND lower(name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
                          "lower(?1 || '_removed'), 'warpwave_collections'))",
@@ -23,7 +23,8 @@ static ww_status look(const table *t, const char *schema, bool own)
     if (status != WW_OK)
         return status;
     sqlite3_bind_text(found, 1, t->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int(found, 2, own);
+    sqlite3_bind_int(found, 2, views);
+    sqlite3_bind_int(found, 3, triggers);
     const int code = sqlite3_step(found);
     if (code == SQLITE_ROW) {
         const char *type = (const char *)sqlite3_column_text(found, 0), *name = (const char *)sqlite3_column_text(found, 1);
@@ -44,8 +45,8 @@ static ww_status look(const table *t, const char *schema, bool own)
     return status;
 }
 
-ww_status shadow_check(const table *t)
+ww_status shadow_check(const table *t, bool to_write)
 {
-    const ww_status status = look(t, t->schema, true);
-    return status == WW_OK ? look(t, "temp", false) : status; /* triggers there may be on tables of any database */
+    const ww_status status = look(t, t->schema, to_write, true);
+    return status == WW_OK && to_write ? look(t, "temp", true, false) : status; /* they may be on tables of any database */
 }

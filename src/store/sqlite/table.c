@@ -37,16 +37,22 @@ static void forget_filter(kept_filter *kept)
     *kept = (kept_filter){0};
 }
 
+void table_close_writer(table *t)
+{
+    writer_close(t->writer);
+    t->writer = NULL;
+    t->shadow_is_checked = false;
+}
+
 /* Everything but the table itself: afterwards nothing is open on the connection. */
 static void table_release(table *t)
 {
     for (int i = 0; i < FILTERS_KEPT; i++)
         forget_filter(&t->filters[i]);
+    table_close_writer(t);
     view_close(t->view);
-    writer_close(t->writer);
-    t->shadow_is_checked = false;
     t->view = NULL;
-    t->writer = NULL;
+    t->read_by = 0;
 }
 
 static void table_free(table *t)
@@ -59,14 +65,21 @@ static void table_free(table *t)
     memory_free(t);
 }
 
-ww_status table_view(table *t, view **opened)
+static ww_status open_view(table *t, bool uncertain)
 {
     const view_config config = {
         .db = t->db, .schema = t->schema, .name = t->name, .device_name = t->arguments.device, .rows = t->arguments.rows};
-    const bool open = t->view != NULL;
-    const ww_status status = open ? WW_OK : view_open(&config, &t->view);
-    if (status == WW_OK && !open && t->uncertain)
+    const ww_status status = view_open(&config, &t->view);
+    if (status == WW_OK && uncertain)
         view_uncertain(t->view);
+    return status;
+}
+
+/* In the middle of a write transaction nobody knows what of it is the collection's, unless the view was open when it began. */
+ww_status table_view(table *t, view **opened)
+{
+    const ww_status status =
+        t->view ? WW_OK : open_view(t, t->uncertain || sqlite3_txn_state(t->db, t->schema) == SQLITE_TXN_WRITE);
     *opened = t->view;
     return status;
 }
@@ -113,9 +126,8 @@ static ww_status table_agree(table *t, const collection_record *record)
 /* Before the first change of a transaction, while all that is in the file is committed: later nobody could tell. */
 static ww_status table_changes(table *t)
 {
-    view *v = NULL;
-    const ww_status status = table_view(t, &v);
-    return status == WW_OK ? view_changed_first(v) : status;
+    const ww_status status = t->view ? WW_OK : open_view(t, t->uncertain);
+    return status == WW_OK ? view_changed_first(t->view) : status;
 }
 
 /* Makes the tables behind a new virtual table, or takes over those that a store made. */
@@ -263,7 +275,10 @@ static int table_begin(sqlite3_vtab *vtab)
 
 static void table_ended(table *t)
 {
+    int foreign_keys = 0; /* their actions are programs in our statements */
     t->uncertain = t->shadow_is_checked = false;
+    if (sqlite3_db_config(t->db, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &foreign_keys) != SQLITE_OK || foreign_keys)
+        table_close_writer(t);
     if (t->writer)
         writer_forget(t->writer);
     if (t->view)
@@ -323,8 +338,9 @@ static int table_rename(sqlite3_vtab *vtab, const char *name)
     if (status != WW_OK)
         return table_failed(t, status);
     char *copy = memory_copy_text(name, strlen(name));
-    status = copy ? shadow_check(t) : memory_failed("a table's name", strlen(name));
+    status = copy ? shadow_check(t, true) : memory_failed("a table's name", strlen(name));
     table_release(t);
+    t->uncertain = true; /* the view that knew what is committed is closed */
     if (status == WW_OK)
         status = rename_tables(t, name);
     table_leave(t);
@@ -334,7 +350,6 @@ static int table_rename(sqlite3_vtab *vtab, const char *name)
     }
     memory_free(t->name);
     t->name = copy;
-    t->uncertain = true; /* the view that knew what is committed is closed */
     return SQLITE_OK;
 }
 

@@ -44,9 +44,9 @@ typedef struct table {
     writer *writer;            /* with the first change */
     bool uncertain;            /* connected within a write transaction: an earlier part of it may have changed the collection */
     bool busy;                 /* one of our statements may be running: whatever comes in now was called by it */
-    bool shadow_is_checked;    /* shadow_check() found nothing, and since then the writer's statements */
-    int64_t prepared_anew;     /* were prepared anew as often as this */
-    int64_t changes;           /* of the connection after our last change: if it has not moved, nobody has written anything */
+    bool shadow_is_checked;    /* shadow_check() found nothing, when the statements of the writer and of the view had been */
+    int64_t written_by, read_by; /* prepared so often: writer_preparations(), view_preparations() */
+    int64_t changes;             /* of the connection after our last change: if it has not moved, nobody has written anything */
     kept_filter filters[FILTERS_KEPT];
     uint64_t filter_uses;
     vector_buffer vector; /* of the row that is being written */
@@ -67,8 +67,11 @@ ww_status table_check_record(const table *t, const collection_record *record);
 ww_status table_enter(table *t);
 void table_leave(table *t);
 
-/* Refuses, with its name, a trigger on the tables behind it, and a view or virtual table in the place of one. */
-ww_status shadow_check(const table *t);
+/* Refuses, with its name, a view or virtual table in the place of a table behind it, and, to write, a trigger on one. */
+ww_status shadow_check(const table *t, bool to_write);
+/* Closes the writer, after a failure, or if its statements may have programs of the host's in them: such a program may use the
+ * table itself, and then the one would keep the other for good. */
+void table_close_writer(table *t);
 
 /* Looks for what is wrong with the tables behind it: a text from sqlite3_mprintf(), NULL if nothing is. `quick` leaves out what
  * reads tables against each other. */

@@ -175,25 +175,22 @@ static ww_status change_begin(table *t, writer **opened)
     if (status == WW_OK && t->changes != sqlite3_total_changes64(t->db))
         writer_forget(*opened);
     if (status == WW_OK && !t->shadow_is_checked)
-        status = shadow_check(t);
+        status = shadow_check(t, true);
     if (status != WW_OK)
         return status;
     t->shadow_is_checked = true;
-    t->prepared_anew = writer_prepared_anew(*opened);
+    t->written_by = writer_preparations(*opened);
     status = writer_begin(*opened); /* with a sequence of its own: an id may come again in the next row of the statement */
     return status == WW_OK ? table_check_record(t, writer_record(*opened)) : status;
 }
 
-/* After it. SQLite prepares a statement anew if the schema has changed: then a trigger may have come since we looked, and has
- * run. */
+/* After it. If a statement was prepared, a trigger may have come since we looked, and has run. */
 static ww_status change_end(table *t, writer *w)
 {
     ww_status status = writer_flush(w);
     t->changes = sqlite3_total_changes64(t->db);
-    if (status == WW_OK && writer_prepared_anew(w) != t->prepared_anew) {
-        status = shadow_check(t);
-        t->shadow_is_checked = status == WW_OK;
-    }
+    if (status == WW_OK && writer_preparations(w) != t->written_by)
+        status = shadow_check(t, true);
     return status;
 }
 
@@ -210,9 +207,9 @@ static ww_status change(table *t, int count, sqlite3_value **values, sqlite3_int
     else
         status = update(t, w, values);
     if (status == WW_OK)
-        return change_end(t, w);
-    writer_forget(w);
-    t->shadow_is_checked = false;
+        status = change_end(t, w);
+    if (status != WW_OK)
+        table_close_writer(t);
     return status;
 }
 
