@@ -43,7 +43,6 @@ static const char *const HOSTILE[] = {
     "CREATE VIRTUAL TABLE extra.docs USING warpwave(dim=2, metric=l2, device=cpu)",
     "INSERT INTO extra.docs(vector) VALUES ('[1,2]')",
     "SELECT id FROM extra.docs WHERE vector MATCH '[0,0]' AND k = 3 AND filter = 'id IN (SELECT id FROM main.docs_rows)'",
-    "PRAGMA schema_version = 12345",
     "PRAGMA writable_schema = reset",
     "PRAGMA writable_schema = on",
     "PRAGMA writable_schema = off",
@@ -323,6 +322,14 @@ static void step_rename(attacker *a, sqlite3 *db)
         (void)attempt(a, db, "ROLLBACK");
 }
 
+/* A number that no connection has seen: with one that it has, SQLite itself would take an old schema for the new one. */
+static void step_schema_version(attacker *a, sqlite3 *db)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "PRAGMA schema_version = %lld", (long long)(1000000 + 1000 * (a->next_x += 2)));
+    (void)attempt(a, db, sql);
+}
+
 static void step(attacker *a)
 {
     sqlite3 *db = a->db[below(a, CONNECTIONS)];
@@ -339,6 +346,8 @@ static void step(attacker *a)
         step_drop(a, db);
     else if (kind < 93)
         step_rename(a, db);
+    else if (kind < 94)
+        step_schema_version(a, db);
     else
         compare(a, db);
 }
