@@ -59,6 +59,15 @@ static bool is_finite(const collection_record *record, const void *elements, flo
     return ww_durable_is_finite(wide, record->dim);
 }
 
+/* A table of the collection that cannot be read is a fault of the file; the other collections are checked all the same. */
+static ww_status unreadable(checking *k, const collection_record *record, ww_status status)
+{
+    if (status != WW_CORRUPT_FILE)
+        return status;
+    fault(k, "'%s': %s", record->name, ww_error_message());
+    return WW_OK;
+}
+
 /* Every vector: its length, its values, its place, and that a row has it. */
 static ww_status check_vectors(checking *k, const collection_record *record)
 {
@@ -73,7 +82,7 @@ static ww_status check_vectors(checking *k, const collection_record *record)
                                         record->name, record->name);
     if (status != WW_OK) {
         memory_free(wide);
-        return status;
+        return unreadable(k, record, status);
     }
     int code = SQLITE_DONE;
     while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
@@ -113,7 +122,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
                                         "main.\"%w_rows\" AS r LEFT JOIN main.\"%w_vectors\" AS v ON v.place = r.place",
                                         record->name, record->name);
     if (status != WW_OK)
-        return status;
+        return unreadable(k, record, status);
     int code;
     while ((code = sqlite3_step(s)) == SQLITE_ROW) {
         const long long handle = sqlite3_column_int64(s, 0);
@@ -169,8 +178,8 @@ static ww_status check_all(checking *k)
         status = check_integrity(k);
     if (status == WW_OK)
         status = check_collections(k);
-    if (status == WW_INTERNAL && k->faults > 0)
-        status = WW_OK; /* a table that is missing or cannot be read: told already */
+    if (status == WW_CORRUPT_FILE && k->faults > 0)
+        status = WW_OK; /* told already */
     return status;
 }
 

@@ -26,7 +26,17 @@ typedef struct code_meaning {
     const char *advice;
 } code_meaning;
 
+/* Statements over a store's tables are ours and right: one that SQLite does not understand, or that breaks a rule of a table,
+ * speaks of tables that are not as they were made. */
+#define NOT_AS_MADE                                                                                                            \
+    "; the tables of the store are not as they were made: the file is damaged or was edited. Take the last backup, or what "   \
+    "'warpwave store check' finds to be sound"
+
 static const code_meaning MEANINGS[] = {
+    {SQLITE_ERROR, WW_CORRUPT_FILE, NOT_AS_MADE},
+    {SQLITE_SCHEMA, WW_CORRUPT_FILE, NOT_AS_MADE},
+    {SQLITE_CONSTRAINT, WW_CORRUPT_FILE, NOT_AS_MADE},
+    {SQLITE_MISMATCH, WW_CORRUPT_FILE, NOT_AS_MADE},
     {SQLITE_BUSY, WW_BUSY, "; another connection has the lock: try again, or raise busy_ms"},
     {SQLITE_LOCKED, WW_BUSY, "; a statement of the same connection is still reading: finish it first"},
     {SQLITE_PROTOCOL, WW_BUSY, "; locks were taken in vain too often: try again"},

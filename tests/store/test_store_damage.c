@@ -117,7 +117,10 @@ static void tables_that_were_edited_are_found_out(void **state)
     refused("UPDATE warpwave_collections SET type = 'f8'", WW_CORRUPT_FILE, "f8");
     refused("UPDATE warpwave_collections SET next_place = 5", WW_CORRUPT_FILE, "never given");
     refused("UPDATE warpwave_collections SET next_handle = 5", WW_CORRUPT_FILE, "never given");
-    refused("DROP TABLE work_vectors", WW_INTERNAL, "work_vectors");
+    refused("DROP TABLE work_vectors", WW_CORRUPT_FILE, "work_vectors");
+    refused("ALTER TABLE work_vectors RENAME COLUMN vector TO v", WW_CORRUPT_FILE, "not as they were made");
+    refused("ALTER TABLE work_rows ADD COLUMN more CHECK (handle < 205)", WW_CORRUPT_FILE, "work");
+    refused("ALTER TABLE warpwave_collections RENAME COLUMN live TO l", WW_CORRUPT_FILE, "not as they were made");
 }
 
 static void a_collection_that_changes_its_shape_while_it_is_open_is_refused(void **state)

@@ -1,0 +1,601 @@
+/* Attacks on a store's files, as long as WARPWAVE_ATTACK_SECONDS says (3 unless told): damaged databases, damaged logs,
+ * processes that are killed while others write, files that are cut short, removed or replaced under an open store, disks that
+ * are full for a while. Whatever happens, calls return a status that says what it is, answers are whole, and what was
+ * acknowledged is there. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/faulty_vfs.h"
+#include "store/store_support.h"
+#include "support/scratch.h"
+
+enum { ATTACKS = 5, SECONDS_USUALLY = 3 };
+
+static ww_device *cpu;
+static char *path;
+static double until; /* of this attack */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static int setup(void **state)
+{
+    const char *told = getenv("WARPWAVE_ATTACK_SECONDS");
+    work_synchronous = WW_SYNCHRONOUS_OFF;
+    scratch_setup(state);
+    path = strdup(scratch_path("attack.db"));
+    until = now() + (told ? atof(told) : SECONDS_USUALLY) / ATTACKS;
+    return ww_device_open("cpu", &cpu) == WW_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    ww_device_close(cpu);
+    free(path);
+    return scratch_teardown(state);
+}
+
+/* The seed of a run: another one each night, if the variable says so. */
+static test_random seeded(uint64_t number)
+{
+    const char *told = getenv("WARPWAVE_ATTACK_SEED");
+    return (test_random){number + (told ? strtoull(told, NULL, 10) * 1000 : 0)};
+}
+
+static const char *beside(const char *suffix)
+{
+    static char name[4200];
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    return name;
+}
+
+static void remove_files(void)
+{
+    unlink(path);
+    unlink(beside("-wal"));
+    unlink(beside("-shm"));
+    unlink(beside("-journal"));
+}
+
+static void write_file(const char *name, const char *bytes, size_t size)
+{
+    FILE *file = fopen(name, "wbe");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* ---- damaged databases ----------------------------------------------------------------------------------------------------
+ */
+
+/* Two collections, "work" and "calm". */
+static void make_two(void)
+{
+    ww_store *store = NULL;
+    ww_collection *work = NULL, *calm = NULL;
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "calm", config.dim = WORK_DIM, config.metric = WW_L2;
+    CHECK_OK(work_open(path, cpu, &store, &work));
+    CHECK_OK(ww_store_create(store, &config, &calm));
+    for (int64_t i = 0; i < 12; i++) {
+        CHECK_OK(work_do(work, 3, i));
+        CHECK_OK(work_do(calm, 4, i));
+    }
+    CHECK_OK(ww_store_index(store, "work", "$.n"));
+    ww_collection_destroy(calm);
+    work_close(store, work);
+}
+
+/* Statuses that tell of damage; a wrong number may also be taken for another dimension or a newer version. */
+static bool tells_of_damage(ww_status status)
+{
+    return status == WW_OK || status == WW_CORRUPT_FILE || status == WW_UNSUPPORTED || status == WW_DIMENSION_MISMATCH ||
+           status == WW_NOT_FOUND || status == WW_INVALID_ARGUMENT;
+}
+
+static ww_status use(ww_collection *collection)
+{
+    static const float zeros[WORK_DIM] = {0};
+    ww_results *found = NULL, *all = NULL;
+    ww_query query = ww_query_default();
+    ww_get get = ww_get_default();
+    query.queries = zeros, query.query_count = 1, query.dim = WORK_DIM, query.k = 200,
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
+    get.count = WW_ROWS_MAX, get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    ww_status status = ww_collection_query(collection, &query, &found);
+    if (status == WW_OK)
+        status = ww_collection_get(collection, &get, &all);
+    ww_results_destroy(found);
+    ww_results_destroy(all);
+    for (int64_t i = 0; status == WW_OK && i < 6; i++)
+        status = work_do(collection, 17, i);
+    return status;
+}
+
+static void check_status(ww_status status, const char *what, int64_t number)
+{
+    if (!tells_of_damage(status) || (status != WW_OK && ww_error_message()[0] == '\0'))
+        fail_msg("case %lld: %s: %s: %s", (long long)number, what, ww_status_name(status), ww_error_message());
+}
+
+/* Everything that can be asked of a store with damage. */
+static int use_damaged(int64_t number)
+{
+    static const char *const names[] = {"work", "calm"};
+    ww_store *store = NULL;
+    ww_results *list = NULL;
+    ww_store_info info = ww_store_info_default();
+    ww_store_config how = ww_store_config_default();
+    int failures = 0;
+    how.synchronous = WW_SYNCHRONOUS_OFF;
+    ww_status status = ww_store_open(path, cpu, &how, &store);
+    check_status(status, "opening", number);
+    if (status != WW_OK)
+        return 1;
+    check_status(ww_store_list(store, &list), "listing", number);
+    check_status(ww_store_describe(store, &info), "describing", number);
+    status = ww_store_check(store, NULL, NULL);
+    check_status(status, "checking", number);
+    failures += status != WW_OK;
+    for (int i = 0; i < 2; i++) {
+        ww_collection *collection = NULL;
+        status = ww_store_collection(store, names[i], &collection);
+        check_status(status, "opening a collection", number);
+        if (status == WW_OK)
+            check_status(use(collection), names[i], number);
+        ww_collection_destroy(collection);
+    }
+    check_status(ww_store_drop(store, "work"), "dropping", number);
+    ww_results_destroy(list);
+    ww_store_close(store);
+    return failures;
+}
+
+enum { PAGE = 4096 };
+
+static void damage(test_random *random, char *bytes, size_t size)
+{
+    const size_t at = random_below(random, size), pages = size / PAGE;
+    const size_t page = random_below(random, pages) * PAGE, other = random_below(random, pages) * PAGE;
+    switch (random_below(random, 7)) {
+    case 0:
+        bytes[at] = (char)random_below(random, 256);
+        break;
+    case 1:
+        bytes[at] ^= (char)(1 << random_below(random, 8));
+        break;
+    case 2:
+        for (size_t i = 0; i < 16 && at + i < size; i++)
+            bytes[at + i] = (char)~bytes[at + i];
+        break;
+    case 3:
+        memset(bytes + page, 0, PAGE);
+        break;
+    case 4:
+        memcpy(bytes + page, bytes + other, PAGE);
+        break;
+    case 5:
+        bytes[page + random_below(random, 100)] ^= (char)(1 + random_below(random, 255));
+        break; /* a page's head */
+    default:
+        for (int i = 0; i < 40; i++)
+            bytes[random_below(random, size)] = (char)random_below(random, 256);
+    }
+}
+
+static void damaged_databases_are_told_as_such(void **state)
+{
+    (void)state;
+    test_random random = seeded(1);
+    int64_t number = 0, found = 0;
+    size_t size = 0;
+    make_two();
+    char *bytes = scratch_content(path, &size), *copy = malloc(size);
+    assert_non_null(copy);
+    for (; number < 20 || now() < until; number++) {
+        remove_files();
+        memcpy(copy, bytes, size);
+        damage(&random, copy, size);
+        write_file(path, copy, random_below(&random, 12) == 0 ? random_below(&random, size) : size);
+        found += use_damaged(number) > 0;
+    }
+    print_message("%lld files, %lld seen to be damaged\n", (long long)number, (long long)found);
+    assert_true(found > number / 20);
+    free(bytes);
+    free(copy);
+}
+
+/* ---- damaged logs ---------------------------------------------------------------------------------------------------------
+ */
+
+enum { LOGGED = 10 };
+
+/* A process that ends without closing the store: its last writes are in the -wal. */
+static void leave_a_log(void)
+{
+    int ended = 0;
+    remove_files();
+    const pid_t child = fork();
+    if (child == 0) {
+        ww_device *device = NULL;
+        ww_store *store = NULL;
+        ww_collection *collection = NULL;
+        bool works = ww_device_open("cpu", &device) == WW_OK && work_open(path, device, &store, &collection) == WW_OK;
+        for (int64_t i = 0; works && i < LOGGED; i++)
+            works = work_do(collection, 5, i) == WW_OK;
+        _exit(!works);
+    }
+    waitpid(child, &ended, 0);
+    assert_int_equal(ended, 0);
+}
+
+/* What is left must be what some number of operations left: none half, none without those before it. */
+static int64_t check_prefix(ww_collection *const *models, int64_t number)
+{
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    int64_t done = LOGGED;
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    while (done >= 0 && !collections_equal(collection, models[done]))
+        done--;
+    if (done < 0)
+        fail_msg("case %lld: what is left of the log is no number of whole writes", (long long)number);
+    CHECK_OK(work_do(collection, 6, 0));
+    work_close(store, collection);
+    return done;
+}
+
+static void what_is_left_of_a_damaged_log_is_whole(void **state)
+{
+    (void)state;
+    test_random random = seeded(2);
+    ww_collection *models[LOGGED + 1];
+    int64_t number = 0, shortened = 0;
+    size_t sizes[2];
+    for (int64_t i = 0; i <= LOGGED; i++) {
+        models[i] = collection_make(cpu, WORK_DIM, WW_L2);
+        for (int64_t k = 0; k < i; k++)
+            CHECK_OK(work_do(models[i], 5, k));
+    }
+    leave_a_log();
+    char *database = scratch_content(path, &sizes[0]), *log = scratch_content(beside("-wal"), &sizes[1]);
+    char *copy = malloc(sizes[1] + PAGE);
+    assert_true(copy && sizes[1] > 0);
+    for (; number < 6 || now() < until; number++) {
+        size_t size = sizes[1];
+        remove_files();
+        memcpy(copy, log, size);
+        memset(copy + size, 0x5a, PAGE);
+        switch (random_below(&random, 4)) {
+        case 0:
+            size = random_below(&random, size + 1);
+            break;
+        case 1:
+            copy[random_below(&random, size)] ^= (char)(1 << random_below(&random, 8));
+            break;
+        case 2:
+            size += random_below(&random, PAGE);
+            break; /* something behind it */
+        default:
+            memset(copy + random_below(&random, size), 0, PAGE / 2);
+        }
+        write_file(path, database, sizes[0]);
+        write_file(beside("-wal"), copy, size);
+        if (random_below(&random, 2) == 0) { /* an index that belongs to nothing */
+            char index[3 * PAGE];
+            for (size_t i = 0; i < sizeof index; i++)
+                index[i] = (char)random_below(&random, 256);
+            write_file(beside("-shm"), index, random_below(&random, sizeof index));
+        }
+        shortened += check_prefix(models, number) < LOGGED;
+    }
+    print_message("%lld logs, %lld shortened\n", (long long)number, (long long)shortened);
+    assert_true(shortened > 0);
+    for (int64_t i = 0; i <= LOGGED; i++)
+        ww_collection_destroy(models[i]);
+    free(copy);
+    free(database);
+    free(log);
+}
+
+/* ---- processes that are killed --------------------------------------------------------------------------------------------
+ */
+
+enum { WRITERS = 3, SLOTS = 12 };
+
+typedef struct writing {
+    pid_t child;
+    int acknowledged; /* end of a pipe: the numbers of writes */
+    int64_t last[SLOTS], next;
+} writing;
+
+static ww_status write_slot(ww_collection *collection, int writer, int64_t number)
+{
+    char id[32];
+    const char *ids[] = {id};
+    float vector[WORK_DIM] = {(float)number, (float)writer};
+    ww_rows rows = ww_rows_default();
+    snprintf(id, sizeof id, "w%d-%d", writer, (int)(number % SLOTS));
+    rows.count = 1, rows.dim = WORK_DIM, rows.vectors = vector, rows.ids = ids;
+    if (number % 97 == 96)
+        return ww_collection_compact(collection, NULL, NULL);
+    return ww_collection_upsert(collection, &rows);
+}
+
+static void write_until_killed(int writer, int64_t next, int acknowledge)
+{
+    ww_device *device = NULL;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    if (ww_device_open("cpu", &device) != WW_OK || work_open(path, device, &store, &collection) != WW_OK) {
+        fprintf(stderr, "writer %d: %s\n", writer, ww_error_message());
+        _exit(1);
+    }
+    for (;; next++)
+        if (write_slot(collection, writer, next) != WW_OK || write(acknowledge, &next, sizeof next) != sizeof next) {
+            fprintf(stderr, "writer %d, write %lld: %s\n", writer, (long long)next, ww_error_message());
+            _exit(2);
+        }
+}
+
+static void writer_start(writing *w, int number)
+{
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    w->child = fork();
+    if (w->child == 0)
+        write_until_killed(number, w->next, pipes[1]);
+    close(pipes[1]);
+    w->acknowledged = pipes[0];
+}
+
+static void note_acknowledged(writing *w, int64_t number)
+{
+    if (number % 97 != 96)
+        w->last[number % SLOTS] = number;
+    w->next = number + 1;
+}
+
+static void writer_kill(writing *w)
+{
+    int ended = 0;
+    int64_t number;
+    kill(w->child, SIGKILL);
+    waitpid(w->child, &ended, 0);
+    if (!WIFSIGNALED(ended))
+        fail_msg("a writer ended by itself with %d", WEXITSTATUS(ended));
+    while (read(w->acknowledged, &number, sizeof number) == sizeof number)
+        note_acknowledged(w, number);
+    close(w->acknowledged);
+}
+
+/* Every slot has what was acknowledged last, or the write that was cut off. */
+static void check_slots(const writing *writers)
+{
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    for (int w = 0; w < WRITERS; w++)
+        for (int slot = 0; slot < SLOTS; slot++) {
+            char id[32];
+            int64_t row = -1, found = -1;
+            float vector[WORK_DIM];
+            snprintf(id, sizeof id, "w%d-%d", w, slot);
+            if (ww_collection_find(collection, id, &row) == WW_OK) {
+                CHECK_OK(ww_collection_vector(collection, row, vector));
+                found = (int64_t)vector[0];
+            }
+            if (found != writers[w].last[slot] && !(found == writers[w].next && found % SLOTS == slot))
+                fail_msg("%s has write %lld; %lld was acknowledged", id, (long long)found, (long long)writers[w].last[slot]);
+        }
+    work_close(store, collection);
+}
+
+static void writers_that_are_killed_beside_others_lose_nothing(void **state)
+{
+    (void)state;
+    test_random random = seeded(3);
+    writing writers[WRITERS];
+    int64_t kills = 0, writes = 0;
+    while (kills == 0 || now() < until) {
+        ww_store *store = NULL;
+        ww_collection *collection = NULL;
+        remove_files();
+        CHECK_OK(work_open(path, cpu, &store, &collection));
+        work_close(store, collection); /* before the forks: see ww_store_open() */
+        for (int i = 0; i < WRITERS; i++) {
+            writers[i] = (writing){0};
+            for (int slot = 0; slot < SLOTS; slot++)
+                writers[i].last[slot] = -1;
+            writer_start(&writers[i], i);
+        }
+        for (int round = 0; round < 6; round++, kills++) {
+            const int which = (int)random_below(&random, WRITERS);
+            usleep((useconds_t)random_below(&random, 40000));
+            writer_kill(&writers[which]);
+            writers[which].next++; /* the write that was cut off may be there: not again under its number */
+            writer_start(&writers[which], which);
+        }
+        for (int i = 0; i < WRITERS; i++, kills++)
+            writer_kill(&writers[i]);
+        check_slots(writers);
+        for (int i = 0; i < WRITERS; i++)
+            writes += writers[i].next;
+    }
+    print_message("%lld kills, %lld writes\n", (long long)kills, (long long)writes);
+    assert_true(writes > kills);
+}
+
+/* ---- files that are attacked while they are open --------------------------------------------------------------------------
+ */
+
+/* Works on the store until something fails; what fails must say what it is. */
+static void work_until_refused(bool exclusive, int begun)
+{
+    ww_device *device = NULL;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    ww_store_config how = ww_store_config_default();
+    how.synchronous = WW_SYNCHRONOUS_OFF, how.exclusive = exclusive, how.busy_ms = 500;
+    alarm(60); /* a child that hangs ends by a signal, which fails the test */
+    ww_status status = ww_device_open("cpu", &device);
+    if (status == WW_OK)
+        status = ww_store_open(path, device, &how, &store);
+    if (status == WW_OK)
+        status = ww_store_collection(store, "work", &collection);
+    for (int64_t i = 0; status == WW_OK && i < 400; i++) {
+        status = work_do(collection, 9, i);
+        if (status == WW_OK)
+            status = i % 5 == 0 ? ww_store_check(store, NULL, NULL) : use(collection);
+        if (i == 0 && write(begun, "x", 1) != 1)
+            _exit(3);
+    }
+    if (!tells_of_damage(status) && status != WW_IO_ERROR && status != WW_BUSY) {
+        fprintf(stderr, "%s: %s\n", ww_status_name(status), ww_error_message());
+        _exit(4);
+    }
+    work_close(store, collection);
+    _exit(0);
+}
+
+static void cut(const char *name, test_random *random)
+{
+    struct stat file;
+    if (stat(name, &file) == 0 && truncate(name, (off_t)random_below(random, (uint64_t)file.st_size + 1)) != 0)
+        fail_msg("%s cannot be cut", name);
+}
+
+static void scribble(const char *name, test_random *random)
+{
+    struct stat file;
+    char bytes[64];
+    const int open_file = open(name, O_WRONLY | O_CLOEXEC);
+    if (open_file < 0)
+        return;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)random_below(random, 256);
+    if (fstat(open_file, &file) == 0 && file.st_size > 0)
+        assert_int_equal(pwrite(open_file, bytes, sizeof bytes, (off_t)random_below(random, (uint64_t)file.st_size)),
+                         sizeof bytes);
+    close(open_file);
+}
+
+static void attack_open_file(test_random *random, bool exclusive)
+{
+    char *other = strdup(scratch_path("other.db"));
+    switch (random_below(random, exclusive ? 7 : 6)) {
+    case 0:
+        unlink(path);
+        break;
+    case 1:
+        write_file(other, "not a database", 14);
+        assert_int_equal(rename(other, path), 0);
+        break;
+    case 2:
+        cut(path, random);
+        break;
+    case 3:
+        cut(beside("-wal"), random);
+        break;
+    case 4:
+        scribble(path, random);
+        break;
+    case 5:
+        scribble(beside("-wal"), random);
+        break;
+    default:
+        write_file(beside("-shm"), "x", 1); /* a shared store would map it: SECURITY.md */
+    }
+    free(other);
+}
+
+static void files_attacked_while_open_end_no_process(void **state)
+{
+    (void)state;
+    test_random random = seeded(4);
+    int64_t number = 0;
+    for (; number < 4 || now() < until; number++) {
+        int pipes[2], ended = 0;
+        char byte;
+        const bool exclusive = random_below(&random, 2) == 0;
+        remove_files();
+        make_two();
+        assert_int_equal(pipe(pipes), 0);
+        const pid_t child = fork();
+        if (child == 0)
+            work_until_refused(exclusive, pipes[1]);
+        close(pipes[1]);
+        assert_int_equal(read(pipes[0], &byte, 1), 1);
+        for (uint64_t attacks = 1 + random_below(&random, 3); attacks > 0; attacks--) {
+            usleep((useconds_t)random_below(&random, 8000));
+            attack_open_file(&random, exclusive);
+        }
+        waitpid(child, &ended, 0);
+        close(pipes[0]);
+        if (ended != 0)
+            fail_msg("case %lld: the child ended with signal %d, status %d", (long long)number,
+                     WIFSIGNALED(ended) ? WTERMSIG(ended) : 0, WEXITSTATUS(ended));
+    }
+    print_message("%lld processes\n", (long long)number);
+}
+
+/* ---- full disks -----------------------------------------------------------------------------------------------------------
+ */
+
+static void a_disk_that_is_full_for_a_while_loses_nothing(void **state)
+{
+    (void)state;
+    test_random random = seeded(5);
+    int64_t number = 0, refused = 0, next = 0;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL, *model = collection_make(cpu, WORK_DIM, WW_L2);
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    for (; number < 100 || now() < until; number++) {
+        if (random_below(&random, 3) == 0)
+            vfs_arm(random_below(&random, 2) == 0 ? VFS_STAYS_FULL : VFS_FULL, 1 + (int64_t)random_below(&random, 30));
+        const ww_status status = work_do(collection, 7, next);
+        const bool tripped = vfs_disarm();
+        if (status != WW_OK && (status != WW_IO_ERROR || !tripped))
+            fail_msg("operation %lld: %s: %s", (long long)next, ww_status_name(status), ww_error_message());
+        refused += status != WW_OK;
+        if (status == WW_OK)
+            CHECK_OK(work_do(model, 7, next));
+        next++; /* one that was refused is left out */
+        if (!collections_equal(collection, model))
+            fail_msg("operation %lld: %s, but the collection is not as it says", (long long)next - 1, ww_status_name(status));
+    }
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    work_close(store, collection);
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    assert_true(collections_equal(collection, model));
+    work_close(store, collection);
+    ww_collection_destroy(model);
+    print_message("%lld operations, %lld refused\n", (long long)number, (long long)refused);
+    assert_true(refused > 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(damaged_databases_are_told_as_such, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_left_of_a_damaged_log_is_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(writers_that_are_killed_beside_others_lose_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_attacked_while_open_end_no_process, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_disk_that_is_full_for_a_while_loses_nothing, setup, teardown),
+    };
+    vfs_install();
+    const int failed = cmocka_run_group_tests_name("store: attacks", tests, NULL, NULL);
+    vfs_forget();
+    return failed;
+}
