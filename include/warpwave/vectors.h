@@ -82,12 +82,12 @@ typedef struct ww_collection_config {
 typedef struct ww_rows {
     size_t struct_size;
     int64_t count;
-    int32_t dim;                 /* of these vectors; must be the collection's */
-    const float *vectors;        /* count x dim, one row after the other */
-    int64_t row_stride;          /* floats from one row to the next; 0 means dim */
-    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes; NULL: each row's handle in decimal, which costs
-                                  * nothing while no row has another id. In a new collection that is the row's number; a
-                                  * number is never given twice, and one that the caller took as id is left out */
+    int32_t dim;            /* of these vectors; must be the collection's */
+    const float *vectors;   /* count x dim, one row after the other */
+    int64_t row_stride;     /* floats from one row to the next; 0 means dim */
+    const char *const *ids; /* count texts of 1..WW_ID_BYTES_MAX bytes of UTF-8; NULL: each row's handle in decimal, which costs
+                             * nothing while no row has another id. In a new collection that is the row's number; a
+                             * number is never given twice, and one that the caller took as id is left out */
     const char *const *payloads; /* count JSON texts of at most 256 MiB and 1,000 brackets deep, a NULL among them is none;
                                   * NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */

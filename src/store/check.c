@@ -118,7 +118,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
     sqlite3_stmt *s = NULL;
     int64_t count = 0;
     ww_status status = schema_statement(k->db, &s,
-                                        "SELECT r.handle, r.place, length(CAST(r.id AS BLOB)), r.payload, v.handle FROM "
+                                        "SELECT r.handle, r.place, CAST(r.id AS BLOB), r.payload, v.handle FROM "
                                         "main.\"%w_rows\" AS r LEFT JOIN main.\"%w_vectors\" AS v ON v.place = r.place",
                                         record->name, record->name);
     if (status != WW_OK)
@@ -126,12 +126,15 @@ static ww_status check_rows(checking *k, const collection_record *record)
     int code;
     while ((code = sqlite3_step(s)) == SQLITE_ROW) {
         const long long handle = sqlite3_column_int64(s, 0);
-        const int id_bytes = sqlite3_column_int(s, 2);
+        const char *id = sqlite3_column_blob(s, 2);
+        const int id_bytes = sqlite3_column_bytes(s, 2);
         const char *payload = (const char *)sqlite3_column_text(s, 3);
         if (handle < 0 || handle >= record->next_handle)
             fault(k, "'%s': handle %lld was never given", record->name, handle);
         if (id_bytes < 1 || id_bytes > WW_ID_BYTES_MAX)
             fault(k, "'%s': the id of handle %lld has %d bytes", record->name, handle, id_bytes);
+        else if (!utf8_check(id, (size_t)id_bytes))
+            fault(k, "'%s': the id of handle %lld is not UTF-8; give the row another one", record->name, handle);
         if (sqlite3_column_type(s, 4) == SQLITE_NULL || sqlite3_column_int64(s, 4) != handle)
             fault(k, "'%s': the row with handle %lld has no vector", record->name, handle);
         if (payload && ww_durable_check_payload(record->name, 0, payload) != WW_OK)

@@ -85,6 +85,8 @@ static ww_status name_is_sound(const char *name)
     if (length == 0 || length > COLLECTION_NAME_BYTES_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "the name of the collection %s; a name has 1 to %d bytes",
                        length == 0 ? "is empty" : "is too long", COLLECTION_NAME_BYTES_MAX);
+    if (!utf8_check(name, length))
+        return ww_fail(WW_INVALID_ARGUMENT, "the name of the collection, '%s', is not UTF-8", name);
     if (sqlite3_strnicmp(name, "sqlite_", 7) == 0 || sqlite3_strnicmp(name, "warpwave_", 9) == 0)
         return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': names that begin with sqlite_ or warpwave_ are reserved", name);
     return WW_OK;

@@ -8,10 +8,12 @@
 #include "arithmetic/row_values.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "vectors/durable/operations.h"
 
 enum {
     HANDLE_TEXT_BYTES = 24,
+    ROW_TEXT_BYTES = 64,
     TRIM_EVERY = 64,         /* writes between two looks at how long the log of removals is; */
     LOG_ENTRIES_LEAST = 8192 /* so long it may always be */
 };
@@ -202,12 +204,18 @@ static ww_status find_handle(writer *w, int64_t handle, int64_t *place)
 /* ---- checks ---------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status check_id(const writer *w, const char *id)
+static ww_status check_id(const writer *w, const writer_row *row)
 {
-    const size_t length = strnlen(id, WW_ID_BYTES_MAX + 1);
-    if (length > 0 && length <= WW_ID_BYTES_MAX)
+    char which[ROW_TEXT_BYTES] = "an id";
+    const size_t length = strnlen(row->id, WW_ID_BYTES_MAX + 1);
+    const bool fits = length > 0 && length <= WW_ID_BYTES_MAX;
+    if (fits && utf8_check(row->id, length))
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': an id %s; an id has 1 to %d bytes", w->name,
+    if (row->batch_row > 0)
+        snprintf(which, sizeof which, "the id of row %lld of the batch", (long long)row->batch_row - 1);
+    if (fits)
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': %s is not UTF-8: '%s'", w->name, which, row->id);
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': %s %s; an id has 1 to %d bytes", w->name, which,
                    length == 0 ? "is empty" : "is too long", WW_ID_BYTES_MAX);
 }
 
@@ -371,7 +379,7 @@ ww_status writer_insert(writer *w, writer_row *row)
     if (status == WW_OK)
         status = check_room(w);
     if (status == WW_OK && row->id)
-        status = check_id(w, row->id);
+        status = check_id(w, row);
     if (status == WW_OK)
         status = check_vector(w, row);
     if (status == WW_OK)
@@ -416,7 +424,7 @@ static ww_status set_payload(writer *w, const writer_row *row)
 static ww_status set_id(writer *w, const writer_row *row)
 {
     bool taken = false;
-    ww_status status = row->id ? check_id(w, row->id) : ww_fail(WW_INVALID_ARGUMENT, "collection '%s': an id is NULL", w->name);
+    ww_status status = row->id ? check_id(w, row) : ww_fail(WW_INVALID_ARGUMENT, "collection '%s': an id is NULL", w->name);
     if (status == WW_OK)
         status = ready(w, SET_ID);
     if (status != WW_OK)
@@ -459,7 +467,7 @@ ww_status writer_update(writer *w, writer_row *row, int what)
 ww_status writer_upsert(writer *w, writer_row *row)
 {
     int64_t handle = -1, place = -1;
-    ww_status status = row->id ? check_id(w, row->id) : WW_OK;
+    ww_status status = row->id ? check_id(w, row) : WW_OK;
     if (status == WW_OK && row->id)
         status = writer_find(w, row->id, &handle, &place);
     if (status != WW_OK)
@@ -475,7 +483,7 @@ ww_status writer_upsert(writer *w, writer_row *row)
 ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_place)
 {
     int64_t place = -1;
-    ww_status status = check_id(w, row->id);
+    ww_status status = check_id(w, row);
     if (status == WW_OK)
         status = writer_find(w, row->id, &row->handle, &place);
     if (status != WW_OK)

@@ -22,6 +22,7 @@ typedef struct writer_row {
     const void *elements; /* or dim elements in that type, in place of `vector`; checked */
     int64_t handle;       /* in: -1, or one that shall be used, not smaller than any that was ever given. out: the row's */
     int64_t place;        /* out */
+    int64_t batch_row;    /* for messages: 1 and up in a batch; 0: it is no row of one */
 } writer_row;
 
 /* What writer_update() changes. */

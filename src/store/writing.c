@@ -143,7 +143,8 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, write_kind k
     writer_row row = {.id = rows->ids ? rows->ids[i] : NULL,
                       .payload = rows->payloads ? rows->payloads[i] : NULL,
                       .payload_checked = true,
-                      .handle = -1};
+                      .handle = -1,
+                      .batch_row = i + 1};
     if (rows->elements)
         row.elements = (const char *)rows->elements + i * rows->row_stride * (int64_t)row_type_bytes((int32_t)w->before.type);
     else

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "store/store_support.h"
+#include "support/command.h"
 #include "support/devices.h"
 #include "support/scratch.h"
 
@@ -276,6 +277,98 @@ static void names_whose_tables_collide_are_refused(void **state)
     ww_store_close(store);
 }
 
+/* In every way an id or a name comes in: C, SQL, and the command. */
+static void names_and_ids_that_are_not_utf8_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"\xff", "caf\xe9", "\xc0\xaf", "\xed\xa0\x80", "a\xf0\x9f\x92"};
+    make(0);
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    test_random random = {6};
+    test_rows rows = test_rows_make(&random, 3, WORK_DIM, "new", 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *ids[] = {"fine", "r\xc3\xb6w", bad[i]};
+        ww_collection_config config = ww_collection_config_default();
+        config.name = bad[i], config.dim = WORK_DIM;
+        CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_create(store, &config, NULL));
+        assert_non_null(strstr(ww_error_message(), "UTF-8"));
+        rows.rows.ids = ids;
+        CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_add(collection, &rows.rows));
+        assert_non_null(strstr(ww_error_message(), "row 2 of the batch is not UTF-8"));
+        CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_upsert(collection, &rows.rows));
+        assert_non_null(strstr(ww_error_message(), "row 2 of the batch is not UTF-8"));
+        CHECK_FAILS(WW_NOT_FOUND, ww_collection_remove(collection, &bad[i], 1));
+        assert_int_equal(ww_collection_count(collection), 200);
+    }
+    rows.rows.ids = (const char *const *)rows.ids;
+    test_rows_free(&rows);
+    work_close(store, collection);
+}
+
+static void load_extension(sqlite3 *db)
+{
+    char *message = NULL;
+    assert_int_equal(sqlite3_enable_load_extension(db, 1), SQLITE_OK);
+    if (sqlite3_load_extension(db, EXTENSION_PATH, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+}
+
+static void sql_that_brings_what_is_not_utf8_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"INSERT INTO work(id, vector) VALUES (CAST(x'61ff' AS TEXT), '[1,2,3,4,5,6,7,8]')",
+                                      "UPDATE work SET id = CAST(x'61ff' AS TEXT) WHERE rowid = 3",
+                                      "CREATE VIRTUAL TABLE \"caf\xe9\" USING warpwave(dim=3)"};
+    make(0);
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    load_extension(db);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_not_equal(sqlite3_exec(db, bad[i], NULL, NULL, NULL), SQLITE_OK);
+        if (!strstr(sqlite3_errmsg(db), "UTF-8"))
+            fail_msg("%s: %s", bad[i], sqlite3_errmsg(db));
+    }
+    sqlite3_close(db);
+}
+
+/* Files that hold such an id are read, and an export that cannot say it fails. */
+static void an_id_that_is_not_utf8_is_read_and_never_exported_as_another(void **state)
+{
+    (void)state;
+    make(0);
+    edit("UPDATE work_rows SET id = CAST(x'61ff' AS TEXT) WHERE handle = 7");
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    ww_results *found = NULL;
+    const char *id = "a\xff";
+    CHECK_OK(work_open(path, cpu, &store, &collection));
+    ww_get get = ww_get_default();
+    get.ids = &id, get.count = 1, get.fetch = WW_FETCH_IDS;
+    CHECK_OK(ww_collection_get(collection, &get, &found));
+    assert_int_equal(ww_results_handles(found, 0)[0], 7);
+    assert_string_equal(ww_results_id(found, 0, 0), id);
+    ww_results_destroy(found);
+    CHECK_FAILS(WW_CORRUPT_FILE, ww_store_check(store, NULL, NULL));
+    assert_non_null(strstr(ww_error_message(), "the id of handle 7 is not UTF-8"));
+    static const char *const targets[] = {"out.jsonl", "out.csv"};
+    for (int i = 0; i < 2; i++) {
+        char *target = strdup(scratch_path(targets[i]));
+        COMMAND_SAYS(3, "handle 7 is not UTF-8", "store", "export", path, "work", target);
+        assert_int_not_equal(access(target, F_OK), 0);
+        free(target);
+    }
+    char *vectors = strdup(scratch_path("out.npy")), *ids = strdup(scratch_path("out.ids"));
+    COMMAND_SAYS(3, "handle 7 is not UTF-8", "store", "export", path, "work", vectors, "--ids", ids);
+    COMMAND_SAYS(0, "", "store", "export", path, "work", vectors); /* without ids it is no matter */
+    CHECK_OK(ww_collection_remove(collection, &id, 1));
+    COMMAND_SAYS(0, "", "store", "export", path, "work", scratch_path("out.jsonl"));
+    free(vectors);
+    free(ids);
+    work_close(store, collection);
+}
+
 static void a_where_runs_nothing_but_itself(void **state)
 {
     (void)state;
@@ -320,6 +413,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_that_were_cut_off_never_crash, setup, teardown),
         cmocka_unit_test_setup_teardown(names_reach_sql_in_quotes, setup, teardown),
         cmocka_unit_test_setup_teardown(names_whose_tables_collide_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_and_ids_that_are_not_utf8_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(sql_that_brings_what_is_not_utf8_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_id_that_is_not_utf8_is_read_and_never_exported_as_another, setup, teardown),
         cmocka_unit_test_setup_teardown(a_where_runs_nothing_but_itself, setup, teardown),
     };
     return cmocka_run_group_tests_name("store: damage", tests, NULL, NULL);

@@ -92,6 +92,8 @@ static void bad_ids(void **state)
         refuse(&s, WW_INVALID_ARGUMENT, "is empty");
         s.batch.ids[rows[r]] = long_id;
         refuse(&s, WW_INVALID_ARGUMENT, "too long");
+        s.batch.ids[rows[r]] = "caf\xe9";
+        refuse(&s, WW_INVALID_ARGUMENT, "of the batch is not UTF-8");
         s.batch.ids[rows[r]] = NULL;
         refuse(&s, WW_INVALID_ARGUMENT, "is NULL");
         s.batch.ids[rows[r]] = good;

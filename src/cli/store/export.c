@@ -6,6 +6,7 @@
 #include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/file_uses.h"
 #include "cli/store/store.h"
@@ -61,6 +62,19 @@ static void put_csv_line(FILE *to, const hit_of *h)
     putc('\n', to);
 }
 
+/* No row has such an id from this version on; JSON could not say it, and no import would take it. */
+static ww_status check_id(const hit_of *h)
+{
+    const char *id = ww_results_id(h->results, 0, h->hit);
+    if (utf8_check(id, strlen(id)))
+        return WW_OK;
+    return ww_fail(WW_UNSUPPORTED,
+                   "the id of the row with handle %lld is not UTF-8, so no file can hold it: '%s'. Remove the row, or give it "
+                   "another id in SQL (UPDATE ... SET id = ... WHERE rowid = %lld)",
+                   (long long)ww_results_handles(h->results, 0)[h->hit], id,
+                   (long long)ww_results_handles(h->results, 0)[h->hit]);
+}
+
 /* An id with a line end in it would be two; JSON has room for them between its values, where a space does as well. */
 static ww_status put_texts(const hit_of *h, FILE *ids, FILE *payloads)
 {
@@ -109,6 +123,9 @@ static ww_status write_texts(const export *e, const ww_results *rows)
         const hit_of hit = {.results = rows, .hit = i, .dim = e->call->info.dim};
         if (ww_results_rows(rows, 0)[i] < 0)
             continue;
+        status = e->format <= EXPORT_CSV || e->ids ? check_id(&hit) : WW_OK;
+        if (status != WW_OK)
+            break;
         if (e->format == EXPORT_JSONL)
             put_json_line(parts[0].to, &hit);
         else if (e->format == EXPORT_CSV)

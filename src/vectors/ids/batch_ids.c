@@ -7,6 +7,7 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "vectors/batch.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
@@ -20,6 +21,9 @@ static ww_status id_check(const batch *b, int64_t number, id_text *id)
     if (length == 0 || length > WW_ID_BYTES_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the id of row %lld of the batch %s; an id has 1 to %d bytes", b->function,
                        (long long)number, length == 0 ? "is empty" : "is too long", WW_ID_BYTES_MAX);
+    if (!utf8_check(text, length))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the id of row %lld of the batch is not UTF-8: '%s'", b->function,
+                       (long long)number, text);
     *id = (id_text){text, (uint32_t)length};
     return WW_OK;
 }
