@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python install uninstall package wheel clean
 
 BUILD ?= build
@@ -35,6 +35,7 @@ help:
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
 	@echo "make bench-gpu   figures of the GPUs here; both write $(BUILD)/gpu-report.txt, which you can send; DEVICES=rocm:0 chooses"
 	@echo "make test-kill  kill -9 at 1,000 moments of a workload on a store; takes minutes"
+	@echo "make test-attack  damaged, cut, replaced and removed files, killed writers and full disks for half an hour"
 	@echo "make test-ranks  kill -9 and SIGSTOP of each rank in turn at ten moments of a run over MPI, resumed; takes minutes"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
@@ -47,7 +48,7 @@ help:
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
 	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
-	@echo "make nightly  soak, test-kill, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-models; nightly-python"
+	@echo "make nightly  soak, test-kill, test-attack, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-models; nightly-python"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
@@ -128,6 +129,13 @@ test-kill:
 	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_kill
 	WARPWAVE_KILLS=1000 $(BUILD)/tests/test_store_kill
 
+# Attacks on the files of a store for half an hour, with another seed every day: for a nightly run.
+test-attack:
+	$(setup_here) build test
+	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_attack
+	WARPWAVE_ATTACK_SECONDS=1800 WARPWAVE_ATTACK_SEED=$$(date +%Y%m%d) $(BUILD)/tests/test_store_attack
+
 # Each rank killed and stopped in turn at ten moments, for each MPI: for a nightly run.
 test-ranks:
 	$(setup_here) build test
@@ -203,7 +211,7 @@ faults:
 	scripts/fault-report $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
-nightly: soak test-kill test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python
+nightly: soak test-kill test-attack test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python
 
 nightly-fuzz:
 	@scripts/setup build fuzz

@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-#define WW_STORE_FORMAT 1 /* of the tables that this version writes; what a newer one wrote is refused */
+#define WW_STORE_FORMAT 1 /* of the tables that this version writes; a collection that a newer one wrote is refused */
 
 /* When a write is acknowledged. A process that ends, however it ends, loses nothing at any level; the levels differ in what a
  * power failure or a crash of the operating system can do. */
@@ -108,9 +108,10 @@ static inline ww_store_model ww_store_model_default(void)
 WW_API const char *ww_synchronous_name(ww_synchronous level);
 
 /* Opens the store in the file `path`, and makes the file if it is not there; collections are searched on `device`, which the
- * store keeps open. `config` may be NULL for the defaults. Refuses a file that is no database (WW_CORRUPT_FILE), one that a
- * newer version wrote (WW_UNSUPPORTED), and one that this process has open through another SQLite (WW_UNSUPPORTED). May wait
- * for a lock. */
+ * store keeps open. `config` may be NULL for the defaults. Refuses a file that is no database (WW_CORRUPT_FILE), one that this
+ * process has open through another SQLite (WW_UNSUPPORTED), and one that was open when this process was forked
+ * (WW_OTHER_PROCESS). A collection that is damaged or that a newer version wrote is refused when it is opened, and keeps no
+ * other from being used. May wait for a lock. */
 WW_API ww_status ww_store_open(const char *path, ww_device *device, const ww_store_config *config, ww_store **store);
 
 /* Closes it and moves the write-ahead log into the file, as far as readers on other connections permit. Accepts NULL.
@@ -132,7 +133,7 @@ WW_API ww_status ww_store_drop(ww_store *store, const char *name);
 
 /* Lists the collections, by name, as results of one query: the id of a hit is the name, the payload says what it is, as in
  * {"dim":384,"metric":"cosine","type":"f32","rows":1000,"format":1}, or {"error":"..."} for a collection whose entry in the
- * file is damaged: it cannot be opened, only dropped. May wait for a lock. */
+ * file is damaged, which cannot be opened, only dropped, or that a newer version wrote. May wait for a lock. */
 WW_API ww_status ww_store_list(ww_store *store, ww_results **results);
 
 /* Makes an index over what `path`, "$.lang" or the like, finds in the payloads of a collection, so that a `where` with

@@ -159,10 +159,15 @@ static ww_status check_collections(checking *k)
     if (status == WW_OK && has)
         status = schema_list(k->db, "main", &records, &count);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
-        k->total += records[i].is_damaged ? 0 : records[i].live;
+        k->total += records[i].is_damaged || records[i].is_newer ? 0 : records[i].live;
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         if (records[i].is_damaged) {
             fault(k, "collection '%s': " RECORD_DAMAGED, records[i].name);
+            continue;
+        }
+        if (records[i].is_newer) {
+            fault(k, "collection '%s' was not checked: a newer version wrote it, in format %lld", records[i].name,
+                  (long long)records[i].format);
             continue;
         }
         status = check_vectors(k, &records[i]);

@@ -240,6 +240,8 @@ static ww_status list_results(const collection_record *records, int64_t count, w
         const collection_record *r = &records[i];
         if (r->is_damaged)
             snprintf(text, sizeof text, "{\"error\":\"" RECORD_DAMAGED "\"}");
+        else if (r->is_newer)
+            snprintf(text, sizeof text, "{\"error\":\"a newer version wrote it, in format %lld\"}", (long long)r->format);
         else
             snprintf(text, sizeof text, "{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld}", r->dim,
                      ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live, (long long)r->format);
@@ -300,6 +302,9 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
     collection_record *records = NULL;
     ww_store_info found = {.format = WW_STORE_FORMAT};
     status = list_records(store, &records, &found.collections);
+    for (int64_t i = 0; status == WW_OK && i < found.collections; i++)
+        if (!records[i].is_damaged && records[i].format > found.format)
+            found.format = records[i].format;
     memory_free(records);
     if (status == WW_OK)
         status = store_lock(store);

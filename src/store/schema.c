@@ -313,8 +313,9 @@ ww_status schema_list(sqlite3 *db, const char *schema, collection_record **recor
         }
         list[found] = (collection_record){0};
         status = record_from_row(statement, &list[found]);
-        list[found++].is_damaged = status == WW_CORRUPT_FILE;
-        if (status == WW_CORRUPT_FILE) /* one must not hide the others */
+        list[found].is_damaged = status == WW_CORRUPT_FILE;
+        list[found++].is_newer = status == WW_UNSUPPORTED;
+        if (status == WW_CORRUPT_FILE || status == WW_UNSUPPORTED) /* one must not hide the others */
             status = WW_OK;
     }
     if (status == WW_OK && code != SQLITE_DONE)

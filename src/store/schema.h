@@ -44,6 +44,7 @@ typedef struct collection_record {
     int64_t log_start; /* removals by writes after this one are in NAME_removed */
     int64_t live;      /* rows */
     bool is_damaged;   /* as schema_list() gives it: all but the name may be wrong */
+    bool is_newer;     /* likewise: only the name and the format mean anything */
 } collection_record;
 
 /* What is wrong with such a record, for a message or a list. */
@@ -85,7 +86,7 @@ ww_status schema_update_by(sqlite3_stmt *statement, const collection_record *rec
 /* Runs a prepared statement that gives no rows and resets it. */
 ww_status schema_step(sqlite3_stmt *statement);
 
-/* Gives all records in order of name, damaged ones marked, memory_free(). WW_UNSUPPORTED if a newer version wrote one. */
+/* Gives all records in order of name, memory_free(). Those that are damaged or that a newer version wrote are marked. */
 ww_status schema_list(sqlite3 *db, const char *schema, collection_record **records, int64_t *count);
 
 /* A random epoch. */

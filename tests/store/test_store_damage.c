@@ -124,6 +124,102 @@ static void tables_that_were_edited_are_found_out(void **state)
     refused("ALTER TABLE warpwave_collections RENAME COLUMN live TO l", WW_CORRUPT_FILE, "not as they were made");
 }
 
+/* Scribbles over the root page of a table. */
+static void destroy_page(const char *table)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *asked = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = ?1",
+                                        -1, &asked, NULL),
+                     SQLITE_OK);
+    sqlite3_bind_text(asked, 1, table, -1, SQLITE_STATIC);
+    assert_int_equal(sqlite3_step(asked), SQLITE_ROW);
+    const off_t page = sqlite3_column_int(asked, 0), size = sqlite3_column_int(asked, 1);
+    sqlite3_finalize(asked);
+    sqlite3_close(db);
+    char bytes[512];
+    memset(bytes, 0x5a, sizeof bytes);
+    const int file = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(file, bytes, sizeof bytes, (page - 1) * size), sizeof bytes);
+    close(file);
+}
+
+/* The collection "calm" beside "work": everything that can be asked of it works, whatever "work" has become. */
+static void check_calm(const char *what, ww_collection *model)
+{
+    ww_store *store = NULL;
+    ww_collection *calm = NULL;
+    ww_results *list = NULL;
+    ww_store_info info = ww_store_info_default();
+    ww_store_config how = ww_store_config_default();
+    how.synchronous = WW_SYNCHRONOUS_OFF;
+    if (ww_store_open(path, cpu, &how, &store) != WW_OK || ww_store_collection(store, "calm", &calm) != WW_OK ||
+        !collections_equal(calm, model) || work_do(calm, 3, 6) != WW_OK || ww_store_list(store, &list) != WW_OK ||
+        ww_store_describe(store, &info) != WW_OK)
+        fail_msg("%s: %s", what, ww_error_message());
+    assert_int_equal(ww_results_count(list, 0), 2);
+    assert_int_equal(info.collections, 2);
+    assert_string_equal(ww_results_id(list, 0, 0), "calm");
+    assert_non_null(strstr(ww_results_payload(list, 0, 0), "\"dim\":8"));
+    assert_string_equal(ww_results_id(list, 0, 1), "work");
+    const ww_status status = ww_store_check(store, NULL, NULL);
+    if ((status != WW_CORRUPT_FILE && status != WW_UNSUPPORTED) || !strstr(ww_error_message(), "work"))
+        fail_msg("%s: a check says %s: %s", what, ww_status_name(status), ww_error_message());
+    ww_results_destroy(list);
+    work_close(store, calm);
+}
+
+static void a_damaged_collection_leaves_the_others_alone(void **state)
+{
+    (void)state;
+    static const char *const edits[] = {"UPDATE warpwave_collections SET dim = -1 WHERE name = 'work'",
+                                        "UPDATE warpwave_collections SET live = -7 WHERE name = 'work'",
+                                        "UPDATE warpwave_collections SET next_handle = -5 WHERE name = 'work'",
+                                        "UPDATE warpwave_collections SET metric = 'taxi' WHERE name = 'work'",
+                                        "UPDATE warpwave_collections SET format = 7 WHERE name = 'work'",
+                                        "UPDATE warpwave_collections SET format = 'x' WHERE name = 'work'",
+                                        "UPDATE warpwave_collections SET next_place = 3 WHERE name = 'work'",
+                                        "DROP TABLE work_vectors",
+                                        "DROP TABLE work_rows",
+                                        "ALTER TABLE work_rows RENAME COLUMN id TO x",
+                                        "UPDATE work_vectors SET vector = x'00'",
+                                        NULL, /* pages */
+                                        NULL};
+    ww_collection *model = collection_make(cpu, WORK_DIM, WW_L2);
+    for (int64_t i = 0; i < 6; i++)
+        CHECK_OK(work_do(model, 3, i));
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        ww_store *store = NULL;
+        ww_collection *calm = NULL;
+        ww_collection_config config = ww_collection_config_default();
+        config.name = "calm", config.dim = WORK_DIM, config.metric = WW_L2;
+        ww_store_config how = ww_store_config_default();
+        how.synchronous = WW_SYNCHRONOUS_OFF;
+        make(0);
+        CHECK_OK(ww_store_open(path, cpu, &how, &store));
+        CHECK_OK(ww_store_create(store, &config, &calm));
+        for (int64_t k = 0; k < 6; k++)
+            CHECK_OK(work_do(calm, 3, k));
+        work_close(store, calm);
+        if (edits[i])
+            edit(edits[i]);
+        else
+            destroy_page(i % 2 ? "work_vectors" : "work_rows");
+        check_calm(edits[i] ? edits[i] : "a page", model);
+        const bool listed = i > 5; /* its entry is sound */
+        COMMAND_SAYS(0, "", "store", "search", path, "calm", "--vector", "[1,2,3,4,5,6,7,8]", "-k", "2");
+        command_result list = COMMAND_RUN("store", "list", path);
+        assert_true((list.code == 0) == listed && strstr(list.out, "calm") && strstr(list.out, "work"));
+        command_free(&list);
+        command_result checked = COMMAND_RUN("store", "check", path);
+        assert_true(checked.code != 0 && checked.code < 128 && strstr(checked.err, "work"));
+        command_free(&checked);
+        unlink(path);
+    }
+    ww_collection_destroy(model);
+}
+
 static void a_collection_that_changes_its_shape_while_it_is_open_is_refused(void **state)
 {
     (void)state;
@@ -406,6 +502,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tables_that_were_edited_are_found_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_collection_leaves_the_others_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_collection_that_changes_its_shape_while_it_is_open_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_newer_format_is_refused_with_both_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_database_is_refused, setup, teardown),
