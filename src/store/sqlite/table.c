@@ -241,7 +241,8 @@ static int table_destroy(sqlite3_vtab *vtab)
         return table_failed(t, status);
     table_release(t);
     status = schema_drop(t->db, t->schema, t->name);
-    if (status == WW_NOT_FOUND || status == WW_INTERNAL) /* the last: no table of records */
+    if (status == WW_NOT_FOUND ||
+        status == WW_CORRUPT_FILE) /* the last: no table of records, or one that is not as it was made */
         status = drop_remains(t);
     table_leave(t);
     if (status != WW_OK)
