@@ -20,14 +20,11 @@ endforeach()
 # Modules that are written around what few chips have, and the chips they are compiled for; the others have another way
 # (src/gpu/search/screen_round.c, src/gpu/search/search.c, src/gpu/tensor/conv.c, src/gpu/tensor/matmul_fast.c, src/gpu/tensor/elementwise.c, src/gpu/tensor/rows.c).
 set(ONLY_FOR_screen_wgmma "^sm_90a$") # wgmma and the copy engine; CDNA has screen_mfma for it, with rows in registers
-# A single column. NVIDIA's kernels begin before the one in front of them has ended, and wait for each other's shares of the column
-# or for what the copy engine brings; AMD has neither, so there each thread block codes the column as it goes: no slower by the count
+# A single column. NVIDIA's form is written around the copy engine. AMD's codes the column as it goes: no slower by the count
 # than the product alone behind a kernel that codes (MI210, 4096 x 14336: q4_0 20.2 us against 20.9, q4_K 20.2 against 21.2), with a
 # launch less. Chips of gfx9 without MFMA have a kernel that codes: their form of four waves, executed as gfx90a's instructions and counted
 # at an MI210's rates, takes 34.7 us instead of 31.2 (q4_0), 41.8 instead of 38.9 (q8_0), 32.7 instead of 27.9 (q4_K), 58.2 instead of 54.6.
-set(ONLY_FOR_quant_gemv_fused "^sm_")
-set(ONLY_FOR_quant_gemv_codebook_fused "^sm_")
-set(ONLY_FOR_quant_gemv_direct "^gfx($|908$|90a$|942$|1)")
+set(ONLY_FOR_quant_gemv_one "^gfx($|908$|90a$|942$|1)|^sm_90a$")
 set(ONLY_FOR_quant_wgmma_block32 "^sm_90a$") # wgmma, an instruction of sm_90a; AMD's matrix units are in quant_tile
 set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")  # likewise
 set(ONLY_FOR_search_stream "^sm_90a$") # waves that only feed a ring by the copy engine; on CDNA instructions bind search_tile, 2 in 100 of which copy
@@ -105,8 +102,7 @@ set(shorter_coalescing -mllvm -large-interval-size-threshold=20 -mllvm -large-in
 set(AMD_OPTIONS_tensor_reduce ${shorter_coalescing})
 # Likewise products of few columns, fifteen formats of them; what -O3 adds is a third of the time and no register less.
 set(AMD_OPTIONS_quant_gemv -O2 ${shorter_coalescing})
-set(AMD_OPTIONS_quant_gemv_codebook ${AMD_OPTIONS_quant_gemv})
-set(AMD_OPTIONS_quant_gemv_direct ${AMD_OPTIONS_quant_gemv})
+set(AMD_OPTIONS_quant_gemv_one ${AMD_OPTIONS_quant_gemv})
 
 # Which clang: a clang that cannot compile for GPUs is none. All that are installed are looked at anew by each configure, and a
 # chip that one could not compile for is tried again, because clang or its linker may have been installed in the meantime.
@@ -205,7 +201,7 @@ set(COMPILED_AS_gfx12-generic gfx1201)
 # instructions, or functions differ: those modules it gets for itself.
 set(COMPILED_AS_gfx906 gfx906)
 set(COMPILED_AS_gfx908 gfx906)
-set(OWN_CODE_gfx908 conv_shared conv_shared_f32 matmul_fast matmul_fast_bf16 matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_codebook quant_gemv_direct quant_tile screen_batch screen_mfma screen_small_batch tensor_binary tensor_unary)
+set(OWN_CODE_gfx908 conv_shared conv_shared_f32 matmul_fast matmul_fast_bf16 matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_one quant_tile screen_batch screen_mfma screen_small_batch tensor_binary tensor_unary)
 
 # The assembly of a module for a chip: once, for whoever asks first.
 set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")

@@ -43,8 +43,8 @@ typedef struct device_tuning {
     int64_t im2col_bytes;           /* of what outputs see that are written out at a time; 0: the usual */
     bool indices_64;                /* places of elements are calculated as for more than 2^31 of them */
     int32_t attention_heads;        /* query heads of a thread block, in a step: 1, 2, 4; 0: as many as suit it */
-    tuning_choice quant_gemv_stays; /* thread blocks of a step's gemv stay, as with a copy engine */
-    tuning_choice quant_direct;     /* a single column is coded by its product chunk by chunk, as on AMD's chips */
+    tuning_choice quant_gemv_stays; /* thread blocks of a gemv of one column stay, as with a copy engine; never: a kernel codes
+                                       that column before */
     tuning_choice quant_bf16;       /* fast products of quantized matrices in bf16, also where codes are quicker */
     int32_t quant_gemv_splits;      /* thread blocks that share a row of a quantized gemv: 1, 2, 4, 8; 0: as many as pay */
 } device_tuning;

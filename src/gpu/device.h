@@ -42,7 +42,7 @@ typedef struct gpu_capabilities {
     bool matrix_f16;  /* kernels for AMD's matrix units are there (or emulated): products and convolutions of f16 and bf16, */
     bool matrix_f32;  /* and of f32 */
     bool sm_90a_code; /* code for sm_90a is loaded, not emulated: wgmma and the copy engine */
-    bool fused_gemv;  /* there are kernels that code the one column that they multiply (kernels/quant/quant_gemv.h) */
+    bool gemv_one;    /* quant_gemv_one_TYPE is there (or emulated) */
 } gpu_capabilities;
 
 enum { GPU_SPARES = 24, GPU_SPARE_BYTES = 1 << 20 };

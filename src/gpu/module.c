@@ -111,7 +111,7 @@ static void note_matrix_units(gpu_device *device, const char *chip)
 /* The best embedded code that the driver takes. `refused` if there was none that it did not refuse for what it is. */
 static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out, void **kept, bool *refused)
 {
-    int32_t fitness = INT32_MAX;
+    int32_t fitness = INT32_MAX, one_fitness = 0;
     ww_status status = no_code(device, module);
     const embedded_kernels *code = choose_code(device, module, INT32_MAX, &fitness);
     *refused = true;
@@ -121,6 +121,8 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip, code->format);
             device->capabilities.sm_80_code = chip_sm_number(code->chip) >= 80;
             device->capabilities.sm_90a_code = strcmp(code->chip, "sm_90a") == 0;
+            device->capabilities.gemv_one = (device->capabilities.sm_90a_code || chip_sm_number(code->chip) == 0) &&
+                                            choose_code(device, "quant_gemv_one", INT32_MAX, &one_fitness) != NULL;
             note_matrix_units(device, code->chip);
         }
     }
@@ -245,7 +247,7 @@ ww_status gpu_modules_create(gpu_device *device)
     device->capabilities.sm_80_code = device->capabilities.emulated;
     device->capabilities.fast_f16 = device->capabilities.emulated;
     device->capabilities.matrix_f16 = device->capabilities.matrix_f32 = device->capabilities.emulated;
-    device->capabilities.fused_gemv = device->driver->kind != DRIVER_HIP; /* AMD's chips do without */
+    device->capabilities.gemv_one = device->capabilities.emulated;
     const loaded_kernel *first = NULL;
     const ww_status status = find_kernel(device, 0, &first);
     modules->opened = true;

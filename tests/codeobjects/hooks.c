@@ -15,7 +15,7 @@ __attribute__((visibility("default"))) void codeobjects_lower(ww_device *device,
 __attribute__((visibility("default"))) void codeobjects_indices_64(ww_device *device, bool always);
 __attribute__((visibility("default"))) int32_t codeobjects_units(ww_device *device, int32_t units);
 __attribute__((visibility("default"))) void codeobjects_gemv_splits(ww_device *device, int32_t splits);
-__attribute__((visibility("default"))) void codeobjects_gemv_direct(ww_device *device, bool used);
+__attribute__((visibility("default"))) void codeobjects_gemv_one(ww_device *device, bool used);
 __attribute__((visibility("default"))) ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step);
 __attribute__((visibility("default"))) void codeobjects_quant_bf16(ww_device *device, bool always);
 
@@ -62,9 +62,9 @@ void codeobjects_gemv_splits(ww_device *device, int32_t splits)
 }
 
 /* Whether a product codes its single column by itself, or, as of experts, has it coded before. */
-void codeobjects_gemv_direct(ww_device *device, bool used)
+void codeobjects_gemv_one(ww_device *device, bool used)
 {
-    device->tuning.quant_direct = used ? TUNING_AUTO : TUNING_NEVER;
+    device->tuning.quant_gemv_stays = used ? TUNING_AUTO : TUNING_NEVER;
 }
 
 /* ---- a step of a session ------------------------------------------------------------------------------------------------- */

@@ -255,14 +255,14 @@ def many_columns(type_):
         blocks, x = on_cpu_coded(bench, type_, values), np.random.default_rng(5).standard_normal((1, values.shape[1])).astype(np.float32)
         for splits in (1, 2, 8) if bench.first else ():
             def make(on):
-                on.c.codeobjects_gemv_direct(on.handle, False)
+                on.c.codeobjects_gemv_one(on.handle, False)
                 on.c.codeobjects_gemv_splits(on.handle, splits)
                 try:
                     with Matrix(on, type_, values, blocks) as matrix:
                         return on.call("ww_quant_matmul", matrix.handle, on.tensor(x, "f32"))
                 finally:
                     on.c.codeobjects_gemv_splits(on.handle, 0)
-                    on.c.codeobjects_gemv_direct(on.handle, True)
+                    on.c.codeobjects_gemv_one(on.handle, True)
             bench.same(f"{type_} times one that is coded before, by {splits}", make)
     return both(gemv(type_), coded((type_,), (1,)), one)
 
@@ -312,37 +312,10 @@ TESTS = {
     "quant_encode_block32": encode(BLOCKS_32 + ("Q8_K", "F16", "BF16")),
     "quant_encode_codebook": encode(CODEBOOK),
     "quant_encode_kblock": encode(BLOCKS_256),
-    "quant_gemv_activations": both(gemv("Q4_0"), product(("Q4_K",), (9,))),
-    "quant_gemv_q4_0": many_columns("Q4_0"),
-    "quant_gemv_q4_1": many_columns("Q4_1"),
-    "quant_gemv_q5_0": many_columns("Q5_0"),
-    "quant_gemv_q5_1": many_columns("Q5_1"),
-    "quant_gemv_q8_0": many_columns("Q8_0"),
-    "quant_gemv_q8_1": many_columns("Q8_1"),
-    "quant_gemv_q2_k": many_columns("Q2_K"),
-    "quant_gemv_q3_k": many_columns("Q3_K"),
-    "quant_gemv_q4_k": many_columns("Q4_K"),
-    "quant_gemv_q5_k": many_columns("Q5_K"),
-    "quant_gemv_q6_k": many_columns("Q6_K"),
-    "quant_gemv_q8_k": many_columns("Q8_K"),
-    "quant_gemv_iq4_nl": many_columns("IQ4_NL"),
-    "quant_gemv_iq4_xs": many_columns("IQ4_XS"),
-    "quant_gemv_mxfp4": many_columns("MXFP4"),
-    "quant_gemv_direct_q4_0": one_column("Q4_0"),
-    "quant_gemv_direct_q4_1": one_column("Q4_1"),
-    "quant_gemv_direct_q5_0": one_column("Q5_0"),
-    "quant_gemv_direct_q5_1": one_column("Q5_1"),
-    "quant_gemv_direct_q8_0": one_column("Q8_0"),
-    "quant_gemv_direct_q8_1": one_column("Q8_1"),
-    "quant_gemv_direct_q2_k": one_column("Q2_K"),
-    "quant_gemv_direct_q3_k": one_column("Q3_K"),
-    "quant_gemv_direct_q4_k": one_column("Q4_K"),
-    "quant_gemv_direct_q5_k": one_column("Q5_K"),
-    "quant_gemv_direct_q6_k": one_column("Q6_K"),
-    "quant_gemv_direct_q8_k": one_column("Q8_K"),
-    "quant_gemv_direct_iq4_nl": one_column("IQ4_NL"),
-    "quant_gemv_direct_iq4_xs": one_column("IQ4_XS"),
-    "quant_gemv_direct_mxfp4": one_column("MXFP4"),
+    "quant_gemv_activations": both(gemv("Q4_0"), product(("Q4_K",), (9,)), coded(("Q4_0", "Q4_1", "Q4_K"), (1, 9)),
+                                   fused("norm", ("Q8_0", "Q4_K"), (9,)), fused("gate", ("Q8_0", "Q4_K"), (9,))),
+    **{f"quant_gemv_{type_.lower()}": many_columns(type_) for type_ in BLOCKS_32 + BLOCKS_256 + CODEBOOK + ("Q8_K",)},
+    **{f"quant_gemv_one_{type_.lower()}": one_column(type_) for type_ in BLOCKS_32 + BLOCKS_256 + CODEBOOK + ("Q8_K",)},
     "quant_unpack_codebook_block32": product(("IQ4_NL", "MXFP4"), (35,)),
     "quant_unpack_codebook_kblock": product(("IQ4_XS",), (35,)),
     **dict.fromkeys(("quant_tile_activations_block32", "quant_unpack_block32", "quant_tile_fold", "quant_tile_block32"),
@@ -352,9 +325,6 @@ TESTS = {
                     both(product(("Q3_K", "Q6_K", "Q8_K"), (35,)), of_each(BLOCKS_256))),
     "quant_tile_kblock_min": product(("Q2_K", "Q4_K", "Q5_K"), (35,)),
     "quant_float_product": both(product(PLAIN, (1, 9)), decoded),
-    "quant_gemv_coded": coded(("Q4_0", "Q4_1", "Q4_K"), (1, 9)),
-    "quant_gemv_norm": fused("norm", ("Q8_0", "Q4_K"), (9,)),
-    "quant_gemv_gated": fused("gate", ("Q8_0", "Q4_K"), (9,)),
     "quant_tile_coded_block32": coded(("Q5_1", "Q8_0"), (35,)),
     "quant_tile_coded_kblock": coded(("Q4_K", "Q6_K"), (35,)),
     **dict.fromkeys(("quant_expert_rows", "quant_expert_groups"), expert_ids),

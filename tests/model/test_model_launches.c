@@ -71,13 +71,13 @@ static void check_token(ww_device *device, const char *const *layer, const char 
 }
 
 /* A column coded by its product, and by a kernel before it. */
-static const char *const direct_layer[] = {"quant_gemv_direct_q8_0", "attention_chunk_f16",    "quant_gemv_direct_q8_0",
-                                           "quant_gemv_direct_q8_0", "quant_gemv_direct_q8_0", NULL};
-static const char *const direct_logits[] = {"quant_gemv_direct_q8_0", NULL};
+static const char *const one_layer[] = {"quant_gemv_one_q8_0", "attention_chunk_f16", "quant_gemv_one_q8_0",
+                                        "quant_gemv_one_q8_0", "quant_gemv_one_q8_0", NULL};
+static const char *const one_logits[] = {"quant_gemv_one_q8_0", NULL};
 static const char *const coded_layer[] = {
-    "quant_gemv_norm", "quant_gemv_q8_0", "attention_chunk_f16", "quant_gemv_activations", "quant_gemv_q8_0",
-    "quant_gemv_norm", "quant_gemv_q8_0", "quant_gemv_gated",    "quant_gemv_q8_0",        NULL};
-static const char *const coded_logits[] = {"quant_gemv_norm", "quant_gemv_q8_0", NULL};
+    "quant_gemv_activations", "quant_gemv_q8_0", "attention_chunk_f16", "quant_gemv_activations", "quant_gemv_q8_0",
+    "quant_gemv_activations", "quant_gemv_q8_0", "quant_gemv_activations",    "quant_gemv_q8_0",        NULL};
+static const char *const coded_logits[] = {"quant_gemv_activations", "quant_gemv_q8_0", NULL};
 
 static void count_launches(void)
 {
@@ -95,8 +95,8 @@ static void count_launches(void)
             continue;
         snprintf(name, sizeof name, "rocm:%d", d);
         EXPECT(ww_device_open(name, &device) == WW_OK);
-        check_token(device, direct_layer, direct_logits);
-        device->tuning.quant_direct = TUNING_NEVER;
+        check_token(device, one_layer, one_logits);
+        device->tuning.quant_gemv_stays = TUNING_NEVER;
         check_token(device, coded_layer, coded_logits);
         ww_device_close(device);
     }

@@ -106,12 +106,10 @@ static void check_case(ww_device *device, const fused_case *c)
             asked.norm_eps = 1e-5;
             asked.up = input == 2 ? &t.up : NULL;
             asked.accumulate = adds;
-            const tuning_choice stays = device->tuning.quant_gemv_stays, direct = device->tuning.quant_direct;
-            device->tuning.quant_gemv_stays = TUNING_AUTO;
-            device->tuning.quant_direct = TUNING_NEVER;
+            const tuning_choice stays = device->tuning.quant_gemv_stays;
+            device->tuning.quant_gemv_stays = TUNING_NEVER;
             ww_tensor expected = one_by_one(&t, &asked);
             device->tuning.quant_gemv_stays = stays;
-            device->tuning.quant_direct = direct;
             if (adds) {
                 found.layout = t.sum.layout;
                 CHECK_OK(ww_tensor_affine(&t.sum, 1.0, 0.0, &found));
@@ -151,11 +149,9 @@ static void thread_blocks_that_stay_have_the_same_bits(void **state)
     };
     ww_device *device = *state;
     device->tuning.quant_gemv_stays = TUNING_ALWAYS;
-    device->tuning.quant_gemv_splits = 1;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(device, &cases[i]);
     device->tuning.quant_gemv_stays = TUNING_AUTO;
-    device->tuning.quant_gemv_splits = 0;
 }
 
 /* The column coded chunk by chunk by its product, as on AMD's chips, beside the product of a column that a kernel codes. Every
@@ -171,14 +167,12 @@ static void columns_that_are_coded_as_they_are_multiplied_have_the_same_bits(voi
         {WW_QUANT_MXFP4, 18, 1, 2112, 2112}, {WW_QUANT_Q4_K, 20, 1, 5120, 5120},
     };
     ww_device *device = *state;
-    device->tuning.quant_direct = TUNING_ALWAYS;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(device, &cases[i]);
     device->tuning.quant_gemv_splits = 4;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i += 3)
         check_case(device, &cases[i]);
     device->tuning.quant_gemv_splits = 0;
-    device->tuning.quant_direct = TUNING_AUTO;
 }
 
 /* A value that cannot be coded makes NaN of its own column alone, whoever made it. */
@@ -234,15 +228,12 @@ static void edge_column(const edge_case *c, int32_t place, bool negative, float 
     free(normals);
 }
 
-/* Is the plan of a product of one column the kernel that codes it as it goes? */
-static bool plan_is_direct(ww_device *device, ww_quant_type type)
+/* How a product of one column goes. */
+static quant_strategy strategy_of(ww_device *device, ww_quant_type type)
 {
     const quant_product_job job = {
         .type = (int32_t)type, .rows = EDGE_ROWS, .cols = EDGE_COLS, .columns = 1, .x_type = BLOCK_F32};
-    quant_plan plan = {0};
-    CHECK_OK(quant_plan_make(gpu_of(device), &job, &plan));
-    quant_groups_release(&plan.groups);
-    return plan.direct;
+    return quant_choose(gpu_of(device), &job);
 }
 
 static edge_result edge_multiply(ww_device *device, ww_quant_type type, const float *x)
@@ -291,7 +282,7 @@ static void check_edge(ww_device *device, ww_device *cpu, const edge_case *c, in
 
 /* From 65520 * 127 on the factor of a block of 32 is beyond f16; blocks of 256 have a factor of f32, and codes from 2^-120 on.
  * A column at either side of such an edge, in its first chunk or at its end, is coded or refused as the CPU does it, by the
- * product itself (as the plan says) and by a kernel before it. */
+ * product itself, in both forms, and by a kernel before it. */
 static void columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_cpu(void **state)
 {
     static const edge_case cases[] = {
@@ -300,17 +291,20 @@ static void columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_c
         {WW_QUANT_Q6_K, 0x7f800000, false}, {WW_QUANT_Q4_K, 0x03800000, true},  {WW_QUANT_Q4_K, 0x03800001, true},
     };
     static const int32_t places[] = {5, EDGE_COLS - 1};
-    static const tuning_choice ways[] = {TUNING_ALWAYS, TUNING_NEVER};
+    static const struct {
+        tuning_choice stays;
+        quant_strategy strategy;
+    } ways[] = {{TUNING_AUTO, QUANT_DIRECT}, {TUNING_ALWAYS, QUANT_STAY}, {TUNING_NEVER, QUANT_GEMV}};
     ww_device *device = *state, *cpu = NULL;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int way = 0; way < 2; way++) {
-            device->tuning.quant_direct = ways[way];
-            if (device_is_slow(device))
-                assert_int_equal(plan_is_direct(device, cases[i].type), ways[way] == TUNING_ALWAYS);
-            check_edge(device, cpu, &cases[i], places[(i + (size_t)way) % 2], i % 2 == (size_t)way);
+        for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+            device->tuning.quant_gemv_stays = ways[way].stays;
+            if (strcmp(device->info.arch, "emulated") == 0)
+                assert_int_equal(strategy_of(device, cases[i].type), ways[way].strategy);
+            check_edge(device, cpu, &cases[i], places[(i + way) % 2], i % 2 == way % 2);
         }
-    device->tuning.quant_direct = TUNING_AUTO;
+    device->tuning.quant_gemv_stays = TUNING_AUTO;
     ww_device_close(cpu);
 }
 

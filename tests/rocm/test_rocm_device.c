@@ -442,7 +442,7 @@ static void multiply_one_column(void)
         EXPECT(ww_tensor_from_host(device, WW_F32, 1, &cols, column, &weight) == WW_OK);
         EXPECT(launches_of(matrix, &x, NULL, &out) == 1);
         EXPECT(launches_of(matrix, &x, &weight, &out) == 1);
-        device->tuning.quant_direct = TUNING_NEVER;
+        device->tuning.quant_gemv_stays = TUNING_NEVER;
         EXPECT(launches_of(matrix, &x, NULL, &out) == 2);
         EXPECT(launches_of(matrix, &x, &weight, &out) == 2);
         ww_tensor_release(&out);

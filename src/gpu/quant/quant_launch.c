@@ -90,7 +90,6 @@ static ww_status launch_fast(quant_product *p)
 static quant_gemv_args gemv_args(const quant_product *p)
 {
     const quant_plan *plan = &p->plan;
-    const uint32_t slot = p->stream->gemv_slots.last;
     quant_gemv_args args = {.weights = quant_weights(p),
                             .weights_stride = (uint64_t)plan->blocks * (uint64_t)block_bytes(p->job->type),
                             .codes = p->activations.codes,
@@ -107,23 +106,16 @@ static quant_gemv_args gemv_args(const quant_product *p)
                             .splits = plan->splits,
                             .blocks = plan->blocks,
                             .blocks_padded = plan->blocks_padded,
-                            .stages = p->overlaps ? plan->stages_overlapped : plan->stages,
+                            .stages = plan->stages,
                             .flip = 0x80808080,
-                            .independent = p->overlaps};
+                            .adds = p->job->fusion.adds,
+                            .stays = plan->stay_blocks > 0,
+                            .independent = p->overlaps,
+                            .x = p->x,
+                            .refused = p->refused,
+                            .first_block = (uint64_t)plan->first_column * plan->blocks,
+                            .input = quant_input_of(p)};
     args.aligned = ((uintptr_t)args.weights | args.weights_stride) % 4 == 0;
-    args.adds = p->job->fusion.adds;
-    args.own_words = p->own_words;
-    args.stays = p->step && plan->stays;
-    if (args.stays)
-        args.stages = plan->stay_stages;
-    if (p->x) {
-        args.x = p->x;
-        args.input = quant_input_of(p);
-        args.refused = p->refused;
-        args.first_block = (uint64_t)plan->first_column * plan->blocks;
-        args.sequence = slot;
-        args.shares_done = p->counters + QUANT_READY_COUNTERS + (size_t)(slot % GPU_OVERLAP) * QUANT_CODING_SHARES;
-    }
     return args;
 }
 
@@ -142,12 +134,11 @@ static ww_status launch_gemv(quant_product *p)
         args.weights = weights + (uint64_t)piece.first * args.weights_stride;
         args.y = y + piece.first;
         for (int64_t done = 0; status == WW_OK && done < groups; done += y_max) {
-            const int64_t blocks = args.stays ? plan->stay_blocks : piece.blocks * plan->splits;
+            const int64_t blocks = plan->stay_blocks > 0 ? plan->stay_blocks : piece.blocks * plan->splits;
             const gpu_grid grid = grid_of_2(blocks, min_i64(groups - done, y_max));
-            const gpu_shape shape = {grid_early(grid), plan->threads,
-                                     args.stays ? plan->stay_bytes : plan->stage_bytes * args.stages};
             args.first_group = (uint32_t)done;
-            status = gpu_launch(p->stream, p->step ? plan->step_kernel : plan->kernel, shape, &args, sizeof args);
+            status = gpu_launch(p->stream, plan->kernel, (gpu_shape){grid_early(grid), plan->threads, plan->shared_bytes},
+                                &args, sizeof args);
         }
     }
     const size_t bytes = (size_t)(plan->columns * rows) * sizeof(float);
@@ -207,11 +198,12 @@ ww_status quant_launch(quant_product *p)
     switch (p->plan.strategy) {
     case QUANT_FLOAT:
         return launch_float(p);
-    case QUANT_FAST:
+    case QUANT_BF16:
         return launch_fast(p);
-    case QUANT_GEMV:
-        return launch_gemv(p);
-    default:
+    case QUANT_WGMMA:
+    case QUANT_TILES:
         return launch_tiles(p);
+    default:
+        return launch_gemv(p);
     }
 }

@@ -9,13 +9,15 @@
 #include "gpu/device.h"
 #include "gpu/quant/quant_groups.h"
 
+/* In the order in which they are asked for; quant_plan.c has the table. */
 typedef enum quant_strategy {
-    QUANT_UNDECIDED,
-    QUANT_FLOAT, /* f32, f16 and bf16 weights */
-    QUANT_FAST,  /* vendor BLAS */
-    QUANT_GEMV,
-    QUANT_TILES,
-    QUANT_WGMMA
+    QUANT_FLOAT,  /* quant_float_product */
+    QUANT_BF16,   /* the vendor's BLAS, or matmul_fast_bf16_nt */
+    QUANT_STAY,   /* quant_gemv_one_TYPE, quant_gemv_stay.h */
+    QUANT_DIRECT, /* quant_gemv_one_TYPE, quant_gemv_direct.h */
+    QUANT_GEMV,   /* quant_gemv_TYPE */
+    QUANT_WGMMA,  /* quant_wgmma_* */
+    QUANT_TILES   /* quant_tile_* */
 } quant_strategy;
 
 /* The sections of a workspace that holds activations or weights as codes, in this order. */
@@ -41,43 +43,30 @@ typedef struct quant_plan {
     uint32_t rows_padded;           /* rows, padded: whole tiles */
     uint32_t width;                 /* gemv: columns that a group has room for */
     int32_t layout;                 /* tiles: QUANT_LAYOUT_ */
-    bool one_stage;                 /* quant_tile_*: of which two thread blocks share a compute unit */
     quant_coded_bytes activations, weights;
     quant_groups groups; /* experts: columns that share rows; host memory */
 
     /* The kernels. */
-    int32_t kernel, fold_kernel, unpack_kernel;
-    int32_t step_kernel; /* gemv, fused: of a product that waits, with what is fused beside it */
-    int32_t threads, fold_threads;
-    uint32_t splits;            /* thread blocks that share the accumulators of a result */
-    uint32_t stages;            /* of shared memory */
-    uint32_t stages_overlapped; /* gemv: where it overlaps the product in front of it */
-    int64_t rows_at_once;       /* gemv: of a launch */
-    size_t stage_bytes;         /* gemv */
-    size_t shared_bytes;        /* tiles */
-    uint32_t records;           /* wgmma, K blocks: records of so many blocks at a time */
+    int32_t kernel, threads;
+    uint32_t splits;      /* thread blocks that share the accumulators of a result */
+    uint32_t stages;      /* of shared memory, */
+    size_t shared_bytes;  /* which has so many in all */
+    int64_t rows_at_once; /* gemv: of a launch */
+    int64_t stay_blocks;  /* QUANT_STAY: thread blocks; otherwise 0 */
+
+    /* Tiles. */
+    int32_t unpack_kernel, fold_kernel, fold_threads;
     uint32_t unpack_stages;
-    bool sums_in_shared;  /* wgmma: shared memory has room for a tile of sums, too */
-    bool fused;           /* gemv: the kernel that can code a single column itself, */
-    bool whole;           /* and the one that does so in every thread block: it is short, and there are not many of these */
-    bool copy_engine;     /* gemv: rows come by it, */
-    bool stays;           /* and thread blocks of the step kernel stay: */
-    bool direct;          /* gemv: the kernel that codes a single column chunk by chunk, in every thread block */
-    int64_t stay_blocks;  /* so many, */
-    uint32_t stay_stages; /* each with so many stages, */
-    size_t stay_bytes;    /* and so much shared memory */
-    size_t sums_floats;   /* tiles: a level of sums of all thread blocks */
+    uint32_t records;    /* wgmma, K blocks: records of so many blocks at a time */
+    bool sums_in_shared; /* wgmma: shared memory has room for a tile of sums, too */
+    size_t sums_floats;  /* a level of sums of all thread blocks */
 } quant_plan;
 
-/* Whether a product in fast mode may go to the vendor's BLAS: not with experts, nor with so few columns that codes are quicker.
- */
-bool quant_may_be_fast(const quant_product_job *job);
+/* How a product goes. QUANT_BF16 only if it is fast and that is quicker than codes, by which it is canonical. */
+quant_strategy quant_choose(const gpu_device *device, const quant_product_job *job);
 
-/* Whether bf16 is then quicker than codes, by which the product is canonical. */
-bool quant_bf16_suits(const gpu_device *device, const quant_product_job *job);
-
-/* Completes a plan that has its first column and first row, and is QUANT_FAST or undecided. Loads the kernels that it asks for
- * their limits. The caller releases plan->groups, whatever this returned. */
+/* Completes a plan that has its strategy, first column and first row. Loads the kernels that it asks for their limits. The
+ * caller releases plan->groups, whatever this returned. */
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan);
 
 /* Thread blocks that share the accumulators of a gemv with so many tiles of 16 rows by a group of columns: 1, 2, 4 or 8. */

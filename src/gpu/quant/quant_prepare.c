@@ -8,9 +8,9 @@
 #include "kernels/quant/quant_gemv_layout.h"
 
 enum {
-    UNPACK_BLOCKS = 24, /* thread blocks for each compute unit */
-    SLOT_UNIT = 256,    /* bytes that slots of a workspace are a multiple of */
-    COUNTERS = QUANT_READY_COUNTERS + GPU_OVERLAP * QUANT_CODING_SHARES
+    UNPACK_BLOCKS = 24,   /* thread blocks for each compute unit */
+    SLOT_UNIT = 256,      /* bytes that slots of a workspace are a multiple of */
+    WHOLE_COLS_MAX = 4096 /* elements of a column that every thread block codes for itself though all wait for it */
 };
 
 static gpu_grid threads_grid(int64_t threads)
@@ -169,9 +169,9 @@ static ww_status take_counters(quant_product *p)
 {
     gpu_stream *stream = p->stream;
     void *counters = NULL;
-    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_COUNTERS, COUNTERS * sizeof(uint32_t), &counters);
+    ww_status status = gpu_workspace(stream, TENSORS_WORKSPACE_COUNTERS, QUANT_READY_COUNTERS * sizeof(uint32_t), &counters);
     if (status == WW_OK && !stream->gemv_slots.zeroed)
-        status = gpu_fill(stream, counters, 0, COUNTERS);
+        status = gpu_fill(stream, counters, 0, QUANT_READY_COUNTERS);
     stream->gemv_slots.zeroed = status == WW_OK;
     p->counters = counters;
     return status;
@@ -193,7 +193,6 @@ static int64_t column_stride(const quant_product_job *job)
 static ww_status code_activations(quant_product *p, const char *x, bool independent)
 {
     const quant_plan *plan = &p->plan;
-    const int32_t input = p->job->fusion.input;
     const quant_gemv_activations_args args = {.from = (const float *)(const void *)x,
                                               .from_stride = (uint64_t)column_stride(p->job),
                                               .source = p->source,
@@ -210,16 +209,12 @@ static ww_status code_activations(quant_product *p, const char *x, bool independ
                                               .type = dot_activations(p->job->type),
                                               .rotation = stage_rotation(p->job->type),
                                               .independent = independent,
+                                              .coded = p->job->coded,
                                               .input = quant_input_of(p)};
     const int64_t units = plan->k_blocks ? plan->blocks_padded : (plan->blocks_padded + 3) / 4;
     const int64_t threads = units * (p->source ? args.columns_padded : args.columns) * QUANT_TEAM;
-    const gpu_grid grid = grid_early(threads_grid(threads));
-    if (p->job->coded)
-        return launch_quant_gemv_coded(p->stream, grid, QUANT_THREADS, 0, &args);
-    if (input == INPUT_NORM)
-        return launch_quant_gemv_norm(p->stream, grid_early(grid_of(args.columns)), QUANT_THREADS, 0, &args);
-    return input == INPUT_GATED ? launch_quant_gemv_gated(p->stream, grid, QUANT_THREADS, 0, &args)
-                                : launch_quant_gemv_activations(p->stream, grid, QUANT_THREADS, 0, &args);
+    const gpu_grid grid = args.input.kind == INPUT_NORM ? grid_of(args.columns) : threads_grid(threads);
+    return launch_quant_gemv_activations(p->stream, grid_early(grid), QUANT_THREADS, 0, &args);
 }
 
 /* May it read x, and what else it is made of, and write y before what is queued in front has ended? */
@@ -230,49 +225,23 @@ static bool is_independent(const quant_product *p, const char *x)
            gpu_leaves_alone(p->stream, x, (size_t)(p->plan.columns * column_bytes(p->job)));
 }
 
-/* Codes of a single column for each thread block: if all wrote to one place they would wait for each other there. */
-static ww_status take_own(quant_product *p)
-{
-    const quant_plan *plan = &p->plan;
-    const size_t blocks = plan->blocks_padded, elements = (size_t)block_length(p->job->type);
-    const size_t thread_blocks = (size_t)((p->job->rows + QUANT_GEMV_ROWS - 1) / QUANT_GEMV_ROWS) * plan->splits;
-    const quant_coded_bytes each = {.codes = blocks * elements,
-                                    .sums = QUANT_GEMV_COLUMNS * blocks * (elements / BLOCK32_ELEMENTS) * sizeof(uint32_t),
-                                    .factors = QUANT_GEMV_COLUMNS * blocks * sizeof(float)};
-    void *workspace = NULL;
-    const ww_status status =
-        gpu_workspace(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, quant_coded_total(each) * thread_blocks, &workspace);
-    if (status != WW_OK)
-        return status;
-    float *const partial = p->activations.partial;
-    p->activations = lay_out(workspace, each);
-    p->activations.partial = partial;
-    p->own_words = (uint32_t)(quant_coded_total(each) / sizeof(uint32_t));
-    return WW_OK;
-}
-
-/* A single column is coded by the product itself where it may begin while others run, where every thread block can do it for
- * itself, and where no product may begin early; in between a kernel of its own is sooner done with it. */
 static ww_status prepare_gemv(quant_product *p)
 {
     const quant_plan *plan = &p->plan;
-    ww_status status = p->job->ids ? find_groups(p) : p->job->first_rows ? prepare_groups(p) : WW_OK;
-    if (status == WW_OK)
+    const quant_product_job *job = p->job;
+    const char *x = quant_x(p) + plan->first_column * column_stride(job) * (job->coded ? 1 : (int64_t)sizeof(float));
+    ww_status status = job->ids ? find_groups(p) : job->first_rows ? prepare_groups(p) : WW_OK;
+    const bool independent = is_independent(p, x);
+    /* A column that all thread blocks wait for is sooner coded by a kernel of its own, unless it is short. */
+    p->overlaps = plan->strategy == QUANT_STAY && !job->coded && independent && gpu_may_overlap(p->stream);
+    const bool stay_codes = plan->strategy == QUANT_STAY && !job->coded && (p->overlaps || job->cols <= WHOLE_COLS_MAX);
+    p->x = stay_codes || plan->strategy == QUANT_DIRECT ? (const float *)(const void *)x : NULL;
+    if (status == WW_OK && plan->splits > 1)
         status = take_counters(p);
-    if (status == WW_OK)
+    if (status == WW_OK && (!p->x || plan->splits > 1))
         status =
             p->source ? take_coded(p->stream, TENSORS_WORKSPACE_ACTIVATIONS, plan->activations, &p->activations) : take_slot(p);
-    if (status != WW_OK)
-        return status;
-    const char *x = quant_x(p) + plan->first_column * column_stride(p->job) * (p->job->coded ? 1 : (int64_t)sizeof(float));
-    const bool independent = is_independent(p, x), codes = !p->source && plan->fused && !p->job->coded;
-    p->overlaps = codes && independent && gpu_may_overlap(p->stream);
-    p->step = codes && !p->overlaps && (plan->whole || p->job->fusion.input != INPUT_PLAIN || p->job->fusion.adds);
-    const bool own = plan->direct || (p->step ? plan->whole : p->overlaps || (codes && !plan->copy_engine));
-    p->x = own ? (const float *)(const void *)x : NULL;
-    if (p->x)
-        return p->step && !plan->stays ? take_own(p) : WW_OK;
-    return code_activations(p, x, independent);
+    return status == WW_OK && !p->x ? code_activations(p, x, independent) : status;
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------------- */
@@ -356,11 +325,12 @@ ww_status quant_prepare(quant_product *p)
     switch (p->plan.strategy) {
     case QUANT_FLOAT:
         return prepare_float(p);
-    case QUANT_FAST:
+    case QUANT_BF16:
         return prepare_fast(p);
-    case QUANT_GEMV:
-        return prepare_gemv(p);
-    default:
+    case QUANT_WGMMA:
+    case QUANT_TILES:
         return prepare_tiles(p);
+    default:
+        return prepare_gemv(p);
     }
 }

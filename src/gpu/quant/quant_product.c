@@ -3,7 +3,6 @@
  */
 #include "gpu/quant/quant_product.h"
 
-#include "arithmetic/blocks/dot.h"
 #include "gpu/quant/quant.h"
 #include "gpu/tensor/tensor.h"
 #include "kernels/quant/quant.h"
@@ -31,8 +30,8 @@ static ww_status multiply_by(quant_product *p, quant_strategy strategy)
     return status;
 }
 
-/* With `refused` asked for, which no float weights can be. */
-static ww_status multiply_checked(quant_product *p)
+/* With `refused` asked for. */
+static ww_status multiply_checked(quant_product *p, quant_strategy strategy)
 {
     uint64_t refused = UINT64_MAX;
     void *flag = NULL;
@@ -41,33 +40,43 @@ static ww_status multiply_checked(quant_product *p)
         status = gpu_fill(p->stream, flag, UINT32_MAX, sizeof refused / sizeof(uint32_t));
     p->refused = flag;
     if (status == WW_OK)
-        status = multiply_by(p, QUANT_UNDECIDED);
+        status = multiply_by(p, strategy);
     if (status == WW_OK)
         status = gpu_copy_out(p->stream, &refused, flag, sizeof refused);
     *p->job->refused = refused == UINT64_MAX ? -1 : (int64_t)refused;
     return status;
 }
 
-static ww_status multiply(quant_product *p)
+/* In bf16, by the vendor's BLAS or by kernels for matrix units. WW_UNSUPPORTED: neither is there for this chip; what is queued
+ * then is overwritten by what follows. */
+static ww_status multiply_bf16(quant_product *p)
 {
-    const quant_product_job *job = p->job;
-    const bool bf16 = job->fast && quant_may_be_fast(job) && quant_bf16_suits(p->stream->device, job);
-    ww_status status = WW_OK;
-    if (bf16)
-        status = gpu_tensors_blas(p->stream->device, &p->blas);
-    if (status == WW_OK && p->blas) {
-        status = multiply_by(p, QUANT_FAST);
-        if (status != WW_UNSUPPORTED) /* bf16 on this chip: what follows overwrites what was queued */
-            return status;
-        status = WW_OK;
-        p->blas = NULL;
-    }
+    ww_status status = gpu_tensors_blas(p->stream->device, &p->blas);
     if (status != WW_OK)
         return status;
-    if (bf16 && gpu_has_matrix_units(p->stream->device, TYPE_BF16))
-        return multiply_by(p, QUANT_FAST);
-    return job->refused && dot_activations(job->type) >= 0 && !job->decoded && !job->coded ? multiply_checked(p)
-                                                                                           : multiply_by(p, QUANT_UNDECIDED);
+    if (p->blas) {
+        status = multiply_by(p, QUANT_BF16);
+        if (status != WW_UNSUPPORTED)
+            return status;
+    }
+    p->blas = NULL;
+    return gpu_has_matrix_units(p->stream->device, TYPE_BF16) ? multiply_by(p, QUANT_BF16) : WW_UNSUPPORTED;
+}
+
+static ww_status multiply(quant_product *p)
+{
+    quant_product_job canonical = *p->job;
+    quant_strategy strategy = quant_choose(p->stream->device, p->job);
+    if (strategy == QUANT_BF16) {
+        const ww_status status = multiply_bf16(p);
+        if (status != WW_UNSUPPORTED)
+            return status;
+        canonical.fast = false;
+        p->job = &canonical;
+        strategy = quant_choose(p->stream->device, p->job);
+    }
+    const bool asked = p->job->refused && strategy != QUANT_FLOAT && !p->job->coded;
+    return asked ? multiply_checked(p, strategy) : multiply_by(p, strategy);
 }
 
 /* Blocks of a row are counted in 32 bits. */

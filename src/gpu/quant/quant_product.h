@@ -29,16 +29,14 @@ typedef struct quant_product {
     const uint32_t *source;     /* the column for each padded column of the groups */
     float *sums;                /* of tiles */
     uint16_t *x_bf16, *weights_bf16;
-    uint32_t *counters; /* of a gemv: QUANT_READY_COUNTERS, then words that say which shares of a column are coded */
+    uint32_t *counters; /* of a gemv: QUANT_READY_COUNTERS */
     const float *x;     /* of a gemv that codes its column itself; otherwise NULL */
-    bool overlaps;      /* a gemv begins while the one in front of it runs */
-    bool step;          /* or waits for that, and does what is fused with it (quant_gemv_step_TYPE) */
-    uint32_t own_words; /* of the codes that each thread block has for itself then, if there is an x */
+    bool overlaps;      /* a gemv codes and multiplies while the one in front of it runs */
 } quant_product;
 
 /* Takes workspaces, codes activations and unpacks weights for the plan. Queues; waits only where a workspace grows. */
 ww_status quant_prepare(quant_product *p);
-/* Queues the product itself. QUANT_FAST refuses with WW_UNSUPPORTED what the vendor's BLAS cannot do on this chip. */
+/* Queues the product itself. QUANT_BF16 refuses with WW_UNSUPPORTED what the vendor's BLAS cannot do on this chip. */
 ww_status quant_launch(quant_product *p);
 
 static inline const char *quant_x(const quant_product *p)

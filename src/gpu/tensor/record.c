@@ -2,14 +2,11 @@
  * much again. So they are recorded once, by the driver's own capture, and launched as one.
  *
  * What is frozen in a recording: arguments, and so addresses. Workspaces of the stream that grow later are kept for it
- * (stream.c); memory that operations took and gave back while it was made is held by it. Gemvs that code their own column tell
- * by a sequence number whether that is done (kernels/quant/quant_gemv_fused.h), which a replay would find in place from the
- * time before: the first thing that is recorded sets these numbers to one that the recording does not have.
+ * (stream.c); memory that operations took and gave back while it was made is held by it.
  */
 #include "gpu/tensor/state.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
@@ -66,16 +63,6 @@ static void free_recording(gpu_device *device, tensor_recording *recording)
     memory_free(recording);
 }
 
-/* The first thing of a recording: no gemv of it finds its sequence number in place. */
-static ww_status forget_sequences(gpu_stream *stream)
-{
-    char *counters = stream->workspaces[TENSORS_WORKSPACE_COUNTERS].data;
-    if (counters == NULL)
-        return WW_OK; /* then there are no gemvs, or they will be refused */
-    return gpu_fill(stream, counters + QUANT_READY_COUNTERS * sizeof(uint32_t), stream->gemv_slots.last,
-                    (size_t)GPU_OVERLAP * QUANT_CODING_SHARES);
-}
-
 /* Ends the capture; `graph` stays NULL where it gives none. */
 static ww_status end_capture(gpu_device *device, driver_graph *graph)
 {
@@ -115,16 +102,6 @@ ww_status gpu_record_begin(ww_device *base)
     tensors->recorder = pthread_self();
     tensors->tables_before = tensors->tables;
     stream->recording = true;
-    status = forget_sequences(stream);
-    if (status != WW_OK) {
-        char why[512];
-        driver_graph graph = NULL;
-        text_copy(why, sizeof why, ww_error_message());
-        if (end_capture(device, &graph) == WW_OK)
-            (void)device->driver->graph_destroy(graph);
-        free_recording(device, recording);
-        status = ww_fail(status, "%s", why);
-    }
     return gpu_tensors_leave(device, previous, status);
 }
 

@@ -4,12 +4,8 @@
  *   quant_float_product    weights are f32, f16 or bf16, or activations are to stay floats: canonical dot products
  *   quant_*_bf16           fast mode, 33 columns or more, a vendor BLAS that multiplies bf16: that is used, and no bits are
  *                          promised
- *   quant_gemv_step_TYPE   one column, on NVIDIA, that waits for the kernel before it anyway, as in a step of a model: every
- *                          thread block codes it, behind a norm or gated, and results may be added to what is there; with a
- *                          copy engine thread blocks stay, and have the column in shared memory (quant_gemv_step.h)
- *   quant_gemv_fused_TYPE  one column, on NVIDIA: the product codes it itself, and so may begin while the one before it runs
- *   quant_gemv_direct_TYPE one column, on AMD's chips with MFMA and from gfx10 on: every thread block codes it, behind a norm
- *                          or gated, chunk by chunk while rows are on their way, and results may be added to what is there
+ *   quant_gemv_one_TYPE    one column, on sm_90a, AMD's chips with MFMA and those from gfx10 on: the product codes it itself,
+ *                          behind a norm or gated, and results may be added to what is there (quant_gemv_one.c)
  *   quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
  *   quant_wgmma_*          more, on sm_90a: weights are unpacked first, stages come by the copy engine, wgmma multiplies from
  *                          shared memory
@@ -75,9 +71,7 @@ typedef struct quant_encode_args {
 
 /* ---- activations --------------------------------------------------------------------------------------------------------- */
 
-/* quant_gemv_coded: the same of columns that are blocks of `type` already; `from_stride` is in bytes then.
- *
- * quant_gemv_activations: columns of floats become codes (blocks/encode.h: q8_1 or q8_k) as quant_gemv_TYPE reads them. A team
+/* quant_gemv_activations: columns of floats become codes (blocks/encode.h: q8_1 or q8_k) as quant_gemv_TYPE reads them. A team
  * of 32 threads for 128 elements of a column, or for a block of 256. Elements past a column's end are coded as zeros; nothing
  * is written for the columns that pad a group, and what a product makes of them is not used. A block that cannot be coded has
  * the factor NaN.
@@ -129,13 +123,12 @@ static inline QUANT_SHARED uint32_t quant_code_word(uint32_t width, uint32_t wor
 }
 #endif
 
-/* What columns are before they are coded (arithmetic/blocks/input.h). quant_gemv_norm, quant_gemv_gated: as
- * quant_gemv_activations, of columns behind a norm and of gated ones. A thread block of the first has a whole column. */
+/* What columns are before they are coded (arithmetic/blocks/input.h). Behind a norm a thread block has a whole column. */
 enum {
-    QUANT_NORM_MOST = 16384,      /* elements of a column behind a norm, */
-    QUANT_NORM_FUSED_MOST = 4096, /* of one that quant_gemv_fused_TYPE codes: a chunk of the sum */
-    QUANT_NORM_LANES = 64,        /* accumulators of that sum */
-    QUANT_NORM_EACH = 32          /* elements of one that are on their way at once */
+    QUANT_NORM_MOST = 16384, /* elements of a column behind a norm, */
+    QUANT_NORM_CHUNK = 4096, /* of a chunk of its sum */
+    QUANT_NORM_LANES = 64,   /* accumulators of that sum */
+    QUANT_NORM_EACH = 32     /* elements of one that are on their way at once */
 };
 
 typedef struct quant_input {
@@ -149,7 +142,7 @@ typedef struct quant_input {
 
 typedef struct quant_gemv_activations_args {
     const float *from;
-    uint64_t from_stride;   /* floats from column to column */
+    uint64_t from_stride;   /* floats from column to column, or bytes if it is coded */
     const uint32_t *source; /* the column of `from` for each padded column, UINT32_MAX for none; NULL: the same */
     uint32_t *codes;
     float *factors;
@@ -163,6 +156,8 @@ typedef struct quant_gemv_activations_args {
     int32_t type;                   /* BLOCK_Q8_1 or BLOCK_Q8_K */
     uint32_t rotation;              /* QUANT_ROTATE_ */
     uint32_t independent;           /* not 0: the work queued before this kernel does not touch what it touches */
+    uint32_t coded;                 /* not 0: `from` is blocks of `type`, which are laid out as they are */
+    uint32_t unused;
     quant_input input;
 } quant_gemv_activations_args;
 
@@ -217,15 +212,14 @@ typedef struct quant_tile_activations_args {
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
 
-/* quant_gemv_TYPE, and quant_gemv_fused_TYPE, quant_gemv_step_TYPE and quant_gemv_direct_TYPE for a single column:
- * QUANT_GEMV_ROWS rows of weights times QUANT_GEMV_COLUMNS columns for each thread block, or for `splits` neighbouring thread
- * blocks, each of which takes some of the classes; block_index_y() and first_group choose the group of columns. Where the copy
- * engine brings rows, from sm_90 on, there is one split. */
+/* quant_gemv_TYPE, and quant_gemv_one_TYPE for a single column: QUANT_GEMV_ROWS rows of weights times QUANT_GEMV_COLUMNS
+ * columns for each thread block, or for `splits` neighbouring thread blocks, each of which takes some of the classes;
+ * block_index_y() and first_group choose the group of columns. Where the copy engine brings rows, from sm_90 on, there is one
+ * split. */
 enum {
     QUANT_GEMV_ROWS = 16,
     QUANT_GEMV_COLUMNS = 8,
     QUANT_GEMV_RESULTS = QUANT_GEMV_ROWS * QUANT_GEMV_COLUMNS,
-    QUANT_CODING_SHARES = 64,            /* thread blocks that code a single column, at most */
     QUANT_READY_COUNTERS = QUANT_THREADS /* tiles of a launch that may be split */
 };
 
@@ -238,11 +232,8 @@ enum { QUANT_GEMV_THREADS = QUANT_GEMV_THREADS_MAX };
 enum { QUANT_GEMV_THREADS = QUANT_THREADS };
 #endif
 
-/* Thread blocks that a compute unit is to hold. Where products with a single column overlap, two of each, so that there is
- * always one that reads; formats with sub-blocks of 16, and Q8_K, want some more registers. */
+/* Thread blocks that a compute unit is to hold. */
 #define QUANT_GEMV_RESIDENT 2
-#define QUANT_FUSED_RESIDENT(type)                                                                                             \
-    ((type) == BLOCK_Q2_K || (type) == BLOCK_Q3_K || (type) == BLOCK_Q6_K || (type) == BLOCK_Q8_K ? 3 : 4)
 
 typedef struct quant_gemv_args {
     const uint8_t *weights;
@@ -259,22 +250,17 @@ typedef struct quant_gemv_args {
     uint32_t columns, width, first_group;
     uint32_t splits; /* 1, 2, 4 or 8 */
     uint32_t blocks, blocks_padded;
-    uint32_t stages;   /* 1..8 */
-    uint32_t aligned;  /* not 0: all rows begin at a multiple of four bytes */
-    uint32_t flip;     /* 0x80808080: unknown to the compiler, it is in a register, and a mask besides it in the instruction */
-    const float *x;    /* quant_gemv_fused_TYPE, quant_gemv_step_TYPE: the column, to be coded by the kernel; NULL: it is coded
-                        * already.    quant_gemv_direct_TYPE: always */
+    uint32_t stages;  /* 1..8 */
+    uint32_t aligned; /* not 0: all rows begin at a multiple of four bytes */
+    uint32_t flip;    /* 0x80808080: unknown to the compiler, it is in a register, and a mask besides it in the instruction */
+    uint32_t adds;    /* not 0: results are added to y */
+    /* quant_gemv_one_TYPE: */
+    uint32_t stays;       /* not 0: thread blocks take more than 16 rows each (quant_gemv_stay.h) */
+    uint32_t independent; /* not 0: the work queued before this kernel does not touch x */
+    const float *x;    /* the column, to be coded by the kernel; NULL, which only those that stay take: it is coded already */
     uint64_t *refused; /* as in quant_gemv_activations, */
-    uint64_t first_block;  /* likewise */
-    uint32_t *shares_done; /* a word for each share of the coding, `sequence` when it is done */
-    uint32_t sequence;     /* number of this product on its stream */
-    uint32_t independent;  /* not 0: the work queued before this kernel does not touch x, nor what it codes */
-    uint32_t adds;         /* not 0: results are added to y; not quant_gemv_fused_TYPE */
-    uint32_t
-        own_words; /* quant_gemv_step_TYPE with x: from the codes, factors and sums of a thread block to those of the next */
-    quant_input input; /* quant_gemv_step_TYPE, quant_gemv_direct_TYPE: of x */
-    uint32_t stays;    /* quant_gemv_step_TYPE: not 0: thread blocks take more than 16 rows each (quant_gemv_step.h) */
-    uint32_t unused;
+    uint64_t first_block; /* likewise */
+    quant_input input;    /* of x */
 } quant_gemv_args;
 
 /* ---- unpacking ----------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,15 @@
-/* Gemv of quantized weights with up to eight columns (quant_gemv.h), one kernel per format. */
+/* Gemv of quantized weights with up to eight columns, which are coded already (quant_gemv.h): one kernel per format. */
 #define GEMV_THREADS QUANT_GEMV_THREADS
 #include "kernels/quant/quant_gemv.h"
 
-#define QUANT_FORMAT(name, type, ...) GEMV_KERNEL(quant_gemv_##name, type, GEMV_MANY, QUANT_GEMV_RESIDENT)
-BLOCK_FORMATS_LINEAR(QUANT_FORMAT)
+#define QUANT_FORMAT(name, type, ...)                                                                                          \
+    GEMV_ENTRY(quant_gemv_##name, QUANT_GEMV_RESIDENT)                                                                         \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
+        SHARED(uint64_t, arrivals, 2 * STAGES_MAX);                                                                            \
+        SHARED(uint32_t, ticket, 1);                                                                                           \
+        gemv_run(type, &args, shared, staged, arrivals, ticket);                                                               \
+    }
+BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT

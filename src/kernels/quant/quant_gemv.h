@@ -15,12 +15,7 @@
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_words.h"
 
-#include "kernels/quant/quant_gemv_fused.h"
 #include "kernels/quant/quant_gemv_stages.h"
-
-/* What a kernel does with its columns: several that are coded already; one that is, or of which its thread blocks code shares;
- * one that is, or that each of its thread blocks codes. A constant everywhere. */
-typedef enum gemv_kind { GEMV_MANY, GEMV_FUSED, GEMV_STEP } gemv_kind;
 
 typedef struct __attribute__((aligned(8), may_alias)) two_words {
     uint32_t x, y;
@@ -458,7 +453,7 @@ DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
 /* Whether the loop is compiled for each alignment of blocks, or for one column, eight, and other numbers of them. AMD's chips
  * put words together from two with one instruction, so that alignment matters little; and their instructions have room for a
  * place in shared memory that is known, while registers that all lanes share are few. A single column that is not coded yet has
- * a kernel of its own (quant_gemv_direct.c). */
+ * a kernel of its own (quant_gemv_one.c). */
 #if defined(__AMDGCN__)
 enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_KNOWS_WIDTH = 1, GEMV_PAIRS = 1 };
 #else
@@ -466,7 +461,7 @@ enum { GEMV_KNOWS_ALIGNMENT = 1, GEMV_KNOWS_WIDTH = 0, GEMV_PAIRS = 0 };
 #endif
 
 /* The accumulators of result t, row t % 16 of column t / 16, are added up. */
-DEVICE void gemv_put(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
+DEVICE void gemv_put(int32_t type, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
 {
     UNROLL
     for (uint32_t s = 4; s > 0; s /= 2) {
@@ -480,12 +475,12 @@ DEVICE void gemv_put(int32_t type, gemv_kind kind, const quant_gemv_args *args, 
     if (column < args->columns && row < args->rows) {
         const uint64_t at = column * args->rows + row;
         const float product = sum[0] * gemv_scale(type);
-        args->y[at] = kind != GEMV_FUSED && args->adds ? one_nan_f32(args->y[at] + product) : product;
+        args->y[at] = args->adds ? one_nan_f32(args->y[at] + product) : product;
     }
 }
 
 /* Writes the accumulators of this split to memory; the last of the splits adds up those of all. By all threads. */
-DEVICE void gemv_combine_splits(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, const float *meeting,
+DEVICE void gemv_combine_splits(int32_t type, const quant_gemv_args *args, uint32_t group, const float *meeting,
                                 uint32_t *ticket)
 {
     const uint32_t t = thread_index(), tile = block_index_y() * (block_count() / args->splits) + stage_tile(args);
@@ -505,24 +500,24 @@ DEVICE void gemv_combine_splits(int32_t type, gemv_kind kind, const quant_gemv_a
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)
             sum[c] = all[c * QUANT_GEMV_RESULTS + t];
-        gemv_put(type, kind, args, group, sum, t);
+        gemv_put(type, args, group, sum, t);
     }
 }
 
 /* The eight accumulators of each result meet. */
-DEVICE void gemv_finish(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t group, float *meeting,
-                        uint32_t *ticket, const float *acc)
+DEVICE void gemv_finish(int32_t type, const quant_gemv_args *args, uint32_t group, float *meeting, uint32_t *ticket,
+                        const float *acc)
 {
     gemv_meet(meeting, args->width == 1, acc);
     barrier();
     if (STAGES_CAN_SPLIT && args->splits > 1) {
-        gemv_combine_splits(type, kind, args, group, meeting, ticket);
+        gemv_combine_splits(type, args, group, meeting, ticket);
     } else if (thread_index() < QUANT_GEMV_RESULTS) {
         float sum[QUANT_CLASSES];
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)
             sum[c] = AT(meeting, c * QUANT_GEMV_RESULTS + thread_index());
-        gemv_put(type, kind, args, group, sum, thread_index());
+        gemv_put(type, args, group, sum, thread_index());
     }
 }
 
@@ -534,37 +529,6 @@ DEVICE int32_t gemv_alignment(int32_t type)
 
 /* ---- a kernel -------------------------------------------------------------------------------------------------------------
  */
-
-/* Requests rows and columns of the first stages. Rows come first, except in thread blocks that code the column and need not
- * wait: the few floats that those read would arrive after all rows. */
-DEVICE void gemv_begin(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t *missing, stage_ring *stages)
-{
-    const bool asked = kind == GEMV_FUSED && args->x, codes = asked && block_index() < gemv_coding_shares(type, args);
-    const bool first = codes && args->independent;
-    if (!first)
-        stages_rows(type, stages);
-    if (!args->independent)
-        launches_wait();
-    launches_next();
-    if (codes)
-        gemv_code_share(type, args, block_index());
-    if (first)
-        stages_rows(type, stages);
-    if (asked)
-        gemv_await_codes(type, args, missing);
-    stages_columns(type, stages);
-}
-
-/* The same where every thread block codes the column, if it is not coded. The norm's sums meet where codes will be. */
-DEVICE void gemv_begin_step(int32_t type, const quant_gemv_args *args, uint32_t *shared, stage_ring *stages)
-{
-    stages_rows(type, stages);
-    launches_wait();
-    launches_next();
-    if (args->x)
-        gemv_code_whole(type, args, (float *)(void *)AT_RANGE(shared, stage_codes_at(type) / 4, QUANT_NORM_LANES));
-    stages_columns(type, stages);
-}
 
 /* All chunks. `alignment` and `width`, 0 if it is unknown, are constants here. */
 DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, gemv_rows rows, gemv_thread here,
@@ -602,10 +566,9 @@ DEVICE void gemv_clear(float *acc)
         acc[i] = 0.0f;
 }
 
-DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged,
-                     uint64_t *arrivals, uint32_t *ticket)
+DEVICE void gemv_run(int32_t type, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged, uint64_t *arrivals,
+                     uint32_t *ticket)
 {
-    const uint32_t width = kind == GEMV_MANY ? 0 : 1;
     const uint32_t group = args->first_group + block_index_y();
     const uint32_t chunks = (args->blocks + stage_blocks(type) - 1) / stage_blocks(type);
     float acc[GEMV_CLASSES * GEMV_LANE_SUMS];
@@ -613,10 +576,10 @@ DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, 
     const gemv_thread here = gemv_thread_of(args);
     gemv_clear(acc);
     stages_begin(type, args, group, chunks, shared, arrivals, &stages);
-    if (kind == GEMV_STEP)
-        gemv_begin_step(type, args, shared, &stages);
-    else
-        gemv_begin(type, kind, args, ticket, &stages);
+    stages_rows(type, &stages); /* which nobody changes, so that they can be asked for before the kernel in front has ended */
+    launches_wait();
+    launches_next();
+    stages_columns(type, &stages);
     const gemv_rows rows = {stage_row(type, args, group, GEMV_MFMA ? lane() % 16 : here.thread / 4),
                             GEMV_MFMA ? 0 : stage_row(type, args, group, here.thread / 4 + 8)};
     if (GEMV_KNOWS_WIDTH && args->width == 1)
@@ -624,25 +587,13 @@ DEVICE void gemv_run(int32_t type, gemv_kind kind, const quant_gemv_args *args, 
     else if (GEMV_KNOWS_WIDTH && args->width == QUANT_GEMV_COLUMNS)
         gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), QUANT_GEMV_COLUMNS, &stages, acc);
     else if (!GEMV_KNOWS_ALIGNMENT || !(words_rotated(type) || type == BLOCK_Q6_K) || !args->aligned)
-        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), width, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, gemv_alignment(type), 0, &stages, acc);
     else if (here.even)
-        gemv_chunks(type, args, staged, rows, here, WORDS_EVEN, width, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, WORDS_EVEN, 0, &stages, acc);
     else
-        gemv_chunks(type, args, staged, rows, here, WORDS_ODD, width, &stages, acc);
+        gemv_chunks(type, args, staged, rows, here, WORDS_ODD, 0, &stages, acc);
     barrier();
-    if (kind != GEMV_STEP && args->independent)
-        launches_wait();
-    gemv_finish(type, kind, (const quant_gemv_args *)arguments_again(args), group, (float *)(void *)shared, ticket, acc);
+    gemv_finish(type, (const quant_gemv_args *)arguments_again(args), group, (float *)(void *)shared, ticket, acc);
 }
-
-#define GEMV_KERNEL(kernel, type, kind, resident)                                                                              \
-    GEMV_ENTRY(kernel, resident)                                                                                               \
-    {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
-        SHARED(uint64_t, arrivals, 2 * STAGES_MAX);                                                                            \
-        SHARED(uint32_t, ticket, 1);                                                                                           \
-        gemv_run(type, kind, &args, shared, staged, arrivals, ticket);                                                         \
-    }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef WW_KERNELS_QUANT_QUANT_CODER_H
 #define WW_KERNELS_QUANT_QUANT_CODER_H
 
-#include "kernels/quant/quant.h"
+#include "kernels/quant/quant_gemv_layout.h"
 #include "kernels/simt/simt.h"
 
 #include "arithmetic/blocks/encode.h"
@@ -101,7 +101,7 @@ DEVICE float chunk_squares(const float *x, uint32_t n, float *lanes)
 /* What a norm multiplies a column of n elements with, at most QUANT_NORM_MOST. By all threads, likewise. */
 DEVICE float norm_scale(const float *x, uint32_t n, float eps, float *lanes)
 {
-    enum { CHUNK = QUANT_NORM_FUSED_MOST };
+    enum { CHUNK = QUANT_NORM_CHUNK };
     if (n <= CHUNK)
         return input_scale(chunk_squares(x, n, lanes), (float)n, eps);
     float even = 0.0f, odd = 0.0f; /* four chunks are folded 2, 1 */
@@ -296,20 +296,12 @@ DEVICE uint32_t code_units(int32_t type, uint32_t blocks_padded)
     return type == BLOCK_Q8_1 ? (blocks_padded + 3) / 4 : blocks_padded;
 }
 
-DEVICE void code_unit(const quant_gemv_activations_args *args, uint64_t thread)
+DEVICE void code_unit(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit, uint32_t thread)
 {
-    const uint32_t units = code_units(args->type, args->blocks_padded);
-    const uint64_t team = thread / QUANT_TEAM;
-    const uint32_t column = (uint32_t)(team / units), unit = (uint32_t)(team % units);
-    if (column >= args->columns_padded)
-        return;
-    const uint32_t source = args->source ? args->source[column] : column;
-    if (source >= args->columns)
-        return;
     if (args->type == BLOCK_Q8_1)
-        code_block32(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+        code_block32(args, column, source, unit, thread);
     else
-        code_kblock(args, column, source, unit, (uint32_t)(thread % QUANT_TEAM));
+        code_kblock(args, column, source, unit, thread);
 }
 
 /* A whole column of n elements by QUANT_THREADS threads; `lanes` are QUANT_NORM_LANES floats of shared memory. */
@@ -323,11 +315,34 @@ DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uin
     for (uint32_t from = 0; from < units; from += QUANT_THREADS / QUANT_TEAM) {
         /* A team past the last unit repeats that one, so that the threads of a wave do not diverge. */
         const uint32_t unit = from + own < units ? from + own : units - 1;
-        if (args->type == BLOCK_Q8_1)
-            code_block32(&coding, column, column, unit, thread_index() % QUANT_TEAM);
-        else
-            code_kblock(&coding, column, column, unit, thread_index() % QUANT_TEAM);
+        code_unit(&coding, column, column, unit, thread_index() % QUANT_TEAM);
     }
+}
+
+/* The one column of quant_gemv_one_TYPE, for weights of `type`, as these functions want it. */
+DEVICE quant_gemv_activations_args one_coding(int32_t type, const quant_gemv_args *args, uint32_t *codes, uint32_t *sums,
+                                              float *factors)
+{
+    const quant_gemv_activations_args coding = {.from = args->x,
+                                                .from_stride = 0,
+                                                .source = NULL,
+                                                .codes = codes,
+                                                .factors = factors,
+                                                .sums = sums,
+                                                .refused = args->refused,
+                                                .first_block = args->first_block,
+                                                .columns = 1,
+                                                .columns_padded = 1,
+                                                .width = 1,
+                                                .blocks = args->blocks,
+                                                .blocks_padded = args->blocks_padded,
+                                                .type = dot_activations(type),
+                                                .rotation = stage_rotation(type),
+                                                .independent = 0,
+                                                .coded = 0,
+                                                .unused = 0,
+                                                .input = args->input};
+    return coding;
 }
 
 #endif

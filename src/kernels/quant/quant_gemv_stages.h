@@ -27,14 +27,6 @@ enum { STAGES_CAN_SPLIT = 0 };
 enum { STAGES_CAN_SPLIT = 1 };
 #endif
 
-/* Do the thread blocks of a step stay (quant_gemv_step.h)? Always where the copy engine brings rows. The emulator has both
- * ways, so that both are tested. */
-#if defined(__NVPTX__)
-#define STEP_STAYS(args) (!STAGES_CAN_SPLIT)
-#else
-#define STEP_STAYS(args) ((args)->stays != 0)
-#endif
-
 /* The 16 rows of this thread block, and which of their splits it is. */
 DEVICE uint32_t stage_tile(const quant_gemv_args *args)
 {
@@ -141,12 +133,6 @@ DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t numbe
     ring_copy(&from->arrivals, at, stage + from->to, from->from + done, bytes);
 }
 
-/* By each thread that has written what columns have, before all meet. */
-DEVICE void stages_written(void)
-{
-    ring_sees_writes();
-}
-
 #define stages_know_width(...)
 
 /* Stages on their way through shared memory. */
@@ -229,10 +215,6 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
 }
 
 #else
-
-DEVICE void stages_written(void)
-{
-}
 
 #if defined(__NVPTX__)
 #define stages_know_width(...)

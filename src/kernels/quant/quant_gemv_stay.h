@@ -1,13 +1,15 @@
-/* A gemv whose thread blocks stay (quant_gemv.h): in a step of a model, where products are short and wait for each other.
+/* A gemv of one column where a copy engine brings the rows (quant_gemv_one.c): thread blocks stay.
  *
- * A thread block has its column in shared memory, coded once, and takes 16 rows after the other, every block_count()th sixteen,
- * while the copy engine is some stages ahead, across the ends of rows. So the column is made once for many rows, nothing of it
- * goes through global memory, and the first rows are on their way before the kernel in front has ended.
+ * A thread block has its column in shared memory and takes 16 rows after the other, every block_count()th sixteen, while the
+ * copy engine is some stages ahead, across the ends of rows. So the column is made once for many rows, and the first rows are
+ * on their way before the kernel in front has ended. A product that does not need what that kernel writes codes its column and
+ * multiplies meanwhile, too, and waits before it writes.
  */
-#ifndef WW_KERNELS_QUANT_QUANT_GEMV_STEP_H
-#define WW_KERNELS_QUANT_QUANT_GEMV_STEP_H
+#ifndef WW_KERNELS_QUANT_QUANT_GEMV_STAY_H
+#define WW_KERNELS_QUANT_QUANT_GEMV_STAY_H
 
 #include "kernels/quant/quant_gemv.h"
+#include "kernels/quant/quant_gemv_activations.h"
 #include "kernels/simt/ring.h"
 
 /* Rows on their way. Two threads of each team have a row each to fetch. */
@@ -105,23 +107,18 @@ DEVICE gemv_columns step_column(int32_t type, const quant_gemv_args *args, uint3
     const uint32_t blocks = args->blocks_padded, pieces = blocks * (uint32_t)dot_pieces(type);
     uint32_t *factors = AT_RANGE(shared, STEP_FACTORS_AT / 4, blocks * QUANT_GEMV_COLUMNS);
     uint32_t *sums = shared + step_sums_at(blocks) / 4, *codes = shared + step_codes_at(type, blocks) / 4;
+    const gemv_columns columns = {codes, sums, (const float *)(const void *)factors};
     if (args->x) {
-        quant_gemv_args own = *args;
-        own.codes = codes;
-        own.sums = sums;
-        own.factors = (float *)(void *)factors;
-        gemv_code_whole(type, &own, (float *)(void *)AT_RANGE(shared, STEP_LANES_AT / 4, QUANT_NORM_LANES));
+        const quant_gemv_activations_args coding = one_coding(type, args, codes, sums, (float *)(void *)factors);
+        code_column(&coding, args->blocks * (uint32_t)block_length(type), 0,
+                    (float *)(void *)AT_RANGE(shared, STEP_LANES_AT / 4, QUANT_NORM_LANES));
     } else {
         step_copy(factors, (const uint32_t *)args->factors, blocks * QUANT_GEMV_COLUMNS);
         if (dot_has_min(type))
             step_copy(sums, args->sums, pieces * QUANT_GEMV_COLUMNS);
         step_copy(codes, args->codes, pieces * 8);
-        barrier();
     }
-    gemv_columns columns;
-    columns.codes = codes;
-    columns.sums = sums;
-    columns.factors = (const float *)(const void *)factors;
+    barrier();
     return columns;
 }
 
@@ -208,15 +205,13 @@ DEVICE void step_finish(int32_t type, const quant_gemv_args *args, uint64_t row,
 DEVICE void gemv_stay(int32_t type, const quant_gemv_args *args, uint32_t *shared, const uint8_t *staged, uint64_t *arrivals)
 {
     const uint32_t columns_bytes = step_columns_bytes(type, args->blocks_padded);
-    gemv_thread here;
-    here.thread = thread_index() % QUANT_TEAM;
-    here.even = thread_index() / QUANT_TEAM % 2 == 0;
+    gemv_thread here = gemv_thread_of(args);
     here.unrolled = true;
-    here.flip = args->flip;
     step_ring r;
     step_begin(type, args, shared + columns_bytes / 4, arrivals, &r);
     step_prefetch(args, args->blocks * (uint32_t)block_length(type));
-    launches_wait();
+    if (!args->independent)
+        launches_wait();
     launches_next();
     const gemv_columns columns = step_column(type, args, shared);
     uint32_t meeting = 0;
@@ -231,26 +226,11 @@ DEVICE void gemv_stay(int32_t type, const quant_gemv_args *args, uint32_t *share
             step_rows(type, args, staged + columns_bytes, &columns, tile, here, WORDS_EVEN, &r, acc);
         else
             step_rows(type, args, staged + columns_bytes, &columns, tile, here, WORDS_ODD, &r, acc);
+        if (args->independent)
+            launches_wait();
         step_finish(type, args, row, before, (float *)(void *)AT_RANGE(shared, meeting, QUANT_CLASSES * QUANT_GEMV_ROWS), acc);
         meeting = QUANT_CLASSES * QUANT_GEMV_ROWS - meeting;
     }
 }
-
-/* As GEMV_KERNEL; thread blocks that do not stay code the column for themselves in global memory. */
-#define GEMV_STEP_KERNEL(kernel, type)                                                                                         \
-    KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_THREADS, QUANT_GEMV_RESIDENT)                                               \
-    {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
-        SHARED(uint64_t, arrivals, 2 * STAGES_MAX);                                                                            \
-        SHARED(uint32_t, ticket, 1);                                                                                           \
-        if (STEP_STAYS(&args)) {                                                                                               \
-            gemv_stay(type, &args, shared, staged, arrivals);                                                                  \
-        } else {                                                                                                               \
-            quant_gemv_args own = args;                                                                                        \
-            gemv_own(&own);                                                                                                    \
-            gemv_run(type, GEMV_STEP, &own, shared, staged, arrivals, ticket);                                                 \
-        }                                                                                                                      \
-    }
 
 #endif

@@ -1,13 +1,15 @@
-/* Gemv with a single column of floats, one kernel per format: what quant_gemv_fused_TYPE and quant_gemv_step_TYPE are on
- * NVIDIA's chips, in the form that suits AMD's with MFMA, and from gfx10 on.
+/* A gemv of one column where threads bring the rows (quant_gemv_one.c): thread blocks code the column as they go.
  *
- * There no kernel begins before the one in front of it has ended, so that thread blocks which wait for each other's shares of a
- * column, or a kernel that only codes it, cost more than coding it again. Each thread block codes all of it, chunk by chunk as
- * it goes: a chunk's floats are loaded in front of its rows, and are coded into the stage, behind a norm or gated, while the
- * rows are on their way. Nothing of it goes through global memory, and nobody waits but for the sum of a norm.
+ * On AMD's chips no kernel begins before the one in front of it has ended, so that a kernel that only codes the column costs
+ * more than coding it again. Each thread block codes all of it, chunk by chunk: a chunk's floats are loaded in front of its
+ * rows, and are coded into the stage, behind a norm or gated, while the rows are on their way. Nothing of it goes through
+ * global memory, and nobody waits but for the sum of a norm.
  */
-#define GEMV_THREADS QUANT_GEMV_THREADS
+#ifndef WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H
+#define WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H
+
 #include "kernels/quant/quant_gemv.h"
+#include "kernels/quant/quant_gemv_activations.h"
 
 /* A chunk of the column is work for QUANT_THREADS threads: where there are twice as many, the halves of them take turns, so
  * that no wave has more to do than another. */
@@ -65,24 +67,12 @@ DEVICE void direct_hold(int32_t type, direct_column *c, uint32_t chunk)
 DEVICE quant_gemv_activations_args direct_coding(int32_t type, const quant_gemv_args *args, uint32_t chunk, uint32_t *stage)
 {
     const quant_gemv_args *late = (const quant_gemv_args *)arguments_again(args);
-    const uint32_t left = late->blocks - chunk * stage_blocks(type);
-    const quant_gemv_activations_args coding = {.from = NULL,
-                                                .from_stride = 0,
-                                                .source = NULL,
-                                                .codes = stage + stage_codes_at(type) / 4,
-                                                .factors = (float *)(void *)(stage + stage_factors_at(type) / 4),
-                                                .sums = stage + stage_sums_at(type) / 4,
-                                                .refused = late->refused,
-                                                .first_block = late->first_block + (uint64_t)chunk * stage_blocks(type),
-                                                .columns = 1,
-                                                .columns_padded = 1,
-                                                .width = 1,
-                                                .blocks = left,
-                                                .blocks_padded = left,
-                                                .type = dot_activations(type),
-                                                .rotation = stage_rotation(type),
-                                                .independent = 0,
-                                                .input = args->input};
+    quant_gemv_activations_args coding =
+        one_coding(type, late, stage + stage_codes_at(type) / 4, stage + stage_sums_at(type) / 4,
+                   (float *)(void *)(stage + stage_factors_at(type) / 4));
+    coding.first_block += (uint64_t)chunk * stage_blocks(type);
+    coding.blocks -= chunk * stage_blocks(type);
+    coding.blocks_padded = coding.blocks;
     return coding;
 }
 
@@ -297,16 +287,7 @@ DEVICE void direct_run(int32_t type, const quant_gemv_args *args, uint32_t *shar
     direct_begin(type, args, shared, &stages, &column);
     direct_chunks(type, args, staged, here, &stages, &column, acc);
     barrier();
-    gemv_finish(type, GEMV_STEP, (const quant_gemv_args *)arguments_again(args), 0, (float *)(void *)shared, ticket, acc);
+    gemv_finish(type, (const quant_gemv_args *)arguments_again(args), 0, (float *)(void *)shared, ticket, acc);
 }
 
-#define QUANT_FORMAT(name, type, ...)                                                                                          \
-    GEMV_ENTRY(quant_gemv_direct_##name, QUANT_GEMV_RESIDENT)                                                                  \
-    {                                                                                                                          \
-        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
-        SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
-        SHARED(uint32_t, ticket, 1);                                                                                           \
-        direct_run(type, &args, shared, staged, ticket);                                                                       \
-    }
-BLOCK_FORMATS(QUANT_FORMAT)
-#undef QUANT_FORMAT
+#endif

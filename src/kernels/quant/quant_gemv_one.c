@@ -1,0 +1,39 @@
+/* Gemv of quantized weights with one column, one kernel per format: the kernel codes the column itself, behind a norm or gated,
+ * and results may be added to what is there. So a product of a model's step is one launch.
+ *
+ *   quant_gemv_stay.h    sm_90a: a copy engine brings the rows, and kernels begin before the one in front has ended
+ *   quant_gemv_direct.h  AMD's chips with MFMA and from gfx10 on: neither
+ *
+ * Other chips have no such kernel: theirs is quant_gemv_TYPE, behind one that codes (quant_plan.c). The emulator has both
+ * forms.
+ */
+#define GEMV_THREADS QUANT_GEMV_THREADS
+#if !defined(__NVPTX__)
+#include "kernels/quant/quant_gemv_direct.h"
+#endif
+#if !defined(__AMDGCN__)
+#include "kernels/quant/quant_gemv_stay.h"
+#endif
+
+#if defined(__NVPTX__)
+#define ONE_RUN(type) gemv_stay(type, &args, shared, staged, arrivals)
+#elif defined(__AMDGCN__)
+#define ONE_RUN(type) direct_run(type, &args, shared, staged, ticket)
+#else
+#define ONE_RUN(type)                                                                                                          \
+    (args.stays ? gemv_stay(type, &args, shared, staged, arrivals) : direct_run(type, &args, shared, staged, ticket))
+#endif
+
+#define QUANT_FORMAT(name, type, ...)                                                                                          \
+    GEMV_ENTRY(quant_gemv_one_##name, QUANT_GEMV_RESIDENT)                                                                     \
+    {                                                                                                                          \
+        SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
+        SHARED_DYNAMIC(uint8_t, staged); /* the same, by bytes */                                                              \
+        SHARED(uint64_t, arrivals, 2 * STAGES_MAX);                                                                            \
+        SHARED(uint32_t, ticket, 1);                                                                                           \
+        (void)arrivals;                                                                                                        \
+        (void)ticket;                                                                                                          \
+        ONE_RUN(type);                                                                                                         \
+    }
+BLOCK_FORMATS(QUANT_FORMAT)
+#undef QUANT_FORMAT
