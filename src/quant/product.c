@@ -5,7 +5,6 @@
 
 #include "arithmetic/blocks/dot.h"
 #include "base/float_guard.h"
-#include "base/memory.h"
 #include "base/structs.h"
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
@@ -23,7 +22,6 @@ typedef struct product {
 
     /* What is made for it. */
     ww_tensor dense_x, dense_ids;
-    int64_t *first_rows;
 } product;
 
 static ww_status check_size(const product *p)
@@ -89,20 +87,15 @@ static ww_status check_coded(product *p)
     return check_size(p);
 }
 
-/* Where the rows of each column's expert begin. */
-static ww_status find_first_rows(product *p)
+/* Numbers of experts from the host, checked, to the device. */
+static ww_status send_experts(product *p)
 {
     const int64_t count = p->matrix->rows / p->rows;
-    p->first_rows = memory_alloc_zeroed((size_t)p->columns + 1, sizeof *p->first_rows);
-    if (!p->first_rows)
-        return memory_failed("experts of a product", ((size_t)p->columns + 1) * sizeof *p->first_rows);
-    for (int64_t i = 0; i < p->columns; i++) {
+    for (int64_t i = 0; i < p->columns; i++)
         if (p->experts[i] < 0 || p->experts[i] >= count)
             return ww_fail(WW_OUT_OF_RANGE, "%s: row %lld of x selects expert %lld; there are %lld", p->call, (long long)i,
                            (long long)p->experts[i], (long long)count);
-        p->first_rows[i] = p->experts[i] * p->rows;
-    }
-    return WW_OK;
+    return ww_tensor_from_host(p->matrix->memory->device, WW_I64, 1, &p->columns, p->experts, &p->dense_ids);
 }
 
 /* Ids of experts on the device. A queued product does not wait to look at them. */
@@ -151,7 +144,6 @@ static ww_status multiply_apart(ww_device *device, const quant_product_job *job)
         quant_product_job one = *job;
         one.columns = 1;
         one.x_offset += (size_t)(c * job->cols) * sizeof(float);
-        one.first_rows = job->first_rows ? job->first_rows + c : NULL;
         one.ids = job->ids ? (const char *)job->ids + c * job->id_bytes : NULL;
         one.y = &y;
         one.refused = &refused;
@@ -175,7 +167,6 @@ static quant_product_job job_of(const product *p, ww_dtype type)
                                .columns = p->columns,
                                .decoded = p->decoded,
                                .coded = p->coded != NULL,
-                               .first_rows = p->first_rows,
                                .ids = ids ? dense_bytes(ids).data : NULL,
                                .id_bytes = ids ? (int32_t)ww_dtype_bytes(ids->storage->dtype) : 0,
                                .experts = ids ? p->matrix->rows / p->rows : 0,
@@ -228,7 +219,7 @@ static ww_status run(product *p, const ww_tensor *x, ww_tensor *out)
     if (status == WW_OK && p->coded)
         status = check_out(p->call, out);
     if (status == WW_OK && p->experts)
-        status = find_first_rows(p);
+        status = send_experts(p);
     if (status == WW_OK && p->ids)
         status = find_ids(p);
     if (status == WW_OK && x)
@@ -244,7 +235,6 @@ static ww_status run(product *p, const ww_tensor *x, ww_tensor *out)
     }
     ww_tensor_release(&p->dense_x);
     ww_tensor_release(&p->dense_ids);
-    memory_free(p->first_rows);
     return status;
 }
 

@@ -126,7 +126,7 @@ def quant(type_, columns, math=""):
     if math:  # codes or bf16, whichever the peak has sooner done
         return Workload(f"quant-{math}-{type_.lower()}-{columns}", f"{type_.lower()}, {math}, {columns} columns, 4096 x 14336", "",
                         lambda card: min(floor(card), matrix_floor(macs, "bf16")(card)), prepare, run, lambda on, made: made[0].__exit__())
-    kernel = ("quant_tile_block32" if elements == 32 else "quant_tile_kblock_min" if type_ == "Q4_K" else "quant_tile_kblock") if columns > 8 else ""
+    kernel = ("quant_tile_block32" if elements == 32 else "quant_tile_kblock") if columns > 8 else ""
     return Workload(f"quant-{type_.lower()}-{columns}", f"{type_.lower()}, {columns} column{'s' if columns > 1 else ''}, 4096 x 14336",
                     "bytes" if columns > 8 else "bandwidth", floor, prepare, run, lambda on, made: made[0].__exit__(), kernel=kernel)
 

@@ -122,24 +122,26 @@ static void multiply(way how, int32_t type, const shape *s, const char *weights,
 {
     cpu_device cpu = {.isa = how.isa};
     const int64_t cols = s->blocks * block_elements(type);
-    int64_t refused = 0, *first_rows = malloc((size_t)s->columns * sizeof *first_rows);
+    int64_t refused = 0, *ids = malloc((size_t)s->columns * sizeof *ids);
     const buffer w = {.data = (void *)(uintptr_t)weights}, from = {.data = (void *)(uintptr_t)x}, to = {.data = y};
     for (int64_t c = 0; c < s->columns; c++)
-        first_rows[c] = s->experts > 1 ? (c * 7 + c / 3) % s->experts * s->rows : 0;
+        ids[c] = s->experts > 1 ? (c * 7 + c / 3) % s->experts : 0;
     const quant_product_job job = {.type = type,
                                    .weights = &w,
                                    .rows = s->rows,
                                    .cols = cols,
                                    .x = &from,
                                    .columns = s->columns,
-                                   .first_rows = s->experts > 1 ? first_rows : NULL,
+                                   .ids = s->experts > 1 ? ids : NULL,
+                                   .id_bytes = sizeof *ids,
+                                   .experts = s->experts,
                                    .y = &to,
                                    .refused = &refused};
     assert_int_equal(pool_create(NULL, 2, &cpu.pool), WW_OK);
     assert_int_equal(quant_product_with(&cpu, how.set, &job), WW_OK);
     assert_int_equal(refused, -1);
     pool_destroy(cpu.pool);
-    free(first_rows);
+    free(ids);
 }
 
 static void check_shape(int32_t type, const shape *s)

@@ -74,24 +74,23 @@ typedef struct quant_choice {
 static const quant_choice quant_choices[] = {
     {"gfx942", 19, 2, WW_QUANT_Q4_0, 64, "quant_tile_block32"},
     {"gfx942", 19, 2, WW_QUANT_Q8_0, 1024, "quant_tile_block32"},
-    {"gfx942", 19, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock_min"},
+    {"gfx942", 19, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock"},
     {"gfx942", 19, 2, WW_QUANT_Q6_K, 512, "quant_tile_kblock"},
     {"gfx942", 19, 2, WW_QUANT_Q4_K, 1024, "matmul_fast_bf16"},
-    {"gfx942", 19, 2, WW_QUANT_Q4_K, 1280, "quant_tile_kblock_min"}, /* a second round of a few tiles */
+    {"gfx942", 19, 2, WW_QUANT_Q4_K, 1280, "quant_tile_kblock"}, /* a second round of a few tiles */
     {"gfx942", 19, 2, WW_QUANT_Q6_K, 2048, "matmul_fast_bf16"},
     {"gfx90a", 13, 4, WW_QUANT_Q4_0, 512, "quant_tile_block32"},
     {"gfx90a", 13, 4, WW_QUANT_Q8_0, 512, "quant_tile_block32"},
     {"gfx90a", 13, 4, WW_QUANT_Q4_K, 32, "quant_gemv_q4_k"}, /* few columns, on any chip */
-    {"gfx90a", 13, 4, WW_QUANT_Q4_K, 128, "quant_tile_kblock_min"},
+    {"gfx90a", 13, 4, WW_QUANT_Q4_K, 128, "quant_tile_kblock"},
     {"gfx90a", 13, 4, WW_QUANT_Q4_K, 512, "matmul_fast_bf16"},
     {"gfx90a", 13, 4, WW_QUANT_Q6_K, 512, "matmul_fast_bf16"},
     {"gfx1100", 3, 2, WW_QUANT_Q4_0, 512, "quant_tile_block32"},
     {"gfx1100", 3, 2, WW_QUANT_Q4_K, 128, "matmul_fast_bf16"},
     {"gfx1100", 3, 2, WW_QUANT_Q6_K, 512, "matmul_fast_bf16"},
     {"gfx1201", 1, 1, WW_QUANT_Q8_0, 512, "quant_tile_block32"},
-    {"gfx1201", 1, 1, WW_QUANT_Q4_K, 512, "matmul_fast_bf16"},
-    {"gfx1201", 1, 1, WW_QUANT_Q6_K, 512, "quant_tile_kblock"},
-    {"gfx906", 3, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock_min"}, /* no matrix units: nothing else is there */
+    {"gfx1201", 1, 1, WW_QUANT_Q4_K, 512, "quant_tile_kblock"},
+    {"gfx906", 3, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock"}, /* no matrix units: nothing else is there */
 };
 
 static void fast_products_of_quantized_matrices_go_the_quicker_way(void **state)

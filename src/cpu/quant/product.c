@@ -390,7 +390,6 @@ ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_
     w.experts = (expert_columns *)(void *)lists;
     w.places = (int64_t *)(void *)(w.experts + job->columns);
     w.expert_tiles = w.places + job->columns;
-    w.first_rows = job->first_rows;
     if (job->ids) {
         find_first_rows(job, w.expert_tiles + job->columns);
         w.first_rows = w.expert_tiles + job->columns;

@@ -30,9 +30,7 @@ static ww_status encode_launch(gpu_stream *stream, const quant_encode_args *args
 {
     const int32_t type = args->type;
     const int64_t count = (int64_t)args->count;
-    if (block_has_codebook(type))
-        return launch_quant_encode_codebook(stream, threads_grid(count), QUANT_THREADS, 0, args);
-    if (block_elements(type) < KBLOCK_ELEMENTS || type == BLOCK_Q8_K)
+    if (block_elements(type) < KBLOCK_ELEMENTS || type == BLOCK_Q8_K || type == BLOCK_IQ4_XS)
         return launch_quant_encode_block32(stream, threads_grid(count), QUANT_THREADS, 0, args);
     const int64_t sub_blocks = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 8 : 16;
     return launch_quant_encode_kblock(stream, threads_grid(count * sub_blocks), QUANT_THREADS, 0, args);

@@ -1,7 +1,7 @@
 /* The quantized product itself: launches of the kernel that the plan names, one where a grid can hold all; and a fold where
  * thread blocks share a tile.
  */
-#include "arithmetic/blocks/blocks.h"
+#include "arithmetic/blocks/dot.h"
 #include "base/integers.h"
 #include "device/matmul_job.h"
 #include "gpu/blas/blas.h"
@@ -183,7 +183,8 @@ static ww_status launch_tiles(quant_product *p)
                                   .stages = plan->stages,
                                   .records = plan->records,
                                   .sums_in_shared = plan->sums_in_shared,
-                                  .layout = plan->layout};
+                                  .layout = plan->layout,
+                                  .has_min = dot_has_min(p->job->type)};
     ww_status status =
         gpu_launch(p->stream, plan->kernel, (gpu_shape){grid_of_2(tiles, plan->splits), plan->threads, plan->shared_bytes},
                    &args, sizeof args);

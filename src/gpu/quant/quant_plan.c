@@ -24,11 +24,6 @@ enum {
 
 /* ---- which strategy ------------------------------------------------------------------------------------------------------ */
 
-static bool has_experts(const quant_product_job *job)
-{
-    return job->first_rows || job->ids;
-}
-
 static bool has_floats(const gpu_device *device, const quant_product_job *job)
 {
     (void)device;
@@ -39,7 +34,7 @@ static bool has_floats(const gpu_device *device, const quant_product_job *job)
 static bool has_few_columns(const gpu_device *device, const quant_product_job *job)
 {
     (void)device;
-    return has_experts(job) || job->columns <= GEMV_COLUMNS_MAX;
+    return job->ids || job->columns <= GEMV_COLUMNS_MAX;
 }
 
 /* Where products of K blocks in bf16 are quicker than codes, which have two byte products for each, on AMD's chips: where the
@@ -81,7 +76,7 @@ static bool suits_bf16(const gpu_device *device, const quant_product_job *job)
 
 static bool has_one_column(const gpu_device *device, const quant_product_job *job)
 {
-    return job->columns == 1 && !has_experts(job) && device->capabilities.gemv_one &&
+    return job->columns == 1 && !job->ids && device->capabilities.gemv_one &&
            device->base.tuning.quant_gemv_stays != TUNING_NEVER;
 }
 
@@ -143,7 +138,7 @@ bool gpu_quant_takes(const quant_product_job *job)
 bool gpu_quant_fuses(ww_device *base, const quant_product_job *job)
 {
     const gpu_device *device = gpu_of(base);
-    if (job->fast || job->coded || job->x_type != BLOCK_F32 || job->refused || has_experts(job) || has_floats(device, job) ||
+    if (job->fast || job->coded || job->x_type != BLOCK_F32 || job->refused || job->ids || has_floats(device, job) ||
         !has_few_columns(device, job) || (job->fusion.input == INPUT_NORM && job->cols > QUANT_NORM_MOST))
         return false;
     return job->rows <= gpu_blocks_of(device, QUANT_GEMV_THREADS_MAX) / QUANT_CLASSES * QUANT_GEMV_ROWS;
@@ -205,23 +200,14 @@ static uint32_t gemv_splits(const gpu_device *device, int64_t tiles, const quant
     return tuned > 0 ? (uint32_t)tuned : quant_gemv_splits(tiles, device->base.info.compute_units);
 }
 
-/* Columns in groups of eight; of experts, those that meet the same one. */
-static ww_status group_columns(const quant_product_job *job, quant_plan *plan)
+/* Columns in groups of eight. Of experts there are as many as there can be: one that is not full for each expert. */
+static void group_columns(const quant_product_job *job, quant_plan *plan)
 {
-    plan->columns_padded = (uint32_t)round_up_i64(plan->columns, QUANT_GEMV_COLUMNS);
+    const int64_t full = plan->columns / QUANT_GEMV_COLUMNS;
+    const int64_t groups = job->ids ? min_i64(plan->columns, full + min_i64(job->experts, plan->columns))
+                                    : divide_up_i64(plan->columns, QUANT_GEMV_COLUMNS);
+    plan->columns_padded = (uint32_t)(groups * QUANT_GEMV_COLUMNS);
     plan->width = group_width(plan->columns);
-    if (job->first_rows) {
-        const ww_status status = quant_groups_make(job->first_rows + plan->first_column, plan->columns, &plan->groups);
-        plan->columns_padded = (uint32_t)(plan->groups.count * QUANT_GEMV_COLUMNS);
-        plan->width = group_width(plan->groups.largest);
-        return status;
-    }
-    if (job->ids) { /* as many groups as there can be: one that is not full for each expert */
-        const int64_t full = plan->columns / QUANT_GEMV_COLUMNS;
-        plan->columns_padded =
-            (uint32_t)(min_i64(plan->columns, full + min_i64(job->experts, plan->columns)) * QUANT_GEMV_COLUMNS);
-    }
-    return WW_OK;
 }
 
 static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, quant_plan *plan)
@@ -229,9 +215,8 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     driver_function_limits limits;
     plan->blocks_padded = (uint32_t)round_up_i64(plan->blocks, 4);
     plan->kernel = gemv_kernels[job->type][plan->strategy != QUANT_GEMV];
-    ww_status status = group_columns(job, plan);
-    if (status == WW_OK)
-        status = gpu_kernel_limits(device, plan->kernel, &limits);
+    group_columns(job, plan);
+    const ww_status status = gpu_kernel_limits(device, plan->kernel, &limits);
     if (status != WW_OK)
         return status;
     const int64_t tiles = divide_up_i64(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
@@ -330,22 +315,22 @@ static void fit_wgmma_kblock(quant_plan *plan, int64_t shared_max)
     } while (plan->records > 1 && plan->stages <= 2);
 }
 
-/* The kernels for tiles: without minima, with them, and the fold. */
 typedef struct tile_kernels {
-    int32_t kernel, kernel_min, fold;
+    int32_t kernel, unpack, fold;
     int32_t threads, fold_threads;
     void (*fit)(quant_plan *plan, int64_t shared_max);
 } tile_kernels;
 
+/* By wgmma or not, of K blocks or not. */
 static const tile_kernels tile_kernels_of[2][2] = {
-    {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_tile_block32_min, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
+    {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_unpack_block32, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
       QUANT_TILE_THREADS, fit_tile},
-     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_tile_kblock_min, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
+     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
       QUANT_TILE_THREADS, fit_tile}},
-    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_wgmma_block32_min, GPU_KERNEL_quant_wgmma_block32_fold,
-      QUANT_WGMMA_BLOCK32_THREADS, QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
-     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock_min, GPU_KERNEL_quant_wgmma_kblock_fold,
-      QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
+    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_unpack_block32, GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_BLOCK32_THREADS,
+      QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
+     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_KBLOCK_THREADS,
+      QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
 
 /* Sections for so many rows or columns, `code_bytes` of codes for each block. */
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
@@ -354,13 +339,6 @@ static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_pl
     const size_t words = plan->k_blocks ? QUANT_RECORD : (size_t)block_length(job->type) / BLOCK32_ELEMENTS;
     return (quant_coded_bytes){
         .codes = blocks * code_bytes, .sums = blocks * words * sizeof(uint32_t), .factors = blocks * sizeof(float)};
-}
-
-static int32_t unpack_kernel(int32_t type, bool k_blocks)
-{
-    if (block_has_codebook(type))
-        return k_blocks ? GPU_KERNEL_quant_unpack_codebook_kblock : GPU_KERNEL_quant_unpack_codebook_block32;
-    return k_blocks ? GPU_KERNEL_quant_unpack_kblock : GPU_KERNEL_quant_unpack_block32;
 }
 
 static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, quant_plan *plan)
@@ -388,11 +366,11 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     const int64_t tiles = plan->rows_padded / QUANT_TILE * across;
     plan->splits = tile_splits(tiles, device->base.info.compute_units, one_stage);
     plan->sums_floats = (size_t)(tiles * plan->splits * QUANT_TILE) * QUANT_TILE;
-    plan->kernel = dot_has_min(job->type) ? kernels->kernel_min : kernels->kernel;
+    plan->kernel = kernels->kernel;
     plan->threads = kernels->threads;
     plan->fold_kernel = kernels->fold;
     plan->fold_threads = kernels->fold_threads;
-    plan->unpack_kernel = unpack_kernel(job->type, plan->k_blocks);
+    plan->unpack_kernel = kernels->unpack;
     driver_function_limits unpack, tile;
     ww_status status = gpu_kernel_limits(device, plan->unpack_kernel, &unpack);
     if (status == WW_OK)

@@ -7,7 +7,6 @@
 
 #include "device/quant_jobs.h"
 #include "gpu/device.h"
-#include "gpu/quant/quant_groups.h"
 
 /* In the order in which they are asked for; quant_plan.c has the table. */
 typedef enum quant_strategy {
@@ -44,7 +43,6 @@ typedef struct quant_plan {
     uint32_t width;                 /* gemv: columns that a group has room for */
     int32_t layout;                 /* tiles: QUANT_LAYOUT_ */
     quant_coded_bytes activations, weights;
-    quant_groups groups; /* experts: columns that share rows; host memory */
 
     /* The kernels. */
     int32_t kernel, threads;
@@ -65,8 +63,7 @@ typedef struct quant_plan {
 /* How a product goes. QUANT_BF16 only if it is fast and that is quicker than codes, by which it is canonical. */
 quant_strategy quant_choose(const gpu_device *device, const quant_product_job *job);
 
-/* Completes a plan that has its strategy, first column and first row. Loads the kernels that it asks for their limits. The
- * caller releases plan->groups, whatever this returned. */
+/* Completes a plan that has its strategy, first column and first row. Loads the kernels that it asks for their limits. */
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan);
 
 /* Thread blocks that share the accumulators of a gemv with so many tiles of 16 rows by a group of columns: 1, 2, 4 or 8. */

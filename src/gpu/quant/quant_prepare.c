@@ -38,16 +38,6 @@ static ww_status take_coded(gpu_stream *stream, int32_t number, quant_coded_byte
 
 /* ---- plain weights, and experts ------------------------------------------------------------------------------------------ */
 
-static ww_status copy_groups(quant_product *p, const void *from, size_t bytes)
-{
-    void *workspace = NULL;
-    ww_status status = gpu_workspace(p->stream, TENSORS_WORKSPACE_GROUPS, bytes, &workspace);
-    if (status == WW_OK)
-        status = gpu_copy_in(p->stream, workspace, from, bytes);
-    p->first_rows = workspace;
-    return status;
-}
-
 static quant_experts_args experts_of(const quant_product *p)
 {
     const quant_product_job *job = p->job;
@@ -91,21 +81,6 @@ static ww_status find_groups(quant_product *p)
     return launch_quant_expert_groups(p->stream, grid_of(1), QUANT_THREADS, 0, &args);
 }
 
-static ww_status prepare_float(quant_product *p)
-{
-    if (p->job->ids)
-        return find_first_rows(p);
-    return p->job->first_rows ? copy_groups(p, p->job->first_rows, (size_t)p->job->columns * sizeof(uint64_t)) : WW_OK;
-}
-
-static ww_status prepare_groups(quant_product *p)
-{
-    const ww_status status = copy_groups(p, p->plan.groups.first_rows, p->plan.groups.bytes);
-    if (status == WW_OK)
-        p->source = (const uint32_t *)(p->first_rows + p->plan.groups.count);
-    return status;
-}
-
 /* ---- vendor BLAS --------------------------------------------------------------------------------------------------------- */
 
 static ww_status narrow_activations(quant_product *p)
@@ -142,9 +117,7 @@ static ww_status prepare_fast(quant_product *p)
                                           .to = halves,
                                           .eights = (uint64_t)elements / 8,
                                           .type = job->type};
-    const gpu_grid grid = threads_grid(elements / 8);
-    return block_has_codebook(job->type) ? launch_quant_weights_bf16_codebook(p->stream, grid, QUANT_THREADS, 0, &args)
-                                         : launch_quant_weights_bf16(p->stream, grid, QUANT_THREADS, 0, &args);
+    return launch_quant_weights_bf16(p->stream, threads_grid(elements / 8), QUANT_THREADS, 0, &args);
 }
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
@@ -230,7 +203,7 @@ static ww_status prepare_gemv(quant_product *p)
     const quant_plan *plan = &p->plan;
     const quant_product_job *job = p->job;
     const char *x = quant_x(p) + plan->first_column * column_stride(job) * (job->coded ? 1 : (int64_t)sizeof(float));
-    ww_status status = job->ids ? find_groups(p) : job->first_rows ? prepare_groups(p) : WW_OK;
+    ww_status status = job->ids ? find_groups(p) : WW_OK;
     const bool independent = is_independent(p, x);
     /* A column that all thread blocks wait for is sooner coded by a kernel of its own, unless it is short. */
     p->overlaps = plan->strategy == QUANT_STAY && !job->coded && independent && gpu_may_overlap(p->stream);
@@ -269,9 +242,6 @@ static ww_status code_columns(quant_product *p)
                                               .layout = plan->layout};
     const int64_t elements = (int64_t)plan->blocks_padded * block_length(job->type);
     const gpu_grid grid = grid_early(grid_of_2(elements / 1024, (plan->columns + QUANT_COLUMNS - 1) / QUANT_COLUMNS));
-    if (job->coded)
-        return plan->k_blocks ? launch_quant_tile_coded_kblock(p->stream, grid, QUANT_THREADS, 0, &args)
-                              : launch_quant_tile_coded_block32(p->stream, grid, QUANT_THREADS, 0, &args);
     return plan->k_blocks ? launch_quant_tile_activations_kblock(p->stream, grid, QUANT_THREADS, 0, &args)
                           : launch_quant_tile_activations_block32(p->stream, grid, QUANT_THREADS, 0, &args);
 }
@@ -324,7 +294,7 @@ ww_status quant_prepare(quant_product *p)
 {
     switch (p->plan.strategy) {
     case QUANT_FLOAT:
-        return prepare_float(p);
+        return p->job->ids ? find_first_rows(p) : WW_OK;
     case QUANT_BF16:
         return prepare_fast(p);
     case QUANT_WGMMA:

@@ -19,8 +19,6 @@ static ww_status multiply_by(quant_product *p, quant_strategy strategy)
             status = quant_prepare(p);
         if (status == WW_OK)
             status = quant_launch(p);
-        if (p->plan.groups.first_rows)
-            quant_groups_release(&p->plan.groups);
         row += p->plan.rows;
         if (row == p->job->rows) {
             row = 0;

@@ -57,9 +57,8 @@ static inline QUANT_SHARED uint64_t quant_id(const void *ids, int32_t bytes, uin
     return bytes == 8 ? ((const uint64_t *)ids)[at] : bytes == 4 ? ((const uint32_t *)ids)[at] : ((const uint8_t *)ids)[at];
 }
 
-/* quant_encode_block32: a thread for each block of at most 32 elements, and of q8_k. quant_encode_codebook: a thread for each
- * block of a format with a codebook. quant_encode_kblock: a thread for each
- * sub-block, 8 or 16 of them, of the other K formats. */
+/* quant_encode_block32: a thread for each block of at most 32 elements, of q8_k and of iq4_xs. quant_encode_kblock: a thread
+ * for each sub-block, 8 or 16 of them, of the other K formats. */
 typedef struct quant_encode_args {
     const float *from;
     uint8_t *to;
@@ -175,8 +174,7 @@ static inline QUANT_SHARED uint64_t quant_scale_index(uint32_t position, uint64_
     return position * lines + line;
 }
 
-/* quant_tile_activations_block32, quant_tile_activations_kblock, and for columns that are blocks already, `from_stride` bytes
- * apart, quant_tile_coded_block32 and quant_tile_coded_kblock: the same for tiles. Each column has its codes in a row, blocks
+/* quant_tile_activations_block32, quant_tile_activations_kblock: the same for tiles. Each column has its codes in a row, blocks
  * by quant_position(). Factors and sums of a block32, that of all 32 codes, as floats, are at quant_scale_index(). A K block
  * has a record of QUANT_RECORD words in `sums`: the sums of each 16 codes, 16 low bytes, 16 high ones; then the factor. With
  * QUANT_LAYOUT_WGMMA codes and records are laid out by quant_wgmma_kblock_word() and quant_tiled_index(), and those of blocks
@@ -197,7 +195,7 @@ enum { QUANT_LAYOUT_TILES = 1, QUANT_LAYOUT_WGMMA = 2, QUANT_LAYOUT_SLABS = 3 };
 
 typedef struct quant_tile_activations_args {
     const void *from;
-    uint64_t from_stride; /* elements from column to column */
+    uint64_t from_stride; /* elements from column to column, or bytes if they are blocks */
     uint64_t elements;    /* of a column */
     uint32_t *codes;
     float *factors;
@@ -206,7 +204,7 @@ typedef struct quant_tile_activations_args {
     uint64_t first_block;
     uint32_t columns, columns_padded; /* padded to whole tiles */
     uint32_t blocks, blocks_padded;   /* padded to a multiple of 32, of 8 for K blocks */
-    int32_t from_type;                /* BLOCK_F32, BLOCK_F16 or BLOCK_BF16 */
+    int32_t from_type;                /* BLOCK_F32, BLOCK_F16, BLOCK_BF16, or coded already: BLOCK_Q8_1, BLOCK_Q8_K */
     int32_t layout;                   /* QUANT_LAYOUT_ */
 } quant_tile_activations_args;
 
@@ -269,7 +267,7 @@ typedef struct quant_gemv_args {
  * Those of K blocks are multiplied by the scales of their sub-blocks, which makes 14 bits of them, and cut in two: 128 * upper
  * + lower. 64 upper bytes of a row are followed by the 64 lower ones of the same elements. A record has the minima of each 16
  * codes, a byte each, and from word 8 on the factors of both. Rows past the last are zeros. quant_unpack_block32,
- * quant_unpack_kblock, and the same for formats with a codebook: units of QUANT_UNPACK_ROWS rows, which block_index_y()
+ * quant_unpack_kblock: units of QUANT_UNPACK_ROWS rows, which block_index_y()
  * chooses, and QUANT_UNPACK_ELEMENTS of each, block_count() units from one to the next; `stages` times quant_unpack_stage() of
  * shared memory. */
 enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024 };
@@ -349,6 +347,8 @@ typedef struct quant_tile_args {
     uint32_t records;        /* quant_wgmma_kblock: those of so many blocks at a time, 1 or 2 */
     uint32_t sums_in_shared; /* quant_wgmma_*: not 0 if there is shared memory for a tile of sums, too */
     int32_t layout;          /* QUANT_LAYOUT_ */
+    uint32_t has_min;        /* not 0: the format has minima */
+    uint32_t unused;
 } quant_tile_args;
 
 /* K blocks for wgmma. Position by position the four quarters of what a tile wants, of each the upper bytes of all rows, as they
@@ -403,7 +403,7 @@ static inline QUANT_SHARED uint64_t quant_wgmma_block32_factor(uint64_t line, ui
     return quant_tiled_index(line, position / GROUP, padded / GROUP, QUANT_TILE) * GROUP + at;
 }
 
-/* quant_tile_fold, quant_wgmma_FORMATS_fold: adds what `splits` thread blocks found for each tile; as many threads, and
+/* quant_tile_fold, quant_wgmma_fold: adds what `splits` thread blocks found for each tile; as many threads, and
  * QUANT_FOLD_BLOCKS thread blocks for each tile, block_index_y() chooses which. */
 enum { QUANT_FOLD_BLOCKS = 8 };
 
@@ -418,7 +418,7 @@ typedef struct quant_tile_fold_args {
 
 /* ---- fast mode, and float weights ---------------------------------------------------------------------------------------- */
 
-/* quant_weights_bf16, quant_weights_bf16_codebook: rows of blocks to bf16, scale times code plus minimum, rounded on the way; a
+/* quant_weights_bf16: rows of blocks to bf16, scale times code plus minimum, rounded on the way; a
  * thread for each 8 elements.
  */
 typedef struct quant_weights_bf16_args {

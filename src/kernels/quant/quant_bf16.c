@@ -44,24 +44,22 @@ DEVICE void bf16_eight(int32_t type, const quant_weights_bf16_args *args, uint64
     *(u32x4 *)(void *)(args->to + eight * 8) = out;
 }
 
+KERNEL(quant_weights_bf16, quant_weights_bf16_args, QUANT_THREADS)
+{
+    const uint64_t eight = (uint64_t)block_index() * QUANT_THREADS + thread_index();
+    if (eight >= args.eights)
+        return;
+    switch (args.type) {
 #define QUANT_FORMAT(name, type, ...)                                                                                          \
     case type:                                                                                                                 \
         bf16_eight(type, &args, eight);                                                                                        \
         break;
-#define WEIGHTS_KERNEL(name, FORMATS)                                                                                          \
-    KERNEL(name, quant_weights_bf16_args, QUANT_THREADS)                                                                       \
-    {                                                                                                                          \
-        const uint64_t eight = (uint64_t)block_index() * QUANT_THREADS + thread_index();                                       \
-        if (eight >= args.eights)                                                                                              \
-            return;                                                                                                            \
-        switch (args.type) {                                                                                                   \
-            FORMATS(QUANT_FORMAT)                                                                                              \
-        default:                                                                                                               \
-            break;                                                                                                             \
-        }                                                                                                                      \
+        BLOCK_FORMATS(QUANT_FORMAT)
+#undef QUANT_FORMAT
+    default:
+        break;
     }
-WEIGHTS_KERNEL(quant_weights_bf16, BLOCK_FORMATS_LINEAR)
-WEIGHTS_KERNEL(quant_weights_bf16_codebook, BLOCK_FORMATS_CODEBOOK)
+}
 
 KERNEL(quant_activations_bf16, quant_activations_bf16_args, QUANT_THREADS)
 {

@@ -114,34 +114,21 @@ DEVICE int encode_block32(int32_t type, const float *from, uint8_t *to, uint64_t
         return encode_q8_0(from + block * BLOCK32_ELEMENTS, (block_q8_0 *)to + block);
     case BLOCK_Q8_1:
         return encode_q8_1(from + block * BLOCK32_ELEMENTS, (block_q8_1 *)to + block);
+    case BLOCK_IQ4_NL:
+        return encode_iq4_nl(from + block * BLOCK32_ELEMENTS, (block_iq4_nl *)to + block);
+    case BLOCK_MXFP4:
+        return encode_mxfp4(from + block * BLOCK32_ELEMENTS, (block_mxfp4 *)to + block);
+    case BLOCK_IQ4_XS:
+        return encode_iq4_xs(from + block * KBLOCK_ELEMENTS, (block_iq4_xs *)to + block);
     default:
         return encode_q8_k(from + block * KBLOCK_ELEMENTS, (block_q8_k *)to + block);
     }
 }
 
-KERNEL(quant_encode_block32, quant_encode_args, QUANT_THREADS)
+KERNEL_RESIDENT(quant_encode_block32, quant_encode_args, QUANT_THREADS, 4)
 {
     const uint64_t block = (uint64_t)block_index() * QUANT_THREADS + thread_index();
     if (block < args.count && encode_block32(args.type, args.from, args.to, block))
-        atomic_min_u64(args.refused, args.first_block + block);
-}
-
-DEVICE int encode_with_codebook(int32_t type, const float *from, uint8_t *to, uint64_t block)
-{
-    switch (type) {
-    case BLOCK_IQ4_NL:
-        return encode_iq4_nl(from + block * BLOCK32_ELEMENTS, (block_iq4_nl *)to + block);
-    case BLOCK_MXFP4:
-        return encode_mxfp4(from + block * BLOCK32_ELEMENTS, (block_mxfp4 *)to + block);
-    default:
-        return encode_iq4_xs(from + block * KBLOCK_ELEMENTS, (block_iq4_xs *)to + block);
-    }
-}
-
-KERNEL_RESIDENT(quant_encode_codebook, quant_encode_args, QUANT_THREADS, 4)
-{
-    const uint64_t block = (uint64_t)block_index() * QUANT_THREADS + thread_index();
-    if (block < args.count && encode_with_codebook(args.type, args.from, args.to, block))
         atomic_min_u64(args.refused, args.first_block + block);
 }
 

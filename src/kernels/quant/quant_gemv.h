@@ -574,6 +574,11 @@ DEVICE void gemv_run(int32_t type, const quant_gemv_args *args, uint32_t *shared
     float acc[GEMV_CLASSES * GEMV_LANE_SUMS];
     stage_ring stages;
     const gemv_thread here = gemv_thread_of(args);
+    if (args->source) { /* which a kernel in front of this one makes; groups that are left over have no columns */
+        launches_wait();
+        if (args->source[(uint64_t)group * QUANT_GEMV_COLUMNS] == UINT32_MAX)
+            return;
+    }
     gemv_clear(acc);
     stages_begin(type, args, group, chunks, shared, arrivals, &stages);
     stages_rows(type, &stages); /* which nobody changes, so that they can be asked for before the kernel in front has ended */

@@ -153,8 +153,6 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     const ring all = {arrivals, arrivals + STAGES_MAX, args->stages};
     const ring_cursor first = {0, 0};
     ring_begin(&all, STAGE_ROWS + 2 + (dot_has_min(type) ? 1 : 0), QUANT_THREADS / QUANT_TEAM);
-    if (args->first_rows) /* which a copy in front of this kernel brought */
-        launches_wait();
     r->from = stage_source_of(type, args, group, arrivals);
     r->shared = shared;
     r->arrivals = all;
@@ -336,8 +334,6 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
                          const uint64_t *arrivals, stage_ring *r)
 {
     (void)arrivals;
-    if (args->first_rows) /* which a copy in front of this kernel brought */
-        launches_wait();
     r->from = stage_source_of(type, args, group);
     r->shared = shared;
     r->stages = args->stages;
