@@ -11,7 +11,7 @@
 /* In the order in which they are asked for; quant_plan.c has the table. */
 typedef enum quant_strategy {
     QUANT_FLOAT,  /* quant_float_product */
-    QUANT_BF16,   /* the vendor's BLAS, or matmul_fast_bf16_nt */
+    QUANT_BF16,   /* the vendor's BLAS, or matmul_fast_bf16 */
     QUANT_STAY,   /* quant_gemv_one_TYPE, quant_gemv_stay.h */
     QUANT_DIRECT, /* quant_gemv_one_TYPE, quant_gemv_direct.h */
     QUANT_GEMV,   /* quant_gemv_TYPE */
