@@ -66,8 +66,8 @@ typedef struct quant_product_job {
     size_t x_offset;    /* bytes */
     int32_t x_type;
     int64_t columns;
-    bool decoded;              /* activations stay floats, and weights are decoded: canonical dot products */
-    bool coded;                /* x is columns of blocks of dot_activations(type), coded by this device */
+    bool decoded;     /* activations stay floats, and weights are decoded: canonical dot products */
+    bool coded;       /* x is columns of blocks of dot_activations(type), coded by this device */
     const void *ids;  /* device: of each column, which of `experts` it meets, `rows` rows each; NULL: none. The results */
     int32_t id_bytes; /* of a column whose id is none are NaN, of one whose id is the largest of the type zeros */
     int64_t experts;

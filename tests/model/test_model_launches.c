@@ -75,8 +75,8 @@ static const char *const one_layer[] = {"quant_gemv_one_q8_0", "attention_chunk_
                                         "quant_gemv_one_q8_0", "quant_gemv_one_q8_0", NULL};
 static const char *const one_logits[] = {"quant_gemv_one_q8_0", NULL};
 static const char *const coded_layer[] = {
-    "quant_gemv_activations", "quant_gemv_q8_0", "attention_chunk_f16", "quant_gemv_activations", "quant_gemv_q8_0",
-    "quant_gemv_activations", "quant_gemv_q8_0", "quant_gemv_activations",    "quant_gemv_q8_0",        NULL};
+    "quant_gemv_activations", "quant_gemv_q8_0", "attention_chunk_f16",    "quant_gemv_activations", "quant_gemv_q8_0",
+    "quant_gemv_activations", "quant_gemv_q8_0", "quant_gemv_activations", "quant_gemv_q8_0",        NULL};
 static const char *const coded_logits[] = {"quant_gemv_activations", "quant_gemv_q8_0", NULL};
 
 static void count_launches(void)
