@@ -1,7 +1,8 @@
 # The files of the Python wheel (pyproject.toml, `make wheel`): one shared library with everything in it, and the command, which is one call
 # of it, so that the kernels of all chips are in the wheel once. Both need a glibc of 2.28 or later only, if WARPWAVE_WHEEL_ZIG says so: then
 # the objects, which the usual compiler made, are linked by zig, which knows the symbols of old versions. What they need of other libraries
-# (jansson, zstd, PCRE2, utf8proc, SQLite) is linked in.
+# (jansson, zstd, PCRE2, utf8proc, SQLite) is linked in where the distribution's archive can be; otherwise the shared library is needed, which
+# `make wheel` has auditwheel put into the wheel.
 option(WARPWAVE_WHEEL "Make the files of the Python wheel" OFF)
 set(WARPWAVE_WHEEL_ZIG "" CACHE STRING "The command of zig (a list) that links the wheel's files for an old glibc; empty: the usual linker")
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
@@ -34,29 +35,73 @@ if(WARPWAVE_MODEL)
     list(APPEND wheel_wants pcre2-8 utf8proc)
 endif()
 
-# Each library as an archive where there is one. A distribution without archives makes a package that needs its shared libraries.
-set(wheel_libraries "")
-foreach(library ${wheel_wants})
-    find_library(WHEEL_${library} NAMES lib${library}.a ${library})
-    if(WARPWAVE_WHEEL AND NOT WHEEL_${library} MATCHES "\\.a$")
-        message(NOTICE "-- wheel: lib${library}.a is not here; the package will need the shared one of the system")
-    endif()
-    list(APPEND wheel_libraries ${WHEEL_${library}})
-endforeach()
-
 if(WARPWAVE_WHEEL_ZIG)
     execute_process(COMMAND ${CMAKE_C_COMPILER} -print-libgcc-file-name OUTPUT_VARIABLE libgcc OUTPUT_STRIP_TRAILING_WHITESPACE)
     set(link_with ${WARPWAVE_WHEEL_ZIG} cc -target ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu.2.28 -O2)
     set(link_last ${libgcc})
 else()
-    set(link_with ${CMAKE_C_COMPILER})
+    set(link_with ${CMAKE_C_COMPILER} -Wl,-z,text) # as zig does always
+    if(CMAKE_SYSROOT)
+        list(APPEND link_with --sysroot=${CMAKE_SYSROOT})
+    endif()
     set(link_last "")
 endif()
+# Inside, names are bound to our own definitions, as the list of exports says anyway: an archive that was compiled for programs (-fPIE, as
+# Debian's for amd64 are) may then be linked if it reads no variable of libc.
+set(wheel_link_options -Wl,-Bsymbolic)
+
+# What pulls in the parts of each archive that we use.
+set(WHEEL_USES_jansson json_loadb json_loads json_dumps)
+set(WHEEL_USES_zstd ZSTD_decompressDCtx ZSTD_DCtx_refPrefix ZSTD_getErrorName)
+set(WHEEL_USES_sqlite3 sqlite3_open_v2)
+set(WHEEL_USES_pcre2-8 pcre2_compile_8 pcre2_jit_compile_8 pcre2_match_8)
+set(WHEEL_USES_utf8proc utf8proc_decompose_char utf8proc_normalize_utf32)
+
+# Can this archive be part of a shared library? The linker says, once for each archive and linker.
+function(archive_can_be_shared library archive result)
+    string(MAKE_C_IDENTIFIER "WARPWAVE_LINKS_${link_with}_${archive}" tried)
+    if(NOT DEFINED ${tried})
+        list(TRANSFORM WHEEL_USES_${library} PREPEND -Wl,-u, OUTPUT_VARIABLE uses)
+        set(trial ${wheel_dir}/trial.so)
+        file(MAKE_DIRECTORY ${wheel_dir})
+        execute_process(COMMAND ${link_with} -shared -o ${trial} ${wheel_link_options} ${uses} ${archive} -lm -lpthread -ldl ${link_last}
+                        RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+        file(REMOVE ${trial})
+        set(answer FALSE)
+        if(failed EQUAL 0)
+            set(answer TRUE)
+        endif()
+        set(${tried} ${answer} CACHE INTERNAL "")
+    endif()
+    set(${result} ${${tried}} PARENT_SCOPE)
+endfunction()
+
+set(wheel_libraries "")
+set(wheel_shared "")
+foreach(library ${wheel_wants})
+    find_library(WHEEL_ARCHIVE_${library} NAMES lib${library}.a)
+    set(possible FALSE)
+    if(WHEEL_ARCHIVE_${library})
+        archive_can_be_shared(${library} ${WHEEL_ARCHIVE_${library}} possible)
+    endif()
+    if(possible)
+        list(APPEND wheel_libraries ${WHEEL_ARCHIVE_${library}})
+    else()
+        find_library(WHEEL_SHARED_${library} NAMES ${library} REQUIRED)
+        list(APPEND wheel_libraries ${WHEEL_SHARED_${library}})
+        list(APPEND wheel_shared ${WHEEL_SHARED_${library}})
+        if(WARPWAVE_WHEEL)
+            message(NOTICE "-- wheel: lib${library}.a is missing or cannot be part of a shared library; the package will need ${WHEEL_SHARED_${library}}")
+        endif()
+    endif()
+endforeach()
+
 # In a file of its own: the command line would be too long for some, and the test that links these very objects for an old glibc
-# (tests/python/test_wheel.py) reads it.
+# (tests/python/test_wheel.py) reads it. shared.txt has the shared libraries among them.
+file(GENERATE OUTPUT ${wheel_dir}/shared.txt CONTENT "$<JOIN:${wheel_shared},\n>\n")
 file(GENERATE OUTPUT ${wheel_dir}/objects.rsp CONTENT "$<JOIN:${wheel_objects};${wheel_libraries},\n>\n")
 add_custom_command(OUTPUT ${wheel_dir}/libwarpwave.so.0
-    COMMAND ${link_with} -shared -s -o ${wheel_dir}/libwarpwave.so.0 -Wl,-soname,libwarpwave.so.0 -Wl,-z,nodelete -Wl,-z,defs
+    COMMAND ${link_with} -shared -s -o ${wheel_dir}/libwarpwave.so.0 -Wl,-soname,libwarpwave.so.0 -Wl,-z,nodelete -Wl,-z,defs ${wheel_link_options}
             -Wl,--version-script=${CMAKE_SOURCE_DIR}/python/exports.map @${wheel_dir}/objects.rsp -lm -lpthread -ldl ${link_last}
     DEPENDS ${wheel_objects} ${CMAKE_SOURCE_DIR}/python/exports.map
     COMMAND_EXPAND_LISTS VERBATIM COMMENT "Linking the wheel's library")
