@@ -45,7 +45,8 @@ function(warpwave_add_kernels target source)
     endif()
     set(clang ${KERNEL_CLANG})
     if(NOT clang AND own_CHIPS)
-        find_program(WARPWAVE_OWN_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang REQUIRED
+        find_program(WARPWAVE_OWN_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang amdclang REQUIRED
+                     PATHS $ENV{ROCM_PATH}/llvm/bin $ENV{ROCM_HOME}/llvm/bin /opt/rocm/llvm/bin
                      DOC "Compiles kernels for GPUs: 17 or later, with its lld")
         set(clang ${WARPWAVE_OWN_CLANG})
     endif()

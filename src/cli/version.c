@@ -1,6 +1,8 @@
-/* `warpwave version`: the version of the library that runs, which may not be the one it was compiled with. */
+/* `warpwave version`: the version of the library that runs, which may not be the one it was compiled with, and what its kernels
+ * are for and were compiled by. */
 #include <stdio.h>
-#include <warpwave/status.h>
+
+#include <warpwave/device.h>
 
 #include "cli/command.h"
 
@@ -10,11 +12,19 @@ static exit_code version_run(const char *const *arguments, size_t count)
     if (code != EXIT_CODE_OK)
         return code;
     printf("warpwave %s\n", ww_version());
+    if (ww_kernel_chip_count() == 0) {
+        printf("no GPU kernels\n");
+        return command_end(&command_version, WW_OK);
+    }
+    printf("GPU kernels for");
+    for (size_t i = 0; i < ww_kernel_chip_count(); i++)
+        printf(" %s", ww_kernel_chip(i));
+    printf(", by %s\n", KERNEL_COMPILER); /* cmake/Kernels.cmake defines it */
     return command_end(&command_version, WW_OK);
 }
 
 const command command_version = {
     .name = "version",
-    .summary = "Print the version",
+    .summary = "Print the version, the chips that kernels are for, and their compiler",
     .run = version_run,
 };

@@ -95,8 +95,18 @@ static void version_is_the_librarys(void **state)
     snprintf(text, sizeof text, "warpwave %s\n", ww_version());
     command_result word = COMMAND_RUN("version"), dashes = COMMAND_RUN("--version");
     assert_int_equal(word.code, 0);
-    assert_string_equal(word.out, text);
-    assert_string_equal(dashes.out, text);
+    assert_memory_equal(word.out, text, strlen(text));
+    assert_string_equal(dashes.out, word.out);
+    /* One more line: the kernels and their compiler. */
+    const char *line = word.out + strlen(text);
+    if (ww_kernel_chip_count() == 0) {
+        assert_string_equal(line, "no GPU kernels\n");
+    } else {
+        assert_non_null(strstr(line, ww_kernel_chip(0)));
+        assert_non_null(strstr(line, ", by "));
+        assert_non_null(strstr(line, "clang"));
+        assert_int_equal(strcspn(line, "\n") + 1, strlen(line));
+    }
     command_free(&word);
     command_free(&dashes);
     COMMAND_SAYS(2, "unknown option '--json'", "version", "--json");

@@ -80,18 +80,29 @@ static void without_library(void)
 }
 
 /* AMD's packages put the libraries into /opt/rocm/lib, and the loader need not know. */
-static void in_rocms_own_folder(void)
+static void in_the_folder_that(const char *variable)
 {
     char folder[512];
     use_standin(7, "");
     unsetenv("WARPWAVE_HIP_LIBRARY");
+    unsetenv("ROCM_PATH");
     EXPECT(scratch_setup(NULL) == 0);
-    setenv("ROCM_PATH", scratch_path(""), 1);
+    setenv(variable, scratch_path(""), 1);
     snprintf(folder, sizeof folder, "%s", scratch_path("lib"));
     EXPECT(symlink(BUILD_DIR "/standin", folder) == 0);
     ww_device_close(open_device("rocm:0"));
     EXPECT(unlink(folder) == 0 && scratch_teardown(NULL) == 0);
     expect_all_well();
+}
+
+static void in_rocms_own_folder(void)
+{
+    in_the_folder_that("ROCM_PATH");
+}
+
+static void in_rocms_home(void)
+{
+    in_the_folder_that("ROCM_HOME");
 }
 
 /* A library that is there and has nothing to do with GPUs. */
@@ -510,6 +521,7 @@ TEST(a_library_that_is_not_hip_is_absence_with_a_reason, with_another_library)
 TEST(a_relative_path_of_a_runtime_is_refused, by_a_relative_path)
 TEST(a_newer_runtime_without_symbols_does_not_hide_an_older_one, beside_a_newer_runtime_without_symbols)
 TEST(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is, in_rocms_own_folder)
+TEST(rocm_home_is_read_like_rocm_path, in_rocms_home)
 TEST(a_runtime_that_does_not_start_is_absence_with_its_own_reason, with_a_runtime_that_does_not_start)
 TEST(a_runtime_without_devices_is_absence_with_its_own_reason, with_a_runtime_without_devices)
 TEST(a_count_that_cannot_be_is_not_believed, with_garbage_counts)
@@ -538,6 +550,7 @@ int main(void)
         cmocka_unit_test(a_relative_path_of_a_runtime_is_refused),
         cmocka_unit_test(a_newer_runtime_without_symbols_does_not_hide_an_older_one),
         cmocka_unit_test(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is),
+        cmocka_unit_test(rocm_home_is_read_like_rocm_path),
         cmocka_unit_test(a_runtime_that_does_not_start_is_absence_with_its_own_reason),
         cmocka_unit_test(a_runtime_without_devices_is_absence_with_its_own_reason),
         cmocka_unit_test(a_count_that_cannot_be_is_not_believed),

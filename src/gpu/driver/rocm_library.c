@@ -13,6 +13,8 @@ void *rocm_library_open(const char *name)
     char path[512];
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     const char *folder = environment_folder("ROCM_PATH");
+    if (folder == NULL)
+        folder = environment_folder("ROCM_HOME");
     if (library != NULL || strchr(name, '/') != NULL)
         return library;
     const int length = snprintf(path, sizeof path, "%s/lib/%s", folder != NULL ? folder : "/opt/rocm", name);
