@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-codeobjects amd-performance parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-codeobjects amd-performance parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python install uninstall package wheel clean
 
 BUILD ?= build
@@ -37,6 +37,7 @@ help:
 	@echo "make test-kill  kill -9 at 1,000 moments of a workload on a store; takes minutes"
 	@echo "make test-attack  damaged, cut, replaced and removed files, killed writers and full disks for half an hour"
 	@echo "make test-ranks  kill -9 and SIGSTOP of each rank in turn at ten moments of a run over MPI, resumed; takes minutes"
+	@echo "make test-other-architecture  the library for ARM64 on x86-64 and the other way round: built, a choice of tests under qemu, the wheel linked"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make amd-performance   docs/evidence/amd-performance.md: times on AMD's cards, calculated from executed instructions; needs TINYGRAD_PATH"
@@ -83,7 +84,7 @@ test:
 	@status=0; $(call run_tests,$(BUILD)) || status=1; scripts/test-summary '$(BUILD)' && exit $$status
 
 # Everything, each part even if one before it failed. A new suite of its own adds its target here.
-all_suites = test-release test-asan test-tsan
+all_suites = test-release test-asan test-tsan test-other-architecture
 test-all:
 	$(setup_all) build test package
 	@status=0; for suite in $(all_suites); do \
@@ -141,6 +142,11 @@ test-ranks:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target ranks_faults_ten
+
+# The library for the other architecture, a choice of tests under qemu, and the wheel's link step. Nothing foreign is installed.
+test-other-architecture:
+	@scripts/setup other-architecture
+	tests/cross/run '$(BUILD)-other' $(JOBS)
 
 soak:
 	$(setup_test) build test
@@ -271,4 +277,4 @@ wheel:
 	scripts/make-wheel '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel $(BUILD)-other

@@ -1,10 +1,6 @@
 # Which tests are long, and why. They have the label long: `make test` leaves them out, `make test-all` and `ctest -L long` run them.
 # Every other test takes at most 10 seconds of one core.
 
-# Long tests, as NAME: why.
-set(LONG_TESTS
-    "other_instruction_sets: compiles the CPU's code for the other architecture and runs it under qemu")
-
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
 set(LONG_FORMS
@@ -29,13 +25,8 @@ function(test_is_long test)
     set_tests_properties(${test} PROPERTIES COST 100) # they start first, so that none is left over at the end
 endfunction()
 
-# test_length(TEST COMMAND ...): labels the test if it is long, and adds its long form if it has one. Its other properties must be set.
+# test_length(TEST COMMAND ...): adds the test's long form if it has one. Its other properties must be set.
 function(test_length test)
-    set(long ${LONG_TESTS})
-    list(FILTER long INCLUDE REGEX "^${test}: ")
-    if(long)
-        test_is_long(${test})
-    endif()
     set(form ${LONG_FORMS})
     list(FILTER form INCLUDE REGEX "^${test}: ")
     if(form)
