@@ -259,6 +259,19 @@ def test_a_forked_child_opens_its_own(filled):
         assert pool.map(_open_own, [filled]) == [300]
 
 
+def test_an_exclusive_store_keeps_other_processes_out(filled):
+    with multiprocessing.get_context("fork").Pool(1) as pool:  # forked before the file is opened
+        pool.map(str, [0])
+        with warpwave.Store(filled, device="cpu", exclusive=True) as store:
+            assert len(store["docs"].search(np.ones(20))) == 10
+            assert not os.path.exists(f"{filled}-shm")
+            with pytest.raises(warpwave.Busy):
+                pool.map(_open_own, [filled])
+        assert pool.map(_open_own, [filled]) == [300]
+    with pytest.raises(warpwave.InvalidArgument, match="exclusive and read_only"):
+        warpwave.Store(filled, device="cpu", exclusive=True, read_only=True)
+
+
 def test_a_python_without_load_extension_uses_its_sqlite_all_the_same(filled):
     """As pyenv builds it: the method is hidden, and the SQLite that Python uses is found among the process's libraries."""
     printed = run_python(HIDDEN + f"""
