@@ -56,8 +56,9 @@ typedef struct ww_store_config {
         loading; /* told while vectors are loaded, in rows; returning non-zero cancels the call that needed them. May be NULL */
     void *loading_user;
     ww_row_place rows; /* where the vectors of collections that ww_store_collection() opens are; a new one's config says so */
-    int32_t exclusive; /* not 0: no other process may open the file (WW_BUSY there, and here if one has it), and nothing of it
-                          is mapped into memory; not with read_only. See SECURITY.md */
+    int32_t exclusive; /* not 0: no other process may open the file (WW_BUSY there, and here if one has it, or if this process
+                          has it open without this), and nothing of it is mapped into memory; not with read_only. See
+                          SECURITY.md */
 } ww_store_config;
 
 typedef struct ww_store_info {

@@ -201,6 +201,26 @@ static void an_exclusive_store_maps_nothing_and_keeps_other_processes_out(void *
     work_close(store, collection);
     (void)work_verify(path, cpu, model, 41, 20);
     ww_collection_destroy(model);
+    /* SQLite would share the mapping of a connection that is there, and lock nobody out. */
+    ww_store *shared = NULL;
+    CHECK_OK(work_open(path, cpu, &shared, &collection));
+    CHECK_FAILS(WW_BUSY, ww_store_open(path, cpu, &config, &store));
+    assert_non_null(strstr(ww_error_message(), "open in this process already"));
+    work_close(shared, collection);
+    CHECK_OK(ww_store_open(path, cpu, &config, &store));
+    CHECK_OK(work_open(path, cpu, &shared, &collection)); /* the other way round all of them are kept to this process */
+    CHECK_OK(search(collection));
+    assert_false(is_mapped("file.db"));
+    work_close(shared, collection);
+    ww_store_close(store);
+    char *fresh = strdup(scratch_path("fresh.db")); /* and one that is new */
+    ww_collection_config made = ww_collection_config_default();
+    made.name = "new", made.dim = 3;
+    CHECK_OK(ww_store_open(fresh, cpu, &config, &store));
+    CHECK_OK(ww_store_create(store, &made, NULL));
+    assert_int_not_equal(access(beside(fresh, "-shm"), F_OK), 0);
+    ww_store_close(store);
+    free(fresh);
     config.read_only = 1;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_open(path, cpu, &config, &store));
 }

@@ -450,6 +450,10 @@ ww_status ww_mirror_file_enter(const mirror_key *file, const char *path)
                     "%s is open in this process through another SQLite (a second copy of the library); two of them lose each "
                     "other's locks on a file. Close it there, or use it in another process",
                     path);
+    } else if (use && file->exclusive && !use->file.exclusive) {
+        status = ww_fail(WW_BUSY,
+                         "%s is open in this process already, so that other processes cannot be kept out; close it there first",
+                         path);
     } else if (use) {
         use->users++;
     } else {

@@ -22,6 +22,7 @@ typedef struct mirror mirror;
 typedef struct mirror_key {
     uint64_t file_device, file_inode;
     const void *sqlite; /* an address in the SQLite that reads the file */
+    bool exclusive;     /* for ww_mirror_file_enter() alone: other processes are to be kept out */
     int64_t uid;        /* of the collection */
     int64_t epoch;      /* likewise */
     char device[32];
@@ -88,7 +89,9 @@ WW_API void ww_mirror_abandon(mirror *m);
 
 /* One file must not be open in two SQLites of one process: closing it in one of them drops the locks of the other. Counts a use
  * of the file by this SQLite; WW_UNSUPPORTED if another one is using it. A child of fork() has SQLite's notes of the locks that
- * its parent holds, and would take none: WW_OTHER_PROCESS if the file was open then. `path` is for the message. */
+ * its parent holds, and would take none: WW_OTHER_PROCESS if the file was open then. SQLite locks other
+ * processes out only with the first connection of a process: WW_BUSY if the file is open already, not exclusively. `path` is
+ * for the message. */
 WW_API ww_status ww_mirror_file_enter(const mirror_key *file, const char *path);
 WW_API void ww_mirror_file_leave(const mirror_key *file);
 

@@ -12,7 +12,7 @@
 
 #include <warpwave/vectors.h>
 
-enum { DURABLE_VERSION = 4 }; /* of this header and mirror.h; raised with every change */
+enum { DURABLE_VERSION = 5 }; /* of this header and mirror.h; raised with every change */
 
 typedef struct collection_operations {
     /* Writes: each is on disk when it returns WW_OK, whole or not at all. */
