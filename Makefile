@@ -9,7 +9,7 @@ SECONDS ?= 300
 PREFIX ?= /usr/local
 DESTDIR ?=
 KERNELS ?=
-# CHIPS says which GPUs kernels are compiled for: auto (those of this machine), all, none, or names (scripts/chips has them). It is told to
+# CHIPS says which GPUs kernels are compiled for: auto (those of this machine), all, none, or names (scripts/chips.sh has them). It is told to
 # CMake each time, so that the last word counts, and without a word the default does: auto for use, all for packages, and for tests three chips:
 # AMD's waves of 64 and of 32, and NVIDIA's newest instructions. `make test-all` tests all chips.
 configure = cmake -S . -G Ninja --log-level=NOTICE
@@ -18,9 +18,9 @@ kernels_all = -DWARPWAVE_CHIPS='$(or $(CHIPS),all)' -DWARPWAVE_PREBUILT_KERNELS=
 test_chips = $(or $(CHIPS),gfx90a gfx1100 sm_90a)
 kernels_test = -DWARPWAVE_TESTS=ON -DWARPWAVE_CHIPS='$(test_chips)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
 # clang is installed only where kernels are to be compiled.
-setup_here = @scripts/setup $(if $(KERNELS),,--chips '$(or $(CHIPS),auto)')
-setup_all = @scripts/setup $(if $(KERNELS),,--chips '$(or $(CHIPS),all)')
-setup_test = @scripts/setup $(if $(KERNELS),,--chips '$(test_chips)')
+setup_here = @scripts/setup.sh $(if $(KERNELS),,--chips '$(or $(CHIPS),auto)')
+setup_all = @scripts/setup.sh $(if $(KERNELS),,--chips '$(or $(CHIPS),all)')
+setup_test = @scripts/setup.sh $(if $(KERNELS),,--chips '$(test_chips)')
 # Device code has no sanitizers: those builds take it from the plain one where that has it.
 same_kernels = -DWARPWAVE_CHIPS='$(test_chips)' -DWARPWAVE_PREBUILT_KERNELS='$(BUILD)/kernels'
 # A first `make demo` or `make build` leaves the tests out, so that it needs no test packages; `make test` switches them on.
@@ -72,7 +72,7 @@ demo-text:
 	$(setup_here) build wordnet
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
-	@DEVICE='$(DEVICE)' scripts/demo-text '$(BUILD)'
+	@DEVICE='$(DEVICE)' scripts/demo-text.sh '$(BUILD)'
 
 # run_tests FOLDER [CTEST OPTION ...]: the quick tests; the long ones, too, with LONG=1. The summary's last line is the last line of all.
 run_tests = ctest --test-dir '$(1)' --output-on-failure --no-tests=error -j $(JOBS) $(if $(LONG),,-LE long) $(2)
@@ -81,7 +81,7 @@ test:
 	$(setup_test) build test package
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	@status=0; $(call run_tests,$(BUILD)) || status=1; scripts/test-summary '$(BUILD)' && exit $$status
+	@status=0; $(call run_tests,$(BUILD)) || status=1; scripts/test-summary.py '$(BUILD)' && exit $$status
 
 # Everything, each part even if one before it failed. A new suite of its own adds its target here.
 all_suites = test-release test-asan test-tsan test-other-architecture
@@ -89,7 +89,7 @@ test-all:
 	$(setup_all) build test package
 	@status=0; for suite in $(all_suites); do \
 	    $(MAKE) --no-print-directory CHIPS='$(or $(CHIPS),all)' LONG=1 $$suite || status=1; \
-	done; scripts/test-summary '$(BUILD)' '$(BUILD)-asan' '$(BUILD)-tsan' && exit $$status
+	done; scripts/test-summary.py '$(BUILD)' '$(BUILD)-asan' '$(BUILD)-tsan' && exit $$status
 
 test-release:
 	$(configure) -B '$(BUILD)' $(kernels_test)
@@ -99,7 +99,7 @@ test-release:
 test-sanitizers:
 	$(setup_test) build test package
 	@$(MAKE) --no-print-directory test-asan test-tsan
-	@scripts/test-summary '$(BUILD)-asan' '$(BUILD)-tsan'
+	@scripts/test-summary.py '$(BUILD)-asan' '$(BUILD)-tsan'
 
 test-asan:
 	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
@@ -115,13 +115,13 @@ test-gpu:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	scripts/gpu-report $(BUILD) tests scripts/test-gpu $(BUILD) $(DEVICES)
+	scripts/gpu-report.sh $(BUILD) tests scripts/test-gpu.sh $(BUILD) $(DEVICES)
 
 bench-gpu:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	scripts/gpu-report $(BUILD) figures scripts/bench-gpu $(BUILD) $(DEVICES)
+	scripts/gpu-report.sh $(BUILD) figures scripts/bench-gpu.sh $(BUILD) $(DEVICES)
 
 # kill -9 at 1,000 random moments of a workload on a store: for a nightly run.
 test-kill:
@@ -145,7 +145,7 @@ test-ranks:
 
 # The library for the other architecture, a choice of tests under qemu, and the wheel's link step. Nothing foreign is installed.
 test-other-architecture:
-	@scripts/setup other-architecture
+	@scripts/setup.sh other-architecture
 	tests/cross/run '$(BUILD)-other' $(JOBS)
 
 soak:
@@ -196,48 +196,48 @@ lint:
 	$(setup_test) build test lint
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS) --target libraries
-	LINT_STATES=$(LINT_STATES) scripts/lint $(BUILD)
+	LINT_STATES=$(LINT_STATES) scripts/lint.sh $(BUILD)
 
 format:
-	@scripts/setup lint
+	@scripts/setup.sh lint
 	git ls-files '*.c' '*.h' | xargs clang-format-19 -i
 
 docs:
-	@scripts/setup docs
-	scripts/api-reference > docs/reference/api.md
+	@scripts/setup.sh docs
+	scripts/api-reference.py > docs/reference/api.md
 
 fuzz:
-	@scripts/setup build fuzz
+	@scripts/setup.sh build fuzz
 	tests/fuzz/run
 
 faults:
 	$(setup_test) build test
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	scripts/fault-report $(BUILD)
+	scripts/fault-report.py $(BUILD)
 
 # What takes too long for every change. Each can be run alone.
 nightly: soak test-kill test-attack test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python
 
 nightly-fuzz:
-	@scripts/setup build fuzz
+	@scripts/setup.sh build fuzz
 	FUZZ_RUNS=100000000 tests/fuzz/run
 
 nightly-valgrind:
-	@scripts/setup build test
+	@scripts/setup.sh build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	tests/memcheck/run $(BUILD) --all
 
 nightly-msan:
-	@scripts/setup build test fuzz
+	@scripts/setup.sh build test fuzz
 	$(configure) -B '$(BUILD)-msan' -DCMAKE_C_COMPILER=clang-19 -DWARPWAVE_SANITIZE=memory -DWARPWAVE_CHIPS=none -DWARPWAVE_TESTS=OFF
 	cmake --build '$(BUILD)-msan' -j $(JOBS) --target warpwave_command
 	tests/memcheck/run $(BUILD)-msan --msan
 
 # The Python package beside PyTorch, JAX, FAISS, usearch and scikit-learn, imported in every order.
 nightly-python:
-	@scripts/setup build test
+	@scripts/setup.sh build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	tests/python/run $(BUILD) nightly
@@ -260,10 +260,10 @@ install:
 	$(setup_here) build
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here) -DCMAKE_INSTALL_PREFIX='$(PREFIX)'
 	cmake --build '$(BUILD)' -j $(JOBS)
-	@DESTDIR='$(DESTDIR)' scripts/install '$(BUILD)'
+	@DESTDIR='$(DESTDIR)' scripts/install.sh '$(BUILD)'
 
 uninstall:
-	@scripts/install --remove '$(BUILD)'
+	@scripts/install.sh --remove '$(BUILD)'
 
 package:
 	$(setup_all) build package
@@ -274,7 +274,7 @@ package:
 
 wheel:
 	$(setup_all) build wheel
-	scripts/make-wheel '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
+	scripts/make-wheel.sh '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel $(BUILD)-other

@@ -78,12 +78,12 @@ if(WARPWAVE_TESTS)
 endif()
 
 # ---- the chips ---------------------------------------------------------------------------------------------------------------
-# scripts/chips has the list, and asks the drivers of this machine for `auto`. `make` passes its word CHIPS on each time.
-set(WARPWAVE_CHIPS "auto" CACHE STRING "GPU chips to compile kernels for: auto (those of this machine), all, none, or names as in scripts/chips")
+# scripts/chips.sh has the list, and asks the drivers of this machine for `auto`. `make` passes its word CHIPS on each time.
+set(WARPWAVE_CHIPS "auto" CACHE STRING "GPU chips to compile kernels for: auto (those of this machine), all, none, or names as in scripts/chips.sh")
 set(WARPWAVE_PREBUILT_KERNELS "" CACHE PATH "A folder with NAME.CHIP.hsaco and NAME.CHIP.ptx of another build, used where they are there")
 set(WARPWAVE_CLANG "" CACHE STRING "The clang that compiles kernels; the first that can if empty")
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/chips ${CMAKE_SOURCE_DIR}/scripts/find-clang)
-execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/chips ${WARPWAVE_CHIPS} OUTPUT_VARIABLE chips ERROR_VARIABLE why RESULT_VARIABLE failed
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/chips.sh ${CMAKE_SOURCE_DIR}/scripts/find-clang.sh)
+execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/chips.sh ${WARPWAVE_CHIPS} OUTPUT_VARIABLE chips ERROR_VARIABLE why RESULT_VARIABLE failed
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
 if(failed)
     message(FATAL_ERROR "${why}")
@@ -133,7 +133,7 @@ function(choose_clang)
     set(best "")
     set(candidates ${WARPWAVE_CLANG})
     if(NOT candidates)
-        execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/find-clang OUTPUT_VARIABLE candidates OUTPUT_STRIP_TRAILING_WHITESPACE)
+        execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/find-clang.sh OUTPUT_VARIABLE candidates OUTPUT_STRIP_TRAILING_WHITESPACE)
         string(REPLACE "\n" ";" candidates "${candidates}")
     endif()
     list(LENGTH CHIPS wanted_count)
@@ -176,19 +176,19 @@ set(prebuilt_chips "")
 set(KERNEL_DIR ${CMAKE_BINARY_DIR}/kernels)
 file(MAKE_DIRECTORY ${KERNEL_DIR})
 
-# scripts/check-kernels.c, which checks and packs what clang made; it runs on the machine that builds.
+# tools/check-kernels.c, which checks and packs what clang made; it runs on the machine that builds.
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 set(CHECK_KERNELS ${KERNEL_DIR}/check-kernels)
 set(KERNELS_ALLOWED ${CMAKE_SOURCE_DIR}/scripts/kernels-allowed)
 if(CMAKE_CROSSCOMPILING)
     find_program(WARPWAVE_BUILD_CC NAMES cc gcc clang DOC "Compiles programs that run while building")
-    set(compile_check ${WARPWAVE_BUILD_CC} -O2 -o ${CHECK_KERNELS} ${CMAKE_SOURCE_DIR}/scripts/check-kernels.c -lzstd)
+    set(compile_check ${WARPWAVE_BUILD_CC} -O2 -o ${CHECK_KERNELS} ${CMAKE_SOURCE_DIR}/tools/check-kernels.c -lzstd)
 else()
     set(compile_check ${CMAKE_C_COMPILER} -O2 -Wall -Wextra -I${ZSTD_INCLUDE} -o ${CHECK_KERNELS}
-        ${CMAKE_SOURCE_DIR}/scripts/check-kernels.c ${ZSTD_LIBRARY})
+        ${CMAKE_SOURCE_DIR}/tools/check-kernels.c ${ZSTD_LIBRARY})
 endif()
-add_custom_command(OUTPUT ${CHECK_KERNELS} COMMAND ${compile_check} DEPENDS ${CMAKE_SOURCE_DIR}/scripts/check-kernels.c
+add_custom_command(OUTPUT ${CHECK_KERNELS} COMMAND ${compile_check} DEPENDS ${CMAKE_SOURCE_DIR}/tools/check-kernels.c
                    COMMENT "Compiling check-kernels" VERBATIM)
 add_custom_target(check_kernels DEPENDS ${CHECK_KERNELS})
 
@@ -315,8 +315,8 @@ set(PACKED_AGAINST_sm_90a sm_75)
 if(WARPWAVE_WHEEL)
     set(PACK_KERNELS ${KERNEL_DIR}/pack-kernels)
     add_custom_command(OUTPUT ${PACK_KERNELS}
-        COMMAND ${CMAKE_C_COMPILER} -O2 -Wall -Wextra -I${ZSTD_INCLUDE} -o ${PACK_KERNELS} ${CMAKE_SOURCE_DIR}/scripts/pack-kernels.c ${ZSTD_LIBRARY}
-        DEPENDS ${CMAKE_SOURCE_DIR}/scripts/pack-kernels.c COMMENT "Compiling pack-kernels" VERBATIM)
+        COMMAND ${CMAKE_C_COMPILER} -O2 -Wall -Wextra -I${ZSTD_INCLUDE} -o ${PACK_KERNELS} ${CMAKE_SOURCE_DIR}/tools/pack-kernels.c ${ZSTD_LIBRARY}
+        DEPENDS ${CMAKE_SOURCE_DIR}/tools/pack-kernels.c COMMENT "Compiling pack-kernels" VERBATIM)
 endif()
 
 # One line of the table of src/kernels/embedded.c, and the bytes that it points at: OBJECT.zst, or for a wheel what is made of OBJECT.
@@ -406,7 +406,7 @@ list(LENGTH KERNEL_MODULES module_count)
 set(KERNEL_ABSENCE "")
 set(KERNEL_COMPILER "")
 if(left_out)
-    execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/setup --line kernels OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/setup.sh --line kernels OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE)
 endif()
 if(EMBEDDED_CHIPS)
     set(line_said "${module_count} modules for ${chips_text}")
@@ -497,7 +497,7 @@ list(APPEND KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/src/kernels/embedded.c ${KERNEL_D
 
 # ---- what was built for what ---------------------------------------------------------------------------------------------------
 if(KERNEL_ROWS)
-    set(table ${CMAKE_SOURCE_DIR}/scripts/kernel-resources)
+    set(table ${CMAKE_SOURCE_DIR}/scripts/kernel-resources.sh)
     add_custom_command(OUTPUT ${KERNEL_DIR}/resources.txt COMMAND ${table} ${KERNEL_DIR}/resources.txt ${KERNEL_ROWS}
                        DEPENDS ${KERNEL_ROWS} ${table} VERBATIM)
     if(WARPWAVE_TESTS)

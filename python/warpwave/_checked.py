@@ -1,6 +1,6 @@
 """The boundary to C: ctypes cuts integers to the width of a field and texts at their first NUL without a word, so both are checked here.
 
-Every struct of the API is decorated with @struct, and every function goes through checked(); python-native writes both from the headers. Values that do
+Every struct of the API is decorated with @struct, and every function goes through checked(); scripts/python-native.py writes both from the headers. Values that do
 not fit raise a ValueError, values of another type a TypeError, and both name the field or parameter.
 """
 from __future__ import annotations

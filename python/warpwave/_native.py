@@ -1,4 +1,4 @@
-"""The C library as ctypes sees it. Made from the headers by scripts/python-native; do not edit.
+"""The C library as ctypes sees it. Made from the headers by scripts/python-native.py; do not edit.
 
 A pointer to a struct of the API is a POINTER, so that byref() is checked; every other pointer is an address, so that arrays are passed
 without an object each. An integer or a text is given with its name, for the checks of _checked.py. Calls release the GIL.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/evidence/amd-performance.md, and beside it amd-performance.tsv for scripts/bench-gpu, from what performance.py left:
+"""Writes docs/evidence/amd-performance.md, and beside it amd-performance.tsv for scripts/bench-gpu.sh, from what performance.py left:
 
     performance_page.py BUILD_DIR CHIP..."""
 import json
@@ -128,14 +128,14 @@ def rates(chips):
 
 
 def trust():
-    """What scripts/ncu-counts told on an NVIDIA card."""
+    """What scripts/ncu-counts.py told on an NVIDIA card."""
     yield "\n## How far to trust it\n"
     measured = ROOT / "docs/evidence/ncu-counts.tsv"
     if not measured.exists():
-        yield ("The same calculation from `ncu`'s counts of the same kernels on an H200, beside their measured times, is made by `scripts/ncu-counts`; its table,\n"
+        yield ("The same calculation from `ncu`'s counts of the same kernels on an H200, beside their measured times, is made by `scripts/ncu-counts.py`; its table,\n"
                "`docs/evidence/ncu-counts.tsv`, is not there yet.")
         return
-    yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/ncu-counts`): the largest of its pipes, and the time that `ncu` measured. "
+    yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/ncu-counts.py`): the largest of its pipes, and the time that `ncu` measured. "
            "Kernels are the longest of each workload.\n")
     told = [line.split("\t") for line in measured.read_text(encoding="utf-8").splitlines() if not line.startswith("#") and line.count("\t") >= 5]
     ratios = {True: [], False: []}

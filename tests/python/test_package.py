@@ -17,7 +17,7 @@ MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__m
 
 
 def test_the_native_functions_are_those_of_the_headers():
-    subprocess.run([sys.executable, str(ROOT / "scripts" / "python-native"), "--check"], check=True)
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "python-native.py"), "--check"], check=True)
 
 
 def test_the_generator_sees_a_changed_header(tmp_path):
@@ -26,9 +26,9 @@ def test_the_generator_sees_a_changed_header(tmp_path):
     shutil.copytree(ROOT / "include", tmp_path / "include")
     for part in ("scripts", "python/warpwave"):
         (tmp_path / part).mkdir(parents=True)
-    shutil.copy(ROOT / "scripts" / "python-native", tmp_path / "scripts")
+    shutil.copy(ROOT / "scripts" / "python-native.py", tmp_path / "scripts")
     shutil.copy(PACKAGE / "_native.py", tmp_path / "python" / "warpwave")
-    check = [sys.executable, str(tmp_path / "scripts" / "python-native"), "--check"]
+    check = [sys.executable, str(tmp_path / "scripts" / "python-native.py"), "--check"]
     assert subprocess.run(check, check=False).returncode == 0
     header = tmp_path / "include" / "warpwave" / "status.h"
     header.write_text(header.read_text().replace("WW_INTERNAL = 13", "WW_INTERNAL = 15"))

@@ -109,7 +109,7 @@ DEVICE uint32_t block_count_y(void)
 
 #endif
 
-/* A constant, which clang's own builtin becomes too late for the optimiser. scripts/check-kernels.c holds the two together. */
+/* A constant, which clang's own builtin becomes too late for the optimiser. tools/check-kernels.c holds the two together. */
 #if defined(__GFX6__) || defined(__GFX7__) || defined(__GFX8__) || defined(__GFX9__)
 #define SIMT_WAVE_SIZE 64u
 #else

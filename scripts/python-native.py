@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes python/warpwave/_native.py, the C functions, structs and constants as ctypes sees them, from the public headers.
 
-    scripts/python-native            prints it
-    scripts/python-native --check    compares it with the file in the tree; `--write` writes that
+    scripts/python-native.py            prints it
+    scripts/python-native.py --check    compares it with the file in the tree; `--write` writes that
 
 The headers are regular: constants are #define or enum, structs are typedefs, functions begin with WW_API. Whatever is not understood
 ends the script, so that nothing is left out in silence.
@@ -22,7 +22,7 @@ SCALARS = {"int": "c_int", "float": "c_float", "double": "c_double", "bool": "c_
 # What Python checks before a call: ctypes would cut the number or the text.
 CHECKED = {"c_char_p", *(kind for kind in SCALARS.values() if kind not in ("c_float", "c_double", "c_bool", "c_char"))}
 
-HEAD = '''"""The C library as ctypes sees it. Made from the headers by scripts/python-native; do not edit.
+HEAD = '''"""The C library as ctypes sees it. Made from the headers by scripts/python-native.py; do not edit.
 
 A pointer to a struct of the API is a POINTER, so that byref() is checked; every other pointer is an address, so that arrays are passed
 without an object each. An integer or a text is given with its name, for the checks of _checked.py. Calls release the GIL.
@@ -216,11 +216,11 @@ def main():
         TARGET.write_text(text, encoding="utf-8")
     elif sys.argv[1:] == ["--check"]:
         if not TARGET.is_file() or TARGET.read_text(encoding="utf-8") != text:
-            raise SystemExit("python/warpwave/_native.py is not what the headers say: run scripts/python-native --write")
+            raise SystemExit("python/warpwave/_native.py is not what the headers say: run scripts/python-native.py --write")
     elif not sys.argv[1:]:
         sys.stdout.write(text)
     else:
-        raise SystemExit("usage: scripts/python-native [--check | --write]")
+        raise SystemExit("usage: scripts/python-native.py [--check | --write]")
 
 
 if __name__ == "__main__":

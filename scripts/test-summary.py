@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what a test run came to: a line for each test that was skipped, with the reason, and then "N passed, N failed, N skipped".
 
-    scripts/test-summary BUILD_DIR ...
+    scripts/test-summary.py BUILD_DIR ...
 
 Reads ctest's log of the last run in each folder. The tests inside a cmocka program are counted one by one; any other program is one test. A
 test that cannot run prints `SKIP: why`. A program that passed and left out a part prints the same, and the part counts as skipped. Programs

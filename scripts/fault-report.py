@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/evidence/faults.md: how many faults of each kind the tests inject, counted while they run.
 
-    scripts/fault-report BUILD_DIR
+    scripts/fault-report.py BUILD_DIR
 
 Runs the test programs that inject faults (those with `faults` in their name, and a few others), each of which adds what it has
 injected to the file that WARPWAVE_FAULT_COUNTS names.

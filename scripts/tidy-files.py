@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints, separated by NUL, the tracked C files that a build compiles: what clang-tidy has flags for.
 
-    scripts/tidy-files BUILD_DIR
+    scripts/tidy-files.py BUILD_DIR
 """
 import json
 import pathlib

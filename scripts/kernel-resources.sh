@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What compiled kernels use of their chip, as a table: joins the lines that check-kernels (scripts/check-kernels.c) left beside the code
+# What compiled kernels use of their chip, as a table: joins the lines that check-kernels (tools/check-kernels.c) left beside the code
 # objects, and adds how many waves and blocks fit.
-#   scripts/kernel-resources [--markdown] OUTPUT ROWS...
+#   scripts/kernel-resources.sh [--markdown] OUTPUT ROWS...
 set -euo pipefail
 
 # Adds to each line how many waves of the kernel a SIMD unit can hold, of how many at most, and how many whole blocks a compute

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The tests that need a real GPU: every suite that runs on devices, on it; a minute of stress; and NVIDIA's compute-sanitizer
 # where it is installed. Without a GPU this fails: it has tested nothing.
-#   scripts/test-gpu BUILD_DIR [DEVICE...]      DEVICE as in `warpwave devices`; all real GPUs if none is named
+#   scripts/test-gpu.sh BUILD_DIR [DEVICE...]      DEVICE as in `warpwave devices`; all real GPUs if none is named
 # WARPWAVE_STRESS_SECONDS sets the length of the stress, 60 by default.
 set -uo pipefail
 build=${1:-build}
 shift || true
-listed=$("$(dirname "$0")/gpu-devices" "$build" "$@") || exit
+listed=$("$(dirname "$0")/gpu-devices.sh" "$build" "$@") || exit
 mapfile -t devices <<< "$listed"
 "$build/warpwave" devices
 names=$(IFS=,; echo "${devices[*]}")

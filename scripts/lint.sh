@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that is checked without running the library; every check runs, and the failed ones are named at the end.
-#   scripts/lint BUILD_DIR       (configured; exported symbols are checked if it is also built)
+#   scripts/lint.sh BUILD_DIR       (configured; exported symbols are checked if it is also built)
 # CLANG_FORMAT and CLANG_TIDY name other versions of the two tools. LINT_STATES is how many states of a function the static analyzer looks
 # at; the CI's own job for it has the analyzer's own 225000. Without it they are 100000, which finds what is near in half the time, and
 # the tests are checked without the analyzer: they run under the sanitizers.
@@ -34,7 +34,7 @@ formatting() {
 tidy() {
     local pattern=$1
     shift
-    scripts/tidy-files "$build" | grep -zE "$pattern" | xargs -0 -r -n 4 -P "$(nproc)" "$clang_tidy" -p "$build" --quiet "$@" 2> >(
+    scripts/tidy-files.py "$build" | grep -zE "$pattern" | xargs -0 -r -n 4 -P "$(nproc)" "$clang_tidy" -p "$build" --quiet "$@" 2> >(
         grep -vE '^([0-9]+ warnings?( and [0-9]+ errors?)? generated\.|Suppressed [0-9]+ warnings.*|Use -header-filter.*|\[[0-9]+/[0-9]+\] Processing file .*)$' >&2)
 }
 
@@ -59,7 +59,7 @@ ast.parse(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[1])'
 }
 
 api_reference() {
-    diff -u docs/reference/api.md <(scripts/api-reference) || { echo "docs/reference/api.md is not what the headers say: run make docs"; return 1; }
+    diff -u docs/reference/api.md <(scripts/api-reference.py) || { echo "docs/reference/api.md is not what the headers say: run make docs"; return 1; }
 }
 
 # The nightly workflow runs what `make nightly` does, and what else takes too long for every change.
@@ -84,7 +84,7 @@ exported_symbols() {
 }
 
 check "formatting" formatting
-check "tree" scripts/check-tree
+check "tree" scripts/check-tree.py
 check "API reference" api_reference
 check "shell scripts" shell_scripts
 check "python scripts" python_scripts

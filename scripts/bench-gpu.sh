@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Figures of the GPUs here: searches of one query and of many, at the sizes people use, tensors, quantized matrices, and copies. Fails where there is no GPU: it
 # has measured nothing.
-#   scripts/bench-gpu BUILD_DIR [DEVICE...]
+#   scripts/bench-gpu.sh BUILD_DIR [DEVICE...]
 # WARPWAVE_BENCH_ROWS divides the work for a slow device: rows of the first case, 1000000 if not set; WARPWAVE_BENCH_SIDE likewise: rows and
 # columns of the largest matrices, 4096 if not set.
 set -uo pipefail
 build=${1:-build}
 shift || true
 here=$(dirname "$0")
-listed=$("$here/gpu-devices" "$build" "$@") || exit
+listed=$("$here/gpu-devices.sh" "$build" "$@") || exit
 mapfile -t devices <<< "$listed"
 rows=${WARPWAVE_BENCH_ROWS:-1000000}
 failed=0

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Checks what no compiler does: which folder includes which, how long files and how full folders are, where code asks for a vendor,
+words that mean unfinished work; and, with scripts/check-docs.py, that the documents agree with the tree. Prints each offending line as
+FILE:LINE: why, and exits 1 if there was one.
+"""
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Arrows run one way (docs/design/architecture.md). A folder may include itself, the folders named here, and include/warpwave. The
+# longest name that fits a file counts, so a subfolder has arrows of its own where it is named. "cpu" is everything below src/cpu;
+# "cpu/." only what lies in that folder itself.
+# What a backend implements, and nothing else of device/.
+INTERFACE = [f"device/{name}.h" for name in ("backend", "tuning", "results", "certificate", "segment_buffers", "tensor_jobs", "row_jobs", "matmul_job", "quant_jobs", "kernel_jobs")]
+CPU_SHARED = ["cpu/.", "cpu/isa/.", "cpu/search", "cpu/tensor", "cpu/matmul", "cpu/quant", "cpu/attention"]
+CPU_BELOW = ["kernels/elementwise", "arithmetic", "base", *INTERFACE]
+GPU_BELOW = ["kernels", "arithmetic", "base", *INTERFACE]
+ARROWS = {
+    "base": [],  # what the machine and the process are asked is base/system, which has the code of base/memory.h and base/pool.h
+    "base/system": ["base/."],
+    "arithmetic": ["base"],
+    "kernels": ["arithmetic", "base"],
+    "kernels/simt": ["arithmetic"],
+    "kernels/search": ["kernels/simt", "arithmetic"],
+    "kernels/screen": ["kernels/search", "kernels/simt", "arithmetic"],
+    "kernels/elementwise": ["kernels/simt", "arithmetic"],
+    "kernels/reduce": ["kernels/elementwise", "kernels/simt", "arithmetic"],
+    "kernels/matmul": ["kernels/simt", "arithmetic"],
+    "kernels/quant": ["kernels/simt", "arithmetic"],
+    "kernels/quant/tile": ["kernels/quant", "kernels/simt", "arithmetic"],
+    "kernels/attention": ["kernels/simt", "arithmetic"],
+    # Shared CPU headers are written once for all instruction sets, so they include none of their folders; a set may build on another.
+    "cpu": [*CPU_SHARED, *CPU_BELOW],
+    "cpu/isa/avx512": ["cpu/isa/avx2", *CPU_SHARED, *CPU_BELOW],
+    "cpu/isa/amx": ["cpu/isa/avx512", "cpu/isa/avx2", *CPU_SHARED, *CPU_BELOW],
+    "emulator": ["kernels", "base"],
+    "gpu": ["gpu", *GPU_BELOW],
+    "gpu/driver": ["gpu/.", *GPU_BELOW],
+    "gpu/driver/emulated": ["emulator", "gpu/driver/.", "gpu/.", *GPU_BELOW],
+    "gpu/blas": ["gpu/driver", "gpu/.", *GPU_BELOW],
+    "gpu/search": ["gpu/driver", "gpu/.", *GPU_BELOW],
+    "gpu/tensor": ["gpu/blas", "gpu/driver", "gpu/.", *GPU_BELOW],
+    "gpu/quant": ["gpu/tensor", "gpu/blas", "gpu/driver", "gpu/.", *GPU_BELOW],
+    "device": ["kernels", "arithmetic", "base"],
+    "device/registry.c": ["cpu", "gpu", "device", "kernels", "base"],  # names the backends
+    "device/group": ["device/.", "arithmetic", "base"],
+    "files": ["arithmetic/half.h", "base"],
+    "vectors": ["tensor/tensor.h", "device", "arithmetic", "base"],  # rows and queries may come as tensors
+    "vectors/score.c": ["cpu/isa/.", "vectors", "arithmetic", "base"],  # ww_score() is defined as what the CPU computes
+    "store": ["vectors/durable", "vectors/results.h", "arithmetic", "base"],
+    "store/sqlite": ["store", "vectors/durable", "vectors/results.h", "arithmetic", "base"],
+    "tensor": ["device", "arithmetic", "base"],
+    "quant": ["tensor", "device", "arithmetic", "base"],
+    "gguf": ["quant", "tensor", "files", "device", "arithmetic", "base"],
+    "cluster": ["vectors/durable", "vectors/results.h", "vectors/file_rows.h", "arithmetic", "base"],
+    "cli/mpi": ["cli/.", "cluster", "files", "arithmetic", "base"],
+    "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
+    "model/tokenizer": ["model/.", "gguf", "files", "base"],
+    "model/convert": ["model/tokenizer/vocabulary.h", "gguf", "files", "base"],
+    "cli": ["model", "gguf", "vectors", "tensor", "quant", "files", "device", "arithmetic", "base"],
+}
+# Where a kernel or shared arithmetic may ask which vendor it is compiled for (docs/design/kernels.md says why); everywhere else what
+# differs is behind a word of simt.h.
+VENDOR_CONDITION = re.compile(r"^\s*#\s*(if|elif|ifdef|ifndef)\b.*(__AMDGCN__|__NVPTX__|__gfx\w*__|__CUDA_ARCH|__HIP)")
+VENDOR_FILES = {
+    "src/arithmetic/function.h": "device functions are marked",
+    "src/arithmetic/convert.h": "the chips' own conversions of halves",
+    "src/arithmetic/root.h": "a builtin that older clangs lack",
+    "src/arithmetic/blocks/dot.h": "loads of blocks that are aligned to two bytes",
+    "src/kernels/quant/quant.h": "device data is marked; where tensor cores want codes",
+    "src/kernels/quant/quant_gemv.h": "mma.sync, unrolling, variants that AMD's chips do without",
+    "src/kernels/quant/quant_gemv_one.c": "a form for the copy engine, and one for chips without",
+    "src/kernels/quant/quant_gemv_layout.h": "rows that the copy engine does not bring are moved",
+    "src/kernels/quant/quant_gemv_mfma.h": "MFMA of 16 and of 32 bytes",
+    "src/kernels/matmul/conv_shared.h": "how elements are brought, and what there is room for",
+    "src/kernels/quant/quant_*stages.h": "the copy engine",
+    "src/kernels/quant/tile/*": "unrolling; where stages wait",
+    "src/kernels/quant/quant_words.h": "byte permutations",
+    "src/kernels/elementwise/tensor_pow_atan2.c": "registers for bounds of powers",
+    "src/kernels/search/search_one.h": "rows in flight",
+}
+FOLDER_FILES_MAX = 30
+# Functions of src and bench take at most so many parameters; more are a struct that has a name. Where more are allowed, and why; public
+# functions (ww_...) are as their header promises.
+PARAMETERS_MAX = 5
+MANY_PARAMETERS = {
+    "src/kernels/*": "inlined; the first parameters are constants, and a struct would change machine code",
+    "src/arithmetic/*": "inlined into kernels and inner loops",
+    "src/cpu/isa/*": "inner loops: parameters are registers",
+    "src/cpu/attention/attention_template.h": "likewise",
+    "src/cpu/search/*": "loops over 64 rows: parameters are registers",
+    "src/cpu/quant/*.h": "templates of inner loops, by format",
+    "src/cpu/matmul/matmul.h": "the table of tiles that instruction sets fill, in the manner of BLAS libraries: a, b, k, c, stride",
+    "src/cpu/tensor/element_loops*.h": "the table of inner loops that instruction sets fill",
+    "src/cpu/tensor/row_loops*.h": "likewise",
+    "src/store/filter.c": "SQLite's authorizer",
+    "src/store/sqlite/table.c": "SQLite's functions of a virtual table",
+}
+FILE_LINES_MAX = 700
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
+ENDS_OR_PRINTS = re.compile(r"(?<![\w.>])(abort|exit|_exit|assert|printf|puts|perror)\s*\(")
+TAKES_MEMORY = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free)\s*\(")
+PLACES_THAT_NAME_THE_WORDS = {"scripts/check-tree.py", "CONTRIBUTING.md"}
+
+offences = []
+
+
+def offend(path, line, why):
+    offences.append(f"{path}:{line}: {why}")
+
+
+def tracked():
+    """Text files of the repository, as (path, lines). Data and anything that is not UTF-8 are nobody's prose."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for path in filter(None, listed.split("\0")):
+        file = ROOT / path
+        if file.is_file() and not file.is_symlink() and not path.startswith(("data/", "tests/data/", "tests/fuzz/corpus/")):
+            try:
+                yield path, file.read_text(encoding="utf-8").split("\n")
+            except UnicodeDecodeError:
+                continue
+
+
+def code_lines(lines):
+    """The lines with comments and texts blanked, so that a word in prose is no call."""
+    text = "\n".join(lines)
+    blank = lambda match: re.sub(r"[^\n]", " ", match.group())
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S).split("\n")
+
+
+def includes(lines):
+    """(line number, what is included) of each include with quotes."""
+    for number, line in enumerate(lines, 1):
+        match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if match:
+            yield number, match.group(1)
+
+
+def rule_of(inside):
+    """The longest name in ARROWS that fits a path below src/."""
+    parts = inside.split("/")
+    for length in range(len(parts), 0, -1):
+        name = "/".join(parts[:length])
+        if name in ARROWS:
+            return name
+    return None
+
+
+def leads_to(arrow, target):
+    """Whether an arrow allows an include: the file itself, a folder with all below it, or "folder/." without what is below."""
+    if arrow.endswith("/."):
+        return target.rpartition("/")[0] == arrow[:-2]
+    return target == arrow or target.startswith(arrow + "/")
+
+
+def check_arrows(path, lines):
+    inside = path.removeprefix("src/")
+    rule = rule_of(inside)
+    if not rule:
+        offend(path, 1, f"src/{inside.split('/')[0]} is not a room: name it in scripts/check-tree.py and docs/design/architecture.md")
+        return
+    own = inside.rpartition("/")[0]
+    arrows = [f"{own}/.", *([] if rule in ("cpu", "base") else [rule]), *ARROWS[rule]]
+    for number, target in includes(lines):
+        if target.startswith(".."):
+            offend(path, number, f"{target}: includes are written from src/")
+        elif "/" in target and rule_of(target) and not any(leads_to(arrow, target) for arrow in arrows):
+            offend(path, number, f"src/{own} must not include {target}: its arrows lead to {', '.join(arrows[1:]) or 'nothing'}")
+
+
+def check_vendors(path, lines):
+    if path.startswith("src/kernels/simt/") or any(fnmatch.fnmatch(path, allowed) for allowed in VENDOR_FILES):
+        return
+    for number, line in enumerate(lines, 1):
+        if VENDOR_CONDITION.search(line):
+            offend(path, number, "asks for a vendor: put it behind a word of kernels/simt, or name the file in scripts/check-tree.py")
+
+
+def check_circles(graph):
+    """No header includes itself, over whatever detour. Depth first; a file on the way that is met again closes a circle."""
+    done, way = set(), []
+
+    def visit(file):
+        if file in way:
+            circle = way[way.index(file):] + [file]
+            offend(f"src/{file}", 1, f"includes itself: {' -> '.join(circle)}")
+        elif file not in done:
+            way.append(file)
+            for target in graph.get(file, []):
+                visit(target)
+            way.pop()
+            done.add(file)
+
+    for file in sorted(graph):
+        visit(file)
+
+
+def check_folders(paths):
+    """Folders of code stay small enough to be read as a list."""
+    counts = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder.split("/")[0] in ("src", "include", "tests") and name.endswith((".c", ".h", ".def", ".S", ".py", ".cpp")):
+            counts[folder] = counts.get(folder, 0) + 1
+    for folder, count in counts.items():
+        if count > FOLDER_FILES_MAX:
+            offend(folder, count, f"{count} source files; at most {FOLDER_FILES_MAX}: which are its two subjects?")
+
+
+def check_library_manners(path, lines):
+    """No room of the library ends the process or prints, and memory comes from base/memory.h. The emulated driver stands for a
+    vendor's library, so it takes its memory where that would; base/system/large_blocks.c is what memory.c stands on."""
+    own_memory = path.startswith(("src/base/system/memory.c", "src/base/system/large_blocks.c", "src/gpu/driver/emulated/"))
+    for number, line in enumerate(code_lines(lines), 1):
+        ending = ENDS_OR_PRINTS.search(line)
+        if ending:
+            offend(path, number, f"{ending.group(1)}() in the library: return a status with ww_fail()")
+        taking = TAKES_MEMORY.search(line)
+        if taking and not own_memory:
+            offend(path, number, f"{taking.group(1)}() in the library: memory comes from base/memory.h")
+
+
+def check_float_guards(files):
+    """Every public call that returns a status begins with FLOAT_GUARD(): whoever adds one need not think of the caller's rounding
+    mode. ..._init() only fills a struct."""
+    text = {path: "\n".join(lines) for path, lines in files}
+    public = set()
+    for path, content in text.items():
+        if path.startswith("include/warpwave"):
+            public.update(re.findall(r"^WW_API ww_status (ww_\w+)\(", content, re.MULTILINE))
+    for path, content in text.items():
+        if not path.startswith("src/") or path.startswith("src/cli/") or not path.endswith(".c"):
+            continue
+        for match in re.finditer(r"^ww_status (ww_\w+)\([^;{]*\)\n\{\n(.*)\n", content, re.MULTILINE):
+            public.discard(match.group(1))
+            if match.group(2) != "    FLOAT_GUARD();":
+                offend(path, content.count("\n", 0, match.start()) + 1, f"{match.group(1)} does not begin with FLOAT_GUARD();")
+    for name in sorted(public):
+        if not name.endswith("_init"):
+            offend("include", 1, f"{name}: no definition that begins with FLOAT_GUARD(); was found in src")
+
+
+def parameters_of(text):
+    """How many there are in a list, in which function pointers have lists of their own."""
+    while "(" in text:
+        text, found = re.subn(r"\([^()]*\)", "", text)
+        if not found:
+            break
+    return text.count(",") + 1
+
+
+def check_parameters(path, lines):
+    """Definitions of functions, and pointers to functions, with more parameters than a reader keeps apart."""
+    if any(fnmatch.fnmatch(path, allowed) for allowed in MANY_PARAMETERS):
+        return
+    text = "\n".join(code_lines(lines))
+    nested = r"((?:[^(){};]|\((?:[^(){};]|\([^()]*\))*\))*)"
+    for pattern in (r"^(?!\s)[A-Za-z_][\w \t*(),]*?\b(\w+)\(" + nested + r"\)\s*\{", r"\(\*(\w+)\)\(" + nested + r"\)"):
+        for match in re.finditer(pattern, text, re.MULTILINE):
+            count = parameters_of(match.group(2))
+            if count > PARAMETERS_MAX and not match.group(1).startswith("ww_"):
+                offend(path, text.count("\n", 0, match.start()) + 1,
+                       f"{match.group(1)} has {count} parameters; at most {PARAMETERS_MAX}: what do they belong to?")
+
+
+def check_file(path, lines):
+    is_code = path.endswith((".c", ".h", ".def"))
+    if path.startswith("src/") and is_code:
+        check_arrows(path, lines)
+        check_vendors(path, lines)
+        # The emulated driver stands for a vendor's library, whose memory is not the library's.
+        if not path.startswith(("src/cli/", "src/kernels/", "src/arithmetic/", "src/gpu/driver/emulated/")):
+            check_library_manners(path, lines)
+    if is_code and path.startswith(("src/", "bench/")):
+        check_parameters(path, lines)
+    if is_code and len(lines) - 1 > FILE_LINES_MAX:
+        offend(path, len(lines) - 1, f"more than {FILE_LINES_MAX} lines: which are its two subjects?")
+    if is_code and path.startswith(("src/", "include/", "tests/", "bench/")) and not lines[0].startswith("/*"):
+        offend(path, 1, "a file opens with a comment that says what it does and why")
+    if path not in PLACES_THAT_NAME_THE_WORDS:
+        for number, line in enumerate(lines, 1):
+            match = UNFINISHED.search(line)
+            if match:
+                offend(path, number, f"{match.group()}: finish it, or describe it as an issue")
+
+
+def main():
+    files = list(tracked())
+    for path, lines in files:
+        check_file(path, lines)
+    sources = [(path, lines) for path, lines in files if path.startswith("src/") and path.endswith((".c", ".h", ".def"))]
+    check_circles({path.removeprefix("src/"): [target for _, target in includes(lines)] for path, lines in sources})
+    check_folders(path for path, _ in files)
+    check_float_guards(files)
+    print("\n".join(offences), file=sys.stderr, end="\n" if offences else "")
+    documents = subprocess.run([ROOT / "scripts" / "check-docs.py"], check=False)
+    sys.exit(1 if offences or documents.returncode else 0)
+
+
+if __name__ == "__main__":
+    main()
