@@ -130,12 +130,13 @@ test-kill:
 	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_kill
 	WARPWAVE_KILLS=1000 $(BUILD)/tests/test_store_kill
 
-# Attacks on the files of a store for half an hour, with another seed every day: for a nightly run.
+# Attacks on the files of a store and on collections by SQL, half an hour each, with another seed every day: for a nightly run.
 test-attack:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
-	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_attack
+	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_attack test_sqlite_attack
 	WARPWAVE_ATTACK_SECONDS=1800 WARPWAVE_ATTACK_SEED=$$(date +%Y%m%d) $(BUILD)/tests/test_store_attack
+	WARPWAVE_ATTACK_SECONDS=1800 WARPWAVE_ATTACK_SEED=$$(date +%Y%m%d) $(BUILD)/tests/test_sqlite_attack
 
 # Each rank killed and stopped in turn at ten moments, for each MPI: for a nightly run.
 test-ranks:

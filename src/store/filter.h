@@ -26,12 +26,13 @@
 
 enum {
     FILTER_TEXT_BYTES_MAX = 1 << 18,
-    FILTER_VALUE_BYTES_MAX = 1 << 20, /* of any value on the way: a payload, a result of a function */
-    FILTER_CALLS_MAX = 256,           /* function calls in the text, `->>` and LIKE among them */
-    FILTER_CONCATENATIONS_MAX = 64,   /* operators || in it */
-    FILTER_SELECTS_MAX = 32,          /* subqueries */
-    FILTER_ARGUMENTS_MAX = 16,        /* of one function */
-    FILTER_PATTERN_BYTES_MAX = 256    /* of LIKE and GLOB, which compare it at every place of the text */
+    FILTER_SELECT_TEXT_BYTES_MAX = 1 << 12, /* of a text with a subquery */
+    FILTER_VALUE_BYTES_MAX = 1 << 20,       /* of any value on the way: a payload, a result of a function */
+    FILTER_CALLS_MAX = 256,                 /* function calls in the text, `->>` and LIKE among them */
+    FILTER_CONCATENATIONS_MAX = 64,         /* operators || in it */
+    FILTER_SELECTS_MAX = 32,                /* subqueries */
+    FILTER_ARGUMENTS_MAX = 16,              /* of one function */
+    FILTER_PATTERN_BYTES_MAX = 256          /* of LIKE and GLOB, which compare it at every place of the text */
 };
 
 typedef struct filter_where {

@@ -69,7 +69,13 @@ static void only_rows_and_listed_functions_are_allowed(void **state)
     refused("printf('%d', 1)", "printf");
     refused("length(zeroblob(10)) > 1", "zeroblob");
     refused("last_insert_rowid() > 0", "last_insert_rowid");
-    refused("handle IN (WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)", "recursion");
+    refused("handle IN (WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)",
+            "WITH is not allowed");
+    refused("EXISTS (SELECT 1 FROM (SELECT id FROM docs_rows))", "a subquery in FROM");
+    refused("EXISTS (SELECT 1 FROM ((SELECT id FROM docs_rows)))", "a subquery in FROM");
+    refused("EXISTS (SELECT 1 FROM docs_rows a JOIN /* x */ ( VALUES (1)))", "a subquery in FROM");
+    refused("EXISTS (SELECT 1 FROM docs_rows a JOIN docs_rows b ON a.id = b.id, (select 1))", "a subquery in FROM");
+    refused("EXISTS (SELECT 1 FROM docs_rows, (docs_rows b, (SELECT 2) c))", "a subquery in FROM");
     refused("id COLLATE whatever = 'a'", "no such collation");
     refused("id MATCH 'a'", "match");
     refused("max(handle, 1) OVER () > 1", "window function");
@@ -102,20 +108,26 @@ static void expressions_admit_what_sql_says(void **state)
     static const struct {
         const char *text;
         int64_t rows;
-    } cases[] = {{"1", ROWS},
-                 {"0", 0},
-                 {"NULL", 0},
-                 {"payload->>'$.lang' = 'en'", ROWS / 4},
-                 {"payload->>'$.lang' = 'en' AND payload->>'$.year' >= 2000", 25},
-                 {"id LIKE 'row1%'", 111},
-                 {"id GLOB 'row?'", 10},
-                 {"handle = 7", 1},
-                 {"handle BETWEEN 10 AND 19 -- ten of them", 10},
-                 {"rowid < 3", 3},
-                 {"docs_rows.handle < 3", 3},
-                 {"EXISTS (SELECT 1 FROM json_each(payload, '$.tags') WHERE value = 't3')", ROWS / 10},
-                 {"json_array_length(payload, '$.tags') = 2", ROWS},
-                 {"lower(upper(id)) = id", ROWS}};
+    } cases[] = {
+        {"1", ROWS},
+        {"0", 0},
+        {"NULL", 0},
+        {"payload->>'$.lang' = 'en'", ROWS / 4},
+        {"payload->>'$.lang' = 'en' AND payload->>'$.year' >= 2000", 25},
+        {"id LIKE 'row1%'", 111},
+        {"id GLOB 'row?'", 10},
+        {"handle = 7", 1},
+        {"handle BETWEEN 10 AND 19 -- ten of them", 10},
+        {"rowid < 3", 3},
+        {"docs_rows.handle < 3", 3},
+        {"EXISTS (SELECT 1 FROM json_each(payload, '$.tags') WHERE value = 't3')", ROWS / 10},
+        {"json_array_length(payload, '$.tags') = 2", ROWS},
+        {"EXISTS (SELECT 1 FROM docs_rows a JOIN docs_rows b ON (SELECT a.handle + 1) = b.handle WHERE b.id = docs_rows.id)",
+         ROWS - 1},
+        {"coalesce((SELECT NULL), (SELECT 3)) = handle", 1},
+        {"((SELECT 3) = handle OR handle IN (VALUES (4), (5)))", 3},
+        {"(SELECT count(*) FROM (docs_rows a JOIN docs_rows b) WHERE a.id = docs_rows.id AND b.handle < 2) = 2", ROWS},
+        {"lower(upper(id)) = id", ROWS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int64_t rows = count_of(db, &(filter_where){.text = cases[i].text});
         if (rows != cases[i].rows)
