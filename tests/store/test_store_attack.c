@@ -95,11 +95,12 @@ static void make_two(void)
     work_close(store, work);
 }
 
-/* Statuses that tell of damage; a wrong number may also be taken for another dimension or a newer version. */
+/* Statuses that tell of damage. A wrong number may also be taken for another dimension or a newer version, and SQLite takes one
+ * in its own pages for a full disk now and then. */
 static bool tells_of_damage(ww_status status)
 {
     return status == WW_OK || status == WW_CORRUPT_FILE || status == WW_UNSUPPORTED || status == WW_DIMENSION_MISMATCH ||
-           status == WW_NOT_FOUND || status == WW_INVALID_ARGUMENT;
+           status == WW_NOT_FOUND || status == WW_INVALID_ARGUMENT || status == WW_IO_ERROR;
 }
 
 static ww_status use(ww_collection *collection)
@@ -465,7 +466,7 @@ static void work_until_refused(bool exclusive, int begun)
         if (i == 0 && write(begun, "x", 1) != 1)
             _exit(3);
     }
-    if (!tells_of_damage(status) && status != WW_IO_ERROR && status != WW_BUSY) {
+    if (!tells_of_damage(status) && status != WW_BUSY) {
         fprintf(stderr, "%s: %s\n", ww_status_name(status), ww_error_message());
         _exit(4);
     }
