@@ -1,0 +1,64 @@
+/* Any bytes as a `where`: what the check lets pass reads the rows of its own collection and nothing else, on a connection that
+ * has other tables of the same name in every other database. An authorizer of this program's is the judge. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/filter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* SQLite names no database and no column where it counts rows of a common table expression. */
+static int judge(void *user, int action, const char *first, const char *second, const char *schema, const char *inner)
+{
+    (void)user, (void)inner;
+    if (action == SQLITE_SELECT || action == SQLITE_FUNCTION || action == SQLITE_TRANSACTION || action == SQLITE_PRAGMA)
+        return SQLITE_OK;
+    if (action != SQLITE_READ || !first || !second)
+        abort();
+    if (strcmp(first, "json_each") == 0 || strcmp(first, "json_tree") == 0 || strcmp(first, "sqlite_master") == 0 ||
+        strcmp(first, "sqlite_temp_master") == 0) /* the check itself looks for tables with the names of the functions */
+        return SQLITE_OK;
+    if (strcmp(first, "docs_rows") != 0 || (schema ? strcmp(schema, "other") != 0 : second[0] != '\0'))
+        abort();
+    return SQLITE_OK;
+}
+
+static sqlite3 *connection(void)
+{
+    static sqlite3 *db;
+    if (db)
+        return db;
+    if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
+        sqlite3_exec(db,
+                     "ATTACH ':memory:' AS other; ATTACH ':memory:' AS third; CREATE TABLE secret(word); "
+                     "CREATE TABLE main.docs_rows(handle INTEGER PRIMARY KEY, place, id, payload);"
+                     "CREATE TABLE third.docs_rows(handle INTEGER PRIMARY KEY, place, id, payload);"
+                     "CREATE TEMP TABLE docs_rows(handle INTEGER PRIMARY KEY, place, id, payload);"
+                     "CREATE TABLE other.docs_rows(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT UNIQUE, payload TEXT);"
+                     "INSERT INTO other.docs_rows VALUES (1, 1, 'a', '{\"n\":[1,2]}'), (2, 2, 'b', NULL);"
+                     "SELECT 1 FROM json_each('[]'), json_tree('[]')",
+                     NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_set_authorizer(db, judge, NULL) != SQLITE_OK)
+        abort();
+    return db;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    char *text = malloc(size + 1);
+    if (!text)
+        abort();
+    if (size > 0)
+        memcpy(text, bytes, size);
+    text[size] = '\0';
+    const filter_where where = {.text = text};
+    if (filter_check(&where, "docs") == WW_OK) {
+        const filter_target target = {.db = connection(), .schema = "other", .collection = "docs", .seconds_max = 0.2};
+        filter_places places = {0};
+        (void)filter_run(&where, &target, &places);
+        filter_places_free(&places);
+    }
+    free(text);
+    return 0;
+}
