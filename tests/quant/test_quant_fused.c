@@ -175,6 +175,53 @@ static void columns_that_are_coded_as_they_are_multiplied_have_the_same_bits(voi
     device->tuning.quant_gemv_splits = 0;
 }
 
+/* One column in every way there is for it: coded before by the caller, and several products behind each other of which none
+ * needs what another writes, so that thread blocks that stay code a long column while the product in front runs. The bits are
+ * the CPU's. */
+static void check_one_column(ww_device *device, ww_device *cpu, ww_quant_type type, ww_quant_type coded_type)
+{
+    enum { ROWS = 40, COLS = 5120, TIMES = 3 };
+    float *w = quant_normals(8, (int64_t)ROWS * COLS), *x = quant_normals(9, COLS), expected[ROWS], found[ROWS];
+    ww_device *const devices[] = {cpu, device};
+    ww_quant_product how = ww_quant_product_default();
+    how.queued = 1;
+    for (int d = 0; d < 2; d++) {
+        ww_quant *matrix = NULL, *coded = NULL;
+        ww_tensor column = quant_tensor(devices[d], x, 1, COLS), outs[TIMES] = {{0}}, of_codes = {0};
+        CHECK_OK(ww_quant_from_f32(devices[d], type, w, ROWS, COLS, 0, &matrix));
+        CHECK_OK(ww_quant_from_tensor(coded_type, &column, &coded));
+        for (int i = 0; i < TIMES; i++)
+            CHECK_OK(ww_quant_multiply(matrix, &column, &how, &outs[i]));
+        CHECK_OK(ww_quant_multiply_coded(matrix, coded, NULL, &of_codes));
+        for (int i = 0; i <= TIMES; i++) {
+            CHECK_OK(ww_tensor_to_host(i < TIMES ? &outs[i] : &of_codes, found));
+            if (d == 0)
+                memcpy(expected, found, sizeof found);
+            assert_memory_equal(found, expected, sizeof found);
+            ww_tensor_release(i < TIMES ? &outs[i] : &of_codes);
+        }
+        ww_tensor_release(&column);
+        ww_quant_destroy(coded);
+        ww_quant_destroy(matrix);
+    }
+    free(x);
+    free(w);
+}
+
+static void one_column_has_the_same_bits_in_every_way(void **state)
+{
+    static const tuning_choice ways[] = {TUNING_AUTO, TUNING_ALWAYS, TUNING_NEVER};
+    ww_device *device = *state, *cpu = NULL;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        device->tuning.quant_gemv_stays = ways[way];
+        check_one_column(device, cpu, WW_QUANT_Q4_0, WW_QUANT_Q8_1);
+        check_one_column(device, cpu, WW_QUANT_Q4_K, WW_QUANT_Q8_K);
+    }
+    device->tuning.quant_gemv_stays = TUNING_AUTO;
+    ww_device_close(cpu);
+}
+
 /* A value that cannot be coded makes NaN of its own column alone, whoever made it. */
 static void what_cannot_be_coded_is_nan_in_its_column(void **state)
 {
@@ -355,6 +402,7 @@ int main(void)
         cmocka_unit_test(products_with_their_neighbours_have_the_bits_of_calls_one_by_one),
         cmocka_unit_test(thread_blocks_that_stay_have_the_same_bits),
         cmocka_unit_test(columns_that_are_coded_as_they_are_multiplied_have_the_same_bits),
+        cmocka_unit_test(one_column_has_the_same_bits_in_every_way),
         cmocka_unit_test(what_cannot_be_coded_is_nan_in_its_column),
         cmocka_unit_test(columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_cpu),
         cmocka_unit_test(what_does_not_fit_is_refused),
