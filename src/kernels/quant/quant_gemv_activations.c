@@ -29,19 +29,12 @@ DEVICE float coded_factor(int32_t type, const quant_gemv_activations_args *args,
     return type == BLOCK_Q8_1 ? block_f32_from_f16(*(const uint16_t *)(const void *)at) : *(const float *)(const void *)at;
 }
 
-DEVICE int32_t coded_sum(uint32_t codes)
-{
-    int32_t sum = dot4_i8(codes, 0x01010101u, 0);
-    sum += other_lane(sum, 1);
-    return sum + other_lane(sum, 2);
-}
-
 /* As code_block32. */
 DEVICE void lay_block32(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit,
                         uint32_t thread)
 {
     const uint32_t word = unit * 32 + thread, block = word / 8, codes = coded_word(BLOCK_Q8_1, args, source, word);
-    const int32_t sum = coded_sum(codes);
+    const int32_t sum = sum_codes(codes);
     if (block >= args->blocks_padded)
         return;
     put_codes(args, column, args->blocks_padded, block, word % 8, codes);
@@ -58,7 +51,7 @@ DEVICE void lay_kblock(const quant_gemv_activations_args *args, uint32_t column,
     UNROLL
     for (uint32_t h = 0; h < 2; h++) {
         const uint32_t codes = coded_word(BLOCK_Q8_K, args, source, block * 64 + h * 32 + thread);
-        const int32_t sum = coded_sum(codes);
+        const int32_t sum = sum_codes(codes);
         put_codes(args, column, args->blocks_padded * 8, block * 8 + h * 4 + thread / 8, thread % 8, codes);
         if (thread % 4 == 0)
             put_sum_bytes(args, column, block, h * 8 + thread / 4, sum);
@@ -91,7 +84,7 @@ DEVICE void code_or_lay_unit(const quant_gemv_activations_args *args)
     if (args->coded)
         lay_unit(args, column, source, unit, own);
     else
-        code_unit(args, column, source, unit, own);
+        code_unit(args, (code_place){column, source, 0, 0, true}, unit, own);
 }
 
 /* Where it does not wait it never ends before the kernel queued before it, so that the next one need not wait for both. */
@@ -102,7 +95,7 @@ KERNEL(quant_gemv_activations, quant_gemv_activations_args, QUANT_THREADS)
     if (!args.independent)
         launches_wait();
     if (args.input.kind == INPUT_NORM)
-        code_column(&args, args.blocks * (args.type == BLOCK_Q8_1 ? 32 : 256), block_index(), lanes);
+        code_column(&args, args.blocks * (args.type == BLOCK_Q8_1 ? 32 : 256), block_index(), true, lanes);
     else
         code_or_lay_unit(&args);
     if (args.independent)

@@ -12,6 +12,7 @@
 
 #include "arithmetic/blocks/encode.h"
 #include "arithmetic/blocks/input.h"
+#include "arithmetic/convert.h"
 
 typedef struct four_elements {
     float x[4];
@@ -119,10 +120,16 @@ DEVICE float norm_scale(const float *x, uint32_t n, float eps, float *lanes)
 
 /* ---- codes --------------------------------------------------------------------------------------------------------------- */
 
+/* Of codes in the last bytes. */
 DEVICE uint32_t pack_codes(const int32_t *codes)
 {
+#if defined(SIMT_SELECT_BYTES) /* 12 is 0 */
+    return SIMT_SELECT_BYTES((uint32_t)codes[1], (uint32_t)codes[0], 0x0c0c0400u) |
+           SIMT_SELECT_BYTES((uint32_t)codes[3], (uint32_t)codes[2], 0x04000c0cu);
+#else
     return (uint32_t)(codes[0] & 255) | (uint32_t)(codes[1] & 255) << 8 | (uint32_t)(codes[2] & 255) << 16 |
            (uint32_t)(codes[3] & 255) << 24;
+#endif
 }
 
 /* Two codes of a block, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
@@ -201,33 +208,78 @@ DEVICE int32_t other_lane(int32_t value, uint32_t mask)
     return (int32_t)wave_shuffle_xor_u32((uint32_t)value, mask);
 }
 
-/* As encode_q8_1. */
-DEVICE void code_block32(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit,
-                         uint32_t thread)
+/* The sum of the codes in a word and in those of three neighbours, sixteen in all. */
+DEVICE int32_t sum_codes(uint32_t codes)
 {
-    const uint32_t word = unit * 32 + thread, block = word / 8;
-    const four_elements four = take_four(args, source, word, args->blocks * 8);
-    int32_t largest = largest_of_four(&four), codes[4], sum = 0;
+    int32_t sum = dot4_i8(codes, 0x01010101u, 0);
+    sum += other_lane(sum, 1);
+    return sum + other_lane(sum, 2);
+}
+
+/* Where what a thread codes goes: column `column` of the padded ones, `source` of x, of which each has `pieces` of 32 codes;
+ * `block` is that of its first word. `sums` says whether those of codes are wanted, a constant. */
+typedef struct code_place {
+    uint32_t column, source, pieces, block;
+    bool sums;
+} code_place;
+
+/* ---- blocks of 32 -------------------------------------------------------------------------------------------------------- */
+
+/* The largest magnitude of a block of 32, of which eight threads have four elements each. */
+DEVICE int32_t largest_of_block32(const four_elements *four)
+{
+    int32_t largest = largest_of_four(four);
     largest = larger(largest, other_lane(largest, 1));
     largest = larger(largest, other_lane(largest, 2));
-    largest = larger(largest, other_lane(largest, 4));
-    const float d = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(d);
-    const uint32_t half = block_f16_from_f32(d);
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        codes[i] = block_round_away(four.x[i] * inverse);
-        sum += codes[i];
-    }
-    sum += other_lane(sum, 1);
-    sum += other_lane(sum, 2);
-    if (block >= args->blocks_padded)
-        return;
-    put_codes(args, column, args->blocks_padded, block, word % 8, pack_codes(codes));
-    if (thread % 4 == 0)
-        put_sum(args, column, args->blocks_padded, block, thread / 4 % 2, sum);
-    if (thread % 8 == 0)
-        put_factor(args, column, source, block, block_f32_from_f16(half), largest >= BLOCK_INFINITE || block_f16_bad(half));
+    return larger(largest, other_lane(largest, 7)); /* within fours they are the same by now */
 }
+
+/* From so large a magnitude on, 65520 * 127, the factor of a block is beyond f16; the quotient of the float before it is less.
+ */
+#define BLOCK32_TOO_LARGE 0x4afdf020
+
+/* Two products by one instruction where there is one. */
+typedef float two_floats __attribute__((vector_size(8)));
+
+DEVICE uint32_t code_four(const four_elements *four, float inverse)
+{
+    int32_t codes[4];
+    UNROLL
+    for (uint32_t i = 0; i < 4; i += 2) {
+        const two_floats two = {four->x[i], four->x[i + 1]}, both = {inverse, inverse}, scaled = two * both;
+        codes[i] = block_round_away_quick(scaled[0]);
+        codes[i + 1] = block_round_away_quick(scaled[1]);
+    }
+    return pack_codes(codes);
+}
+
+/* As encode_q8_1, but for blocks whose factor as f16 is 0: their codes are, too, and so need not be cut off. A thread, of eight
+ * for each block, has a word of each of `words` blocks, 1 or 2, which are `further` apart; with two it divides for one of them:
+ * the first four of eight for the first. */
+DEVICE void code_block32(const quant_gemv_activations_args *args, code_place to, uint32_t words, uint32_t further,
+                         uint32_t thread, const four_elements *four)
+{
+    const bool second = words > 1 && (thread & 4) != 0;
+    const int32_t of_first = largest_of_block32(&four[0]), of_last = words > 1 ? largest_of_block32(&four[1]) : of_first;
+    const int32_t largest = second ? of_last : of_first;
+    const float d = block_by_127(canon_bits_float((uint32_t)largest)), inverse = d >= 0x1p-126f ? 1.0f / d : 0.0f;
+    const float other = words > 1 ? wave_shuffle_xor_f32(inverse, 7) : inverse;
+    UNROLL
+    for (uint32_t h = 0; h < words; h++) {
+        const uint32_t codes = code_four(&four[h], second == (h == 1) ? inverse : other);
+        put_codes(args, to.column, to.pieces, to.block + h * further, thread % 8, codes);
+        if (to.sums) {
+            const int32_t sum = sum_codes(codes);
+            if (thread % 4 == 0)
+                put_sum(args, to.column, to.pieces, to.block + h * further, thread / 4 % 2, sum);
+        }
+    }
+    if (thread % (words == 1 ? 8 : 4) == 0)
+        put_factor(args, to.column, to.source, to.block + (second ? further : 0), widen_f16(narrow_f16(d)),
+                   largest >= BLOCK32_TOO_LARGE);
+}
+
+/* ---- K blocks ------------------------------------------------------------------------------------------------------------ */
 
 /* Twice the number of the first element of the largest magnitude among four, and 1 if it is negative. */
 DEVICE uint32_t extreme_of_four(const four_elements *four, uint32_t first, int32_t largest)
@@ -253,41 +305,56 @@ DEVICE uint32_t extreme_of_kblock(const four_elements *four, uint32_t thread, in
     return extreme;
 }
 
-/* As encode_q8_k. */
-DEVICE void code_kblock(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t block,
-                        uint32_t thread)
+/* Is the first of the elements of the largest magnitude negative? Only where there are some of either sign does it matter which
+ * is the first. */
+DEVICE bool extreme_is_negative(const four_elements *four, uint32_t thread, int32_t positive, int32_t negative)
 {
-    four_elements four[2];
-    int32_t largest = 0;
+    if (wave_ballot(positive == negative) == 0)
+        return negative > positive;
+    const uint32_t extreme = extreme_of_kblock(four, thread, negative);
+    return positive == negative ? (extreme & 1) != 0 : negative > positive;
+}
+
+/* As encode_q8_k. Among the bits of floats the largest signed number is the largest of those that are not negative, and the
+ * largest unsigned one that of the largest magnitude of the others. */
+DEVICE void code_kblock(const quant_gemv_activations_args *args, code_place to, uint32_t own, const four_elements *four)
+{
+    int32_t most = (int32_t)canon_float_bits(four[0].x[0]);
+    uint32_t least = canon_float_bits(four[0].x[0]);
     UNROLL
-    for (uint32_t h = 0; h < 2; h++) {
-        four[h] = take_four(args, source, block * 64 + h * 32 + thread, args->blocks * 64);
-        largest = larger(largest, largest_of_four(&four[h]));
+    for (uint32_t i = 1; i < 8; i++) {
+        const uint32_t bits = canon_float_bits(four[i / 4].x[i % 4]);
+        most = larger(most, (int32_t)bits);
+        least = bits > least ? bits : least;
     }
     UNROLL
-    for (uint32_t mask = 16; mask > 0; mask /= 2)
-        largest = larger(largest, other_lane(largest, mask));
-    const uint32_t extreme = extreme_of_kblock(four, thread, largest);
+    for (uint32_t mask = 16; mask > 0; mask /= 2) {
+        const uint32_t next = wave_shuffle_xor_u32(least, mask);
+        most = larger(most, other_lane(most, mask));
+        least = next > least ? next : least;
+    }
+    SETTLE(most); /* so that no instruction of three operands has one of another lane: without a card nobody can execute it */
+    const int32_t positive = larger(most, 0), negative = (int32_t)least < 0 ? (int32_t)(least & 0x7fffffffu) : 0;
+    const int32_t largest = larger(positive, negative);
     const float magnitude = canon_bits_float((uint32_t)largest);
-    const float inverse = largest > 0x03800000 ? -127.0f / ((extreme & 1) ? -magnitude : magnitude) : 0.0f;
-    const uint32_t pieces = args->blocks_padded * 8;
+    const bool minus = extreme_is_negative(four, own, positive, negative);
+    const float inverse = largest > 0x03800000 ? -127.0f / (minus ? -magnitude : magnitude) : 0.0f;
     UNROLL
     for (uint32_t h = 0; h < 2; h++) {
-        int32_t codes[4], sum = 0;
+        int32_t codes[4];
         UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            const float scaled = four[h].x[i] * inverse;
-            codes[i] = (int32_t)((canon_float_bits(scaled + 0x1.8p23f) - canon_float_bits(0x1.8p23f)) << 24) >> 24; /* a byte */
-            sum += codes[i];
+        for (uint32_t i = 0; i < 4; i++) /* the last byte is the code */
+            codes[i] = (int32_t)canon_float_bits(four[h].x[i] * inverse + 0x1.8p23f);
+        const uint32_t packed = pack_codes(codes);
+        put_codes(args, to.column, to.pieces, to.block * 8 + h * 4 + own / 8, own % 8, packed);
+        if (to.sums) {
+            const int32_t sum = sum_codes(packed);
+            if (own % 4 == 0)
+                put_sum_bytes(args, to.column, to.block, h * 8 + own / 4, sum);
         }
-        sum += other_lane(sum, 1);
-        sum += other_lane(sum, 2);
-        put_codes(args, column, pieces, block * 8 + h * 4 + thread / 8, thread % 8, pack_codes(codes));
-        if (thread % 4 == 0)
-            put_sum_bytes(args, column, block, h * 8 + thread / 4, sum);
     }
-    if (thread == 0)
-        put_factor(args, column, source, block, block_inverse(inverse), largest >= BLOCK_INFINITE);
+    if (own == 0)
+        put_factor(args, to.column, to.source, to.block, block_inverse(inverse), largest >= BLOCK_INFINITE);
 }
 
 /* What a team has to do for a column. */
@@ -296,17 +363,28 @@ DEVICE uint32_t code_units(int32_t type, uint32_t blocks_padded)
     return type == BLOCK_Q8_1 ? (blocks_padded + 3) / 4 : blocks_padded;
 }
 
-DEVICE void code_unit(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit, uint32_t thread)
+/* Unit `unit` of a column by a team: four blocks of 32, or a K block. */
+DEVICE void code_unit(const quant_gemv_activations_args *args, code_place to, uint32_t unit, uint32_t thread)
 {
-    if (args->type == BLOCK_Q8_1)
-        code_block32(args, column, source, unit, thread);
-    else
-        code_kblock(args, column, source, unit, thread);
+    four_elements four[2];
+    if (args->type == BLOCK_Q8_1) {
+        four[0] = take_four(args, to.source, unit * 32 + thread, args->blocks * 8);
+        to.pieces = args->blocks_padded;
+        to.block = unit * 4 + thread / 8;
+        code_block32(args, to, 1, 0, thread, four);
+    } else {
+        four[0] = take_four(args, to.source, unit * 64 + thread, args->blocks * 64);
+        four[1] = take_four(args, to.source, unit * 64 + 32 + thread, args->blocks * 64);
+        to.pieces = args->blocks_padded * 8;
+        to.block = unit;
+        code_kblock(args, to, thread, four);
+    }
 }
 
 /* A whole column of n elements by QUANT_THREADS threads; `lanes` are QUANT_NORM_LANES floats of shared memory. */
-DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uint32_t column, float *lanes)
+DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uint32_t column, bool sums, float *lanes)
 {
+    const code_place to = {column, column, 0, 0, sums};
     const uint32_t units = code_units(args->type, args->blocks_padded), own = thread_index() / QUANT_TEAM;
     quant_gemv_activations_args coding = *args;
     if (args->input.kind == INPUT_NORM)
@@ -315,7 +393,7 @@ DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uin
     for (uint32_t from = 0; from < units; from += QUANT_THREADS / QUANT_TEAM) {
         /* A team past the last unit repeats that one, so that the threads of a wave do not diverge. */
         const uint32_t unit = from + own < units ? from + own : units - 1;
-        code_unit(&coding, column, column, unit, thread_index() % QUANT_TEAM);
+        code_unit(&coding, to, unit, thread_index() % QUANT_TEAM);
     }
 }
 

@@ -76,129 +76,6 @@ DEVICE quant_gemv_activations_args direct_coding(int32_t type, const quant_gemv_
     return coding;
 }
 
-/* ---- codes ------------------------------------------------------------------------------------------------------------------
- */
-
-/* As pack_codes(), of codes in the last bytes. */
-DEVICE uint32_t direct_pack(const int32_t *codes)
-{
-#if defined(SIMT_SELECT_BYTES) /* 12 is 0 */
-    return SIMT_SELECT_BYTES((uint32_t)codes[1], (uint32_t)codes[0], 0x0c0c0400u) |
-           SIMT_SELECT_BYTES((uint32_t)codes[3], (uint32_t)codes[2], 0x04000c0cu);
-#else
-    return pack_codes(codes);
-#endif
-}
-
-/* The sum of the codes in a word and in those of three neighbours, sixteen in all. */
-DEVICE int32_t direct_sum(uint32_t codes)
-{
-    int32_t sum = dot4_i8(codes, 0x01010101u, 0);
-    sum += other_lane(sum, 1);
-    return sum + other_lane(sum, 2);
-}
-
-/* The largest magnitude of a block of 32, of which eight threads have four elements each. */
-DEVICE int32_t direct_largest(const four_elements *four)
-{
-    int32_t largest = largest_of_four(four);
-    largest = larger(largest, other_lane(largest, 1));
-    largest = larger(largest, other_lane(largest, 2));
-    return larger(largest, other_lane(largest, 7)); /* within fours they are the same by now */
-}
-
-/* From so large a magnitude on, 65520 * 127, the factor of a block is beyond f16; the quotient of the float before it is less.
- */
-#define DIRECT_TOO_LARGE 0x4afdf020
-
-/* Two products by one instruction where there is one. */
-typedef float direct_pair __attribute__((vector_size(8)));
-
-/* As encode_q8_1, but for blocks whose factor as f16 is 0: their codes are, too, and so need not be cut off. A thread with
- * words of two blocks divides for one of them: the first four of eight for the first. */
-DEVICE void direct_block32(int32_t type, const quant_gemv_activations_args *coding, uint32_t thread, const four_elements *four)
-{
-    const uint32_t words = direct_words(type), block = thread / 8, further = QUANT_THREADS / 8;
-    const bool second = words > 1 && (thread & 4) != 0;
-    const int32_t of_first = direct_largest(&four[0]), of_last = words > 1 ? direct_largest(&four[1]) : of_first;
-    const int32_t largest = second ? of_last : of_first;
-    const float d = block_by_127(canon_bits_float((uint32_t)largest)), inverse = d >= 0x1p-126f ? 1.0f / d : 0.0f;
-    const float other = wave_shuffle_xor_f32(inverse, 7);
-    UNROLL
-    for (uint32_t h = 0; h < words; h++) {
-        const float factor = words == 1 || second == (h == 1) ? inverse : other;
-        int32_t codes[4];
-        UNROLL
-        for (uint32_t i = 0; i < 4; i += 2) {
-            const direct_pair two = {four[h].x[i], four[h].x[i + 1]}, both = {factor, factor}, scaled = two * both;
-            codes[i] = block_round_away_quick(scaled[0]);
-            codes[i + 1] = block_round_away_quick(scaled[1]);
-        }
-        const uint32_t packed = direct_pack(codes);
-        put_codes(coding, 0, 0, block + h * further, thread % 8, packed);
-        if (dot_has_min(type)) {
-            const int32_t sum = direct_sum(packed);
-            if (thread % 4 == 0)
-                put_sum(coding, 0, 0, block + h * further, thread / 4 % 2, sum);
-        }
-    }
-    if (thread % (words == 1 ? 8 : 4) == 0)
-        put_factor(coding, 0, 0, block + (second ? further : 0), widen_f16(narrow_f16(d)), largest >= DIRECT_TOO_LARGE);
-}
-
-/* Is the first of the elements of the largest magnitude negative? Only where there are some of either sign does it matter which
- * is the first. */
-DEVICE bool direct_negative(const four_elements *four, uint32_t thread, int32_t positive, int32_t negative)
-{
-    if (wave_ballot(positive == negative) == 0)
-        return negative > positive;
-    const uint32_t extreme = extreme_of_kblock(four, thread, negative);
-    return positive == negative ? (extreme & 1) != 0 : negative > positive;
-}
-
-/* As encode_q8_k. Among the bits of floats the largest signed number is the largest of those that are not negative, and the
- * largest unsigned one that of the largest magnitude of the others. */
-DEVICE void direct_kblock(int32_t type, const quant_gemv_activations_args *coding, uint32_t thread, const four_elements *four)
-{
-    const uint32_t block = thread / QUANT_TEAM, own = thread % QUANT_TEAM;
-    int32_t most = (int32_t)canon_float_bits(four[0].x[0]);
-    uint32_t least = canon_float_bits(four[0].x[0]);
-    UNROLL
-    for (uint32_t i = 1; i < 8; i++) {
-        const uint32_t bits = canon_float_bits(four[i / 4].x[i % 4]);
-        most = larger(most, (int32_t)bits);
-        least = bits > least ? bits : least;
-    }
-    UNROLL
-    for (uint32_t mask = 16; mask > 0; mask /= 2) {
-        const uint32_t next = wave_shuffle_xor_u32(least, mask);
-        most = larger(most, other_lane(most, mask));
-        least = next > least ? next : least;
-    }
-    SETTLE(most); /* so that no instruction of three operands has one of another lane: without a card nobody can execute it */
-    const int32_t positive = larger(most, 0), negative = (int32_t)least < 0 ? (int32_t)(least & 0x7fffffffu) : 0;
-    const int32_t largest = larger(positive, negative);
-    const float magnitude = canon_bits_float((uint32_t)largest);
-    const bool minus = direct_negative(four, own, positive, negative);
-    const float inverse = largest > 0x03800000 ? -127.0f / (minus ? -magnitude : magnitude) : 0.0f;
-    UNROLL
-    for (uint32_t h = 0; h < 2; h++) {
-        int32_t codes[4];
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++) /* the last byte is the code */
-            codes[i] = (int32_t)canon_float_bits(four[h].x[i] * inverse + 0x1.8p23f);
-        const uint32_t packed = direct_pack(codes);
-        put_codes(coding, 0, 0, block * 8 + h * 4 + own / 8, own % 8, packed);
-        if (dot_has_min(type)) {
-            const int32_t sum = direct_sum(packed);
-            if (own % 4 == 0)
-                put_sum_bytes(coding, 0, block, h * 8 + own / 4, sum);
-        }
-    }
-    if (own == 0)
-        put_factor(coding, 0, 0, block, block_inverse(inverse), largest >= BLOCK_INFINITE);
-}
-
 /* What is held of the column, to its stage. Behind the column's end as well: a wave has several blocks, and nobody reads those.
  */
 DEVICE void direct_code(int32_t type, const quant_gemv_args *args, const direct_column *c, uint32_t chunk, uint32_t *stage)
@@ -213,10 +90,14 @@ DEVICE void direct_code(int32_t type, const quant_gemv_args *args, const direct_
         else if (c->kind == INPUT_GATED)
             four[h] = gated_four(four[h], c->of_beside[h]);
     }
-    if (block_length(type) == BLOCK32_ELEMENTS)
-        direct_block32(type, &coding, direct_thread(), four);
-    else
-        direct_kblock(type, &coding, direct_thread(), four);
+    const uint32_t thread = direct_thread();
+    code_place to = {0, 0, 0, thread / QUANT_TEAM, dot_has_min(type)};
+    if (block_length(type) == BLOCK32_ELEMENTS) {
+        to.block = thread / 8;
+        code_block32(&coding, to, direct_words(type), QUANT_THREADS / 8, thread, four);
+    } else {
+        code_kblock(&coding, to, thread % QUANT_TEAM, four);
+    }
 }
 
 /* And the rows. */

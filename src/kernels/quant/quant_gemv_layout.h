@@ -84,7 +84,7 @@ CANON_FUNCTION uint32_t stage_rotation(int32_t type)
  */
 
 /* In front of the stages, which are rows alone, shared memory has two times eight sums of 16 rows, the accumulators of a norm,
- * and the column: factors, sums, codes. In bytes. */
+ * and the column: factors, sums where the format has minima, codes. In bytes. */
 enum { STEP_LANES_AT = 2 * QUANT_CLASSES * STAGE_ROWS * 4, STEP_FACTORS_AT = STEP_LANES_AT + QUANT_NORM_LANES * 4 };
 
 CANON_FUNCTION uint32_t step_sums_at(uint32_t blocks_padded)
@@ -92,10 +92,10 @@ CANON_FUNCTION uint32_t step_sums_at(uint32_t blocks_padded)
     return STEP_FACTORS_AT + blocks_padded * QUANT_GEMV_COLUMNS * 4;
 }
 
-/* Whoever codes a column writes its sums, whether the format has minima or not. */
 CANON_FUNCTION uint32_t step_codes_at(int32_t type, uint32_t blocks_padded)
 {
-    return step_sums_at(blocks_padded) + blocks_padded * (uint32_t)dot_pieces(type) * QUANT_GEMV_COLUMNS * 4;
+    return step_sums_at(blocks_padded) +
+           (dot_has_min(type) ? blocks_padded * (uint32_t)dot_pieces(type) * QUANT_GEMV_COLUMNS * 4 : 0);
 }
 
 CANON_FUNCTION uint32_t step_columns_bytes(int32_t type, uint32_t blocks_padded)

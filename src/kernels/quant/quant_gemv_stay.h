@@ -110,7 +110,7 @@ DEVICE gemv_columns step_column(int32_t type, const quant_gemv_args *args, uint3
     const gemv_columns columns = {codes, sums, (const float *)(const void *)factors};
     if (args->x) {
         const quant_gemv_activations_args coding = one_coding(type, args, codes, sums, (float *)(void *)factors);
-        code_column(&coding, args->blocks * (uint32_t)block_length(type), 0,
+        code_column(&coding, args->blocks * (uint32_t)block_length(type), 0, dot_has_min(type),
                     (float *)(void *)AT_RANGE(shared, STEP_LANES_AT / 4, QUANT_NORM_LANES));
     } else {
         step_copy(factors, (const uint32_t *)args->factors, blocks * QUANT_GEMV_COLUMNS);
