@@ -91,7 +91,7 @@ DEVICE void direct_code(int32_t type, const quant_gemv_args *args, const direct_
             four[h] = gated_four(four[h], c->of_beside[h]);
     }
     const uint32_t thread = direct_thread();
-    code_place to = {0, 0, 0, thread / QUANT_TEAM, dot_has_min(type)};
+    code_place to = {0, 0, 0, thread / QUANT_TEAM, dot_has_min(type) != 0};
     if (block_length(type) == BLOCK32_ELEMENTS) {
         to.block = thread / 8;
         code_block32(&coding, to, direct_words(type), QUANT_THREADS / 8, thread, four);
