@@ -74,8 +74,8 @@ demo-text:
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	@DEVICE='$(DEVICE)' scripts/demo-text.sh '$(BUILD)'
 
-# run_tests FOLDER [CTEST OPTION ...]: the quick tests; the long ones, too, with LONG=1. The summary's last line is the last line of all.
-run_tests = ctest --test-dir '$(1)' --output-on-failure --no-tests=error -j $(JOBS) $(if $(LONG),,-LE long) $(2)
+# run_tests FOLDER, CTEST OPTIONS, ENVIRONMENT: the quick tests; the long ones, too, with LONG=1.
+run_tests = rm -f '$(1)/Testing/Temporary/LastTest.log' && $(3) ctest --test-dir '$(1)' --output-on-failure --no-tests=error -j $(JOBS) $(if $(LONG),,-LE long) $(2)
 
 test:
 	$(setup_test) build test package
@@ -104,7 +104,7 @@ test-sanitizers:
 test-asan:
 	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
 	cmake --build '$(BUILD)-asan' -j $(JOBS)
-	$(if $(LONG),ASAN_OPTIONS=detect_leaks=1) $(call run_tests,$(BUILD)-asan)
+	$(call run_tests,$(BUILD)-asan,,$(if $(LONG),ASAN_OPTIONS=detect_leaks=1 WARPWAVE_TEST_LEAKS=1))
 
 test-tsan:
 	$(configure) -B '$(BUILD)-tsan' -DWARPWAVE_SANITIZE=thread $(same_kernels)

@@ -63,6 +63,9 @@ endfunction()
 # ---- the emulator: the kernels as host code ----------------------------------------------------------------------------------
 set(KERNEL_SOURCES "")
 set(EMULATED_OPTIONS -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(NOT WARPWAVE_SANITIZE)
+    list(APPEND EMULATED_OPTIONS -O2) # half of -O3's compile time; only tests run them
+endif()
 if(WARPWAVE_SANITIZE MATCHES "thread")
     # Fibers would confuse it, and each launch runs on one thread then.
     list(APPEND EMULATED_OPTIONS -fno-sanitize=thread -DWARPWAVE_THREAD_SANITIZER)
