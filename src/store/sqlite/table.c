@@ -11,6 +11,9 @@
 
 static const char *const SUFFIXES[] = {"rows", "vectors", "removed"}; /* of the tables behind it: NAME_rows, ... */
 
+static const char REENTERED[] =
+    "a trigger, a foreign key action or a view uses the table while its own tables are read or written; drop it";
+
 int table_refuse(table *t, int code, const char *format, ...)
 {
     char text[1024];
@@ -27,6 +30,8 @@ int table_failed(table *t, ww_status status)
 {
     if (status == WW_OK || status == WW_OUT_OF_MEMORY)
         return value_result_code(status);
+    if (t->reentered && !t->busy)
+        return table_refuse(t, SQLITE_ERROR, "%s", REENTERED);
     return table_refuse(t, value_result_code(status), "%s", ww_error_message());
 }
 
@@ -93,9 +98,9 @@ ww_status table_writer(table *t, writer **opened)
 
 ww_status table_enter(table *t)
 {
+    t->reentered = t->busy;
     if (t->busy)
-        return ww_fail(WW_INVALID_ARGUMENT, "a trigger, a foreign key action or a view uses the table while its own tables are "
-                                            "read or written; drop it");
+        return ww_fail(WW_INVALID_ARGUMENT, "%s", REENTERED);
     t->busy = true;
     return WW_OK;
 }

@@ -43,6 +43,7 @@ typedef struct table {
     view *view;                /* with the first SELECT */
     writer *writer;            /* with the first change */
     bool uncertain;            /* connected within a write transaction: an earlier part of it may have changed the collection */
+    bool reentered;            /* table_enter() refused somebody since: that is why the statement fails, whatever SQLite says */
     bool busy;                 /* one of our statements may be running: whatever comes in now was called by it */
     bool shadow_is_checked;    /* shadow_check() found nothing, when the statements of the writer and of the view had been */
     int64_t written_by, read_by; /* prepared so often: writer_preparations(), view_preparations() */
