@@ -316,21 +316,22 @@ static void fit_wgmma_kblock(quant_plan *plan, int64_t shared_max)
 }
 
 typedef struct tile_kernels {
-    int32_t kernel, unpack, fold;
+    int32_t kernel, kernel_min; /* of formats without minima, and with them */
+    int32_t unpack, fold;
     int32_t threads, fold_threads;
     void (*fit)(quant_plan *plan, int64_t shared_max);
 } tile_kernels;
 
 /* By wgmma or not, of K blocks or not. */
 static const tile_kernels tile_kernels_of[2][2] = {
-    {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_unpack_block32, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
-      QUANT_TILE_THREADS, fit_tile},
-     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS,
-      QUANT_TILE_THREADS, fit_tile}},
-    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_unpack_block32, GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_BLOCK32_THREADS,
-      QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
-     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_KBLOCK_THREADS,
-      QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
+    {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_tile_block32_min, GPU_KERNEL_quant_unpack_block32,
+      GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile},
+     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_tile_fold,
+      QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile}},
+    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_unpack_block32,
+      GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_BLOCK32_THREADS, QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
+     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_wgmma_fold,
+      QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
 
 /* Sections for so many rows or columns, `code_bytes` of codes for each block. */
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
@@ -366,7 +367,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     const int64_t tiles = plan->rows_padded / QUANT_TILE * across;
     plan->splits = tile_splits(tiles, device->base.info.compute_units, one_stage);
     plan->sums_floats = (size_t)(tiles * plan->splits * QUANT_TILE) * QUANT_TILE;
-    plan->kernel = kernels->kernel;
+    plan->kernel = dot_has_min(job->type) ? kernels->kernel_min : kernels->kernel;
     plan->threads = kernels->threads;
     plan->fold_kernel = kernels->fold;
     plan->fold_threads = kernels->fold_threads;
@@ -374,7 +375,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     driver_function_limits unpack, tile;
     ww_status status = gpu_kernel_limits(device, plan->unpack_kernel, &unpack);
     if (status == WW_OK)
-        status = gpu_kernel_limits(device, kernels->kernel, &tile);
+        status = gpu_kernel_limits(device, plan->kernel, &tile);
     if (status != WW_OK)
         return status;
     plan->unpack_stages = unpack.shared_dynamic_bytes_max < UNPACK_SHARED ? 2 : 3;

@@ -347,7 +347,7 @@ typedef struct quant_tile_args {
     uint32_t records;        /* quant_wgmma_kblock: those of so many blocks at a time, 1 or 2 */
     uint32_t sums_in_shared; /* quant_wgmma_*: not 0 if there is shared memory for a tile of sums, too */
     int32_t layout;          /* QUANT_LAYOUT_ */
-    uint32_t has_min;        /* not 0: the format has minima */
+    uint32_t has_min;        /* not 0: the format has minima; quant_tile_block32_min: it has */
     uint32_t unused;
 } quant_tile_args;
 

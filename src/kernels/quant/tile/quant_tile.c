@@ -545,6 +545,9 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
     tile_finish(args, acc);
 }
 
-TILE_KERNEL(quant_tile_block32, args.has_min ? tile_run_block32(true, &args, shared) : tile_run_block32(false, &args, shared))
+/* Blocks of 32 with minima have a kernel of their own: joined, gfx12's would spill, and gfx90a's have a thread block less a
+ * unit. */
+TILE_KERNEL(quant_tile_block32, tile_run_block32(false, &args, shared))
+TILE_KERNEL(quant_tile_block32_min, tile_run_block32(true, &args, shared))
 TILE_KERNEL(quant_tile_kblock, args.has_min ? tile_run_kblock(true, &args, shared) : tile_run_kblock(false, &args, shared))
 TILE_FOLD_KERNEL(quant_tile_fold)
