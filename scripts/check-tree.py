@@ -51,12 +51,12 @@ ARROWS = {
     "files": ["arithmetic/half.h", "base"],
     "vectors": ["tensor/tensor.h", "device", "arithmetic", "base"],  # rows and queries may come as tensors
     "vectors/score.c": ["cpu/isa/.", "vectors", "arithmetic", "base"],  # ww_score() is defined as what the CPU computes
-    "store": ["vectors/durable", "vectors/results.h", "arithmetic", "base"],
-    "store/sqlite": ["store", "vectors/durable", "vectors/results.h", "arithmetic", "base"],
+    "store": ["vectors/internal", "arithmetic", "base"],
+    "store/sqlite": ["store", "vectors/internal", "arithmetic", "base"],
     "tensor": ["device", "arithmetic", "base"],
     "quant": ["tensor", "device", "arithmetic", "base"],
     "gguf": ["quant", "tensor", "files", "device", "arithmetic", "base"],
-    "cluster": ["vectors/durable", "vectors/results.h", "vectors/file_rows.h", "arithmetic", "base"],
+    "cluster": ["vectors/internal", "vectors/file_rows.h", "arithmetic", "base"],
     "cli/mpi": ["cli/.", "cluster", "files", "arithmetic", "base"],
     "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
     "model/tokenizer": ["model/.", "gguf", "files", "base"],

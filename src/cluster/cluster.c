@@ -7,7 +7,7 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "vectors/durable/operations.h"
+#include "vectors/internal/core.h"
 
 STRUCT_INIT(ww_cluster_config, {.first_row = -1, .timeout_ms = WW_CLUSTER_TIMEOUT_MS})
 STRUCT_INIT(ww_cluster_info, {0})
@@ -67,7 +67,7 @@ static ww_status make_communicators(ww_cluster *c, MPI_Comm callers)
 
 static ww_status check_config(const ww_cluster *c, const ww_cluster_config *config)
 {
-    if (ww_durable_version() != DURABLE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
+    if (ww_core()->version != CORE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
         return ww_fail(WW_UNSUPPORTED, "libwarpwave_mpi is of version %s, libwarpwave of %s; install both of one version",
                        WW_VERSION_TEXT, ww_version());
     if (config->root < 0 || config->root >= c->ranks)

@@ -12,7 +12,6 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "vectors/results.h"
 
 typedef struct own_hits {
     ww_results *results;

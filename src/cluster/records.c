@@ -6,8 +6,7 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/durable/operations.h"
-#include "vectors/results.h"
+#include "vectors/internal/core.h"
 
 typedef struct record_head {
     rank_key key;
@@ -178,10 +177,10 @@ static ww_status fill_fetched(const ww_cluster *c, const merging *m, ww_results 
             memcpy(results->vectors + hit * results->dim, from, vector);
         from += vector;
         if (head.id_bytes >= 0)
-            status = ww_durable_results_put(results, &results->ids[hit], (const char *)from, (size_t)head.id_bytes);
+            status = ww_core()->results_put(results, &results->ids[hit], (const char *)from, (size_t)head.id_bytes);
         from += max_i64(head.id_bytes, 0);
         if (status == WW_OK && head.payload_bytes >= 0)
-            status = ww_durable_results_put(results, &results->payloads[hit], (const char *)from, (size_t)head.payload_bytes);
+            status = ww_core()->results_put(results, &results->payloads[hit], (const char *)from, (size_t)head.payload_bytes);
     }
     return status;
 }
@@ -203,15 +202,15 @@ ww_status records_merge(cluster_call *call, const records_all *all, ww_results *
     if (status == WW_OK)
         status = call_array(call, hits, sizeof *m.kept, "merging results", &m.kept);
     if (status == WW_OK)
-        status = ww_durable_results_create(all->query_count, hits, &results);
+        status = ww_core()->results_create(all->query_count, hits, &results);
     if (status == WW_OK && all->ranged)
-        status = ww_durable_results_totals(results);
+        status = ww_core()->results_totals(results);
     if (status == WW_OK) {
         for (int32_t r = 0; r < c->ranks; r++)
             m.cursors[r] = all->packed + all->starts[r] + all->query_count * (int64_t)sizeof(query_head);
         fill_hits(c, &m, results);
         const bool texts = hits > 0 && all->fetch & (WW_FETCH_IDS | WW_FETCH_PAYLOADS);
-        status = ww_durable_results_prepare(results, all->fetch, c->dim, texts ? (size_t)all->starts[c->ranks] : 0);
+        status = ww_core()->results_prepare(results, all->fetch, c->dim, texts ? (size_t)all->starts[c->ranks] : 0);
     }
     if (status == WW_OK)
         status = fill_fetched(c, &m, results);

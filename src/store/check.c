@@ -56,7 +56,7 @@ static ww_status check_integrity(checking *k)
 static bool is_finite(const collection_record *record, const void *elements, float *wide)
 {
     row_widen((int32_t)record->type, elements, record->dim, wide);
-    return ww_durable_is_finite(wide, record->dim);
+    return ww_core()->is_finite(wide, record->dim);
 }
 
 /* A table of the collection that cannot be read is a fault of the file; the other collections are checked all the same. */
@@ -137,7 +137,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
             fault(k, "'%s': the id of handle %lld is not UTF-8; give the row another one", record->name, handle);
         if (sqlite3_column_type(s, 4) == SQLITE_NULL || sqlite3_column_int64(s, 4) != handle)
             fault(k, "'%s': the row with handle %lld has no vector", record->name, handle);
-        if (payload && ww_durable_check_payload(record->name, 0, payload) != WW_OK)
+        if (payload && ww_core()->check_payload(record->name, 0, payload) != WW_OK)
             fault(k, "'%s': the payload of handle %lld is no JSON", record->name, handle);
         count++;
     }

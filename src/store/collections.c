@@ -10,16 +10,16 @@
 #include "base/text.h"
 #include "store/page_size.h"
 #include "store/store_state.h"
-#include "vectors/durable/operations.h"
-#include "vectors/results.h"
+#include "vectors/internal/core.h"
 
 enum { DESCRIPTION_BYTES = 256, JSON_PATH_BYTES_MAX = 200 };
 
 /* ---- opening --------------------------------------------------------------------------------------------------------------
  */
 
-static void stored_free(stored *c)
+void stored_destroy(ww_collection *base)
 {
+    stored *c = stored_of(base);
     readers_close(c->idle);
     if (c->writer || c->written) {
         store_lock_for_good(c->store);
@@ -27,64 +27,20 @@ static void stored_free(stored *c)
         view_close(c->written);
         store_unlock(c->store);
     }
-    ww_device_close(c->device);
+    ww_core()->collection_release(&c->base);
     pthread_mutex_destroy(&c->lock);
-    memory_free(c->name);
     ww_store_close(c->store);
     memory_free(c);
-}
-
-void stored_destroy(void *owner)
-{
-    stored_free(owner);
 }
 
 ww_status stored_is(const stored *c, const collection_record *record)
 {
     if (record->uid != c->uid)
-        return ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->name);
-    if (record->dim == c->dim && record->metric == c->metric && record->type == c->type)
+        return ww_fail(WW_NOT_FOUND, "collection '%s' was dropped, and another one has its name; open that", c->base.name);
+    if (record->dim == c->base.dim && record->metric == c->base.metric && record->type == c->base.type)
         return WW_OK;
     return ww_fail(WW_CORRUPT_FILE, "collection '%s': its entry in warpwave_collections was changed while it was open",
-                   c->name);
-}
-
-static ww_status stored_create(ww_store *store, const collection_record *record, const ww_collection_config *config,
-                               stored **created)
-{
-    stored *c = memory_alloc_zeroed(1, sizeof *c);
-    if (!c)
-        return memory_failed("a collection of a store", sizeof *c);
-    store_retain(store);
-    c->store = store;
-    c->uid = record->uid;
-    c->dim = record->dim;
-    c->metric = record->metric;
-    c->type = record->type;
-    c->screen = config->screen;
-    c->keep_host_copy = config->keep_host_copy != 0;
-    c->rows = config->rows;
-    pthread_mutex_init(&c->lock, NULL);
-    c->name = memory_copy_text(record->name, strlen(record->name));
-    ww_status status = c->name ? WW_OK : memory_failed("a collection of a store", strlen(record->name));
-    if (status == WW_OK)
-        status = ww_durable_device_retain(store->device, &c->device);
-    const view_config written = {.db = store->writer,
-                                 .schema = "main",
-                                 .name = record->name,
-                                 .device = c->device,
-                                 .screen = c->screen,
-                                 .keep_host_copy = c->keep_host_copy,
-                                 .rows = c->rows};
-    if (status == WW_OK)
-        status = view_open(&written, &c->written);
-    if (status == WW_OK)
-        status = writer_open(store->writer, "main", record->name, &c->writer);
-    if (status == WW_OK)
-        *created = c;
-    else
-        stored_free(c);
-    return status;
+                   c->base.name);
 }
 
 /* A ww_collection for the record. */
@@ -96,12 +52,29 @@ static ww_status open_record(ww_store *store, const collection_record *record, c
     config.dim = record->dim;
     config.metric = record->metric;
     config.type = record->type;
-    stored *c = NULL;
-    ww_status status = stored_create(store, record, &config, &c);
+    stored *c = memory_alloc_zeroed(1, sizeof *c);
+    if (!c)
+        return memory_failed("a collection of a store", sizeof *c);
+    store_retain(store);
+    c->store = store;
+    c->uid = record->uid;
+    pthread_mutex_init(&c->lock, NULL);
+    ww_status status = ww_core()->collection_init(&c->base, store->device, &config, &STORED_OPERATIONS);
+    const view_config written = {.db = store->writer,
+                                 .schema = "main",
+                                 .name = record->name,
+                                 .device = c->base.device,
+                                 .screen = c->base.screen,
+                                 .keep_host_copy = c->base.keep_host_copy,
+                                 .rows = c->base.rows};
     if (status == WW_OK)
-        status = ww_durable_create(store->device, &config, &STORED_OPERATIONS, c, collection);
-    if (status != WW_OK && c)
-        stored_free(c);
+        status = view_open(&written, &c->written);
+    if (status == WW_OK)
+        status = writer_open(store->writer, "main", record->name, &c->writer);
+    if (status == WW_OK)
+        *collection = &c->base;
+    else
+        stored_destroy(&c->base);
     return status;
 }
 
@@ -179,7 +152,7 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
         return ww_fail(WW_INVALID_ARGUMENT, "%s: screen is %d; it must be WW_SCREEN_INT8 or WW_SCREEN_NONE", function,
                        (int)checked.screen);
     collection_record record = {0};
-    status = ww_durable_check_rows(function, &checked);
+    status = ww_core()->check_rows(function, &checked);
     if (status == WW_OK)
         status = prepare_file(store, &checked);
     if (status == WW_OK)
@@ -229,10 +202,10 @@ ww_status ww_store_drop(ww_store *store, const char *name)
 static ww_status list_results(const collection_record *records, int64_t count, ww_results **results)
 {
     ww_results *made = NULL;
-    ww_status status = ww_durable_results_create(1, count, &made);
+    ww_status status = ww_core()->results_create(1, count, &made);
     if (status == WW_OK) {
         made->starts[1] = count;
-        status = ww_durable_results_prepare(made, WW_FETCH_IDS | WW_FETCH_PAYLOADS, 1,
+        status = ww_core()->results_prepare(made, WW_FETCH_IDS | WW_FETCH_PAYLOADS, 1,
                                             (size_t)count * (COLLECTION_NAME_BYTES_MAX + DESCRIPTION_BYTES) + 1);
     }
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
@@ -248,9 +221,9 @@ static ww_status list_results(const collection_record *records, int64_t count, w
         made->rows[i] = i;
         made->handles[i] = r->uid;
         made->scores[i] = 0.0f;
-        status = ww_durable_results_put(made, &made->ids[i], r->name, strlen(r->name));
+        status = ww_core()->results_put(made, &made->ids[i], r->name, strlen(r->name));
         if (status == WW_OK)
-            status = ww_durable_results_put(made, &made->payloads[i], text, strlen(text));
+            status = ww_core()->results_put(made, &made->payloads[i], text, strlen(text));
     }
     if (status == WW_OK)
         *results = made;

@@ -22,15 +22,15 @@ typedef struct compaction {
 
 static ww_status told(const compaction *m, int64_t done)
 {
-    if (!ww_durable_tell(m->progress, m->user, done, m->total))
+    if (!ww_core()->tell(m->progress, m->user, done, m->total))
         return WW_OK;
-    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; it is as before", m->c->name,
+    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; it is as before", m->c->base.name,
                    (long long)done, (long long)m->total);
 }
 
 static ww_status prepare(compaction *m)
 {
-    const char *name = m->c->name;
+    const char *name = m->c->base.name;
     ww_status status = schema_statement(
         m->db, &m->next, "SELECT place, handle FROM main.\"%w_vectors\" WHERE place >= ?1 ORDER BY place LIMIT %d", name,
         (int)MOVED_AT_ONCE);
@@ -46,7 +46,7 @@ static ww_status move(const compaction *m, sqlite3_stmt *statement, int64_t whic
     sqlite3_bind_int64(statement, 1, which);
     sqlite3_bind_int64(statement, 2, place);
     const int code = sqlite3_step(statement);
-    const ww_status status = code == SQLITE_DONE ? WW_OK : sqlite_failed(m->db, code, m->c->name);
+    const ww_status status = code == SQLITE_DONE ? WW_OK : sqlite_failed(m->db, code, m->c->base.name);
     sqlite3_reset(statement);
     return status;
 }
@@ -61,7 +61,7 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
         places[count] = sqlite3_column_int64(m->next, 0);
         handles[count++] = sqlite3_column_int64(m->next, 1);
     }
-    ww_status status = code == SQLITE_ROW || code == SQLITE_DONE ? WW_OK : sqlite_failed(m->db, code, m->c->name);
+    ww_status status = code == SQLITE_ROW || code == SQLITE_DONE ? WW_OK : sqlite_failed(m->db, code, m->c->base.name);
     sqlite3_reset(m->next);
     for (int i = 0; status == WW_OK && i < count; i++, m->done++) {
         if (places[i] == m->done)
@@ -89,9 +89,9 @@ static ww_status renumber(compaction *m, collection_record *record)
         return status;
     if (m->done != record->live)
         return ww_fail(WW_CORRUPT_FILE,
-                       "collection '%s': there are %lld vectors in the file; its list of collections says %lld", m->c->name,
-                       (long long)m->done, (long long)record->live);
-    status = schema_run(m->db, "DELETE FROM main.\"%w_removed\"", m->c->name);
+                       "collection '%s': there are %lld vectors in the file; its list of collections says %lld",
+                       m->c->base.name, (long long)m->done, (long long)record->live);
+    status = schema_run(m->db, "DELETE FROM main.\"%w_removed\"", m->c->base.name);
     record->sequence++;
     record->log_start = record->sequence;
     record->next_place = record->live;
@@ -123,7 +123,7 @@ static void shrink_rest(ww_store *store)
 
 static ww_status find_record(const compaction *m, collection_record *record)
 {
-    const ww_status status = schema_find(m->db, "main", m->c->name, record);
+    const ww_status status = schema_find(m->db, "main", m->c->base.name, record);
     return status == WW_OK ? stored_is(m->c, record) : status;
 }
 
@@ -144,9 +144,9 @@ static ww_status rewrite(compaction *m)
     return status;
 }
 
-ww_status stored_compact(void *owner, ww_progress progress, void *user)
+ww_status stored_compact(ww_collection *base, ww_progress progress, void *user)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     compaction m = {.c = c, .db = c->store->writer, .progress = progress, .user = user};
     collection_record record;
     ww_status status = process_check(c->store->made_in, c->store->path);

@@ -2,13 +2,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "store/store_state.h"
-#include "vectors/durable/operations.h"
-#include "vectors/results.h"
+#include "vectors/internal/core.h"
 
 enum { RESTARTS_MAX = 1000 };
 
@@ -50,11 +50,11 @@ static ww_status reader_open(stored *c, ww_device *device, int64_t generation, r
         status = schema_statement(r->db, &r->commit, "COMMIT");
     const view_config config = {.db = r->db,
                                 .schema = "main",
-                                .name = c->name,
+                                .name = c->base.name,
                                 .device = device,
-                                .screen = c->screen,
-                                .keep_host_copy = c->keep_host_copy,
-                                .rows = c->rows,
+                                .screen = c->base.screen,
+                                .keep_host_copy = c->base.keep_host_copy,
+                                .rows = c->base.rows,
                                 .restarts = true,
                                 .progress = c->store->config.loading,
                                 .progress_user = c->store->config.loading_user};
@@ -81,7 +81,7 @@ static ww_status reader_take(stored *c, reader **taken)
         c->idle = r->next;
     const int64_t generation = c->generation;
     ww_device *device = NULL;
-    status = r ? WW_OK : ww_durable_device_retain(c->device, &device);
+    status = r ? WW_OK : ww_core()->device_retain(c->base.device, &device);
     pthread_mutex_unlock(&c->lock);
     if (!r && status == WW_OK)
         status = reader_open(c, device, generation, &r);
@@ -197,7 +197,7 @@ static ww_status filter_ready(stored *c, reader *r, const filter_where *where, c
                                   .collection = view_record(r->view)->name,
                                   .guard = &r->guard,
                                   .seconds_max = (double)c->store->config.filter_ms / 1000.0};
-    ww_status status = filter_check(where, c->name);
+    ww_status status = filter_check(where, c->base.name);
     if (status == WW_OK)
         status = filter_run(where, &target, &oldest->places);
     if (status == WW_OK && !(oldest->key = filter_key_copy(where)))
@@ -221,12 +221,12 @@ static ww_status mask_check(const reader *r, const stored *c, const ww_query *qu
     if (!query->mask || query->mask_rows > 0 || view_record(r->view)->next_place == 0)
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': there is a mask, but mask_rows is 0; a mask over all rows has %lld",
-                   c->name, (long long)view_record(r->view)->next_place);
+                   c->base.name, (long long)view_record(r->view)->next_place);
 }
 
-static ww_status stored_query(void *owner, const ww_query *query, ww_results **results)
+static ww_status stored_query(ww_collection *base, const ww_query *query, ww_results **results)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     reader *r = NULL;
     view_places only = {0};
     const kept_filter *filter = NULL;
@@ -245,18 +245,18 @@ static ww_status stored_query(void *owner, const ww_query *query, ww_results **r
     return status;
 }
 
-static ww_status stored_search(void *owner, const ww_query *query, int64_t *rows, float *scores)
+static ww_status stored_search(ww_collection *base, const ww_query *query, int64_t *rows, float *scores)
 {
-    const stored *c = owner;
+    const stored *c = stored_of(base);
     ww_results *found = NULL;
-    const ww_status status = stored_query(owner, query, &found);
+    const ww_status status = stored_query(base, query, &found);
     for (int64_t q = 0; status == WW_OK && q < query->query_count; q++) {
         const int64_t first = found->starts[q], count = found->starts[q + 1] - first, at = q * query->k;
         memcpy(rows + at, found->rows + first, (size_t)count * sizeof *rows);
         memcpy(scores + at, found->scores + first, (size_t)count * sizeof *scores);
         for (int64_t i = at + count; i < at + query->k; i++) {
             rows[i] = -1;
-            scores[i] = c->metric == WW_L2 ? INFINITY : -INFINITY;
+            scores[i] = c->base.metric == WW_L2 ? INFINITY : -INFINITY;
         }
     }
     ww_results_destroy(found);
@@ -277,7 +277,7 @@ static ww_status look_up(stored *c, const view_list *list, ww_results **results)
     return status;
 }
 
-static ww_status stored_get(void *owner, const ww_get *get, ww_results **results)
+static ww_status stored_get(ww_collection *base, const ww_get *get, ww_results **results)
 {
     const view_list list = {.by = get->ids       ? VIEW_BY_ID
                                   : get->handles ? VIEW_BY_HANDLE
@@ -287,7 +287,7 @@ static ww_status stored_get(void *owner, const ww_get *get, ww_results **results
                             .numbers = get->handles,
                             .after = -1,
                             .fetch = get->fetch};
-    return look_up(owner, &list, results);
+    return look_up(stored_of(base), &list, results);
 }
 
 /* One entry: its place, or -1. */
@@ -301,66 +301,78 @@ static ww_status find_one(stored *c, const view_list *list, int64_t *place)
     return status;
 }
 
-static ww_status stored_find(void *owner, const char *id, int64_t *row)
+static ww_status stored_find(ww_collection *base, const char *id, int64_t *row)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     int64_t place = -1;
     const view_list list = {.by = VIEW_BY_ID, .count = 1, .ids = &id};
     const ww_status status = find_one(c, &list, &place);
     if (status == WW_OK && place < 0)
-        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s'", c->name, WW_ID_BYTES_MAX, id);
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s'", c->base.name, WW_ID_BYTES_MAX, id);
     if (status == WW_OK)
         *row = place;
     return status;
 }
 
-static ww_status stored_find_handle(void *owner, int64_t handle, int64_t *row)
+static ww_status stored_find_handle(ww_collection *base, int64_t handle, int64_t *row)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     int64_t place = -1;
     const view_list list = {.by = VIEW_BY_HANDLE, .count = 1, .numbers = &handle};
     const ww_status status = find_one(c, &list, &place);
     if (status == WW_OK && place < 0)
-        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row with handle %lld, or not any more", c->name,
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row with handle %lld, or not any more", c->base.name,
                        (long long)handle);
     if (status == WW_OK)
         *row = place;
     return status;
 }
 
-static ww_status stored_row(void *owner, int64_t row, uint32_t fetch, ww_results **results)
+/* What a request asks of a row that was found. */
+static ww_status give_row(const stored *c, const ww_results *found, const row_request *request)
 {
-    stored *c = owner;
-    ww_results *found = NULL;
-    const view_list list = {.by = VIEW_BY_PLACE, .count = 1, .numbers = &row, .fetch = fetch};
-    const ww_status status = look_up(c, &list, &found);
-    if (status == WW_OK && found->rows[0] >= 0) {
-        *results = found;
-        return WW_OK;
-    }
-    ww_results_destroy(found);
-    return status == WW_OK
-               ? ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld, or not any more", c->name, (long long)row)
-               : status;
+    const bool ids = request->fetch & WW_FETCH_IDS;
+    const char *text = ids ? ww_results_id(found, 0, 0) : ww_results_payload(found, 0, 0);
+    if (request->fetch == 0)
+        *request->handle = found->handles[0];
+    else if (request->fetch & WW_FETCH_VECTORS)
+        (void)row_narrow((int32_t)c->base.type, found->vectors, c->base.dim, request->elements); /* it came from there */
+    else
+        return ww_core()->row_text_copy(request, text ? text : "", text ? strlen(text) : 0);
+    return WW_OK;
 }
 
-static int64_t stored_next(void *owner, int64_t row)
+static ww_status stored_row(ww_collection *base, int64_t row, const row_request *request)
+{
+    const stored *c = stored_of(base);
+    ww_results *found = NULL;
+    const view_list list = {.by = VIEW_BY_PLACE, .count = 1, .numbers = &row, .fetch = request->fetch};
+    ww_status status = look_up(stored_of(base), &list, &found);
+    if (status == WW_OK && found->rows[0] < 0)
+        status = ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld, or not any more", base->name, (long long)row);
+    if (status == WW_OK)
+        status = give_row(c, found, request);
+    ww_results_destroy(found);
+    return status;
+}
+
+static int64_t stored_next(ww_collection *base, int64_t row)
 {
     int64_t place = -1;
     const view_list list = {.by = VIEW_ALL, .count = 1, .after = row};
-    return find_one(owner, &list, &place) == WW_OK ? place : -1;
+    return find_one(stored_of(base), &list, &place) == WW_OK ? place : -1;
 }
 
-static ww_status stored_describe(void *owner, ww_collection_info *info)
+static ww_status stored_describe(ww_collection *base, ww_collection_info *info)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     reader *r = NULL;
     ww_status status = reading_begin(c, false, &r);
     if (status != WW_OK)
         return status;
     ww_device_info device = ww_device_info_default();
     pthread_mutex_lock(&c->lock);
-    status = ww_device_describe(c->device, &device);
+    status = ww_device_describe(c->base.device, &device);
     pthread_mutex_unlock(&c->lock);
     if (status == WW_OK)
         status = view_describe(r->view, info);
@@ -369,12 +381,28 @@ static ww_status stored_describe(void *owner, ww_collection_info *info)
     return status;
 }
 
+static int64_t stored_count(ww_collection *base)
+{
+    ww_collection_info info = {0};
+    return stored_describe(base, &info) == WW_OK ? info.rows_live : 0;
+}
+
+static ww_device *stored_device(ww_collection *base)
+{
+    stored *c = stored_of(base);
+    ww_device *device = NULL;
+    pthread_mutex_lock(&c->lock);
+    (void)ww_core()->device_retain(base->device, &device);
+    pthread_mutex_unlock(&c->lock);
+    return device;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status stored_reserve(void *owner, int64_t rows)
+static ww_status stored_reserve(ww_collection *base, int64_t rows)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     reader *r = NULL;
     bool loaded = false;
     ww_status status = reading_begin(c, true, &r);
@@ -388,9 +416,9 @@ static ww_status stored_reserve(void *owner, int64_t rows)
 }
 
 /* What is damaged in memory is whole in the file: the next search reads it anew. */
-static ww_status stored_check(void *owner, ww_damage_report *report, ww_progress progress, void *user)
+static ww_status stored_check(ww_collection *base, ww_damage_report *report, ww_progress progress, void *user)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     reader *r = NULL;
     ww_status status = reading_begin(c, true, &r);
     if (status != WW_OK)
@@ -409,20 +437,20 @@ static bool is_same_group(stored *c, ww_device *device)
 {
     ww_device_info info = ww_device_info_default();
     pthread_mutex_lock(&c->lock);
-    const bool same = c->device == device;
+    const bool same = c->base.device == device;
     pthread_mutex_unlock(&c->lock);
     return same && ww_device_describe(device, &info) == WW_OK && info.member_count > 0;
 }
 
 /* Readers of the device that was are closed as they come back. */
-static ww_status stored_move(void *owner, ww_device *device)
+static ww_status stored_move(ww_collection *base, ww_device *device)
 {
-    stored *c = owner;
+    stored *c = stored_of(base);
     ww_device *retained = NULL;
     reader *r = NULL;
     ww_status status = process_check(c->store->made_in, c->store->path);
     if (status == WW_OK)
-        status = ww_durable_device_retain(device, &retained);
+        status = ww_core()->device_retain(device, &retained);
     if (status != WW_OK)
         return status;
     pthread_mutex_lock(&c->lock);
@@ -446,9 +474,9 @@ static ww_status stored_move(void *owner, ww_device *device)
     (void)view_move(c->written, retained); /* the device is open: it cannot fail */
     store_unlock(c->store);
     pthread_mutex_lock(&c->lock);
-    ww_device *old_device = c->device;
+    ww_device *old_device = c->base.device;
     reader *old = c->idle;
-    c->device = retained;
+    c->base.device = retained;
     c->generation = r->generation = c->generation + 1;
     r->next = NULL;
     c->idle = r;
@@ -459,8 +487,9 @@ static ww_status stored_move(void *owner, ww_device *device)
 }
 
 const collection_operations STORED_OPERATIONS = {
-    .add = stored_add,
-    .update = stored_update,
+    .host_rows = true,
+    .where = true,
+    .write = stored_write,
     .remove = stored_remove,
     .set_payloads = stored_set_payloads,
     .clear = stored_clear,
@@ -468,13 +497,15 @@ const collection_operations STORED_OPERATIONS = {
     .reserve = stored_reserve,
     .move = stored_move,
     .check = stored_check,
-    .describe = stored_describe,
-    .search = stored_search,
     .query = stored_query,
+    .search = stored_search,
     .get = stored_get,
     .find = stored_find,
     .find_handle = stored_find_handle,
     .row = stored_row,
     .next = stored_next,
+    .count = stored_count,
+    .describe = stored_describe,
+    .device = stored_device,
     .destroy = stored_destroy,
 };

@@ -10,7 +10,7 @@
 #include "base/structs.h"
 #include "store/page_size.h"
 #include "store/store_state.h"
-#include "vectors/durable/operations.h"
+#include "vectors/internal/core.h"
 
 enum { BUSY_MS = 5000, FILTER_MS = 60000 };
 
@@ -138,7 +138,7 @@ static ww_status config_check(const ww_store_config *config)
 
 static ww_status libraries_check(void)
 {
-    if (ww_durable_version() != DURABLE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
+    if (ww_core()->version != CORE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
         return ww_fail(WW_UNSUPPORTED, "libwarpwave_store %s needs libwarpwave %s, and found %s; install both from one version",
                        WW_VERSION_TEXT, WW_VERSION_TEXT, ww_version());
     if (sqlite3_libversion_number() < SQLITE_VERSION_LEAST)
@@ -160,7 +160,7 @@ static void store_free(ww_store *store)
         sqlite3_close(store->writer);
     }
     if (store->file_entered)
-        ww_mirror_file_leave(&store->file);
+        ww_core()->mirror_file_leave(&store->file);
     ww_device_close(store->device);
     pthread_cond_destroy(&store->unlocked);
     pthread_mutex_destroy(&store->lock);
@@ -204,7 +204,7 @@ ww_status ww_store_open(const char *path, ww_device *device, const ww_store_conf
     if (!made->path)
         status = memory_failed("a store", strlen(path));
     if (status == WW_OK)
-        status = ww_durable_device_retain(device, &made->device);
+        status = ww_core()->device_retain(device, &made->device);
     if (status == WW_OK)
         status = store_open_file(made);
     if (status == WW_OK)

@@ -16,7 +16,7 @@
 #include "store/filter.h"
 #include "store/view.h"
 #include "store/writer.h"
-#include "vectors/durable/operations.h"
+#include "vectors/internal/core.h"
 
 struct ww_store {
     atomic_int users; /* the caller, and every open collection */
@@ -59,19 +59,12 @@ typedef struct reader {
     int64_t filter_clock;
 } reader;
 
-/* An open collection: the owner behind a ww_collection. */
+/* An open collection: a ww_collection of its own kind. */
 typedef struct stored {
+    ww_collection base; /* first, so that one is the other */
     ww_store *store;
-    char *name;
-    int64_t uid; /* a collection that is made again under the name is another one */
-    int32_t dim;
-    ww_metric metric;
-    ww_vector_type type;
-    ww_screen screen;
-    bool keep_host_copy;
-    ww_row_place rows;
-    pthread_mutex_t lock; /* for what follows */
-    ww_device *device;
+    int64_t uid;          /* a collection that is made again under the name is another one */
+    pthread_mutex_t lock; /* for base.device, and what follows */
     int64_t generation;
     reader *idle;
     /* With the store's lock: */
@@ -117,7 +110,7 @@ ww_status store_commit_write(ww_store *store);
 ww_status store_find_record(ww_store *store, const char *name, collection_record *record);
 /* WW_NOT_FOUND, or WW_CORRUPT_FILE, if the record is not of the collection that was opened. */
 ww_status stored_is(const stored *c, const collection_record *record);
-void stored_destroy(void *owner);
+void stored_destroy(ww_collection *base);
 
 /* ---- reading.c ---- */
 /* A read transaction with a view of it; with `search` the view can be searched. */
@@ -127,12 +120,16 @@ void readers_close(reader *list);
 extern const collection_operations STORED_OPERATIONS;
 
 /* ---- writing.c ---- */
-ww_status stored_add(void *owner, const ww_rows *rows, bool upsert);
-ww_status stored_update(void *owner, const ww_rows *rows);
-ww_status stored_remove(void *owner, const char *const *ids, int64_t count, int64_t *missing);
-ww_status stored_set_payloads(void *owner, const char *const *ids, const char *const *payloads, int64_t count);
-ww_status stored_clear(void *owner);
+ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind);
+ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t count, int64_t *missing);
+ww_status stored_set_payloads(ww_collection *base, const char *const *ids, const char *const *payloads, int64_t count);
+ww_status stored_clear(ww_collection *base);
 /* ---- compact.c ---- */
-ww_status stored_compact(void *owner, ww_progress progress, void *user);
+ww_status stored_compact(ww_collection *base, ww_progress progress, void *user);
+
+static inline stored *stored_of(ww_collection *base)
+{
+    return (stored *)base;
+}
 
 #endif

@@ -1,7 +1,7 @@
 /* A view: a collection as one connection sees it, searched in memory.
  *
  * Between view_begin() and view_end() a view stands for the snapshot of the connection's read transaction. It answers from
- *   the mirror        when the mirror (vectors/durable/mirror.h) is at the snapshot's sequence; if it is behind, it is first
+ *   the mirror        when the mirror (vectors/internal/mirror.h) is at the snapshot's sequence; if it is behind, it is first
  * brought there with what came and went since, through this very connection; mirror + overlay  when the transaction has changes
  * of its own that are not committed: the mirror stays where it was before them, new vectors are in a small mirror of this
  * view's, and removed ones are masked; a private mirror  when the snapshot is older than the mirror, or the database has no
@@ -14,7 +14,7 @@
 #define WW_STORE_VIEW_H
 
 #include "store/schema.h"
-#include "vectors/durable/mirror.h"
+#include "vectors/internal/mirror.h"
 
 typedef struct view view;
 

@@ -6,8 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/view_state.h"
-#include "vectors/durable/operations.h"
-#include "vectors/results.h"
+#include "vectors/internal/core.h"
 
 enum { ID_BYTES_GUESSED = 24 };
 
@@ -30,11 +29,11 @@ static ww_status fetch_texts(view *v, ww_results *results, int64_t hit)
     if (code == SQLITE_ROW) {
         const char *id = (const char *)sqlite3_column_text(s, 1);
         if (results->ids)
-            status = id ? ww_durable_results_put(results, &results->ids[hit], id, (size_t)sqlite3_column_bytes(s, 1))
+            status = id ? ww_core()->results_put(results, &results->ids[hit], id, (size_t)sqlite3_column_bytes(s, 1))
                         : missing(v, "the id of handle", results->handles[hit]);
         const char *payload = status == WW_OK && results->payloads ? (const char *)sqlite3_column_text(s, 2) : NULL;
         if (payload)
-            status = ww_durable_results_put(results, &results->payloads[hit], payload, (size_t)sqlite3_column_bytes(s, 2));
+            status = ww_core()->results_put(results, &results->payloads[hit], payload, (size_t)sqlite3_column_bytes(s, 2));
     } else {
         status = code == SQLITE_DONE ? missing(v, "the vector of handle", results->handles[hit])
                                      : sqlite_failed(v->db, code, v->name);
@@ -64,7 +63,7 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
 {
     const bool texts = (what & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
     const int64_t hits = results->starts[results->query_count];
-    ww_status status = ww_durable_results_prepare(results, what, v->record.dim, texts ? (size_t)hits * ID_BYTES_GUESSED : 0);
+    ww_status status = ww_core()->results_prepare(results, what, v->record.dim, texts ? (size_t)hits * ID_BYTES_GUESSED : 0);
     if (status == WW_OK && texts)
         status = view_ready(v, READ_ENTRY);
     if (status == WW_OK && results->vectors)
@@ -103,9 +102,9 @@ static ww_status mask_make(const mirror *m, const ww_query *query, const view_pl
     if (!made)
         return memory_failed("a mask", words * sizeof *made);
     if (!only)
-        ww_mirror_mask(m, query->mask, query->mask_rows, made);
+        ww_core()->mirror_mask(m, query->mask, query->mask_rows, made);
     for (int64_t i = 0; only && i < only->count; i++) {
-        const int64_t row = admits(query, only->places[i]) ? ww_mirror_row(m, only->places[i]) : -1;
+        const int64_t row = admits(query, only->places[i]) ? ww_core()->mirror_row(m, only->places[i]) : -1;
         if (row >= 0)
             made[row / 64] |= UINT64_C(1) << (row % 64);
     }
@@ -132,9 +131,9 @@ static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t 
 {
     ww_query masked = *query;
     masked.mask = mask;
-    masked.mask_rows = mask ? ww_mirror_state(m).rows : 0;
+    masked.mask_rows = mask ? ww_core()->mirror_state_of(m).rows : 0;
     masked.fetch = 0;
-    return ww_mirror_query(m, &masked, results);
+    return ww_core()->mirror_query(m, &masked, results);
 }
 
 /* What is searched for, and where. */
@@ -147,7 +146,7 @@ typedef struct view_search {
 /* The mirror with the mask of the search, and with `removed`, bits of the rows that are still there, if that is not NULL. */
 static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *removed, ww_results **results)
 {
-    const int64_t rows = ww_mirror_state(m).rows;
+    const int64_t rows = ww_core()->mirror_state_of(m).rows;
     const bool may_keep = s->only && s->only->number != 0 && !removed && !s->query->mask;
     if (!s->query->mask && !s->only)
         return search_masked(m, s->query, removed, results);
@@ -179,9 +178,9 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
     const bool range = s->query->mode == WW_QUERY_RANGE;
     const int64_t queries = s->query->query_count, most = range ? s->query->limit : s->query->k;
     ww_results *made = NULL;
-    ww_status status = ww_durable_results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
+    ww_status status = ww_core()->results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
     if (status == WW_OK && range)
-        status = ww_durable_results_totals(made);
+        status = ww_core()->results_totals(made);
     int64_t hits = 0;
     for (int64_t q = 0; status == WW_OK && q < queries; q++) {
         int64_t at[2] = {parts[0]->starts[q], parts[1]->starts[q]};
@@ -252,7 +251,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
     ww_status status = find(&(view_search){v, &best, only}, &ranked);
     const int64_t found = status == WW_OK ? max_i64(0, ranked->starts[1] - first) : 0;
     if (status == WW_OK)
-        status = ww_durable_results_create(1, found, &made);
+        status = ww_core()->results_create(1, found, &made);
     for (int64_t i = 0; status == WW_OK && i < found; i++) {
         made->rows[i] = ranked->rows[first + i];
         made->handles[i] = ranked->handles[first + i];
@@ -325,7 +324,7 @@ ww_status view_get(view *v, const view_list *list, ww_results **results)
 {
     ww_results *made = NULL;
     const int64_t count = list->by == VIEW_ALL ? min_i64(list->count, v->record.live) : list->count;
-    ww_status status = ww_durable_results_create(1, count, &made);
+    ww_status status = ww_core()->results_create(1, count, &made);
     if (status == WW_OK)
         status = list->by == VIEW_ALL ? all_entries(v, list, count, made) : list_entries(v, list, made);
     return finish(v, status, list->fetch, made, results);

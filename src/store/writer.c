@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "vectors/durable/operations.h"
+#include "vectors/internal/core.h"
 
 enum {
     HANDLE_TEXT_BYTES = 24,
@@ -251,7 +251,7 @@ static ww_status check_vector(writer *w, writer_row *row)
     } else {
         row->elements = row->vector;
     }
-    if (ww_durable_is_finite(floats, dim))
+    if (ww_core()->is_finite(floats, dim))
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT,
                    "collection '%s': a vector has a value that is not finite, or values so large that its squared norm is not "
@@ -261,7 +261,7 @@ static ww_status check_vector(writer *w, writer_row *row)
 
 static ww_status check_payload(const writer *w, const writer_row *row)
 {
-    return row->payload && !row->payload_checked ? ww_durable_check_payload(w->name, 0, row->payload) : WW_OK;
+    return row->payload && !row->payload_checked ? ww_core()->check_payload(w->name, 0, row->payload) : WW_OK;
 }
 
 static ww_status duplicate(const writer *w, const char *id, int64_t place)

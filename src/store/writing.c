@@ -115,13 +115,11 @@ static ww_status told(const change *w, const ww_rows *rows, int64_t done)
 {
     if (done % TOLD_ROWS != 0 && done != rows->count)
         return WW_OK;
-    if (!ww_durable_tell(rows->progress, rows->progress_user, done, rows->count))
+    if (!ww_core()->tell(rows->progress, rows->progress_user, done, rows->count))
         return WW_OK;
-    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; nothing was added", w->c->name,
+    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; nothing was added", w->c->base.name,
                    (long long)done, (long long)rows->count);
 }
-
-typedef enum write_kind { WRITE_ADD, WRITE_UPSERT, WRITE_UPDATE } write_kind;
 
 /* Writes a row by its id, where one of that id is, or may be, already. */
 static ww_status replace_row(change *w, const ww_rows *rows, writer_row *row, write_kind kind)
@@ -150,7 +148,7 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, write_kind k
     else
         row.vector = rows->vectors + i * rows->row_stride;
     if (rows->ids && !row.id)
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL", w->c->name,
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL", w->c->base.name,
                        (long long)i);
     const ww_status status = kind == WRITE_ADD ? writer_insert(w->c->writer, &row) : replace_row(w, rows, &row, kind);
     if (status == WW_OK && w->loaded) {
@@ -160,9 +158,9 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, write_kind k
     return status;
 }
 
-static ww_status write_rows(stored *c, const ww_rows *rows, write_kind kind)
+ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind)
 {
-    change w = {.c = c};
+    change w = {.c = stored_of(base)};
     ww_status status = change_begin(&w, rows->count, rows->count);
     if (status == WW_OK) {
         status = told(&w, rows, 0);
@@ -177,16 +175,6 @@ static ww_status write_rows(stored *c, const ww_rows *rows, write_kind kind)
     return status;
 }
 
-ww_status stored_add(void *owner, const ww_rows *rows, bool upsert)
-{
-    return write_rows(owner, rows, upsert ? WRITE_UPSERT : WRITE_ADD);
-}
-
-ww_status stored_update(void *owner, const ww_rows *rows)
-{
-    return write_rows(owner, rows, WRITE_UPDATE);
-}
-
 /* ---- removing -------------------------------------------------------------------------------------------------------------
  */
 
@@ -196,16 +184,16 @@ static ww_status cannot_remove(const change *w, const char *const *ids, int64_t 
     for (int64_t i = 0; i < number; i++)
         if (strcmp(ids[i], ids[number]) == 0)
             return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
-                           w->c->name, ids[number]);
+                           w->c->base.name, ids[number]);
     return ww_fail(WW_NOT_FOUND,
                    "collection '%s': there is no id '%.*s' to remove; nothing was removed (ww_collection_discard() leaves such "
                    "ids out)",
-                   w->c->name, WW_ID_BYTES_MAX, ids[number]);
+                   w->c->base.name, WW_ID_BYTES_MAX, ids[number]);
 }
 
-ww_status stored_remove(void *owner, const char *const *ids, int64_t count, int64_t *missing)
+ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t count, int64_t *missing)
 {
-    change w = {.c = owner};
+    change w = {.c = stored_of(base)};
     int64_t absent = 0;
     ww_status status = change_begin(&w, count, 0);
     if (status == WW_OK) {
@@ -228,9 +216,9 @@ ww_status stored_remove(void *owner, const char *const *ids, int64_t count, int6
     return status;
 }
 
-ww_status stored_set_payloads(void *owner, const char *const *ids, const char *const *payloads, int64_t count)
+ww_status stored_set_payloads(ww_collection *base, const char *const *ids, const char *const *payloads, int64_t count)
 {
-    change w = {.c = owner};
+    change w = {.c = stored_of(base)};
     ww_status status = change_begin(&w, 0, 0);
     if (status == WW_OK) {
         for (int64_t i = 0; status == WW_OK && i < count; i++) {
@@ -239,7 +227,7 @@ ww_status stored_set_payloads(void *owner, const char *const *ids, const char *c
             status = writer_find(w.c->writer, ids[i], &row.handle, &place);
             if (status == WW_OK && row.handle < 0)
                 status = ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to give a payload; nothing was changed",
-                                 w.c->name, WW_ID_BYTES_MAX, ids[i]);
+                                 w.c->base.name, WW_ID_BYTES_MAX, ids[i]);
             if (status == WW_OK)
                 status = writer_update(w.c->writer, &row, WRITER_PAYLOAD);
         }
@@ -249,9 +237,9 @@ ww_status stored_set_payloads(void *owner, const char *const *ids, const char *c
     return status;
 }
 
-ww_status stored_clear(void *owner)
+ww_status stored_clear(ww_collection *base)
 {
-    change w = {.c = owner};
+    change w = {.c = stored_of(base)};
     ww_status status = change_begin(&w, 0, 0);
     if (status != WW_OK)
         return status;

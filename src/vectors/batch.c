@@ -1,7 +1,7 @@
-/* Adding and upserting: a batch goes in whole or not at all.
+/* Adding and upserting in memory: a batch goes in whole or not at all.
  *
- * What does not depend on the collection is checked first, without its lock. Then come memory, ids, payloads, values, and the
- * live mask, each put where it will stay but behind the last row, where nobody looks; every one of them can be undone. Raising
+ * What does not depend on the collection was checked before (write.c). Then come memory, ids, payloads, values, and the live
+ * mask, each put where it will stay but behind the last row, where nobody looks; every one of them can be undone. Raising
  * the number of rows is the commit, and cannot fail.
  */
 #include <stdatomic.h>
@@ -12,7 +12,6 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "base/structs.h"
 #include "vectors/batch.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/payloads.h"
@@ -22,72 +21,6 @@ enum {
     NARROW_BYTES = 8 << 20,         /* of rows that are brought to the collection's type at a time, */
     NARROW_ITEM_NUMBERS = 1 << 16,  /* and by a thread in one piece */
 };
-
-STRUCT_INIT(ww_rows, {0})
-
-static ww_status check_count_and_payloads(const batch *b, const ww_collection *c)
-{
-    if (b->rows.count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows; the maximum is %lld", b->function, (long long)b->rows.count,
-                       (long long)WW_ROWS_MAX);
-    for (int64_t i = 0; b->rows.payloads && i < b->rows.count; i++) {
-        const ww_status status = b->rows.payloads[i] ? payload_check(c->name, i, b->rows.payloads[i]) : WW_OK;
-        if (status != WW_OK)
-            return status;
-    }
-    return WW_OK;
-}
-
-static ww_status batch_check_tensor(batch *b, const ww_collection *c)
-{
-    const tensor_asked asked = {b->function, "rows->tensor", b->rows.tensor};
-    if (b->rows.vectors || b->rows.elements)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows->tensor and rows->%s are both given; give one of them", b->function,
-                       b->rows.vectors ? "vectors" : "elements");
-    const ww_status status = tensor_rows_check(&asked, c, &b->rows.count, &b->rows.dim);
-    if (status != WW_OK)
-        return status;
-    const ww_dtype dtype = ww_tensor_dtype(b->rows.tensor);
-    if (dtype != WW_F32 && dtype != tensor_type_of(c->type))
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has rows of %s, rows->tensor is of %s; give f32%s%s", c->name,
-                       ww_vector_type_name(c->type), ww_dtype_name(dtype), c->type == WW_VECTOR_F32 ? "" : " or ",
-                       c->type == WW_VECTOR_F32 ? "" : ww_vector_type_name(c->type));
-    return check_count_and_payloads(b, c);
-}
-
-static ww_status batch_check(batch *b, const ww_collection *c, const ww_rows *rows)
-{
-    const ww_status checked = collection_check(c, b->function);
-    if (checked != WW_OK)
-        return checked;
-    if (!rows)
-        return fail_null(b->function, "rows");
-    if (struct_read(&b->rows, sizeof b->rows, rows, b->function, "ww_rows"))
-        return WW_INVALID_ARGUMENT;
-    if (b->rows.tensor)
-        return batch_check_tensor(b, c);
-    if (b->rows.count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", b->function,
-                       (long long)b->rows.count);
-    if (b->rows.dim != c->dim)
-        return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the rows have %d", c->name, c->dim,
-                       b->rows.dim);
-    if (b->rows.elements && b->rows.vectors)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows->vectors and rows->elements are both given; give one of them",
-                       b->function);
-    if (b->rows.count > 0 && !b->rows.vectors && !b->rows.elements)
-        return fail_null(b->function, b->rows.type == WW_VECTOR_F32 ? "rows->vectors" : "rows->elements");
-    if (b->rows.elements && b->rows.type != c->type)
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has rows of %s, rows->elements are %s; give f32 as rows->vectors",
-                       c->name, ww_vector_type_name(c->type),
-                       ww_vector_type_name(b->rows.type) ? ww_vector_type_name(b->rows.type) : "of an unknown type");
-    if (b->rows.row_stride == 0)
-        b->rows.row_stride = b->rows.dim;
-    if (b->rows.row_stride < b->rows.dim)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: row_stride is %lld; it must be at least dim, %d", b->function,
-                       (long long)b->rows.row_stride, b->rows.dim);
-    return check_count_and_payloads(b, c);
-}
 
 /* Host and device memory for the rows, and a larger table of ids if this one is too small. The old one is kept until the
  * commit: it is the way back. */
@@ -329,36 +262,12 @@ static ww_status write_rows(batch *b, ww_collection *c)
 /* ---- tensors --------------------------------------------------------------------------------------------------------------
  */
 
-/* Rows of a tensor that can be read here become rows like any other. */
-static void read_in_place(batch *b, const ww_collection *c, const void *rows)
-{
-    const bool f32 = ww_tensor_dtype(&b->given.dense) == WW_F32;
-    b->rows.vectors = f32 ? rows : NULL;
-    b->rows.elements = f32 ? NULL : rows;
-    b->rows.type = c->type;
-    b->rows.row_stride = c->dim;
-    b->rows.tensor = NULL;
-}
-
 static ww_status read_from_copy(batch *b, const ww_collection *c)
 {
     const ww_status status = tensor_rows_to_host(&b->given);
     if (status == WW_OK)
-        read_in_place(b, c, b->given.host);
+        rows_read_in_place(&b->rows, c, b->given.host);
     return status;
-}
-
-/* Without the lock. Only rows that may stay on the collection's device are a tensor behind this. */
-static ww_status take_tensor(batch *b, const ww_collection *c)
-{
-    const ww_status status = tensor_rows_make(b->rows.tensor, ww_tensor_dtype(b->rows.tensor), &b->given);
-    if (status != WW_OK)
-        return status;
-    if (tensor_rows_on_host(&b->given))
-        read_in_place(b, c, tensor_rows_data(&b->given));
-    else if (c->durable)
-        return read_from_copy(b, c);
-    return WW_OK;
 }
 
 /* With the lock, under which the collection's device is what it is. */
@@ -460,72 +369,24 @@ static ww_status batch_stage(batch *b, ww_collection *c)
     return status;
 }
 
-static ww_status batch_add(batch *b, ww_collection *c)
+ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind)
 {
-    ww_status status = b->rows.tensor ? take_tensor(b, c) : WW_OK;
-    if (status != WW_OK)
-        return status;
-    if (c->durable)
-        return b->update ? c->durable->update(c->owner, &b->rows) : c->durable->add(c->owner, &b->rows, b->upsert);
+    batch b = {.rows = *rows, .upsert = kind != WRITE_ADD, .update = kind == WRITE_UPDATE};
+    ww_status status = WW_OK;
+    if (rows->tensor)
+        b.given.dense = *rows->tensor; /* the caller's still */
     collection_lock_write(c);
-    b->without_ids = !b->rows.ids && !c->ids_are_stored;
-    status = b->rows.tensor ? place_tensor(b, c) : WW_OK;
-    if (status == WW_OK && !b->without_ids)
+    b.without_ids = !rows->ids && !c->ids_are_stored;
+    if (rows->tensor)
+        status = place_tensor(&b, c);
+    if (status == WW_OK && !b.without_ids)
         status = collection_store_ids(c);
     if (status == WW_OK)
-        status = batch_stage(b, c);
+        status = batch_stage(&b, c);
     collection_unlock(c);
+    tensor_rows_release(&b.rounded);
+    memory_free(b.given.host);
+    memory_free(b.narrowed);
+    memory_free(b.replaced);
     return status;
-}
-
-static ww_status batch_run(batch *b, ww_collection *c, const ww_rows *rows)
-{
-    ww_status status = batch_check(b, c, rows);
-    if (status == WW_OK && b->rows.count > 0)
-        status = batch_add(b, c);
-    tensor_rows_release(&b->given);
-    tensor_rows_release(&b->rounded);
-    memory_free(b->narrowed);
-    memory_free(b->replaced);
-    return status;
-}
-
-ww_status ww_collection_add(ww_collection *collection, const ww_rows *rows)
-{
-    FLOAT_GUARD();
-    batch b = {.function = "ww_collection_add"};
-    return batch_run(&b, collection, rows);
-}
-
-/* Only the payloads: which need no rows to be written. */
-static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const char *function)
-{
-    return rows->payloads ? ww_collection_set_payloads(c, rows->ids, rows->payloads, rows->count)
-                          : ww_fail(WW_INVALID_ARGUMENT, "%s: neither vectors nor payloads are given", function);
-}
-
-ww_status ww_collection_update(ww_collection *collection, const ww_rows *rows)
-{
-    FLOAT_GUARD();
-    batch b = {.function = "ww_collection_update", .upsert = true, .update = true};
-    ww_rows given;
-    ww_status status = collection_check(collection, b.function);
-    if (status == WW_OK && !rows)
-        status = fail_null(b.function, "rows");
-    if (status == WW_OK)
-        status = struct_read(&given, sizeof given, rows, b.function, "ww_rows");
-    if (status != WW_OK)
-        return status;
-    if (!given.ids && (given.count != 0 || given.tensor))
-        return fail_null(b.function, "rows->ids");
-    if (!given.vectors && !given.elements && !given.tensor && given.count != 0)
-        return update_payloads(collection, &given, b.function);
-    return batch_run(&b, collection, rows);
-}
-
-ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows)
-{
-    FLOAT_GUARD();
-    batch b = {.function = "ww_collection_upsert", .upsert = true};
-    return batch_run(&b, collection, rows);
 }

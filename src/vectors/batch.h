@@ -10,7 +10,6 @@
 static const uint32_t NOT_REPLACED = UINT32_MAX; /* no row's number: 2^32-1 rows end before it */
 
 typedef struct batch {
-    const char *function; /* for messages */
     ww_rows rows;
     bool upsert;
     bool update;             /* an upsert of rows that are there; without payloads theirs stay */

@@ -296,21 +296,13 @@ static ww_status say(const checker *k)
                    names_of(k->found.damage, all));
 }
 
-ww_status ww_collection_check(ww_collection *collection, ww_damage_report *report, ww_progress progress, void *user)
+ww_status memory_check(ww_collection *c, ww_damage_report *report, ww_progress progress, void *user)
 {
-    FLOAT_GUARD();
-    static const char function[] = "ww_collection_check";
-    ww_status status = collection_check(collection, function);
-    if (status == WW_OK && report)
-        status = struct_check(report, function, "ww_damage_report");
-    if (status == WW_OK && collection->durable)
-        return collection->durable->check(collection->owner, report, progress, user);
-    if (status == WW_OK)
-        status = search_lock(collection);
+    ww_status status = search_lock(c);
     if (status != WW_OK)
         return status;
-    checker k = {.collection = collection, .found = ww_damage_report_default(), .progress = progress, .user = user};
-    if (collection->store.rows_count > 0) {
+    checker k = {.collection = c, .found = ww_damage_report_default(), .progress = progress, .user = user};
+    if (c->store.rows_count > 0) {
         status = checker_make(&k);
         if (status == WW_OK)
             status = check_all(&k);
@@ -318,8 +310,17 @@ ww_status ww_collection_check(ww_collection *collection, ww_damage_report *repor
     }
     if (status == WW_OK)
         status = say(&k);
-    collection_unlock(collection);
+    collection_unlock(c);
     if (report && (status == WW_OK || status == WW_DAMAGED))
-        (void)struct_write(report, &k.found, sizeof k.found, function, "ww_damage_report");
+        (void)struct_write(report, &k.found, sizeof k.found, "ww_collection_check", "ww_damage_report");
     return status;
+}
+
+ww_status ww_collection_check(ww_collection *collection, ww_damage_report *report, ww_progress progress, void *user)
+{
+    FLOAT_GUARD();
+    ww_status status = collection_check(collection, "ww_collection_check");
+    if (status == WW_OK && report)
+        status = struct_check(report, "ww_collection_check", "ww_damage_report");
+    return status == WW_OK ? collection->operations->check(collection, report, progress, user) : status;
 }

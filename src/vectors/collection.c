@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "vectors/search.h"
 
 _Static_assert((int)WW_COSINE == CANON_COSINE && (int)WW_L2 == CANON_L2 && (int)WW_DOT == CANON_DOT,
                "one numbering of metrics");
@@ -148,6 +149,44 @@ row_shape collection_shape(const ww_collection *collection, const ww_device *dev
                            collection->keep_host_copy && collection->rows != WW_ROWS_HOST && !device->backend->on_host};
 }
 
+ww_status collection_init(ww_collection *c, ww_device *device, const ww_collection_config *config,
+                          const collection_operations *operations)
+{
+    const char *name = config->name ? config->name : "";
+    c->name = memory_copy_text(name, strlen(name));
+    if (!c->name)
+        return memory_failed("a collection's name", strlen(name) + 1);
+    c->operations = operations;
+    c->made_in = process_here();
+    c->device = device_retain(device);
+    c->dim = config->dim;
+    c->metric = config->metric;
+    c->type = config->type;
+    c->keep_host_copy = config->keep_host_copy != 0;
+    c->screen = config->screen;
+    c->rows = config->rows;
+    return WW_OK;
+}
+
+void collection_release(ww_collection *c)
+{
+    ww_device_close(c->device);
+    memory_free(c->name);
+}
+
+static void memory_destroy(ww_collection *c)
+{
+    store_destroy(&c->store);
+    id_table_destroy(&c->moved);
+    id_table_destroy(&c->ids);
+    c->device->backend->stream_destroy(c->device, c->stream);
+    pthread_rwlock_destroy(&c->lock);
+    collection_release(c);
+    memory_free(c);
+}
+
+static const collection_operations MEMORY_OPERATIONS;
+
 ww_status ww_collection_create(ww_device *device, const ww_collection_config *config, ww_collection **collection)
 {
     FLOAT_GUARD();
@@ -162,52 +201,33 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
     ww_collection *made = memory_alloc_zeroed(1, sizeof *made);
     if (!made)
         return memory_failed("a collection", sizeof *made);
-    status = lock_create(&made->lock);
+    status = collection_init(made, device, &checked, &MEMORY_OPERATIONS);
+    if (status == WW_OK) {
+        status = lock_create(&made->lock);
+        if (status != WW_OK)
+            collection_release(made);
+    }
     if (status != WW_OK) {
         memory_free(made);
         return status;
     }
-    made->made_in = process_here();
-    made->device = device_retain(device);
-    made->dim = checked.dim;
-    made->metric = checked.metric;
-    made->keep_host_copy = checked.keep_host_copy != 0;
-    made->screen = checked.screen;
-    made->rows = checked.rows;
-    made->type = checked.type;
     id_table_create(&made->ids);
     id_table_create(&made->moved);
     made->highest_number = -1;
-    const char *name = checked.name ? checked.name : "";
-    made->name = memory_copy_text(name, strlen(name));
-    if (!made->name)
-        status = memory_failed("a collection's name", strlen(name) + 1);
-    if (status == WW_OK)
-        status = device->backend->stream_create(device, &made->stream);
+    status = device->backend->stream_create(device, &made->stream);
     if (status == WW_OK)
         status = store_create(&made->store, device, made->stream, collection_shape(made, device));
-    if (status != WW_OK) {
-        ww_collection_destroy(made);
-        return status;
-    }
-    *collection = made;
-    return WW_OK;
+    if (status == WW_OK)
+        *collection = made;
+    else
+        memory_destroy(made);
+    return status;
 }
 
 void ww_collection_destroy(ww_collection *collection)
 {
-    if (!collection || !process_is_ours(collection->made_in))
-        return;
-    if (collection->durable)
-        collection->durable->destroy(collection->owner);
-    store_destroy(&collection->store);
-    id_table_destroy(&collection->moved);
-    id_table_destroy(&collection->ids);
-    collection->device->backend->stream_destroy(collection->device, collection->stream);
-    ww_device_close(collection->device);
-    memory_free(collection->name);
-    pthread_rwlock_destroy(&collection->lock);
-    memory_free(collection);
+    if (collection && process_is_ours(collection->made_in))
+        collection->operations->destroy(collection);
 }
 
 void collection_empty(ww_collection *collection)
@@ -218,18 +238,27 @@ void collection_empty(ww_collection *collection)
     store_clear(&collection->store);
 }
 
+static int64_t memory_count(ww_collection *c)
+{
+    collection_lock_read(c);
+    const int64_t count = c->store.rows_live;
+    collection_unlock(c);
+    return count;
+}
+
 int64_t ww_collection_count(ww_collection *collection)
 {
     if (!collection || collection_check(collection, "ww_collection_count") != WW_OK)
         return 0;
-    if (collection->durable) {
-        ww_collection_info info = {0};
-        return collection->durable->describe(collection->owner, &info) == WW_OK ? info.rows_live : 0;
-    }
-    collection_lock_read(collection);
-    const int64_t count = collection->store.rows_live;
-    collection_unlock(collection);
-    return count;
+    return collection->operations->count(collection);
+}
+
+static ww_device *memory_device(ww_collection *c)
+{
+    collection_lock_read(c);
+    ww_device *device = device_retain(c->device);
+    collection_unlock(c);
+    return device;
 }
 
 /* "cuda:0 750016, cpu 249984" */
@@ -271,34 +300,53 @@ static void store_describe(const row_store *store, ww_collection_info *info)
     }
 }
 
-static ww_status describe_durable(const ww_collection *collection, ww_collection_info *info)
+static ww_status memory_describe(ww_collection *c, ww_collection_info *info)
 {
-    ww_collection_info found = {0};
-    const ww_status status = collection->durable->describe(collection->owner, &found);
-    return status == WW_OK ? struct_write(info, &found, sizeof found, "ww_collection_describe", "ww_collection_info") : status;
+    collection_lock_read(c);
+    text_copy(info->device, sizeof info->device, c->device->info.id);
+    store_describe(&c->store, info);
+    describe_members(&c->store, info->members, sizeof info->members);
+    info->bytes_ids += id_table_bytes(&c->ids);
+    info->bytes_handles += id_table_bytes(&c->moved);
+    collection_unlock(c);
+    return WW_OK;
 }
 
 ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info)
 {
     FLOAT_GUARD();
-    const ww_status status = collection_check(collection, "ww_collection_describe");
+    ww_status status = collection_check(collection, "ww_collection_describe");
     if (status != WW_OK)
         return status;
     if (!info)
         return fail_null("ww_collection_describe", "info");
-    if (collection->durable)
-        return describe_durable(collection, info);
     ww_collection_info found = {.dim = collection->dim,
                                 .metric = collection->metric,
                                 .screen = collection->screen,
                                 .type = collection->type,
                                 .rows = collection->rows};
-    collection_lock_read(collection);
-    text_copy(found.device, sizeof found.device, collection->device->info.id);
-    store_describe(&collection->store, &found);
-    describe_members(&collection->store, found.members, sizeof found.members);
-    found.bytes_ids += id_table_bytes(&collection->ids);
-    found.bytes_handles += id_table_bytes(&collection->moved);
-    collection_unlock(collection);
-    return struct_write(info, &found, sizeof found, "ww_collection_describe", "ww_collection_info");
+    status = collection->operations->describe(collection, &found);
+    return status == WW_OK ? struct_write(info, &found, sizeof found, "ww_collection_describe", "ww_collection_info") : status;
 }
+
+static const collection_operations MEMORY_OPERATIONS = {
+    .write = memory_write,
+    .remove = memory_remove,
+    .set_payloads = memory_set_payloads,
+    .clear = memory_clear,
+    .compact = memory_compact,
+    .reserve = memory_reserve,
+    .move = memory_move,
+    .check = memory_check,
+    .query = collection_query,
+    .search = collection_search,
+    .get = memory_get,
+    .find = memory_find,
+    .find_handle = memory_find_handle,
+    .row = memory_row,
+    .next = memory_next,
+    .count = memory_count,
+    .describe = memory_describe,
+    .device = memory_device,
+    .destroy = memory_destroy,
+};

@@ -12,15 +12,13 @@
 
 #include "base/process.h"
 #include "base/status.h"
-#include "vectors/durable/operations.h"
 #include "vectors/ids/ids.h"
+#include "vectors/operations.h"
 #include "vectors/segments.h"
 
 struct ww_collection {
-    pthread_rwlock_t lock; /* for `device`, `stream` and from `store` on; the rest never changes */
-    process_mark made_in;  /* the one process that may use it: in a child the lock may be held for ever */
-    ww_device *device;
-    device_stream *stream; /* the writers' */
+    const collection_operations *operations;
+    process_mark made_in; /* the one process that may use it: in a child the lock may be held for ever */
     char *name;
     int32_t dim;
     ww_metric metric;
@@ -28,8 +26,11 @@ struct ww_collection {
     bool keep_host_copy; /* asked for; whether there is one also depends on the device */
     ww_screen screen;
     ww_row_place rows;
-    const collection_operations *durable; /* of a collection that is kept elsewhere (durable/operations.h), or NULL */
-    void *owner;                          /* for them */
+    ww_device *device; /* with `lock`, or, of a collection in a file, its store's lock; the rest above never changes */
+
+    /* Of a collection in memory, else zero. */
+    pthread_rwlock_t lock;
+    device_stream *stream; /* the writers' */
     row_store store;
     id_table ids;           /* of live rows, if ids are stored */
     bool ids_are_stored;    /* else all ids are automatic (automatic_ids.h), and in no table or page */
@@ -37,6 +38,12 @@ struct ww_collection {
     int64_t next_handle;    /* never goes back */
     int64_t highest_number; /* no id that the caller gave was the decimal text of a larger one; -1: none was a number */
 };
+
+/* Fills in what every collection has, from a config that is checked; the rest stays as it is. Keeps `device` open. On failure
+ * nothing is held. */
+ww_status collection_init(ww_collection *collection, ww_device *device, const ww_collection_config *config,
+                          const collection_operations *operations);
+void collection_release(ww_collection *collection);
 
 void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
@@ -54,6 +61,24 @@ ww_status collection_check(const ww_collection *collection, const char *function
 
 /* WW_INVALID_ARGUMENT for rows in a place that is none, or where they cannot be. */
 ww_status collection_check_rows(const char *function, const ww_collection_config *config);
+
+/* What a collection in memory does (operations.h), each in the file of the public call; queries are in search.h. */
+ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind);
+ww_status memory_remove(ww_collection *c, const char *const *ids, int64_t count, int64_t *missing);
+ww_status memory_set_payloads(ww_collection *c, const char *const *ids, const char *const *payloads, int64_t count);
+ww_status memory_clear(ww_collection *c);
+ww_status memory_compact(ww_collection *c, ww_progress progress, void *user);
+ww_status memory_reserve(ww_collection *c, int64_t rows);
+ww_status memory_move(ww_collection *c, ww_device *device);
+ww_status memory_check(ww_collection *c, ww_damage_report *report, ww_progress progress, void *user);
+ww_status memory_get(ww_collection *c, const ww_get *get, ww_results **results);
+ww_status memory_find(ww_collection *c, const char *id, int64_t *row);
+ww_status memory_find_handle(ww_collection *c, int64_t handle, int64_t *row);
+ww_status memory_row(ww_collection *c, int64_t row, const row_request *request);
+int64_t memory_next(ww_collection *c, int64_t row);
+
+/* Copies a text of `length` bytes to where a row_request wants it; WW_OUT_OF_RANGE if there is too little room. */
+ww_status row_text_copy(const row_request *request, const char *text, size_t length);
 
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);

@@ -207,53 +207,58 @@ static ww_status compact(compaction *m)
     return status;
 }
 
+ww_status memory_compact(ww_collection *c, ww_progress progress, void *user)
+{
+    ww_status status = WW_OK;
+    compaction m = {.collection = c, .progress = progress, .user = user};
+    collection_lock_write(c);
+    m.ids.key = c->ids.key; /* where no table has to be made, this is it */
+    m.moved.key = c->moved.key;
+    const row_store *store = &c->store;
+    if (store->rows_live == 0 && store->rows_count > 0)
+        collection_empty(c);
+    else if (store->rows_live < store->rows_count)
+        status = compact(&m);
+    collection_unlock(c);
+    return status;
+}
+
 ww_status ww_collection_compact(ww_collection *collection, ww_progress progress, void *user)
 {
     FLOAT_GUARD();
-    ww_status status = collection_check(collection, "ww_collection_compact");
-    if (status != WW_OK)
-        return status;
-    if (collection->durable)
-        return collection->durable->compact(collection->owner, progress, user);
-    compaction m = {.collection = collection, .progress = progress, .user = user};
-    collection_lock_write(collection);
-    m.ids.key = collection->ids.key; /* where no table has to be made, this is it */
-    m.moved.key = collection->moved.key;
-    const row_store *store = &collection->store;
-    if (store->rows_live == 0 && store->rows_count > 0)
-        collection_empty(collection);
-    else if (store->rows_live < store->rows_count)
-        status = compact(&m);
-    collection_unlock(collection);
+    const ww_status status = collection_check(collection, "ww_collection_compact");
+    return status == WW_OK ? collection->operations->compact(collection, progress, user) : status;
+}
+
+ww_status memory_reserve(ww_collection *c, int64_t rows)
+{
+    collection_lock_write(c);
+    row_store *store = &c->store;
+    const int64_t removed = store->rows_count - store->rows_live;
+    const int64_t segments_before = store->segment_count;
+    ww_status status = store_grow(store, rows > store->rows_live ? rows + removed : 0);
+    if (status == WW_OK && !id_table_holds(&c->ids, rows)) {
+        id_table larger;
+        status = id_table_grow(&c->ids, store, rows, &larger);
+        if (status == WW_OK) {
+            id_table_destroy(&c->ids);
+            c->ids = larger;
+        } else {
+            store_shrink(store, segments_before);
+        }
+    }
+    collection_unlock(c);
     return status;
 }
 
 ww_status ww_collection_reserve(ww_collection *collection, int64_t rows)
 {
     FLOAT_GUARD();
-    ww_status status = collection_check(collection, "ww_collection_reserve");
+    const ww_status status = collection_check(collection, "ww_collection_reserve");
     if (status != WW_OK)
         return status;
     if (rows < 0 || rows > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "ww_collection_reserve: rows is %lld; it must be 0 to %lld", (long long)rows,
                        (long long)WW_ROWS_MAX);
-    if (collection->durable)
-        return collection->durable->reserve(collection->owner, rows);
-    collection_lock_write(collection);
-    row_store *store = &collection->store;
-    const int64_t removed = store->rows_count - store->rows_live;
-    const int64_t segments_before = store->segment_count;
-    status = store_grow(store, rows > store->rows_live ? rows + removed : 0);
-    if (status == WW_OK && !id_table_holds(&collection->ids, rows)) {
-        id_table larger;
-        status = id_table_grow(&collection->ids, store, rows, &larger);
-        if (status == WW_OK) {
-            id_table_destroy(&collection->ids);
-            collection->ids = larger;
-        } else {
-            store_shrink(store, segments_before);
-        }
-    }
-    collection_unlock(collection);
-    return status;
+    return collection->operations->reserve(collection, rows);
 }

@@ -52,6 +52,19 @@ static ww_status get_rows(const ww_collection *c, const ww_get *get, ww_results 
     return results_fetch(*results, c, get->fetch);
 }
 
+ww_status memory_get(ww_collection *c, const ww_get *get, ww_results **results)
+{
+    ww_results *made = NULL;
+    collection_lock_read(c);
+    const ww_status status = get_rows(c, get, &made);
+    collection_unlock(c);
+    if (status == WW_OK)
+        *results = made;
+    else
+        ww_results_destroy(made);
+    return status;
+}
+
 ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_results **results)
 {
     FLOAT_GUARD();
@@ -64,17 +77,5 @@ ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_res
     status = struct_read(&asked, sizeof asked, get, function, "ww_get");
     if (status == WW_OK)
         status = get_check(&asked);
-    if (status != WW_OK)
-        return status;
-    if (collection->durable)
-        return collection->durable->get(collection->owner, &asked, results);
-    ww_results *made = NULL;
-    collection_lock_read(collection);
-    status = get_rows(collection, &asked, &made);
-    collection_unlock(collection);
-    if (status == WW_OK)
-        *results = made;
-    else
-        ww_results_destroy(made);
-    return status;
+    return status == WW_OK ? collection->operations->get(collection, &asked, results) : status;
 }

@@ -227,6 +227,19 @@ static bool is_there(const move *m)
            (!api->segments_balanced || api->segments_balanced(m->device, store->segments, store->segment_count));
 }
 
+ww_status memory_move(ww_collection *c, ww_device *device)
+{
+    move m = {.collection = c, .device = device};
+    collection_lock_write(c);
+    ww_status status = is_there(&m) ? WW_OK : move_to(&m);
+    if (status == WW_OUT_OF_MEMORY && c->device == device && device->backend->segment_place) {
+        m = (move){.collection = c, .device = device};
+        status = rebalance(&m);
+    }
+    collection_unlock(c);
+    return status;
+}
+
 ww_status ww_collection_move(ww_collection *collection, ww_device *device)
 {
     FLOAT_GUARD();
@@ -235,17 +248,5 @@ ww_status ww_collection_move(ww_collection *collection, ww_device *device)
         return fail_null("ww_collection_move", "device");
     if (status == WW_OK)
         status = device_check(device);
-    if (status != WW_OK)
-        return status;
-    if (collection->durable)
-        return collection->durable->move(collection->owner, device);
-    move m = {.collection = collection, .device = device};
-    collection_lock_write(collection);
-    status = is_there(&m) ? WW_OK : move_to(&m);
-    if (status == WW_OUT_OF_MEMORY && collection->device == device && device->backend->segment_place) {
-        m = (move){.collection = collection, .device = device};
-        status = rebalance(&m);
-    }
-    collection_unlock(collection);
-    return status;
+    return status == WW_OK ? collection->operations->move(collection, device) : status;
 }

@@ -67,13 +67,13 @@ static int64_t first_not_finite(ww_collection *c, const ww_query *query)
         pool_run_here(items, find_not_finite, &job);
         return atomic_load(&job.first_bad);
     }
-    collection_lock_read(c); /* for the device */
-    pool *threads = c->device->backend->threads(c->device);
+    ww_device *device = c->operations->device(c);
+    pool *threads = device ? device->backend->threads(device) : NULL;
     if (threads)
         (void)pool_run(threads, items, find_not_finite, NULL, &job);
     else
         pool_run_here(items, find_not_finite, &job);
-    collection_unlock(c);
+    ww_device_close(device);
     return atomic_load(&job.first_bad);
 }
 
@@ -181,7 +181,7 @@ static ww_status check_where(const ww_collection *c, const char *function, const
     if (query->parameter_count > 0 && !query->where)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: there are %lld parameters and no where that could have them", function,
                        (long long)query->parameter_count);
-    if (!query->where || c->durable)
+    if (!query->where || c->operations->where)
         return WW_OK;
     return ww_fail(
         WW_INVALID_ARGUMENT,
@@ -227,8 +227,7 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
         return fail_null(function, query ? "results" : "query");
     status = query_read(collection, function, query, &asked, &held);
     if (status == WW_OK)
-        status = collection->durable ? collection->durable->query(collection->owner, &asked, results)
-                                     : collection_query(collection, &asked, results);
+        status = collection->operations->query(collection, &asked, results);
     tensor_rows_release(&held);
     return status;
 }
@@ -263,8 +262,7 @@ ww_status ww_collection_search(ww_collection *collection, const ww_query *query,
     else if (status == WW_OK && (!rows || !scores))
         status = fail_null(function, rows ? "scores" : "rows");
     else if (status == WW_OK)
-        status = collection->durable ? collection->durable->search(collection->owner, &asked, rows, scores)
-                                     : collection_search(collection, &asked, rows, scores);
+        status = collection->operations->search(collection, &asked, rows, scores);
     tensor_rows_release(&held);
     return status;
 }

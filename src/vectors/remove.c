@@ -8,7 +8,6 @@
 
 /* A list of ids to remove, and the rows that were found for them. */
 typedef struct removal {
-    const char *function; /* for messages */
     const char *const *ids;
     int64_t count;
     bool all_or_none; /* an id that is not there is refused; else it is counted */
@@ -17,20 +16,20 @@ typedef struct removal {
     int64_t missing;
 } removal;
 
-static ww_status removal_check(const removal *r, const ww_collection *c)
+static ww_status list_check(const ww_collection *c, const char *function, const char *const *ids, int64_t count)
 {
-    const ww_status status = collection_check(c, r->function);
+    const ww_status status = collection_check(c, function);
     if (status != WW_OK)
         return status;
-    if (r->count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", r->function, (long long)r->count);
-    if (r->count > 0 && !r->ids)
-        return fail_null(r->function, "ids");
-    if (r->count > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: count is %lld, more than a collection can hold", r->function, (long long)r->count);
-    for (int64_t i = 0; i < r->count; i++)
-        if (!r->ids[i])
-            return ww_fail(WW_INVALID_ARGUMENT, "%s: id %lld of the list is NULL", r->function, (long long)i);
+    if (count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld; it must not be negative", function, (long long)count);
+    if (count > 0 && !ids)
+        return fail_null(function, "ids");
+    if (count > WW_ROWS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: count is %lld, more than a collection can hold", function, (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        if (!ids[i])
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: id %lld of the list is NULL", function, (long long)i);
     return WW_OK;
 }
 
@@ -85,50 +84,51 @@ static ww_status remove_rows(removal *r, ww_collection *c)
     return WW_OK;
 }
 
-static ww_status removal_run(removal *r, ww_collection *c)
+ww_status memory_remove(ww_collection *c, const char *const *ids, int64_t count, int64_t *missing)
 {
-    ww_status status = removal_check(r, c);
-    if (status != WW_OK || r->count == 0)
-        return status;
-    if (c->durable)
-        return c->durable->remove(c->owner, r->ids, r->count, r->all_or_none ? NULL : &r->missing);
-    r->rows = memory_alloc((size_t)r->count * sizeof *r->rows);
-    if (!r->rows)
-        return memory_failed("the list of rows to remove", (size_t)r->count * sizeof *r->rows);
+    removal r = {.ids = ids, .count = count, .all_or_none = !missing};
+    r.rows = memory_alloc((size_t)count * sizeof *r.rows);
+    if (!r.rows)
+        return memory_failed("the list of rows to remove", (size_t)count * sizeof *r.rows);
     collection_lock_write(c);
-    status = remove_rows(r, c);
+    const ww_status status = remove_rows(&r, c);
     collection_unlock(c);
-    memory_free(r->rows);
+    memory_free(r.rows);
+    if (status == WW_OK && missing)
+        *missing = r.missing;
     return status;
 }
 
 ww_status ww_collection_remove(ww_collection *collection, const char *const *ids, int64_t count)
 {
     FLOAT_GUARD();
-    removal r = {.function = "ww_collection_remove", .ids = ids, .count = count, .all_or_none = true};
-    return removal_run(&r, collection);
+    const ww_status status = list_check(collection, "ww_collection_remove", ids, count);
+    return status == WW_OK && count > 0 ? collection->operations->remove(collection, ids, count, NULL) : status;
 }
 
 ww_status ww_collection_discard(ww_collection *collection, const char *const *ids, int64_t count, int64_t *missing)
 {
     FLOAT_GUARD();
-    removal r = {.function = "ww_collection_discard", .ids = ids, .count = count};
-    const ww_status status = removal_run(&r, collection);
+    int64_t absent = 0;
+    ww_status status = list_check(collection, "ww_collection_discard", ids, count);
+    if (status == WW_OK && count > 0)
+        status = collection->operations->remove(collection, ids, count, &absent);
     if (status == WW_OK && missing)
-        *missing = r.missing;
+        *missing = absent;
     return status;
+}
+
+ww_status memory_clear(ww_collection *c)
+{
+    collection_lock_write(c);
+    collection_empty(c);
+    collection_unlock(c);
+    return WW_OK;
 }
 
 ww_status ww_collection_clear(ww_collection *collection)
 {
     FLOAT_GUARD();
     const ww_status status = collection_check(collection, "ww_collection_clear");
-    if (status != WW_OK)
-        return status;
-    if (collection->durable)
-        return collection->durable->clear(collection->owner);
-    collection_lock_write(collection);
-    collection_empty(collection);
-    collection_unlock(collection);
-    return WW_OK;
+    return status == WW_OK ? collection->operations->clear(collection) : status;
 }

@@ -113,26 +113,28 @@ static void commit(update_list *list, row_store *store)
     }
 }
 
+ww_status memory_set_payloads(ww_collection *c, const char *const *ids, const char *const *payloads, int64_t count)
+{
+    update_list list = {.ids = ids, .payloads = payloads, .count = count};
+    ww_status status = list_create(&list);
+    if (status == WW_OK) {
+        collection_lock_write(c);
+        status = find_rows(&list, c);
+        if (status == WW_OK)
+            status = make_pages(&list, &c->store);
+        if (status == WW_OK)
+            commit(&list, &c->store);
+        collection_unlock(c);
+    }
+    list_destroy(&list);
+    return status;
+}
+
 ww_status ww_collection_set_payloads(ww_collection *collection, const char *const *ids, const char *const *payloads,
                                      int64_t count)
 {
     FLOAT_GUARD();
-    update_list list = {.ids = ids, .payloads = payloads, .count = count};
-    ww_status status = list_check(&list, collection);
-    if (status != WW_OK || count == 0)
-        return status;
-    if (collection->durable)
-        return collection->durable->set_payloads(collection->owner, ids, payloads, count);
-    status = list_create(&list);
-    if (status == WW_OK) {
-        collection_lock_write(collection);
-        status = find_rows(&list, collection);
-        if (status == WW_OK)
-            status = make_pages(&list, &collection->store);
-        if (status == WW_OK)
-            commit(&list, &collection->store);
-        collection_unlock(collection);
-    }
-    list_destroy(&list);
-    return status;
+    const update_list list = {.ids = ids, .payloads = payloads, .count = count};
+    const ww_status status = list_check(&list, collection);
+    return status == WW_OK && count > 0 ? collection->operations->set_payloads(collection, ids, payloads, count) : status;
 }

@@ -96,3 +96,13 @@ ww_status tensor_rows_to_host(tensor_rows *rows)
         return memory_failed("a tensor's rows on the host", bytes);
     return tensor_rows_read(rows, 0, count_of(&rows->dense.layout), rows->host);
 }
+
+void rows_read_in_place(ww_rows *rows, const ww_collection *c, const void *elements)
+{
+    const bool f32 = ww_tensor_dtype(rows->tensor) == WW_F32;
+    rows->vectors = f32 ? elements : NULL;
+    rows->elements = f32 ? NULL : elements;
+    rows->type = c->type;
+    rows->row_stride = c->dim;
+    rows->tensor = NULL;
+}

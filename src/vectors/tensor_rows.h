@@ -42,6 +42,10 @@ bool tensor_rows_on(const tensor_rows *rows, const ww_device *device);
 ww_status tensor_rows_to_host(tensor_rows *rows);
 ww_status tensor_rows_read(const tensor_rows *rows, int64_t first, int64_t count, void *to);
 
+/* Makes rows of a tensor, dense at `elements` in memory of the host, rows like any other: of f32, or of the collection's type.
+ */
+void rows_read_in_place(ww_rows *rows, const ww_collection *c, const void *elements);
+
 /* The type of tensors whose elements are a collection's rows as they are. */
 ww_dtype tensor_type_of(ww_vector_type type);
 

@@ -10,7 +10,7 @@
 #include "store/store_support.h"
 #include "support/devices.h"
 #include "support/scratch.h"
-#include "vectors/durable/mirror.h"
+#include "vectors/internal/mirror.h"
 
 static char *path;
 
@@ -233,11 +233,11 @@ static void a_second_sqlite_on_the_file_is_refused(void **state)
     struct stat file;
     assert_int_equal(stat(path, &file), 0);
     mirror_key other = {.file_device = (uint64_t)file.st_dev, .file_inode = (uint64_t)file.st_ino, .sqlite = &file};
-    CHECK_FAILS(WW_UNSUPPORTED, ww_mirror_file_enter(&other, path));
+    CHECK_FAILS(WW_UNSUPPORTED, mirror_file_enter(&other, path));
     work_close(store, collection);
-    CHECK_OK(ww_mirror_file_enter(&other, path)); /* now the other one has it */
+    CHECK_OK(mirror_file_enter(&other, path)); /* now the other one has it */
     CHECK_FAILS(WW_UNSUPPORTED, ww_store_open(path, device, NULL, &again));
-    ww_mirror_file_leave(&other);
+    mirror_file_leave(&other);
     CHECK_OK(ww_store_open(path, device, NULL, &again));
     ww_store_close(again);
 }

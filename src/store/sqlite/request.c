@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "vectors/durable/operations.h"
+#include "vectors/internal/core.h"
 
 double distance_of_score(ww_metric metric, float score)
 {
@@ -75,7 +75,7 @@ void request_free(search_request *request)
 static ww_status read_query(const table *t, sqlite3_value *value, search_request *request)
 {
     const ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
-    if (status != WW_OK || ww_durable_is_finite(request->query.values, request->query.dim))
+    if (status != WW_OK || ww_core()->is_finite(request->query.values, request->query.dim))
         return status;
     return ww_fail(WW_INVALID_ARGUMENT, "the values of the query are so large that its squared norm is not finite");
 }

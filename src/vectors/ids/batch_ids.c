@@ -12,17 +12,18 @@
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
 
-static ww_status id_check(const batch *b, int64_t number, id_text *id)
+static ww_status id_check(const batch *b, const ww_collection *c, int64_t number, id_text *id)
 {
     const char *text = b->rows.ids[number];
     if (!text)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the id of row %lld of the batch is NULL", b->function, (long long)number);
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL", c->name,
+                       (long long)number);
     const size_t length = strnlen(text, WW_ID_BYTES_MAX + 1);
     if (length == 0 || length > WW_ID_BYTES_MAX)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the id of row %lld of the batch %s; an id has 1 to %d bytes", b->function,
-                       (long long)number, length == 0 ? "is empty" : "is too long", WW_ID_BYTES_MAX);
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch %s; an id has 1 to %d bytes",
+                       c->name, (long long)number, length == 0 ? "is empty" : "is too long", WW_ID_BYTES_MAX);
     if (!utf8_check(text, length))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the id of row %lld of the batch is not UTF-8: '%s'", b->function,
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is not UTF-8: '%s'", c->name,
                        (long long)number, text);
     *id = (id_text){text, (uint32_t)length};
     return WW_OK;
@@ -88,7 +89,7 @@ static ww_status stage_page_ids(batch *b, ww_collection *c, int64_t number, int3
     uint64_t hashes[PAGE_ROWS];
     for (int32_t i = 0; i < count; i++) {
         if (b->rows.ids) {
-            const ww_status status = id_check(b, number + i, &ids[i]);
+            const ww_status status = id_check(b, c, number + i, &ids[i]);
             if (status != WW_OK)
                 return status;
             b->highest_number = max_i64(b->highest_number, handle_from_digits(ids[i]));

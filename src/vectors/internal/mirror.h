@@ -3,14 +3,14 @@
  * A mirror is a plain collection without ids and payloads. Its rows are in order of *place*: a number that every vector gets
  * when it is written to the file and that no other ever gets. There is one mirror for each file, collection and device in a
  * process, whoever uses it: this table is in the core so that the library of the store and the extension of SQLite, which are
- * compiled apart, share it. A mirror knows no file. Who reads the file says up to which *sequence* (the number of the last
- * write) the mirror is read, and what came and went.
+ * linked apart, share it, and they reach it through core.h. A mirror knows no file. Who reads the file says up to which
+ * *sequence* (the number of the last write) the mirror is read, and what came and went.
  *
  * Which row is which place and which handle is kept as runs of rows for which both follow one another: 24 bytes a run, one run
  * for rows that were only ever added.
  */
-#ifndef WW_VECTORS_DURABLE_MIRROR_H
-#define WW_VECTORS_DURABLE_MIRROR_H
+#ifndef WW_VECTORS_INTERNAL_MIRROR_H
+#define WW_VECTORS_INTERNAL_MIRROR_H
 
 #include <stdbool.h>
 
@@ -22,7 +22,7 @@ typedef struct mirror mirror;
 typedef struct mirror_key {
     uint64_t file_device, file_inode;
     const void *sqlite; /* an address in the SQLite that reads the file */
-    bool exclusive;     /* for ww_mirror_file_enter() alone: other processes are to be kept out */
+    bool exclusive;     /* for mirror_file_enter() alone: other processes are to be kept out */
     int64_t uid;        /* of the collection */
     int64_t epoch;      /* likewise */
     char device[32];
@@ -50,49 +50,48 @@ typedef struct mirror_rows {
     const int64_t *handles;
 } mirror_rows;
 
-/* Finds the mirror with that key, or makes an empty one. Each is released with ww_mirror_release(), and freed with the last. */
-WW_API ww_status ww_mirror_acquire(const mirror_key *key, ww_device *device, const ww_collection_config *config,
-                                   mirror **found);
+/* Finds the mirror with that key, or makes an empty one. Each is released with mirror_release(), and freed with the last. */
+ww_status mirror_acquire(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found);
 
 /* Makes one that nobody else finds. */
-WW_API ww_status ww_mirror_create(ww_device *device, const ww_collection_config *config, mirror **made);
+ww_status mirror_create(ww_device *device, const ww_collection_config *config, mirror **made);
 
 /* Accepts NULL. Does nothing in a child of fork(). */
-WW_API void ww_mirror_release(mirror *m);
+void mirror_release(mirror *m);
 
 /* Readers share the lock, a writer has it alone and goes first. */
-WW_API void ww_mirror_lock_read(mirror *m);
-WW_API void ww_mirror_lock_write(mirror *m);
-WW_API void ww_mirror_unlock(mirror *m);
+void mirror_lock_read(mirror *m);
+void mirror_lock_write(mirror *m);
+void mirror_unlock(mirror *m);
 
 /* With either lock. */
-WW_API mirror_state ww_mirror_state(const mirror *m);
-WW_API ww_collection *ww_mirror_rows(mirror *m);
+mirror_state mirror_state_of(const mirror *m);
+ww_collection *mirror_collection(mirror *m);
 /* Searches it with a query that is checked: rows of the results are places. The mask is over the mirror's own rows. */
-WW_API ww_status ww_mirror_query(mirror *m, const ww_query *query, ww_results **results);
+ww_status mirror_query(mirror *m, const ww_query *query, ww_results **results);
 /* Puts places and handles for `count` row numbers; -1 stays -1 in both. `rows` and `places` may be the same. */
-WW_API void ww_mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles);
+void mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles);
 /* The row with this place, or -1 if there never was one here. */
-WW_API int64_t ww_mirror_row(const mirror *m, int64_t place);
+int64_t mirror_row(const mirror *m, int64_t place);
 /* Sets in `mask`, which covers all rows and is zero, the bits of rows whose place has its bit set in `by_place`. */
-WW_API void ww_mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask);
+void mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask);
 
 /* With the writer's lock. A failure of append or remove leaves a mirror that is neither old nor new: abandon it. */
-WW_API ww_status ww_mirror_reserve(mirror *m, int64_t rows_more);
-WW_API ww_status ww_mirror_append(mirror *m, const mirror_rows *rows);
-WW_API ww_status ww_mirror_remove(mirror *m, const int64_t *places, int64_t count); /* places that are not here are left out */
-WW_API void ww_mirror_set_state(mirror *m, int64_t sequence, int64_t next_place);
+ww_status mirror_reserve(mirror *m, int64_t rows_more);
+ww_status mirror_append(mirror *m, const mirror_rows *rows);
+ww_status mirror_remove(mirror *m, const int64_t *places, int64_t count); /* places that are not here are left out */
+void mirror_set_state(mirror *m, int64_t sequence, int64_t next_place);
 /* Gives back the memory of removed rows if they are most of them. Row numbers change, places do not. */
-WW_API ww_status ww_mirror_tidy(mirror *m);
+ww_status mirror_tidy(mirror *m);
 /* Takes it out of the table: who has it must get another one, which is read from the beginning. */
-WW_API void ww_mirror_abandon(mirror *m);
+void mirror_abandon(mirror *m);
 
 /* One file must not be open in two SQLites of one process: closing it in one of them drops the locks of the other. Counts a use
  * of the file by this SQLite; WW_UNSUPPORTED if another one is using it. A child of fork() has SQLite's notes of the locks that
  * its parent holds, and would take none: WW_OTHER_PROCESS if the file was open then. SQLite locks other
  * processes out only with the first connection of a process: WW_BUSY if the file is open already, not exclusively. `path` is
  * for the message. */
-WW_API ww_status ww_mirror_file_enter(const mirror_key *file, const char *path);
-WW_API void ww_mirror_file_leave(const mirror_key *file);
+ww_status mirror_file_enter(const mirror_key *file, const char *path);
+void mirror_file_leave(const mirror_key *file);
 
 #endif

@@ -1,9 +1,8 @@
 /* Mirrors: the table of them, and the runs that lead from rows to places and handles. */
-#include "vectors/durable/mirror.h"
+#include "vectors/internal/mirror.h"
 
 #include <string.h>
 
-#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/results.h"
@@ -87,9 +86,8 @@ static void mirror_free(mirror *m)
     memory_free(m);
 }
 
-ww_status ww_mirror_create(ww_device *device, const ww_collection_config *config, mirror **made)
+ww_status mirror_create(ww_device *device, const ww_collection_config *config, mirror **made)
 {
-    FLOAT_GUARD();
     mirror *m = memory_alloc_zeroed(1, sizeof *m);
     if (!m)
         return memory_failed("a collection in memory", sizeof *m);
@@ -116,9 +114,8 @@ static bool keys_equal(const mirror_key *a, const mirror_key *b)
            a->epoch == b->epoch && a->screen == b->screen && a->rows == b->rows && strcmp(a->device, b->device) == 0;
 }
 
-ww_status ww_mirror_acquire(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found)
+ww_status mirror_acquire(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found)
 {
-    FLOAT_GUARD();
     ww_status status = WW_OK;
     table_acquire();
     mirror *m = table;
@@ -127,7 +124,7 @@ ww_status ww_mirror_acquire(const mirror_key *key, ww_device *device, const ww_c
     if (m) {
         m->users++;
     } else {
-        status = ww_mirror_create(device, config, &m);
+        status = mirror_create(device, config, &m);
         if (status == WW_OK) {
             m->key = *key;
             m->listed = true;
@@ -152,7 +149,7 @@ static void unlist(mirror *m)
         }
 }
 
-void ww_mirror_release(mirror *m)
+void mirror_release(mirror *m)
 {
     if (!m || !process_is_ours(m->made_in))
         return;
@@ -165,7 +162,7 @@ void ww_mirror_release(mirror *m)
         mirror_free(m);
 }
 
-void ww_mirror_abandon(mirror *m)
+void mirror_abandon(mirror *m)
 {
     m->abandoned = true;
     table_acquire();
@@ -173,22 +170,22 @@ void ww_mirror_abandon(mirror *m)
     table_release();
 }
 
-void ww_mirror_lock_read(mirror *m)
+void mirror_lock_read(mirror *m)
 {
     pthread_rwlock_rdlock(&m->lock);
 }
 
-void ww_mirror_lock_write(mirror *m)
+void mirror_lock_write(mirror *m)
 {
     pthread_rwlock_wrlock(&m->lock);
 }
 
-void ww_mirror_unlock(mirror *m)
+void mirror_unlock(mirror *m)
 {
     pthread_rwlock_unlock(&m->lock);
 }
 
-mirror_state ww_mirror_state(const mirror *m)
+mirror_state mirror_state_of(const mirror *m)
 {
     return (mirror_state){.loaded = m->loaded,
                           .abandoned = m->abandoned,
@@ -198,14 +195,14 @@ mirror_state ww_mirror_state(const mirror *m)
                           .rows_live = m->rows->store.rows_live};
 }
 
-void ww_mirror_set_state(mirror *m, int64_t sequence, int64_t next_place)
+void mirror_set_state(mirror *m, int64_t sequence, int64_t next_place)
 {
     m->loaded = true;
     m->sequence = sequence;
     m->next_place = next_place;
 }
 
-ww_collection *ww_mirror_rows(mirror *m)
+ww_collection *mirror_collection(mirror *m)
 {
     return m->rows;
 }
@@ -232,7 +229,7 @@ static int64_t run_end(const mirror *m, const run *r)
     return r + 1 < m->runs + m->run_count ? r[1].row : m->rows->store.rows_count;
 }
 
-void ww_mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles)
+void mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles)
 {
     for (int64_t i = 0; i < count; i++) {
         const int64_t row = rows[i];
@@ -242,16 +239,15 @@ void ww_mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64
     }
 }
 
-ww_status ww_mirror_query(mirror *m, const ww_query *query, ww_results **results)
+ww_status mirror_query(mirror *m, const ww_query *query, ww_results **results)
 {
-    FLOAT_GUARD();
     const ww_status status = collection_query(m->rows, query, results);
     if (status == WW_OK)
-        ww_mirror_places(m, (*results)->rows, results_hits(*results), (*results)->rows, (*results)->handles);
+        mirror_places(m, (*results)->rows, results_hits(*results), (*results)->rows, (*results)->handles);
     return status;
 }
 
-int64_t ww_mirror_row(const mirror *m, int64_t place)
+int64_t mirror_row(const mirror *m, int64_t place)
 {
     int64_t low = 0, high = m->run_count;
     if (high == 0 || place < m->runs[0].place)
@@ -276,7 +272,7 @@ static uint64_t bits_at(const uint64_t *words, int64_t first, int64_t end)
     return bits;
 }
 
-void ww_mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask)
+void mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask)
 {
     for (const run *r = m->runs; r < m->runs + m->run_count; r++) {
         const int64_t end = min_i64(run_end(m, r), r->row + max_i64(0, places_count - r->place));
@@ -307,9 +303,8 @@ static ww_status runs_reserve(mirror *m, int64_t more)
 /* ---- writing --------------------------------------------------------------------------------------------------------------
  */
 
-ww_status ww_mirror_reserve(mirror *m, int64_t rows_more)
+ww_status mirror_reserve(mirror *m, int64_t rows_more)
 {
-    FLOAT_GUARD();
     return ww_collection_reserve(m->rows, m->rows->store.rows_live + rows_more);
 }
 
@@ -324,9 +319,8 @@ static bool continues(const mirror *m, const mirror_rows *rows, int64_t i, int64
     return rows->places[i] == last->place + (row - last->row) && rows->handles[i] == last->handle + (row - last->row);
 }
 
-ww_status ww_mirror_append(mirror *m, const mirror_rows *rows)
+ww_status mirror_append(mirror *m, const mirror_rows *rows)
 {
-    FLOAT_GUARD();
     const int64_t first = m->rows->store.rows_count;
     int64_t breaks = 0;
     for (int64_t i = 0; i < rows->count; i++)
@@ -334,14 +328,13 @@ ww_status ww_mirror_append(mirror *m, const mirror_rows *rows)
     ww_status status = runs_reserve(m, breaks);
     if (status != WW_OK)
         return status;
-    ww_rows added = ww_rows_default();
-    added.count = rows->count;
-    added.dim = m->rows->dim;
-    added.vectors = rows->vectors;
-    added.elements = rows->elements;
-    added.type = m->rows->type;
-    added.row_stride = rows->row_stride;
-    status = ww_collection_add(m->rows, &added);
+    const ww_rows added = {.count = rows->count,
+                           .dim = m->rows->dim,
+                           .vectors = rows->elements ? NULL : rows->vectors,
+                           .elements = rows->elements,
+                           .type = m->rows->type,
+                           .row_stride = rows->row_stride > 0 ? rows->row_stride : m->rows->dim};
+    status = rows->count > 0 ? memory_write(m->rows, &added, WRITE_ADD) : WW_OK;
     if (status != WW_OK)
         return status;
     for (int64_t i = 0; i < rows->count; i++)
@@ -350,14 +343,13 @@ ww_status ww_mirror_append(mirror *m, const mirror_rows *rows)
     return WW_OK;
 }
 
-ww_status ww_mirror_remove(mirror *m, const int64_t *places, int64_t count)
+ww_status mirror_remove(mirror *m, const int64_t *places, int64_t count)
 {
-    FLOAT_GUARD();
     row_store *store = &m->rows->store;
     int64_t removed = 0;
     collection_lock_write(m->rows);
     for (int64_t i = 0; i < count; i++) {
-        const int64_t row = ww_mirror_row(m, places[i]);
+        const int64_t row = mirror_row(m, places[i]);
         if (row < 0 || !store_is_live(store, row))
             continue;
         store_mark(store, row, 1, false);
@@ -377,7 +369,7 @@ static ww_status runs_of_live(const mirror *m, run **runs, int64_t *run_count)
     run *made = memory_alloc((size_t)room * sizeof *made);
     for (int64_t row = store_next(store, -1); made && row >= 0; row = store_next(store, row), done++) {
         int64_t place, handle;
-        ww_mirror_places(m, &row, 1, &place, &handle);
+        mirror_places(m, &row, 1, &place, &handle);
         const run *last = count > 0 ? &made[count - 1] : NULL;
         if (last && place == last->place + (done - last->row) && handle == last->handle + (done - last->row))
             continue;
@@ -397,9 +389,8 @@ static ww_status runs_of_live(const mirror *m, run **runs, int64_t *run_count)
     return made ? WW_OK : memory_failed("the places of rows", (size_t)room * sizeof *made);
 }
 
-ww_status ww_mirror_tidy(mirror *m)
+ww_status mirror_tidy(mirror *m)
 {
-    FLOAT_GUARD();
     const row_store *store = &m->rows->store;
     const int64_t removed = store->rows_count - store->rows_live;
     if (removed < TIDY_ROWS_LEAST || removed < store->rows_live)
@@ -408,7 +399,7 @@ ww_status ww_mirror_tidy(mirror *m)
     int64_t run_count = 0;
     ww_status status = runs_of_live(m, &runs, &run_count);
     if (status == WW_OK)
-        status = ww_collection_compact(m->rows, NULL, NULL);
+        status = memory_compact(m->rows, NULL, NULL);
     if (status != WW_OK) {
         memory_free(runs);
         return status;
@@ -432,9 +423,8 @@ static file_use *file_find(const mirror_key *file, bool inherited)
     return use;
 }
 
-ww_status ww_mirror_file_enter(const mirror_key *file, const char *path)
+ww_status mirror_file_enter(const mirror_key *file, const char *path)
 {
-    FLOAT_GUARD();
     ww_status status = WW_OK;
     table_acquire();
     file_use *use = file_find(file, false);
@@ -469,7 +459,7 @@ ww_status ww_mirror_file_enter(const mirror_key *file, const char *path)
     return status;
 }
 
-void ww_mirror_file_leave(const mirror_key *file)
+void mirror_file_leave(const mirror_key *file)
 {
     table_acquire();
     file_use *use = file_find(file, false);

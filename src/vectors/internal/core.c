@@ -1,0 +1,52 @@
+/* The table of what stores and ranks use of this room (core.h). */
+#include "vectors/internal/core.h"
+
+#include "base/float_guard.h"
+#include "vectors/payloads.h"
+
+static ww_status retain(ww_device *device, ww_device **retained)
+{
+    const ww_status status = device_check(device);
+    if (status == WW_OK)
+        *retained = device_retain(device);
+    return status;
+}
+
+const core_functions *ww_core(void)
+{
+    static const core_functions functions = {
+        .version = CORE_VERSION,
+        .collection_init = collection_init,
+        .collection_release = collection_release,
+        .check_rows = collection_check_rows,
+        .is_finite = vector_is_finite,
+        .row_text_copy = row_text_copy,
+        .check_payload = payload_check,
+        .tell = progress_tell,
+        .device_retain = retain,
+        .results_create = results_create,
+        .results_prepare = results_prepare,
+        .results_put = results_put,
+        .results_totals = results_totals,
+        .mirror_acquire = mirror_acquire,
+        .mirror_create = mirror_create,
+        .mirror_release = mirror_release,
+        .mirror_abandon = mirror_abandon,
+        .mirror_lock_read = mirror_lock_read,
+        .mirror_lock_write = mirror_lock_write,
+        .mirror_unlock = mirror_unlock,
+        .mirror_state_of = mirror_state_of,
+        .mirror_set_state = mirror_set_state,
+        .mirror_collection = mirror_collection,
+        .mirror_query = mirror_query,
+        .mirror_row = mirror_row,
+        .mirror_mask = mirror_mask,
+        .mirror_reserve = mirror_reserve,
+        .mirror_append = mirror_append,
+        .mirror_remove = mirror_remove,
+        .mirror_tidy = mirror_tidy,
+        .mirror_file_enter = mirror_file_enter,
+        .mirror_file_leave = mirror_file_leave,
+    };
+    return &functions;
+}

@@ -1,0 +1,63 @@
+/* What the libraries that stand on this one, stores and ranks, use of this room beside the public calls.
+ *
+ * They are linked apart, and names of this room are not exported. So one function hands out a table of them. It may change with
+ * every version: who uses it asks for CORE_VERSION before anything else.
+ */
+#ifndef WW_VECTORS_INTERNAL_CORE_H
+#define WW_VECTORS_INTERNAL_CORE_H
+
+#include "vectors/collection.h"
+#include "vectors/internal/mirror.h"
+#include "vectors/results.h"
+
+enum { CORE_VERSION = 6 }; /* of this header and what it includes; raised with every change */
+
+typedef struct core_functions {
+    int32_t version; /* CORE_VERSION of the library that is running; nothing behind it may be used if it is another */
+
+    /* collection.h */
+    ww_status (*collection_init)(ww_collection *collection, ww_device *device, const ww_collection_config *config,
+                                 const collection_operations *operations);
+    void (*collection_release)(ww_collection *collection);
+    ww_status (*check_rows)(const char *function, const ww_collection_config *config);
+    bool (*is_finite)(const float *vector, int32_t dim);
+    ww_status (*row_text_copy)(const row_request *request, const char *text, size_t length);
+
+    /* payloads.h, base/status.h: in the caller's floating-point environment; true: stop */
+    ww_status (*check_payload)(const char *name, int64_t number, const char *text);
+    bool (*tell)(ww_progress progress, void *user, int64_t done, int64_t total);
+
+    /* Keeps a device open for one user more, who closes it with ww_device_close(). WW_OTHER_PROCESS in a child of fork(). */
+    ww_status (*device_retain)(ww_device *device, ww_device **retained);
+
+    /* results.h */
+    ww_status (*results_create)(int64_t query_count, int64_t hits, ww_results **results);
+    ww_status (*results_prepare)(ww_results *results, uint32_t fetch, int32_t dim, size_t text_bytes);
+    ww_status (*results_put)(ww_results *results, int64_t *place, const char *text, size_t length);
+    ww_status (*results_totals)(ww_results *results);
+
+    /* mirror.h */
+    ww_status (*mirror_acquire)(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found);
+    ww_status (*mirror_create)(ww_device *device, const ww_collection_config *config, mirror **made);
+    void (*mirror_release)(mirror *m);
+    void (*mirror_abandon)(mirror *m);
+    void (*mirror_lock_read)(mirror *m);
+    void (*mirror_lock_write)(mirror *m);
+    void (*mirror_unlock)(mirror *m);
+    mirror_state (*mirror_state_of)(const mirror *m);
+    void (*mirror_set_state)(mirror *m, int64_t sequence, int64_t next_place);
+    ww_collection *(*mirror_collection)(mirror *m);
+    ww_status (*mirror_query)(mirror *m, const ww_query *query, ww_results **results);
+    int64_t (*mirror_row)(const mirror *m, int64_t place);
+    void (*mirror_mask)(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask);
+    ww_status (*mirror_reserve)(mirror *m, int64_t rows_more);
+    ww_status (*mirror_append)(mirror *m, const mirror_rows *rows);
+    ww_status (*mirror_remove)(mirror *m, const int64_t *places, int64_t count);
+    ww_status (*mirror_tidy)(mirror *m);
+    ww_status (*mirror_file_enter)(const mirror_key *file, const char *path);
+    void (*mirror_file_leave)(const mirror_key *file);
+} core_functions;
+
+WW_API const core_functions *ww_core(void);
+
+#endif
