@@ -169,7 +169,8 @@ int main(int argc, char **argv)
     ww_device *device = NULL;
     check(ww_device_open(argc > 1 ? argv[1] : "cpu", &device), "opening the device");
     const int32_t context = argc > 2 ? atoi(argv[2]) : 2048, tokens = argc > 3 ? atoi(argv[3]) : 512;
-    device->tuning.attention_heads = argc > 4 ? atoi(argv[4]) : 0;
+    if (argc > 4) /* few make blocks take several heads of a query */
+        device->info.compute_units = atoi(argv[4]);
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("%s\n", device->info.name);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -107,8 +107,8 @@ typedef struct screen_limit {
 } screen_limit;
 
 /* The limit that discards what is certainly worse than `threshold`, a canonical score; -inf, or for l2 +inf, discards nothing.
- * `trust` is 1; less makes the bound wrong, which a test does to see that it is noticed. */
-CANON_FUNCTION screen_limit screen_limit_for(int32_t metric, int32_t padded, screen_vector query, float threshold, float trust)
+ */
+CANON_FUNCTION screen_limit screen_limit_for(int32_t metric, int32_t padded, screen_vector query, float threshold)
 {
     const float slack = screen_slack(padded);
     const float more = 1.0f + slack;
@@ -117,8 +117,8 @@ CANON_FUNCTION screen_limit screen_limit_for(int32_t metric, int32_t padded, scr
     const float tiny = reach * 0x1p-62f + SCREEN_UNDERFLOW;
     screen_limit limit;
     limit.scale = query.scale;
-    limit.a = reach * more * trust;
-    limit.b = (query.residual + slack * reach) * more * trust;
+    limit.a = reach * more;
+    limit.b = (query.residual + slack * reach) * more;
     limit.g = 0.0f;
     if (metric == CANON_DOT) {
         limit.h = threshold - (tiny + slack * __builtin_fabsf(threshold));
@@ -202,7 +202,7 @@ CANON_FUNCTION screen_gate screen_gate_closed(void)
 /* b/a of a limit for dot or l2; 0 for cosine, which needs none. */
 CANON_FUNCTION float screen_rho(int32_t metric, int32_t padded, screen_vector query)
 {
-    const screen_limit limit = screen_limit_for(metric, padded, query, 0.0f, 1.0f);
+    const screen_limit limit = screen_limit_for(metric, padded, query, 0.0f);
     return metric == CANON_COSINE || !(limit.a > 0.0f) ? 0.0f : limit.b / limit.a * (1.0f + 0x1p-20f);
 }
 

@@ -14,10 +14,7 @@
 #include "arithmetic/canon.h"
 
 /* `last` is the key of the k-th result, or of the worst score within the range; CANON_KEY_WORST is none, or no threshold. */
-static inline bool certificate_fails(canon_key threshold, canon_key last)
-{
-    return last > threshold; /* no key is behind CANON_KEY_WORST */
-}
+bool certificate_fails(canon_key threshold, canon_key last);
 
 /* How much better the last result is than the threshold; -inf if there is no such result. */
 static inline float certificate_margin(int32_t metric, canon_key threshold, canon_key last)

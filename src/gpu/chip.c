@@ -1,4 +1,4 @@
-/* Which of the embedded code a chip can run, and which of it is best. */
+/* The table of chips, and which of the embedded code a chip can run. */
 #include "gpu/chip.h"
 
 #include <limits.h>
@@ -6,6 +6,55 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- families ------------------------------------------------------------------------------------------------------------ */
+
+#define CONSTANTS                                                                                                              \
+    {.narrow_count_max = INT32_MAX,                                                                                            \
+     .screen_sample_buckets = 4, /* so that few of the best are in one bucket */                                               \
+     .screen_sample_tiles = 16,  /* so that there are buckets enough for chance not to matter */                               \
+     .three_stages_numbers = 1 << 20,                                                                                          \
+     .three_stages_tiles = 256,                                                                                                \
+     .stream_queries = 9,                                                                                                      \
+     /* fewer wait for memory, and two blocks of search_tile wait better */ .stream_teams = 8}
+
+#define CDNA      .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .mfma = true, .conv_halves = true, .gemv_one = true
+#define RDNA_WMMA .fast_f16 = true, .matrix_f16 = true, .gemv_one = true
+#define SM_80     .sm_80_code = true, .conv_all_taps = true
+
+/* The first row whose prefix fits counts. Kernels that only some have are compiled for those in cmake/Kernels.cmake
+ * (ONLY_FOR_...).
+ */
+static const chip_family chips[] = {
+    {"gfx908", 64, {CDNA}, CONSTANTS},
+    {"gfx90a", 64, {CDNA}, CONSTANTS},
+    {"gfx942", 64, {CDNA}, CONSTANTS},
+    {"gfx906", 64, {.fast_f16 = true}, CONSTANTS},
+    {"gfx9", 64, {.emulated = false}, CONSTANTS},
+    {"gfx103", 32, {.fast_f16 = true, .gemv_one = true}, CONSTANTS},
+    {"gfx10-3-generic", 32, {.fast_f16 = true, .gemv_one = true}, CONSTANTS},
+    {"gfx10", 32, {.gemv_one = true}, CONSTANTS},
+    {"gfx11", 32, {RDNA_WMMA}, CONSTANTS},
+    {"gfx12", 32, {RDNA_WMMA}, CONSTANTS},
+    {"sm_90a", 32, {SM_80, .sm_90a_code = true, .gemv_one = true}, CONSTANTS},
+    {"sm_7", 32, {.conv_all_taps = true}, CONSTANTS},
+    {"sm_", 32, {SM_80}, CONSTANTS},
+    {"emulated",
+     0,
+     {.emulated = true, .sm_80_code = true, .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .gemv_one = true},
+     CONSTANTS},
+    {"", 0, {.emulated = false}, CONSTANTS}, /* any other */
+};
+
+const chip_family *chip_find(const char *name)
+{
+    const chip_family *row = chips;
+    while (strncmp(name, row->prefix, strlen(row->prefix)) != 0)
+        row++;
+    return row;
+}
+
+/* ---- code ---------------------------------------------------------------------------------------------------------------- */
 
 /* "sm_90a" is 90 with the feature letter 'a'; false for anything else. */
 static int sm_number(const char *name, long *number, char *feature)
@@ -41,17 +90,6 @@ static int32_t amd_fitness(const char *arch, const char *target)
         if (strcmp(families[i].generic, target) == 0 && strstr(families[i].chips, name) != NULL)
             return CHIP_GENERIC;
     return 0;
-}
-
-/* As cmake/Kernels.cmake has it (ONLY_FOR_matmul_fast and those below it). */
-chip_matrix_units chip_matrix_units_of(const char *chip)
-{
-    if (strcmp(chip, "gfx908") == 0 || strcmp(chip, "gfx90a") == 0 || strcmp(chip, "gfx942") == 0)
-        return CHIP_MATRIX_F32;
-    if (strncmp(chip, "gfx11", 5) == 0 || strncmp(chip, "gfx12", 5) == 0)
-        return CHIP_MATRIX_F16;
-    const bool dot2 = strcmp(chip, "gfx906") == 0 || strncmp(chip, "gfx103", 6) == 0 || strcmp(chip, "gfx10-3-generic") == 0;
-    return dot2 ? CHIP_MATRIX_DOT2 : CHIP_MATRIX_NONE;
 }
 
 int32_t chip_sm_number(const char *target)

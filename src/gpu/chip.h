@@ -1,7 +1,8 @@
-/* Which of the embedded code a chip can run, and which of it is best. */
+/* The chips: what each family has, and which of the embedded code a chip can run, and which of it is best. */
 #ifndef WW_GPU_CHIP_H
 #define WW_GPU_CHIP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -20,14 +21,44 @@ int32_t chip_fitness(const char *arch, const char *target);
  * was made for, and is then better than the PTX it was made of, which the driver would have to compile. */
 int32_t chip_code_fitness(const char *arch, const char *target, const char *format);
 
-/* What the matrix units of a chip of AMD multiply, of floats, by kernels that are compiled for it. */
-typedef enum chip_matrix_units {
-    CHIP_MATRIX_NONE,
-    CHIP_MATRIX_DOT2, /* it has none, but instructions of two products of f16 each (v_dot2_f32_f16) */
-    CHIP_MATRIX_F16,  /* f16 and bf16 */
-    CHIP_MATRIX_F32,  /* and f32 */
-} chip_matrix_units;
-chip_matrix_units chip_matrix_units_of(const char *chip); /* a chip, or the target of code for it */
+/* What code for a chip has beyond the kernels of all chips. The emulator has every kernel, and takes those that suit every
+ * chip; a test has it pretend the others. */
+typedef struct chip_capabilities {
+    bool emulated;
+    bool sm_80_code;  /* NVIDIA, sm_80 on: mma, copies in the background, tables of 128 KiB, convolutions as each output sees
+                         them */
+    bool sm_90a_code; /* wgmma and the copy engine */
+    bool fast_f16;    /* fast products of f16: by matrix units, or by instructions of two products (v_dot2_f32_f16) */
+    bool matrix_f16;  /* AMD's matrix units, by kernels for f16 and bf16, */
+    bool matrix_f32;  /* and for f32 */
+    bool mfma; /* MFMA and waves of 64: screens of many queries with rows in registers, sorting of short rows in registers */
+    bool conv_halves;   /* a wave of conv_shared_* has 32 outputs, and blocks are cut to fill the device (conv_shared_mfma.h) */
+    bool conv_all_taps; /* shared memory holds the weights of all taps that are ever there, and offsets have 64 bits (NVIDIA) */
+    bool gemv_one;      /* quant_gemv_one_TYPE: kernels that code the one column that they multiply */
+} chip_capabilities;
+
+/* Constants by which work is cut up. */
+typedef struct chip_constants {
+    int64_t narrow_count_max;      /* elements of a tensor whose places are calculated in 32 bits */
+    int32_t screen_sample_buckets; /* of the screen's sample, for each result that is asked for, */
+    int32_t screen_sample_tiles;   /* and tiles of it at least */
+    int64_t three_stages_numbers;  /* of all queries, from which on the screen looks at rows in three stages, */
+    int64_t three_stages_tiles;    /* and tiles of rows */
+    int32_t stream_queries;        /* from which on search_stream takes the place of search_tile, in blocks of */
+    int32_t stream_teams;          /* so many times 32 threads at least */
+} chip_constants;
+
+/* A family of chips. */
+typedef struct chip_family {
+    const char *prefix; /* of its names, as drivers and compilers have them */
+    int32_t wave_size;  /* 0: the device says it */
+    chip_capabilities has;
+    chip_constants constants;
+} chip_family;
+
+/* The family of a chip, or of the target of code for it: "gfx90a", "gfx11-generic", "sm_90a", "emulated". One that is not in
+ * the table has none of the capabilities. */
+const chip_family *chip_find(const char *name);
 
 /* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
 int32_t chip_sm_number(const char *target);

@@ -24,6 +24,7 @@
 
 #include "base/pool.h"
 #include "device/backend.h"
+#include "gpu/chip.h"
 #include "gpu/driver/driver.h"
 #include "gpu/search/choice/search_trials.h"
 
@@ -32,18 +33,6 @@ typedef struct gpu_pool gpu_pool;       /* memory.c */
 typedef struct gpu_modules gpu_modules; /* module.c */
 typedef struct gpu_stream gpu_stream;   /* stream.h */
 typedef struct gpu_tensors gpu_tensors; /* tensor.c */
-
-/* What kernels there are for a device beyond those that every chip has; known when it is opened. */
-typedef struct gpu_capabilities {
-    bool emulated;   /* the emulator, which has every kernel */
-    bool sm_80_code; /* code for NVIDIA's chips from sm_80 on is loaded (or emulated): mma, copies in the background, large
-                        tables */
-    bool fast_f16; /* kernels for fast products of f16 are there (or emulated), by matrix units or AMD's instructions of two */
-    bool matrix_f16;  /* kernels for AMD's matrix units are there (or emulated): products and convolutions of f16 and bf16, */
-    bool matrix_f32;  /* and of f32 */
-    bool sm_90a_code; /* code for sm_90a is loaded, not emulated: wgmma and the copy engine */
-    bool gemv_one;    /* quant_gemv_one_TYPE is there (or emulated) */
-} gpu_capabilities;
 
 enum { GPU_SPARES = 24, GPU_SPARE_BYTES = 1 << 20 };
 
@@ -58,7 +47,8 @@ struct gpu_device {
     driver_context context;
     gpu_pool *pool;
     gpu_modules *modules;
-    gpu_capabilities capabilities;
+    chip_capabilities capabilities; /* of the code that is loaded, known when the device is opened, */
+    chip_constants constants;       /* and what suits that */
     driver_launch_limits limits;
     size_t staging_bytes;   /* of one piece of pinned memory at most; set before the first copy */
     pool *threads;          /* that fill the staging memory */

@@ -100,12 +100,13 @@ static ww_status load_code(gpu_device *device, const embedded_kernels *code, dri
     return status;
 }
 
-static void note_matrix_units(gpu_device *device, const char *chip)
+void gpu_take_chip(gpu_device *device, const char *name)
 {
-    const chip_matrix_units has = chip_matrix_units_of(chip);
-    device->capabilities.fast_f16 = has >= CHIP_MATRIX_DOT2;
-    device->capabilities.matrix_f16 = has >= CHIP_MATRIX_F16;
-    device->capabilities.matrix_f32 = has >= CHIP_MATRIX_F32;
+    const chip_family *row = chip_find(name);
+    device->capabilities = row->has;
+    device->constants = row->constants;
+    if (row->has.emulated) /* as chips whose waves have 64 lanes */
+        device->capabilities.mfma = device->capabilities.conv_halves = device->base.info.wave_size == 64;
 }
 
 /* The best embedded code that the driver takes. `refused` if there was none that it did not refuse for what it is. */
@@ -119,11 +120,7 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
         status = load_code(device, code, out, kept, refused);
         if (status == WW_OK && !device->modules->opened) {
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "embedded %s %s", code->chip, code->format);
-            device->capabilities.sm_80_code = chip_sm_number(code->chip) >= 80;
-            device->capabilities.sm_90a_code = strcmp(code->chip, "sm_90a") == 0;
-            device->capabilities.gemv_one = (device->capabilities.sm_90a_code || chip_sm_number(code->chip) == 0) &&
-                                            choose_code(device, "quant_gemv_one", INT32_MAX, &one_fitness) != NULL;
-            note_matrix_units(device, code->chip);
+            gpu_take_chip(device, code->chip);
         }
     }
     return status;
@@ -165,7 +162,7 @@ static ww_status compile_module(gpu_device *device, const char *module, ww_statu
         *kept = code.image;
         if (!device->modules->opened) {
             snprintf(device->base.info.kernels, sizeof device->base.info.kernels, "compiled here for %s", arch);
-            note_matrix_units(device, arch);
+            gpu_take_chip(device, arch);
         }
         return WW_OK;
     }
@@ -243,11 +240,7 @@ ww_status gpu_modules_create(gpu_device *device)
         return memory_failed("a lock", sizeof modules->lock);
     }
     device->modules = modules;
-    device->capabilities.emulated = !device->driver->loads_code;
-    device->capabilities.sm_80_code = device->capabilities.emulated;
-    device->capabilities.fast_f16 = device->capabilities.emulated;
-    device->capabilities.matrix_f16 = device->capabilities.matrix_f32 = device->capabilities.emulated;
-    device->capabilities.gemv_one = device->capabilities.emulated;
+    gpu_take_chip(device, device->base.info.arch);
     const loaded_kernel *first = NULL;
     const ww_status status = find_kernel(device, 0, &first);
     modules->opened = true;

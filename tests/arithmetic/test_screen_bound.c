@@ -232,7 +232,7 @@ static void check_bound(const char *name, const coded *q, int64_t i, const coded
     const int32_t product = product_of(q, i, x, j);
     for (int32_t metric = 0; metric < 3; metric++) {
         const float score = score_of(metric, q, i, x, j);
-        const screen_limit limit = screen_limit_for(metric, q->padded, q->screens[i], score, 1.0f);
+        const screen_limit limit = screen_limit_for(metric, q->padded, q->screens[i], score);
         if (screen_discards(limit, x->screens[j], product))
             fail_msg("%s, dim %d, metric %d: query %d discards row %d, whose score is the threshold %a", name, q->dim, metric,
                      (int)i, (int)j, (double)score);
@@ -288,7 +288,7 @@ static screen_limit bytes_limit(int32_t metric, const coded *q, int64_t i, float
     int32_t sum = 0;
     for (int32_t e = 0; e < q->padded; e++)
         sum += q->codes[i * q->padded + e];
-    return screen_limit_offset(screen_limit_for(metric, q->padded, query, threshold, 1.0f), q->padded, query, ROW_U8_OFFSET,
+    return screen_limit_offset(screen_limit_for(metric, q->padded, query, threshold), q->padded, query, ROW_U8_OFFSET,
                                query.scale * (float)(ROW_U8_OFFSET * sum));
 }
 
@@ -375,7 +375,7 @@ static void a_threshold_that_is_better_by_the_errors_of_coding_discards(void **s
                     [CANON_DOT] = dot + change,
                 };
                 for (int32_t metric = 0; metric < 3; metric++) {
-                    const screen_limit limit = screen_limit_for(metric, q.padded, a, thresholds[metric], 1.0f);
+                    const screen_limit limit = screen_limit_for(metric, q.padded, a, thresholds[metric]);
                     assert_true(screen_discards(limit, b, product_of(&q, i, &x, j)));
                     if (dot > 2.0f * change) /* a gate keeps all where products would have to be negative */
                         assert_true(gate_discards(metric, q.padded, limit, a, b, product_of(&q, i, &x, j)));
@@ -398,7 +398,7 @@ static void without_a_threshold_nothing_is_discarded(void **state)
         for (int64_t j = 0; j < x.count; j++) {
             for (int32_t metric = 0; metric < 3; metric++) {
                 const float none = metric == CANON_L2 ? INFINITY : -INFINITY, best = metric == CANON_L2 ? 0.0f : 1e30f;
-                const screen_limit limit = screen_limit_for(metric, q.padded, q.screens[i], i < 2 ? best : none, 1.0f);
+                const screen_limit limit = screen_limit_for(metric, q.padded, q.screens[i], i < 2 ? best : none);
                 assert_false(screen_discards(limit, x.screens[j], INT32_MIN / 2));
                 assert_false(gate_discards(metric, q.padded, limit, q.screens[i], x.screens[j], -(1 << 29)));
             }
@@ -417,8 +417,7 @@ static void gates_are_closed_to_rows_that_do_not_count(void **state)
     for (int64_t i = 0; i < q.count; i++) {
         for (int64_t j = 0; j < x.count; j++) {
             for (int32_t metric = 0; metric < 3; metric++) {
-                const screen_limit limit =
-                    screen_limit_for(metric, q.padded, q.screens[i], metric == CANON_L2 ? 9.0f : 0.1f, 1.0f);
+                const screen_limit limit = screen_limit_for(metric, q.padded, q.screens[i], metric == CANON_L2 ? 9.0f : 0.1f);
                 const float rho = screen_rho(metric, q.padded, q.screens[i]);
                 const screen_measure none = screen_measure_of(metric, q.padded, x.screens[j], rho, false);
                 const screen_measure one = screen_measure_of(metric, q.padded, x.screens[j], rho, true);
@@ -458,7 +457,7 @@ static void filtered_make(filtered *s, const dataset *d, int32_t metric, int pla
             s->products[r * GROUP + q] = product_of(&s->q, q, &s->x, r);
         const screen_vector v = s->q.screens[q];
         s->thresholds[q] = score_of(metric, &s->q, q, &s->x, (place + q) % UNIT_ROWS);
-        const screen_limit limit = screen_limit_for(metric, s->q.padded, v, s->thresholds[q], 1.0f);
+        const screen_limit limit = screen_limit_for(metric, s->q.padded, v, s->thresholds[q]);
         s->limits.a[q] = limit.a / v.scale;
         s->limits.b_above[q] = limit.b < 0.0f ? 0.0f : limit.b / v.scale;
         s->limits.b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;

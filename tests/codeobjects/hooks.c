@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "device/backend.h"
 #include "device/tensor_jobs.h"
+#include "seams/wrong_thresholds.h"
+#include "support/pretend.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
 __attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);
@@ -22,28 +24,29 @@ __attribute__((visibility("default"))) void codeobjects_quant_bf16(ww_device *de
 /* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
 {
-    device->tuning.screen_always = always;
+    pretend_screen(device, always);
     device->tuning.screen_list_capacity = capacity;
 }
 
 /* Whether chips with MFMA screen by their own kernel, or as the others do. */
 void codeobjects_mfma(ww_device *device, bool used)
 {
-    device->tuning.screen_mfma = used ? TUNING_AUTO : TUNING_NEVER;
+    pretend_mfma(device, used);
 }
 
 /* Thresholds of samples are made better by so many steps of a float, and what is answered then is not repeated: for counting
  * what a search of more rows does. */
 void codeobjects_lower(ww_device *device, uint32_t steps)
 {
-    device->tuning.thresholds_lowered = steps;
-    device->tuning.keep_unproven = steps > 0;
+    (void)device;
+    thresholds_lowered = steps;
+    keep_unproven = steps > 0;
 }
 
 /* Places of elements are calculated with 64 bits, as for tensors that are too large for a test. */
 void codeobjects_indices_64(ww_device *device, bool always)
 {
-    device->tuning.indices_64 = always;
+    pretend_large_tensors(device, always);
 }
 
 /* The device has so many compute units: work is cut into as many parts, and lists are as many, as on a card. Returns how many

@@ -133,7 +133,7 @@ static screen_limits limits_of(const coded *c, const float best[QUERIES])
         if (q >= QUERIES)
             continue;
         const screen_vector v = {c->scales[ROWS + q], c->residuals[ROWS + q], c->norms[ROWS + q]};
-        const screen_limit limit = screen_limit_for(CANON_DOT, c->padded, v, best[q], 1.0f);
+        const screen_limit limit = screen_limit_for(CANON_DOT, c->padded, v, best[q]);
         limits.a[q] = limit.a / v.scale;
         limits.b_above[q] = limit.b / v.scale;
         limits.h[q] = limit.h / v.scale;

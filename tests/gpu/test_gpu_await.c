@@ -12,6 +12,7 @@
 #include "gpu/open.h"
 #include "support/check.h"
 #include "support/collections.h"
+#include "support/pretend.h"
 #include "vectors/collection.h"
 
 enum { DIM = 24, BATCH = 150, BATCHES = 5, K = 7, SEARCHES = 4 };
@@ -99,7 +100,7 @@ static int32_t waits_of(bool eager, bool screen, int32_t index)
     const gpu_driver driver = unwaited(eager);
     ww_device *device = NULL, *cpu = NULL;
     CHECK_OK(gpu_open(&backend_emulator, &driver, index, &device));
-    device->tuning.screen_always = true;
+    pretend_screen(device, true);
     CHECK_OK(ww_device_open("cpu", &cpu));
     ww_collection *collection = make_and_fill(device, screen), *truth = make_and_fill(cpu, false);
     check_searches(collection, truth);

@@ -7,6 +7,7 @@
 #include "kernels/screen/screen_args.h"
 #include "kernels/search/search_args.h"
 #include "support/collections.h"
+#include "support/pretend.h"
 
 enum { DIM = 20, ROWS = 3000, BEST = 5, SEARCHES = 6 };
 
@@ -34,7 +35,7 @@ static void search_again_and_again(int32_t index, ww_screen screen)
     int64_t rows[2][BEST];
     memset(&seen, 0, sizeof seen);
     CHECK_OK(gpu_open(&backend_emulator, &watching, index, &device));
-    device->tuning.screen_always = true;
+    pretend_screen(device, true);
     ww_collection_config config = ww_collection_config_default();
     config.dim = DIM;
     config.metric = WW_L2;

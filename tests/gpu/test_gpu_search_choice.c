@@ -22,7 +22,8 @@ static bool screened_on_an_h200(int64_t rows, int32_t dim, int64_t queries, doub
                                   .k = 10,
                                   .words_admitted = admitted,
                                   .rows_admitted = admitted};
-    const screen_plan plan = screen_plan_make((screen_size){.queries = queries, .dim = dim, .k = 10, .words = amount.words});
+    const screen_plan plan = screen_plan_make(
+        (screen_size){.queries = queries, .dim = dim, .k = 10, .words = amount.words, .sample_buckets = 4, .sample_tiles = 16});
     return search_cost_screened(&rates, &amount, &plan, true) < search_cost_plain(&rates, &amount);
 }
 
@@ -129,7 +130,8 @@ static int64_t least_screened(ww_device *device, int64_t queries, int32_t dim, i
     for (int64_t rows = 128;; rows += 128) {
         const search_amount amount = {
             .words = rows / 64, .queries = queries, .dim = dim, .k = k, .words_admitted = 1, .rows_admitted = 1};
-        const screen_plan plan = screen_plan_make((screen_size){.queries = queries, .dim = dim, .k = k, .words = amount.words});
+        const screen_plan plan = screen_plan_make((screen_size){
+            .queries = queries, .dim = dim, .k = k, .words = amount.words, .sample_buckets = 4, .sample_tiles = 16});
         if (plan.sample_tiles * 4 >= (uint32_t)k &&
             search_cost_screened(&rates, &amount, &plan, true) < search_cost_plain(&rates, &amount))
             return rows;

@@ -27,7 +27,8 @@ static void lists_have_room_for_all_that_can_come(void **state)
                                                                         .watched = d % 2 != 0,
                                                                         .shared_bytes = AMD_SHARED_BYTES,
                                                                         .stream_wave = d % 2 != 0 ? 64 : 0,
-                                                                        .stream_small = true,
+                                                                        .stream_queries = 1,
+                                                                        .stream_teams = 1,
                                                                         .shrunk = (int32_t)(i % 3)});
                 assert_true(plan.list_kept_max >= ks[j]);
                 assert_true(plan.list_trigger > plan.list_kept_max);
@@ -100,8 +101,13 @@ static int64_t parts_of(const search_plan *plan, int64_t slots, int64_t words, i
 
 static search_plan streamed_plan_for(int64_t queries, int32_t dim, int32_t wave)
 {
-    return search_plan_make(
-        (search_size){.queries = queries, .dim = dim, .k = 10, .shared_bytes = H200_SHARED_BYTES, .stream_wave = wave});
+    return search_plan_make((search_size){.queries = queries,
+                                          .dim = dim,
+                                          .k = 10,
+                                          .shared_bytes = H200_SHARED_BYTES,
+                                          .stream_wave = wave,
+                                          .stream_queries = 9,
+                                          .stream_teams = 8});
 }
 
 static void a_copy_engine_is_used_where_queries_and_stages_fit(void **state)
@@ -154,14 +160,16 @@ static void a_screen_has_room_for_a_cluster_and_its_memory_is_bounded(void **sta
     (void)state;
     const int64_t ten_million = 10000000;
     for (int64_t queries = 9; queries <= 100000; queries *= 10) {
-        const screen_size size = {.queries = queries, .dim = 128, .k = 10, .words = ten_million / 64};
+        const screen_size size = {
+            .queries = queries, .dim = 128, .k = 10, .words = ten_million / 64, .sample_buckets = 4, .sample_tiles = 16};
         const screen_plan plan = screen_plan_make(size);
         assert_true(plan.capacity >= 10000);
         assert_true((int64_t)plan.round_queries * plan.capacity * 8 <= (int64_t)512 << 20);
         assert_true(plan.round_queries >= queries || plan.round_queries >= 1024);
     }
     for (int64_t words = 2; words <= (int64_t)1 << 26; words *= 4) {
-        const screen_plan plan = screen_plan_make((screen_size){.queries = 3000, .dim = 128, .k = 10, .words = words});
+        const screen_plan plan = screen_plan_make(
+            (screen_size){.queries = 3000, .dim = 128, .k = 10, .words = words, .sample_buckets = 4, .sample_tiles = 16});
         assert_true(plan.capacity >= 10 && plan.capacity < words * 64 + 1024);
         assert_true((int64_t)plan.round_queries * plan.capacity * 8 <= (int64_t)512 << 20 || plan.round_queries == 256);
     }

@@ -10,6 +10,7 @@
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 static const int32_t dims[] = {1, 24, 64, 65, 200, 768, 1100};
@@ -58,9 +59,9 @@ static void twins_make(twins *t, ww_device *device, const dataset *data, ww_metr
         CHECK_OK(ww_collection_add(t->there, &some));
     }
     const bool mfma = ((gpu_device *)device)->capabilities.emulated && (dim + (int32_t)metric) % 2 != 0;
-    device->tuning = (device_tuning){.screen_always = true,
-                                     .screen_wgmma = mfma ? TUNING_NEVER : TUNING_ALWAYS,
-                                     .screen_mfma = mfma ? TUNING_ALWAYS : TUNING_AUTO};
+    pretend_screen(device, true);
+    pretend_sm_90a(device, !mfma);
+    pretend_mfma(device, mfma);
 }
 
 static void twins_free(twins *t)
@@ -69,7 +70,7 @@ static void twins_free(twins *t)
     ww_collection_destroy(t->there);
     free(t->rows);
     free(t->queries);
-    t->device->tuning = (device_tuning){0};
+    pretend_nothing(t->device);
 }
 
 static void check_stats(const twins *t, const struct shape *shape, const ww_search_stats *stats)
@@ -161,7 +162,7 @@ static void check_collection(ww_device *device, const dataset *data, int number,
 
 static bool has_gates(ww_device *device)
 {
-    const gpu_capabilities *has = &((gpu_device *)device)->capabilities;
+    const chip_capabilities *has = &((gpu_device *)device)->capabilities;
     return has->sm_90a_code || has->matrix_f32 || has->emulated;
 }
 

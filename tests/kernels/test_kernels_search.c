@@ -8,6 +8,7 @@
 #include "gpu/search/search.h"
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };
@@ -342,7 +343,8 @@ static void any_number_of_keys_is_merged_to_the_best_in_order(void **state)
 static int stream_always(void **state)
 {
     ww_device *device = *state;
-    device->tuning.search_stream = TUNING_ALWAYS;
+    pretend_sm_90a(device, true);
+    pretend_small_streams(device);
     return 0;
 }
 

@@ -155,6 +155,8 @@ static _Atomic process_mark faulty_started_in; /* never set: it is the inner tab
 
 const gpu_driver faulty_driver = {
     .kind = DRIVER_EMULATED,
+    .code = DRIVER_CODE_HOST,
+    .code_in_words = "a shared object of the host's compiler",
     .backend = "emulator",
     .vendor = "emulated",
     .api = "emulator",

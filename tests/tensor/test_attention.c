@@ -254,11 +254,13 @@ static void a_step_of_any_shape_has_the_defined_bits(void **state)
                                            .lengths = {260, 129, 64, 5},
                                            .rope = 1,
                                            .half = 16};
-            for (int32_t heads = 0; heads <= 4; heads += heads == 0 ? 1 : heads) {
-                device->tuning.attention_heads = heads;
+            const int32_t units = device->info.compute_units;
+            for (int32_t shared = 1; shared <= 4096;
+                 shared *= 8) { /* heads of a block are as many as leave a block to each unit */
+                device->info.compute_units = shared;
                 try_step(device, &shape, false, "a shape");
             }
-            device->tuning.attention_heads = 0;
+            device->info.compute_units = units;
         }
 }
 

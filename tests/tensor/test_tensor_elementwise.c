@@ -2,6 +2,7 @@
  * Functions of one element: test_tensor_functions.c. */
 #include "device/backend.h"
 #include "support/elementwise.h"
+#include "support/pretend.h"
 
 /* ---- casts -----------------------------------------------------------------------------------------------------------------
  */
@@ -323,12 +324,12 @@ static void every_rank_and_empty_tensors_work(void **state)
 static void places_may_take_64_bits(void **state)
 {
     ww_device *device = *state;
-    device->tuning.indices_64 = true;
+    pretend_large_tensors(device, true);
     rows_may_repeat_lie_apart_or_be_unaligned(state);
     where_chooses_by_any_condition(state);
     comparisons_do_what_they_say(state);
     every_rank_and_empty_tensors_work(state);
-    device->tuning = (device_tuning){0};
+    pretend_large_tensors(device, false);
 }
 
 int main(void)

@@ -4,6 +4,7 @@
 
 #include "device/backend.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 #include "support/tensors.h"
 
 static const ww_dtype id_types[] = {WW_U8, WW_U32, WW_I64};
@@ -329,12 +330,12 @@ static void operands_that_do_not_fit_are_refused(void **state)
 static void places_may_take_64_bits(void **state)
 {
     ww_device *device = *state;
-    device->tuning.indices_64 = true;
+    pretend_large_tensors(device, true);
     gather_reads_where_ids_say(state);
     index_select_takes_slices(state);
     scatters_write_in_the_order_of_sources(state);
     an_id_out_of_range_is_refused_and_nothing_is_written(state);
-    device->tuning = (device_tuning){0};
+    pretend_large_tensors(device, false);
 }
 
 int main(void)

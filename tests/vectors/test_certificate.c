@@ -8,9 +8,11 @@
 #include "arithmetic/canon.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "seams/wrong_thresholds.h"
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MOST = 10400 };
@@ -26,8 +28,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 /* Each kernel of the screen. */
 static const struct shape {
     int64_t queries;
-    tuning_choice wgmma;
-} shapes[] = {{1, TUNING_AUTO}, {3, TUNING_AUTO}, {7, TUNING_AUTO}, {QUERIES, TUNING_NEVER}, {QUERIES, TUNING_ALWAYS}};
+    bool wgmma;
+} shapes[] = {{1, false}, {3, false}, {7, false}, {QUERIES, false}, {QUERIES, true}};
 enum { SHAPES = 5 };
 
 /* On emulated devices every other shape, where each takes many searches. */
@@ -72,7 +74,7 @@ static pair pair_make(ww_device *device, const char *kind, ww_metric metric)
     p.rows = malloc((size_t)p.count * DIM * sizeof *p.rows);
     p.queries = malloc((size_t)QUERIES * DIM * sizeof *p.queries);
     dataset_named(kind)->make(&random, DIM, p.rows, p.count, p.queries, QUERIES);
-    device->tuning = (device_tuning){.screen_always = true};
+    pretend_screen(device, true);
     p.screened = filled(&p, metric, WW_SCREEN_INT8);
     p.plain = filled(&p, metric, WW_SCREEN_NONE);
     return p;
@@ -84,7 +86,9 @@ static void pair_free(pair *p)
     ww_collection_destroy(p->plain);
     free(p->rows);
     free(p->queries);
-    p->device->tuning = (device_tuning){0};
+    pretend_nothing(p->device);
+    thresholds_lowered = 0;
+    keep_unproven = false;
 }
 
 typedef struct answer {
@@ -118,16 +122,15 @@ static int64_t wrong_queries(const answer *a, const answer *b, int64_t queries)
 /* With thresholds that are too good by so many floats: what comes out if nobody looks at the certificate, and what does. */
 static void check_lowered(const pair *p, const char *kind, struct shape shape, uint32_t by)
 {
-    device_tuning *tuning = &p->device->tuning;
     answer plain, unproven, mended;
-    tuning->screen_wgmma = shape.wgmma;
+    pretend_sm_90a(p->device, shape.wgmma);
     ask(p->plain, p, shape.queries, &plain);
-    tuning->thresholds_lowered = by;
-    tuning->keep_unproven = true;
+    thresholds_lowered = by;
+    keep_unproven = true;
     ask(p->screened, p, shape.queries, &unproven);
-    tuning->keep_unproven = false;
+    keep_unproven = false;
     ask(p->screened, p, shape.queries, &mended);
-    tuning->thresholds_lowered = 0;
+    thresholds_lowered = 0;
     const int64_t wrong = wrong_queries(&plain, &unproven, shape.queries);
     const int64_t left = wrong_queries(&plain, &mended, shape.queries);
     if (left > 0)
@@ -156,7 +159,7 @@ static void check_pairs(ww_device *device, int share)
             pair p = pair_make(device, kinds[kind], metrics[m]);
             for (int s = 0; s < SHAPES; s++) {
                 answer plain, right;
-                device->tuning.screen_wgmma = shapes[s].wgmma;
+                pretend_sm_90a(device, shapes[s].wgmma);
                 ask(p.plain, &p, shapes[s].queries, &plain);
                 ask(p.screened, &p, shapes[s].queries, &right);
                 assert_int_equal(wrong_queries(&plain, &right, shapes[s].queries), 0);
@@ -197,18 +200,18 @@ static void a_missing_result_is_found(void **state)
     pair p = pair_make(*state, "random normal", WW_L2);
     answer plain, unproven, mended;
     for (int s = 0; s < SHAPES; s += step(*state)) {
-        p.device->tuning.screen_wgmma = shapes[s].wgmma;
-        p.device->tuning.thresholds_lowered = UINT32_MAX;
-        p.device->tuning.keep_unproven = false;
+        pretend_sm_90a(p.device, shapes[s].wgmma);
+        thresholds_lowered = UINT32_MAX;
+        keep_unproven = false;
         ask(p.plain, &p, shapes[s].queries, &plain);
         ask(p.screened, &p, shapes[s].queries, &mended);
         assert_int_equal(wrong_queries(&plain, &mended, shapes[s].queries), 0);
         /* such a threshold is no number, and may keep all; nothing may be wrong and not counted */
-        p.device->tuning.thresholds_lowered = 1u << 30;
+        thresholds_lowered = 1u << 30;
         ask(p.screened, &p, shapes[s].queries, &mended);
         assert_int_equal(wrong_queries(&plain, &mended, shapes[s].queries), 0);
         assert_int_equal(mended.stats.repeated_queries, shapes[s].queries);
-        p.device->tuning.keep_unproven = true;
+        keep_unproven = true;
         ask(p.screened, &p, shapes[s].queries, &unproven);
         assert_true(unproven.stats.certificate == -INFINITY || unproven.rows[K - 1] >= 0);
         assert_true(unproven.stats.certificate < 0.0f);
@@ -256,7 +259,7 @@ static void a_query_is_mended_as_a_search_is(void **state)
     query.stats = &stats;
     ww_results *plain = NULL, *mended = NULL;
     CHECK_OK(ww_collection_query(p.plain, &query, &plain));
-    p.device->tuning.thresholds_lowered = 1u << 26;
+    thresholds_lowered = 1u << 26;
     CHECK_OK(ww_collection_query(p.screened, &query, &mended));
     assert_true(stats.repeated_queries > 0 && stats.certificate >= 0.0f);
     check_same(plain, mended, QUERIES);
@@ -282,24 +285,24 @@ static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
         range.stats = &stats;
         for (int s = 0; s < SHAPES; s += step(*state)) {
             ww_results *plain = NULL, *unproven = NULL, *mended = NULL;
-            p.device->tuning.screen_wgmma = shapes[s].wgmma;
+            pretend_sm_90a(p.device, shapes[s].wgmma);
             range.query_count = shapes[s].queries;
             CHECK_OK(ww_collection_query(p.plain, &range, &plain));
             CHECK_OK(ww_collection_query(p.screened, &range, &mended));
             check_same(plain, mended, shapes[s].queries);
             assert_int_equal(stats.repeated_queries, 0);
             ww_results_destroy(mended);
-            p.device->tuning.thresholds_lowered = 1u << 22;
+            thresholds_lowered = 1u << 22;
             CHECK_OK(ww_collection_query(p.screened, &range, &mended));
             check_same(plain, mended, shapes[s].queries);
             assert_int_equal(stats.repeated_queries, shapes[s].queries);
             assert_true(stats.certificate >= 0.0f);
-            p.device->tuning.keep_unproven = true;
+            keep_unproven = true;
             CHECK_OK(ww_collection_query(p.screened, &range, &unproven));
             assert_true(stats.certificate < 0.0f && stats.repeated_queries == 0);
             assert_true(ww_results_count(unproven, 0) < ww_results_count(plain, 0)); /* it was wrong */
-            p.device->tuning.thresholds_lowered = 0;
-            p.device->tuning.keep_unproven = false;
+            thresholds_lowered = 0;
+            keep_unproven = false;
             ww_results_destroy(plain);
             ww_results_destroy(unproven);
             ww_results_destroy(mended);
@@ -317,7 +320,7 @@ static void no_memory_for_a_repetition_is_a_status(void **state)
     pair p = pair_make(*state, "random normal", WW_L2);
     answer plain, mended;
     ask(p.plain, &p, queries, &plain);
-    p.device->tuning.thresholds_lowered = 1u << 24;
+    thresholds_lowered = 1u << 24;
     ask(p.screened, &p, queries, &mended); /* the device has what it keeps now */
     assert_true(mended.stats.repeated_queries > 0);
     ww_query search = ww_query_default();

@@ -13,6 +13,7 @@
 #include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 
 enum { DIM = 70, ROWS = 140 };
 
@@ -291,13 +292,12 @@ static void ask_with_tensors(ww_device *device, ww_vector_type type, ww_metric m
 static void queries_of_a_tensor_find_what_those_of_the_host_find(void **state)
 {
     ww_device *device = *state;
-    const bool before = device->tuning.screen_always;
     for (int32_t screened = 0; screened < 2; screened++) {
-        device->tuning.screen_always = screened && !device->backend->on_host;
+        pretend_screen(device, screened);
         ask_with_tensors(device, WW_VECTOR_F32, screened ? WW_L2 : WW_COSINE);
         ask_with_tensors(device, screened ? WW_VECTOR_F16 : WW_VECTOR_U8, WW_DOT);
     }
-    device->tuning.screen_always = before;
+    pretend_screen(device, false);
 }
 
 /* Lists so short that every query is asked again, and then without a screen: from the device each time. */
@@ -306,7 +306,7 @@ static void queries_of_a_tensor_that_are_asked_again_find_the_same(void **state)
     ww_device *device = *state;
     const device_tuning before = device->tuning;
     if (!device->backend->on_host) {
-        device->tuning.screen_always = true;
+        pretend_screen(device, true);
         device->tuning.screen_list_capacity = 16;
     }
     float *numbers = malloc(sizeof(float[ROWS][DIM]));
@@ -319,6 +319,7 @@ static void queries_of_a_tensor_that_are_asked_again_find_the_same(void **state)
     compare_queries(c, &tensor, queries, 9);
     ww_tensor_release(&tensor);
     ww_collection_destroy(c);
+    pretend_screen(device, false);
     device->tuning = before;
     free(numbers);
     free(queries);

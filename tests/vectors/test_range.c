@@ -9,6 +9,7 @@
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };
@@ -170,14 +171,14 @@ static float score_at(const shelf *s, const float *query, int64_t at)
 /* Each kernel of a GPU. */
 static const struct shape {
     int64_t queries;
-    tuning_choice wgmma;
-} shapes[] = {{1, TUNING_AUTO}, {3, TUNING_AUTO}, {7, TUNING_AUTO}, {20, TUNING_NEVER}, {20, TUNING_ALWAYS}};
+    bool wgmma;
+} shapes[] = {{1, false}, {3, false}, {7, false}, {20, false}, {20, true}};
 enum { SHAPES = 5, ROWS = 700, QUERIES = 20 };
 
 static void check_shape(const shelf *s, asked a, int shape)
 {
     a.count = shapes[shape].queries;
-    s->device->tuning.screen_wgmma = shapes[shape].wgmma;
+    pretend_sm_90a(s->device, shapes[shape].wgmma);
     check_range(s, &a);
 }
 
@@ -199,7 +200,7 @@ static void every_dataset_gives_what_the_definition_says(void **state)
             test_random random = {(uint64_t)number + 1};
             d->make(&random, DIM, rows, ROWS, queries, QUERIES);
             shelf s = shelf_make(device, metrics[m], WW_SCREEN_INT8, rows, ROWS, DIM);
-            device->tuning = (device_tuning){.screen_always = true};
+            pretend_screen(device, true);
             const float at = score_at(&s, queries, 12);
             const float worse = metrics[m] == WW_L2 ? INFINITY : -INFINITY;
             const float bounds[] = {at, nextafterf(at, worse), nextafterf(at, -worse)};
@@ -207,7 +208,7 @@ static void every_dataset_gives_what_the_definition_says(void **state)
                 if (metrics[m] != WW_L2 || bounds[b] >= 0.0f)
                     check_shape(&s, (asked){.queries = queries, .bound = bounds[b] + 0.0f, .limit = 2000},
                                 (number + m + b) % SHAPES);
-            device->tuning = (device_tuning){0};
+            pretend_nothing(device);
             shelf_free(&s);
         }
     free(rows);
@@ -245,12 +246,12 @@ static void hard_numbers_give_what_the_definition_says(void **state)
         static const float bounds[] = {0.0f, 1.0f, 0x1p-149f, 3e38f, 1e-30f, INFINITY, -1.0f, -3e38f, -INFINITY, -4.0f};
         for (int screen = 0; screen < 2; screen++) {
             shelf s = shelf_make(device, metrics[m], screen ? WW_SCREEN_INT8 : WW_SCREEN_NONE, rows, COUNT, DIM);
-            device->tuning = (device_tuning){.screen_always = true};
+            pretend_screen(device, true);
             for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++)
                 if ((metrics[m] != WW_L2 || bounds[b] >= 0.0f) && !(device_is_slow(device) && (b + (size_t)screen) % 2 != 0))
                     check_shape(&s, (asked){.queries = rows, .bound = bounds[b], .limit = COUNT},
                                 (int)(b + (size_t)m) % SHAPES);
-            device->tuning = (device_tuning){0};
+            pretend_nothing(device);
             shelf_free(&s);
         }
     }
@@ -266,14 +267,14 @@ static void limits_give_the_best_and_count_all(void **state)
     random_normals(&(test_random){5}, rows, (int64_t)ROWS * DIM);
     for (int screen = 0; screen < 2; screen++) {
         shelf s = shelf_make(device, metrics[1 + screen], screen ? WW_SCREEN_INT8 : WW_SCREEN_NONE, rows, ROWS, DIM);
-        device->tuning = (device_tuning){.screen_always = true};
+        pretend_screen(device, true);
         for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
             for (int64_t within = 10; within <= 310; within += device_is_slow(device) ? 300 : 100) {
                 const asked a = {.queries = rows, .bound = score_at(&s, rows, within), .limit = limits[l]};
                 check_shape(&s, a, (int)(l + (size_t)within / 100) % SHAPES);
             }
         check_shape(&s, (asked){.queries = rows, .bound = screen ? -INFINITY : INFINITY, .limit = 7}, 1);
-        device->tuning = (device_tuning){0};
+        pretend_nothing(device);
         shelf_free(&s);
     }
     free(rows);
@@ -293,7 +294,7 @@ static void removed_and_masked_rows_are_not_found(void **state)
         shelf s = shelf_make(device, WW_L2, screen ? WW_SCREEN_INT8 : WW_SCREEN_NONE, rows, ROWS, DIM);
         for (int64_t i = 0; i < ROWS; i += 1 + i % 5)
             shelf_remove(&s, i);
-        device->tuning = (device_tuning){.screen_always = true};
+        pretend_screen(device, true);
         for (int shape = 0; shape < SHAPES; shape++) {
             const asked a = {.queries = rows, .bound = score_at(&s, rows, 60), .limit = 1000};
             asked masked = a;
@@ -302,7 +303,7 @@ static void removed_and_masked_rows_are_not_found(void **state)
             check_shape(&s, a, shape);
             check_shape(&s, masked, shape);
         }
-        device->tuning = (device_tuning){0};
+        pretend_nothing(device);
         shelf_free(&s);
     }
     free(rows);
@@ -320,15 +321,16 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
         for (int64_t within = 4; within <= 400; within *= 10) {
             if (device_is_slow(device) && (shape + within / 4) % 2 != 0)
                 continue;
-            device->tuning = (device_tuning){.screen_always = true, .screen_list_capacity = 12};
-            device->tuning.screen_wgmma = shapes[shape].wgmma;
+            pretend_screen(device, true);
+            device->tuning.screen_list_capacity = 12;
+            pretend_sm_90a(device, shapes[shape].wgmma);
             const asked a = {
                 .queries = rows, .count = shapes[shape].queries, .bound = score_at(&s, rows, within), .limit = 1000};
             const ww_search_stats stats = check_range(&s, &a);
             if (strcmp(device->backend->name, "cpu") != 0 && within > 12) /* and 100: longer lists, and longer than those */
                 assert_true(stats.fallback_queries > 0);
         }
-    device->tuning = (device_tuning){0};
+    pretend_nothing(device);
     shelf_free(&s);
     free(rows);
 }
@@ -342,14 +344,15 @@ static void entries_without_room_come_in_pieces(void **state)
     random_normals(&(test_random){18}, rows, (int64_t)ROWS * DIM);
     for (int screen = 0; screen < 2; screen++) {
         shelf s = shelf_make(device, WW_L2, screen ? WW_SCREEN_INT8 : WW_SCREEN_NONE, rows, ROWS, DIM);
-        device->tuning = (device_tuning){.screen_always = true, .range_entries = 40};
+        pretend_screen(device, true);
+        device->tuning.range_entries = 40;
         for (int64_t limit = 3; limit <= 3000; limit *= 1000)
             for (int64_t queries = 1; queries <= 11; queries += 5) {
                 check_range(&s, &(asked){.queries = rows, .count = queries, .bound = score_at(&s, rows, 30), .limit = limit});
                 check_range(&s, &(asked){.queries = rows, .count = queries, .bound = score_at(&s, rows, 300), .limit = limit});
             }
         check_range(&s, &(asked){.queries = rows, .count = 3, .bound = INFINITY, .limit = 1000});
-        device->tuning = (device_tuning){0};
+        pretend_nothing(device);
         shelf_free(&s);
     }
     free(rows);
@@ -383,7 +386,7 @@ static void the_screen_excludes_what_is_outside(void **state)
     float *rows = malloc((size_t)count * DIM * sizeof *rows);
     random_normals(&(test_random){21}, rows, count * DIM);
     shelf s = shelf_make(device, WW_COSINE, WW_SCREEN_INT8, rows, count, DIM);
-    device->tuning = (device_tuning){.screen_always = true};
+    pretend_screen(device, true);
     for (int64_t queries = 1; queries <= 16; queries += 15) {
         const asked a = {.queries = rows, .count = queries, .bound = score_at(&s, rows, 5), .limit = 100};
         const ww_search_stats stats = check_range(&s, &a);
@@ -391,7 +394,7 @@ static void the_screen_excludes_what_is_outside(void **state)
         assert_true(stats.rows_kept < count * queries / 8 && stats.rows_scored < count * queries / 4);
         assert_true(stats.certificate == 0.0f);
     }
-    device->tuning = (device_tuning){0};
+    pretend_nothing(device);
     shelf_free(&s);
     free(rows);
 }

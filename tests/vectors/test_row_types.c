@@ -11,6 +11,7 @@
 #include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 
 static const ww_vector_type types[] = {WW_VECTOR_F16, WW_VECTOR_BF16, WW_VECTOR_I8, WW_VECTOR_U8};
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
@@ -275,12 +276,11 @@ static void compare(ww_device *device, int32_t dim, ww_metric metric, ww_screen 
 static void every_metric_with_a_screen_gives_the_bits_of_f32(void **state)
 {
     ww_device *device = *state;
-    const bool before = device->tuning.screen_always;
-    device->tuning.screen_always = !device->backend->on_host; /* a GPU screens from more rows on than a test has time for */
+    pretend_screen(device, true); /* a GPU screens from more rows on than a test has time for */
     for (int32_t t = 0; t < TYPES; t++)
         for (int32_t m = 0; m < METRICS; m++)
             compare(device, m == 0 ? 100 : 64, metrics[m], WW_SCREEN_INT8, types[t]);
-    device->tuning.screen_always = before;
+    pretend_screen(device, false);
 }
 
 static void every_metric_without_a_screen_gives_the_bits_of_f32(void **state)
@@ -351,8 +351,7 @@ static void rows_of_bytes_are_their_own_screen(void **state)
     enum { DIM = 128, PLACES = 64 };
     ww_device *device = *state;
     const int64_t count = device_is_slow(device) ? 512 : 4096;
-    const bool before = device->tuning.screen_always;
-    device->tuning.screen_always = !device->backend->on_host; /* a GPU screens from more rows on */
+    pretend_screen(device, true); /* a GPU screens from more rows on */
     for (int32_t i = 2; i < TYPES; i++) {
         for (int32_t metric = 0; metric < 3; metric++) {
             test_random random = {7};
@@ -393,7 +392,7 @@ static void rows_of_bytes_are_their_own_screen(void **state)
             ww_collection_destroy(c);
         }
     }
-    device->tuning.screen_always = before;
+    pretend_screen(device, false);
 }
 
 static void halves_take_half_of_the_memory(void **state)

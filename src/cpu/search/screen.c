@@ -473,7 +473,7 @@ void screen_prove(const scan *s, int32_t worker, int32_t query, canon_key last)
 {
     const canon_key threshold = best_threshold(s, query);
     float *certificate = &s->counts[worker].certificate;
-    s->screen->failed[query] = certificate_fails(threshold, last) && !s->tuning->keep_unproven;
+    s->screen->failed[query] = certificate_fails(threshold, last);
     if (!s->screen->failed[query])
         *certificate = fminf(*certificate, certificate_margin(s->job->metric, threshold, last));
 }

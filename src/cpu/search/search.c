@@ -309,7 +309,7 @@ static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
 static ww_status search_by(ww_device *device, const search_job *job, range_scan *range, query_numbers *failed)
 {
     cpu_device *cpu = (cpu_device *)device;
-    scan s = {.job = job, .isa = cpu->isa, .range = range, .padded = canon_padded(job->dim), .tuning = &device->tuning};
+    scan s = {.job = job, .isa = cpu->isa, .range = range, .padded = canon_padded(job->dim)};
     s.words = words_of(job);
     const int64_t rows = rows_of(job);
     const bool here = (double)rows * (double)job->query_count * s.padded < HERE_PRODUCTS;

@@ -28,7 +28,6 @@ typedef struct scan {
     const instruction_set *isa;
     screen *screen;                 /* NULL: every row is scored */
     const struct range_scan *range; /* NULL: the k best are asked for */
-    const device_tuning *tuning;
     int32_t padded;
     int32_t workers;
     int64_t words;         /* of 64 rows, over all segments */

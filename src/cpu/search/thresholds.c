@@ -1,7 +1,5 @@
-/* What a search knows of a query: the k best so far, and the limits that follow from the worst of them.
- *
- * Every worker has heaps and limits of its own. A worker that learns of a better k-th score tells the others, which take it up
- * when they begin their next item; only a screen asks for that.
+/* What a search knows of a query: the k best so far, and the score that a row must beat. Every worker has heaps of its own;
+ * what follows for the screen is in limits.c.
  */
 #include "cpu/search/range.h"
 #include "cpu/search/screen_state.h"
@@ -9,54 +7,6 @@
 bool has_limit(const scan *s, int32_t worker, int32_t query)
 {
     return s->range ? s->range->bounded : topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST;
-}
-
-/* Divided by the query's scale, so that the test of a pair needs one multiplication less. A scale of 0 makes limits that are
- * not numbers, and those keep every row. */
-static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t threshold)
-{
-    const screen_vector v = s->screen->vectors[query];
-    const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
-    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score, tuning_screen_trust(s->tuning));
-    screen_limits *to = &w->limits[query / GROUP];
-    const int32_t q = query % GROUP;
-    to->a[q] = limit.a / v.scale;
-    to->b_above[q] = limit.b < 0.0f ? 0.0f : limit.b / v.scale;
-    to->b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
-    to->g[q] = limit.g / v.scale;
-    to->h[q] = limit.h / v.scale;
-    w->without_threshold[query / GROUP] -= w->thresholds[query] == NO_THRESHOLD;
-    w->thresholds[query] = threshold;
-}
-
-void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key)
-{
-    screen_worker *w = &s->screen->workers[worker];
-    const uint32_t threshold = tuning_lowered(s->tuning, (uint32_t)(key >> 32));
-    if (threshold < atomic_load_explicit(&s->screen->shared_thresholds[query], memory_order_relaxed))
-        atomic_store_explicit(&s->screen->shared_thresholds[query], threshold, memory_order_relaxed);
-    if (threshold < w->thresholds[query])
-        set_limit(s, w, query, threshold);
-}
-
-void screen_learn_from_others(const scan *s, int32_t worker, int32_t begin, int32_t end)
-{
-    screen_worker *w = &s->screen->workers[worker];
-    for (int32_t q = begin; q < end; q++) {
-        const uint32_t shared = atomic_load_explicit(&s->screen->shared_thresholds[q], memory_order_relaxed);
-        if (shared < w->thresholds[q])
-            set_limit(s, w, q, shared);
-    }
-}
-
-void set_range_limits(const scan *s, int32_t begin, int32_t end)
-{
-    for (int32_t w = 0; w < s->workers; w++)
-        for (int32_t q = begin; q < end; q++) {
-            s->limits[(int64_t)w * s->query_count + q] = s->range->limit;
-            if (s->screen)
-                set_limit(s, &s->screen->workers[w], q, tuning_lowered(s->tuning, (uint32_t)(s->range->last >> 32)));
-        }
 }
 
 /* Workers see rows in increasing order, so a score that only equals the worst in the heap has lost: the filter leaves it out.

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -28,14 +29,11 @@ typedef union scalar {
 
 static const blas_library *library_of(const gpu_device *device)
 {
-    switch (device->driver->kind) {
-    case DRIVER_CUDA:
-        return &cublas_library;
-    case DRIVER_HIP:
-        return &rocblas_library;
-    default:
-        return NULL;
-    }
+    static const blas_library *const libraries[] = {&cublas_library, &rocblas_library};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(libraries[i]->backend, device->driver->backend) == 0)
+            return libraries[i];
+    return NULL;
 }
 
 static ww_status check(gpu_device *device, const blas_library *library, int number, const char *what)

@@ -63,6 +63,7 @@ typedef struct blas_call {
 
 /* Functions give the vendor's number, 0 for success. */
 typedef struct blas_library {
+    const char *backend;                         /* whose devices it multiplies on: a driver's */
     const char *name;                            /* "cuBLAS" */
     int (*load)(char *why, size_t why_capacity); /* once for the process; `why` in words if it is not 0 */
     int (*create)(void *stream, void **handle);  /* bound to that stream */

@@ -120,6 +120,7 @@ static driver_error cublas_error_class(int number)
 }
 
 const blas_library cublas_library = {
+    .backend = "cuda",
     .name = "cuBLAS",
     .load = cublas_load,
     .create = cublas_create,

@@ -117,6 +117,7 @@ static driver_error rocblas_error_class(int number)
 }
 
 const blas_library rocblas_library = {
+    .backend = "rocm",
     .name = "rocBLAS",
     .load = rocblas_load,
     .create = rocblas_create,

@@ -84,15 +84,21 @@ typedef struct driver_launch {
     bool early;  /* may begin while kernels in front of it still run: it waits for them itself (simt.h: launches_wait) */
 } driver_launch;
 
+/* Whose code a driver loads. */
+typedef enum driver_code { DRIVER_CODE_UNKNOWN, DRIVER_CODE_AMD, DRIVER_CODE_NVIDIA, DRIVER_CODE_HOST } driver_code;
+
 /* Whose interface a driver speaks. */
 typedef enum driver_kind { DRIVER_CUDA, DRIVER_HIP, DRIVER_EMULATED } driver_kind;
 
 typedef struct gpu_driver {
     driver_kind kind;
-    const char *backend; /* "cuda", "rocm", "emulator": begins the names of its devices */
-    const char *vendor;  /* "NVIDIA", "AMD" */
-    const char *api;     /* "CUDA", "HIP": whose calls they are */
-    const char *library; /* what load() opens, for messages; "" where there is nothing to open */
+    driver_code code;          /* that it loads, */
+    const char *code_in_words; /* for messages */
+    bool stream_1_is_null;     /* 1, the number that callers have for the default stream, is written as NULL here */
+    const char *backend;       /* "cuda", "rocm", "emulator": begins the names of its devices */
+    const char *vendor;        /* "NVIDIA", "AMD" */
+    const char *api;           /* "CUDA", "HIP": whose calls they are */
+    const char *library;       /* what load() opens, for messages; "" where there is nothing to open */
     bool
         loads_code; /* module_load takes embedded code; false where kernels are part of the program: it takes a module's name */
     _Atomic process_mark

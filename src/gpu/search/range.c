@@ -139,14 +139,15 @@ static ww_status ask(range *r)
 {
     const search_job *job = &r->job->search;
     const range_queries all = range_all(job);
-    if (!r->bounded || !search_choose(r->device, &r->search, true).screen)
+    const search_choice choice = search_choose(r->device, &r->search, range_list_capacity(r), true);
+    if (!r->bounded || !choice.screen)
         return range_plainly(r, &all);
     const size_t bytes = 2 * (size_t)job->query_count * sizeof(int64_t);
     int64_t *left = memory_alloc(bytes), left_count = 0;
     if (left == NULL)
         return memory_failed("the queries of a range search", bytes);
     r->failed = left + job->query_count;
-    ww_status status = range_screened(r, left, &left_count);
+    ww_status status = range_screened(r, &choice.plan, left, &left_count);
     for (int64_t i = 0; i < r->stats.repeated_queries; i++)
         left[left_count++] = r->failed[i];
     if (status == WW_OK && left_count > 0)

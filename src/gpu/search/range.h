@@ -2,6 +2,7 @@
 #ifndef WW_GPU_SEARCH_RANGE_H
 #define WW_GPU_SEARCH_RANGE_H
 
+#include "gpu/search/screen_plan.h"
 #include "gpu/search/search_common.h"
 
 /* A range search under way. */
@@ -80,6 +81,9 @@ void range_answer_free(range_answer *answer);
 ww_status range_plainly(range *r, const range_queries *queries);
 
 /* In range_screen.c: asks the screen. Numbers of queries whose rows it could not list go to `left`, which has room for all. */
-ww_status range_screened(range *r, int64_t *left, int64_t *left_count);
+ww_status range_screened(range *r, const screen_plan *plan, int64_t *left, int64_t *left_count);
+
+/* In range_screen.c: rows that a query's list has room for. */
+int32_t range_list_capacity(const range *r);
 
 #endif

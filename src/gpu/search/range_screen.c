@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "device/certificate.h"
+#include "gpu/search/choice/search_choice.h"
 #include "gpu/search/range.h"
 #include "gpu/search/screen_one.h"
 #include "gpu/search/search_marks.h"
@@ -32,23 +33,13 @@ typedef struct range_screen {
     int64_t left_count;
 } range_screen;
 
-static screen_plan make_plan(const range *r, int64_t queries, int64_t capacity)
-{
-    return screen_plan_make((screen_size){.queries = queries,
-                                          .dim = r->search.dim,
-                                          .k = 1,
-                                          .words = r->rows.word_count,
-                                          .capacity = (int32_t)capacity,
-                                          .watched = r->search.progress != NULL});
-}
-
 /* Nobody says how many rows are within a bound, and queries of one batch may have very different numbers: lists as long as
  * there is room for, so that few are asked again. */
-static int64_t list_capacity(const range *r)
+int32_t range_list_capacity(const range *r)
 {
     const int64_t told = r->device->base.tuning.screen_list_capacity, rows = (int64_t)r->rows.word_count * SEARCH_WORD_ROWS;
     const int64_t queries = min_i64(r->search.query_count, LISTS_QUERIES);
-    return told > 0 ? told : min_i64(rows, LISTS_ROWS / queries);
+    return (int32_t)(told > 0 ? told : min_i64(rows, LISTS_ROWS / queries));
 }
 
 /* Is the threshold that rows were discarded by the bound? If it was better, that proves a defect, and the query is to be
@@ -56,7 +47,7 @@ static int64_t list_capacity(const range *r)
 static bool is_proven(range_screen *s, int64_t number, canon_key threshold)
 {
     range *r = s->range;
-    if (!certificate_fails(threshold, r->last) || r->device->base.tuning.keep_unproven) {
+    if (!certificate_fails(threshold, r->last)) {
         const float margin = certificate_margin(r->search.metric, threshold, r->last);
         r->stats.certificate = fminf(r->stats.certificate, margin);
         return true;
@@ -65,11 +56,10 @@ static bool is_proven(range_screen *s, int64_t number, canon_key threshold)
     return false;
 }
 
-/* The key that thresholds begin with: the bound's, but for a test that wants it too good. */
+/* The key that thresholds begin with: the worst of the bound's score. */
 static canon_key threshold_of(const range *r)
 {
-    const device_tuning *tuning = &r->device->base.tuning;
-    return (canon_key)tuning_lowered(tuning, (uint32_t)(r->last >> 32)) << 32 | UINT32_MAX;
+    return r->last | UINT32_MAX;
 }
 
 /* ---- one query ------------------------------------------------------------------------------------------------------------
@@ -248,7 +238,7 @@ static ww_status ask_again(range_screen *s)
     float *queries = (float *)(void *)(numbers + count);
     memcpy(numbers, s->left, (size_t)count * sizeof *numbers);
     ww_status status = gpu_search_gather(s->range->stream, job, numbers, count, queries);
-    s->plan = make_plan(s->range, count, capacity);
+    s->plan = search_screen_plan(s->range->device, job, count, (int32_t)capacity);
     s->left_count = 0;
     s->range->stats.fallback_queries += count;
     gpu_search_mark_queries(job, numbers, count, MARK_FALLBACK);
@@ -259,11 +249,10 @@ static ww_status ask_again(range_screen *s)
     return status;
 }
 
-ww_status range_screened(range *r, int64_t *left, int64_t *left_count)
+ww_status range_screened(range *r, const screen_plan *plan, int64_t *left, int64_t *left_count)
 {
     const search_job *job = &r->search;
-    range_screen s = {.range = r, .rows = r->rows, .left = left};
-    s.plan = make_plan(r, job->query_count, list_capacity(r));
+    range_screen s = {.range = r, .plan = *plan, .rows = r->rows, .left = left};
     bool answered = false;
     ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
     if (status == WW_OK && screen_one_pays(job, job->query_count))

@@ -1,5 +1,5 @@
 /* Rows on a GPU: written through staging memory, or from where they are on the device, and packed there, read back one by one,
- * gathered from segment to segment; and by which of the two ways they are searched.
+ * gathered from segment to segment.
  *
  * Rows arrive as the host has them, in pieces: while one is packed by a kernel the next is on the bus. The packed order
  * (kernels/search/packed_layout.h) is known here only for reading back.
@@ -7,16 +7,12 @@
 #include "gpu/search/rows.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "arithmetic/row_types.h"
 #include "arithmetic/screen.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
-#include "gpu/search/choice/search_choice.h"
-#include "gpu/search/screen.h"
-#include "gpu/search/search.h"
 #include "kernels/search/packed_layout.h"
 
 enum {
@@ -376,21 +372,4 @@ ww_status gpu_rows_gather(ww_device *device, row_range to, const segment *from, 
             status = gather_codes(stream, now, from, numbers);
     }
     return gpu_stream_return(stream, status);
-}
-
-static double microseconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-ww_status gpu_rows_search(ww_device *device, const search_job *job)
-{
-    const double begin = microseconds();
-    const search_choice choice = search_choose(gpu_of(device), job, false);
-    const ww_status status = choice.screen ? gpu_screen_search(device, job) : gpu_search_plainly(device, job);
-    if (status == WW_OK && !job->progress)
-        search_chosen(gpu_of(device), &choice, microseconds() - begin);
-    return status;
 }

@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 #include "device/certificate.h"
+#include "gpu/search/choice/search_choice.h"
 #include "gpu/search/screen_one.h"
-#include "gpu/search/screen_plan.h"
 #include "gpu/search/search.h"
 #include "kernels/search/packed_layout.h"
 
@@ -41,17 +41,6 @@ typedef struct screen {
     int64_t failed_count;
     search_stats stats;
 } screen;
-
-static screen_plan make_plan(const search_job *job, int64_t queries, const device_tuning *tuning, int32_t capacity)
-{
-    return screen_plan_make((screen_size){.queries = queries,
-                                          .dim = job->dim,
-                                          .k = job->k,
-                                          .words = segment_table_words(job),
-                                          .capacity = capacity,
-                                          .watched = job->progress != NULL,
-                                          .small = tuning->screen_always});
-}
 
 /* ---- what is searched ---------------------------------------------------------------------------------------------------- */
 
@@ -91,7 +80,7 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
             s->left.thresholds[s->left.count++] = last < thresholds[i] ? last : thresholds[i];
             continue;
         }
-        if (certificate_fails(thresholds[i], last) && !s->device->base.tuning.keep_unproven) {
+        if (certificate_fails(thresholds[i], last)) {
             s->failed[s->failed_count++] = number;
             continue;
         }
@@ -168,7 +157,7 @@ static ww_status ask_again(screen *s)
     s->stats.fallback_queries += again.count;
     gpu_search_mark_queries(job, again.numbers, again.count, MARK_FALLBACK);
     const int64_t wanted = (int64_t)s->plan.capacity * SECOND_FACTOR, rows = (int64_t)s->rows.word_count * 64;
-    s->plan = make_plan(job, again.count, &s->device->base.tuning, (int32_t)(wanted < rows ? wanted : rows));
+    s->plan = search_screen_plan(s->device, job, again.count, (int32_t)(wanted < rows ? wanted : rows));
     float *queries = NULL;
     ww_status status = gather(s, &again, &queries);
     s->left.count = 0;
@@ -243,11 +232,10 @@ static void tell(search_stats *stats, const search_stats *more)
     stats->repeated_queries += more->repeated_queries;
 }
 
-ww_status gpu_screen_search(ww_device *device, const search_job *job)
+ww_status gpu_screen_search(ww_device *device, const search_job *job, const screen_plan *plan)
 {
     const size_t queries = (size_t)job->query_count;
-    screen s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
-    s.plan = make_plan(job, job->query_count, &device->tuning, device->tuning.screen_list_capacity);
+    screen s = {.device = gpu_of(device), .job = job, .plan = *plan, .stats = {.certificate = INFINITY}};
     const size_t bytes = queries * (sizeof *s.left.numbers + sizeof *s.left.thresholds + sizeof *s.failed);
     s.left.numbers = memory_alloc(bytes);
     if (s.left.numbers == NULL)

@@ -3,8 +3,9 @@
 #define WW_GPU_SEARCH_SCREEN_H
 
 #include "device/backend.h"
+#include "gpu/search/screen_plan.h"
 
 /* Searches. Blocking. Queries that keep too many rows are asked again with a better threshold, and then without the screen. */
-ww_status gpu_screen_search(ww_device *device, const search_job *job);
+ww_status gpu_screen_search(ww_device *device, const search_job *job, const screen_plan *plan);
 
 #endif

@@ -129,8 +129,6 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
     if (!asked->thresholds)
         status = screen_round_scan(round, true);
     if (status == WW_OK)
-        status = screen_round_lower(round);
-    if (status == WW_OK)
         status = screen_round_scan(round, false);
     if (status == WW_OK)
         status = gpu_await(round->stream, best, round->job->k + 2);

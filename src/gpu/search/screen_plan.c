@@ -9,17 +9,16 @@
 #include "kernels/screen/screen_args.h"
 
 enum {
-    SAMPLE_SHARE_ONE = 32,   /* for one query, where it is waiting that counts, and a few more rows do not */
-    SAMPLE_SHARE = 16,       /* of the tiles one is sampled: the screen is as much longer, and k * 16 rows are as good as the
-                              * threshold, about */
-    SAMPLE_SHARE_LONG = 8,   /* of many queries with long rows, whose scores take longer than the sample: it halves those of the
-                              * first rows; */
-    LONG_PADDED = 512,       /* so long, */
-    LONG_QUERIES = 1024,     /* and so many */
-    SAMPLE_TILES_LEAST = 16, /* so that there are buckets enough for chance not to matter */
-    KEPT_FACTOR = 8,         /* room for so many times the rows that would be kept if codes were exact */
-    CAPACITY_LEAST = 4096,   /* near-duplicates of one another are not rare, */
-    CLUSTER_SHARE = 512,     /* nor that such a part of all rows are: room for those, too, if the lists ... */
+    SAMPLE_SHARE_ONE = 32, /* for one query, where it is waiting that counts, and a few more rows do not */
+    SAMPLE_SHARE = 16,     /* of the tiles one is sampled: the screen is as much longer, and k * 16 rows are as good as the
+                            * threshold, about */
+    SAMPLE_SHARE_LONG = 8, /* of many queries with long rows, whose scores take longer than the sample: it halves those of the
+                            * first rows; */
+    LONG_PADDED = 512,     /* so long, */
+    LONG_QUERIES = 1024,   /* and so many */
+    KEPT_FACTOR = 8,       /* room for so many times the rows that would be kept if codes were exact */
+    CAPACITY_LEAST = 4096, /* near-duplicates of one another are not rare, */
+    CLUSTER_SHARE = 512,   /* nor that such a part of all rows are: room for those, too, if the lists ... */
     CAPACITY_SMALL_BATCH = 1 << 16, /* for a few queries, where room costs nothing */
     ROUND_UNIT = 256,               /* as many as a block takes at most */
     ROUND_GOOD = 1024,              /* so many fill it well; */
@@ -32,10 +31,10 @@ enum {
 static const int64_t lists_bytes_most = (int64_t)512 << 20,
                      lists_bytes_good = (int64_t)256 << 20; /* ... of ROUND_GOOD queries take no more than this */
 
-/* Buckets, four a tile, enough for k: better four times as many, so that few of the best k are in one bucket. */
+/* Buckets, four a tile, enough for k. */
 static int64_t sample_least(screen_size size)
 {
-    return size.small ? (size.k + 3) / 4 : max_i64(size.k, SAMPLE_TILES_LEAST);
+    return max_i64(divide_up_i64((int64_t)size.k * size.sample_buckets, 4), size.sample_tiles);
 }
 
 static int64_t sample_share(screen_size size)

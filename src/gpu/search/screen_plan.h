@@ -18,10 +18,11 @@ typedef struct screen_size {
     int64_t queries;
     int32_t dim;
     int32_t k;
-    int64_t words;    /* of 64 rows; two at least */
-    int32_t capacity; /* of lists, or 0 to let the plan say */
-    bool watched;     /* rounds short enough to be cancelled in */
-    bool small;       /* as small a sample as can be, for tests */
+    int64_t words;          /* of 64 rows; two at least */
+    int32_t capacity;       /* of lists, or 0 to let the plan say */
+    bool watched;           /* rounds short enough to be cancelled in */
+    int32_t sample_buckets; /* for each result, */
+    int32_t sample_tiles;   /* and tiles of the sample at least (gpu/chip.h) */
 } screen_size;
 
 screen_plan screen_plan_make(screen_size size);

@@ -14,8 +14,6 @@ enum {
     STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
     FIRST_SHARE = 4, /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter
                       * of what the sample's threshold alone would keep */
-    THREE_STAGES_NUMBERS = 1 << 20, /* of all queries, from which on rows are looked at in three stages: */
-    THREE_STAGES_TILES = 256,       /* an eighth, a fourth, and the rest */
     /* Of rows beyond the bus so many are looked at first, then an eighth, then the rest: by a threshold of 1 in S rows that the
      * sample had, k S / 64 + k 64 / 8 + k 8 rows are kept if codes are exact. Of 200 million rows S is 1526, and that is 400
      * for k = 10; with an eighth first it would be 1940, each a row over the bus. */
@@ -28,13 +26,6 @@ enum {
 static int64_t tiles_of(const screen_round *round)
 {
     return (round->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
-}
-
-static int32_t wgmma_kernel(const screen_round *round, bool sample)
-{
-    return sample                           ? GPU_KERNEL_screen_wgmma_sample
-           : round->job->metric == CANON_L2 ? GPU_KERNEL_screen_wgmma_keep_3
-                                            : GPU_KERNEL_screen_wgmma_keep_2;
 }
 
 /* Makes the round a wgmma one with so many teams a block, if that leaves room for `least` stages. */
@@ -51,35 +42,18 @@ static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uin
     round->stages = stages;
 }
 
-/* Only sm_90a has code for wgmma rounds; and the emulator, which has every kernel, for tests. */
-static bool has_wgmma(const gpu_device *device)
-{
-    const tuning_choice choice = device->base.tuning.screen_wgmma;
-    return choice != TUNING_NEVER &&
-           (device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated));
-}
-
-/* Only chips with MFMA have code for its rounds; and the emulator, where waves have 64 lanes as on those chips, or a test says
- * so. */
-static bool has_mfma(const gpu_device *device)
-{
-    const tuning_choice choice = device->base.tuning.screen_mfma;
-    return choice != TUNING_NEVER && device->capabilities.matrix_f32 &&
-           (choice == TUNING_ALWAYS || device->base.info.wave_size == 64);
-}
-
 /* Can wgmma do the round: is there code for that, and are there stages enough beside the queries? Its gates, and those of MFMA,
  * are for products of codes that are numbers of their rows: negative ones pass where the row has none. */
 static ww_status choose_shape(screen_round *round, int64_t count)
 {
     const bool offset = row_type_offset(round->job->type) != 0;
-    round->shape = count <= SCREEN_SMALL_BATCH_MAX      ? SCREEN_SHAPE_SMALL_BATCH
-                   : has_mfma(round->device) && !offset ? SCREEN_SHAPE_MFMA
-                                                        : SCREEN_SHAPE_BATCH;
-    if (round->shape == SCREEN_SHAPE_SMALL_BATCH || offset || !has_wgmma(round->device))
+    round->shape = count <= SCREEN_SMALL_BATCH_MAX               ? SCREEN_SHAPE_SMALL_BATCH
+                   : round->device->capabilities.mfma && !offset ? SCREEN_SHAPE_MFMA
+                                                                 : SCREEN_SHAPE_BATCH;
+    if (round->shape == SCREEN_SHAPE_SMALL_BATCH || offset || !round->device->capabilities.sm_90a_code)
         return WW_OK;
     driver_function_limits limits;
-    const ww_status status = gpu_kernel_limits(round->device, wgmma_kernel(round, false), &limits);
+    const ww_status status = gpu_kernel_limits(round->device, screen_launch_kernel(round, false), &limits);
     if (status != WW_OK)
         return status;
     for (uint32_t teams = SCREEN_WGMMA_TEAMS_MOST; teams > 0 && round->shape != SCREEN_SHAPE_WGMMA; teams--)
@@ -195,80 +169,9 @@ static ww_status measure(screen_round *round)
                                       &args);
 }
 
-static int32_t scan_kernel(const screen_round *round, bool sample)
-{
-    static const int32_t small_batch_kernels[3][2] = {
-        {GPU_KERNEL_screen_small_batch_1_keep, GPU_KERNEL_screen_small_batch_1_sample},
-        {GPU_KERNEL_screen_small_batch_4_keep, GPU_KERNEL_screen_small_batch_4_sample},
-        {GPU_KERNEL_screen_small_batch_8_keep, GPU_KERNEL_screen_small_batch_8_sample}};
-    const uint32_t slots = round->queries.slots;
-    if (round->shape == SCREEN_SHAPE_WGMMA)
-        return wgmma_kernel(round, sample);
-    if (round->shape != SCREEN_SHAPE_BATCH && round->shape != SCREEN_SHAPE_MFMA)
-        return small_batch_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
-    if (sample)
-        return GPU_KERNEL_screen_batch_sample;
-    return round->shape == SCREEN_SHAPE_MFMA ? GPU_KERNEL_screen_mfma_keep : GPU_KERNEL_screen_batch_keep;
-}
-
-static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t tiles, const screen_scan_args *args)
-{
-    const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
-    const int64_t slots = round->queries.slots;
-    if (round->shape == SCREEN_SHAPE_WGMMA) {
-        const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* a block fills a unit */
-        return gpu_launch(round->stream, kernel,
-                          (gpu_shape){grid_of_2(screen_plan_parts(units, columns, tiles), columns),
-                                      (int32_t)SCREEN_WGMMA_THREADS(round->teams),
-                                      SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.chunks, args->stages)},
-                          args, sizeof *args);
-    }
-    int64_t resident = 1;
-    const ww_status status = gpu_search_resident(round->device, kernel, &resident);
-    if (status != WW_OK)
-        return status;
-    if (round->shape != SCREEN_SHAPE_BATCH && round->shape != SCREEN_SHAPE_MFMA)
-        return gpu_launch(round->stream, kernel,
-                          (gpu_shape){grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident), SCREEN_THREADS, 0}, args,
-                          sizeof *args);
-    const int64_t columns = slots / SCREEN_TILE_QUERIES;
-    if (kernel == GPU_KERNEL_screen_mfma_keep)
-        return gpu_launch(
-            round->stream, kernel,
-            (gpu_shape){grid_of_2(screen_plan_parts(resident, columns, (tiles + 1) / 2), columns), SCREEN_THREADS, 0}, args,
-            sizeof *args);
-    return gpu_launch(round->stream, kernel,
-                      (gpu_shape){grid_of_2(screen_plan_parts(resident, columns, tiles), columns), SCREEN_THREADS,
-                                  (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t)},
-                      args, sizeof *args);
-}
-
-/* Looks at codes: at the sample's, or at those of some tiles. */
-static ww_status scan(const screen_round *round, bool sample, int64_t tile_begin, int64_t tile_end)
-{
-    const screen_scan_args args = {.rows = round->rows,
-                                   .queries = round->queries,
-                                   .samples = round->samples,
-                                   .sample_stride = round->plan->sample_stride,
-                                   .sample_tiles = round->plan->sample_tiles,
-                                   .tile_begin = (uint32_t)tile_begin,
-                                   .tile_end = (uint32_t)tile_end,
-                                   .lists = round->lists,
-                                   .capacity = (uint32_t)round->plan->capacity,
-                                   .k = (uint32_t)round->job->k,
-                                   .best = round->best,
-                                   .backward = round->backward,
-                                   .trust = tuning_screen_trust(&round->device->base.tuning),
-                                   .pairs = round->pairs,
-                                   .thirds = round->thirds,
-                                   .guesses = round->guesses,
-                                   .stages = round->stages};
-    return launch_scan(round, scan_kernel(round, sample), tile_end - tile_begin, &args);
-}
-
 ww_status screen_round_scan(const screen_round *round, bool sample)
 {
-    return scan(round, sample, 0, sample ? round->plan->sample_tiles : tiles_of(round));
+    return screen_launch_scan(round, sample, 0, sample ? round->plan->sample_tiles : tiles_of(round));
 }
 
 static ww_status pick(const screen_round *round)
@@ -303,9 +206,10 @@ static ww_status marked(const screen_round *round, ww_status status, const char 
 }
 
 /* Where the stages end in which the rows are looked at: two, or where the scores of what is kept take longer than a launch
- * three. Tests, whose rows are few, have three for every fourth number of queries. */
+ * three: an eighth, a fourth, and the rest. */
 static void choose_stage_ends(const screen_round *round, int64_t ends[3])
 {
+    const chip_constants *constants = &round->device->constants;
     const int64_t tiles = tiles_of(round), numbers = (int64_t)round->queries.count * round->rows.chunks * CANON_LANES;
     ends[0] = tiles / FIRST_SHARE;
     ends[1] = 0;
@@ -313,12 +217,9 @@ static void choose_stage_ends(const screen_round *round, int64_t ends[3])
     if (gpu_search_rows_are_far(round->job) && tiles >= FAR_FIRST_SHARE) {
         ends[0] = tiles / FAR_FIRST_SHARE;
         ends[1] = tiles / 8;
-    } else if (numbers >= THREE_STAGES_NUMBERS && tiles >= THREE_STAGES_TILES) {
+    } else if (numbers >= constants->three_stages_numbers && tiles >= constants->three_stages_tiles) {
         ends[0] = tiles / 8;
         ends[1] = tiles * 3 / 8;
-    } else if (round->device->base.tuning.screen_always && round->queries.count % 4 == 0 && tiles > 2) {
-        ends[0] = 1;
-        ends[1] = 2;
     }
 }
 
@@ -334,27 +235,11 @@ static ww_status keep(const screen_round *round, bool at_once)
         const bool last = stage == 2;
         if (ends[stage] <= begin)
             continue;
-        status =
-            marked(round, scan(round, false, begin, ends[stage]), last ? "codes of the last rows" : "codes of the first rows");
+        status = marked(round, screen_launch_scan(round, false, begin, ends[stage]),
+                        last ? "codes of the last rows" : "codes of the first rows");
         if (status == WW_OK)
             status = marked(round, score(round, !last), last ? "scores of the last rows" : "scores of the first rows");
         begin = ends[stage];
-    }
-    return status;
-}
-
-ww_status screen_round_lower(const screen_round *round)
-{
-    const device_tuning *tuning = &round->device->base.tuning;
-    ww_status status = WW_OK;
-    for (uint32_t i = 0; tuning->thresholds_lowered > 0 && status == WW_OK && i < round->queries.count; i++) {
-        uint64_t *const at = round->queries.thresholds + i;
-        canon_key threshold;
-        status = gpu_copy_out(round->stream, &threshold, at, sizeof threshold);
-        if (status != WW_OK || threshold == CANON_KEY_WORST)
-            continue;
-        threshold = (canon_key)tuning_lowered(tuning, (uint32_t)(threshold >> 32)) << 32 | (uint32_t)threshold;
-        status = gpu_copy_in(round->stream, at, &threshold, sizeof threshold);
     }
     return status;
 }
@@ -371,8 +256,6 @@ ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void 
         status = marked(round, screen_round_scan(round, true), "codes of the sample");
     if (status == WW_OK && !asked->thresholds && !whole)
         status = marked(round, pick(round), "thresholds");
-    if (status == WW_OK)
-        status = screen_round_lower(round);
     if (status == WW_OK)
         status = whole ? screen_round_scan(round, false)
                        : keep(round, asked->thresholds != NULL || round->shape == SCREEN_SHAPE_SMALL_BATCH);

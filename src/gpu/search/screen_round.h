@@ -59,11 +59,13 @@ typedef struct screen_round {
  * are set. */
 ww_status screen_round_begin(screen_round *round, int64_t count);
 
+/* In screen_launch.c: the kernel that looks at codes, of a sample or of all rows; and its launch, for the sample's tiles, or
+ * some of all. */
+int32_t screen_launch_kernel(const screen_round *round, bool sample);
+ww_status screen_launch_scan(const screen_round *round, bool sample, int64_t tile_begin, int64_t tile_end);
+
 /* Queues the kernel that looks at codes, at the sample's or at all: a part of the next. */
 ww_status screen_round_scan(const screen_round *round, bool sample);
-
-/* Does nothing, unless a test wants thresholds that are too good: then it waits for them and makes them so. */
-ww_status screen_round_lower(const screen_round *round);
 
 /* Queues the launches and brings round->results_bytes to `results`. Waits. */
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results);

@@ -1,4 +1,5 @@
-/* Plain search on a GPU: one query (search_one.c), or batches of queries in rounds of three launches.
+/* Where a search on a GPU begins (gpu_rows_search): by the screen (screen.c), or plainly, which is here: one query
+ * (search_one.c), or batches of queries in rounds of three launches.
  *
  * The segments' table stays on the device while it is the same. Everything on the device lives with the stream, so that a
  * search of a size that was there before allocates nothing. Few queries and few results cross the bus while kernels read and
@@ -6,12 +7,14 @@
  *
  * A device without memory for a round is asked for smaller rounds and shorter lists before the search is refused.
  */
-#include <math.h>
-#include <string.h>
+#include <time.h>
 
 #include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "device/results.h"
+#include "gpu/search/choice/search_choice.h"
+#include "gpu/search/rows.h"
+#include "gpu/search/screen.h"
 #include "gpu/search/search_common.h"
 
 enum {
@@ -19,12 +22,49 @@ enum {
     SHRUNK_MAX = 5               /* from 512 MiB of lists to as few as there can be */
 };
 
+/* ---- choose -------------------------------------------------------------------------------------------------------------- */
+
+static double microseconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+ww_status gpu_rows_search(ww_device *device, const search_job *job)
+{
+    const double begin = microseconds();
+    const search_choice choice = search_choose(gpu_of(device), job, device->tuning.screen_list_capacity, false);
+    const ww_status status = choice.screen ? gpu_screen_search(device, job, &choice.plan) : gpu_search_plainly(device, job);
+    if (status == WW_OK && !job->progress)
+        search_chosen(gpu_of(device), &choice, microseconds() - begin);
+    return status;
+}
+
+/* ---- plan ---------------------------------------------------------------------------------------------------------------- */
+
+static search_plan make_plan(const search *s)
+{
+    const gpu_device *device = s->device;
+    return search_plan_make((search_size){.queries = s->job->query_count,
+                                          .dim = s->job->dim,
+                                          .k = s->job->k,
+                                          .watched = s->job->progress != NULL,
+                                          .element_bytes = (int32_t)row_type_bytes(s->job->type),
+                                          .shared_bytes = device->base.info.shared_bytes_per_block,
+                                          .stream_wave = device->capabilities.sm_90a_code ? device->base.info.wave_size : 0,
+                                          .stream_queries = device->constants.stream_queries,
+                                          .stream_teams = device->constants.stream_teams,
+                                          .shrunk = s->shrunk});
+}
+
+/* ---- launch: one round -----------------------------------------------------------------------------------------------------
+ */
+
 static const int32_t kernels[] = {[SEARCH_SHAPE_REGISTERS_1] = GPU_KERNEL_search_registers_1,
                                   [SEARCH_SHAPE_REGISTERS_2] = GPU_KERNEL_search_registers_2,
                                   [SEARCH_SHAPE_TILE] = GPU_KERNEL_search_tile,
                                   [SEARCH_SHAPE_STREAM] = GPU_KERNEL_search_stream};
-
-/* ---- one round ----------------------------------------------------------------------------------------------------------- */
 
 /* Queues the scoring and the merge of a round, whose keys go to `best`. */
 static ww_status score_queries(search *s, search_args *args, void *best)
@@ -47,6 +87,9 @@ static ww_status score_queries(search *s, search_args *args, void *best)
         status = launch_search_merge(s->stream, grid_of(args->queries.count), SEARCH_THREADS, 0, &merge);
     return status;
 }
+
+/* ---- collect --------------------------------------------------------------------------------------------------------------
+ */
 
 /* One round, from the queries to the results. `spare` is host memory for its keys. */
 static ww_status search_round(search *s, int64_t first, int64_t count, canon_key *spare)
@@ -88,29 +131,13 @@ static ww_status search_rounds(search *s)
     return status;
 }
 
-/* The size of a wave where search_stream_* are better: has the chip code of its own for them? On others they are for tests. */
-static int32_t stream_wave(const gpu_device *device)
-{
-    const tuning_choice choice = device->base.tuning.search_stream;
-    const bool has_code = device->capabilities.sm_90a_code || (choice == TUNING_ALWAYS && device->capabilities.emulated);
-    return has_code && choice != TUNING_NEVER ? device->base.info.wave_size : 0;
-}
-
 /* With the table and the mask there: in rounds as large as there is memory for. A round that failed for want of memory may have
  * been one behind others, which are done again: what they found is the same. */
 static ww_status search_within_memory(search *s)
 {
     ww_status status = WW_OUT_OF_MEMORY;
     for (s->shrunk = 0; status == WW_OUT_OF_MEMORY && s->shrunk < SHRUNK_MAX; s->shrunk++) {
-        s->plan = search_plan_make((search_size){.queries = s->job->query_count,
-                                                 .dim = s->job->dim,
-                                                 .k = s->job->k,
-                                                 .watched = s->job->progress != NULL,
-                                                 .element_bytes = (int32_t)row_type_bytes(s->job->type),
-                                                 .shared_bytes = s->device->base.info.shared_bytes_per_block,
-                                                 .stream_wave = stream_wave(s->device),
-                                                 .stream_small = s->device->base.tuning.search_stream == TUNING_ALWAYS,
-                                                 .shrunk = s->shrunk});
+        s->plan = make_plan(s);
         status = s->plan.shape == SEARCH_SHAPE_ONE ? search_for_one(s) : search_rounds(s);
     }
     return status;

@@ -130,17 +130,17 @@ static bool plan_stream_of(search_plan *plan, int32_t chunks, int64_t shared_byt
     return best_cost < INT64_MAX;
 }
 
-/* One block to a unit, of eight teams; of fewer where only that has to chunk. Says whether it fits, and pays: an strip of
- * queries waits for memory, and two blocks of search_tile_* wait a little better. */
+/* One block of eight teams per compute unit, or of fewer where the chip takes those. Returns false if it does not fit in shared
+ * memory or would not be faster. */
 static bool plan_stream(search_plan *plan, const search_size *size)
 {
-    if (plan->round_queries <= SEARCH_TILE_SIDE && !size->stream_small)
+    if (size->stream_wave == 0 || plan->round_queries < size->stream_queries)
         return false;
-    int64_t teams = size->stream_wave > 0 ? SEARCH_THREADS / SEARCH_TILE_LANES : 0;
-    const int64_t fewest = size->stream_small ? size->stream_wave / SEARCH_TILE_LANES : teams;
-    while (teams >= fewest && teams > 0 && !plan_stream_of(plan, packed_chunks(size->dim), size->shared_bytes, teams))
+    int64_t teams = SEARCH_THREADS / SEARCH_TILE_LANES;
+    const int64_t fewest = max_i64(size->stream_teams, size->stream_wave / SEARCH_TILE_LANES);
+    while (teams >= fewest && !plan_stream_of(plan, packed_chunks(size->dim), size->shared_bytes, teams))
         teams /= 2;
-    if (teams < fewest || teams == 0)
+    if (teams < fewest)
         return false;
     plan->shape = SEARCH_SHAPE_STREAM;
     plan->threads = (int32_t)teams * SEARCH_TILE_LANES + SEARCH_STREAM_FEEDERS;

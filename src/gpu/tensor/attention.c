@@ -69,8 +69,6 @@ static int64_t passes_of(const attention_args *args)
 static int32_t heads_of_a_block(const gpu_device *device, const attention_args *args, int64_t tokens)
 {
     int32_t each = 1;
-    if (device->base.tuning.attention_heads > 0)
-        return device->base.tuning.attention_heads;
     while (each < ATTENTION_PASS && each < args->group &&
            tokens * args->chunks * args->layer.kv_heads * divide_up_i64(args->group, each) > device->base.info.compute_units)
         each *= 2;

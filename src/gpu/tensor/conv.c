@@ -80,13 +80,13 @@ static size_t shared_bytes(const shared_plan *plan)
     return (size_t)(plan->pixels + 1 + plan->together * FAST_DOWN) * CONV_SLAB_BYTES;
 }
 
-/* Taps whose weights there is room for beside the pixels. NVIDIA's chips have it for all that are ever there at a time. On
- * AMD's with waves of 64, `wanted` blocks share a unit's memory, as far as that leaves two taps to each. */
+/* Taps whose weights there is room for beside the pixels. NVIDIA's chips have it for all that are ever there at a time. Where a
+ * wave has 32 outputs, `wanted` blocks share a unit's memory, as far as that leaves two taps to each. */
 static int64_t taps_together(const gpu_device *device, const matmul_window *w, int64_t pixels, int64_t wanted)
 {
     const int64_t most = min_i64(CONV_TAPS_SHARED, w->taps_y * w->taps_x), bytes = device->base.info.shared_bytes_per_block;
     int64_t room = 0;
-    if (device->driver->kind == DRIVER_CUDA)
+    if (device->capabilities.conv_all_taps)
         return CONV_TAPS_SHARED;
     for (; wanted > 0 && room < min_i64(2, most); wanted--)
         room = (bytes / wanted / CONV_SLAB_BYTES - pixels - 1) / FAST_DOWN;
@@ -96,7 +96,7 @@ static int64_t taps_together(const gpu_device *device, const matmul_window *w, i
 static shared_plan plan_of(const gpu_device *device, const matmul_job *job, int64_t columns)
 {
     const matmul_window *w = job->window;
-    const bool halves = device->driver->kind != DRIVER_CUDA && device->base.info.wave_size == 64; /* a wave has 32 outputs */
+    const bool halves = device->capabilities.conv_halves;
     int64_t least_y, most_y, least_x, most_x;
     reach_of(w->taps_y, w->tap_y, &least_y, &most_y);
     reach_of(w->taps_x, w->tap_x, &least_x, &most_x);
@@ -115,7 +115,7 @@ static int64_t cost_of(const gpu_device *device, const matmul_job *job, const sh
     return tiles(blocks, device->base.info.compute_units) * (plan->columns + plan->pixels / 2);
 }
 
-/* 256 outputs a block, or on AMD's chips with waves of 64 what gives the busiest unit the least to do. */
+/* 256 outputs a block, or where a wave has 32 outputs what gives the busiest unit the least to do. */
 static shared_plan plan_shared(const gpu_device *device, const matmul_job *job)
 {
     shared_plan best = plan_of(device, job, FAST_ACROSS);
@@ -127,12 +127,12 @@ static shared_plan plan_shared(const gpu_device *device, const matmul_job *job)
     return best;
 }
 
-/* On AMD's chips a block's pixels are found by 32 bits from the first of its images on. */
+/* A block's pixels are found by 32 bits from the first of its images on, but on NVIDIA's chips. */
 static bool images_are_near(const gpu_device *device, const matmul_job *job, const shared_plan *plan)
 {
     const matmul_window *w = job->window;
     const int64_t images = plan->pixels / (w->in_y * w->in_x) + 2;
-    return device->driver->kind == DRIVER_CUDA ||
+    return device->capabilities.conv_all_taps ||
            (w->image_stride >= 0 &&
             (double)images * (double)w->image_stride + (double)(w->in_y * w->in_x) < INT32_MAX / (double)type_size(job->type));
 }

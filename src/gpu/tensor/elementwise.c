@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { NARROW_COUNT_MAX = INT32_MAX }; /* fast divisors reach up to here */
-
 static int32_t layout_of(const elementwise_job *job, const tensor_operand *operand)
 {
     bool single = true;
@@ -121,7 +119,7 @@ elementwise_args gpu_elementwise_args(const gpu_device *device, const elementwis
     elementwise_args args = {.count = job->count,
                              .op = job->op,
                              .rank = job->rank,
-                             .indices_64 = job->count > NARROW_COUNT_MAX || device->base.tuning.indices_64,
+                             .indices_64 = job->count > device->constants.narrow_count_max,
                              .compares = job->family == ELEMENTWISE_CMP,
                              .unit_quads = 1,
                              .a = job->a,

@@ -187,7 +187,7 @@ static ww_status multiply(ww_device *base, const matmul_job *job)
     if (done || status != WW_OK)
         return status;
     status = check_counts(job);
-    if (status == WW_OK && gpu_conv_can_be_fast(device, job) && base->tuning.conv_im2col != TUNING_ALWAYS)
+    if (status == WW_OK && gpu_conv_can_be_fast(device, job))
         return gpu_conv_fast(base, job, &args);
     if (status == WW_OK && gpu_conv_by_im2col(device, job))
         return gpu_conv_im2col(base, job);

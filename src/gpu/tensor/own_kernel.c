@@ -20,8 +20,6 @@ typedef struct own_module {
 /* ---- whose code is it? ------------------------------------------------------------------------------------------------------
  */
 
-typedef enum code_kind { CODE_UNKNOWN, CODE_AMD, CODE_NVIDIA, CODE_HOST } code_kind;
-
 static bool begins_with(const char *image, size_t bytes, const char *text)
 {
     return bytes >= strlen(text) && memcmp(image, text, strlen(text)) == 0;
@@ -36,43 +34,38 @@ static bool elf_is_whole(const Elf64_Ehdr *header, size_t bytes)
            segments <= bytes - header->e_phoff;
 }
 
-static code_kind kind_of(const char *image, size_t bytes, bool *whole)
+static driver_code kind_of(const char *image, size_t bytes, bool *whole)
 {
     static const char fatbin[] = {0x50, (char)0xed, 0x55, (char)0xba};
     *whole = true;
     if (begins_with(image, bytes, "__CLANG_OFFLOAD_BUNDLE__") || begins_with(image, bytes, "CCOB"))
-        return CODE_AMD;
+        return DRIVER_CODE_AMD;
     if (bytes > sizeof fatbin && memcmp(image, fatbin, sizeof fatbin) == 0)
-        return CODE_NVIDIA;
+        return DRIVER_CODE_NVIDIA;
     if (begins_with(image, bytes, ELFMAG)) {
         Elf64_Ehdr header;
         *whole = bytes >= sizeof header;
         if (!*whole)
-            return CODE_UNKNOWN;
+            return DRIVER_CODE_UNKNOWN;
         memcpy(&header, image, sizeof header);
         *whole = elf_is_whole(&header, bytes);
-        return header.e_machine == MACHINE_AMD ? CODE_AMD : header.e_machine == MACHINE_NVIDIA ? CODE_NVIDIA : CODE_HOST;
+        return header.e_machine == MACHINE_AMD      ? DRIVER_CODE_AMD
+               : header.e_machine == MACHINE_NVIDIA ? DRIVER_CODE_NVIDIA
+                                                    : DRIVER_CODE_HOST;
     }
-    return memmem(image, bytes, ".version", 8) != NULL && memmem(image, bytes, ".target", 7) != NULL ? CODE_NVIDIA
-                                                                                                     : CODE_UNKNOWN;
+    return memmem(image, bytes, ".version", 8) != NULL && memmem(image, bytes, ".target", 7) != NULL ? DRIVER_CODE_NVIDIA
+                                                                                                     : DRIVER_CODE_UNKNOWN;
 }
 
 static ww_status check_code(const gpu_device *device, const char *image, size_t bytes)
 {
     static const char *const names[] = {"code of no kind that is known", "an AMD code object", "NVIDIA's code",
                                         "a program or library of the host"};
-    static const struct {
-        code_kind kind;
-        const char *in_words;
-    } taken[] = {[DRIVER_HIP] = {CODE_AMD, "a code object (ELF) or a bundle of them"},
-                 [DRIVER_CUDA] = {CODE_NVIDIA, "PTX, a cubin or a fatbin"},
-                 [DRIVER_EMULATED] = {CODE_HOST, "a shared object of the host's compiler"}};
     bool whole = false;
-    const code_kind kind = kind_of(image, bytes, &whole);
-    const driver_kind driver = device->driver->kind;
-    if (kind != taken[driver].kind)
+    const driver_code kind = kind_of(image, bytes, &whole);
+    if (kind != device->driver->code)
         return ww_fail(WW_UNSUPPORTED, "ww_module_load: this is %s; %s takes %s", names[kind], device->base.info.id,
-                       taken[driver].in_words);
+                       device->driver->code_in_words);
     if (!whole)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: %zu bytes are not the whole file: its headers name more", bytes);
     return WW_OK;

@@ -227,12 +227,10 @@ static bool fits_a_block(const sort_job *job)
     return job->n <= SORT_ROW_MAX && job->type != TYPE_F64 && job->type != TYPE_I64;
 }
 
-/* Do lanes have the row in registers? Chips with code for that are those whose matrix units multiply f32, too; and the
- * emulator, where waves have 64 lanes as on those chips. */
+/* Do lanes have the row in registers? */
 static bool fits_registers(const gpu_device *device, const sort_job *job)
 {
-    return fits_a_block(job) && job->n <= SORT_REGISTERS_ROW && device->capabilities.matrix_f32 &&
-           device->base.info.wave_size == 64;
+    return fits_a_block(job) && job->n <= SORT_REGISTERS_ROW && device->capabilities.mfma;
 }
 
 /* The power of two that elements of a row are padded to. */

@@ -295,12 +295,10 @@ static ww_status tensors_stream(ww_device *base, void **out)
     return gpu_tensors_leave(device, previous, WW_OK);
 }
 
-/* Another's stream as the driver takes it; false if nothing can be queued there. HIP has no number for the default stream but
- * NULL; the emulator has no default stream. */
+/* Another's stream as the driver takes it; false if nothing can be queued there: the emulator has no default stream. */
 static bool other_stream(const gpu_device *device, void *given, driver_stream *out)
 {
-    const bool hip = device->driver->kind == DRIVER_HIP;
-    *out = hip && (uintptr_t)given == 1 ? NULL : (driver_stream)given;
+    *out = device->driver->stream_1_is_null && (uintptr_t)given == 1 ? NULL : (driver_stream)given;
     return given != WW_STREAM_NONE && (given != NULL || device->driver->loads_code);
 }
 

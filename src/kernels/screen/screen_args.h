@@ -132,7 +132,6 @@ typedef struct screen_scan_args {
     uint64_t *best;    /* k keys in order, then CANON_KEY_WORST; then the threshold, and SCREEN_ANSWERED and how many were kept:
                         * on the host, which looks for them */
     uint32_t backward; /* only for screen_small_batch_*; not 0: from the last row to the first */
-    float trust;       /* for screen_limit_for() */
     const float *pairs, *thirds, *guesses; /* of screen_measure_rows, for screen_wgmma_*, as is the next */
     uint32_t stages;
 } screen_scan_args;

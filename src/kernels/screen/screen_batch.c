@@ -318,8 +318,8 @@ DEVICE void batch_begin(bool sample, const screen_scan_args *args, const batch_s
     const uint32_t thread = thread_index();
     if (thread < TILE_QUERIES) {
         const uint32_t query = block_index_y() * TILE_QUERIES + thread;
-        const screen_limit limit = sample ? screen_estimate_of(&args->queries, query)
-                                          : screen_limit_of_codes(&args->rows, &args->queries, query, args->trust);
+        const screen_limit limit =
+            sample ? screen_estimate_of(&args->queries, query) : screen_limit_of_codes(&args->rows, &args->queries, query);
         AT(at->limits, thread) = make_f32x4(limit.scale, limit.a, limit.b, limit.h);
     }
     for (uint32_t i = thread; sample && i < TILE_BUCKETS * TILE_QUERIES; i += block_size())

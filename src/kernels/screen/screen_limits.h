@@ -10,7 +10,7 @@
 #include "kernels/search/segment_walk.h"
 
 /* The limit that query number `query` has from its threshold; for a slot without a query one that discards all. */
-DEVICE screen_limit screen_limit_of(const kernel_rows *rows, const screen_queries *queries, uint32_t query, float trust)
+DEVICE screen_limit screen_limit_of(const kernel_rows *rows, const screen_queries *queries, uint32_t query)
 {
     screen_limit none;
     none.scale = none.a = none.b = none.g = 0.0f;
@@ -25,13 +25,13 @@ DEVICE screen_limit screen_limit_of(const kernel_rows *rows, const screen_querie
     const canon_key key = IN_GLOBAL(const uint64_t, queries->thresholds)[query];
     const float worst = canon_bits_float(rows->metric == CANON_L2 ? 0x7f800000u : 0xff800000u);
     const float threshold = key == CANON_KEY_WORST ? worst : canon_key_score(rows->metric, key);
-    return screen_limit_for(rows->metric, rows->chunks * CANON_LANES, vector, threshold, trust);
+    return screen_limit_for(rows->metric, rows->chunks * CANON_LANES, vector, threshold);
 }
 
 /* The same for rows whose codes are less than their numbers (arithmetic/row_types.h), and for all others. */
-DEVICE screen_limit screen_limit_of_codes(const kernel_rows *rows, const screen_queries *queries, uint32_t query, float trust)
+DEVICE screen_limit screen_limit_of_codes(const kernel_rows *rows, const screen_queries *queries, uint32_t query)
 {
-    const screen_limit limit = screen_limit_of(rows, queries, query, trust);
+    const screen_limit limit = screen_limit_of(rows, queries, query);
     if (query >= queries->count)
         return limit;
     const screen_query numbers = IN_GLOBAL(const screen_query, queries->numbers)[query];

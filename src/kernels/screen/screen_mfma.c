@@ -106,8 +106,7 @@ DEVICE void wide_make_gates(const screen_scan_args *args, const wide_shared *at)
     vector.norm = numbers.norm;
     const float rho = screen_rho(args->rows.metric, args->rows.chunks * CANON_LANES, vector);
     atomic_max_u32(&AT(at->rho, 0), canon_float_bits(rho));
-    AT(at->gates, thread) =
-        wide_gate(screen_gate_for(args->rows.metric, screen_limit_of(&args->rows, &args->queries, query, args->trust)));
+    AT(at->gates, thread) = wide_gate(screen_gate_for(args->rows.metric, screen_limit_of(&args->rows, &args->queries, query)));
 }
 
 DEVICE void wide_begin(const screen_scan_args *args, const wide_shared *at)

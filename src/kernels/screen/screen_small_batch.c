@@ -184,7 +184,7 @@ DEVICE void screen_small_batch(const int32_t queries, const bool sample, const s
     SHARED(screen_limit, limits, SCREEN_SMALL_BATCH_MAX);
     if (thread_index() < (uint32_t)queries)
         AT(limits, thread_index()) = sample ? screen_estimate_of(&args->queries, thread_index())
-                                            : screen_limit_of_codes(&args->rows, &args->queries, thread_index(), args->trust);
+                                            : screen_limit_of_codes(&args->rows, &args->queries, thread_index());
     barrier();
     const uint32_t pieces = 64 / wave_size(); /* of a word */
     const uint32_t count = (sample ? args->sample_tiles * SCREEN_TILE_WORDS : args->rows.word_count) * pieces;

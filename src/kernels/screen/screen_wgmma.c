@@ -305,7 +305,7 @@ DEVICE wgmma_mine wgmma_begin(const screen_scan_args *args)
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
         mine.query[i] = (block_index_y() * wgmma_teams() + thread_index() / WGMMA_TEAM) * WGMMA_QUERIES + wgmma_query(i);
-        const screen_limit limit = screen_limit_of(&args->rows, &args->queries, mine.query[i], args->trust);
+        const screen_limit limit = screen_limit_of(&args->rows, &args->queries, mine.query[i]);
         mine.gate[i] = mine.query[i] < args->queries.count ? screen_gate_for(args->rows.metric, limit) : screen_gate_closed();
         mine.scale[i] = limit.scale;
     }

@@ -7,6 +7,7 @@
 #include "device/group/group.h"
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 
 enum { DIM = 20, QUERIES = 21, K = 12 };
 
@@ -241,7 +242,7 @@ static void a_query_that_falls_back_on_several_members_is_counted_once(void **st
     CHECK_OK(ww_device_open("emulator:32+emulator:64", &group));
     group->tuning.group_even = true;
     for (int32_t m = 0; m < 2; m++) {
-        group_of(group)->members[m].device->tuning.screen_always = true;
+        pretend_screen(group_of(group)->members[m].device, true);
         group_of(group)->members[m].device->tuning.screen_list_capacity = 1;
     }
     const setting s = {WW_L2, WW_VECTOR_F32, 1200, false, WW_ROWS_DEVICE};

@@ -4,6 +4,7 @@
 
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/pretend.h"
 #include "vectors/collection.h"
 
 enum { DIM = 70, ROWS = 900, K = 9 };
@@ -87,8 +88,8 @@ static void every_shape_of_search_is_right(void **state)
     random_normals(&random, queries, 20 * DIM);
     const device_tuning before = device->tuning;
     for (int i = 0; i < 3; i++) {
-        device->tuning.screen_always = i == 1;
-        device->tuning.screen = i == 2 ? TUNING_NEVER : TUNING_AUTO;
+        pretend_screen(device, i == 1);
+        device->tuning.screen = i == 2 ? TUNING_NEVER : device->tuning.screen;
         for (ww_vector_type type = WW_VECTOR_F32; type <= WW_VECTOR_F16; type++) {
             ww_collection *near = make(device, type, WW_ROWS_DEVICE), *far = make(device, type, WW_ROWS_HOST);
             check_same(near, far, queries, 1);
@@ -98,6 +99,7 @@ static void every_shape_of_search_is_right(void **state)
             ww_collection_destroy(far);
         }
     }
+    pretend_screen(device, false);
     device->tuning = before;
 }
 

@@ -77,13 +77,23 @@ static bool can_screen_type(const search_job *job, bool range)
 
 static bool can_screen(const ww_device *device, const search_job *job, int64_t words)
 {
-    return job->screen && words >= SCREEN_TILE_WORDS && has_codes(job) &&
-           (device->tuning.screen_always || device->tuning.screen != TUNING_NEVER);
+    return job->screen && words >= SCREEN_TILE_WORDS && has_codes(job) && device->tuning.screen != TUNING_NEVER;
 }
 
-search_choice search_choose(gpu_device *device, const search_job *job, bool range)
+screen_plan search_screen_plan(const gpu_device *device, const search_job *job, int64_t queries, int32_t capacity)
 {
-    const device_tuning *tuning = &device->base.tuning;
+    return screen_plan_make((screen_size){.queries = queries,
+                                          .dim = job->dim,
+                                          .k = job->k,
+                                          .words = segment_table_words(job),
+                                          .capacity = capacity,
+                                          .watched = job->progress != NULL,
+                                          .sample_buckets = device->constants.screen_sample_buckets,
+                                          .sample_tiles = device->constants.screen_sample_tiles});
+}
+
+search_choice search_choose(gpu_device *device, const search_job *job, int32_t capacity, bool range)
+{
     search_amount amount = {.words = segment_table_words(job),
                             .queries = job->query_count,
                             .dim = job->dim,
@@ -93,22 +103,17 @@ search_choice search_choose(gpu_device *device, const search_job *job, bool rang
     search_choice choice = {0};
     if (!can_screen(&device->base, job, amount.words) || !can_screen_type(job, range))
         return choice;
-    const screen_plan plan = screen_plan_make((screen_size){.queries = job->query_count,
-                                                            .dim = job->dim,
-                                                            .k = job->k,
-                                                            .words = amount.words,
-                                                            .watched = job->progress != NULL,
-                                                            .small = tuning->screen_always});
-    if (!range && plan.sample_tiles * 4 < (uint32_t)job->k) /* no threshold */
+    choice.plan = search_screen_plan(device, job, job->query_count, capacity);
+    if (!range && choice.plan.sample_tiles * 4 < (uint32_t)job->k) /* no threshold */
         return choice;
-    choice.screen = tuning->screen_always || tuning->screen == TUNING_ALWAYS || gpu_search_rows_are_far(job);
+    choice.screen = device->base.tuning.screen == TUNING_ALWAYS || gpu_search_rows_are_far(job);
     if (choice.screen)
         return choice;
     if (job->mask)
         look_at_mask(job, &amount);
     const search_rates rates = search_rates_of(device->base.info.compute_units, device->capabilities.sm_90a_code);
     const double plain = search_cost_plain(&rates, &amount);
-    const double screened = search_cost_screened(&rates, &amount, &plan, !range);
+    const double screened = search_cost_screened(&rates, &amount, &choice.plan, !range);
     choice.screen = screened < plain;
     if (device->capabilities.emulated || plain > CLOSE * screened || screened > CLOSE * plain)
         return choice;

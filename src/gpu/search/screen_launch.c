@@ -1,0 +1,89 @@
+/* The kernels that look at codes: which one a round has, and its launch. Which when (screen_round.c chooses the shape):
+ *
+ *   screen_small_batch_1_*   one query: with all that follows, in two launches
+ *   screen_small_batch_4_*   up to 4, and _8_* up to 8: one pass over the codes, bound by memory
+ *   screen_wgmma_*           more, on sm_90a: tiles by wgmma, fed by the copy engine; keep_3 for distances, which have a term
+ * more screen_mfma_keep         more, on gfx908, gfx90a and gfx942: rows in registers; samples by screen_batch_sample
+ *   screen_batch_*           more, everywhere else, and rows whose codes are less than their numbers (u8)
+ *
+ * Tests link other thresholds in before a launch, to see that they are noticed.
+ */
+#include "gpu/search/screen_round.h"
+#include "gpu/search/search.h"
+#include "kernels/search/packed_layout.h"
+
+static int32_t wgmma_kernel(const screen_round *round, bool sample)
+{
+    return sample                           ? GPU_KERNEL_screen_wgmma_sample
+           : round->job->metric == CANON_L2 ? GPU_KERNEL_screen_wgmma_keep_3
+                                            : GPU_KERNEL_screen_wgmma_keep_2;
+}
+
+int32_t screen_launch_kernel(const screen_round *round, bool sample)
+{
+    static const int32_t small_batch_kernels[3][2] = {
+        {GPU_KERNEL_screen_small_batch_1_keep, GPU_KERNEL_screen_small_batch_1_sample},
+        {GPU_KERNEL_screen_small_batch_4_keep, GPU_KERNEL_screen_small_batch_4_sample},
+        {GPU_KERNEL_screen_small_batch_8_keep, GPU_KERNEL_screen_small_batch_8_sample}};
+    const uint32_t slots = round->queries.slots;
+    if (round->shape == SCREEN_SHAPE_WGMMA)
+        return wgmma_kernel(round, sample);
+    if (round->shape != SCREEN_SHAPE_BATCH && round->shape != SCREEN_SHAPE_MFMA)
+        return small_batch_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
+    if (sample)
+        return GPU_KERNEL_screen_batch_sample;
+    return round->shape == SCREEN_SHAPE_MFMA ? GPU_KERNEL_screen_mfma_keep : GPU_KERNEL_screen_batch_keep;
+}
+
+static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t tiles, const screen_scan_args *args)
+{
+    const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
+    const int64_t slots = round->queries.slots;
+    if (round->shape == SCREEN_SHAPE_WGMMA) {
+        const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* a block fills a unit */
+        return gpu_launch(round->stream, kernel,
+                          (gpu_shape){grid_of_2(screen_plan_parts(units, columns, tiles), columns),
+                                      (int32_t)SCREEN_WGMMA_THREADS(round->teams),
+                                      SCREEN_WGMMA_BYTES(round->teams, (uint32_t)args->rows.chunks, args->stages)},
+                          args, sizeof *args);
+    }
+    int64_t resident = 1;
+    const ww_status status = gpu_search_resident(round->device, kernel, &resident);
+    if (status != WW_OK)
+        return status;
+    if (round->shape != SCREEN_SHAPE_BATCH && round->shape != SCREEN_SHAPE_MFMA)
+        return gpu_launch(round->stream, kernel,
+                          (gpu_shape){grid_of(tiles < 2 * resident ? (tiles + 1) / 2 : resident), SCREEN_THREADS, 0}, args,
+                          sizeof *args);
+    const int64_t columns = slots / SCREEN_TILE_QUERIES;
+    if (kernel == GPU_KERNEL_screen_mfma_keep)
+        return gpu_launch(
+            round->stream, kernel,
+            (gpu_shape){grid_of_2(screen_plan_parts(resident, columns, (tiles + 1) / 2), columns), SCREEN_THREADS, 0}, args,
+            sizeof *args);
+    return gpu_launch(round->stream, kernel,
+                      (gpu_shape){grid_of_2(screen_plan_parts(resident, columns, tiles), columns), SCREEN_THREADS,
+                                  (size_t)SCREEN_STAGES * SCREEN_STAGE_WORDS * sizeof(uint32_t)},
+                      args, sizeof *args);
+}
+
+ww_status screen_launch_scan(const screen_round *round, bool sample, int64_t tile_begin, int64_t tile_end)
+{
+    const screen_scan_args args = {.rows = round->rows,
+                                   .queries = round->queries,
+                                   .samples = round->samples,
+                                   .sample_stride = round->plan->sample_stride,
+                                   .sample_tiles = round->plan->sample_tiles,
+                                   .tile_begin = (uint32_t)tile_begin,
+                                   .tile_end = (uint32_t)tile_end,
+                                   .lists = round->lists,
+                                   .capacity = (uint32_t)round->plan->capacity,
+                                   .k = (uint32_t)round->job->k,
+                                   .best = round->best,
+                                   .backward = round->backward,
+                                   .pairs = round->pairs,
+                                   .thirds = round->thirds,
+                                   .guesses = round->guesses,
+                                   .stages = round->stages};
+    return launch_scan(round, screen_launch_kernel(round, sample), tile_end - tile_begin, &args);
+}

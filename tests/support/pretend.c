@@ -1,0 +1,80 @@
+/* What devices pretend: over the capabilities and constants of their chip. */
+#include "support/pretend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/device.h"
+#include "gpu/module.h"
+
+static gpu_device *gpu_or_null(ww_device *device)
+{
+    static const char *const names[] = {"cuda", "rocm", "emulator"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(device->backend->name, names[i]) == 0)
+            return gpu_of(device);
+    return NULL;
+}
+
+void pretend_screen(ww_device *device, bool always)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    device->tuning.screen = always ? TUNING_ALWAYS : TUNING_AUTO;
+    if (gpu == NULL)
+        return;
+    const chip_constants *real = &chip_find(device->info.arch)->constants;
+    gpu->constants.screen_sample_buckets = always ? 1 : real->screen_sample_buckets;
+    gpu->constants.screen_sample_tiles = always ? 1 : real->screen_sample_tiles;
+    gpu->constants.three_stages_numbers = always ? 0 : real->three_stages_numbers;
+    gpu->constants.three_stages_tiles = always ? 8 : real->three_stages_tiles;
+}
+
+/* Has it, if the device is emulated or really does. */
+static bool may_have(const gpu_device *gpu, bool has, bool really)
+{
+    return has && (gpu->capabilities.emulated || really);
+}
+
+void pretend_sm_90a(ww_device *device, bool has)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu)
+        gpu->capabilities.sm_90a_code = may_have(gpu, has, strstr(device->info.kernels, "sm_90a") != NULL);
+}
+
+void pretend_small_streams(ww_device *device)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu)
+        gpu->constants.stream_queries = gpu->constants.stream_teams = 1;
+}
+
+void pretend_mfma(ww_device *device, bool has)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu)
+        gpu->capabilities.mfma = may_have(gpu, has, chip_find(device->info.arch)->has.mfma);
+}
+
+void pretend_no_mma(ww_device *device)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu)
+        gpu->capabilities.sm_80_code = false;
+}
+
+void pretend_large_tensors(ww_device *device, bool large)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu)
+        gpu->constants.narrow_count_max = large ? 0 : chip_find(device->info.arch)->constants.narrow_count_max;
+}
+
+void pretend_nothing(ww_device *device)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    device->tuning = (device_tuning){0};
+    char code[32] = "";
+    if (gpu)
+        gpu_take_chip(gpu, sscanf(device->info.kernels, "embedded %31s", code) == 1 ? code : device->info.arch);
+}

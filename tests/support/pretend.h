@@ -1,0 +1,37 @@
+/* Devices that pretend: an emulated GPU to be a chip whose kernels it would not take by itself, and any GPU to have constants
+ * for which a test has rows enough. On a CPU they do nothing. Nothing of this is in the library: it is written over what
+ * src/gpu/chip.c says of the chip.
+ */
+#ifndef TESTS_PRETEND_H
+#define TESTS_PRETEND_H
+
+#include <stdbool.h>
+
+#include <warpwave/vectors.h>
+
+/* Screens every search that has codes, however few its rows are, with the smallest sample; of eight tiles of rows on in three
+ * stages. Or no longer. */
+void pretend_screen(ww_device *device, bool always);
+
+/* wgmma and the copy engine; a real device has them only if it does. */
+void pretend_sm_90a(ww_device *device, bool has);
+
+/* Blocks of any size for the kernels that the copy engine feeds, and from one query on. */
+void pretend_small_streams(ww_device *device);
+
+/* MFMA with waves of any size. */
+void pretend_mfma(ww_device *device, bool has);
+
+/* No convolutions as each output sees them, as on AMD's chips. */
+void pretend_no_mma(ww_device *device);
+
+/* Tensors of as many elements as need 64 bits to find one. */
+void pretend_large_tensors(ww_device *device, bool large);
+
+/* What the device is, with nothing asked of it. */
+void pretend_nothing(ww_device *device);
+
+/* Makes the bound that the screen has for each row of a collection smaller than it is, by a factor. */
+void shrink_bounds(ww_collection *collection, float factor);
+
+#endif
