@@ -1,5 +1,5 @@
 /* What can be asked of a device: all zero is what suits it. Tests that want a chip's way on the emulator have it pretend that
- * chip (tests/support/pretend.h).
+ * chip (tests/support/pretend/pretend.h).
  */
 #ifndef WW_DEVICE_TUNING_H
 #define WW_DEVICE_TUNING_H

@@ -9,7 +9,7 @@
 #include "support/calls/tensor.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 #include "support/scratch.h"
 
 enum { DIM = 70, ROWS = 150, QUERIES = 5, K = 6 };

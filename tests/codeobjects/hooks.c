@@ -9,7 +9,7 @@
 #include "device/backend.h"
 #include "device/tensor_jobs.h"
 #include "seams/wrong_thresholds.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
 __attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);

@@ -12,7 +12,7 @@
 #include "gpu/open.h"
 #include "support/check.h"
 #include "support/collections.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 #include "vectors/collection.h"
 
 enum { DIM = 24, BATCH = 150, BATCHES = 5, K = 7, SEARCHES = 4 };

@@ -7,7 +7,7 @@
 #include "kernels/screen/screen_args.h"
 #include "kernels/search/search_args.h"
 #include "support/collections.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 enum { DIM = 20, ROWS = 3000, BEST = 5, SEARCHES = 6 };
 

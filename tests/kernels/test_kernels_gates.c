@@ -10,7 +10,7 @@
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 static const int32_t dims[] = {1, 24, 64, 65, 200, 768, 1100};

@@ -8,7 +8,7 @@
 #include "gpu/search/search.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };

@@ -2,7 +2,7 @@
  * Functions of one element: test_tensor_functions.c. */
 #include "device/backend.h"
 #include "support/elementwise.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 /* ---- casts -----------------------------------------------------------------------------------------------------------------
  */

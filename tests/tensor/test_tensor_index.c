@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 #include "support/tensors.h"
 
 static const ww_dtype id_types[] = {WW_U8, WW_U32, WW_I64};

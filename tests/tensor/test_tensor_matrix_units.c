@@ -7,7 +7,7 @@
 
 #include "device/backend.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 #include "support/tensors.h"
 
 static const ww_dtype types[] = {WW_F16, WW_BF16, WW_F32};

@@ -12,7 +12,7 @@
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MOST = 10400 };

@@ -13,7 +13,7 @@
 #include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 enum { DIM = 70, ROWS = 140 };
 

@@ -9,7 +9,7 @@
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };

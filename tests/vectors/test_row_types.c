@@ -11,7 +11,7 @@
 #include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 static const ww_vector_type types[] = {WW_VECTOR_F16, WW_VECTOR_BF16, WW_VECTOR_I8, WW_VECTOR_U8};
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};

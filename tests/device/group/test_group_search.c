@@ -7,7 +7,7 @@
 #include "device/group/group.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 enum { DIM = 20, QUERIES = 21, K = 12 };
 

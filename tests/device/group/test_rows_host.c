@@ -4,7 +4,7 @@
 
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 #include "vectors/collection.h"
 
 enum { DIM = 70, ROWS = 900, K = 9 };

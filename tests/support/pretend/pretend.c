@@ -1,5 +1,5 @@
 /* What devices pretend: over the capabilities and constants of their chip. */
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 
 #include <stdio.h>
 #include <string.h>

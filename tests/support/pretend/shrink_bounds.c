@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "support/devices.h"
-#include "support/pretend.h"
+#include "support/pretend/pretend.h"
 #include "vectors/collection.h"
 
 void shrink_bounds(ww_collection *collection, float factor)
