@@ -124,6 +124,7 @@ static void check_lowered(const pair *p, const char *kind, struct shape shape, u
 {
     answer plain, unproven, mended;
     pretend_sm_90a(p->device, shape.wgmma);
+    pretend_three_stages(p->device, by > 1u << 20);
     ask(p->plain, p, shape.queries, &plain);
     thresholds_lowered = by;
     keep_unproven = true;

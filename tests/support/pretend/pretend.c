@@ -25,8 +25,16 @@ void pretend_screen(ww_device *device, bool always)
     const chip_constants *real = &chip_find(device->info.arch)->constants;
     gpu->constants.screen_sample_buckets = always ? 1 : real->screen_sample_buckets;
     gpu->constants.screen_sample_tiles = always ? 1 : real->screen_sample_tiles;
+}
+
+void pretend_three_stages(ww_device *device, bool always)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu == NULL)
+        return;
+    const chip_constants *real = &chip_find(device->info.arch)->constants;
     gpu->constants.three_stages_numbers = always ? 0 : real->three_stages_numbers;
-    gpu->constants.three_stages_tiles = always ? 8 : real->three_stages_tiles;
+    gpu->constants.three_stages_tiles = always ? 3 : real->three_stages_tiles;
 }
 
 /* Has it, if the device is emulated or really does. */

@@ -9,9 +9,11 @@
 
 #include <warpwave/vectors.h>
 
-/* Screens every search that has codes, however few its rows are, with the smallest sample; of eight tiles of rows on in three
- * stages. Or no longer. */
+/* Screens every search that has codes, however few its rows are, with the smallest sample. Or no longer. */
 void pretend_screen(ww_device *device, bool always);
+
+/* Has screens look at rows in three stages, however few they are. */
+void pretend_three_stages(ww_device *device, bool always);
 
 /* wgmma and the copy engine; a real device has them only if it does. */
 void pretend_sm_90a(ww_device *device, bool has);
