@@ -27,18 +27,14 @@ typedef struct search_marks {
 } search_marks;
 
 typedef struct device_tuning {
-    tuning_choice screen;           /* searches by the screen, where there are codes: as it suits them, always, never */
-    int32_t screen_list_capacity;   /* rows that a query's list of kept ones has room for; 0: as many as suit it */
-    int32_t range_entries;          /* that a GPU has room for at a time in a range search; 0: as many as suit it */
-    int64_t im2col_bytes;           /* of memory for convolutions that are written out; 0: 32 MiB */
-    bool group_even;                /* the members of a group get the same number of rows, however fast they are */
-    bool group_apart;               /* members of a group that are one device search apart, as if they were several */
-    search_marks *marks;            /* where the time of searches goes is written there; or NULL */
-    tuning_choice quant_wgmma;      /* quantized products by wgmma */
-    tuning_choice quant_gemv_stays; /* thread blocks of a gemv of one column stay, as with a copy engine; never: a kernel codes
-                                       that column before */
-    tuning_choice quant_bf16;       /* fast products of quantized matrices in bf16, also where codes are quicker */
-    int32_t quant_gemv_splits;      /* thread blocks that share a row of a quantized gemv: 1, 2, 4, 8; 0: as many as pay */
+    tuning_choice screen;         /* searches by the screen, where there are codes: as it suits them, always, never */
+    int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: as many as suit it */
+    int32_t range_entries;        /* that a GPU has room for at a time in a range search; 0: as many as suit it */
+    int64_t im2col_bytes;         /* of memory for convolutions that are written out; 0: 32 MiB */
+    bool group_even;              /* the members of a group get the same number of rows, however fast they are */
+    bool group_apart;             /* members of a group that are one device search apart, as if they were several */
+    search_marks *marks;          /* where the time of searches goes is written there; or NULL */
+    tuning_choice quant_bf16;     /* fast products of quantized matrices in bf16, also where codes are quicker; or never */
 } device_tuning;
 
 #endif

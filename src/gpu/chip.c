@@ -9,8 +9,10 @@
 
 /* ---- families ------------------------------------------------------------------------------------------------------------ */
 
-#define CONSTANTS                                                                                                              \
-    {.narrow_count_max = INT32_MAX,                                                                                            \
+#define CONSTANTS(bf16_percent, stages)                                                                                        \
+    {.quant_bf16_percent = (bf16_percent),                                                                                     \
+     .quant_stages = (stages),                                                                                                 \
+     .narrow_count_max = INT32_MAX,                                                                                            \
      .screen_sample_buckets = 4, /* so that few of the best are in one bucket */                                               \
      .screen_sample_tiles = 16,  /* so that there are buckets enough for chance not to matter */                               \
      .three_stages_numbers = 1 << 20,                                                                                          \
@@ -18,32 +20,33 @@
      .stream_queries = 9,                                                                                                      \
      /* fewer wait for memory, and two blocks of search_tile wait better */ .stream_teams = 8}
 
-#define CDNA      .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .mfma = true, .conv_halves = true, .gemv_one = true
-#define RDNA_WMMA .fast_f16 = true, .matrix_f16 = true, .gemv_one = true
+#define AMD       .quant_slabs = true, .wide_gemv = true
+#define CDNA      AMD, .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .mfma = true, .conv_halves = true, .gemv_one = true
+#define RDNA_WMMA AMD, .fast_f16 = true, .matrix_f16 = true, .gemv_one = true
 #define SM_80     .sm_80_code = true, .conv_all_taps = true
 
 /* The first row whose prefix fits counts. Kernels that only some have are compiled for those in cmake/Kernels.cmake
  * (ONLY_FOR_...).
  */
 static const chip_family chips[] = {
-    {"gfx908", 64, {CDNA}, CONSTANTS},
-    {"gfx90a", 64, {CDNA}, CONSTANTS},
-    {"gfx942", 64, {CDNA}, CONSTANTS},
-    {"gfx906", 64, {.fast_f16 = true}, CONSTANTS},
-    {"gfx9", 64, {.emulated = false}, CONSTANTS},
-    {"gfx103", 32, {.fast_f16 = true, .gemv_one = true}, CONSTANTS},
-    {"gfx10-3-generic", 32, {.fast_f16 = true, .gemv_one = true}, CONSTANTS},
-    {"gfx10", 32, {.gemv_one = true}, CONSTANTS},
-    {"gfx11", 32, {RDNA_WMMA}, CONSTANTS},
-    {"gfx12", 32, {RDNA_WMMA}, CONSTANTS},
-    {"sm_90a", 32, {SM_80, .sm_90a_code = true, .gemv_one = true}, CONSTANTS},
-    {"sm_7", 32, {.conv_all_taps = true}, CONSTANTS},
-    {"sm_", 32, {SM_80}, CONSTANTS},
+    {"gfx908", 64, {CDNA}, CONSTANTS(101, 2)},
+    {"gfx90a", 64, {CDNA}, CONSTANTS(60, 2)},
+    {"gfx942", 64, {CDNA}, CONSTANTS(84, 2)},
+    {"gfx906", 64, {AMD, .fast_f16 = true}, CONSTANTS(101, 2)},
+    {"gfx9", 64, {AMD}, CONSTANTS(101, 2)},
+    {"gfx103", 32, {AMD, .fast_f16 = true, .gemv_one = true}, CONSTANTS(101, 2)},
+    {"gfx10-3-generic", 32, {AMD, .fast_f16 = true, .gemv_one = true}, CONSTANTS(101, 2)},
+    {"gfx10", 32, {AMD, .gemv_one = true}, CONSTANTS(101, 2)},
+    {"gfx11", 32, {RDNA_WMMA}, CONSTANTS(60, 2)},
+    {"gfx12", 32, {RDNA_WMMA}, CONSTANTS(101, 2)},
+    {"sm_90a", 32, {SM_80, .sm_90a_code = true, .gemv_one = true}, CONSTANTS(0, 3)},
+    {"sm_7", 32, {.conv_all_taps = true}, CONSTANTS(0, 3)},
+    {"sm_", 32, {SM_80}, CONSTANTS(0, 3)},
     {"emulated",
      0,
      {.emulated = true, .sm_80_code = true, .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .gemv_one = true},
-     CONSTANTS},
-    {"", 0, {.emulated = false}, CONSTANTS}, /* any other */
+     CONSTANTS(0, 2)},
+    {"", 0, {.emulated = false}, CONSTANTS(0, 2)}, /* any other */
 };
 
 const chip_family *chip_find(const char *name)

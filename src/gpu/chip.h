@@ -34,6 +34,8 @@ typedef struct chip_capabilities {
     bool mfma; /* MFMA and waves of 64: screens of many queries with rows in registers, sorting of short rows in registers */
     bool conv_halves;   /* a wave of conv_shared_* has 32 outputs, and blocks are cut to fill the device (conv_shared_mfma.h) */
     bool conv_all_taps; /* shared memory holds the weights of all taps that are ever there, and offsets have 64 bits (NVIDIA) */
+    bool quant_slabs;   /* tiles of quantized products read codes as they will lie in shared memory */
+    bool wide_gemv;     /* blocks of quant_gemv_TYPE have as many threads as their kernel was compiled for (AMD) */
     bool gemv_one;      /* quant_gemv_one_TYPE: kernels that code the one column that they multiply */
 } chip_capabilities;
 
@@ -44,8 +46,12 @@ typedef struct chip_constants {
     int32_t screen_sample_tiles;   /* and tiles of it at least */
     int64_t three_stages_numbers;  /* of all queries, from which on the screen looks at rows in three stages, */
     int64_t three_stages_tiles;    /* and tiles of rows */
-    int32_t stream_queries;        /* from which on search_stream takes the place of search_tile, in blocks of */
-    int32_t stream_teams;          /* so many times 32 threads at least */
+    int32_t quant_bf16_percent; /* of the rounds of tiles of bf16 that are filled, from which on fast products of K blocks take
+                                   that way: 0 always, those of other formats, too; over 100 never (gpu/quant/quant_plan.c) */
+    int32_t quant_stages;       /* of a gemv where shared memory is small */
+    int32_t quant_gemv_splits;  /* thread blocks that share a row of a gemv; 0: as many as pay */
+    int32_t stream_queries;     /* from which on search_stream takes the place of search_tile, in blocks of */
+    int32_t stream_teams;       /* so many times 32 threads at least */
 } chip_constants;
 
 /* A family of chips. */

@@ -106,13 +106,14 @@ void gpu_take_chip(gpu_device *device, const char *name)
     device->capabilities = row->has;
     device->constants = row->constants;
     if (row->has.emulated) /* as chips whose waves have 64 lanes */
-        device->capabilities.mfma = device->capabilities.conv_halves = device->base.info.wave_size == 64;
+        device->capabilities.mfma = device->capabilities.conv_halves = device->capabilities.quant_slabs =
+            device->base.info.wave_size == 64;
 }
 
 /* The best embedded code that the driver takes. `refused` if there was none that it did not refuse for what it is. */
 static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out, void **kept, bool *refused)
 {
-    int32_t fitness = INT32_MAX, one_fitness = 0;
+    int32_t fitness = INT32_MAX;
     ww_status status = no_code(device, module);
     const embedded_kernels *code = choose_code(device, module, INT32_MAX, &fitness);
     *refused = true;

@@ -61,13 +61,13 @@ int32_t codeobjects_units(ww_device *device, int32_t units)
 /* So many thread blocks share 16 rows of a product with few columns; 0: as many as fill the device. */
 void codeobjects_gemv_splits(ww_device *device, int32_t splits)
 {
-    device->tuning.quant_gemv_splits = splits;
+    pretend_gemv_splits(device, splits);
 }
 
 /* Whether a product codes its single column by itself, or, as of experts, has it coded before. */
 void codeobjects_gemv_one(ww_device *device, bool used)
 {
-    device->tuning.quant_gemv_stays = used ? TUNING_AUTO : TUNING_NEVER;
+    pretend_gemv_one(device, used);
 }
 
 /* ---- a step of a session ------------------------------------------------------------------------------------------------- */

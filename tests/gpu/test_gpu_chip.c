@@ -92,6 +92,45 @@ static void the_build_chooses_the_targets_that_the_library_would(void **state)
     }
 }
 
+/* A row of each family, and names that only its generic code or a sibling has. */
+static void a_chip_has_what_its_family_has(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool sm_80, sm_90a, fast_f16, matrix_f16, mfma, gemv_one, slabs;
+        int32_t wave_size;
+    } expected[] = {
+        {"gfx900", false, false, false, false, false, false, true, 64},
+        {"gfx906", false, false, true, false, false, false, true, 64},
+        {"gfx908", false, false, true, true, true, true, true, 64},
+        {"gfx90a", false, false, true, true, true, true, true, 64},
+        {"gfx942", false, false, true, true, true, true, true, 64},
+        {"gfx9-generic", false, false, false, false, false, false, true, 64},
+        {"gfx1010", false, false, false, false, false, true, true, 32},
+        {"gfx1036", false, false, true, false, false, true, true, 32},
+        {"gfx10-3-generic", false, false, true, false, false, true, true, 32},
+        {"gfx1151", false, false, true, true, false, true, true, 32},
+        {"gfx12-generic", false, false, true, true, false, true, true, 32},
+        {"sm_75", false, false, false, false, false, false, false, 32},
+        {"sm_80", true, false, false, false, false, false, false, 32},
+        {"sm_90", true, false, false, false, false, false, false, 32},
+        {"sm_90a", true, true, false, false, false, true, false, 32},
+        {"sm_120", true, false, false, false, false, false, false, 32},
+        {"something else", false, false, false, false, false, false, false, 0},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const chip_family *family = chip_find(expected[i].name);
+        const chip_capabilities *has = &family->has;
+        if (has->sm_80_code != expected[i].sm_80 || has->sm_90a_code != expected[i].sm_90a ||
+            has->fast_f16 != expected[i].fast_f16 || has->matrix_f16 != expected[i].matrix_f16 ||
+            has->mfma != expected[i].mfma || has->gemv_one != expected[i].gemv_one || has->quant_slabs != expected[i].slabs ||
+            family->wave_size != expected[i].wave_size || has->emulated)
+            fail_msg("%s is taken for '%s', which is another", expected[i].name, family->prefix);
+    }
+    assert_true(chip_find("emulated")->has.emulated);
+}
+
 static void names_that_are_none_fit_nothing(void **state)
 {
     (void)state;
@@ -121,6 +160,7 @@ int main(void)
         cmocka_unit_test(finished_code_is_best_on_its_own_chip_and_nothing_elsewhere),
         cmocka_unit_test(amd_chips_take_their_own_code_and_that_of_their_family),
         cmocka_unit_test(the_build_chooses_the_targets_that_the_library_would),
+        cmocka_unit_test(a_chip_has_what_its_family_has),
         cmocka_unit_test(names_that_are_none_fit_nothing),
         cmocka_unit_test(an_old_driver_is_told_which_one_would_do),
     };

@@ -13,6 +13,7 @@
 #include "gpu/quant/quant_plan.h"
 #include "support/calls/quant.h"
 #include "support/devices.h"
+#include "support/pretend/pretend.h"
 
 typedef struct fused_case {
     ww_quant_type type;
@@ -106,10 +107,9 @@ static void check_case(ww_device *device, const fused_case *c)
             asked.norm_eps = 1e-5;
             asked.up = input == 2 ? &t.up : NULL;
             asked.accumulate = adds;
-            const tuning_choice stays = device->tuning.quant_gemv_stays;
-            device->tuning.quant_gemv_stays = TUNING_NEVER;
+            pretend_gemv_one(device, false);
             ww_tensor expected = one_by_one(&t, &asked);
-            device->tuning.quant_gemv_stays = stays;
+            pretend_gemv_one(device, true);
             if (adds) {
                 found.layout = t.sum.layout;
                 CHECK_OK(ww_tensor_affine(&t.sum, 1.0, 0.0, &found));
@@ -148,10 +148,10 @@ static void thread_blocks_that_stay_have_the_same_bits(void **state)
         {WW_QUANT_Q4_K, 20, 1, 5120, 5120}, {WW_QUANT_Q8_0, 20, 1, 8224, 8224},
     };
     ww_device *device = *state;
-    device->tuning.quant_gemv_stays = TUNING_ALWAYS;
+    pretend_sm_90a(device, true);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(device, &cases[i]);
-    device->tuning.quant_gemv_stays = TUNING_AUTO;
+    pretend_nothing(device);
 }
 
 /* The column coded chunk by chunk by its product, as on AMD's chips, beside the product of a column that a kernel codes. Every
@@ -169,10 +169,10 @@ static void columns_that_are_coded_as_they_are_multiplied_have_the_same_bits(voi
     ww_device *device = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(device, &cases[i]);
-    device->tuning.quant_gemv_splits = 4;
+    pretend_gemv_splits(device, 4);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i += 3)
         check_case(device, &cases[i]);
-    device->tuning.quant_gemv_splits = 0;
+    pretend_gemv_splits(device, 0);
 }
 
 /* One column in every way there is for it: coded before by the caller, and several products behind each other of which none
@@ -339,19 +339,20 @@ static void columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_c
     };
     static const int32_t places[] = {5, EDGE_COLS - 1};
     static const struct {
-        tuning_choice stays;
+        bool sm_90a, gemv_one;
         quant_strategy strategy;
-    } ways[] = {{TUNING_AUTO, QUANT_DIRECT}, {TUNING_ALWAYS, QUANT_STAY}, {TUNING_NEVER, QUANT_GEMV}};
+    } ways[] = {{false, true, QUANT_DIRECT}, {true, true, QUANT_STAY}, {false, false, QUANT_GEMV}};
     ww_device *device = *state, *cpu = NULL;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
-            device->tuning.quant_gemv_stays = ways[way].stays;
+            pretend_sm_90a(device, ways[way].sm_90a);
+            pretend_gemv_one(device, ways[way].gemv_one);
             if (strcmp(device->info.arch, "emulated") == 0)
                 assert_int_equal(strategy_of(device, cases[i].type), ways[way].strategy);
             check_edge(device, cpu, &cases[i], places[(i + way) % 2], i % 2 == way % 2);
         }
-    device->tuning.quant_gemv_stays = TUNING_AUTO;
+    pretend_nothing(device);
     ww_device_close(cpu);
 }
 

@@ -6,6 +6,7 @@
 #include "support/calls/quant.h"
 #include "support/data/golden.h"
 #include "support/devices.h"
+#include "support/pretend/pretend.h"
 
 /* By as many blocks of threads as `splits` says, where rows can be shared at all. */
 static void check_splits(ww_device *device, const golden_type *type, int64_t rows, int64_t n, int64_t k)
@@ -15,9 +16,9 @@ static void check_splits(ww_device *device, const golden_type *type, int64_t row
     CHECK_OK(ww_device_open("cpu", &cpu));
     float *here = quant_multiply(cpu, type->type, w, rows, x, n, k);
     for (int32_t splits = 0; splits <= 8; splits = splits ? splits * 2 : 1) {
-        device->tuning.quant_gemv_splits = splits;
+        pretend_gemv_splits(device, splits);
         float *there = quant_multiply(device, type->type, w, rows, x, n, k);
-        device->tuning.quant_gemv_splits = 0;
+        pretend_gemv_splits(device, 0);
         for (int64_t i = 0; i < rows * n; i++)
             if (memcmp(&here[i], &there[i], sizeof *here) != 0)
                 fail_msg("%s, %d x %d times %d, %d splits: result %d is %a, on the CPU %a", type->name, (int)rows, (int)k,

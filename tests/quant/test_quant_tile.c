@@ -8,8 +8,7 @@
 #include "device/backend.h"
 #include "support/calls/quant.h"
 #include "support/devices.h"
-
-static const tuning_choice choices[] = {TUNING_NEVER, TUNING_ALWAYS};
+#include "support/pretend/pretend.h"
 
 /* Without wgmma and with it, of a size that no tile divides, and of blocks that eight does not. */
 static void check_tiles(ww_device *device, ww_quant_type type, int64_t rows, int64_t n, int64_t k)
@@ -19,15 +18,15 @@ static void check_tiles(ww_device *device, ww_quant_type type, int64_t rows, int
     CHECK_OK(ww_device_open("cpu", &cpu));
     float *here = quant_multiply(cpu, type, w, rows, x, n, k);
     for (int c = 0; c < 2; c++) {
-        device->tuning.quant_wgmma = choices[c];
+        pretend_sm_90a(device, c == 1);
         float *there = quant_multiply(device, type, w, rows, x, n, k);
         for (int64_t i = 0; i < rows * n; i++)
             if (memcmp(&here[i], &there[i], sizeof *here) != 0)
                 fail_msg("type %d, %d x %d times %d, wgmma %d: result %d is %a, on the CPU %a", (int)type, (int)rows, (int)k,
-                         (int)n, (int)choices[c], (int)i, (double)there[i], (double)here[i]);
+                         (int)n, c, (int)i, (double)there[i], (double)here[i]);
         free(there);
     }
-    device->tuning.quant_wgmma = TUNING_AUTO;
+    pretend_nothing(device);
     free(here);
     free(x);
     free(w);
@@ -116,15 +115,15 @@ static void awkward_activations_are_coded_as_on_a_cpu(void **state)
             CHECK_OK(ww_quant_from_f32(*state, types[t], w, ROWS, K, 0, &there));
             float *y = multiply_from(cpu, here, x, offset, N, K, ROWS);
             for (int c = 0; c < 2; c++) {
-                device->tuning.quant_wgmma = choices[c];
+                pretend_sm_90a(device, c == 1);
                 float *z = multiply_from(*state, there, x, offset, N, K, ROWS);
                 for (int64_t i = 0; i < N * ROWS; i++)
                     if (memcmp(&y[i], &z[i], sizeof *y) != 0)
                         fail_msg("type %d, from float %d on, wgmma %d: result %d is %a, on the CPU %a", (int)types[t],
-                                 (int)offset, (int)choices[c], (int)i, (double)z[i], (double)y[i]);
+                                 (int)offset, c, (int)i, (double)z[i], (double)y[i]);
                 free(z);
             }
-            device->tuning.quant_wgmma = TUNING_AUTO;
+            pretend_nothing(device);
             free(y);
             ww_quant_destroy(there);
             ww_quant_destroy(here);

@@ -154,7 +154,6 @@ static void faulty_failure(driver_failure *out)
 static _Atomic process_mark faulty_started_in; /* never set: it is the inner table's affair */
 
 const gpu_driver faulty_driver = {
-    .kind = DRIVER_EMULATED,
     .code = DRIVER_CODE_HOST,
     .code_in_words = "a shared object of the host's compiler",
     .backend = "emulator",

@@ -402,7 +402,6 @@ static int cuda_graph_destroy(driver_graph graph)
 }
 
 const gpu_driver cuda_driver = {
-    .kind = DRIVER_CUDA,
     .code = DRIVER_CODE_NVIDIA,
     .code_in_words = "PTX, a cubin or a fatbin",
     .backend = "cuda",

@@ -87,11 +87,7 @@ typedef struct driver_launch {
 /* Whose code a driver loads. */
 typedef enum driver_code { DRIVER_CODE_UNKNOWN, DRIVER_CODE_AMD, DRIVER_CODE_NVIDIA, DRIVER_CODE_HOST } driver_code;
 
-/* Whose interface a driver speaks. */
-typedef enum driver_kind { DRIVER_CUDA, DRIVER_HIP, DRIVER_EMULATED } driver_kind;
-
 typedef struct gpu_driver {
-    driver_kind kind;
     driver_code code;          /* that it loads, */
     const char *code_in_words; /* for messages */
     bool stream_1_is_null;     /* 1, the number that callers have for the default stream, is written as NULL here */

@@ -398,7 +398,6 @@ static int hip_graph_destroy(driver_graph graph)
 }
 
 const gpu_driver hip_driver = {
-    .kind = DRIVER_HIP,
     .code = DRIVER_CODE_AMD,
     .code_in_words = "a code object (ELF) or a bundle of them",
     .stream_1_is_null = true,

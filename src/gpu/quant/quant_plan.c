@@ -47,13 +47,8 @@ static bool has_few_columns(const gpu_device *device, const quant_product_job *j
  *   1024      181 / 154
  *   2048      306 / 280    3226 / 1549   4695 / 2359   1881 / 1746
  *
- * Other chips, gfx12's 9% and blocks of 32, of which no product is quicker in bf16 by more than 2%, go by codes. */
-static const struct {
-    const char *chips;
-    int64_t percent;
-} bf16_suits[] = {{"gfx942", 84}, {"gfx90a", 60}, {"gfx11", 60}};
-
-/* How full the rounds of the product's tiles are, in percent. */
+ * Other chips, gfx12's 9% and blocks of 32, of which no product is quicker in bf16 by more than 2%, go by codes (gpu/chip.c:
+ * quant_bf16_percent). This is how full the rounds of the product's tiles are, in percent. */
 static int64_t rounds_filled(const gpu_device *device, const quant_product_job *job)
 {
     const int64_t tiles = divide_up_i64(job->rows, MATMUL_FAST_SIDE) * divide_up_i64(job->columns, MATMUL_FAST_SIDE);
@@ -66,24 +61,19 @@ static bool suits_bf16(const gpu_device *device, const quant_product_job *job)
     const tuning_choice tuned = device->base.tuning.quant_bf16;
     if (!job->fast || job->coded || has_few_columns(device, job) || job->columns > INT32_MAX || job->rows > INT32_MAX)
         return false;
-    if (tuned != TUNING_AUTO || device->driver->kind != DRIVER_HIP)
+    if (tuned != TUNING_AUTO || device->constants.quant_bf16_percent == 0)
         return tuned != TUNING_NEVER;
-    for (size_t i = 0; i < sizeof bf16_suits / sizeof *bf16_suits; i++)
-        if (strncmp(device->base.info.arch, bf16_suits[i].chips, strlen(bf16_suits[i].chips)) == 0)
-            return block_length(job->type) == KBLOCK_ELEMENTS && rounds_filled(device, job) >= bf16_suits[i].percent;
-    return false;
+    return block_length(job->type) == KBLOCK_ELEMENTS && rounds_filled(device, job) >= device->constants.quant_bf16_percent;
 }
 
 static bool has_one_column(const gpu_device *device, const quant_product_job *job)
 {
-    return job->columns == 1 && !job->ids && device->capabilities.gemv_one &&
-           device->base.tuning.quant_gemv_stays != TUNING_NEVER;
+    return job->columns == 1 && !job->ids && device->capabilities.gemv_one;
 }
 
 static bool can_stay(const gpu_device *device, const quant_product_job *job)
 {
-    const bool emulated = device->base.tuning.quant_gemv_stays == TUNING_ALWAYS && device->capabilities.emulated;
-    return has_one_column(device, job) && job->cols <= STAY_COLS_MAX && (device->capabilities.sm_90a_code || emulated);
+    return has_one_column(device, job) && job->cols <= STAY_COLS_MAX && device->capabilities.sm_90a_code;
 }
 
 static bool can_be_direct(const gpu_device *device, const quant_product_job *job)
@@ -94,9 +84,7 @@ static bool can_be_direct(const gpu_device *device, const quant_product_job *job
 /* Tensor cores multiply the factors there, as f16, which the scales of mxfp4 need not fit. */
 static bool has_wgmma(const gpu_device *device, const quant_product_job *job)
 {
-    const tuning_choice tuned = device->base.tuning.quant_wgmma;
-    return job->type != BLOCK_MXFP4 && tuned != TUNING_NEVER &&
-           (device->capabilities.sm_90a_code || (tuned == TUNING_ALWAYS && device->capabilities.emulated));
+    return job->type != BLOCK_MXFP4 && device->capabilities.sm_90a_code;
 }
 
 static bool is_any(const gpu_device *device, const quant_product_job *job)
@@ -172,7 +160,7 @@ static const int32_t gemv_kernels[][2] = {
 static void fit_gemv(const gpu_device *device, int64_t stage_bytes, int64_t shared_max, quant_plan *plan)
 {
     const int64_t share = GEMV_SHARED_ALL / QUANT_GEMV_RESIDENT - GEMV_SHARED_SYSTEM, room = min_i64(shared_max, share);
-    const int64_t most = room == share ? STAGES_MAX : device->driver->kind == DRIVER_CUDA ? 3 : 2;
+    const int64_t most = room == share ? STAGES_MAX : device->constants.quant_stages;
     plan->stages = (uint32_t)max_i64(1, min_i64(room / stage_bytes, most));
     plan->shared_bytes = (size_t)(plan->stages * stage_bytes);
 }
@@ -194,10 +182,10 @@ static void fit_stay(const gpu_device *device, const quant_product_job *job, int
  * where the copy engine brings them, which is quicker than that. */
 static uint32_t gemv_splits(const gpu_device *device, int64_t tiles, const quant_plan *plan)
 {
-    const int32_t tuned = device->base.tuning.quant_gemv_splits;
+    const int32_t told = device->constants.quant_gemv_splits;
     if (tiles > QUANT_READY_COUNTERS || device->capabilities.sm_90a_code || plan->strategy == QUANT_STAY)
         return 1;
-    return tuned > 0 ? (uint32_t)tuned : quant_gemv_splits(tiles, device->base.info.compute_units);
+    return told > 0 ? (uint32_t)told : quant_gemv_splits(tiles, device->base.info.compute_units);
 }
 
 /* Columns in groups of eight. Of experts there are as many as there can be: one that is not full for each expert. */
@@ -222,7 +210,7 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
     const int64_t tiles = divide_up_i64(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
     plan->splits = gemv_splits(device, tiles, plan);
     /* As many threads as the chip's kernel was compiled for; the emulator's would take more than it has a use for. */
-    const bool more = device->driver->kind == DRIVER_HIP && limits.threads_per_block_max >= QUANT_GEMV_THREADS_MAX;
+    const bool more = device->capabilities.wide_gemv && limits.threads_per_block_max >= QUANT_GEMV_THREADS_MAX;
     plan->threads = more ? QUANT_GEMV_THREADS_MAX : QUANT_THREADS;
     if (plan->strategy == QUANT_STAY) {
         plan->rows_at_once = job->rows;
@@ -256,12 +244,6 @@ static uint32_t tile_splits(int64_t tiles, int64_t compute_units, bool two_share
         }
     }
     return (uint32_t)best;
-}
-
-/* AMD's kernels read codes as they will be in shared memory; so do those of the emulator where waves have 64 lanes. */
-static bool tiles_by_slabs(const gpu_device *device)
-{
-    return device->driver->kind == DRIVER_HIP || (device->capabilities.emulated && device->base.info.wave_size == 64);
 }
 
 /* Shared memory of a kernel: stages, as many as fit, what it wants once, and sums if there is room for them as well. */
@@ -349,9 +331,9 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     /* Codes of weights in K blocks are two bytes. A stage has 64 codes of one class: two blocks of 32, or a quarter of a K
      * block; wgmma takes two stages at a time. */
     const size_t weight_bytes = plan->k_blocks ? 2 * length : length;
-    plan->layout = plan->strategy == QUANT_WGMMA ? QUANT_LAYOUT_WGMMA
-                   : tiles_by_slabs(device)      ? QUANT_LAYOUT_SLABS
-                                                 : QUANT_LAYOUT_TILES;
+    plan->layout = plan->strategy == QUANT_WGMMA      ? QUANT_LAYOUT_WGMMA
+                   : device->capabilities.quant_slabs ? QUANT_LAYOUT_SLABS
+                                                      : QUANT_LAYOUT_TILES;
     /* What comes next waits in registers, and two thread blocks share a compute unit. */
     const bool one_stage = plan->layout == QUANT_LAYOUT_SLABS && device->base.info.wave_size == 64;
     plan->stages = one_stage ? 1 : 4;

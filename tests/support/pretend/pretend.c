@@ -37,6 +37,13 @@ void pretend_three_stages(ww_device *device, bool always)
     gpu->constants.three_stages_tiles = always ? 3 : real->three_stages_tiles;
 }
 
+/* The chip that the device's code is for. */
+static const chip_family *chip_of(const ww_device *device)
+{
+    char code[32] = "";
+    return chip_find(sscanf(device->info.kernels, "embedded %31s", code) == 1 ? code : device->info.arch);
+}
+
 /* Has it, if the device is emulated or really does. */
 static bool may_have(const gpu_device *gpu, bool has, bool really)
 {
@@ -47,7 +54,7 @@ void pretend_sm_90a(ww_device *device, bool has)
 {
     gpu_device *gpu = gpu_or_null(device);
     if (gpu)
-        gpu->capabilities.sm_90a_code = may_have(gpu, has, strstr(device->info.kernels, "sm_90a") != NULL);
+        gpu->capabilities.sm_90a_code = may_have(gpu, has, chip_of(device)->has.sm_90a_code);
 }
 
 void pretend_small_streams(ww_device *device)
@@ -61,7 +68,7 @@ void pretend_mfma(ww_device *device, bool has)
 {
     gpu_device *gpu = gpu_or_null(device);
     if (gpu)
-        gpu->capabilities.mfma = may_have(gpu, has, chip_find(device->info.arch)->has.mfma);
+        gpu->capabilities.mfma = may_have(gpu, has, chip_of(device)->has.mfma);
 }
 
 void pretend_no_mma(ww_device *device)
@@ -78,11 +85,24 @@ void pretend_large_tensors(ww_device *device, bool large)
         gpu->constants.narrow_count_max = large ? 0 : chip_find(device->info.arch)->constants.narrow_count_max;
 }
 
+void pretend_gemv_one(ww_device *device, bool has)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu)
+        gpu->capabilities.gemv_one = may_have(gpu, has, chip_of(device)->has.gemv_one);
+}
+
+void pretend_gemv_splits(ww_device *device, int32_t splits)
+{
+    gpu_device *gpu = gpu_or_null(device);
+    if (gpu)
+        gpu->constants.quant_gemv_splits = splits;
+}
+
 void pretend_nothing(ww_device *device)
 {
     gpu_device *gpu = gpu_or_null(device);
     device->tuning = (device_tuning){0};
-    char code[32] = "";
     if (gpu)
-        gpu_take_chip(gpu, sscanf(device->info.kernels, "embedded %31s", code) == 1 ? code : device->info.arch);
+        gpu_take_chip(gpu, chip_of(device)->prefix);
 }

@@ -6,6 +6,7 @@
 #define TESTS_PRETEND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <warpwave/vectors.h>
 
@@ -23,6 +24,12 @@ void pretend_small_streams(ww_device *device);
 
 /* MFMA with waves of any size. */
 void pretend_mfma(ww_device *device, bool has);
+
+/* Kernels that code the one column that they multiply. */
+void pretend_gemv_one(ww_device *device, bool has);
+
+/* So many thread blocks share a row of a quantized gemv; 0: as many as pay. */
+void pretend_gemv_splits(ww_device *device, int32_t splits);
 
 /* No convolutions as each output sees them, as on AMD's chips. */
 void pretend_no_mma(ww_device *device);

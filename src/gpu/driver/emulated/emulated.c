@@ -194,7 +194,6 @@ static driver_error emulated_error_class(int number)
 }
 
 const gpu_driver emulated_driver = {
-    .kind = DRIVER_EMULATED,
     .code = DRIVER_CODE_HOST,
     .code_in_words = "a shared object of the host's compiler",
     .backend = "emulator",
