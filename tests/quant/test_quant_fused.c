@@ -214,11 +214,12 @@ static void one_column_has_the_same_bits_in_every_way(void **state)
     ww_device *device = *state, *cpu = NULL;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
-        device->tuning.quant_gemv_stays = ways[way];
+        pretend_sm_90a(device, ways[way] == TUNING_ALWAYS);
+        pretend_gemv_one(device, ways[way] != TUNING_NEVER);
         check_one_column(device, cpu, WW_QUANT_Q4_0, WW_QUANT_Q8_1);
         check_one_column(device, cpu, WW_QUANT_Q4_K, WW_QUANT_Q8_K);
     }
-    device->tuning.quant_gemv_stays = TUNING_AUTO;
+    pretend_nothing(device);
     ww_device_close(cpu);
 }
 
