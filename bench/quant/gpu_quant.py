@@ -226,7 +226,7 @@ def main():
                   f"{f'{theirs / us:.2f}' if theirs else '-'} | {error:.5f} | {f'{theirs_error:.5f}' if ggml else '-'} |", flush=True)
             if parts:
                 print(f"parts of {name}, n = {n}: " + ", ".join(f"{kernel} {us:.1f} us ({begin:.1f}..{end:.1f})" for kernel, us, begin, end in parts))
-            destroy(x.storage)
+            release(ctypes.addressof(x))
         if ggml:
             ggml.free([weights[1]], [weights[2]])
         for one in made:
