@@ -14,40 +14,40 @@
  */
 
 /* FNV-1a over 64-bit words: it only has to notice a program that mixed up its queries. */
-static int64_t hash_queries(const ww_query *s)
+static int64_t hash_queries(const ww_query *query)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t q = 0; q < s->query_count; q++) {
-        const float *query = s->queries + q * s->query_stride;
-        for (int32_t i = 0; i < s->dim; i++)
-            hash = (hash ^ canon_float_bits(query[i])) * UINT64_C(0x100000001b3);
+    for (int64_t q = 0; q < query->query_count; q++) {
+        const float *row = query->queries + q * query->query_stride;
+        for (int32_t i = 0; i < query->dim; i++)
+            hash = (hash ^ canon_float_bits(row[i])) * UINT64_C(0x100000001b3);
     }
     return (int64_t)hash;
 }
 
-static ww_status check_query(const cluster_call *call, const ww_query *s, ww_answer answer)
+static ww_status check_query(const cluster_call *call, const ww_query *query, ww_answer answer)
 {
     const ww_cluster *c = call->cluster;
     if (answer != WW_ANSWER_ROOT && answer != WW_ANSWER_ALL)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: answer is %d; it is WW_ANSWER_ROOT or WW_ANSWER_ALL", call->function,
                        (int)answer);
-    if (s->query_tensor)
+    if (query->query_tensor)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: ranks are sent queries from memory of the host; give queries, not a tensor",
                        call->function);
-    if (s->query_count < 0)
+    if (query->query_count < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %" PRId64 "; it must not be negative", call->function,
-                       s->query_count);
-    if (s->dim != c->dim)
-        return ww_fail(WW_DIMENSION_MISMATCH, "%s: the queries have dimension %d, the cluster has %d", call->function, s->dim,
-                       c->dim);
-    if (s->k < 0 || s->k > WW_K_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; the maximum is %d", call->function, s->k, WW_K_MAX);
-    if (s->query_stride != 0 && s->query_stride < s->dim)
+                       query->query_count);
+    if (query->dim != c->dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "%s: the queries have dimension %d, the cluster has %d", call->function,
+                       query->dim, c->dim);
+    if (query->k < 0 || query->k > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; the maximum is %d", call->function, query->k, WW_K_MAX);
+    if (query->query_stride != 0 && query->query_stride < query->dim)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %" PRId64 ", below the dimension %d", call->function,
-                       s->query_stride, s->dim);
-    if (s->stats && struct_check(s->stats, call->function, "ww_search_stats") != WW_OK)
+                       query->query_stride, query->dim);
+    if (query->stats && struct_check(query->stats, call->function, "ww_search_stats") != WW_OK)
         return WW_INVALID_ARGUMENT;
-    if (!s->queries && s->query_count > 0 && c->rank == c->root)
+    if (!query->queries && query->query_count > 0 && c->rank == c->root)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: queries is NULL on the root, rank %d, which must have them", call->function,
                        c->root);
     return WW_OK;
@@ -62,41 +62,41 @@ static bool queries_are_sent(const ww_cluster *c)
     return sent;
 }
 
-static ww_status send_queries(cluster_call *call, ww_query *s)
+static ww_status send_queries(cluster_call *call, ww_query *query)
 {
     ww_cluster *c = call->cluster;
-    const size_t query_bytes = (size_t)s->dim * sizeof(float);
+    const size_t query_bytes = (size_t)query->dim * sizeof(float);
     float *packed = NULL;
-    ww_status status = call_array(call, s->query_count, query_bytes, "the queries", &packed);
+    ww_status status = call_array(call, query->query_count, query_bytes, "the queries", &packed);
     if (status == WW_OK && c->rank == c->root)
-        for (int64_t q = 0; q < s->query_count; q++)
-            memcpy(packed + q * s->dim, s->queries + q * s->query_stride, query_bytes);
+        for (int64_t q = 0; q < query->query_count; q++)
+            memcpy(packed + q * query->dim, query->queries + q * query->query_stride, query_bytes);
     status = call_agree(call, status);
     if (status == WW_OK)
-        status = cluster_broadcast(c, packed, (size_t)s->query_count * query_bytes);
-    s->queries = packed;
-    s->query_stride = s->dim;
+        status = cluster_broadcast(c, packed, (size_t)query->query_count * query_bytes);
+    query->queries = packed;
+    query->query_stride = query->dim;
     return status;
 }
 
-ww_status search_open(cluster_call *call, ww_query *s, ww_answer answer, ww_status first)
+ww_status search_open(cluster_call *call, ww_query *query, ww_answer answer, ww_status first)
 {
-    ww_status status = first == WW_OK ? check_query(call, s, answer) : first;
+    ww_status status = first == WW_OK ? check_query(call, query, answer) : first;
     if (status == WW_OK) {
-        s->struct_size = sizeof *s; /* all of it is ours now */
-        s->query_stride = s->query_stride == 0 ? s->dim : s->query_stride;
+        query->struct_size = sizeof *query; /* all of it is ours now */
+        query->query_stride = query->query_stride == 0 ? query->dim : query->query_stride;
         call->report.answer = answer;
-        call->report.mode = s->mode;
-        call->report.k = s->k;
-        call->report.query_count = s->query_count;
-        call->report.fetch = s->fetch;
-        call->report.limit = s->limit;
-        call->report.bound = canon_float_bits(s->bound);
-        call->report.queries_given = s->queries != NULL || s->query_count == 0;
-        call->report.queries_hash = s->queries ? hash_queries(s) : 0;
+        call->report.mode = query->mode;
+        call->report.k = query->k;
+        call->report.query_count = query->query_count;
+        call->report.fetch = query->fetch;
+        call->report.limit = query->limit;
+        call->report.bound = canon_float_bits(query->bound);
+        call->report.queries_given = query->queries != NULL || query->query_count == 0;
+        call->report.queries_hash = query->queries ? hash_queries(query) : 0;
     }
     status = call_agree(call, status);
-    return status == WW_OK && queries_are_sent(call->cluster) ? send_queries(call, s) : status;
+    return status == WW_OK && queries_are_sent(call->cluster) ? send_queries(call, query) : status;
 }
 
 /* ---- after the shard's own search -----------------------------------------------------------------------------------------

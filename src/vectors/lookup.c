@@ -133,42 +133,43 @@ ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, i
     return row ? collection->operations->find_handle(collection, handle, row) : fail_null("ww_collection_find_handle", "row");
 }
 
-static ww_status ask(ww_collection *c, int64_t row, const row_request *request)
+/* `missing` names what the caller gave no place for, or is NULL. */
+static ww_status ask(ww_collection *c, int64_t row, const row_request *request, const char *missing)
 {
     const ww_status status = collection_check(c, request->function);
-    return status == WW_OK ? c->operations->row(c, row, request) : status;
+    if (status != WW_OK)
+        return status;
+    return missing ? fail_null(request->function, missing) : c->operations->row(c, row, request);
 }
 
 ww_status ww_collection_handle(ww_collection *collection, int64_t row, int64_t *handle)
 {
     FLOAT_GUARD();
-    if (collection && !handle)
-        return fail_null("ww_collection_handle", "handle");
-    return ask(collection, row, &(row_request){.function = "ww_collection_handle", .handle = handle});
+    const row_request request = {.function = "ww_collection_handle", .handle = handle};
+    return ask(collection, row, &request, handle ? NULL : "handle");
 }
 
 ww_status ww_collection_elements(ww_collection *collection, int64_t row, void *elements)
 {
     FLOAT_GUARD();
-    if (collection && !elements)
-        return fail_null("ww_collection_elements", "elements");
-    return ask(collection, row,
-               &(row_request){.function = "ww_collection_elements", .fetch = WW_FETCH_VECTORS, .elements = elements});
+    const row_request request = {.function = "ww_collection_elements", .fetch = WW_FETCH_VECTORS, .elements = elements};
+    return ask(collection, row, &request, elements ? NULL : "elements");
 }
 
 ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *vector)
 {
     FLOAT_GUARD();
-    if (collection && !vector)
-        return fail_null("ww_collection_vector", "vector");
     row_request request = {.function = "ww_collection_vector", .fetch = WW_FETCH_VECTORS, .elements = vector};
-    if (!collection || collection->type == WW_VECTOR_F32)
-        return ask(collection, row, &request);
+    ww_status status = collection_check(collection, request.function);
+    if (status != WW_OK)
+        return status;
+    if (!vector || collection->type == WW_VECTOR_F32)
+        return ask(collection, row, &request, vector ? NULL : "vector");
     const size_t bytes = (size_t)collection->dim * row_type_bytes((int32_t)collection->type);
     request.elements = memory_alloc(bytes);
     if (!request.elements)
         return memory_failed("a row's elements", bytes);
-    const ww_status status = ask(collection, row, &request);
+    status = ask(collection, row, &request, NULL);
     if (status == WW_OK)
         row_widen((int32_t)collection->type, request.elements, collection->dim, vector);
     memory_free(request.elements);
@@ -178,13 +179,15 @@ ww_status ww_collection_vector(ww_collection *collection, int64_t row, float *ve
 ww_status ww_collection_id(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
     FLOAT_GUARD();
-    return ask(collection, row, &(row_request){WW_FETCH_IDS, NULL, NULL, "ww_collection_id", text, capacity, length});
+    const row_request request = {WW_FETCH_IDS, NULL, NULL, "ww_collection_id", text, capacity, length};
+    return ask(collection, row, &request, NULL);
 }
 
 ww_status ww_collection_payload(ww_collection *collection, int64_t row, char *text, size_t capacity, size_t *length)
 {
     FLOAT_GUARD();
-    return ask(collection, row, &(row_request){WW_FETCH_PAYLOADS, NULL, NULL, "ww_collection_payload", text, capacity, length});
+    const row_request request = {WW_FETCH_PAYLOADS, NULL, NULL, "ww_collection_payload", text, capacity, length};
+    return ask(collection, row, &request, NULL);
 }
 
 int64_t ww_collection_next(ww_collection *collection, int64_t row)
