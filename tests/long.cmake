@@ -1,6 +1,19 @@
 # Which tests are long, and why. They have the label long: `make test` leaves them out, `make test-all` and `ctest -L long` run them.
 # Every other test takes at most 10 seconds of one core.
 
+# Long tests, as NAME: why.
+set(LIMITS "the suite once more with few blocks a launch; limits_tensor_index, limits_tensor_random and limits_collection are quick")
+set(LONG_TESTS
+    "attention_long: 131,072 positions"
+    "model_long: a context of 131,072 tokens"
+    "rocm_attention_long: as attention_long"
+    "rocm_model_long: as model_long"
+    "limits_tensor_matmul: ${LIMITS}"
+    "limits_tensor_reduce: ${LIMITS}"
+    "limits_tensor_rows: ${LIMITS}"
+    "limits_tensor_sort: ${LIMITS}"
+    "ranks_mpich_faults: ranks are killed while they work; ranks_openmpi_faults is quick")
+
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
 set(LONG_FORMS
@@ -25,8 +38,13 @@ function(test_is_long test)
     set_tests_properties(${test} PROPERTIES COST 100) # they start first, so that none is left over at the end
 endfunction()
 
-# test_length(TEST COMMAND ...): adds the test's long form if it has one. Its other properties must be set.
+# test_length(TEST COMMAND ...): labels the test if it is long, and adds the test's long form if it has one. Its other properties must be set.
 function(test_length test)
+    set(long ${LONG_TESTS})
+    list(FILTER long INCLUDE REGEX "^${test}: ")
+    if(long)
+        test_is_long(${test})
+    endif()
     set(form ${LONG_FORMS})
     list(FILTER form INCLUDE REGEX "^${test}: ")
     if(form)
