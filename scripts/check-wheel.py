@@ -76,7 +76,7 @@ def check_contents(wheel, folder):
     for library in ("jansson", "pcre2", "sqlite", "utf8proc", "zstd"):
         if not any(name.endswith(f"{library}.txt") for name in names):
             complain(f"the license of {library} is not in it")
-    bundled = [name for name in names if name.startswith(BUNDLED)]
+    bundled = [name for name in names if name.startswith(BUNDLED) and not name.endswith("/")]
     libraries = [name for name in names if ".so" in name and name not in bundled]
     if libraries != [LIBRARY]:
         complain(f"libraries: {libraries}")

@@ -16,6 +16,7 @@ from test_store import HIDDEN
 
 BUILD = pathlib.Path(os.environ["WARPWAVE_BUILD"])
 CHECK = [sys.executable, str(ROOT / "scripts" / "check-wheel.py")]
+ZIG = [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28", "-s"]
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +27,9 @@ def linked(tmp_path_factory):
     library.parent.mkdir()
     command.parent.mkdir()
     libgcc = subprocess.run(["cc", "-print-libgcc-file-name"], capture_output=True, text=True, check=True).stdout.strip()
-    zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28", "-s"]
-    subprocess.run([*zig, "-shared", "-o", str(library), "-Wl,-soname,libwarpwave.so.0", f"-Wl,--version-script={ROOT / 'python' / 'exports.map'}", "-Wl,-z,defs",
+    subprocess.run([*ZIG, "-shared", "-o", str(library), "-Wl,-soname,libwarpwave.so.0", f"-Wl,--version-script={ROOT / 'python' / 'exports.map'}", "-Wl,-z,defs",
                     "-Wl,-Bsymbolic", "-Wl,-z,nodelete", f"@{BUILD / 'wheel' / 'objects.rsp'}", "-lm", "-lpthread", "-ldl", libgcc], check=True)
-    subprocess.run([*zig, "-fPIE", "-pie", "-o", str(command), str(ROOT / "python" / "command.c"), str(library), "-Wl,-rpath,$ORIGIN/../lib"], check=True)
+    subprocess.run([*ZIG, "-fPIE", "-pie", "-o", str(command), str(ROOT / "python" / "command.c"), str(library), "-Wl,-rpath,$ORIGIN/../lib"], check=True)
     return folder
 
 
@@ -41,6 +41,18 @@ def test_the_objects_of_this_build_link_for_glibc_2_28(linked):
     # And the check can fail: the usual build needs more.
     usual = subprocess.run([*CHECK, "--elf", os.environ["WARPWAVE_COMMAND"]], capture_output=True, text=True, check=False)
     assert usual.returncode == 1 and "jansson" in usual.stderr
+
+
+def test_a_library_that_could_not_be_linked_in_must_be_in_the_wheel(tmp_path):
+    """As jansson on x86-64, whose archive cannot be part of a shared library (cmake/Python.cmake)."""
+    source, library = tmp_path / "needs.c", tmp_path / "libneeds.so"
+    source.write_text('#include <stdlib.h>\nvoid *json_null(void);\nvoid *needs(void) { return json_null() ? malloc(1) : 0; }\n', encoding="utf-8")
+    jansson = subprocess.run(["cc", "-print-file-name=libjansson.so"], capture_output=True, text=True, check=True).stdout.strip()
+    subprocess.run([*ZIG, "-shared", "-o", str(library), str(source), jansson], check=True)
+    alone = subprocess.run([*CHECK, "--elf", str(library)], capture_output=True, text=True, check=False)
+    assert alone.returncode == 1 and "needs libjansson.so" in alone.stderr
+    beside = subprocess.run([*CHECK, "--elf", str(library), "--bundled", jansson], capture_output=True, text=True, check=False)
+    assert "needs libjansson.so" not in beside.stderr
 
 
 def run_linked(linked, code):
