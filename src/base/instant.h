@@ -1,0 +1,13 @@
+/* Instants: dates and times as ISO 8601 and RFC 3339 write them, as microseconds since 1970. */
+#ifndef WW_BASE_INSTANT_H
+#define WW_BASE_INSTANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads "2024-01-31", "2024-01-31T12:30", "2024-01-31 12:30:05.25", each with or without "Z" or "+02:00" behind a time; without
+ * it is UTC. Years are 0001 to 9999. Returns false for anything else, also for the 30th of February. */
+bool instant_read(const char *text, size_t length, int64_t *microseconds);
+
+#endif

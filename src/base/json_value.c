@@ -1,0 +1,219 @@
+/* Reading values out of checked JSON text. Brackets are counted, not entered, to find where a value ends. */
+#include "base/json_value.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *skip_space(const char *at)
+{
+    return at + strspn(at, " \t\n\r");
+}
+
+const char *json_root(const char *text)
+{
+    return skip_space(text);
+}
+
+json_type json_type_of(const char *value)
+{
+    switch (*value) {
+    case 'n':
+        return JSON_NULL;
+    case 'f':
+        return JSON_FALSE;
+    case 't':
+        return JSON_TRUE;
+    case '"':
+        return JSON_TEXT;
+    case '[':
+        return JSON_LIST;
+    case '{':
+        return JSON_OBJECT;
+    default:
+        return JSON_NUMBER;
+    }
+}
+
+static const char *text_end(const char *value)
+{
+    const char *at = value + 1;
+    while (*at != '"')
+        at += *at == '\\' ? 2 : 1;
+    return at + 1;
+}
+
+const char *json_end(const char *value)
+{
+    int64_t depth = 0;
+    const char *at = value;
+    do {
+        if (*at == '"') {
+            at = text_end(at);
+            continue;
+        }
+        if (*at == '[' || *at == '{')
+            depth++;
+        else if (*at == ']' || *at == '}')
+            depth--;
+        else if (depth == 0) /* a number or a word */
+            return at + strcspn(at, ",]} \t\n\r");
+        at++;
+    } while (depth > 0);
+    return at;
+}
+
+const char *json_first(const char *list_or_object)
+{
+    const char *at = skip_space(list_or_object + 1);
+    return *at == ']' || *at == '}' ? NULL : at;
+}
+
+const char *json_member(const char *key)
+{
+    return skip_space(skip_space(text_end(key)) + 1); /* behind the colon */
+}
+
+const char *json_next(const char *at)
+{
+    const char *behind = skip_space(json_end(at));
+    if (*behind == ':')
+        behind = skip_space(json_end(skip_space(behind + 1)));
+    return *behind == ',' ? skip_space(behind + 1) : NULL;
+}
+
+const char *json_find(const char *object, const char *key, size_t length)
+{
+    for (const char *at = json_first(object); at != NULL; at = json_next(at))
+        if (json_text_is(at, key, length))
+            return json_member(at);
+    return NULL;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+
+static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
+static locale_t c_locale;
+
+static void make_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* The process's locale may have a comma for a decimal point. Without memory for another one it has to do. */
+static double read_real(const char *value)
+{
+    pthread_once(&locale_once, make_locale);
+    return c_locale != (locale_t)0 ? strtod_l(value, NULL, c_locale) : strtod(value, NULL);
+}
+
+json_number json_number_of(const char *value)
+{
+    const size_t length = (size_t)(json_end(value) - value);
+    json_number number = {.is_integer = strcspn(value, ".eE") >= length};
+    if (number.is_integer) {
+        errno = 0;
+        number.integer = strtoll(value, NULL, 10);
+        number.is_integer = errno == 0;
+    }
+    if (!number.is_integer)
+        number.real = read_real(value);
+    return number;
+}
+
+/* An integer beside a double, exactly: the double's whole part fits into 64 bits once its size is known to. */
+static int compare_mixed(int64_t integer, double real)
+{
+    if (real >= 0x1p63)
+        return -1;
+    if (real < -0x1p63)
+        return 1;
+    const double whole = floor(real);
+    const int64_t other = (int64_t)whole;
+    if (integer != other)
+        return integer < other ? -1 : 1;
+    return real > whole ? -1 : 0;
+}
+
+int json_number_compare(const json_number *a, const json_number *b)
+{
+    if (a->is_integer && b->is_integer)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    if (a->is_integer)
+        return compare_mixed(a->integer, b->real);
+    if (b->is_integer)
+        return -compare_mixed(b->integer, a->real);
+    return (a->real > b->real) - (a->real < b->real);
+}
+
+/* ---- texts --------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t read_hex4(const char *at)
+{
+    const char digits[5] = {at[0], at[1], at[2], at[3], '\0'};
+    return (uint32_t)strtoul(digits, NULL, 16);
+}
+
+static size_t write_utf8(uint32_t character, char *out)
+{
+    if (character < 0x80) {
+        out[0] = (char)character;
+        return 1;
+    }
+    const int rest = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    static const uint32_t lead[] = {0, 0xc0, 0xe0, 0xf0};
+    out[0] = (char)(lead[rest] | character >> (6 * rest));
+    for (int i = 1; i <= rest; i++)
+        out[i] = (char)(0x80 | (character >> (6 * (rest - i)) & 0x3f));
+    return (size_t)rest + 1;
+}
+
+/* Writes the character of an escape, and steps over it. */
+static size_t read_escape(const char **at, char *out)
+{
+    static const char kinds[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
+    const char kind = (*at)[1];
+    if (kind != 'u') {
+        *at += 2;
+        *out = means[strchr(kinds, kind) - kinds];
+        return 1;
+    }
+    uint32_t character = read_hex4(*at + 2);
+    *at += 6;
+    if (character >= 0xd800 && character < 0xdc00) { /* the other half of the pair follows */
+        character = 0x10000 + ((character - 0xd800) << 10) + (read_hex4(*at + 2) - 0xdc00);
+        *at += 6;
+    }
+    return write_utf8(character, out);
+}
+
+size_t json_text_read(const char *value, char *out)
+{
+    size_t length = 0;
+    for (const char *at = value + 1; *at != '"';)
+        if (*at == '\\')
+            length += read_escape(&at, out + length);
+        else
+            out[length++] = *at++;
+    return length;
+}
+
+bool json_text_is(const char *value, const char *bytes, size_t length)
+{
+    size_t same = 0;
+    for (const char *at = value + 1; *at != '"';) {
+        char piece[4];
+        size_t piece_length = 1;
+        if (*at == '\\')
+            piece_length = read_escape(&at, piece);
+        else
+            piece[0] = *at++;
+        if (length - same < piece_length || memcmp(bytes + same, piece, piece_length) != 0)
+            return false;
+        same += piece_length;
+    }
+    return same == length;
+}

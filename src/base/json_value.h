@@ -1,0 +1,52 @@
+/* Reading values out of JSON text that json_check() has accepted, in place: nothing is built or allocated.
+ *
+ * A value is the address of its first byte. The text ends with a NUL. Of a key that stands twice the first counts, as in
+ * SQLite.
+ */
+#ifndef WW_BASE_JSON_VALUE_H
+#define WW_BASE_JSON_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_TEXT, JSON_LIST, JSON_OBJECT } json_type;
+
+/* A number is an integer if it is written as one and fits into 64 bits; otherwise `real` is the nearest double. */
+typedef struct json_number {
+    bool is_integer;
+    int64_t integer;
+    double real;
+} json_number;
+
+/* The value of a whole text: without the white space before it. */
+const char *json_root(const char *text);
+
+json_type json_type_of(const char *value);
+
+/* The byte behind a value. */
+const char *json_end(const char *value);
+
+/* Walks the elements of a list, or the keys of an object:
+ *     for (const char *at = json_first(list); at != NULL; at = json_next(at)) ...
+ * NULL at the end. In an object `at` is the key, and json_member(at) its value. */
+const char *json_first(const char *list_or_object);
+const char *json_next(const char *at);
+const char *json_member(const char *key);
+
+/* The value of a key of `length` bytes, or NULL if the object does not have it. */
+const char *json_find(const char *object, const char *key, size_t length);
+
+json_number json_number_of(const char *value);
+
+/* Returns less than, equal to or greater than 0, exactly, also where one is an integer and the other is not. */
+int json_number_compare(const json_number *a, const json_number *b);
+
+/* Writes a text without its escapes and without a NUL into `out`, which needs json_end(value) - value bytes; returns the
+ * length. */
+size_t json_text_read(const char *value, char *out);
+
+/* Is the text, escapes resolved, these bytes? */
+bool json_text_is(const char *value, const char *bytes, size_t length);
+
+#endif
