@@ -24,7 +24,7 @@ static const char *const FUNCTIONS[] = {
     "radians",      "round",        "rtrim",      "sign",      "sin",        "sinh",
     "sqrt",         "substr",       "substring",  "sum",       "tan",        "tanh",
     "total",        "trim",         "trunc",      "typeof",    "unicode",    "unlikely",
-    "upper",
+    "upper",        "ww_filter",
 };
 
 static bool function_is_allowed(const char *name)

@@ -80,6 +80,9 @@ ww_status filter_check(const filter_where *where, const char *collection);
  * arguments. They give the same results. Returns SQLite's code. */
 int filter_functions_register(sqlite3 *db);
 
+/* Registers ww_filter(payload, filter), which is true for payloads that meet a filter given as a dictionary. */
+int filter_dictionary_register(sqlite3 *db);
+
 /* The places of the rows for which a checked expression is true, in the target's open transaction. */
 ww_status filter_run(const filter_where *where, const filter_target *target, filter_places *places);
 

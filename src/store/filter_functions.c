@@ -119,5 +119,5 @@ int filter_functions_register(sqlite3 *db)
     for (size_t i = 0; code == SQLITE_OK && i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
         code = sqlite3_create_function_v2(db, FUNCTIONS[i].name, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                                           (void *)FUNCTIONS[i].sides, FUNCTIONS[i].function, NULL, NULL, NULL);
-    return code;
+    return code == SQLITE_OK ? filter_dictionary_register(db) : code;
 }

@@ -7,6 +7,7 @@
 #include <warpwave/vectors.h>
 
 #include "base/float_guard.h"
+#include "store/filter.h"
 #include "store/sqlite/value.h"
 
 static const char *const NAMES[] = {[WW_COSINE] = "ww_cosine", [WW_L2] = "ww_l2", [WW_DOT] = "ww_dot"};
@@ -134,5 +135,5 @@ int functions_register(sqlite3 *db)
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
         rc = sqlite3_create_function_v2(db, FUNCTIONS[i].name, FUNCTIONS[i].arguments, flags, (void *)FUNCTIONS[i].metric,
                                         FUNCTIONS[i].function, NULL, NULL, NULL);
-    return rc;
+    return rc == SQLITE_OK ? filter_dictionary_register(db) : rc;
 }

@@ -1,0 +1,70 @@
+/* ww_filter(payload, filter): a filter as a dictionary (vectors/filter/filter.h) in SQL. 1 if the payload meets it, else 0. */
+#include <string.h>
+
+#include "base/float_guard.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "store/filter.h"
+#include "vectors/filter/filter.h"
+
+static void forget(void *kept)
+{
+    filter_free(kept);
+    memory_free(kept);
+}
+
+/* Reads the filter, which SQLite keeps for the next rows if the argument is a constant. NULL after an error was reported. */
+static filter *read_filter(sqlite3_context *context, sqlite3_value *value)
+{
+    const char *text = (const char *)sqlite3_value_text(value);
+    filter *f = text ? memory_alloc_zeroed(1, sizeof *f) : NULL;
+    if (!f) {
+        if (sqlite3_value_type(value) == SQLITE_NULL)
+            sqlite3_result_error(context, "ww_filter: the filter is NULL; {} admits every row", -1);
+        else
+            sqlite3_result_error_nomem(context);
+        return NULL;
+    }
+    const ww_status status = strlen(text) == (size_t)sqlite3_value_bytes(value)
+                                 ? filter_read(text, f)
+                                 : ww_fail(WW_INVALID_ARGUMENT, "filter: there is a NUL in the text");
+    if (status == WW_OK)
+        return f;
+    memory_free(f);
+    if (status == WW_OUT_OF_MEMORY)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_error(context, ww_error_message(), -1);
+    return NULL;
+}
+
+static void filter_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    FLOAT_GUARD(); /* numbers are read */
+    (void)count;
+    filter *kept = sqlite3_get_auxdata(context, 1);
+    filter *f = kept ? kept : read_filter(context, values[1]);
+    if (!f)
+        return;
+    const char *payload = (const char *)sqlite3_value_text(values[0]);
+    const size_t length = payload ? strlen(payload) : 0;
+    json_fault fault;
+    bool matches = false;
+    /* What the file has was checked when it was written, but the file may be anybody's. */
+    if (!payload && sqlite3_value_type(values[0]) != SQLITE_NULL)
+        sqlite3_result_error_nomem(context);
+    else if (payload && (length != (size_t)sqlite3_value_bytes(values[0]) || !json_check(payload, length, &fault)))
+        sqlite3_result_error(context, "ww_filter: a payload is not JSON", -1);
+    else if (filter_matches(f, payload, &matches) != WW_OK)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_int(context, matches);
+    if (!kept)
+        sqlite3_set_auxdata(context, 1, f, forget); /* may free it at once */
+}
+
+int filter_dictionary_register(sqlite3 *db)
+{
+    return sqlite3_create_function_v2(db, "ww_filter", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                      filter_function, NULL, NULL, NULL);
+}
