@@ -4,6 +4,7 @@ Nothing is looped over in Python that can be many: texts become one block of byt
 """
 from __future__ import annotations
 
+import datetime
 import json
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
@@ -213,6 +214,22 @@ def as_parameters(values: Any) -> Any:
         else:
             raise TypeError(f"a parameter is {type(value).__name__}; it must be None, an int, a float or a str")
     return listed if named else (c.ww_parameter * 0)()
+
+
+def as_filter(conditions: dict[str, Any]) -> bytes:
+    """A filter as the C library reads it: JSON, in which dates are {"$date": ...}."""
+    text = json.dumps(conditions, default=_filter_value, allow_nan=False)
+    if "\\u0000" in text:
+        raise ValueError("a filter holds a NUL character")
+    return text.encode()
+
+
+def _filter_value(value: Any) -> Any:
+    if isinstance(value, datetime.date):  # a datetime, too
+        return {"$date": value.isoformat()}
+    if isinstance(value, (set, frozenset, tuple)):
+        return sorted(value)
+    return _plain(value)
 
 
 def as_mask(mask: Any) -> tuple[npt.NDArray[np.uint64], int]:

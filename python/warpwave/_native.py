@@ -872,6 +872,7 @@ class ww_query(Structure):
                 ("where", c_char_p),
                 ("parameters", c_void_p),
                 ("parameter_count", c_int64),
+                ("filter", c_char_p),
                 ("fetch", c_uint32),
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),

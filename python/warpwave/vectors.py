@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Optional, Union
 import numpy as np
 
 from . import _native as c
-from ._arrays import FloatArray, IntArray, address, as_mask, as_parameters, as_payloads, as_rows, as_texts, device_tensor, id_text
+from ._arrays import FloatArray, IntArray, address, as_filter, as_mask, as_parameters, as_payloads, as_rows, as_texts, device_tensor, id_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._checked import integer
 from ._errors import NotFound, check
@@ -216,13 +216,14 @@ class Collection(NotPicklable):
 
     # ---- searching ----------------------------------------------------------------------------------------------------------------
 
-    def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[str] = None, parameters: Any = None, mask: Any = None,
+    def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[Where] = None, parameters: Any = None, mask: Any = None,
                ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None) -> Results:
         """Finds the `k` nearest rows of each query (10 if nothing is said), exactly.
 
         With `radius`: all rows within it (l2), or with at least that score (cosine, dot), of which `k`, if given, keeps the best. `mask` is
-        a bool for each row (see `mask_rows`) that says which may be found. `where` is an SQL expression over id, handle and payload, of the
-        collections of a `Store`, with `parameters` by name (a dict) or by place (a list). `payloads` and `vectors` are fetched on request; `ids=False`
+        a bool for each row (see `mask_rows`) that says which may be found. `where` is a dict of conditions on the payloads' fields, as in
+        {"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}, or, for the collections of a `Store`, an SQL expression over id, handle and
+        payload, with `parameters` by name (a dict) or by place (a list). `payloads` and `vectors` are fetched on request; `ids=False`
         leaves the ids out. Queries that are on the collection's GPU (PyTorch, JAX, CuPy) are searched from there.
         """
         tensor = None
@@ -245,8 +246,12 @@ class Collection(NotPicklable):
         asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
         if tensor is not None:
             asked.query_tensor = addressof(tensor._tensor)
-        if where is not None:
-            self._check_where()
+        if isinstance(where, dict):
+            asked.filter = as_filter(where)
+            if parameters is not None:
+                raise ValueError("parameters are for a where in SQL; a dict has its values in it")
+        elif where is not None:
+            self._check_where(where)
             values = as_parameters(parameters)
             asked.where, asked.parameters, asked.parameter_count = where.encode(), addressof(values), len(values)
         elif parameters is not None:
@@ -279,9 +284,11 @@ class Collection(NotPicklable):
             results.stats = stats_of(counted)
         return results
 
-    def _check_where(self) -> None:
+    def _check_where(self, where: Any) -> None:
+        if not isinstance(where, str):
+            raise TypeError(f"where is {type(where).__name__}; it must be a dict of conditions or, for the collections of a Store, a str with SQL")
         if not self._stored:
-            raise ValueError("where: this collection is in memory only, and filters are for the collections of a Store; use mask= here")
+            raise ValueError("where: this collection is in memory only, and SQL is for the collections of a Store; give a dict of conditions, or mask=")
 
     # ---- reading ------------------------------------------------------------------------------------------------------------------
 
@@ -454,6 +461,7 @@ def score(metric: str, a: Any, b: Any) -> float:
     return float(result.value)
 
 
+Where = Union[str, dict[str, Any]]
 _F32 = np.dtype(np.float32)
 _QUERY_BYTES, _COLUMNS_BYTES = sizeof(c.ww_query), sizeof(c.ww_results_columns)
 _UNUSED = (Device, FloatArray, SearchStats)

@@ -284,14 +284,14 @@ static ww_status check_where(const search_settings *s)
         return ww_fail(WW_INVALID_ARGUMENT, "--queries FILE is missing");
     if (!s->store && !s->base)
         return ww_fail(WW_INVALID_ARGUMENT, "--base FILE is missing, or --store FILE in its place");
-    if (!s->store && (s->collection || s->where || s->params.count > 0))
-        return ww_fail(WW_INVALID_ARGUMENT, "--collection, --where and --param go with --store");
+    if (!s->store && (s->collection || s->where || s->filter || s->params.count > 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "--collection, --where, --filter and --param go with --store");
     if (!s->store && (s->text || s->model))
         return ww_fail(WW_INVALID_ARGUMENT, "--text and --model go with --store");
     if (s->store && of_file)
         return ww_fail(
             WW_INVALID_ARGUMENT,
-            "beside --store only --collection, --queries, --text, --model, --format, -k, --where, --param, --radius, "
+            "beside --store only --collection, --queries, --text, --model, --format, -k, --where, --filter, --param, --radius, "
             "--min-score, --limit, --device, --quiet and --json can be given");
     return WW_OK;
 }
@@ -350,6 +350,8 @@ static const option options[] = {
     TEXT(model, false, "--model", "M",
          "with --text: the model that the collection's texts were added with, where it has moved"),
     TEXT(where, false, "--where", "SQL", "with --store: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),
+    TEXT(filter, false, "--filter", "JSON",
+         "with --store: only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),
     OPTION_IS_LIST(search_settings, params, false, "--param", "N=V",
                    "with --store: the value of a parameter :N of --where; several"),
     OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check what the device keeps of the rows, bit by bit"),

@@ -80,6 +80,10 @@ ww_status filter_check(const filter_where *where, const char *collection);
  * arguments. They give the same results. Returns SQLite's code. */
 int filter_functions_register(sqlite3 *db);
 
+/* What a query says of rows, its `where` and its `filter`, as one `where`. A query with a filter needs memory for that, which
+ * `held` gets (memory_free(); NULL: none). */
+ww_status filter_where_of(const ww_query *query, filter_where *where, void **held);
+
 /* Registers ww_filter(payload, filter), which is true for payloads that meet a filter given as a dictionary. */
 int filter_dictionary_register(sqlite3 *db);
 

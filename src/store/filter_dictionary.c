@@ -1,10 +1,12 @@
 /* ww_filter(payload, filter): a filter as a dictionary (vectors/filter/filter.h) in SQL. 1 if the payload meets it, else 0. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/float_guard.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "store/filter.h"
+#include "store/filter_text.h"
 #include "vectors/filter/filter.h"
 
 static void forget(void *kept)
@@ -67,4 +69,33 @@ int filter_dictionary_register(sqlite3 *db)
 {
     return sqlite3_create_function_v2(db, "ww_filter", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
                                       filter_function, NULL, NULL, NULL);
+}
+
+/* The query's where is checked by itself first: with brackets that do not close it could leave those that it is put in here. */
+ww_status filter_where_of(const ww_query *query, filter_where *where, void **held)
+{
+    static const char name[] = ":warpwave_filter", call[] = "ww_filter(payload, :warpwave_filter)";
+    *where = (filter_where){query->where, query->parameters, query->parameter_count};
+    *held = NULL;
+    if (!query->filter)
+        return WW_OK;
+    ww_status status = query->where ? filter_text_check(query->where) : WW_OK;
+    if (status != WW_OK)
+        return status;
+    const size_t values_bytes = ((size_t)query->parameter_count + 1) * sizeof(ww_parameter);
+    const size_t text_bytes = (query->where ? strlen(query->where) : 0) + sizeof call + sizeof "(\n) AND ";
+    char *memory = memory_alloc(values_bytes + text_bytes);
+    if (!memory)
+        return memory_failed("a filter", values_bytes + text_bytes);
+    ww_parameter *values = (ww_parameter *)(void *)memory;
+    if (query->parameter_count > 0)
+        memcpy(values, query->parameters, (size_t)query->parameter_count * sizeof *values);
+    values[query->parameter_count] = (ww_parameter){.name = name, .type = WW_VALUE_TEXT, .text = query->filter};
+    if (query->where)
+        snprintf(memory + values_bytes, text_bytes, "(%s\n) AND %s", query->where, call);
+    else
+        snprintf(memory + values_bytes, text_bytes, "%s", call);
+    *where = (filter_where){memory + values_bytes, values, query->parameter_count + 1};
+    *held = memory;
+    return WW_OK;
 }

@@ -230,10 +230,15 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     reader *r = NULL;
     view_places only = {0};
     const kept_filter *filter = NULL;
-    const filter_where where = {query->where, query->parameters, query->parameter_count};
-    ww_status status = reading_begin(c, true, &r);
-    if (status != WW_OK)
+    filter_where where;
+    void *held = NULL;
+    ww_status status = filter_where_of(query, &where, &held);
+    if (status == WW_OK)
+        status = reading_begin(c, true, &r);
+    if (status != WW_OK) {
+        memory_free(held);
         return status;
+    }
     status = mask_check(r, c, query);
     if (status == WW_OK && where.text)
         status = filter_ready(c, r, &where, &filter);
@@ -242,6 +247,7 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     if (status == WW_OK)
         status = view_query(r->view, query, filter ? &only : NULL, results);
     reading_end(c, r);
+    memory_free(held);
     return status;
 }
 

@@ -133,6 +133,7 @@ static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t 
     masked.mask = mask;
     masked.mask_rows = mask ? ww_core()->mirror_state_of(m).rows : 0;
     masked.fetch = 0;
+    masked.filter = NULL; /* its rows have no payloads; the mask says what the filter admits */
     return ww_core()->mirror_query(m, &masked, results);
 }
 

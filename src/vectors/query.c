@@ -8,6 +8,7 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
+#include "vectors/filter/filter.h"
 #include "vectors/results.h"
 #include "vectors/search.h"
 
@@ -190,6 +191,16 @@ static ww_status check_where(const ww_collection *c, const char *function, const
         function, c->name);
 }
 
+/* A filter is read again where it is used; this refuses a wrong one before anything is done. */
+static ww_status check_filter(const ww_query *query)
+{
+    filter read;
+    const ww_status status = filter_read(query->filter, &read);
+    if (status == WW_OK)
+        filter_free(&read);
+    return status;
+}
+
 /* Reads the caller's query into `query` and checks all of it. A tensor is held in `held`, which is all zero, until
  * tensor_rows_release(), whatever the status. */
 static ww_status query_read(ww_collection *c, const char *function, const ww_query *callers, ww_query *query, tensor_rows *held)
@@ -197,6 +208,8 @@ static ww_status query_read(ww_collection *c, const char *function, const ww_que
     ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
     if (status == WW_OK)
         status = check_where(c, function, query);
+    if (status == WW_OK && query->filter)
+        status = check_filter(query);
     if (status == WW_OK)
         status = check_mode(c, function, query);
     if (status == WW_OK)

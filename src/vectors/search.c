@@ -9,6 +9,7 @@
 #include "base/structs.h"
 #include "device/results.h"
 #include "vectors/fetch.h"
+#include "vectors/filter/filter_mask.h"
 #include "vectors/query.h"
 
 enum {
@@ -22,7 +23,8 @@ typedef struct search {
     const ww_query *query;
     search_job job;
     search_stats stats;
-    void *host_queries; /* that were brought from a GPU, or NULL */
+    void *host_queries;    /* that were brought from a GPU, or NULL */
+    uint64_t *filter_mask; /* of the rows that the filter admits, or NULL */
 } search;
 
 /* Queries on a GPU: checked there if it is the collection's, else brought to the host. With the lock. */
@@ -96,9 +98,15 @@ static ww_status search_begin(search *s, ww_collection *c, const ww_query *query
                           .progress = query->progress,
                           .progress_user = query->progress_user};
     status = mask_check(c, query);
+    if (status == WW_OK && query->filter) {
+        status = filter_mask_make(c, query, &s->filter_mask);
+        s->job.mask = s->filter_mask;
+        s->job.mask_rows = store->rows_count;
+    }
     if (status == WW_OK && query->query_count > 0 && !query->queries)
         status = place_queries(s);
     if (status != WW_OK) {
+        memory_free(s->filter_mask);
         memory_free(s->host_queries);
         collection_unlock(c);
     }
@@ -108,6 +116,7 @@ static ww_status search_begin(search *s, ww_collection *c, const ww_query *query
 static void search_end(search *s, ww_status status)
 {
     collection_unlock(s->collection);
+    memory_free(s->filter_mask);
     memory_free(s->host_queries);
     if (status == WW_OK)
         query_tell_stats(s->query, &s->stats);

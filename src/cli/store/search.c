@@ -211,6 +211,7 @@ static ww_status ask(asked *a, progress *bar, ww_results **results)
     query.stats = &a->stats;
     query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
     query.where = s->where;
+    query.filter = s->filter;
     query.parameters = a->parameters.list;
     query.parameter_count = s->params.count;
     return ww_collection_query(a->call->collection, &query, results);
@@ -353,6 +354,7 @@ ww_status search_in_store(const search_settings *s)
                                     .queries = s->queries,
                                     .format = s->format,
                                     .where = s->where,
+                                    .filter = s->filter,
                                     .text = s->text,
                                     .model = s->model,
                                     .params = s->params,

@@ -262,6 +262,8 @@ static const option remove_options[] = {
         INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "for search: neighbours per query, 1 to 2048; default: 10"),                 \
         TEXT(where, false, "--where", "SQL",                                                                                   \
              "for search: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),                               \
+        TEXT(filter, false, "--filter", "JSON",                                                                                \
+             "for search: only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),                             \
         LIST(params, false, "--param", "N=V", "for search: the value of a parameter :N of --where; several"),                  \
         TEXT(radius, false, "--radius", "R", "for search: all rows at most so far away (l2) instead of the nearest k"),        \
         TEXT(min_score, false, "--min-score", "S", "for search: all rows with at least this score (cosine, dot)"),             \

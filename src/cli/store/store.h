@@ -14,8 +14,8 @@
 #include "cli/text/text_model.h"
 
 typedef struct store_settings {
-    const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *radius, *min_score, *text,
-        *model;
+    const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *filter, *radius, *min_score,
+        *text, *model;
     text_list id, params;
     int metric, type, synchronous;
     int64_t dim, k, limit; /* a limit of -1: none was given */

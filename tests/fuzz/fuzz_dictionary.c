@@ -1,0 +1,44 @@
+/* Any bytes as a filter and a payload, with a NUL between: the filter is refused with a message, or it says of every payload
+ * that is JSON whether it is admitted, and its opposite says the opposite. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "vectors/filter/filter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static bool admits(const char *text, const char *payload, bool *out)
+{
+    filter f;
+    if (filter_read(text, &f) != WW_OK)
+        return false;
+    if (filter_matches(&f, payload, out) != WW_OK)
+        abort();
+    filter_free(&f);
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    char *text = memory_alloc(size + 2), *opposite = memory_alloc(size + 32);
+    if (!text || !opposite)
+        abort();
+    memcpy(text, bytes, size);
+    text[size] = text[size + 1] = '\0';
+    const size_t length = strlen(text);
+    const char *payload = length < size ? text + length + 1 : NULL;
+    json_fault fault;
+    bool first = false, second = false;
+    if (payload && !json_check(payload, strlen(payload), &fault))
+        payload = NULL;
+    snprintf(opposite, size + 32, "{\"$not\": %s}", text);
+    if (admits(text, payload, &first) && admits(opposite, payload, &second) && first == second)
+        abort();
+    memory_free(text);
+    memory_free(opposite);
+    return 0;
+}
