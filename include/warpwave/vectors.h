@@ -164,7 +164,8 @@ typedef struct ww_query {
     const ww_parameter *parameters;
     int64_t parameter_count;
     /* Conditions on the fields of payloads as JSON, {"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}: only rows that meet
-     * them are found. In a store and in memory; beside `where` and `mask` all must hold. NULL: all rows. */
+     * them are found. In a store and in memory; beside `where` and `mask` all must hold. NULL: all rows. In SQL it is the
+     * function ww_filter(payload, filter). */
     const char *filter;
     uint32_t fetch;       /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
     ww_progress progress; /* in queries; may be NULL */

@@ -18,6 +18,8 @@ from ._errors import NotFound, check
 from .device import Device, DeviceLike, from_struct, made, resolve
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results, Row, SearchStats, stats_of
 
+Where = Union[str, dict[str, Any]]
+
 __all__ = ["Collection", "CollectionInfo", "score"]
 
 K_DEFAULT = 10
@@ -461,7 +463,6 @@ def score(metric: str, a: Any, b: Any) -> float:
     return float(result.value)
 
 
-Where = Union[str, dict[str, Any]]
 _F32 = np.dtype(np.float32)
 _QUERY_BYTES, _COLUMNS_BYTES = sizeof(c.ww_query), sizeof(c.ww_results_columns)
 _UNUSED = (Device, FloatArray, SearchStats)

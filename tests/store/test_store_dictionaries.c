@@ -92,11 +92,10 @@ static void pair_make(pair *p, ww_device *device)
     for (int i = 0; i < ROWS; i++)
         payloads[i] = books[i].payload;
     p->device = device;
-    store_config.device = device;
     p->path = strdup(scratch_path("books.db"));
     assert_non_null(p->path);
     remove(p->path);
-    CHECK_OK(ww_store_open(p->path, &store_config, &p->store));
+    CHECK_OK(ww_store_open(p->path, device, &store_config, &p->store));
     config.dim = DIM;
     config.metric = WW_L2;
     config.name = "books";
@@ -250,5 +249,5 @@ int main(void)
         cmocka_unit_test(a_wrong_filter_is_refused_in_both_even_without_rows),
         cmocka_unit_test(every_allocation_of_a_filtered_search_may_fail),
     };
-    return RUN_ON_EVERY_DEVICE(tests);
+    return RUN_ON_EVERY_DEVICE("filters as dictionaries", tests);
 }
