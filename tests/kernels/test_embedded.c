@@ -23,7 +23,7 @@ static const char *const names[] = {
     NULL,
 };
 
-/* The chips that a module is compiled for are a pattern in cmake/Kernels.cmake, or all. */
+/* The chips that a module is compiled for are a pattern in cmake/Kernels.cmake, perhaps another module's; without one, all. */
 static bool is_for(const char *module, const char *chip)
 {
     static char *text;
@@ -38,6 +38,9 @@ static bool is_for(const char *module, const char *chip)
     if (line == NULL)
         return true;
     assert_int_equal(sscanf(line + strlen(begin), "\"%127[^\"]\"", pattern), 1);
+    char other[64];
+    if (sscanf(pattern, "${ONLY_FOR_%63[a-z0-9_]}", other) == 1)
+        return is_for(other, chip);
     assert_int_equal(regcomp(&chips, pattern, REG_EXTENDED | REG_NOSUB), 0);
     const bool fits = regexec(&chips, chip, 0, NULL, 0) == 0;
     regfree(&chips);
