@@ -315,8 +315,6 @@ TESTS = {
                                    fused("norm", ("Q8_0", "Q4_K"), (9,)), fused("gate", ("Q8_0", "Q4_K"), (9,))),
     **{f"quant_gemv_{type_.lower()}": many_columns(type_) for type_ in BLOCKS_32 + BLOCKS_256 + CODEBOOK + ("Q8_K",)},
     **{f"quant_gemv_one_{type_.lower()}": one_column(type_) for type_ in BLOCKS_32 + BLOCKS_256 + CODEBOOK + ("Q8_K",)},
-    "quant_unpack_codebook_block32": product(("IQ4_NL", "MXFP4"), (35,)),
-    "quant_unpack_codebook_kblock": product(("IQ4_XS",), (35,)),
     **dict.fromkeys(("quant_tile_activations_block32", "quant_unpack_block32", "quant_tile_fold", "quant_tile_block32"),
                     both(product(("Q4_0", "Q5_0", "Q8_0"), (35, 300)), product(("Q5_1", "IQ4_NL", "MXFP4"), (35,)),
                          coded(("Q5_1", "Q8_0"), (35,)), of_each(BLOCKS_32))),

@@ -299,7 +299,7 @@ static void fit_wgmma_kblock(quant_plan *plan, int64_t shared_max)
 
 typedef struct tile_kernels {
     int32_t kernel, kernel_min; /* of formats without minima, and with them */
-    int32_t unpack, unpack_codebook, fold;
+    int32_t unpack, fold;
     int32_t threads, fold_threads;
     void (*fit)(quant_plan *plan, int64_t shared_max);
 } tile_kernels;
@@ -307,15 +307,13 @@ typedef struct tile_kernels {
 /* By wgmma or not, of K blocks or not. */
 static const tile_kernels tile_kernels_of[2][2] = {
     {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_tile_block32_min, GPU_KERNEL_quant_unpack_block32,
-      GPU_KERNEL_quant_unpack_codebook_block32, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile},
-     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_unpack_kblock,
-      GPU_KERNEL_quant_unpack_codebook_kblock, GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile}},
+      GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile},
+     {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_tile_fold,
+      QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile}},
     {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_unpack_block32,
-      GPU_KERNEL_quant_unpack_codebook_block32, GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_BLOCK32_THREADS,
-      QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
-     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_unpack_kblock,
-      GPU_KERNEL_quant_unpack_codebook_kblock, GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_KBLOCK_THREADS,
-      QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
+      GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_BLOCK32_THREADS, QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
+     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_wgmma_fold,
+      QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
 
 /* Sections for so many rows or columns, `code_bytes` of codes for each block. */
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
@@ -355,7 +353,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     plan->threads = kernels->threads;
     plan->fold_kernel = kernels->fold;
     plan->fold_threads = kernels->fold_threads;
-    plan->unpack_kernel = block_has_codebook(job->type) ? kernels->unpack_codebook : kernels->unpack;
+    plan->unpack_kernel = kernels->unpack;
     driver_function_limits unpack, tile;
     ww_status status = gpu_kernel_limits(device, plan->unpack_kernel, &unpack);
     if (status == WW_OK)

@@ -267,7 +267,7 @@ typedef struct quant_gemv_args {
  * Those of K blocks are multiplied by the scales of their sub-blocks, which makes 14 bits of them, and cut in two: 128 * upper
  * + lower. 64 upper bytes of a row are followed by the 64 lower ones of the same elements. A record has the minima of each 16
  * codes, a byte each, and from word 8 on the factors of both. Rows past the last are zeros. quant_unpack_block32,
- * quant_unpack_kblock, and quant_unpack_codebook_* for codebooks: units of QUANT_UNPACK_ROWS rows, which block_index_y()
+ * quant_unpack_kblock: units of QUANT_UNPACK_ROWS rows, which block_index_y()
  * chooses, and QUANT_UNPACK_ELEMENTS of each, block_count() units from one to the next; `stages` times quant_unpack_stage() of
  * shared memory. */
 enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024 };

@@ -248,16 +248,15 @@ DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *sh
         launches_wait();
 }
 
-/* Kernels of their own for blocks of 32 and for K blocks, which take more registers, and for formats whose codes are places in
- * a codebook: one kernel for both kinds takes 48 registers on sm_90a instead of 40. FORMATS: a list of blocks.h. */
-#define UNPACK_KERNEL(kernel, FORMATS, pieces)                                                                                 \
+/* Kernels of their own for blocks of 32 and for K blocks, which take more registers. */
+#define UNPACK_KERNEL(kernel, pieces)                                                                                          \
     KERNEL(kernel, quant_unpack_args, QUANT_THREADS)                                                                           \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, shared);                                                                                      \
         SHARED_DYNAMIC(uint8_t, bytes); /* the same */                                                                         \
         launches_next();                                                                                                       \
         switch (args.type) {                                                                                                   \
-            FORMATS(pieces)                                                                                                    \
+            BLOCK_FORMATS(pieces)                                                                                              \
         default:                                                                                                               \
             break;                                                                                                             \
         }                                                                                                                      \
@@ -270,7 +269,5 @@ DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *sh
 #define UNPACK_BLOCK32(name, type, ...) UNPACK_FORMAT(type, 1)
 #define UNPACK_KBLOCK(name, type, ...)  UNPACK_FORMAT(type, 8)
 
-UNPACK_KERNEL(quant_unpack_block32, BLOCK_FORMATS_LINEAR, UNPACK_BLOCK32)
-UNPACK_KERNEL(quant_unpack_kblock, BLOCK_FORMATS_LINEAR, UNPACK_KBLOCK)
-UNPACK_KERNEL(quant_unpack_codebook_block32, BLOCK_FORMATS_CODEBOOK, UNPACK_BLOCK32)
-UNPACK_KERNEL(quant_unpack_codebook_kblock, BLOCK_FORMATS_CODEBOOK, UNPACK_KBLOCK)
+UNPACK_KERNEL(quant_unpack_block32, UNPACK_BLOCK32)
+UNPACK_KERNEL(quant_unpack_kblock, UNPACK_KBLOCK)
