@@ -65,7 +65,7 @@ set(KERNEL_SOURCES "")
 set(EMULATED_OPTIONS -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(NOT WARPWAVE_SANITIZE)
     # Half of -O3's compile time; only tests run them. There gcc 12 takes a struct that is filled in a loop for uninitialized.
-    list(APPEND EMULATED_OPTIONS -O2 -Wno-maybe-uninitialized)
+    list(APPEND EMULATED_OPTIONS -O2 -Wno-unknown-warning-option -Wno-maybe-uninitialized) # clang-tidy does not know the second
 endif()
 if(WARPWAVE_SANITIZE MATCHES "thread")
     # Fibers would confuse it, and each launch runs on one thread then.

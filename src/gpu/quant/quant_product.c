@@ -63,7 +63,8 @@ static ww_status multiply_bf16(quant_product *p)
 
 static ww_status multiply(quant_product *p)
 {
-    quant_product_job canonical = *p->job;
+    const quant_product_job *job = p->job;
+    quant_product_job canonical = *job;
     quant_strategy strategy = quant_choose(p->stream->device, p->job);
     if (strategy == QUANT_BF16) {
         const ww_status status = multiply_bf16(p);
@@ -74,7 +75,9 @@ static ww_status multiply(quant_product *p)
         strategy = quant_choose(p->stream->device, p->job);
     }
     const bool asked = p->job->refused && strategy != QUANT_FLOAT && !p->job->coded;
-    return asked ? multiply_checked(p, strategy) : multiply_by(p, strategy);
+    const ww_status status = asked ? multiply_checked(p, strategy) : multiply_by(p, strategy);
+    p->job = job;
+    return status;
 }
 
 /* Blocks of a row are counted in 32 bits. */

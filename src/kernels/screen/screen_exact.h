@@ -48,7 +48,8 @@ DEVICE exact_row exact_row_at(const kernel_rows *rows, uint32_t position)
     const segment_place place = segment_place_of(rows, position / 64);
     const uint32_t within = position - place.word_begin * 64;
     exact_row found;
-    const uint32_t first = ROW_TYPE(rows) == ROW_F32 ? within : within / 64 * 64; /* the word, where rows have another type */
+    const uint32_t first =
+        row_type_is_f32(ROW_TYPE(rows)) ? within : within / 64 * 64; /* the word, where rows have another type */
     found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)first * (size_t)ROW_FLOATS(rows);
     found.norm = IN_GLOBAL(const float, place.segment->norms)[within];
     found.row = place.segment->first_row + within;
@@ -123,8 +124,8 @@ DEVICE canon_key exact_key(bool active, const kernel_rows *rows, const screen_qu
     if (active) {
         x = exact_row_at(rows, position);
         const float *numbers = IN_GLOBAL(const float, queries->packed) + (size_t)query * (size_t)(rows->chunks * CANON_LANES);
-        acc = ROW_TYPE(rows) == ROW_F32 ? exact_sums(rows, numbers, x.numbers)
-                                        : exact_sums_typed(rows, numbers, x.numbers, position % 64);
+        acc = row_type_is_f32(ROW_TYPE(rows)) ? exact_sums(rows, numbers, x.numbers)
+                                              : exact_sums_typed(rows, numbers, x.numbers, position % 64);
     }
     const float sum = fold_row(acc);
     return canon_make_key(rows->metric, canon_score(rows->metric, sum, queries->numbers[query].norm, x.norm), x.row);

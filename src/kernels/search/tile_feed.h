@@ -91,7 +91,7 @@ DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring
         const bool two = 2 * feed->pair + 1 < feed->chunks;
         const int32_t teams = feed->row_strips * feed->query_strips, at = feed->pair * (2 * CANON_LANES);
         const row_word *tile = tiles_at(ring, feed->tile);
-        if (ROW_TYPE(&args->rows) == ROW_F32)
+        if (row_type_is_f32(ROW_TYPE(&args->rows)))
             tile_copy_rows(feed->shared + feed->next, IN_GLOBAL(const float, tile->rows) + at, feed->row_strips, feed->chunks,
                            teams, two);
         else

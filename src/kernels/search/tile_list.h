@@ -28,7 +28,7 @@ typedef struct tile_ring {
 DEVICE row_word tile_of_word(const kernel_rows *rows, row_word word, uint32_t first, uint32_t count)
 {
     const uint64_t all = count == SEARCH_WORD_ROWS ? ~(uint64_t)0 : ((uint64_t)1 << count) - 1;
-    if (ROW_TYPE(rows) == ROW_F32) /* rows of other types are found by their place in the word: first_row % 64 */
+    if (row_type_is_f32(ROW_TYPE(rows))) /* rows of other types are found by their place in the word: first_row % 64 */
         word.rows += (size_t)first * (size_t)(rows->chunks * CANON_LANES);
     word.norms += first;
     word.admitted = word.admitted >> first & all;
