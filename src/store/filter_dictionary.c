@@ -53,14 +53,13 @@ static void filter_function(sqlite3_context *context, int count, sqlite3_value *
     json_fault fault;
     bool matches = false;
     /* What the file has was checked when it was written, but the file may be anybody's. */
-    if (!payload && sqlite3_value_type(values[0]) != SQLITE_NULL)
-        sqlite3_result_error_nomem(context);
-    else if (payload && (length != (size_t)sqlite3_value_bytes(values[0]) || !json_check(payload, length, &fault)))
+    const bool read = payload || sqlite3_value_type(values[0]) == SQLITE_NULL;
+    if (payload && (length != (size_t)sqlite3_value_bytes(values[0]) || !json_check(payload, length, &fault)))
         sqlite3_result_error(context, "ww_filter: a payload is not JSON", -1);
-    else if (filter_matches(f, payload, &matches) != WW_OK)
-        sqlite3_result_error_nomem(context);
-    else
+    else if (read && filter_matches(f, payload, &matches) == WW_OK)
         sqlite3_result_int(context, matches);
+    else
+        sqlite3_result_error_nomem(context);
     if (!kept)
         sqlite3_set_auxdata(context, 1, f, forget); /* may free it at once */
 }
