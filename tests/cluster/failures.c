@@ -70,7 +70,6 @@ static void disagree_in_searches(const ranks *r, ww_cluster *cluster)
     static int64_t rows[QUERIES * WW_K_MAX];
     static float scores[QUERIES * WW_K_MAX], other[QUERIES * DIM];
     ww_results *results = NULL;
-    ww_cluster_info info = ww_cluster_info_default();
     ww_query search = search_of_scene(is_odd(r) ? 9 : 10);
     EXPECT_ALL(WW_INVALID_ARGUMENT, "disagree in the k: rank 0 has 10",
                ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
@@ -107,7 +106,15 @@ static void disagree_in_searches(const ranks *r, ww_cluster *cluster)
     other[3] = NAN;
     search.queries = other; /* found by the shards themselves, after the first agreement */
     EXPECT_ALL(WW_INVALID_ARGUMENT, "rank 0: ", ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
-    search = search_of_scene(10);
+}
+
+static void disagree_in_calls_and_queries(const ranks *r, ww_cluster *cluster)
+{
+    static int64_t rows[QUERIES * WW_K_MAX];
+    static float scores[QUERIES * WW_K_MAX];
+    ww_results *results = NULL;
+    ww_cluster_info info = ww_cluster_info_default();
+    ww_query search = search_of_scene(10);
     if (is_odd(r)) /* another call altogether */
         EXPECT(ww_cluster_describe(cluster, &info) == WW_INVALID_ARGUMENT);
     else
@@ -138,6 +145,7 @@ void case_disagree(const ranks *r)
     disagree_at_create(r);
     ww_cluster *cluster = cluster_of_scene(r, WW_L2);
     disagree_in_searches(r, cluster);
+    disagree_in_calls_and_queries(r, cluster);
     ww_cluster_destroy(cluster);
 }
 

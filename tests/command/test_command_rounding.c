@@ -93,7 +93,8 @@ static void run_everything(void)
         unlink(scratch_path(names[i]));
     }
     unlink(store);
-    const char *const cases[] = {"warpwave-cases", SOURCE_DIR "/tests/golden/more_cases.json", "--device", "cpu", NULL};
+    static const char file[] = SOURCE_DIR "/tests/golden/more_cases.json";
+    const char *const cases[] = {"warpwave-cases", file, "--device", "cpu", NULL};
     command_result result = program_run(CASES_PATH, cases);
     note(result.out, strlen(result.out));
     command_free(&result);

@@ -450,19 +450,25 @@ static void results_have_ids_payloads_vectors_and_handles(void **state)
     ww_collection_destroy(c);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static ww_query range_query(const float *query, int32_t dim)
 {
-    enum { DIM = 2 };
-    const float query[DIM] = {1, 2}, wrong[DIM] = {1, NAN};
-    ww_collection *c = collection_make(*state, DIM, WW_L2), *dots = collection_make(*state, DIM, WW_DOT);
-    ww_results *found = (ww_results *)&found;
     ww_query good = ww_query_default();
     good.mode = WW_QUERY_RANGE;
     good.queries = query;
     good.query_count = 1;
-    good.dim = DIM;
+    good.dim = dim;
     good.bound = 1;
     good.limit = 5;
+    return good;
+}
+
+static void bounds_and_limits_that_make_no_sense_are_refused(void **state)
+{
+    enum { DIM = 2 };
+    const float query[DIM] = {1, 2};
+    ww_collection *c = collection_make(*state, DIM, WW_L2);
+    ww_results *found = (ww_results *)&found;
+    const ww_query good = range_query(query, DIM);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(NULL, &good, &found));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, NULL, &found));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &good, NULL));
@@ -487,7 +493,18 @@ static void what_makes_no_sense_is_refused(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
     assert_string_equal(ww_error_message(),
                         "ww_collection_query: k is of WW_QUERY_NEAREST; in mode WW_QUERY_RANGE limit says how many");
-    bad = good;
+    assert_ptr_equal(found, &found); /* nothing was written */
+    ww_collection_destroy(c);
+}
+
+static void modes_and_queries_that_make_no_sense_are_refused(void **state)
+{
+    enum { DIM = 2 };
+    const float query[DIM] = {1, 2}, wrong[DIM] = {1, NAN};
+    ww_collection *c = collection_make(*state, DIM, WW_L2), *dots = collection_make(*state, DIM, WW_DOT);
+    ww_results *found = (ww_results *)&found;
+    const ww_query good = range_query(query, DIM);
+    ww_query bad = good;
     bad.mode = WW_QUERY_NEAREST; /* forgotten, perhaps */
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
     bad.mode = (ww_query_mode)7;
@@ -550,7 +567,8 @@ int main(void)
         cmocka_unit_test(sizes_that_devices_choose_by_give_what_the_definition_says),
         cmocka_unit_test(the_screen_excludes_what_is_outside),
         cmocka_unit_test(results_have_ids_payloads_vectors_and_handles),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(bounds_and_limits_that_make_no_sense_are_refused),
+        cmocka_unit_test(modes_and_queries_that_make_no_sense_are_refused),
         cmocka_unit_test(a_progress_function_can_stop_it),
     };
     return RUN_ON_EVERY_DEVICE("range", tests);
