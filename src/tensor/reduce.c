@@ -86,7 +86,8 @@ static ww_status run_reduction(const char *operation, const ww_tensor *x, const 
         if (!reduced[d])
             shape[rank++] = x->layout.shape[d];
     result r = {.operation = operation, .out = out, .inputs = {x}};
-    ww_status status = result_begin(&r, x->storage->device, (ww_dtype)job->out_type, rank, shape);
+    const ww_dtype dtype = job->out_type == TYPE_U32 ? WW_U32 : ww_tensor_dtype(x); /* places, or the type of x */
+    ww_status status = result_begin(&r, x->storage->device, dtype, rank, shape);
     if (status == WW_OK && job->outs > 0) {
         job->x = operand_of(x).data;
         job->out = operand_of(&r.at).data;

@@ -314,7 +314,7 @@ static void do_round(ww_device *device, reduce_round *r)
 
 static ww_status reduce_in_rounds(ww_device *device, reduce_round *r)
 {
-    static const int32_t kind_types[KIND_COUNT + 1] = {[KIND_F32] = TYPE_F32, [KIND_F64] = TYPE_F64, [KIND_I64] = TYPE_I64};
+    static const int32_t kind_types[] = {[KIND_F32] = TYPE_F32, [KIND_F64] = TYPE_F64, [KIND_I64] = TYPE_I64};
     const int32_t kind_type = kind_types[type_kind(r->type)];
     void *before = NULL;
     ww_status status = WW_OK;
