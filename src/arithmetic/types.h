@@ -37,7 +37,7 @@ enum { KIND_F32, KIND_F64, KIND_I64, KIND_COUNT };
 CANON_FUNCTION int32_t type_kind(int32_t type)
 {
 #define TYPE(NAME, name, bits, kind) type == TYPE_##NAME ? KIND_##kind:
-    return TYPES(TYPE) KIND_F32; /* for no other type */
+    return TYPES(TYPE) KIND_F32; /* no other type exists */
 #undef TYPE
 }
 

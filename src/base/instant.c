@@ -5,7 +5,7 @@ typedef struct reader {
     const char *at, *end;
 } reader;
 
-/* Reads exactly `digits` digits as a number from `least` to `most`. */
+/* Reads exactly `digits` digits as a number from `min` to `max`. */
 static bool number(reader *r, int digits, int64_t min, int64_t max, int64_t *out)
 {
     *out = 0;
