@@ -47,7 +47,7 @@ help:
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make ulp      docs/evidence/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
 	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
-	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  the API reference"
+	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  $(BUILD)/docs/api.md, the API reference"
 	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
 	@echo "make nightly  soak, test-kill, test-attack, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-models; nightly-python"
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
@@ -205,7 +205,7 @@ format:
 
 docs:
 	@scripts/setup.sh docs
-	scripts/api-reference.py > docs/reference/api.md
+	scripts/api-reference.py '$(BUILD)/docs/api.md'
 
 fuzz:
 	@scripts/setup.sh build fuzz
@@ -270,6 +270,7 @@ package:
 	$(setup_all) build package
 	$(configure) -B '$(BUILD)-package' -DWARPWAVE_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr $(kernels_all)
 	cmake --build '$(BUILD)-package' -j $(JOBS)
+	scripts/api-reference.py '$(BUILD)-package/docs/api.md'
 	cd $(BUILD)-package && rm -f *.deb *.tar.zst && cpack
 	@ls -l $(BUILD)-package/*.deb $(BUILD)-package/*.tar.zst
 

@@ -22,6 +22,8 @@ install(TARGETS warpwave_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COM
 install(FILES ${CMAKE_SOURCE_DIR}/include/warpwave.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/warpwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.h")
+# The API reference, where `make docs` or `make package` wrote it.
+install(FILES ${CMAKE_BINARY_DIR}/docs/api.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development OPTIONAL)
 install(FILES ${CMAKE_SOURCE_DIR}/data/digits.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/warpwave COMPONENT command)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME warpwave

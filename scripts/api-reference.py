@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Makes the API reference, docs/reference/api.md, from the public headers and the examples, and prints it.
+"""Writes the API reference from the public headers and the examples: scripts/api-reference.py FILE, or --check to write nothing.
 
+It refuses headers with a public function that no comment explains, and a header that warpwave.h does not include.
 The headers keep one habit that makes this easy: a comment stands directly above what it explains, and a blank line ends the
 group. So a header is read as paragraphs; a paragraph is a comment (or none) and the declarations under it. Each subject shows the
 program of examples/ that calls most of its functions.
 """
+import os
 import pathlib
 import re
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PREAMBLE = """# API reference
 
-Made from the headers and examples by `make docs`; do not edit. What holds for every function is in [errors](errors.md) (statuses and messages) and
-[architecture](../design/architecture.md#what-crosses-the-api) (ownership, structs, threads).
+Written by `make docs` from the headers and examples. What holds for every function is in [errors](docs/reference/errors.md) (statuses and
+messages) and [architecture](docs/design/architecture.md#what-crosses-the-api) (ownership, structs, threads).
 """
 # In the order of the reference; headers that are not named follow as warpwave.h has them.
 SUBJECTS = {"vectors": "Collections", "store": "Stores", "cluster": "Clusters", "device": "Devices", "status": "Statuses and messages", "files": "Files of vectors", "arrays": "Arrays in files", "tensor": "Tensors",
@@ -33,7 +36,7 @@ def example_for(subject, functions, shown):
     best = max(found, key=merit, default=None)
     if not best or merit(best)[0] == 0:
         return []
-    link = f"[examples/{best.name}](../../examples/{best.name})"
+    link = f"[examples/{best.name}](examples/{best.name})"
     if best in shown:
         return [f"Example: {link}, [above](#{shown[best]}).", ""]
     return [f"Example, {link}:", "", "```c", best.read_text(encoding="utf-8").rstrip(), "```", "", best]
@@ -112,14 +115,20 @@ def section(header, shown):
     if example and isinstance(example[-1], pathlib.Path):
         shown[example.pop()] = anchor(name)
     out += example
+    explained = False
     for comment, code in parts[1:] if not parts[0][1] else parts:
+        exported = re.search(r"^WW_API ", code, flags=re.M)
         code = declarations(code)
         if not code.strip():
             out += [comment, ""]
+            explained = True  # by the comment that opens this part of the header
             continue
         declared = names(code)
         if not declared:
             raise SystemExit(f"api-reference: {name}: nothing declared in:\n{code}")
+        if exported and not comment and not explained:
+            raise SystemExit(f"api-reference: {name}: {declared[0]} has no comment")
+        explained = False
         key = anchor(declared[0])
         out += [f'<a id="{key}"></a>', f"### {title(declared)}", "", "```c", code, "```", ""]
         out += [comment, ""] if comment else []
@@ -127,11 +136,22 @@ def section(header, shown):
     return "\n".join(out), "\n".join(contents)
 
 
-def main():
+def linked_from(text, folder):
+    """The text with links to files of the tree as they are seen from a folder; a folder outside the tree gets their names only."""
+    def link(match):
+        words, path, place = match.groups()
+        if not folder.is_relative_to(ROOT):
+            return f"{words} ({path})" if words != path else path
+        return f"[{words}]({os.path.relpath(ROOT / path, folder)}{place or ''})"
+
+    return re.sub(r"\[([^]]+)\]\(((?:docs|examples)/[^)#]+)(#[^)]*)?\)", link, text)
+
+
+def reference():
     umbrella = (ROOT / "include" / "warpwave.h").read_text(encoding="utf-8")
     headers = [ROOT / "include" / path for path in re.findall(r"^#include <(warpwave/\w+\.h)>", umbrella, flags=re.M)]
-    headers += [ROOT / "include" / "warpwave" / name for name in ("store.h", "cluster.h", "model.h")]  # of libraries of their own
-    # dlpack.h has the structs of others, for those who want them.
+    headers += [ROOT / "include" / "warpwave" / name for name in ("store.h", "cluster.h", "model.h")]  # parts of other libraries
+    # dlpack.h has the structs of DLPack, for programs that do not have that header.
     strays = sorted(path for path in set((ROOT / "include" / "warpwave").glob("*.h")) - set(headers) if path.stem != "dlpack")
     if strays:
         raise SystemExit(f"api-reference: not in warpwave.h: {', '.join(path.name for path in strays)}")
@@ -139,7 +159,22 @@ def main():
     headers.sort(key=lambda header: order.index(header.stem) if header.stem in order else len(order))
     shown = {}
     sections, contents = zip(*[section(header, shown) for header in headers])
-    print("\n".join([PREAMBLE, *contents, "", *sections]).rstrip())
+    text = "\n".join([PREAMBLE, *contents, "", *sections]).rstrip() + "\n"
+    for header in headers:
+        for name in re.findall(r"^WW_API [^;{]*?\b(ww_\w+)\(", header.read_text(encoding="utf-8"), flags=re.M):
+            if not re.search(rf"\b{name}\(", text):
+                raise SystemExit(f"api-reference: {header.name}: {name} is missing from the page")
+    return text
+
+
+def main():
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: scripts/api-reference.py FILE | --check")
+    text = reference()
+    if sys.argv[1] != "--check":
+        output = pathlib.Path(sys.argv[1]).resolve()
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(linked_from(text, output.parent), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -108,6 +108,7 @@ typedef struct ww_array {
     const void *data; /* dense, little-endian, the last dimension fastest; may be NULL where a size is 0 */
 } ww_array;
 
+/* Both fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */
 WW_API ww_status ww_array_init(void *value, size_t struct_size);
 static inline ww_array ww_array_default(void)
 {

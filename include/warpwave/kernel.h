@@ -79,6 +79,7 @@ typedef struct ww_argument {
     size_t size, alignment; /* of BYTES */
 } ww_argument;
 
+/* One argument of a kernel, by its type. Cannot fail; do not block. */
 static inline ww_argument ww_argument_tensor(const ww_tensor *tensor)
 {
     ww_argument argument = {WW_ARGUMENT_TENSOR, {0}, 0, 0};

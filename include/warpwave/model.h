@@ -67,6 +67,7 @@ typedef struct ww_model_info {
     int32_t has_chat; /* 1: ww_model_chat() knows its template */
 } ww_model_info;
 
+/* All fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */
 WW_API ww_status ww_model_options_init(void *value, size_t struct_size);
 WW_API ww_status ww_model_info_init(void *value, size_t struct_size);
 static inline ww_model_options ww_model_options_default(void)
