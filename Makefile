@@ -40,9 +40,9 @@ help:
 	@echo "make test-other-architecture  the library for ARM64 on x86-64 and the other way round: built, a choice of tests under qemu, the wheel linked"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
-	@echo "make amd-performance   docs/evidence/amd-performance.md: times on AMD's cards, calculated from executed instructions; needs TINYGRAD_PATH"
+	@echo "make amd-performance   times on AMD's cards, calculated from executed instructions: $(BUILD)/docs, summary in docs/evidence; needs TINYGRAD_PATH"
 	@echo "make parity   docs/evidence/parity.md: what every backend here answers, compared to the bit; DEVICES=cuda:0 adds a real GPU"
-	@echo "make resources   docs/evidence/resources.md: registers, shared memory and occupancy of every kernel on every chip"
+	@echo "make resources   registers, shared memory and occupancy of every kernel on every chip, into $(BUILD)/docs; the summary into docs/evidence"
 	@echo "make build    $(BUILD)/warpwave and the libraries, with kernels for the GPUs here; CHIPS=all: every GPU; CHIPS=\"gfx1100 sm_90a\": these"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make ulp      docs/evidence/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
@@ -175,11 +175,13 @@ parity:
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_TEST_LONG=1 WARPWAVE_PARITY_FILE=docs/evidence/parity.md $(BUILD)/tests/test_cross_backend
+	scripts/evidence.py stamp parity
 
 resources:
 	$(setup_all) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_all)
 	cmake --build '$(BUILD)' -j $(JOBS) --target kernel_resources_page
+	scripts/evidence.py stamp resources
 
 bench:
 	$(setup_here) build bench
@@ -192,6 +194,7 @@ ulp:
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here) -DWARPWAVE_BENCH=ON
 	cmake --build '$(BUILD)' -j $(JOBS) --target ulp
 	$(BUILD)/ulp --output docs/evidence/accuracy.md
+	scripts/evidence.py stamp accuracy
 
 lint:
 	$(setup_test) build test lint
@@ -216,6 +219,7 @@ faults:
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	scripts/fault-report.py $(BUILD)
+	scripts/evidence.py stamp faults
 
 # What takes too long for every change. Each can be run alone.
 nightly: soak test-kill test-attack test-ranks nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python

@@ -507,7 +507,8 @@ if(KERNEL_ROWS)
     if(WARPWAVE_TESTS)
         add_custom_target(kernel_resources ALL DEPENDS ${KERNEL_DIR}/resources.txt)
     endif()
-    # The same as a page of docs/.
-    add_custom_target(kernel_resources_page COMMAND ${table} --markdown ${CMAKE_SOURCE_DIR}/docs/evidence/resources.md ${KERNEL_ROWS}
+    # The same as a page of the build folder, and the short page of docs/.
+    add_custom_target(kernel_resources_page COMMAND ${table} --markdown ${CMAKE_BINARY_DIR}/docs/resources.md ${KERNEL_ROWS}
+                      COMMAND ${table} --summary ${CMAKE_SOURCE_DIR}/docs/evidence/resources.md ${KERNEL_ROWS}
                       DEPENDS ${KERNEL_ROWS} VERBATIM)
 endif()

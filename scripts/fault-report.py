@@ -18,23 +18,23 @@ OTHERS = ("test_gguf", "test_files_arrays", "test_key_list", "test_threads_pool"
 EXPECTED = {
     "open": "a file that cannot be opened (EMFILE)",
     "read": "a read that fails (EIO)",
-    "short-read": "a read of half the bytes, which is no failure",
+    "short-read": "a read of half the bytes; must succeed",
     "write": "a write that fails (ENOSPC)",
-    "short-write": "a write of half the bytes, which is no failure",
-    "interrupt": "a read or write that a signal interrupts (EINTR), which is no failure",
-    "sync": "a file that cannot be brought to the disk (EIO)",
-    "rename": "a file that cannot take its place (EACCES)",
+    "short-write": "a write of half the bytes; must succeed",
+    "interrupt": "a read or write that a signal interrupts (EINTR); must succeed",
+    "sync": "a sync to disk that fails (EIO)",
+    "rename": "a rename that fails (EACCES)",
     "thread": "a thread that cannot be created (EAGAIN)",
     "allocation": "an allocation that fails",
-    "call of a backend": "a call of a device's table that fails, before its work or behind it",
-    "call of a GPU's driver": "a call of the driver's table that fails, or a device that is lost",
+    "call of a backend": "a call of a backend that fails, before or after its work",
+    "call of a GPU's driver": "a driver call that fails, or a device that is lost",
     "call of ROCm": "a call of the stand-in for ROCm that fails",
     "full device": "a report to /dev/full",
-    "closed standard output": "a report to a standard output that is closed",
-    "closed pipe": "a report or a file to a pipe that nobody reads",
-    "limit of a file's size": "a file that may not grow (RLIMIT_FSIZE)",
-    "limit of memory": "the command refused for want of memory (RLIMIT_AS)",
-    "environment": "a variable with a value that means nothing",
+    "closed standard output": "a report to a closed standard output",
+    "closed pipe": "a report or a file to a pipe without a reader",
+    "limit of a file's size": "a file at its size limit (RLIMIT_FSIZE)",
+    "limit of memory": "the command with too little memory (RLIMIT_AS)",
+    "environment": "an environment variable with an invalid value",
 }
 
 
@@ -70,10 +70,10 @@ def page(counts, skipped):
     if unknown:
         sys.exit(f"fault-report: no words for {', '.join(unknown)}")
     lines = ["# Faults", "",
-             "How many faults the tests inject, counted by `make faults` while they ran; the file is generated. Every time the library has to",
-             "give a status and a message, hold nothing, and leave what it worked on as it was; the command has to end with another exit code than",
-             "0, a reason, and the old file, or do all of its work.", "",
-             f"Run on {platform.machine()}. Allocations and threads depend on the machine a little.", "",
+             "**Every injected fault ended as it must**: the library returned a status and a message, leaked nothing and left its data unchanged; the",
+             "command exited with a code other than 0 and a reason and kept the old file, or did all of its work. `make faults` counts the faults while",
+             "the tests run and writes this page only if all of them pass.", "",
+             f"Machine: {platform.machine()}. The numbers of allocations and threads depend on the machine.", "",
              "| kind | what fails | in the library | in the command |", "|---|---|---:|---:|"]
     for kind, what in EXPECTED.items():
         command = counts["test_faults_command"][kind]

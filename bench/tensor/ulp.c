@@ -257,28 +257,25 @@ static measure measure_function(const function *f, bool f64, uint64_t stride)
 
 static void print_heading(FILE *file)
 {
-    fprintf(file,
-            "# Accuracy of the element functions\n\n"
-            "Made by bench/tensor/ulp.c (`make ulp`). The functions are those of src/arithmetic/math/f32.h and "
-            "f64.h,\n"
-            "which every backend compiles, so the figures hold for all of them. Errors are in units in the last place of the "
-            "exact\n"
-            "value; 0.5 is what correct rounding gives at worst. f64 was compared with libm in long double, over a sample of "
-            "all bit\n"
-            "patterns, of the range where functions bend, and of the neighbourhood of 1. f32 functions of one argument were "
-            "given all\n"
-            "2^32 inputs, or every n-th where the table counts fewer, and compared with the same function of f64, and every "
-            "257th with libm in double; those of two "
-            "arguments a\n"
-            "sample like that of f64. NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
-            "f16, bf16 and f8 are computed in f32 and rounded once; where a GPU takes a shorter way for f16 and bf16, all of "
-            "their\n"
-            "65536 numbers give the same bits (tests/arithmetic/test_math_half.c); for pow and atan2 it takes the shorter way "
-            "where two "
-            "bounds\n"
-            "around the f32 result round to the same 16 bits, and computes that result otherwise "
-            "(src/arithmetic/math/half_bounds_f32.h).\n\n"
-            "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
+    fprintf(file, "# Accuracy of the element functions\n\n"
+                  "Errors of the element functions of src/arithmetic/math/f32.h and f64.h, measured by bench/tensor/ulp.c. "
+                  "Every backend compiles these\n"
+                  "files, so the figures hold for all of them. Errors are in units in the last place of the exact value; "
+                  "correct rounding has at most 0.5.\n"
+                  "NaN, infinities, zeros and their signs agree with the reference everywhere.\n"
+                  "\n"
+                  "- f32, one argument: all 2^32 inputs, or every n-th where the table counts fewer, compared with the same "
+                  "function of f64; every 257th\n"
+                  "  also with libm in double.\n"
+                  "- f64, and f32 with two arguments: samples of all bit patterns, of the range where the functions bend, and "
+                  "around 1, compared with libm\n"
+                  "  in long double.\n"
+                  "- f16, bf16 and f8 are computed in f32 and rounded once. GPUs have shorter forms for f16 and bf16, which "
+                  "give the same bits for all 65536\n"
+                  "  inputs (tests/arithmetic/test_math_half.c). pow and atan2 use bounds around the f32 result, and compute "
+                  "that result where the bounds\n"
+                  "  round to different 16-bit values (src/arithmetic/math/half_bounds_f32.h).\n\n"
+                  "| function | type | inputs | worst error | at | correctly rounded |\n|---|---|---|---|---|---|\n");
 }
 
 static bool print_row(FILE *file, const function *f, bool f64, const measure *m)

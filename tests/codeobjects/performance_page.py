@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/evidence/amd-performance.md, and beside it amd-performance.tsv for scripts/bench-gpu.sh, from what performance.py left:
+"""Writes what performance.py calculated: every number to BUILD_DIR/docs/amd-performance.md, the summary to docs/evidence/amd-performance.md, and
+beside it amd-performance.tsv for scripts/bench-gpu.sh.
 
     performance_page.py BUILD_DIR CHIP..."""
 import json
@@ -13,14 +14,15 @@ from workloads import WORKLOADS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREAMBLE = """# AMD cards: calculated times
 
-Written by `make amd-performance`; do not edit. No AMD card was at hand: **every time below is calculated, none is measured**. Blocks of each kernel's machine
-code were executed instruction by instruction (tests/codeobjects, as for [codeobjects.md](codeobjects.md)) and counted: instructions by kind, the cache lines
+Written by `make amd-performance`. No AMD card was available: **every time below is calculated, none is measured**. Blocks of each kernel's machine
+code were executed instruction by instruction (tests/codeobjects, as for docs/evidence/codeobjects.md) and counted: instructions by kind, the cache lines
 of every global access and the bytes used of them, the clocks that banks of the LDS take, loads in flight at each wait. With what is published of the
 card ([rates](#rates)) each pipe gets the time that it is busy at least, and the largest is the *calculated* time: a **lower bound**. Caches are
 cold, the last round of blocks counts whole, launches and copies to the host are left out. A kernel on hardware is slower than this; by how much is shown for an
 NVIDIA card [below](#how-far-to-trust-it).
 
-- **floor**: what cannot be avoided: bytes by the memory's bandwidth or operations by the card's peak, whichever is longer. **ratio**: floor by calculated time.
+- **floor**: bytes that must move by the memory's bandwidth, or operations that must be done by the card's peak, whichever is longer. **ratio**: floor by
+  calculated time. A ratio above 100% says that the floor is wrong: it counts work that the kernel avoids. Such a row does not count as met.
 - **binds**: the pipe of the longest kernel. *one wave's instructions*: a SIMD has so few waves that the instructions of one wave, one every four (CDNA)
   clocks, take longer than any pipe.
 - **coalescing**: bytes used of the cache lines that each access touches, all accesses together. Where lanes take turns with a line, two accesses use half
@@ -65,7 +67,14 @@ def met(workload, told, chip):
     if workload.group == "bandwidth":
         short += [] if told["coalescing"] >= 0.95 else ["coalescing"]
         short += [] if told["conflicts"] < 0.05 else ["conflicts"]
+    if round(ratio_of(workload, told), 2) > 1:
+        return "wrong floor"  # what can be beaten is no floor, so nothing is known about the kernel
     return "met" if not short else "missed: " + ", ".join(short)
+
+
+def is_stale(build, chip, told, modules):
+    """Whether a kernel of the workload has changed since it was counted, or is gone."""
+    return any(kernel not in modules or code != code_of(build, modules[kernel], chip) for kernel, code in told["code"].items())
 
 
 def table(build, chip, results):
@@ -78,9 +87,8 @@ def table(build, chip, results):
             yield f"| {workload.title} | not calculated | | | | | | | | | | | |"
             continue
         told = results[workload.key]
-        stale = any(kernel in modules and code != code_of(build, modules[kernel], chip) for kernel, code in told["code"].items())
         own = f"{ratio_of(workload, told):.0%}" if "own" in told else ""
-        when = " (before its kernels were changed)" if stale else " (in an earlier build, the same code)" if told.get("earlier") else ""
+        when = " (before its kernels were changed)" if is_stale(build, chip, told, modules) else " (in an earlier build, the same code)" if told.get("earlier") else ""
         yield (f"| {workload.title}{when} | {time_text(told['seconds'])} | {time_text(told['floor'])} | "
                f"{told['floor'] / told['seconds']:.0%} | {own} | `{told['kernel']}` | {told['pipe']} | {size_text(told['pipes']['memory'] * card.memory_bytes)} | "
                f"{told['coalescing']:.0%} | {told['conflicts']:.0%} | "
@@ -97,7 +105,9 @@ def wanted(results, chips):
         cells = []
         for chip in chips:
             told = [(w, results[chip][w.key]) for w in WORKLOADS if w.group == group and w.key in results[chip]]
-            cells.append(f"{sum(met(w, t, chip) == 'met' for w, t in told)} of {len(told)}, ratios {min(ratio_of(w, t) for w, t in told):.0%} to "
+            verdicts = [met(w, t, chip) for w, t in told]
+            wrong = f", {verdicts.count('wrong floor')} with a wrong floor" if "wrong floor" in verdicts else ""
+            cells.append(f"{verdicts.count('met')} of {len(told)}{wrong}, ratios {min(ratio_of(w, t) for w, t in told):.0%} to "
                          f"{max(ratio_of(w, t) for w, t in told):.0%}" if told else "-")
         yield f"| {text} | {' | '.join(cells)} |"
 
@@ -127,30 +137,74 @@ def rates(chips):
     yield "\n" + SOURCES
 
 
+def measured_rows():
+    """What scripts/ncu-counts.py printed on an NVIDIA card: workload, code, kernel, calculated seconds, what binds, measured seconds."""
+    path = ROOT / "docs/evidence/ncu-counts.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [line.split("\t")[:6] for line in lines if not line.startswith("#") and line.count("\t") >= 5]
+
+
 def trust():
-    """What scripts/ncu-counts.py told on an NVIDIA card."""
+    """How far calculated times are from measured ones, on a card that was available."""
+    told = measured_rows()
     yield "\n## How far to trust it\n"
-    measured = ROOT / "docs/evidence/ncu-counts.tsv"
-    if not measured.exists():
-        yield ("The same calculation from `ncu`'s counts of the same kernels on an H200, beside their measured times, is made by `scripts/ncu-counts.py`; its table,\n"
-               "`docs/evidence/ncu-counts.tsv`, is not there yet.")
+    if not told:
+        yield "`scripts/ncu-counts.py` compares the calculation with times measured on an NVIDIA card; its table, `docs/evidence/ncu-counts.tsv`, does not exist."
         return
-    yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/ncu-counts.py`): the largest of its pipes, and the time that `ncu` measured. "
-           "Kernels are the longest of each workload.\n")
-    told = [line.split("\t") for line in measured.read_text(encoding="utf-8").splitlines() if not line.startswith("#") and line.count("\t") >= 5]
     ratios = {True: [], False: []}
-    for _, _, _, calculated, binds, took, *_ in told:
+    for _, _, _, calculated, binds, took in told:
         ratios[binds in ("memory", "second-level cache")].append(float(calculated) / float(took))
     near, far = (sorted(ratios[memory]) for memory in (True, False))
-    yield (f"Where the memory or the second-level cache binds ({len(near)} rows), the calculated time is {near[0]:.0%} to {near[-1]:.0%} of the measured one, half of them over "
-           f"{near[len(near) // 2]:.0%}; where instructions or shared memory do ({len(far)} rows), {far[0]:.0%} to {far[-1]:.0%}, half over {far[len(far) // 2]:.0%}, since nothing "
-           "in the calculation waits. **So ratios near 100% of products, convolutions and batches say that no pipe is in the way, not that the card gets there.**\n")
+    yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/ncu-counts.py`, `docs/evidence/ncu-counts.tsv`), beside the measured times:\n"
+           f"where the memory or the second-level cache binds ({len(near)} rows), the calculated time is {near[0]:.0%} to {near[-1]:.0%} of the measured one, in half of\n"
+           f"the rows over {near[len(near) // 2]:.0%}; where instructions or shared memory bind ({len(far)} rows), {far[0]:.0%} to {far[-1]:.0%}, in half over {far[len(far) // 2]:.0%}, because the\n"
+           "calculation never waits. **A ratio near 100% of a product, a convolution or a batch says that no pipe is in the way, not that a card gets there.**")
     if near[-1] > 1 or far[-1] > 1:
-        yield "Above 100% a rate that was taken is too low: there it is no lower bound.\n"
-    yield f"Code: the chip that the kernels were compiled for ({', '.join(sorted({parts[1] for parts in told}))}); the card runs each.\n"
+        yield "\nWhere the calculated time is above 100% of the measured one, a published rate is too low: there the calculated time is no lower bound."
+
+
+def trust_table():
+    told = measured_rows()
+    yield f"\nCode: the chip that the kernels were compiled for ({', '.join(sorted({row[1] for row in told}))}); the card runs each.\n"
     yield "| workload | code | kernel | calculated | binds | measured | calculated by measured |\n|---|---|---|--:|---|--:|--:|"
-    for key, code, kernel, calculated, binds, took, *_ in told:
+    for key, code, kernel, calculated, binds, took in told:
         yield f"| {key} | {code} | `{kernel}` | {time_text(float(calculated))} | {binds} | {time_text(float(took))} | {float(calculated) / float(took):.0%} |"
+
+
+SUMMARY = """# AMD cards: calculated times
+
+**No AMD card was available: every time here is calculated, none is measured.** `make amd-performance` executes blocks of each kernel's machine
+code instruction by instruction, counts them, and divides by what AMD publishes about the card. The busiest pipe gives the time: a **lower
+bound** with cold caches, without launches and copies. On hardware a kernel is slower; [below](#how-far-to-trust-it) is by how much on an NVIDIA card.
+The numbers behind this page (bound pipe, coalescing, bank conflicts, instructions by kind) are in `build/docs/amd-performance.md`.
+
+The *floor* is the bytes that must move by the memory's bandwidth, or the operations that must be done by the card's peak, whichever is longer; the
+*ratio* is floor by calculated time. A ratio above 100% would say that the floor counts work that the kernel avoids: then the floor is wrong, and the
+row does not count as met.
+"""
+
+
+def summary(build, results, chips):
+    modules = {kernel: module for module, kernel in kernels_of(ROOT)[0]}
+    yield SUMMARY.rstrip()
+    old = sum(is_stale(build, chip, told, modules) for chip in chips for told in results[chip].values())
+    every = sum(len(results[chip]) for chip in chips)
+    if old:
+        yield f"\n{old} of the {every} times were counted before their kernels were changed; today's code was not counted."
+    yield from wanted(results, chips)
+    yield "\n## Times\n\nCalculated time, and the ratio.\n"
+    yield f"| workload | {' | '.join(f'{CARDS[chip].name} ({chip})' for chip in chips)} |"
+    yield "|---|" + "--:|" * len(chips)
+    for workload in WORKLOADS:
+        told = [results[chip].get(workload.key) for chip in chips]
+        yield f"| {workload.title} | " + " | ".join(f"{time_text(t['seconds'])}, {t['floor'] / t['seconds']:.0%}" if t else "-" for t in told) + " |"
+    yield from trust()
+    yield from rates(chips)
+    yield from RUNNING
+
+
+RUNNING = ["\n## Running it\n", "```sh", "TINYGRAD_PATH=/path/to/tinygrad make amd-performance", "```",
+           "A few minutes for each chip. The checkout of tinygrad is that of [codeobjects.md](codeobjects.md#running-it)."]
 
 
 def main():
@@ -159,10 +213,14 @@ def main():
     lines = [PREAMBLE.rstrip(), *wanted(results, chips)]
     for chip in chips:
         lines += table(build, chip, results[chip])
-    lines += [*trust(), *rates(chips), *instructions(results, chips)]
-    lines += ["\n## Running it\n", "```sh", "TINYGRAD_PATH=/path/to/tinygrad make amd-performance", "```",
-              "Some minutes a chip. The checkout of tinygrad is that of [codeobjects.md](codeobjects.md#running-it)."]
-    (ROOT / "docs/evidence/amd-performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines += [*trust(), *trust_table(), *rates(chips), *instructions(results, chips)]
+    (build / "docs").mkdir(exist_ok=True)
+    (build / "docs/amd-performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_summary(build, results, chips)
+
+
+def write_summary(build, results, chips):
+    (ROOT / "docs/evidence/amd-performance.md").write_text("\n".join(summary(build, results, chips)) + "\n", encoding="utf-8")
     rows = ["# chip, workload (bench/gpu_workloads.c), milliseconds calculated, milliseconds of the floor"]
     rows += [f"{chip}\t{key}\t{1e3 * told['seconds']:.4f}\t{1e3 * told['floor']:.4f}" for chip in chips for key, told in results[chip].items()]
     (ROOT / "docs/evidence/amd-performance.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Prints docs/evidence/codeobjects.md from what check.py left in BUILD_DIR/codeobjects:   report.py BUILD_DIR CHIP..."""
+"""Writes what check.py left in BUILD_DIR/codeobjects: every kernel to BUILD_DIR/docs/codeobjects.md, the summary to docs/evidence/codeobjects.md.
+
+    report.py BUILD_DIR CHIP..."""
 import collections
 import json
 import pathlib
@@ -12,38 +14,36 @@ from structs import code_of, kernels_of
 from unreached import missed
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PREAMBLE = """# Code objects executed
+HOW = """**There is no AMD GPU behind this page.** The machine code that clang made for each chip was executed instruction by instruction on a CPU, with the
+AMD emulator of the repository tinygrad/tinygrad. The results are emulated, never run on hardware.
 
-Written by `make test-codeobjects`; do not edit. There is no AMD GPU behind this table: the machine code that clang made for each chip
-was executed instruction by instruction on a CPU, with the AMD emulator of the repository tinygrad/tinygrad. So the results below are
-**emulated**, never run on hardware.
+The library is what is tested. Each test uses collections, tensors and quantized matrices through the C interface, once on the ROCm backend and once
+on the CPU, and the results must have the same bits. The backend runs over a stand-in for `libamdhip64.so` (tests/standin), which hands each launch
+to the emulator: the code object that the library chose, its arguments and its memory.
 
-What is tested is the library: collections, tensors and quantized matrices are used through its C interface on its ROCm backend and on its CPU, and the results
-must have the same bits. The backend runs over the stand-in for `libamdhip64.so` (tests/standin), which hands each launch over, with the code
-object that the library chose and the arguments that it made; the emulator executes it on the memory that the library took. Each test is run with four
-orders of waves: one after the other up to each barrier, the same from the last wave and block to the first, and taking turns after 97 and after
-13 instructions. Sizes are odd (one row, rows that do not fill a block, dimensions of 1, 59, 65, 200; removed rows, masks, ties, strides, special
-values, every type and every quantized format). Device memory ends, to 256 bytes, at a page that faults, shared memory is bounds-checked, and registers and shared
-memory begin with garbage.
+- Each test runs with four orders of waves: one wave after the other up to each barrier; the same from the last wave to the first; and switching
+  waves after 97 and after 13 instructions.
+- Sizes are odd: one row, rows that do not fill a block, dimensions of 1, 59, 65 and 200; removed rows, masks, ties, strides, special values, every
+  type and every quantized format.
+- Device memory ends within 256 bytes of a page that faults, shared memory is bounds-checked, and registers and shared memory start with garbage.
+"""
 
-*launches* and *reached* are of the kernel: *reached* counts its instructions that were executed at least once. Where it is
-less than four fifths, [the second table](#what-is-not-reached) says what is left. *comparisons* are of the test, which may serve several kernels.
+PREAMBLE = "# Code objects executed\n\nWritten by `make test-codeobjects`. " + HOW + """
+*launches* and *reached* belong to the kernel: *reached* counts its instructions that were executed at least once. Where that is less than four
+fifths, [the second table](#what-is-not-reached) says what is left. *comparisons* belong to the test, which may serve several kernels.
 """
 
 LIMITS = """
 ## What this does not show
 
-- Caches, waits (`s_waitcnt`) and hazards are not modelled: an instruction's result is there at once. A missing wait would pass.
+- Caches, waits (`s_waitcnt`) and hazards are not modelled: the result of an instruction is available at once. A missing wait would pass.
 - Timing, and what several blocks do at the same time: blocks run one after the other.
-- `v_rcp`, `v_sqrt` and `v_exp` follow the host's mathematics in the last bit. The kernels use them only as a first guess that is then corrected.
-- A division of f32 with denormal operands gives an infinity there (`v_div_scale` does not scale), which the instruction set
-  specifies otherwise. Cosine of vectors with denormal norms, and quotients of denormal numbers, are therefore left out here; they are
-  tested on the emulated devices of `make test`.
-- gfx90a's `v_mad_f32`, `v_mac_f32`, `v_madmk_f32`, `v_madak_f32` and `v_mfma_i32_16x16x16i8` are executed by the runner itself
-  (tests/codeobjects/emuloop.c), as AMD's manual of the chip describes them: the emulator's decoder is of later chips, which have none of them.
-  So are stores of whole dwords, which the emulator puts at multiples of four alone, and CDNA's additions with SDWA that make a carry, which
-  it forgets; it also forgets absolute values and signs of operands with SDWA, which run_hsaco.py adds. The other matrix instructions, `v_mfma_i32_16x16x32_i8` and
-  `v_wmma_i32_16x16x16_iu8`, are the emulator's own, but that it takes a constant third operand of the latter for a register: run_hsaco.py mends that.
+- `v_rcp`, `v_sqrt` and `v_exp` follow the host's mathematics in the last bit. The kernels use them only as a first guess that they then correct.
+- The emulator divides f32 with denormal operands wrongly (`v_div_scale` does not scale). Cosine of vectors with denormal norms and quotients of
+  denormal numbers are left out here; `make test` tests them on emulated devices.
+- The runner (tests/codeobjects/emuloop.c, run_hsaco.py) executes what the emulator lacks or does wrongly, as AMD's manuals describe it: gfx90a's
+  `v_mad_f32`, `v_mac_f32`, `v_madmk_f32`, `v_madak_f32` and `v_mfma_i32_16x16x16i8`; stores of whole dwords at addresses that are no multiple of
+  four; carries, absolute values and signs of CDNA's SDWA operands; a constant third operand of `v_wmma_i32_16x16x16_iu8`.
 - gfx906, gfx908, gfx1030, gfx1151 and the generic targets: see [above](#chips-whose-code-is-only-compiled).
 
 ## Running it
@@ -52,13 +52,13 @@ LIMITS = """
 git clone https://github.com/tinygrad/tinygrad && git -C tinygrad checkout a9069c177a9da9cca18593edf55acd2e6073cca6
 TINYGRAD_PATH=$PWD/tinygrad make test-codeobjects
 ```
-It takes about forty minutes on two cores, most of it for translating instructions the first time. `make test` executes a few kernels, where it finds such a checkout: the package index's
-`tinygrad` (0.14.0, wheel and source) does not carry the emulator, which lives in the repository's tests.
+It takes about forty minutes on two cores, most of it to translate instructions the first time. `make test` executes a few kernels where it finds
+such a checkout. The package `tinygrad` of the package index does not contain the emulator.
 """
 
 
 # A kernel that came after the chip's last run of all of them, and was not run by itself since.
-NOT_RUN = {"wave": 0, "status": "not run", "why": "it is newer than this table", "launches": 0, "checks": 0, "reached": 0, "instructions": 0, "beyond": []}
+NOT_RUN = {"wave": 0, "status": "not run", "why": "it is newer than the run", "launches": 0, "checks": 0, "reached": 0, "instructions": 0, "beyond": []}
 
 
 def renewed(build, chip, of_chip):
@@ -91,14 +91,14 @@ def waves(kernels):
 
 def beyond(results, chips):
     yield "\n## What failed, and what the emulator could not execute\n"
-    found = False
+    found, absent = False, {}
     for chip in chips:
         for kernel, result in results[chip].items():
             if result["status"].startswith("not executed"):
                 yield f"- {chip} `{kernel}`, not executed at all: {result['why']}"
                 found = True
             if result["status"] == "not run":
-                yield f"- {chip} `{kernel}`: {result['why']}"
+                absent.setdefault(kernel, []).append(chip)
                 found = True
             if result["status"].startswith("failed"):
                 yield f"- {chip} `{kernel}` failed: {result['why']}"
@@ -106,11 +106,14 @@ def beyond(results, chips):
             for instruction in result["beyond"]:
                 yield f"- {chip} `{kernel}`: {instruction}"
                 found = True
+    for where in sorted({tuple(chips_) for chips_ in absent.values()}, reverse=True):
+        kernels = [f"`{kernel}`" for kernel in absent if tuple(absent[kernel]) == where]
+        yield f"- Not executed on {', '.join(where)}, because they are newer than the run: {', '.join(kernels)}."
     if not found:
         yield f"Nothing: every instruction of every kernel of {', '.join(chips)} can be executed."
     elsewhere = [kernel for _, kernel in kernels_of(ROOT)[1]]
     if elsewhere:
-        yield f"\nNot among them, because AMD's chips have no code of theirs (cmake/Kernels.cmake): {', '.join(f'`{kernel}`' for kernel in elsewhere)}."
+        yield f"\n{len(elsewhere)} kernels of `src/kernels/kernels.def` are for NVIDIA chips only (cmake/Kernels.cmake) and are not among them."
 
 
 REACHED_ENOUGH = 0.8
@@ -161,40 +164,71 @@ def letter(number):
     return "abcdefghijklmnopqrstuvwxyz"[number]
 
 
-def not_executable(build, results):
+def not_executable(build, results, shares):
     """Chips that cannot be executed: how much of their code consists of instructions that were executed elsewhere."""
     yield "\n## Chips whose code is only compiled\n"
-    yield "For these the emulator has no decoder, or not all instructions. By name and modifiers, and without registers and numbers, their instructions are those that"
-    yield "were executed in the code of the chips beside them, to this share; old names of instructions that RDNA 3 has renamed count as the new ones. That an"
-    yield "instruction does the same there is what AMD's manuals say, and is not shown here.\n"
+    yield "The emulator has no decoder for these chips, or lacks some of their instructions. The table compares their instructions, by name and modifiers but without registers"
+    yield "and numbers, with those that were executed in the code of similar chips; instructions that RDNA 3 renamed count under their new names. That an instruction does"
+    yield "the same on both chips is what AMD's manuals say; it is not shown here.\n"
     told = [f"{chip} {result['status']}: {result['launches']} launches of `{kernel}`" for chip, _, of_chip in siblings.by_dot2(build, results)
             for kernel, result in of_chip.items() if "fast" in kernel]
     if told:
-        yield "Fast products of f16 on gfx906, gfx1030 and gfx10-3-generic are of `v_dot2_f32_f16`. The same source, compiled in that form for chips that can be executed"
+        yield "Fast products of f16 on gfx906, gfx1030 and gfx10-3-generic use `v_dot2_f32_f16`. The same source, compiled in that form for chips that can be executed"
         yield f"(`check.py --dot2`), gave the CPU's bits of whole numbers and was within the stated error of others: {'; '.join(told)}.\n"
-    rows, kinds = [], {}
-    for chip, like, total, known, missing in siblings.shares(build, kernels_of(ROOT)[0], results):
-        rows.append(f"| {chip} | {' and '.join(like)} | {total} | {100 * known / total:.2f}% | {len(missing)} |")
+    yield "| chip | executed on | instructions | of a kind that was executed | kinds that were not |\n|---|---|--:|--:|--:|"
+    for chip, like, total, known, missing in shares:
+        yield f"| {chip} | {' and '.join(like)} | {total} | {100 * known / total:.2f}% | {len(missing)} |"
+
+
+def not_executed_kinds(shares):
+    kinds = {}
+    for chip, _, _, _, missing in shares:
         for (name, modifiers), count, where in missing:
             told = "a sibling has it, where no test gets to" if where is None else f"executed on {' and '.join(where)}" if where else "no chip that can be executed has it"
             kinds.setdefault((" ".join((name, *modifiers)), told), []).append(f"{chip} {count}")
-    yield "| chip | executed on | instructions | of a kind that was executed | kinds that were not |\n|---|---|--:|--:|--:|"
-    yield from rows
-    yield "\nThese kinds were not executed on a sibling, all of them:\n\n| instruction and modifiers | how often | elsewhere |\n|---|---|---|"
+    yield "\nThese kinds were not executed on a similar chip:\n\n| instruction and modifiers | how often | elsewhere |\n|---|---|---|"
     for (kind, told), where in kinds.items():
         yield f"| `{kind.replace('|', 'abs')}` | {', '.join(where)} | {told} |"
+
+
+def conclusion(results, chips):
+    """What passed, by chip: kernels, launches, comparisons, and how many of their instructions were reached."""
+    ran = {chip: [result for result in results[chip].values() if result["launches"]] for chip in chips}
+    bad = sum(not result["status"].startswith("passed") for chip in chips for result in ran[chip])
+    every = sum(map(len, ran.values()))
+    yield f"**Of {every} executed pairs of kernel and chip {every - bad} gave the CPU's bits.** Each kernel was executed on {', '.join(chips)}, where the chip has it.\n"
+    yield "| chip | kernels executed | passed | passed, and changed since | not executed | launches | instructions reached | kernels below four fifths |\n|---|--:|--:|--:|--:|--:|--:|--:|"
+    for chip in chips:
+        here = [result for result in results[chip].values() if result["status"] != "none"]
+        passed = [result for result in ran[chip] if result["status"].startswith("passed")]
+        reached, total = (sum(result[column] for result in ran[chip]) for column in ("reached", "instructions"))
+        low = sum(result["reached"] < REACHED_ENOUGH * result["instructions"] for result in ran[chip])
+        yield (f"| {chip} | {len(ran[chip])} | {len(passed)} | {sum('before' in result['status'] for result in passed)} | {len(here) - len(ran[chip])} | "
+               f"{sum(result['launches'] for result in ran[chip]):,} | {reached / max(1, total):.0%} | {low} |")
+    yield "\nKernels below four fifths: what no test reaches there is mostly the long form of 64-bit divisions, which needs tensors of more than 2^32 elements, and"
+    yield "branches of a switch over types that the kernel never gets. `build/docs/codeobjects.md`, written by the same target, has every kernel and every reason."
+
+
+def summary(build, results, chips, shares):
+    yield "# Code objects executed\n"
+    yield from conclusion(results, chips)
+    yield "\n## How it is done\n"
+    yield HOW.rstrip()
+    yield from beyond(results, chips)
+    yield from not_executable(build, results, shares)
+    yield LIMITS.rstrip()
 
 
 def main():
     build, chips = pathlib.Path(sys.argv[1]), sys.argv[2:]
     read = {chip: json.loads((build / "codeobjects" / f"{chip}.json").read_text(encoding="utf-8")) for chip in chips}
     results = {chip: dict(renewed(build, chip, of_chip)) for chip, of_chip in read.items()}
-    print(PREAMBLE.rstrip())
-    print("\n".join(table(results, chips)))
-    print("\n".join(beyond(results, chips)))
-    print("\n".join(unreached(build, results, chips)))
-    print("\n".join(not_executable(build, results)))
-    print(LIMITS.rstrip())
+    shares = list(siblings.shares(build, kernels_of(ROOT)[0], results))
+    parts = [[PREAMBLE.rstrip()], table(results, chips), beyond(results, chips), unreached(build, results, chips), not_executable(build, results, shares),
+             not_executed_kinds(shares), [LIMITS.rstrip()]]
+    (build / "docs").mkdir(exist_ok=True)
+    (build / "docs/codeobjects.md").write_text("\n".join(line for part in parts for line in part) + "\n", encoding="utf-8")
+    (ROOT / "docs/evidence/codeobjects.md").write_text("\n".join(summary(build, results, chips, shares)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

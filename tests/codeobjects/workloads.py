@@ -50,11 +50,10 @@ def fma_floor(count):
 
 
 def matrix_floor(count, type_, beside=0.0):
-    """beside: vector instructions a multiply-add that must be done next to it, over the lanes of a unit."""
+    """beside: vector operations per multiply-add that a kernel must do next to it, at the card's peak of f32: packed or paired instructions do two."""
     def floor(card):
         clocks = count / (card.matrix[type_] * card.simds * card.units)
-        lanes = 64 if card.vector_clocks == 4 else 128
-        return (max(clocks, count * beside / (lanes * card.units)) / card.clock_hz, f"{type_} products")
+        return (max(clocks, count * beside / (card.fma_a_clock * card.units)) / card.clock_hz, f"{type_} products")
     return floor
 
 
@@ -89,7 +88,7 @@ def search(dim, queries, screen):
     row_bytes = dim if screen else 4 * dim
     floor = bytes_floor(ROWS * row_bytes)
     if queries > 1:
-        # a screened pair of rows costs its byte products; converting, factor and bound are three instructions for each
+        # a screened pair of rows costs its byte products, and three operations: convert, scale, compare with the bound
         floor = larger(floor, matrix_floor(ROWS * queries * dim, "i8", 3 / dim) if screen else fma_floor(2 * ROWS * queries * dim))
 
     def run(on, made):
@@ -109,7 +108,7 @@ def quant(type_, columns, math=""):
     rows, cols = WEIGHTS
     elements, size = BLOCK_BYTES[type_]
     weight_bytes, macs = rows * cols // elements * size, rows * cols * columns
-    # for each result and 32 codes: convert, factor and fma; the K formats take two byte products
+    # for each result and 32 codes three operations: convert, scale, add; the K formats take two byte products
     products = 2 if elements == 256 else 1
     floor = larger(bytes_floor(weight_bytes), matrix_floor(products * macs, "i8", 3 / 32 / products)) if columns > 8 else bytes_floor(weight_bytes)
 

@@ -338,16 +338,16 @@ static void take_everybody(void)
 static void write_legend(FILE *out)
 {
     fprintf(out,
-            "# Parity\n\nWritten by `make parity` (tests/device/test_cross_backend.c); do not edit. The same vectors and "
-            "queries on "
-            "every backend that was there.\nA result is a row number and a score; *same* means that all of them are those of "
-            "`%s`, row and score bits, and the test fails\nif one is not. What was run, emulated or only stood in for is said "
-            "for each.\n\n",
+            "# Parity\n\nThe same vectors and queries, searched on every backend of the machine "
+            "(tests/device/test_cross_backend.c).\n"
+            "**Where the table says *same*, every row number and every bit of every score equals those of `%s`**; the\n"
+            "test fails if one differs. The list says which backends ran on hardware, which were emulated, and which used a\n"
+            "stand-in for the driver.\n\n",
             backends_here[0].label);
     for (int b = 0; b < backend_count; b++)
         fprintf(out, "- `%s`: %s\n", backends_here[b].label, backends_here[b].what);
     if (*absent)
-        fprintf(out, "\nNot there when this was written:\n\n%s", absent);
+        fprintf(out, "\nNot available on the machine:\n\n%s", absent);
 }
 
 static void write_parity(const char *path)
