@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what the documents say with the tree: links and their anchors, file names, names of the API, rooms, chips, commands with their
+"""Compares what the documents say with the tree: links and their anchors, file names, every name that is set as code, rooms, chips, commands with their
 options, targets of make, error messages, and the index. Prints each offending line as FILE:LINE: why, and exits 1 if there was one.
 """
 import pathlib
@@ -9,12 +9,18 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-FOLDERS = "src|tests|include|examples|bench|scripts|cmake|docs|python|data"
+FOLDERS = "src|tests|include|examples|bench|scripts|cmake|docs|python|data|tools"
 CHIP = re.compile(r"\b(gfx\d[0-9a-f]*(?:-\d)?(?:-generic)?|sm_\d+a?)\b")
 # Chips that are named and not compiled for: hipRTC compiles for these two in tests; the driver finishes PTX for any NVIDIA chip.
 OTHER_CHIPS = {"gfx90c", "gfx1031", "gfx11", "gfx12", "gfx9", "gfx10", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}
 OTHER_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdio.h", "jansson.h", "zstd.h"}  # not ours
-MADE_BY_A_BUILD = ("build/", "build-")
+# Names that documents set as code and that belong to others.
+OTHER_NAMES = set("""
+    __builtin_amdgcn_global_load_lds __restrict__ global_load_dword global_load_lds_dword pshufb tbl v_perm_b32
+    IDSelectorBitmap IndexIDMap PyDLL check_estimator get_current_count vec_version unhex
+    _ENABLE_TRIGGER _TRUSTED_SCHEMA
+    --cpus-per-task --requeue
+""".split())
 
 offences = []
 
@@ -101,6 +107,39 @@ def check_paths(path, text, files, names):
         for word in re.findall(r"(?<![\w./<*-])[a-z]\w*\.(?:c|h|def)\b", span) if not language else []:
             if word not in names and word not in OTHER_HEADERS and not re.search(r"[A-Z]{2,}", word):
                 offend(path, number, f"there is no file {word}")
+
+
+def source_words(files):
+    """Every word of the sources without their comments, and of their paths; and their text, for options."""
+    words, texts = set(), []
+    for file in files:
+        words.update(re.findall(r"\w+", file))
+        if file.endswith((".md", "check-docs.py")) or file.startswith(("data/", "tests/fuzz/corpus/")):
+            continue
+        text = (ROOT / file).read_bytes().decode("utf-8", errors="replace")
+        if file.endswith((".c", ".h", ".def", ".S")):
+            text = re.sub(r"//.*", "", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
+        elif not file.endswith((".1", ".txt", ".in")):
+            text = re.sub(r"^\s*#(?!include|define|if|elif).*$", "", text, flags=re.M)
+        texts.append(text)
+        words.update(re.findall(r"\w+", text))
+    return words, "\n".join(texts)
+
+
+def check_words(path, text, words, texts):
+    """Names that are set as code (functions, variables, kernels, options) are in a source. Capitals in a name, as in matmul_TYPE, stand for any; m_c is
+    a formula's."""
+    for number, span, language in code_spans(text):
+        if language:
+            continue
+        option = re.fullmatch(r"--[a-z][\w-]*", span)
+        if option and span not in texts and span not in OTHER_NAMES:
+            offend(path, number, f"no source has the option {span}")
+        name = re.fullmatch(r"([A-Za-z_]\w*(?:\.\w+)*)(?:\(\))?", span)
+        for part in name.group(1).split(".") if name else []:
+            stands_for_any = re.search(r"[a-z]_?[A-Z]+(_|$)", part) or re.fullmatch(r"[a-z]_[a-z]", part)
+            if part not in words and part not in OTHER_NAMES and not stands_for_any:
+                offend(path, number, f"no source has the name {part}")
 
 
 def check_names(path, text, headers):
@@ -263,6 +302,9 @@ def main():
     known_chips, known_commands = chips(), commands()
     headers = "\n".join(read(file) for file in sorted(files) if file.startswith("include/"))
     headers += read("src/store/sqlite/functions.c") + read("src/store/sqlite/models.c")  # the names that SQL knows
+    words, texts = source_words(files)
+    for path in sorted(file for file in files if file.startswith("include/")):
+        check_words(path, read(path), words, texts)
     for path in documents():
         text = read(path)
         check_links(path, text)
@@ -270,6 +312,7 @@ def main():
             check_paths(path, text, files, names)
             check_chips(path, text, known_chips)
             check_names(path, text, headers)
+            check_words(path, text, words, texts)
         check_command_lines(path, text, known_commands)
         check_targets(path, text, targets)
     check_index()

@@ -82,6 +82,7 @@ exported_symbols() {
 check "formatting" formatting
 check "tree" scripts/check-tree.py
 check "API reference" scripts/api-reference.py --check
+check "phrases" scripts/check-phrases.py
 check "evidence" scripts/evidence.py check
 check "shell scripts" shell_scripts
 check "python scripts" python_scripts

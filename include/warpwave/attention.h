@@ -26,7 +26,7 @@ typedef struct ww_attention {
     size_t struct_size; /* set by ww_attention_default() */
     ww_attention_type type;
     bool causal;            /* a query sees keys up to its own position */
-    int64_t window;         /* causal: only the last so many of these, its own among them; 0: all */
+    int64_t window;         /* causal: only the last `window` of these, its own position included; 0: all */
     int64_t first_position; /* of the first query, the others follow; -1, the default: the queries are the last of the keys */
     double scale;           /* of the dot products; 0, the default: 1 / sqrt(head size) */
 } ww_attention;

@@ -1,4 +1,4 @@
-/* Devices: what there is to compute on, and opening one.
+/* Devices: listing them and opening one.
  *
  * A device is named by text: "cpu", "cuda:0", "rocm:1", or "auto", which takes the first of these that opens: the CUDA
  * devices, the ROCm devices, the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.

@@ -107,8 +107,8 @@ WW_API const char *ww_matrix_id(const ww_matrix *matrix, int64_t row);
 WW_API ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values);
 
 /* Returns the rows in memory if the file has f32 one after the other (.npy, .fbin, CSV), else NULL. All rows
- * are read when this is first called, and take their bytes of memory until close; NULL, with a message, where that fails: for
- * want of memory, or because the file was cut short. Blocks on the disk the first time. Any number of threads may ask. */
+ * are read when this is first called, and take their bytes of memory until close; NULL, with a message, where that fails:
+ * without memory, or because the file was cut short. Blocks on the disk the first time. Any number of threads may ask. */
 WW_API const float *ww_matrix_view_f32(const ww_matrix *matrix);
 
 /* Write rows x dim numbers to `path`, format by its ending: .npy or .fbin for f32, .npy or .ibin for i32. An existing file is

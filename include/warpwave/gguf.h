@@ -122,7 +122,7 @@ WW_API ww_status ww_gguf_find_tensor(const ww_gguf *gguf, const char *name, int6
  * A value is given exactly as it is in the file or not at all: integers of any kind, and floats that are whole, as u64 or i64
  * where they fit; any number as f64 where that holds it; a bool, or an integer 0 or 1, as a bool. WW_NOT_FOUND if there is no
  * such key, WW_UNSUPPORTED for another kind, WW_OUT_OF_RANGE for a number that would change; the message names the file, the
- * key, and what is there. A failed call leaves the value alone. Do not block. */
+ * key, and the value there. A failed call leaves the value alone. Do not block. */
 
 WW_API ww_status ww_gguf_u64(const ww_gguf *gguf, const char *key, uint64_t *value);
 WW_API ww_status ww_gguf_i64(const ww_gguf *gguf, const char *key, int64_t *value);
@@ -146,7 +146,7 @@ WW_API ww_status ww_gguf_f64s(const ww_gguf *gguf, const char *key, double *valu
 WW_API ww_status ww_gguf_texts(const ww_gguf *gguf, const char *key, ww_gguf_span *values, int64_t capacity, int64_t *count);
 
 /* Returns a tensor's bytes in memory, valid until close. They are read when this is first called for the tensor; NULL, with a
- * message, where that fails: for want of memory, or because the file was cut short. Blocks on the disk the first time. */
+ * message, where that fails: without memory, or because the file was cut short. Blocks on the disk the first time. */
 WW_API const void *ww_gguf_view(const ww_gguf *gguf, int64_t index);
 
 /* Reads `bytes` of a tensor's data from byte `offset` of it on. Refuses a range outside. Blocks on the disk. */

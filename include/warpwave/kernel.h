@@ -61,7 +61,7 @@ typedef enum ww_argument_kind {
     WW_ARGUMENT_U64 = 4,
     WW_ARGUMENT_F32 = 5,
     WW_ARGUMENT_F64 = 6,
-    WW_ARGUMENT_BYTES = 7 /* any other type: so many bytes, aligned so */
+    WW_ARGUMENT_BYTES = 7 /* any other type: `size` bytes, aligned to `alignment` */
 } ww_argument_kind;
 
 typedef struct ww_argument {

@@ -1,4 +1,4 @@
-/* Quantized matrices: weights in ggml's block formats on a device, as they lie in GGUF files.
+/* Quantized matrices: weights in ggml's block formats on a device, as GGUF files store them.
  *
  * A matrix has rows of `cols` numbers, coded in blocks of 32 or 256 along the row. What codes become as f32, and what codes
  * floats become, is the same to the bit on every device. A view is a matrix that shares another's rows; either may be
@@ -106,14 +106,14 @@ WW_API ww_status ww_quant_describe(const ww_quant *matrix, ww_quant_info *info);
 WW_API ww_status ww_quant_read_f32(const ww_quant *matrix, int64_t first, int64_t count, float *values);
 WW_API ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t count, void *blocks);
 
-/* Looks rows up: values[i] is row ids[i] as f32, count x cols. Refuses an id that is no row, before anything is written.
+/* Looks rows up: values[i] is row ids[i] as f32, count x cols. Refuses an id that is not a row, before anything is written.
  * Blocks. */
 WW_API ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values);
 
 /* Decode `count` rows from row `first` on, or look rows up, into `out`, which operations on tensors fill (tensor.h): f32, f16
  * or bf16 of shape [count, cols], or that of ids with cols behind it. Nothing leaves the device. A range outside is refused.
  * Ids are on the matrix's device and like those of ww_tensor_index_select(): u8, u32 or i64; for the largest value of their
- * type the row is zeros; any other that is no row is refused with WW_OUT_OF_RANGE, to find which the ids are waited for.
+ * type the row is zeros; any other invalid id is refused with WW_OUT_OF_RANGE; the call waits for the ids to find it.
  * Otherwise queued. */
 WW_API ww_status ww_quant_dequantize(const ww_quant *matrix, int64_t first, int64_t count, ww_dtype dtype, ww_tensor *out);
 WW_API ww_status ww_quant_rows(const ww_quant *matrix, const ww_tensor *ids, ww_dtype dtype, ww_tensor *out);

@@ -54,8 +54,8 @@ WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64
 WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
 WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);
 
-/* All hits of all queries at once, as arrays by hit, for bindings and whoever has many: query q has the hits starts[q] to
- * starts[q + 1] - 1. Everything belongs to the results and is there as long as they are. */
+/* All hits of all queries at once, as arrays by hit, for bindings and programs with many hits: query q has the hits starts[q]
+ * to starts[q + 1] - 1. Everything belongs to the results and is there as long as they are. */
 typedef struct ww_results_columns {
     size_t struct_size; /* set by ww_results_columns_default() */
     int64_t query_count;
@@ -64,9 +64,9 @@ typedef struct ww_results_columns {
     const int64_t *rows;
     const int64_t *handles;
     const float *scores;
-    const int64_t *totals;   /* a query each, as ww_results_total(); NULL: as many as there are hits */
-    const int64_t *ids;      /* where in `text` they begin, -1 where there is none; NULL: not fetched, or no hits */
-    const int64_t *payloads; /* likewise */
+    const int64_t *totals;   /* one per query, as ww_results_total(); NULL: as many as there are hits */
+    const int64_t *ids;      /* where each hit's id starts in `text`, or -1 without one; NULL: not fetched, or no hits */
+    const int64_t *payloads; /* where each hit's payload starts in `text`, or -1; NULL: not fetched, or no hits */
     const char *text;        /* all texts, one behind the other, each with its NUL; NULL: none */
     int64_t text_bytes;
     const float *vectors; /* hit_count x dim; NULL: not fetched, or no hits. Of row -1 they are any numbers */

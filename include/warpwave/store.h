@@ -138,7 +138,7 @@ WW_API ww_status ww_store_drop(ww_store *store, const char *name);
 WW_API ww_status ww_store_list(ww_store *store, ww_results **results);
 
 /* Makes an index over what `path`, "$.lang" or the like, finds in the payloads of a collection, so that a `where` with
- * payload->>'$.lang' need not look at every row. Making one that is there is no error. May wait for a lock. */
+ * payload->>'$.lang' need not look at every row. Making one that exists already does nothing. May wait for a lock. */
 WW_API ww_status ww_store_index(ww_store *store, const char *collection, const char *path);
 
 /* Keeps with a collection which model its vectors are of. Where one is kept already, another one, by its fingerprint, is
@@ -149,7 +149,7 @@ WW_API ww_status ww_store_set_model(ww_store *store, const char *collection, con
 WW_API ww_status ww_store_get_model(ww_store *store, const char *collection, ww_store_model *model);
 
 /* Copies the store to the file `path`, which is replaced if it is a store or empty and refused if it is anything else. The
- * store can be used meanwhile; the copy is of one moment. `progress`, in pages, may be NULL. Not whole, the copy is removed. */
+ * store can be used meanwhile; the copy is a snapshot. `progress`, in pages, may be NULL. Not whole, the copy is removed. */
 WW_API ww_status ww_store_backup(ww_store *store, const char *path, ww_progress progress, void *user);
 
 /* Reads everything and checks it: SQLite's own integrity check, that rows and vectors belong together, lengths, finite values,

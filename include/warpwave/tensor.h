@@ -305,7 +305,7 @@ typedef struct ww_conv {
     int64_t stride[2];
     int64_t dilation[2];
     int64_t output_padding[2]; /* of transposed ones: added to the end of the output, below stride or dilation */
-    int64_t groups;            /* channels are cut into so many groups, each of which sees itself alone */
+    int64_t groups;            /* number of groups; each convolves only its own channels */
     ww_math math;
 } ww_conv;
 

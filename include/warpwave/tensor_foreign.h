@@ -40,7 +40,7 @@ typedef struct ww_foreign {
     ww_dtype dtype;
     ww_layout layout;             /* element 0 of the storage is at `data` */
     int32_t read_only;            /* not 0: refused as a tensor that is written to */
-    void *stream;                 /* on which it is being written: our work waits for what is there now */
+    void *stream;                 /* on which it is being written: our work waits for what is queued there now */
     void (*release)(void *owner); /* may be NULL */
     void *owner;
 } ww_foreign;
@@ -85,7 +85,7 @@ WW_API ww_status ww_tensor_from_dlpack_unversioned(ww_device *device, struct DLM
 
 /* For bindings to CPython, where exports are handed on in capsules called "dltensor_versioned" and "dltensor". The destructor
  * of such a capsule runs where no Python code may, at exit for one, so it is here: it calls the deleter of an export that
- * nobody has taken. The library is not linked with Python: it is told Python's PyCapsule_IsValid and PyCapsule_GetPointer
+ * nobody has taken. The library is not linked with Python: it is given Python's PyCapsule_IsValid and PyCapsule_GetPointer
  * first, once for the process. Refuses NULL. Before that, and for any other capsule, the destructor does nothing. */
 WW_API ww_status ww_dlpack_capsules(int (*is_valid)(void *capsule, const char *name),
                                     void *(*get_pointer)(void *capsule, const char *name));

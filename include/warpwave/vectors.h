@@ -8,7 +8,7 @@
  * they for it. A child of fork() cannot use its parent's collections: every call gives WW_OTHER_PROCESS at once, count 0, next
  * -1, and destroying one does nothing; results can be read and freed there. A call that fails leaves the collection as it was.
  * Rows and queries are memory of the host, or tensors (tensor.h): on the collection's device those stay there.
- * A progress callback runs while the collection is locked: it must not call the collection it is told about.
+ * A progress callback runs while the collection is locked: it must not call that collection.
  */
 #ifndef WARPWAVE_VECTORS_H
 #define WARPWAVE_VECTORS_H
@@ -136,7 +136,7 @@ typedef struct ww_parameter {
 /* What a query finds. */
 typedef enum ww_query_mode {
     WW_QUERY_NEAREST = 0, /* the k nearest rows of each query */
-    WW_QUERY_RANGE = 1    /* all rows within a bound of each query, however many they are */
+    WW_QUERY_RANGE = 1    /* all rows within a bound of each query, any number of them */
 } ww_query_mode;
 
 /* A search: the one description of it, for collections in memory, in stores and over ranks. Everything stays the caller's and
@@ -151,8 +151,9 @@ typedef struct ww_query {
     const struct ww_tensor *query_tensor;
     int32_t dim; /* of the queries; must be the collection's */
     ww_query_mode mode;
-    int32_t k; /* WW_QUERY_NEAREST: 0..WW_K_MAX; 0 finds nothing and is no error. Otherwise 0 */
-    /* WW_QUERY_RANGE, otherwise 0. l2: the radius, rows at most so far away; cosine and dot: rows with at least this score. */
+    int32_t k; /* WW_QUERY_NEAREST: 0..WW_K_MAX; 0 finds nothing, and is allowed. Otherwise 0 */
+    /* WW_QUERY_RANGE, otherwise 0. l2: the radius, rows at most this far away; cosine and dot: rows with at least this score.
+     */
     float bound;
     int64_t limit;        /* WW_QUERY_RANGE, otherwise 0: hits of each query at most, 0..WW_ROWS_MAX, the best; 0 only counts */
     const uint64_t *mask; /* bit r%64 of word r/64 admits row r; NULL admits all */
@@ -214,7 +215,7 @@ typedef enum ww_damage {
     WW_DAMAGE_CODES = 4,     /* of the screen */
     WW_DAMAGE_SCALE = 8,     /* of the codes */
     WW_DAMAGE_RESIDUAL = 16, /* what coding lost */
-    WW_DAMAGE_LIVE = 32      /* the device holds a removed row for live, or the other way round */
+    WW_DAMAGE_LIVE = 32      /* the device marks a removed row as live, or the other way round */
 } ww_damage;
 
 /* What ww_collection_check() found. */
@@ -362,7 +363,7 @@ WW_API ww_status ww_collection_describe(ww_collection *collection, ww_collection
  * are read. Gives a results object in `results`, which the caller frees with ww_results_destroy(); how many hits each query has
  * stands there, and ww_results_total() says how many rows are within a bound, whatever the limit. Hits come best first, equal
  * scores by smallest row; a score is never -0. A range takes memory for as many hits as are found: give a limit where that may
- * be too much. Refuses queries that are not finite, a bound that is no number, a negative one for l2, and what belongs to
+ * be too much. Refuses queries that are not finite, a bound that is NaN, a negative one for l2, and what belongs to
  * another mode. May wait for a writer. */
 WW_API ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results);
 
@@ -373,9 +374,9 @@ WW_API ww_status ww_collection_query(ww_collection *collection, const ww_query *
  * by then, and nothing can tell. ww_collection_query() is for that. */
 WW_API ww_status ww_collection_search(ww_collection *collection, const ww_query *query, int64_t *rows, float *scores);
 
-/* Gets many rows as results, all of one moment: one query whose hits are the entries of the list, in its order, with score 0.
- * An entry that is not there is row -1, handle -1, and has no id, payload or vector; it is no error. Refuses both lists at
- * once. May wait for a writer. */
+/* Gets a snapshot of many rows as results: one query whose hits are the entries of the list, in its order, with score 0.
+ * An entry that is not there is row -1, handle -1, and has no id, payload or vector; that is not an error. Refuses both lists
+ * at once. May wait for a writer. */
 WW_API ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_results **results);
 
 /* Finds a live row by its id. WW_NOT_FOUND if there is none. */
@@ -403,7 +404,7 @@ WW_API ww_status ww_collection_payload(ww_collection *collection, int64_t row, c
 /* Returns the first live row after `row` (-1 to begin), or -1 at the end: the way to visit all rows in order. Beside writers
  * it visits rows that were added meanwhile, those that an upsert replaced a second time, and none that were removed; compact
  * and clear number rows anew, after which rows may be left out or visited again. ww_collection_get() without a list gives the
- * handles of all rows of one moment, and with such handles as a list what belongs to them. */
+ * handles of all rows as a snapshot, and then, with lists of these handles, the rest. */
 WW_API int64_t ww_collection_next(ww_collection *collection, int64_t row);
 
 /* The canonical score of two vectors on the CPU: the bits that every device computes. Refuses values that are not finite. */

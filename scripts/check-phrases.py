@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Finds the phrases of scripts/phrases.txt in documents, headers and sources. Prints each as FILE:LINE: phrase: what to write instead, and exits 1
+if there was one. Files under LATER are counted only."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COVERED = re.compile(r"(.*\.md|include/.*|src/.*\.(?:c|h|def))$")
+LATER = ("CHANGELOG.md", "bench/RESULTS.md", "src/arithmetic/", "src/base/", "src/cpu/", "src/device/", "src/emulator/", "src/files/", "src/gguf/", "src/gpu/", "src/kernels/", "src/model/", "src/quant/", "src/tensor/", "src/cluster/", "src/server/", "src/text/", "src/vectors/", "src/store/", "src/cli/", "tests/")
+# A space of a phrase is any white space, and a line's end inside a comment.
+SPACE = r"(?:\\s+\\*?\\s*)"
+
+
+def phrases():
+    for line in (ROOT / "scripts/phrases.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            pattern, better = line.split("\t")
+            yield re.compile(re.sub(r"(?<!^) ", SPACE, pattern), flags=re.I), better
+
+
+def main():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    known, found, later = list(phrases()), 0, 0
+    for path in sorted(filter(COVERED.match, listed)):
+        if not (ROOT / path).exists():
+            continue
+        text = (ROOT / path).read_text(encoding="utf-8")
+        for pattern, better in known:
+            for match in pattern.finditer(text):
+                if path.startswith(LATER):
+                    later += 1
+                    continue
+                found += 1
+                said = re.sub(r"\s+\*?\s*", " ", match.group())
+                print(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: \"{said}\": write {better}", file=sys.stderr)
+    if later:
+        print(f"phrases: {later} more in {', '.join(LATER)}, which are not checked yet")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
