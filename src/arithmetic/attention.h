@@ -100,7 +100,7 @@ CANON_FUNCTION int32_t attention_key_scale_place(int32_t head_size, int32_t j, i
 
 typedef struct attention_mask {
     int32_t causal; /* 0: all keys of the sequence */
-    int32_t window; /* causal: the last so many; 0: no bound */
+    int32_t window; /* causal: only the last `window` keys; 0: no bound */
 } attention_mask;
 
 typedef struct attention_range {

@@ -1,7 +1,7 @@
 /* The types that the rows of a collection can have, by number as ww_vector_type has them, and the f32 values that they are.
  *
  * Rows are stored in their type and scored as f32: every value of the other types is one. Devices keep u8 as the i8 that is 128
- * less, so that bytes of either kind are codes of the screen (screen.h) as they lie there, with scale 1 and nothing lost: of u8
+ * less, so that bytes of either kind are codes of the screen (screen.h) as stored, with scale 1 and nothing lost: of u8
  * the product of codes is short by 128 times the sum of the query's codes. Padding is the number 0 in every type.
  */
 #ifndef WW_ARITHMETIC_ROW_TYPES_H

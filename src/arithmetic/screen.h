@@ -225,7 +225,8 @@ CANON_FUNCTION screen_gate screen_gate_for(int32_t metric, screen_limit limit)
     return gate;
 }
 
-/* The measure of a row; of one that does not count so that hardly anything keeps it (who lists it asks again). */
+/* The measure of a row. A row that does not count gets one that almost no threshold keeps; it is checked again when rows are
+ * listed. */
 CANON_FUNCTION screen_measure screen_measure_of(int32_t metric, int32_t padded, screen_vector row, float rho, int counts)
 {
     screen_measure measure = {0.0f, counts ? 0x1p16f : -0x1p16f, 0.0f};

@@ -1,7 +1,7 @@
 /* Checking JSON text without building anything from it.
  *
  * One pass over the bytes and a bit for each open bracket: memory does not grow with the text. What it accepts is RFC 8259 with
- * three decisions where that leaves room: numbers may be of any size (1e400 is a number), a repeated key is no error, and \u
+ * three decisions where that leaves room: numbers may be of any size (1e400 is a number), a repeated key is allowed, and \u
  * escapes that are half of a surrogate pair are refused, since no UTF-8 text can have them.
  */
 #ifndef WW_BASE_JSON_H

@@ -8,9 +8,9 @@
 
 enum {
     CAPACITY_LEAST = 16,
-    CUT_LEAST = 64,      /* a list is not cut before it has so many: each cut looks at all of it */
-    INSERTED_MOST = 24,  /* so few are sorted by insertion, */
-    DIGITS_LEAST = 2048, /* and so many by digits */
+    CUT_LEAST = 64,      /* a list is not cut before it has this many keys: each cut looks at all of it */
+    INSERTED_MOST = 24,  /* up to this many are sorted by insertion, */
+    DIGITS_LEAST = 2048, /* and this many or more by digits */
     DIGIT_BITS = 8,
     DIGIT_VALUES = 1 << DIGIT_BITS,
     DIGITS = 64 / DIGIT_BITS
@@ -187,7 +187,7 @@ static bool grow(key_list *list)
     return key_list_reserve(list, max_i64(2 * list->capacity, CAPACITY_LEAST));
 }
 
-/* Cuts the list to the limit, if it has so many. */
+/* Cuts the list to the limit, if it has that many keys. */
 static void cut(key_list *list, int64_t limit)
 {
     if (list->count < limit)

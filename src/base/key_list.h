@@ -12,12 +12,12 @@
 typedef struct key_list {
     uint64_t *keys; /* in any order until key_list_finish() */
     int64_t count, capacity;
-    int64_t total; /* keys that there are, kept or not: whoever adds them counts them */
+    int64_t total; /* all keys, kept or not: the caller that adds them counts them */
     uint64_t most; /* if `cut`, `limit` keys are at or before it: others need not be added */
     bool cut;
 } key_list;
 
-/* Makes room for so many keys in all, which then need no memory. False if there is none. */
+/* Makes room for `count` keys in all: adding them needs no more memory. False without memory. */
 bool key_list_reserve(key_list *list, int64_t count);
 
 /* Adds a key to a list that begins as zeros. False if there is no memory for it: then the list is as before. `limit` is not

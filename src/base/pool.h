@@ -33,8 +33,8 @@ void pool_destroy(pool *pool);
 int32_t pool_threads(const pool *pool);
 
 /* Runs items 0..items-1 on the workers and the calling thread, which is worker 0, and returns when they are done. `watch` may
- * be NULL; it is called between items, some fifty times a second. False if the watch stopped the job. Blocks; not to be called
- * by a worker. */
+ * be NULL; it is called between items, some fifty times a second. False if the watch stopped the job. Blocks; a worker must
+ * not call it. */
 bool pool_run(pool *pool, int64_t items, pool_work work, pool_watch watch, void *context);
 
 /* The same on the calling thread, as worker 0, for jobs that are shorter than waking a thread: the watch is not called. */

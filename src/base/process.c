@@ -1,4 +1,4 @@
-/* The number of the process at hand, counted up by every fork() in the child. */
+/* The number of this process, counted up by every fork() in the child. */
 #include "base/process.h"
 
 #include <pthread.h>

@@ -19,10 +19,10 @@ typedef uint32_t process_mark;
 
 extern _Atomic process_mark process_number;
 
-/* The process at hand, for what is being made: keep it there. The first call of a process sees to it that forks are noticed. */
+/* The mark of this process, to be kept in what is made now. The first call in a process makes sure that forks are noticed. */
 process_mark process_here(void);
 
-/* Was the thing with that mark made in the process at hand? */
+/* Was the thing with that mark made in this process? */
 static inline bool process_is_ours(process_mark made_in)
 {
     return made_in == atomic_load_explicit(&process_number, memory_order_relaxed);

@@ -12,7 +12,7 @@ typedef struct record_head {
     rank_key key;
     int64_t handle;
     int64_t id_bytes;      /* -1: none */
-    int64_t payload_bytes; /* likewise */
+    int64_t payload_bytes; /* -1: none */
 } record_head;
 
 typedef struct query_head {

@@ -72,7 +72,7 @@ static void answer_roll(ww_cluster *c)
             MPI_Request_free(&c->requests[r]);
 }
 
-/* "ranks 1, 5 and 9", up to so many; returns how many are missing. */
+/* Writes "ranks 1, 5 and 9", as many as fit; returns how many are missing. */
 static int32_t name_missing(const ww_cluster *c, char *text, size_t capacity)
 {
     int32_t missing = 0, named = 0;

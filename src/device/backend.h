@@ -96,8 +96,8 @@ typedef struct segment_plan {
     int32_t member;        /* of a group: whose it will be, or MEMBER_ANY: its own choice */
     int64_t capacity;      /* rows; a multiple of 64 */
 
-    /* For a group that chooses: how many rows are wanted in this and the segments that will follow, and those that there are,
-     * so that each member gets its share. It may make the segment smaller than asked. */
+    /* For a group that chooses: how many rows are wanted in this and the segments that will follow, and how many there are
+     * already, so that each member gets its share. It may make the segment smaller than asked. */
     int64_t rows_wanted;
     const segment *others;
     int64_t others_count;

@@ -24,7 +24,7 @@ typedef struct matmul_job {
     int64_t c_elements;      /* from c on to the end of its memory */
     int32_t batch_rank;
     int64_t batch[MATMUL_BATCH_RANK], a_batch[MATMUL_BATCH_RANK], b_batch[MATMUL_BATCH_RANK], c_batch[MATMUL_BATCH_RANK];
-    const matmul_window *window; /* NULL: b is a matrix as it lies */
+    const matmul_window *window; /* NULL: b is a plain matrix */
 } matmul_job;
 
 static inline int64_t matmul_batch_count(const matmul_job *job)

@@ -38,7 +38,7 @@ typedef struct quant_decode_tensor_job {
     const buffer *from;
     size_t from_offset;
     int64_t rows, cols;
-    const void *ids;  /* an id that is no row makes zeros */
+    const void *ids;  /* an invalid id makes zeros */
     int32_t id_bytes; /* 1, 4 or 8 */
     int64_t count;
     void *to;        /* count x cols */
@@ -50,7 +50,7 @@ typedef struct quant_decode_tensor_job {
 typedef struct quant_fusion {
     int32_t input;       /* INPUT_: what x is made into before it is coded */
     const float *weight; /* INPUT_NORM: device memory, as many as a row of x has elements */
-    double eps;          /* likewise */
+    double eps;          /* INPUT_NORM: added to the mean square */
     const float *up;     /* INPUT_GATED: device memory, rows as far apart as those of x */
     int64_t x_stride;    /* floats from row to row of x; 0: they are dense */
     bool adds;           /* results are added to what is in y */

@@ -22,7 +22,7 @@ struct launch {
     const void *args;
     emulator_shape shape;
     atomic_ullong next_block; /* the first that no system thread has taken */
-    atomic_bool faulted;      /* set once, by whoever then writes the text */
+    atomic_bool faulted;      /* set once, by the thread that then writes the text */
     char fault[EMULATOR_FAULT_BYTES];
 };
 

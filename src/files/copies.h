@@ -1,8 +1,8 @@
 /* Ranges of a file in memory, for callers who want a pointer: read when they are first asked for, kept until the file is
  * closed.
  *
- * Not a map: whoever touches a map of a file that has been cut short meanwhile is ended by SIGBUS, and a library cannot make an
- * error of that. A copy costs its bytes of memory and one read; a file that is shorter by then is a status.
+ * Not a map: a process that touches a map of a file that was cut short meanwhile is ended by SIGBUS, and a library cannot make
+ * an error of that. A copy costs its bytes of memory and one read; a file that is shorter by then is a status.
  */
 #ifndef WW_FILES_COPIES_H
 #define WW_FILES_COPIES_H
@@ -26,7 +26,7 @@ typedef struct file_range {
     int64_t index, offset, bytes;
 } file_range;
 
-/* Gives the range's bytes, aligned to a cache line, or as they lie in a source that is memory, if that is a multiple of
+/* Gives the range's bytes, aligned to a cache line, or in place in a source that is memory, if that is a multiple of
  * `align`. Fails as source_read() does, and with WW_OUT_OF_MEMORY. Any number of threads may ask. Blocks on the disk the first
  * time. */
 ww_status copies_get(file_copies *copies, const file_source *source, file_range range, int64_t align, const void **bytes);

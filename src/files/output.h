@@ -1,9 +1,9 @@
 /* A file that is written whole or not at all.
  *
  * The bytes go to a new file beside the target, are brought to the disk, and only then does the new file take the target's
- * name. Whoever reads the target meanwhile, or after a crash, finds the old file or the new one and nothing between. On failure
- * the new file is removed and the target is as it was. A pipe or a character device has no such thing as whole: it is written
- * to as it is, and so is OUTPUT_STDOUT, whatever standard output is.
+ * name. A program that reads the target meanwhile, or after a crash, finds the old file or the new one and nothing between. On
+ * failure the new file is removed and the target is as it was. A pipe or a character device has no such thing as whole: it is
+ * written to as it is, and so is OUTPUT_STDOUT, whatever standard output is.
  */
 #ifndef WW_FILES_OUTPUT_H
 #define WW_FILES_OUTPUT_H
@@ -25,7 +25,7 @@ typedef struct output {
     bool direct; /* a pipe, a device or standard output: there is no new file, and nothing to rename */
 } output;
 
-/* Begins the new file. On failure, too, output_discard() is to be called. Block on the disk, all of them. */
+/* Begins the new file. Call output_discard() on failure, too. All of these block on the disk. */
 ww_status output_open(output *o, const char *path);
 /* After a failure every further write fails, and so does output_finish(). */
 ww_status output_write(output *o, const void *from, size_t bytes);

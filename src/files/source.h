@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are little-endian and are read as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are little-endian and are read without conversion");
 
 enum { SOURCE_NAME_BYTES = 256 };
 

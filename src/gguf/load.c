@@ -2,7 +2,7 @@
  * the copy engine are busy at the same time. Pieces are whole rows and stay in a processor's cache on their way. What is little
  * is done by the caller alone.
  *
- * While a piece is at hand it is looked at whether all its weights are finite: those of a block are, if its factors are.
+ * While a piece is in memory, its weights are checked to be finite: those of a block are, if its factors are.
  */
 #include "gguf/load.h"
 

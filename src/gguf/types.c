@@ -49,7 +49,7 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
     const int64_t together = gguf_type_elements(type);
     int64_t elements = 1;
     if (type < 0 || type > INT32_MAX)
-        return "the type is no number of a type";
+        return "the type is not a known number";
     if (rank < 1 || rank > WW_GGUF_RANK_MAX)
         return "a tensor has 1 to 4 dimensions";
     for (int64_t i = 0; i < rank; i++) {

@@ -50,8 +50,8 @@ typedef struct chip_constants {
                                    that way: 0 always, those of other formats, too; over 100 never (gpu/quant/quant_plan.c) */
     int32_t quant_stages;       /* of a gemv where shared memory is small */
     int32_t quant_gemv_splits;  /* thread blocks that share a row of a gemv; 0: as many as pay */
-    int32_t stream_queries;     /* from which on search_stream takes the place of search_tile, in blocks of */
-    int32_t stream_teams;       /* so many times 32 threads at least */
+    int32_t stream_queries;     /* from this many queries on search_stream takes the place of search_tile, in blocks of */
+    int32_t stream_teams;       /* at least this many teams of 32 threads */
 } chip_constants;
 
 /* A family of chips. */

@@ -9,7 +9,7 @@
 #include "kernels/embedded.h"
 
 enum {
-    DEVICES_MAX = 1024, /* a driver that says more is not to be believed */
+    DEVICES_MAX = 1024, /* a driver that reports more is wrong */
     UNITS_MAX = 65536   /* nor is one with as many units or threads a block */
 };
 
@@ -70,7 +70,7 @@ static void name_kernels(const gpu_driver *driver, ww_device_info *info)
         snprintf(info->kernels, sizeof info->kernels, "embedded %s %s", best->chip, best->format);
 }
 
-/* Numbers that launches are made of. What no chip has, is not to be computed with. */
+/* Checks the numbers that launches are made of. Refuses values that no chip has. */
 static ww_status check_numbers(const ww_device_info *info)
 {
     const bool waves = info->wave_size == 32 || info->wave_size == 64;

@@ -53,7 +53,7 @@ struct gpu_device {
     size_t staging_bytes;   /* of one piece of pinned memory at most; set before the first copy */
     pool *threads;          /* that fill the staging memory */
     atomic_bool lost;       /* set once, by the first error that broke the context */
-    char lost_because[256]; /* written before `lost` is set, by whoever wins `losing` */
+    char lost_because[256]; /* written before `lost` is set, by the thread that wins `losing` */
     atomic_flag losing;
 
     pthread_rwlock_t streams_lock; /* over the list of all streams, so that none goes while someone waits for all */

@@ -13,7 +13,7 @@
 #include "gpu/stream.h"
 #include "kernels/arguments.h"
 
-/* How many blocks of so many threads one launch may have along x on this device. */
+/* How many blocks of `threads` threads one launch may have along x on this device. */
 static inline int64_t gpu_blocks_of(const gpu_device *device, int64_t threads)
 {
     const int64_t by_threads = device->limits.threads[0] / threads;
@@ -21,7 +21,7 @@ static inline int64_t gpu_blocks_of(const gpu_device *device, int64_t threads)
 }
 
 /* The same for blocks of any size, and how many along y. A job that may need more is cut
- * before it is launched: along x by whoever has the job (gpu/tensor/pieces.c), along y by a loop around the launch. */
+ * before it is launched: along x by gpu/tensor/pieces.c, along y by a loop around the launch. */
 static inline int64_t gpu_blocks_max(const gpu_device *device)
 {
     return gpu_blocks_of(device, device->base.info.max_threads_per_block);

@@ -19,7 +19,7 @@ ww_status gpu_memory_alloc(gpu_device *device, size_t bytes, buffer *out);
 /* Gives it back to the pool and empties the struct. The work that used it is done. */
 void gpu_memory_free(gpu_device *device, buffer *memory);
 
-/* Gives it to the driver, which waits for work on the device, whoever queued that, and empties the struct. */
+/* Gives it back to the driver, which waits for all work on the device, and empties the struct. */
 void gpu_memory_discard(gpu_device *device, buffer *memory);
 
 /* Gives the pooled blocks to the driver; returns the first number that was not 0. */
@@ -28,7 +28,7 @@ int gpu_pool_trim(gpu_device *device);
 /* Ours, pooled, peak; what the driver knows is asked there. */
 void gpu_pool_count(gpu_device *device, ww_memory_info *memory);
 
-/* `more` bytes, or fewer if negative, are handed out, but only set aside by whoever has them: they count as pooled. */
+/* `more` bytes (fewer if negative) are handed out, but their owner has only set them aside: they count as pooled. */
 void gpu_pool_count_aside(gpu_device *device, int64_t more);
 
 /* The size of the block that holds `bytes`: 64 classes from one power of two to the next, so that at most 1/64 is lost to

@@ -38,7 +38,7 @@ typedef struct gpu_pinned_bytes {
 typedef enum stream_state {
     STREAM_IDLE,
     STREAM_BUSY,     /* something was queued since the last synchronize */
-    STREAM_ANSWERED, /* likewise, but its results are there, and what is left to do touches nothing but the stream's own */
+    STREAM_ANSWERED, /* busy, but its results have arrived; the rest touches only the stream's own memory */
     STREAM_WRITES    /* busy, and when a kernel begins early now, none run but some that were queued last and write `written` */
 } stream_state;
 
@@ -109,7 +109,7 @@ bool gpu_leaves_alone(const gpu_stream *stream, const void *from, size_t bytes);
 ww_status gpu_workspace(gpu_stream *stream, int32_t number, size_t bytes, void **out);
 
 /* Device memory under `number` that holds `bytes` bytes as in `from`; if they are few and were asked for last they are there. A
- * kernel that writes there leaves it as it was in the end, and whoever launched it forgets it (gpu_forget) on any failure. */
+ * kernel that writes there restores it in the end, and the code that launched it forgets it (gpu_forget) on any failure. */
 ww_status gpu_keep(gpu_stream *stream, int32_t number, const void *from, size_t bytes, void **out);
 void gpu_forget(gpu_stream *stream, int32_t number);
 

@@ -20,7 +20,7 @@ typedef struct architecture {
     bool post_norms;        /* attention and the feed-forward network are normed behind, too */
     bool scaled_embedding;  /* embeddings times sqrt(width) */
     bool gated;             /* the feed-forward network has a gate */
-    int32_t window_pattern; /* of so many layers the last sees everything, the others a window; 0: all are alike */
+    int32_t window_pattern; /* the last of this many layers sees everything, the others a window; 0: all are alike */
     double window_base;     /* of rope in layers with a window */
     ww_unary activation;
 } architecture;

@@ -39,7 +39,7 @@ ww_status chat_find_name(const char *name, chat_family *family);
 const char *chat_name(chat_family family);
 
 /* Appends the conversation, with BOS where the family has it, up to where the assistant begins to speak if `add_generation`.
- * The text is to be tokenized with special tokens and without anything added. Refuses roles that the family has not, turns in
+ * Tokenize the text with special tokens and add nothing. Refuses roles that the family has not, turns in
  * an order that it does not allow, and text that is no UTF-8. On failure the buffer is as before. */
 ww_status chat_render(const chat_format *format, const chat_message *messages, size_t count, bool add_generation,
                       text_buffer *out);

@@ -6,7 +6,7 @@
 
 #include <warpwave/gguf.h>
 
-/* 128 bits, for telling apart, not for keeping anybody out: whoever wants to can make two files with one fingerprint. */
+/* 128 bits that tell files apart. They are not secure: two files with one fingerprint can be made on purpose. */
 typedef struct fingerprint {
     uint64_t a, b;
 } fingerprint;

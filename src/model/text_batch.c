@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 enum {
-    TEXTS_ALONE = 256, /* up to so many are sooner done than threads are started */
+    TEXTS_ALONE = 256, /* up to this many texts one thread is faster than starting others */
     THREADS_MOST = 8,
 };
 

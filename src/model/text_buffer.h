@@ -26,7 +26,7 @@ typedef struct characters { /* code points of Unicode */
     size_t count, capacity;
 } characters;
 
-ww_status characters_reserve(characters *list, size_t count); /* room for so many in all */
+ww_status characters_reserve(characters *list, size_t count); /* room for `count` in all */
 ww_status characters_add(characters *list, uint32_t character);
 void characters_free(characters *list);
 

@@ -1,4 +1,4 @@
-/* The types of quantized matrices, checked: what a row of so many numbers needs. */
+/* The types of quantized matrices, checked, and the bytes that a row needs. */
 #ifndef WW_QUANT_TYPES_H
 #define WW_QUANT_TYPES_H
 

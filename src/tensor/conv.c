@@ -192,7 +192,7 @@ static ww_status part_weights(const conv *c, const part *y, const part *x, ww_te
     return status;
 }
 
-/* A 1 x 1 kernel that moves by 1 sees the image as it lies: a plain product for each image. */
+/* A 1 x 1 kernel that moves by 1 sees each pixel once: a plain product for each image. */
 static bool sees_all(const conv *c, const part *y, const part *x)
 {
     return y->taps == 1 && x->taps == 1 && y->first == 0 && x->first == 0 && y->step == 1 && x->step == 1 &&

@@ -12,7 +12,7 @@
 typedef int capsule_is_valid(void *capsule, const char *name);
 typedef void *capsule_get_pointer(void *capsule, const char *name);
 
-/* One Python a process, so whoever tells says the same. */
+/* A process has one Python, so every caller gives the same functions. */
 static _Atomic(capsule_is_valid *) python_is_valid;
 static _Atomic(capsule_get_pointer *) python_get_pointer;
 

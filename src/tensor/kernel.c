@@ -152,7 +152,7 @@ ww_status ww_kernel_describe(const ww_kernel *kernel, ww_kernel_info *info)
 
 STRUCT_INIT(ww_launch, {.grid = {1, 1, 1}, .block = {1, 1, 1}})
 
-/* An argument as it lies in memory. */
+/* The bytes of an argument. */
 typedef struct placed {
     const void *bytes;
     size_t size, alignment;

@@ -114,7 +114,7 @@ ww_status ww_tensor_full(ww_device *device, ww_dtype dtype, int32_t rank, const 
     return result_end(&r, status);
 }
 
-/* How many numbers lie in start, start + step, ... before end; -1 if that is no number. */
+/* How many numbers lie in start, start + step, ... before end; -1 if there is no such number. */
 static int64_t arange_count(double start, double end, double step)
 {
     if (!isfinite(start) || !isfinite(end) || !isfinite(step) || step == 0.0)

@@ -15,12 +15,12 @@
 
 struct ww_storage {
     ww_device *device; /* retained */
-    atomic_int users;  /* tensors and whoever else retained it; the last to go ends it */
+    atomic_int users;  /* tensors and others that retained it; the last to release it frees it */
     ww_dtype dtype;
     int64_t elements;
     buffer data;
     atomic_bool shared; /* others were told where it is, and may use it on streams of their own */
-    bool foreign;       /* the memory is another's, who is told when it is no longer used: */
+    bool foreign;       /* another library owns the memory; `release` tells it when it is no longer used: */
     bool read_only;
     void (*release)(void *owner); /* may be NULL */
     void *owner;

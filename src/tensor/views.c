@@ -101,7 +101,7 @@ ww_status ww_tensor_narrow(const ww_tensor *x, int32_t dim, int64_t first, int64
     return give_view("narrow", x, &layout, view);
 }
 
-/* A bound of a slice as Python reads it: from the end if negative, cut to what is there. */
+/* A bound of a slice as Python reads it: from the end if negative, cut to the size. */
 static int64_t slice_bound(int64_t at, int64_t size)
 {
     return min_i64(max_i64(at < 0 ? at + size : at, 0), size);

@@ -1,5 +1,5 @@
 /* Block formats of quantized weights: what the bytes are. Shared by all backends; the layout is ggml's, byte for byte, so that
- * GGUF files are read as they lie.
+ * GGUF files are read without a copy.
  *
  * A row is cut into blocks of 32 elements, or of 256 in the K formats. A block holds small integers, its codes, and what makes
  * numbers of them: scales, and in some formats minima. A K block is cut again, into 16 sub-blocks of 16 or 8 sub-blocks of 32

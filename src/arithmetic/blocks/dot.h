@@ -12,8 +12,8 @@
  *     acc[b mod 8] = fma(dm * da, (float)M, acc[b mod 8])                where the format has minima; dm is -dmin, or m of a
  * small block
  *
- * and then acc[j] = acc[j] + acc[j + s] for j < s, s = 4, 2, 1. J and M are integers, so whoever adds them up in whatever order
- * finds the same; only the fma's have an order. f32, f16 and bf16 weights meet f32 activations as canonical dot products.
+ * and then acc[j] = acc[j] + acc[j + s] for j < s, s = 4, 2, 1. J and M are integers, so their sum is the same in any order;
+ * only the fma's have an order. f32, f16 and bf16 weights meet f32 activations as canonical dot products.
  *
  * A block is taken apart in pieces of 32 elements: eight words of four codes each, of which the first four have one scale and
  * the others another, or the same.

@@ -33,8 +33,8 @@
 #define MATH_INVERSE_F32(d) (1.0f / (d))
 #endif
 
-/* The same, but that it may be a unit too small where all bits of d's mantissa are set: what a chip's inverse, off by less than
- * a unit, and one step of Newton's give (simt_amd.h). */
+/* The same, except that it may be a unit too small where all bits of d's mantissa are set: what a chip's inverse, off by less
+ * than a unit, and one step of Newton's give (simt_amd.h). */
 #ifndef MATH_SHORT_INVERSE_F32
 #define MATH_SHORT_INVERSE_F32(d) MATH_INVERSE_F32(d)
 #endif

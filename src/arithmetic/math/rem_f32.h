@@ -8,7 +8,7 @@
  * y = 0 and for infinite x. */
 #define MATH_REM_FAR_F32(x, y) (!(canon_abs_f32(x) < 0x1p22f * canon_abs_f32(y)))
 
-/* |x| below 2^22 |y|. The quotient rounded, then cut, is the integer or one more; x less so many y fits a float. */
+/* |x| below 2^22 |y|. The quotient rounded, then cut, is the integer or one more; x less that multiple of y fits a float. */
 MATH_FUNCTION float canon_rem_near_f32(float x, float y)
 {
     const float x_size = canon_abs_f32(x);

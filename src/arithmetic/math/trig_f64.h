@@ -171,8 +171,8 @@ MATH_FUNCTION double canon_cos_f64(double x)
 /* ---- atan2 ----------------------------------------------------------------------------------------------------------------
  */
 
-/* As for f32, but that a quotient above tan(pi/8), q, becomes (q-1)/(q+1), whose angle is pi/4 less: A, with an error of 2^-59,
- * has half the terms then. */
+/* As for f32, except that a quotient above tan(pi/8), q, becomes (q-1)/(q+1), whose angle is pi/4 less: A, with an error of
+ * 2^-59, has half the terms then. */
 MATH_FUNCTION double canon_atan2_f64(double y, double x)
 {
     const double x_size = canon_abs_f64(x);

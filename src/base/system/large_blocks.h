@@ -23,7 +23,7 @@ void large_block_list(void *block, size_t bytes);
 /* The same for a block that was listed before, and could not be resized. */
 void large_block_relist(void *block, size_t bytes);
 
-/* The block is about to be given back. One that is not listed is no error. */
+/* The block is about to be given back. A block that is not listed is ignored. */
 void large_block_forget(void *block);
 
 /* Free memory by the machine and by the container's limits, less what is promised and not used. */

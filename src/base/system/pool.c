@@ -98,7 +98,7 @@ static int64_t now_ns(void)
 }
 
 /* Waits until there is a job or the pool ends, at first awake: a program that computes has its next job within microseconds.
- * Who waits awake yields, so that the caller and whoever else wants the core has it at once. The lock is held. */
+ * A worker that waits awake yields, so that the caller and other threads get the core at once. The lock is held. */
 static void wait_for_job(pool *p)
 {
     if (!p->jobs && !p->ending) {
@@ -170,7 +170,7 @@ ww_status pool_create(const int32_t *cores, int32_t threads, pool **out)
         return memory_failed("thread pool", bytes);
     lock_init(&p->lock);
     pthread_cond_init(&p->job_listed, NULL);
-    for (int32_t i = 1; i < threads; i++) { /* number 0 is whoever calls */
+    for (int32_t i = 1; i < threads; i++) { /* number 0 is the caller */
         worker *w = &p->workers[i];
         w->pool = p;
         w->index = i;

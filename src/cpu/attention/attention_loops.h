@@ -16,7 +16,7 @@ typedef struct attention_tile {
     float scale;
     const float *const *q;       /* of each row */
     const attention_range *seen; /* of each row, in this chunk; none is empty */
-    const void *keys;            /* as they lie in a page */
+    const void *keys;            /* as stored in a page */
     const void *values;          /* row by row */
     float *p;                    /* rows x ATTENTION_CHUNK */
     float *const *out;           /* of each row: o_c */

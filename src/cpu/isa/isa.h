@@ -43,7 +43,7 @@ enum { SUMS_ROWS_MAX = 64 }; /* rows that one call of `sums` takes: a word of a 
 typedef struct sums_job {
     int32_t metric;
     const float *queries;                   /* `padded` floats each, a multiple of 64, one after the other */
-    const void *rows;                       /* likewise; floats but for `sums_typed` */
+    const void *rows;                       /* `padded` elements each; floats except for `sums_typed` */
     int32_t query_count, row_count, padded; /* 1 <= row_count <= SUMS_ROWS_MAX */
     float *sums;                            /* sums[q * SUMS_ROWS_MAX + r] for query q and row r */
 } sums_job;

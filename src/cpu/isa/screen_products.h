@@ -1,7 +1,7 @@
 /* Integer products of codes: the part of the screen (arithmetic/screen.h) that hardware has instructions for.
  *
  * Each way to make them is a table. What comes out is exact, so all of them agree. Sixteen queries make a group; its codes are
- * packed once in the order that the instructions want. Rows come 16, 32 or 64 at a time, as they lie in memory.
+ * packed once in the order that the instructions want. Rows come 16, 32 or 64 at a time, as stored in memory.
  */
 #ifndef WW_CPU_ISA_SCREEN_PRODUCTS_H
 #define WW_CPU_ISA_SCREEN_PRODUCTS_H
@@ -11,7 +11,7 @@
 
 enum {
     GROUP = 16,        /* queries */
-    GROUPS_MAX = 4,    /* that one call of `groups` takes, and whose products are at hand at a time */
+    GROUPS_MAX = 4,    /* that one call of `groups` takes, and whose products it keeps at a time */
     GROUP_BIAS = 64,   /* bytes after a packed group, for a 32-bit number for each query */
     UNIT_ROWS = 64,    /* rows at most, and the distance from one group's products to the next in rows */
     SCREEN_STRIP = 16, /* rows that are tested at once, as a first test */
@@ -44,7 +44,7 @@ typedef struct screen_products {
     bool (*present)(void);
     int32_t code_bytes; /* that a code takes when it is packed or prepared */
 
-    /* Before a thread's first call of the functions below, and after its last; NULL where nothing is to be done. */
+    /* Before a thread's first call of the functions below, and after its last; NULL if there is nothing to do. */
     void (*begin)(void);
     void (*end)(void);
 

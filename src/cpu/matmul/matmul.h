@@ -74,14 +74,14 @@ typedef struct matmul_window_source {
 /* Packs it as matmul_pack() does. `row` is scratch for `count` elements. */
 void matmul_pack_window(const matmul_window_source *source, int32_t width, void *row, void *panels);
 
-/* The product, on the threads of a device, by the tiles of any set that the machine has. Refuses for want of memory only.
+/* The product, on the threads of a device, by the tiles of any set that the machine has. Fails only without memory.
  * Blocking. */
 ww_status matmul_run(ww_device *device, const matmul_tiles *tiles, const matmul_job *job);
 
-/* The steps that a panel of so many has room for. */
+/* The steps that a panel for `depth` steps has room for. */
 int64_t matmul_packed_depth(int32_t packing, int64_t depth);
 
-/* Bytes of an element as it lies in a and b, in a panel, and in c. */
+/* Bytes of an element in a and b, in a panel, and in c. */
 int32_t matmul_source_bytes(int32_t type);
 int32_t matmul_packed_bytes(int32_t packing);
 int32_t matmul_result_bytes(int32_t type);

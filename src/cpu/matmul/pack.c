@@ -120,7 +120,7 @@ static void put_span(widening widen, const void *from, int64_t count, int32_t wi
         to[i] = 0.0f;
 }
 
-/* All panels of a source whose rows lie across k: step by step, so that memory is read as it lies. */
+/* All panels of a source whose rows lie across k: step by step, so that memory is read in order. */
 static void pack_f32_rows(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int32_t width, float *panels)
 {
     const widening widen = widen_of(tiles, type);

@@ -7,7 +7,7 @@
 /* Is a product large enough for matmul_shared_panels()? */
 bool matmul_is_large(const matmul_work *w);
 
-/* The product of each of the batch, by panels that all threads share. Refuses for want of memory only. Blocking. */
+/* The product of each of the batch, by panels that all threads share. Fails only without memory. Blocking. */
 ww_status matmul_shared_panels(ww_device *device, const matmul_work *w);
 
 #endif

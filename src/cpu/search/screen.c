@@ -135,7 +135,7 @@ static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t
 /* ---- units of rows --------------------------------------------------------------------------------------------------------
  */
 
-/* A group that is not to be screened now has all rows scored: it waits, or one of its queries has no threshold. */
+/* Scores all rows for a group that is not screened now: it waits, or one of its queries has no threshold. */
 static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     uint8_t *wait = &s->screen->workers[worker].wait[begin / GROUP];

@@ -34,7 +34,7 @@ typedef struct screen_worker {
     bool *excluded;     /* for each group: by the leading parts of the unit's codes */
     bool lead_helps;    /* did leading parts exclude enough, the last time? */
     uint8_t lead_pause; /* units in a row of which leading parts excluded too little, as a power of two, */
-    uint8_t lead_wait;  /* and units that are not to be tried by them */
+    uint8_t lead_wait;  /* units for which they are not tried */
 } screen_worker;
 
 struct screen {

@@ -96,7 +96,7 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
         pool_run_here(items, run_range, &all);
 }
 
-/* What was called is done: others have nothing to wait for, and are waited for by whoever calls. */
+/* Calls on a CPU have ended when they return: other streams need not wait, and the caller waits for them itself. */
 static ww_status cpu_stream(ww_device *device, void **stream)
 {
     (void)device;

@@ -87,7 +87,7 @@ int32_t group_place(group_device *group, const segment_plan *plan, uint64_t with
 bool group_segments_balanced(ww_device *device, const segment *segments, int64_t count);
 int32_t group_segment_place(ww_device *device, const segment_list *list, int64_t s, uint64_t without);
 
-/* Notes that a member took so long for so many products, for the next that are placed. */
+/* Notes how long a member took for its products, for placing the next rows. */
 void group_learn(group_device *group, int32_t member, double products, double seconds);
 
 /* ---- measure.c ----------------------------------------------------------------------------------------------------------- */

@@ -54,8 +54,9 @@ static ww_status add_gpus(name_list *list)
         if (!(*b)->on_host && strcmp((*b)->name, "emulator") != 0)
             status = add_all_of(list, *b);
     if (status == WW_OK && list->count == before)
-        status = ww_fail(WW_NO_DEVICE, "no device '%s': \"all\" is every GPU, and there is none; \"auto\" takes what there is",
-                         list->whole);
+        status =
+            ww_fail(WW_NO_DEVICE, "no device '%s': \"all\" is every GPU, and there is none; \"auto\" takes the best device",
+                    list->whole);
     return status;
 }
 

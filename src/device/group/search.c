@@ -140,7 +140,7 @@ static ww_status take_memory(run *r, int64_t queries)
 
 /* ---- progress ------------------------------------------------------------------------------------------------------------ */
 
-/* On a member's thread: the caller is told by his own. */
+/* On a member's thread: the caller's own thread calls the callback. */
 static int note_progress(long long done, long long total, void *user)
 {
     (void)total;

@@ -40,7 +40,7 @@ static ww_status create_on(group_device *group, int32_t m, segment_plan plan, se
     return WW_OK;
 }
 
-/* The member with the most to catch up that has room: who has none says so, and the next is asked. */
+/* Takes the member that is furthest below its share. A member without room refuses, and the next one is asked. */
 ww_status group_segment_create(ww_device *device, const segment_plan *plan, segment *out)
 {
     group_device *group = group_of(device);

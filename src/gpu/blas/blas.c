@@ -97,7 +97,7 @@ static bool is_size(int64_t size)
 
 static ww_status check_matrix(const char *name, int64_t rows, int64_t columns, const blas_matrix *matrix)
 {
-    const int64_t least = matrix->transposed ? rows : columns; /* elements of a row as it lies in memory */
+    const int64_t least = matrix->transposed ? rows : columns; /* elements of a row in memory */
     if (matrix->data == NULL)
         return ww_fail(WW_INVALID_ARGUMENT, "matrix product: %s is NULL", name);
     if (matrix->stride < least || matrix->stride > INT_MAX)

@@ -11,7 +11,7 @@
 /* What a and b are made of; c is of the same, but for i8, whose products are i32. Sums of f16 and bf16 are kept in f32. */
 typedef enum blas_type { BLAS_F32 = 0, BLAS_F64, BLAS_F16, BLAS_BF16, BLAS_I8, BLAS_TYPES } blas_type;
 
-/* A matrix as it lies in device memory: rows of `stride` elements from one to the next; used as it is, or transposed. */
+/* A matrix in device memory: `stride` elements from one row to the next; used as it is, or transposed. */
 typedef struct blas_matrix {
     const void *data;
     int64_t stride;

@@ -40,7 +40,7 @@ uint64_t code_hash(uint64_t hash, const void *bytes, size_t count)
     return hash;
 }
 
-/* The folder, made if need be. A relative XDG_CACHE_HOME is to be ignored, says its specification. */
+/* The folder, made if needed. The specification of XDG_CACHE_HOME says to ignore a relative one. */
 static bool folder(char *path, size_t capacity)
 {
     const char *cache = environment_folder("XDG_CACHE_HOME");
@@ -100,7 +100,7 @@ static bool write_all(int file, const char *bytes, size_t size)
     return true;
 }
 
-/* Code from a file that another user can write is not to be run. */
+/* Code from a file that another user can write must not be run. */
 static bool is_ours(const struct stat *about)
 {
     return S_ISREG(about->st_mode) && about->st_uid == geteuid() && (about->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&

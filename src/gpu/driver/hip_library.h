@@ -29,8 +29,8 @@ extern _Atomic process_mark hip_started_in; /* as the driver table says (driver.
 extern _Thread_local char hip_detail[DRIVER_DETAIL_BYTES];
 
 /* Every call of the vendor's goes through here, so that the one that failed is known by name: returns `number`. HIP remembers
- * the last error of a thread for whoever asks: ours is taken out again, so that another user of HIP on the same thread does not
- * find it. */
+ * the last error of a thread: ours is taken out again, so that another user of HIP on the same thread does not find
+ * it. */
 int hip_answer(const char *call, int number);
 
 /* The last failure is that of a function of another library, which has said why in hip_detail. */

@@ -18,7 +18,7 @@ enum {
     TILES_MAX = 512,           /* of a launch: each has up to 256 KiB of sums in memory */
     UNPACK_SHARED = 100000,    /* bytes of shared memory that a block may have where copies are in the background */
     GEMV_SHARED_ALL = 233472,  /* bytes of shared memory of the compute unit that has the most, */
-    GEMV_SHARED_SYSTEM = 1280, /* of which a thread block takes so many before it asks for any */
+    GEMV_SHARED_SYSTEM = 1280, /* that a thread block takes before it asks for any */
     STAY_COLS_MAX = 28672,     /* elements of a column that leave room for two stages of any format */
 };
 
@@ -30,7 +30,7 @@ static bool has_floats(const gpu_device *device, const quant_product_job *job)
     return dot_activations(job->type) < 0 || job->decoded;
 }
 
-/* By the columns of the whole product, however few its last pass has. */
+/* By the columns of the whole product, not those of its last pass. */
 static bool has_few_columns(const gpu_device *device, const quant_product_job *job)
 {
     (void)device;
@@ -38,7 +38,7 @@ static bool has_few_columns(const gpu_device *device, const quant_product_job *j
 }
 
 /* Where products of K blocks in bf16 are quicker than codes, which have two byte products for each, on AMD's chips: where the
- * tiles of bf16, which are not split, fill so many percent of the compute units' rounds. Calculated from counted instructions
+ * tiles of bf16, which are not split, fill this share of the compute units' rounds. Calculated from counted instructions
  * (tests/codeobjects/performance.py, ROUTES), codes / bf16, us, q4_k, 4096 x 14336, with all that is prepared:
  *
  *   columns    gfx942       gfx90a        gfx11         gfx12
@@ -103,7 +103,7 @@ static const struct {
     {suits_bf16, QUANT_BF16},      /* fast mode; NVIDIA: cuBLAS takes 0.8 of the codes' time; AMD: by the table above */
     {can_stay, QUANT_STAY},        /* one launch for norm, coding, product and addition; weights come while others still run */
     {can_be_direct, QUANT_DIRECT}, /* the same for chips without a copy engine, where no kernel begins early */
-    {has_few_columns, QUANT_GEMV}, /* bound by reading the weights: once for each eight columns, as they lie */
+    {has_few_columns, QUANT_GEMV}, /* bound by reading the weights: once for each eight columns, as stored */
     {has_wgmma, QUANT_WGMMA},      /* wgmma has twice the rate of mma.sync */
     {is_any, QUANT_TILES},         /* mma.sync, MFMA, WMMA or products of four bytes */
 };
@@ -315,7 +315,7 @@ static const tile_kernels tile_kernels_of[2][2] = {
      {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_wgmma_fold,
       QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
 
-/* Sections for so many rows or columns, `code_bytes` of codes for each block. */
+/* Sections for `lines` rows or columns, `code_bytes` of codes for each block. */
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
 {
     const size_t blocks = (size_t)lines * plan->blocks_padded;

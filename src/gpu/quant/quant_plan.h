@@ -47,15 +47,15 @@ typedef struct quant_plan {
     /* The kernels. */
     int32_t kernel, threads;
     uint32_t splits;      /* thread blocks that share the accumulators of a result */
-    uint32_t stages;      /* of shared memory, */
-    size_t shared_bytes;  /* which has so many in all */
+    uint32_t stages;      /* of shared memory */
+    size_t shared_bytes;  /* of all stages */
     int64_t rows_at_once; /* gemv: of a launch */
     int64_t stay_blocks;  /* QUANT_STAY: thread blocks; otherwise 0 */
 
     /* Tiles. */
     int32_t unpack_kernel, fold_kernel, fold_threads;
     uint32_t unpack_stages;
-    uint32_t records;    /* wgmma, K blocks: records of so many blocks at a time */
+    uint32_t records;    /* wgmma, K blocks: how many records are taken at a time */
     bool sums_in_shared; /* wgmma: shared memory has room for a tile of sums, too */
     size_t sums_floats;  /* a level of sums of all thread blocks */
 } quant_plan;
@@ -66,7 +66,7 @@ quant_strategy quant_choose(const gpu_device *device, const quant_product_job *j
 /* Completes a plan that has its strategy, first column and first row. Loads the kernels that it asks for their limits. */
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan);
 
-/* Thread blocks that share the accumulators of a gemv with so many tiles of 16 rows by a group of columns: 1, 2, 4 or 8. */
+/* Thread blocks that share the accumulators of a gemv with `tiles` tiles of 16 rows by a group of columns: 1, 2, 4 or 8. */
 uint32_t quant_gemv_splits(int64_t tiles, int64_t compute_units);
 
 #endif

@@ -50,9 +50,9 @@ typedef struct range_answer {
     uint64_t *thresholds_used;     /* on the device: a slot each, which the screen writes, */
     const uint64_t *thresholds;    /* and in `host` */
     const uint32_t *counts, *kept; /* there */
-    const range_entry *entries;    /* there: the first, */
-    int64_t first;                 /* so many; */
-    range_entry *more;             /* and the others */
+    const range_entry *entries;    /* there: the first `first` entries; */
+    int64_t first;
+    range_entry *more; /* the others */
     uint64_t length;
 } range_answer;
 

@@ -9,7 +9,7 @@
 
 enum {
     ENTRIES_LEAST = 1 << 18,
-    PIECE_SHRINKS = 8, /* a piece that had no room is so many times shorter the next time, */
+    PIECE_SHRINKS = 8, /* a piece that had no room is this many times shorter the next time, */
     PIECE_GROWS = 4    /* and one that took a fourth of the room or less this many times longer */
 };
 

@@ -20,7 +20,7 @@ enum {
     RANGE_BLOCKS_MOST = 64, /* for one query; */
     RANGE_BLOCKS_UNIT = 16, /* of all queries, for each unit */
     LISTS_ROWS = 32 << 20,  /* 256 MiB of lists, */
-    LISTS_QUERIES = 2048,   /* of so many queries: 16384 rows each */
+    LISTS_QUERIES = 2048,   /* for this many queries: 16384 rows each */
     LONGER = 8              /* lists, the second time */
 };
 
@@ -42,7 +42,7 @@ int32_t range_list_capacity(const range *r)
     return (int32_t)(told > 0 ? told : min_i64(rows, LISTS_ROWS / queries));
 }
 
-/* Is the threshold that rows were discarded by the bound? If it was better, that proves a defect, and the query is to be
+/* Is the threshold that rows were discarded by the bound? If it was better, that proves a defect, and the query must be
  * searched without a screen. */
 static bool is_proven(range_screen *s, int64_t number, canon_key threshold)
 {

@@ -71,7 +71,7 @@ static ww_status bring(gpu_stream *stream, const rows_source *from, row_range no
         (host_pieces){rows, (size_t)now.dim * element_bytes, (size_t)from->row_stride * element_bytes, now.count});
 }
 
-/* Room for so many rows as the host has them; none is needed for what is on the device. */
+/* Room for `bytes` of rows from the host; rows on the device need none. */
 static ww_status take_staged(gpu_stream *stream, const rows_source *from, size_t bytes, void **staged)
 {
     *staged = NULL;

@@ -125,7 +125,7 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
                                       .count = 1,
                                       .slots = 1};
     round->backward = gpu_alternate_direction(round->stream);
-    memset(best, 0, best_bytes); /* none of it will be */
+    memset(best, 0, best_bytes); /* 0 means not written yet */
     if (!asked->thresholds)
         status = screen_round_scan(round, true);
     if (status == WW_OK)

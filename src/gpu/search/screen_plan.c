@@ -14,16 +14,16 @@ enum {
                             * threshold, about */
     SAMPLE_SHARE_LONG = 8, /* of many queries with long rows, whose scores take longer than the sample: it halves those of the
                             * first rows; */
-    LONG_PADDED = 512,     /* so long, */
-    LONG_QUERIES = 1024,   /* and so many */
-    KEPT_FACTOR = 8,       /* room for so many times the rows that would be kept if codes were exact */
+    LONG_PADDED = 512,     /* rows at least this long, */
+    LONG_QUERIES = 1024,   /* and at least this many queries */
+    KEPT_FACTOR = 8,       /* room for this many times the rows that exact codes would keep */
     CAPACITY_LEAST = 4096, /* near-duplicates of one another are not rare, */
     CLUSTER_SHARE = 512,   /* nor that such a part of all rows are: room for those, too, if the lists ... */
     CAPACITY_SMALL_BATCH = 1 << 16, /* for a few queries, where room costs nothing */
     ROUND_UNIT = 256,               /* as many as a block takes at most */
-    ROUND_GOOD = 1024,              /* so many fill it well; */
+    ROUND_GOOD = 1024,              /* this many queries fill it well; */
     ROUND_MOST = 16384,             /* more at a time would fill the device no better */
-    ROUND_WATCHED = 2048,           /* so that a callback is heard within a moment */
+    ROUND_WATCHED = 2048,           /* keeps callbacks responsive */
     ROUND_FLOATS_MOST = 64 << 20,
     FILL_ROUNDS_MAX = 4 /* of resident blocks */
 };

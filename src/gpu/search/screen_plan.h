@@ -27,7 +27,7 @@ typedef struct screen_size {
 
 screen_plan screen_plan_make(screen_size size);
 
-/* Parts of the rows for a grid with so many columns of queries, of whose blocks the device holds `resident` at once. */
+/* Parts of the rows for a grid with `columns` columns of queries; the device holds `resident` of its blocks at once. */
 int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t parts_max);
 
 #endif

@@ -12,10 +12,10 @@ enum {
     SCORE_BLOCKS_MOST = 64, /* for one query; */
     SCORE_BLOCKS_UNIT = 16, /* of all queries, for each unit: two rounds of them, so that long lists do not end alone */
     STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
-    FIRST_SHARE = 4, /* of the rows so many are looked at first: as good a threshold as four times the sample, and a quarter
-                      * of what the sample's threshold alone would keep */
-    /* Of rows beyond the bus so many are looked at first, then an eighth, then the rest: by a threshold of 1 in S rows that the
-     * sample had, k S / 64 + k 64 / 8 + k 8 rows are kept if codes are exact. Of 200 million rows S is 1526, and that is 400
+    FIRST_SHARE = 4,        /* a quarter of the rows is screened first: that gives as good a threshold as four times the sample,
+                             * and keeps a quarter of what the sample's threshold would keep */
+    /* Of rows on the host 1 in 64 is screened first, then an eighth, then the rest: with a threshold of 1 in S rows from the
+     * sample, k S / 64 + k 64 / 8 + k 8 rows are kept if codes are exact. Of 200 million rows S is 1526, and that is 400
      * for k = 10; with an eighth first it would be 1940, each a row over the bus. */
     FAR_FIRST_SHARE = 64
 };
@@ -28,7 +28,7 @@ static int64_t tiles_of(const screen_round *round)
     return (round->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
 }
 
-/* Makes the round a wgmma one with so many teams a block, if that leaves room for `least` stages. */
+/* Makes the round a wgmma one with `teams` teams per block, if that leaves room for `least` stages. */
 static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uint32_t least)
 {
     const uint32_t chunks = (uint32_t)round->rows.chunks;

@@ -131,8 +131,8 @@ static ww_status search_rounds(search *s)
     return status;
 }
 
-/* With the table and the mask there: in rounds as large as there is memory for. A round that failed for want of memory may have
- * been one behind others, which are done again: what they found is the same. */
+/* With the table and the mask there: in rounds as large as there is memory for. If a round fails without memory after
+ * others, those are done again and find the same. */
 static ww_status search_within_memory(search *s)
 {
     ww_status status = WW_OUT_OF_MEMORY;

@@ -17,7 +17,7 @@ ww_status gpu_search_resident(gpu_device *device, int32_t kernel, int64_t *block
 /* Writes the k keys of one query, best first, as its results. */
 void gpu_search_write(const search_job *job, int64_t query, const canon_key *best);
 
-/* Tells the job's callback that so many queries are done. Refuses with WW_CANCELLED if it says so. */
+/* Tells the job's callback that `done` queries are done. Fails with WW_CANCELLED if it asks for that. */
 ww_status gpu_search_report(const search_job *job, int64_t done);
 
 /* Rows in all segments, removed ones too. */

@@ -104,7 +104,7 @@ ww_status search_prepare_queries(search *s, int64_t first, int64_t count, search
 
 /* ---- where it goes ------------------------------------------------------------------------------------------------------- */
 
-/* Blocks of so many threads; `shared_bytes` are dynamic. */
+/* Blocks of `threads` threads; `shared_bytes` are dynamic. */
 static int64_t blocks_per_unit(const gpu_device *device, const driver_function_limits *limits, int32_t threads,
                                size_t shared_bytes)
 {

@@ -12,15 +12,14 @@
 #include "kernels/search/search_args.h"
 
 enum {
-    REGISTERS_READ_COST =
-        6, /* reading a row once more for another column takes search_registers_* as long as scoring so many queries */
+    REGISTERS_READ_COST = 6,      /* search_registers_*: cost of reading a row again, in units of scoring one query */
     TILE_READ_COST = 24,          /* the same for search_tile_*, */
     STREAM_READ_COST = 24,        /* and for search_stream_* */
     ROUND_QUERIES_MAX = 4096,     /* more at a time would fill the device no better */
-    ROUND_QUERIES_WATCHED = 1024, /* so that a callback is heard within a moment */
+    ROUND_QUERIES_WATCHED = 1024, /* keeps callbacks responsive */
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
     ROUND_FLOATS_MAX = 64 << 20,  /* packed queries on the device at a time */
-    ROUND_QUERIES_LEAST = 64,     /* however little memory there is */
+    ROUND_QUERIES_LEAST = 64,     /* the minimum, even when memory is short */
     FILL_ROUNDS_MAX = 6           /* of resident blocks */
 };
 
@@ -78,7 +77,7 @@ static void plan_registers(search_plan *plan, int64_t shared_bytes)
  * that fits. */
 static bool plan_tile_of(search_plan *plan, int32_t chunks, int64_t shared_bytes, int32_t threads)
 {
-    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of an strip */
+    const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of a strip */
     const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
     const int64_t pairs = (chunks + 1) / 2, teams = threads / SEARCH_TILE_LANES;
     int64_t best_cost = INT64_MAX, strips = 2, fixed = 0, each_stage = teams / 2 * row_bytes + 2 * query_bytes;

@@ -35,11 +35,11 @@ typedef struct search_size {
     int64_t queries; /* at once */
     int32_t dim;
     int32_t k;
-    bool watched;           /* rounds are to be short enough to be cancelled in */
+    bool watched;           /* rounds must be short enough for cancelling */
     int64_t shared_bytes;   /* that a block may have */
-    int32_t stream_wave;    /* the threads of a wave, if search_stream is to be used where it can, or 0: */
-    int32_t stream_queries; /* for so many queries at least, */
-    int32_t stream_teams;   /* in blocks of so many teams at least (gpu/chip.h) */
+    int32_t stream_wave;    /* threads of a wave if search_stream may be used, or 0: */
+    int32_t stream_queries; /* from this many queries on, */
+    int32_t stream_teams;   /* in blocks of at least this many teams (gpu/chip.h) */
     int32_t element_bytes;  /* of the rows; 0 is 4, f32; others have kernels for one query, and tiles */
     bool tile;              /* by tiles of search_tile_* whatever the size: for range_tile_* */
     int32_t shrunk;         /* how many times a round was to be made smaller, because there was no memory for it */

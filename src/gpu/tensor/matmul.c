@@ -205,7 +205,7 @@ static ww_status multiply(ww_device *base, const matmul_job *job)
     return status;
 }
 
-/* Images so many that their outputs cannot be counted in 32 bits are taken a few at a time. */
+/* Takes a few images at a time if their outputs cannot be counted in 32 bits. */
 ww_status gpu_matmul(ww_device *base, const matmul_job *job)
 {
     const int64_t outs = job->window ? job->window->outs_y * job->window->outs_x : job->n;

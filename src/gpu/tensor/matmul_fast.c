@@ -1,6 +1,6 @@
 /* Matrix products and convolutions in fast mode on AMD's matrix units, and products of f16 on chips with instructions of two of
  * them; products where the vendor's BLAS is not there or refuses: which of the kernels of kernels/matmul/matmul_fast.h, and
- * what is copied before because they cannot read it as it lies. What the outputs of a convolution see is written out, some of
+ * what is copied first because they cannot read it in place. What the outputs of a convolution see is written out, some of
  * it at a time (kernels/matmul/conv_im2col.h), and multiplied.
  */
 #include "device/matmul_job.h"
@@ -63,7 +63,7 @@ static bool begins_aligned(const matmul_job *job, const product_side *side, int6
     return all;
 }
 
-/* Can it be read as it lies, and if so, across k? */
+/* Can it be read in place, and if so, across k? */
 static bool reads_as_it_lies(const matmul_job *job, const product_side *side, bool *across)
 {
     const int64_t bytes = type_size(job->type), piece = 16 / bytes, steps = slab_steps(job->type);
@@ -88,7 +88,7 @@ static bool is_shared(const matmul_job *job, const product_side *side)
 
 /* A side copied so that it lies along k, k filled up. */
 typedef struct packed_side {
-    bool needed, across; /* across: for sides that are read as they lie */
+    bool needed, across; /* across: for sides that are read in place */
     matmul_args args;    /* of the copy */
     buffer memory;
 } packed_side;

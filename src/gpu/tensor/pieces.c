@@ -29,7 +29,7 @@ static void *moved(const void *data, int64_t elements, int32_t type)
     return data == NULL ? NULL : (char *)(uintptr_t)data + elements * type_size(type);
 }
 
-/* Where a dimension of so many is cut, to have two that are smaller. */
+/* Where a dimension of `extent` is cut in two smaller ones. */
 static int64_t half_of(int64_t extent)
 {
     const int64_t half = extent / 2;

@@ -32,7 +32,7 @@ static int64_t affine_bytes(const rows_job *job)
 static int32_t wave_threads(const gpu_device *device, const rows_job *job)
 {
     const int64_t rows = (device->base.info.shared_bytes_per_block - affine_bytes(job)) / (job->n * type_size(job->type));
-    const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* large waves, be they of 64 */
+    const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* whole waves of 32 or 64 lanes */
     const int32_t most = job->op == ROW_SOFTMAX    ? ROW_PART_4096_RESIDENT
                          : job->n <= ROW_PART_4096 ? ROW_WAVE_THREADS
                                                    : ROW_WAVE_THREADS_2;

@@ -1,7 +1,7 @@
 /* The stream for tensors and its memory.
  *
  * All work on a device's tensors is queued on one stream, so that memory which is given back while it is still in use can be
- * handed out again at once: whoever gets it is queued behind. Such memory is kept here; the pool, whose blocks go to any
+ * handed out again at once: its next user is queued after that work. Such memory is kept here; the pool, whose blocks go to any
  * stream, gets it only after the stream was waited for.
  */
 #include "gpu/tensor/tensor.h"

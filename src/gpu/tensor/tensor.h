@@ -38,7 +38,7 @@ gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave *
 enum {
     TENSORS_WORKSPACE_BAD_ID,
     TENSORS_WORKSPACE_TABLES, /* keeps what is in it */
-    TENSORS_WORKSPACE_READY,  /* likewise */
+    TENSORS_WORKSPACE_READY,  /* keeps what is in it */
     TENSORS_WORKSPACE_ACTIVATIONS,
     TENSORS_WORKSPACE_GEMV_SLOTS, /* GPU_OVERLAP of them */
     TENSORS_WORKSPACE_COUNTERS,   /* keeps what is in it */
@@ -85,7 +85,7 @@ matmul_args gpu_matmul_args(const matmul_job *job);
 
 /* Are there kernels for AMD's matrix units that multiply this type? */
 bool gpu_has_matrix_units(const gpu_device *device, int32_t type);
-/* Products in fast mode by kernels of ours for these: matmul_fast.c. What they cannot read as it lies is copied first. */
+/* Products in fast mode by kernels of ours for these: matmul_fast.c. What they cannot read in place is copied first. */
 bool gpu_matmul_can_be_fast(const gpu_device *device, const matmul_job *job);
 ww_status gpu_matmul_fast(ww_device *base, const matmul_job *job, matmul_args *args);
 /* The same between enter and leave for matrices that need not be copied, with results of f32: aligned to 16 bytes, a and the

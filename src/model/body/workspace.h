@@ -56,7 +56,7 @@ typedef struct workspace {
     ww_device *device;
     uint64_t generation, clock;                                   /* the first counts whenever memory of it moves */
     recorded_step steps[RECORDED_STEPS], passes[RECORDED_PASSES]; /* the latter of prompts, without logits */
-    int64_t tokens;                                               /* room for so many */
+    int64_t tokens;                                               /* room for this many */
     pass_tensors pass;
     ww_tensor logits; /* LOGIT_ROWS x vocabulary */
     upload ids, positions, sequences, lengths, pages, rows;

@@ -125,7 +125,7 @@ static ww_status check_header(const reader *r, const ww_model *model, const sess
     if (memcmp(h->model, ours.model, sizeof h->model) != 0)
         return source_refuse(&r->file, WW_INVALID_ARGUMENT, 8,
                              "the session is of another model; its fingerprint is %.32s, that of "
-                             "the model at hand %.32s",
+                             "this model %.32s",
                              h->model, ours.model);
     if (h->activations != ours.activations || h->cache != ours.cache)
         return source_refuse(&r->file, WW_INVALID_ARGUMENT, 48,

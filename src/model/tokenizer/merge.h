@@ -46,7 +46,7 @@ typedef struct merge_work {
 /* Appends a symbol behind the last. */
 ww_status merge_add(merge_work *work, int32_t id, uint32_t start, uint32_t bytes);
 
-/* Merges what is there. Then the symbols from number 0 on, along `next`, are the result. */
+/* Merges the symbols. Then those from number 0 on, along `next`, are the result. */
 ww_status merge_run(merge_work *work, const merge_rule *rule);
 
 /* Empties it for the next piece; frees it. */

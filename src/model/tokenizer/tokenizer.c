@@ -122,10 +122,10 @@ static ww_status show_all(tokenizer *t)
 static ww_status check_added(const tokenizer *t, const tokenizer_source *source)
 {
     if (t->add_bos && t->bos < 0)
-        return ww_fail(WW_CORRUPT_FILE, "%s: a BOS token is to be added, but tokenizer.ggml.bos_token_id is missing",
+        return ww_fail(WW_CORRUPT_FILE, "%s: a BOS token must be added, but tokenizer.ggml.bos_token_id is missing",
                        source->name);
     if (t->add_eos && t->eos < 0)
-        return ww_fail(WW_CORRUPT_FILE, "%s: an EOS token is to be added, but tokenizer.ggml.eos_token_id is missing",
+        return ww_fail(WW_CORRUPT_FILE, "%s: an EOS token must be added, but tokenizer.ggml.eos_token_id is missing",
                        source->name);
     return WW_OK;
 }
@@ -228,7 +228,7 @@ static ww_status encode_between(const tokenizer *t, const char *text, size_t byt
     return status == WW_OK && add && t->add_eos ? token_list_add(work->out, t->eos) : status;
 }
 
-/* Leaves the text that is to be encoded in `out`, or nothing where it can stay as it is: UTF-8, and for SentencePiece a space
+/* Leaves the text to encode in `out`, or nothing where it can stay as it is: UTF-8, and for SentencePiece a space
  * for each U+2581, which are the same to it. */
 static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes, text_buffer *out)
 {

@@ -2,7 +2,7 @@
  *
  * Three families: WordPiece (`bert`), byte-level BPE (`gpt2`, with the pre-tokenizer that `tokenizer.ggml.pre` names) and
  * SentencePiece BPE (`llama`). Everything that can be wrong with a vocabulary is refused when the tokenizer is made, so that a
- * text can fail only for want of memory or by its length. A tokenizer does not change: any number of threads may use it.
+ * text can fail only without memory or by its length. A tokenizer does not change: any number of threads may use it.
  */
 #ifndef WW_MODEL_TOKENIZER_TOKENIZER_H
 #define WW_MODEL_TOKENIZER_TOKENIZER_H
@@ -65,7 +65,7 @@ int32_t tokenizer_unknown(const tokenizer *t);
 int32_t tokenizer_padding(const tokenizer *t);
 int32_t tokenizer_find(const tokenizer *t, const char *piece); /* as the vocabulary writes it */
 
-/* Is it a token that stands for no text (control, unknown)? Does it end a text or a turn? False for what is no id. */
+/* Is it a token that stands for no text (control, unknown)? Does it end a text or a turn? False for an invalid id. */
 bool tokenizer_is_special(const tokenizer *t, int32_t id);
 bool tokenizer_is_end(const tokenizer *t, int32_t id);
 

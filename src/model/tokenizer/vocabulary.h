@@ -43,8 +43,8 @@ typedef struct vocabulary_source {
     bool spaces; /* U+2581 in user-defined pieces is a space, as texts have it in which they are looked for */
 } vocabulary_source;
 
-/* Makes a vocabulary; of a piece that comes twice the first is found. Refuses kinds that are none and scores that are no
- * numbers. `name` is the file's, for messages. vocabulary_free() frees it, also after a failure. */
+/* Makes a vocabulary; of a piece that comes twice the first is found. Refuses unknown kinds and scores that are
+ * NaN. `name` is the file's, for messages. vocabulary_free() frees it, also after a failure. */
 ww_status vocabulary_make(vocabulary *v, const vocabulary_source *source, const char *name);
 void vocabulary_free(vocabulary *v);
 

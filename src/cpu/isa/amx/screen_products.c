@@ -1,6 +1,6 @@
 /* Products of codes by AMX: tiles of 16 rows by 64 codes against tiles of 64 codes by 16 queries.
  *
- * Rows are tiles as they lie in memory, and stay in the first-level cache while the groups pass by from the second. Four sums
+ * Rows are tiles as stored in memory, and stay in the first-level cache while the groups pass by from the second. Four sums
  * are under way at a time, so that none waits for itself, and each tile that is loaded serves two of them. The instructions
  * belong to a thread that has loaded a tile configuration; the process must have requested them from the system first.
  */

@@ -37,7 +37,7 @@ static inline void vec_store(float *to, vec v)
 }
 
 /* Holds a loaded vector in its register: a compiler may otherwise load it again for each use, or
- * hoist so many that accumulators are spilled. */
+ * hoist many loads, and accumulators would be spilled. */
 static inline vec vec_keep(vec v)
 {
     __asm__ volatile("" : "+w"(v));

@@ -8,7 +8,7 @@
 typedef struct search_choice {
     bool screen;
     screen_plan plan; /* of the screen, if it is taken */
-    uint64_t trial;   /* the shape under which its time is to be told, or 0 */
+    uint64_t trial;   /* the shape under which its time is recorded, or 0 */
 } search_choice;
 
 /* Chooses for a search, or for a range search whose threshold is known. `capacity` of lists, or 0 to let the plan say. */

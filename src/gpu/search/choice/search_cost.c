@@ -65,7 +65,7 @@ double search_cost_screened(const search_rates *rates, const search_amount *a, c
     const double padded = canon_padded(a->dim), rows = (double)a->words * SEARCH_WORD_ROWS;
     const double sampled = sample ? (double)plan->sample_tiles * SCREEN_TILE_WORDS * SEARCH_WORD_ROWS : 0;
     const double codes = (rows + sampled) * padded;
-    /* Without a threshold, for want of admitted rows in the sample, all that is admitted is scored. */
+    /* Too few admitted rows in the sample give no threshold; then all admitted rows are scored. */
     const bool blind = sample && sampled * a->rows_admitted < 2.0 * a->k;
     const double admitted = rows * a->rows_admitted, few = KEPT_ROWS + KEPT_FACTOR * (double)a->k;
     const double kept = blind || admitted < few ? admitted : few;

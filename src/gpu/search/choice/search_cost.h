@@ -23,7 +23,7 @@ typedef struct search_rates {
     double query_bytes;  /* and its numbers */
 } search_rates;
 
-/* The rates of a chip with so many compute units. `wgmma` says whether it multiplies codes by tiles from shared memory. */
+/* The rates of a chip with `compute_units` units. `wgmma` says whether it multiplies codes by tiles from shared memory. */
 search_rates search_rates_of(int32_t compute_units, bool wgmma);
 
 /* What is searched. */

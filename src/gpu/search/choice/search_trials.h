@@ -1,4 +1,4 @@
-/* Which of two ways is quicker on the device at hand, by trial: searches that the model cannot tell apart go now one way, now
+/* Which of two ways is quicker on this device, by trial: searches that the model cannot tell apart go now one way, now
  * the other, and their times are kept for the next of that shape. Every trial is a search that somebody asked for, and answers
  * it.
  */
