@@ -21,7 +21,7 @@ enum {
     ATTENTION_STAGE = 64,                      /* elements of the head, at a time */
     ATTENTION_WIDTH = 128,                     /* elements of the result, at a time */
     ATTENTION_ROWS_APART = ATTENTION_ROWS + 4, /* of an element of staged queries from the next: 8 of them are in all banks, */
-    ATTENTION_KEYS_APART = ATTENTION_KEYS + 4, /* likewise of keys */
+    ATTENTION_KEYS_APART = ATTENTION_KEYS + 4, /* the same for keys */
     ATTENTION_PART_SUMS = 4, /* floats in front of o_c in a part: m_c and l_c; 16 bytes, so that o_c is aligned */
 };
 

@@ -5,7 +5,7 @@
  *   quant_*_bf16           fast mode, 33 columns or more, a vendor BLAS that multiplies bf16: that is used, and no bits are
  *                          promised
  *   quant_gemv_one_TYPE    one column, on sm_90a, AMD's chips with MFMA and those from gfx10 on: the product codes it itself,
- *                          behind a norm or gated, and results may be added to what is there (quant_gemv_one.c)
+ *                          behind a norm or gated, and results may be added to y (quant_gemv_one.c)
  *   quant_gemv_TYPE        up to 32 columns, and experts: bound by reading the weights, once for each eight columns
  *   quant_wgmma_*          more, on sm_90a: weights are unpacked first, stages come by the copy engine, wgmma multiplies from
  *                          shared memory
@@ -38,7 +38,7 @@ enum {
 /* ---- floats to blocks and back ------------------------------------------------------------------------------------------- */
 
 /* quant_decode: rows of blocks to numbers of to_type: f32, f16 or bf16. A thread for each QUANT_UNIT elements of a row,
- * units_per_row of them. An id that is no row of `from` makes zeros. */
+ * units_per_row of them. An invalid id makes zeros. */
 typedef struct quant_decode_args {
     const uint8_t *from;
     void *to;        /* count x cols */
@@ -51,7 +51,7 @@ typedef struct quant_decode_args {
     int32_t id_bytes; /* of each id: 1, 4 or 8 */
 } quant_decode_args;
 
-/* An id of so many bytes, unsigned but for those of 8. */
+/* An id of `bytes` bytes; unsigned, except with 8 bytes. */
 static inline QUANT_SHARED uint64_t quant_id(const void *ids, int32_t bytes, uint64_t at)
 {
     return bytes == 8 ? ((const uint64_t *)ids)[at] : bytes == 4 ? ((const uint32_t *)ids)[at] : ((const uint8_t *)ids)[at];
@@ -87,7 +87,11 @@ typedef struct quant_encode_args {
  * Blocks of q4_0 and q8_0 begin alternately at a multiple of four bytes and two bytes past one. Codes of the former are two
  * bytes into the block, so products read them from the third code on, and the first two last (QUANT_ROTATE_): columns have the
  * same order. */
-enum { QUANT_ROTATE_NONE = 0, QUANT_ROTATE_16 = 16, QUANT_ROTATE_32 = 32 }; /* codes of even blocks, by two within so many */
+enum {
+    QUANT_ROTATE_NONE = 0,
+    QUANT_ROTATE_16 = 16,
+    QUANT_ROTATE_32 = 32
+}; /* codes of even blocks, rotated by two within this many */
 
 /* AMD's chips put words together from two with one instruction, and read codes in their order. */
 #if defined(__AMDGCN__)
@@ -256,8 +260,8 @@ typedef struct quant_gemv_args {
     uint32_t stays;       /* not 0: thread blocks take more than 16 rows each (quant_gemv_stay.h) */
     uint32_t independent; /* not 0: the work queued before this kernel does not touch x */
     const float *x;    /* the column, to be coded by the kernel; NULL, which only those that stay take: it is coded already */
-    uint64_t *refused; /* as in quant_gemv_activations, */
-    uint64_t first_block; /* likewise */
+    uint64_t *refused; /* as in quant_gemv_activations */
+    uint64_t first_block; /* as there */
     quant_input input;    /* of x */
 } quant_gemv_args;
 
@@ -272,7 +276,7 @@ typedef struct quant_gemv_args {
  * shared memory. */
 enum { QUANT_UNPACK_ROWS = 8, QUANT_UNPACK_ELEMENTS = 1024 };
 
-/* Bytes of a stage for blocks of so many bytes and elements: of a row a multiple of 16, wherever it begins. */
+/* Bytes of a stage for blocks of `bytes` bytes and `elements` elements; a row takes a multiple of 16, wherever it begins. */
 static inline QUANT_SHARED uint32_t quant_unpack_stage(uint32_t bytes, uint32_t elements)
 {
     return (QUANT_UNPACK_ELEMENTS / elements * bytes + 15 + 15) / 16 * 16 * QUANT_UNPACK_ROWS;
@@ -301,7 +305,7 @@ enum {
     QUANT_TILE = 128,
     QUANT_TILE_THREADS = 256,
     QUANT_TILE_LEVELS = 3,                                               /* of sums that wait for others: log2(QUANT_CLASSES) */
-    QUANT_SLAB_ROW_BYTES = 64,                                           /* a slab: so many bytes of each row of a tile */
+    QUANT_SLAB_ROW_BYTES = 64,                                           /* a slab: this many bytes of each row of a tile */
     QUANT_TILE_STAGE_WORDS = 2 * QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4,  /* codes of a stage of blocks of 32 */
     QUANT_TILE_BLOCK32_WORDS = 4 * QUANT_TILE * 2,                       /* factors, minima, factors, sums of a stage */
     QUANT_TILE_KBLOCK_WORDS = 3 * QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4, /* upper and lower bytes of rows, codes of columns */
@@ -344,7 +348,7 @@ typedef struct quant_tile_args {
     uint32_t across; /* tiles of the same rows */
     uint32_t classes;
     uint32_t stages;         /* 2, 3 or 4, or 1 of waves of 64 lanes but on NVIDIA; quant_wgmma_block32: from 1 on */
-    uint32_t records;        /* quant_wgmma_kblock: those of so many blocks at a time, 1 or 2 */
+    uint32_t records;        /* quant_wgmma_kblock: blocks whose records are taken at a time, 1 or 2 */
     uint32_t sums_in_shared; /* quant_wgmma_*: not 0 if there is shared memory for a tile of sums, too */
     int32_t layout;          /* QUANT_LAYOUT_ */
     uint32_t has_min;        /* not 0: the format has minima; quant_tile_block32_min: it has */

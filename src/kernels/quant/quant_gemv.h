@@ -182,7 +182,7 @@ DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *low
     factors->lower = c.factor;
 }
 
-/* Minima of 16 elements each by the sums of so many codes, whose low and high bytes are separate. */
+/* Multiplies minima of 16 elements by the sums of their codes, whose low and high bytes are separate. */
 DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const words_scales *lower, const uint32_t *sums,
                                gemv_thread here, gemv_sums *low, gemv_sums *high)
 {
@@ -495,7 +495,7 @@ DEVICE void gemv_combine_splits(int32_t type, const quant_gemv_args *args, uint3
     barrier();
     memory_fence_device();
     if (AT(ticket, 0) == args->splits - 1 && t < QUANT_GEMV_RESULTS) {
-        args->ready[tile] = 0; /* for whoever comes next */
+        args->ready[tile] = 0; /* for the next launch */
         float sum[QUANT_CLASSES];
         UNROLL
         for (uint32_t c = 0; c < QUANT_CLASSES; c++)

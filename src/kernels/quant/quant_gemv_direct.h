@@ -62,8 +62,8 @@ DEVICE void direct_hold(int32_t type, direct_column *c, uint32_t chunk)
     }
 }
 
-/* Where a stage has what the column has for it, as whoever codes wants it. Scalar registers are few: what is wanted now and
- * then is read anew. */
+/* The arguments for coding this stage's part of the column. Scalar registers are few, so values that are rarely used are
+ * read again. */
 DEVICE quant_gemv_activations_args direct_coding(int32_t type, const quant_gemv_args *args, uint32_t chunk, uint32_t *stage)
 {
     const quant_gemv_args *late = (const quant_gemv_args *)arguments_again(args);

@@ -1,5 +1,5 @@
 /* Gemv of quantized weights with one column, one kernel per format: the kernel codes the column itself, behind a norm or gated,
- * and results may be added to what is there. So a product of a model's step is one launch.
+ * and results may be added to y. So a product of a model's step is one launch.
  *
  *   quant_gemv_stay.h    sm_90a: a copy engine brings the rows, and kernels begin before the one in front has ended
  *   quant_gemv_direct.h  AMD's chips with MFMA and from gfx10 on: neither

@@ -218,7 +218,7 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
 #define stages_know_width(...)
 #endif
 
-/* So many threads share a row. */
+/* Threads that share a row. */
 enum { STAGE_ABREAST = GEMV_THREADS / STAGE_ROWS };
 
 /* What is fetched: by this thread some of a row, from piece `piece` on every STAGE_ABREASTth, and some of the columns. */
@@ -394,7 +394,7 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
  * on their way together. Two stages do. */
 enum {
     STAGE_HELD_ROWS = 10,                                      /* 16 bytes each: of a row of q8_k, */
-    STAGE_HELD_COLUMNS = GEMV_THREADS / 128,                   /* of the codes of so many columns, 512 words each, */
+    STAGE_HELD_COLUMNS = GEMV_THREADS / 128,                   /* columns, 512 words of codes each, */
     STAGE_HELD_CODES = QUANT_GEMV_COLUMNS / STAGE_HELD_COLUMNS /* and of those of eight */
 };
 
@@ -406,7 +406,7 @@ typedef struct stage_ring {
     uint32_t wanted;                /* stage_wanted() */
     uint32_t whole;                 /* bits of an address that are cleared, so that lanes read whole cache lines */
     uint32_t before;                /* pieces that were read before the chunk's first because of that */
-    uint32_t inside;                /* so many chunks, from the second on, of which all pieces are read from inside the row */
+    uint32_t inside;                /* chunks, from the second on, all pieces of which are read from inside the row */
     u32x4 rows[STAGE_HELD_ROWS], codes[STAGE_HELD_CODES], sums, factors;
 } stage_ring;
 
@@ -419,13 +419,13 @@ DEVICE uint32_t stage_row_pieces(int32_t type)
     return (stage_chunk_bytes(type) / 16 + 1 + LINE - 1 + LINE - 1) / LINE * LINE;
 }
 
-/* So many of them has a thread, */
+/* How many of them a thread has; stage_has_piece() says whether it has the last. */
 DEVICE uint32_t stage_pieces(int32_t type)
 {
     return (stage_row_pieces(type) + STAGE_ABREAST - 1) / STAGE_ABREAST;
 }
 
-/* or one less. */
+/* Does the thread have its piece number `m`? */
 DEVICE bool stage_has_piece(int32_t type, const stage_source *from, uint32_t m)
 {
     return STAGE_ABREAST * (m + 1) <= stage_row_pieces(type) || from->piece + STAGE_ABREAST * m < stage_row_pieces(type);
@@ -556,7 +556,7 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     r->chunk = 0;
     r->now = 0;
     r->wanted = stage_wanted(type, &r->from);
-    r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* what a split leaves out is told by pieces from the chunk's first on */
+    r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* a split leaves out pieces, counted from the chunk's first */
     r->before = 0;
     const uint32_t bytes = args->blocks * (uint32_t)block_bytes(type), reach = stage_pieces(type) * STAGE_ABREAST * 16 + 16;
     r->inside = args->splits > 1 || bytes < reach ? 0 : (bytes - reach) / stage_chunk_bytes(type);

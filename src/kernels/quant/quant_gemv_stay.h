@@ -21,7 +21,7 @@ typedef struct step_ring {
     uint32_t tile, chunk; /* that is fetched next, */
     const uint8_t *from;  /* this thread's row of it, from a multiple of 16 bytes on, */
     uint32_t left;        /* bytes of that from there on, */
-    uint32_t most;        /* of which a chunk has so many */
+    uint32_t most;        /* that a chunk has */
     ring_cursor fetch, now;
 } step_ring;
 

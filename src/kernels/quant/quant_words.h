@@ -2,7 +2,7 @@
  * that they are signed bytes; and the scales of a block. The type is always a constant, so only one case is left of
  * each switch. Blocks are at even addresses in shared memory, but for those of mxfp4, which have 17 bytes.
  *
- * blocks/dot.h says what the numbers mean, and takes the same blocks apart for whoever wants all eight words of a piece.
+ * blocks/dot.h says what the numbers mean, and takes the same blocks apart for callers that want all eight words of a piece.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_WORDS_H
 #define WW_KERNELS_QUANT_QUANT_WORDS_H
@@ -225,7 +225,7 @@ typedef struct words_scales {
     uint32_t scales[4], mins[4];
 } words_scales;
 
-/* Four numbers of so many bits side by side to a byte each. */
+/* Spreads four numbers of `bits` bits to a byte each. */
 DEVICE uint32_t words_spread_by(uint32_t bits, uint32_t distance, uint32_t mask)
 {
     return (bits & mask) | (bits >> distance & mask) << 8 | (bits >> 2 * distance & mask) << 16 |

@@ -48,7 +48,7 @@ enum {
     ROW_PAIR_THREADS = 512,       /* of as many parts as a row may have */
     ROW_PAIR_THREADS_MIN = 64,    /* threads of a block where a row is one part */
     ROW_PREFETCH_RESIDENT = 1024, /* threads of a compute unit where blocks go from row to row, for which there are registers */
-    ROW_PART_4096 = 4096,         /* elements that 32 lanes hold where there are registers for so many */
+    ROW_PART_4096 = 4096,         /* elements that 32 lanes hold where there are enough registers */
     ROW_PART_4096_THREADS = 128,  /* of a block then */
     ROW_PART_4096_RESIDENT = 384,
     ROW_WAVE_MULTIPLE = 512,      /* elements that rows which 32 lanes have to themselves are multiples of */
@@ -58,14 +58,14 @@ enum {
     ROW_WAVE_THREADS_MIN = 128,   /* at least */
     ROW_REGISTERS_MAX = 16384,    /* elements of a row that a block holds in registers */
     ROW_SHARED_BYTES = 32768,     /* rows up to this, as their kind, are kept in shared memory */
-    ROW_RESULTS_SHARED = 512,     /* results of chunks, likewise */
+    ROW_RESULTS_SHARED = 512,     /* results of chunks that are kept there, too */
     SORT_ROW_MAX = 4096,          /* elements of a row that one block sorts */
     SORT_ROW_THREADS = 256,       /* of it */
     SORT_ROW_SHORT = 1024,        /* elements of a shorter row, or of several together, */
-    SORT_ROW_SHORT_ROWS = 16,     /* so many at most, */
+    SORT_ROW_SHORT_ROWS = 16,     /* rows of a block at most, */
     SORT_SHORT_THREADS = 64,      /* and threads of a block that sorts them */
     SORT_REGISTERS_ROW = 128,     /* elements of a row that up to sixteen lanes sort, */
-    SORT_REGISTERS_OWN = 8,       /* so many each, */
+    SORT_REGISTERS_OWN = 8,       /* elements of a thread, */
     SORT_REGISTERS_THREADS = 256, /* and threads of a block of them */
     TOP_THREADS = 256,            /* of a block that looks for the first few of such a row */
     TOP_MAX = TOP_THREADS,        /* of them */

@@ -224,7 +224,7 @@ DEVICE float values_largest(const float *v)
     return row_larger_f32(larger[0], larger[1]);
 }
 
-/* The exponentials of `v`, of which `lane_most` is the lane's largest; they take its place. What they are to be multiplied
+/* Replaces `v` by its exponentials; `lane_most` is the lane's largest element. Returns the factor that they must be multiplied
  * with. */
 DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float lane_most, float *v)
 {

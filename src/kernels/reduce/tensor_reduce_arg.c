@@ -16,7 +16,7 @@
 #define value_of_f64(bits)   canon_bits_double((uint64_t)(bits))
 #define value_of_i64(bits)   (bits)
 
-/* Of (a, i) and (b, j) the better, of equals the one with the smaller number; -1 is no number. */
+/* The better of (a, i) and (b, j); of equals the one with the smaller index. -1 is not an index. */
 #define TAKE_BETTER(kind, a, i, b, j)                                                                                          \
     if ((j) >= 0 && ((i) < 0 || reduce_better_##kind(args.op, a, b) || (!reduce_better_##kind(args.op, b, a) && (j) < (i)))) { \
         a = b;                                                                                                                 \

@@ -83,7 +83,7 @@ DEVICE void short_softmax(int32_t each, float *v)
     }
 }
 
-/* Likewise, where what is not there is 0. */
+/* The same for a norm, where missing elements are 0. */
 DEVICE void short_norm(int32_t each, const row_args *args, const short_place *place, float *v)
 {
     EACH_ROW

@@ -86,7 +86,7 @@ typedef struct screen_queries {
     uint64_t *thresholds;   /* slots: k keys at least are at or before it */
     uint32_t *counts;       /* slots: rows listed, whether or not there was room for them */
     uint32_t *before;       /* slots: rows that were kept, scored and dropped from the list again */
-    uint32_t *scored;       /* slots: so many of the list are keys, the rest positions */
+    uint32_t *scored;       /* slots: how many entries of the list are keys; the rest are positions */
     uint32_t *blocks_ready; /* slots + 1: of screen_score; or the first two of screen_small_batch_1_sample and _keep */
     uint32_t *rho;          /* one: the bits of the largest screen_rho(), or NULL where nobody needs it */
     uint32_t count;         /* queries; the other slots are zero and keep nothing */

@@ -17,7 +17,7 @@ enum {
     SLOTS = 4,             /* tiles that may be known at once: one worked on, and one a stage ahead */
     NUMBERS = 3,           /* scale, residual, norm */
     TILE_BUCKETS = TILE_ROWS / SCREEN_BUCKET_ROWS,
-    BRAKE_TILES = 16 /* after so many a block looks which lists are full */
+    BRAKE_TILES = 16 /* after this many a block checks which lists are full */
 };
 
 /* What the block has in shared memory. */

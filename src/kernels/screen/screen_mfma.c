@@ -14,9 +14,9 @@ enum {
     WIDE_ROWS = SCREEN_THREADS, /* of a block's step: a row a thread */
     WIDE_QUERIES = MFMA_COLUMNS,
     WIDE_SLAB = WIDE_QUERIES * 16, /* words: 64 bytes of each query */
-    WIDE_SLABS = 3,                /* queries of so many chunks stay; of longer ones two are used */
+    WIDE_SLABS = 3,                /* queries of up to this many chunks stay; longer ones use two */
     WIDE_COPIES = WIDE_SLAB / 4 / SCREEN_THREADS,
-    BRAKE_STEPS = 8 /* after so many a block looks which lists are full */
+    BRAKE_STEPS = 8 /* after this many a block checks which lists are full */
 };
 
 typedef struct wide_shared {

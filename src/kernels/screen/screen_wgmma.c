@@ -18,7 +18,7 @@ enum {
     STAGE_WORDS = 2 * SCREEN_SLAB,
     GROUP_SUMS = 8,  /* tested together before a wave looks whether any is kept */
     CHAINS = 4,      /* of comparisons that do not wait for one another */
-    BRAKE_TILES = 16 /* after so many a thread looks whether its queries' lists are full */
+    BRAKE_TILES = 16 /* after this many a thread checks whether its queries' lists are full */
 };
 
 typedef struct wgmma_shared {

@@ -24,9 +24,9 @@ enum {
     SEARCH_REGISTERS_QUERIES_MIN = 8,
     SEARCH_REGISTERS_QUERIES_MAX = 128,
     SEARCH_REGISTERS_STAGE_FLOATS = 4640, /* of shared memory for a tile of it, with two chunks and norms */
-    SEARCH_TILE_SIDE = 8,                 /* rows, and queries, that 32 lanes of search_tile_* score at once: an strip */
+    SEARCH_TILE_SIDE = 8,                 /* rows, and queries, that 32 lanes of search_tile_* score at once: a strip */
     SEARCH_TILE_LANES = 32,
-    SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two chunks of an strip of rows (search_tile.c), ... */
+    SEARCH_TILE_ROWS_FLOATS = 1152,    /* of shared memory for two chunks of a strip of rows (search_tile.c), ... */
     SEARCH_TILE_QUERIES_FLOATS = 1024, /* ... and of queries */
     SEARCH_STREAM_SPAN = 2,            /* pairs of chunks in a stage of search_stream_*; ... */
     SEARCH_STREAM_ROW_FLOATS = SEARCH_STREAM_SPAN * 128 + 4, /* ... for a row of it, with 16 spare bytes; ... */
@@ -44,7 +44,7 @@ enum {
     SEARCH_MERGE_KEYS = 4096     /* that search_merge can sort: twice the largest k */
 };
 
-/* Times that a block of search_one_* takes SEARCH_ONE_ROWS in a step, of rows whose elements have so many bytes. */
+/* How often a block of search_one_* takes SEARCH_ONE_ROWS in a step, by the bytes of an element. */
 #define SEARCH_ONE_REPEAT(element_bytes) (4 / (element_bytes))
 
 typedef struct search_queries {

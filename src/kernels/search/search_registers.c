@@ -30,7 +30,7 @@ enum {
     REGISTERS_ROW_2 = 2 * CANON_LANES + 16,                       /* floats of a row of two chunks in a stage */
     REGISTERS_NORMS_AT = SEARCH_REGISTERS_ROWS * REGISTERS_ROW_2, /* in a stage: floats before the norms of its rows */
     REGISTERS_STAGE = SEARCH_REGISTERS_STAGE_FLOATS,
-    REGISTERS_REFRESH_TILES = 16 /* after so many at most, a block asks what the others have found */
+    REGISTERS_REFRESH_TILES = 16 /* after at most this many tiles a block checks what the others have found */
 };
 
 /* A kernel's shape, known when it is compiled. */

@@ -24,7 +24,7 @@ enum {
     STREAM_SPAN = SEARCH_STREAM_SPAN,      /* pairs of chunks in a stage */
     STREAM_ROW = SEARCH_STREAM_ROW_FLOATS, /* of a row in a stage */
     STREAM_PAIR_FLOATS = 2 * CANON_LANES,
-    STREAM_REFRESH = 16 /* after so many tiles at most, a wave asks what the others have found */
+    STREAM_REFRESH = 16 /* after at most this many tiles a wave checks what the others have found */
 };
 
 /* Threads of the block that score. */

@@ -4,7 +4,7 @@
 #include "kernels/search/tile_feed.h"
 #include "kernels/search/topk_lists.h"
 
-enum { TILE_REFRESH = 16 /* after so many tiles at most, a block asks what the others have found */ };
+enum { TILE_REFRESH = 16 /* after at most this many tiles a block checks what the others have found */ };
 
 /* A block's lists, out of shared memory: they are looked at between tiles only, and not worth registers in between. */
 DEVICE topk tile_lists(int32_t metric, const topk *kept)

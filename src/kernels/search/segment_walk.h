@@ -97,7 +97,7 @@ typedef struct row_word {
 } row_word;
 
 /* Word number `word`, which is below rows->word_count. `segment` is any segment's number and becomes that of the word's, so
- * that whoever goes one way passes each segment once. */
+ * that a caller that goes in one direction passes each segment once. */
 DEVICE row_word row_word_at(const kernel_rows *rows, uint32_t word, uint32_t *segment)
 {
     const kernel_segment *segments = IN_GLOBAL(const kernel_segment, rows->segments);

@@ -33,7 +33,7 @@ DEVICE int32_t tile8_lane(void)
     return (int32_t)(thread_index() % TILE8_LANES);
 }
 
-/* Who works on an strip of rows and one of queries together: number so and so of the block. */
+/* Index within the block of the team that handles this strip of rows and queries. */
 DEVICE int32_t tile8_team(void)
 {
     return (int32_t)thread_index() / TILE8_LANES;

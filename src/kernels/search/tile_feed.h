@@ -77,8 +77,8 @@ DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32
     return stage + floats == begin + (int32_t)args->stages * floats ? begin : stage + floats;
 }
 
-/* Sees to it that the tiles which can be begun before tile `number` is done are listed, if there are so many. By all threads,
- * now and then with barriers: not while a lane's registers are full of sums. */
+/* Lists the tiles that can start before tile `number` is done, if the block has that many. All threads call it; it sometimes
+ * has barriers, so do not call it while a lane's registers are full of sums. */
 DEVICE void tile_look_ahead(const search_args *args, const tile_feed *feed, tile_ring *ring, uint32_t number)
 {
     tiles_list(&args->rows, (uint32_t)feed->row_strips * TILE8_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);

@@ -86,7 +86,7 @@ DEVICE bool tiles_have(const kernel_rows *rows, uint32_t tile_rows, uint32_t par
     return number < AT(tiles, 0).listed;
 }
 
-/* The same for several: lists tiles until there are `count` of them, if the block has so many. */
+/* The same for several: lists tiles until there are `count` of them, if the block has that many. */
 DEVICE void tiles_list(const kernel_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t count)
 {
     const uint32_t tile_count = rows->word_count * (SEARCH_WORD_ROWS / tile_rows);

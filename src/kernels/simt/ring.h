@@ -33,7 +33,7 @@ DEVICE void ring_next(const ring *r, ring_cursor *cursor)
     }
 }
 
-/* A block's registers shared out anew, to 128 threads at a time: so many for each that works, so few for each that feeds. */
+/* Divides a block's registers anew, for 128 threads at a time: many for threads that work, few for threads that feed. */
 #if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define RING_REGISTERS_MORE(count)  __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";")
 #define RING_REGISTERS_FEWER(count) __asm__ volatile("setmaxnreg.dec.sync.aligned.u32 " #count ";")
@@ -66,8 +66,8 @@ DEVICE void ring_init(const uint64_t *barrier_at, uint32_t arrivals)
     __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_address(barrier_at)), "r"(arrivals) : "memory");
 }
 
-/* For so many threads that fill and so many waves that work, or 0 where the block meets instead of giving, and there is no
- * ring->empty. By all threads; ends with a barrier. */
+/* `fillers` threads fill and `waves` waves work; 0 waves if the block has barriers instead of releases, and there is no
+ * ring->empty. All threads call it; it ends with a barrier. */
 DEVICE void ring_begin(const ring *r, uint32_t fillers, uint32_t waves)
 {
     if (thread_index() == 0) {

@@ -6,7 +6,7 @@
  *
  *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
  *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, to be given the registers that let a compute unit
- *                                                  hold so many of its blocks, no fewer and no more
+ *                                                  hold this many of its blocks, no fewer and no more
  *   KERNEL_MATRIX(name, args_type, max_threads) { ... }   the same, whose sums of matrix instructions meet others: two a SIMD
  * unit DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined SHARED(type, name, count); an
  * array shared by the block, uninitialised SHARED_DYNAMIC(type, name);                    the same, of the size given at
@@ -28,10 +28,11 @@
  *   barrier_shared()          the same, but only what they wrote to shared memory need be seen
  *   wave_barrier()            as barrier(), for the lanes of a wave
  *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
- *   prefetch_line(from)       the 128 bytes around a global address are on their way to the second-level cache, where a chip
- * can be asked that; whoever writes them meanwhile is seen launches_wait()           what was queued on the stream before this
- * kernel has ended, and what it wrote is seen. Needed only by a kernel that is launched early (gpu/launch.h), on every path, by
- * all threads, and before it touches what others write or writes anything: until then what it may read does not change
+ *   prefetch_line(from)       asks a chip that can to bring the 128 bytes around a global address to the second-level cache;
+ *                             writes of others meanwhile are seen
+ *   launches_wait()           waits until what was queued on the stream before this kernel has ended; its writes are then seen.
+ *                             Only a kernel that is launched early (gpu/launch.h) needs it: all threads, on every path, before
+ *                             it reads what others write or writes anything. Until then what it may read does not change
  *   launches_next()           as far as this block goes, a kernel that is launched early may begin
  *   launches_meet(&met)       both, unless `met`, which it sets: whatever begins early behind this finds it alone unfinished
  *
@@ -55,10 +56,9 @@
  *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
  *   u32x2 with load_u32x2_readonly (8-byte aligned), load_u32_readonly: the same for two words and for one
  *   bytes_f32x4(word, less): the four bytes of a word, 0 to 255, as floats, each less `less`, a small integer
- *   copy_16(to, from), copy_8(to, from): so many bytes, aligned so, from global to shared memory, in the background where the
- *   chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are there;
- *   for the others in the block after a barrier
- *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
+ *   copy_16(to, from), copy_8(to, from): 16 or 8 bytes, aligned to that, from global to shared memory, in the background where
+ *   the chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are
+ * there; for the others in the block after a barrier dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
  *   lookup_nibbles(table, word): the bytes of a table of 16 that the low halves of a word's bytes name, and the high ones
  *
  * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by

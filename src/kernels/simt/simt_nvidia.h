@@ -400,7 +400,7 @@ DEVICE float simt_inverse(float d)
     return __builtin_fmaf(__builtin_fmaf(-d, near, 1.0f), near, near);
 }
 
-/* Likewise a root from the chip's inverse root, and the inverse of that; where x is at an end of the range the chip's is right.
+/* A root from the chip's inverse root, and the inverse of that; where x is at an end of the range the chip's root is right.
  */
 DEVICE float simt_inverse_root(float x)
 {

@@ -284,7 +284,7 @@ DEVICE int32_t column_largest(const column_part *part)
 }
 
 /* As encode_q8_k, but for the sign that codes and factor have there from the first of the largest elements: roundings are
- * symmetric, so whoever multiplies both finds the same. */
+ * symmetric, so a product of both is the same. */
 DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *records)
 {
     const column_position at = column_position_of(args);
@@ -318,8 +318,8 @@ DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *r
 /* ---- columns that are coded already --------------------------------------------------------------------------------------
  */
 
-/* Block `block` of the column of this thread, of a format of `bytes`. One that is not there is told by a flag, not by a null
- * address: clang 19 loads from that on NVIDIA's chips in spite of the test. */
+/* Block `block` of the column of this thread, of a format of `bytes`. A flag, not a null address, says that a
+ * block does not exist: clang 19 loads from null on NVIDIA's chips in spite of the test. */
 typedef struct coded_block {
     const uint8_t *bytes;
     bool present;
