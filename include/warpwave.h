@@ -13,6 +13,7 @@
 #include <warpwave/kernel.h>
 #include <warpwave/quant.h>
 #include <warpwave/results.h>
+#include <warpwave/selection.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>
 #include <warpwave/tensor_files.h>

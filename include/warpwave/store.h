@@ -132,6 +132,11 @@ WW_API ww_status ww_store_collection(ww_store *store, const char *name, ww_colle
  * on. The space is used again, or given back by the next compact. May wait for a lock. */
 WW_API ww_status ww_store_drop(ww_store *store, const char *name);
 
+/* Gives a collection another name, with all that belongs to it. WW_NOT_FOUND if it is not there; refuses the names that
+ * ww_store_create() refuses. Calls on one that is open under the old name give WW_NOT_FOUND from then on. May wait for a lock.
+ */
+WW_API ww_status ww_store_rename(ww_store *store, const char *name, const char *to);
+
 /* Lists the collections, by name, as results of one query: the id of a hit is the name, the payload says what it is, as in
  * {"dim":384,"metric":"cosine","type":"f32","rows":1000,"format":1}, or {"error":"..."} for a collection whose entry in the
  * file is damaged, which cannot be opened, only dropped, or that a newer version wrote. May wait for a lock. */

@@ -122,7 +122,13 @@ typedef struct ww_search_stats {
 } ww_search_stats;
 
 /* A value for a parameter of a `where`: bound to it, never pasted into the text. */
-typedef enum ww_value_type { WW_VALUE_NULL = 0, WW_VALUE_INTEGER = 1, WW_VALUE_REAL = 2, WW_VALUE_TEXT = 3 } ww_value_type;
+typedef enum ww_value_type {
+    WW_VALUE_NULL = 0,
+    WW_VALUE_INTEGER = 1,
+    WW_VALUE_REAL = 2,
+    WW_VALUE_TEXT = 3,
+    WW_VALUE_LIST = 4 /* `text` is a JSON array; by name, and for IN alone: "payload->>'$.lang' IN :langs" */
+} ww_value_type;
 
 typedef struct ww_parameter {
     const char

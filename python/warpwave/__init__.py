@@ -15,6 +15,7 @@ from .results import Hit, Results, Row, SearchStats
 from .flat import IndexFlat, IndexFlatIP, IndexFlatL2
 from .model import Model, ModelInfo, Session
 from .quant import Gguf, QuantMatrix, open_gguf
+from .sql import load
 from .store import Store, StoreInfo
 from .tensor import *  # noqa: F403  the names of the array API
 from .tensor import __all__ as _tensor_names
@@ -25,6 +26,6 @@ __version__: str = _native.ww_version().decode()
 __all__ = [
     "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
     "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
-    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "open_gguf", "score"
+    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
 ]
 __all__ += _tensor_names

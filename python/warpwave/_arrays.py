@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
+import uuid
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
@@ -128,18 +130,25 @@ def _block_of(texts: Sequence[str], what: str) -> tuple[bytes, IntArray]:
     return block, starts
 
 
+def is_one_id(value: Any) -> bool:
+    """Is it an id, and no list of them?"""
+    return isinstance(value, (str, int, np.integer, uuid.UUID))
+
+
 def id_text(value: Any) -> str:
-    """An id: a text, or a whole number, which is its decimal digits."""
+    """An id: a text, a whole number, which is its decimal digits, or a UUID."""
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return str(int(value))
-    raise TypeError(f"an id is {value!r}; it must be a str or an int")
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    raise TypeError(f"an id is {value!r}; it must be a str, an int or a UUID")
 
 
 def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Texts:
     """Ids: one, or a list, array or column of texts or whole numbers."""
-    if isinstance(values, (str, int, np.integer)):
+    if is_one_id(values):
         values = [values]
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
@@ -151,7 +160,10 @@ def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Tex
         else:
             values = values.tolist()
     else:
-        values = list(values)
+        try:
+            values = list(values)
+        except TypeError:
+            raise TypeError(f"{what} are {values!r}; they must be a list of str, int or UUID, or one of these") from None
     if count is not None and len(values) != count:
         raise ValueError(f"there are {len(values)} {what} for {count} vectors")
     if not values:
@@ -161,38 +173,69 @@ def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Tex
     return Texts(*_block_of(values, what))
 
 
+def _without_nan(value: Any) -> Any:
+    """What a data frame has for a missing value is null."""
+    missing = isinstance(value, (float, np.floating)) and math.isnan(value) or type(value).__name__ in ("NaTType", "NAType")
+    return None if missing else value
+
+
 def _records(payloads: Any) -> Any:
-    return payloads.to_dict("records") if hasattr(payloads, "to_dict") and hasattr(payloads, "columns") else payloads
+    if not (hasattr(payloads, "to_dict") and hasattr(payloads, "columns")):
+        return payloads
+    return [{str(name): _without_nan(value) for name, value in record.items()} for record in payloads.to_dict("records")]
 
 
-def as_payloads(payloads: Any, count: int) -> Texts:
-    """Payloads: anything that JSON holds, None for none. A data frame has a row a payload."""
-    values = list(_records(payloads))
-    if len(values) != count:
-        raise ValueError(f"there are {len(values)} payloads for {count} vectors")
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
+def _not_finite(value: Any, place: str = "") -> Optional[str]:
+    """The first number in a payload that JSON does not hold: where it is, and what."""
+    if isinstance(value, (float, np.floating)) and not math.isfinite(value):
+        return f"{place or 'it'} is {'NaN' if math.isnan(value) else 'infinite'}"
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+    return next((found for key, one in inside if (found := _not_finite(one, f"{place}.{key}" if place else str(key)))), None)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=lambda value: _plain(value)).encode
+
+
+def _encoded(value: Any, number: int) -> str:
     try:
-        texts = [encode(value) if value is not None else "" for value in values]
+        return _encode(value) if value is not None else ""
     except TypeError as error:
-        raise TypeError(f"payloads: {error}") from None
+        raise TypeError(f"payload {number}: {error}") from None
     except ValueError as error:
-        raise ValueError(f"payloads: {error}") from None
+        raise ValueError(f"payload {number}: {_not_finite(value) or error}; JSON holds finite numbers, and None for none") from None
+
+
+def as_payloads(payloads: Any, count: int, per: str = "vectors") -> Texts:
+    """Payloads: anything that JSON holds, None for none. A data frame has a row a payload, and null where a value is missing."""
+    try:
+        values = list(_records(payloads))
+    except TypeError:
+        raise TypeError(f"payloads are {payloads!r}; they must be a list of what JSON holds, one for each row, or a data frame") from None
+    if len(values) != count:
+        raise ValueError(f"there are {len(values)} payloads for {count} {per}")
+    texts = [_encoded(value, number) for number, value in enumerate(values)]
     if not texts:
         return Texts(b"\0", np.empty(0, np.int64))
     return Texts(*_block_of(texts, "payloads"), np.array([value is None for value in values]))
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as JSON has them."""
+    """NumPy's numbers and arrays, dates and UUIDs as JSON has them."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if isinstance(value, (datetime.date, datetime.time)):  # a datetime, too
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
     raise TypeError(f"{type(value).__name__} is nothing that JSON holds")
 
 
 def as_parameters(values: Any) -> Any:
-    """Values for the parameters of a `where`: a dict by name, or a list by place."""
+    """Values for the parameters of a `where`: a dict by name, or a list by place. A list among those of a dict is for IN."""
+    if values is not None and not isinstance(values, (dict, list, tuple)):
+        raise TypeError(f"parameters are {values!r}; they must be a dict by name or a list by place")
     named = [(f":{name.lstrip(':@$')}".encode() if name[:1] not in "@$?" else name.encode(), value) for name, value in values.items()] if isinstance(
         values, dict) else [(None, value) for value in (values or ())]
     listed = (c.ww_parameter * max(len(named), 1))()
@@ -207,21 +250,36 @@ def as_parameters(values: Any) -> Any:
             slot.type, slot.integer = c.WW_VALUE_INTEGER, value
         elif isinstance(value, float):
             slot.type, slot.real = c.WW_VALUE_REAL, value
-        elif isinstance(value, str):
-            if "\0" in value:
+        elif isinstance(value, (str, datetime.date, uuid.UUID)):
+            text = value if isinstance(value, str) else _plain(value)
+            if "\0" in text:
                 raise ValueError("a parameter holds a NUL character")
-            slot.type, slot.text = c.WW_VALUE_TEXT, value.encode()
+            slot.type, slot.text = c.WW_VALUE_TEXT, text.encode()
+        elif isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+            slot.type, slot.text = c.WW_VALUE_LIST, as_json(list(value))
         else:
-            raise TypeError(f"a parameter is {type(value).__name__}; it must be None, an int, a float or a str")
+            raise TypeError(f"a parameter is {type(value).__name__}; it must be None, an int, a float, a str, a date, a UUID or, for IN, a list of these")
     return listed if named else (c.ww_parameter * 0)()
+
+
+def as_json(value: Any, default: Any = _plain, what: str = "a parameter") -> bytes:
+    """JSON without a NUL character, which would end it in C."""
+    text = json.dumps(value, default=default, allow_nan=False)
+    if "\\u0000" in text:
+        raise ValueError(f"{what} holds a NUL character")
+    return text.encode()
 
 
 def as_filter(conditions: dict[str, Any]) -> bytes:
     """A filter as the C library reads it: JSON, in which dates are {"$date": ...}."""
-    text = json.dumps(conditions, default=_filter_value, allow_nan=False)
-    if "\\u0000" in text:
-        raise ValueError("a filter holds a NUL character")
-    return text.encode()
+    return as_json(conditions, _filter_value, "a filter")
+
+
+def name_text(value: Any, what: str) -> bytes:
+    """A name or another text that C takes."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}; it must be a str")
+    return value.encode()
 
 
 def _filter_value(value: Any) -> Any:

@@ -89,7 +89,45 @@ def _bar(total_of: str) -> Optional[Callable[[int, int], None]]:
     return tell
 
 
-def interruptible(call: Callable[[Any], int], progress: Progress = None, what: str = "") -> None:
+def cancellable(call: Callable[[], int], cancel: Callable[[], object]) -> None:
+    """Makes a call that another thread can cancel, so that what signal handlers raise (Ctrl-C) ends it: on the main thread it runs on another
+    one, as below."""
+    if threading.current_thread() is not threading.main_thread():
+        check(call())
+        return
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            check(call())
+        except BaseException as error:
+            raised.append(error)
+
+    worker = threading.Thread(target=run, name="warpwave")
+    worker.start()
+    try:
+        worker.join()
+    except BaseException:
+        end_worker(worker, cancel)
+        raise
+    if raised:
+        try:
+            raise raised[0]
+        finally:
+            del raised  # no cycle through the traceback
+
+
+def end_worker(worker: threading.Thread, cancel: Callable[[], object]) -> None:
+    """Cancels until the thread has ended: a cancel that comes before the call has begun is lost."""
+    while worker.is_alive():
+        try:
+            cancel()
+            worker.join(0.01)
+        except BaseException:  # one is enough
+            continue
+
+
+def interruptible(call: Callable[[Any], int], progress: Progress = None, what: str = "", path: Any = None) -> None:
     """Makes a call that takes long: `call` gets a ww_progress and returns a status.
 
     On the main thread the call runs on another one while this one waits, because only there Python runs signal handlers: whatever they
@@ -113,7 +151,7 @@ def interruptible(call: Callable[[Any], int], progress: Progress = None, what: s
 
     def run() -> None:
         try:
-            check(call(told))
+            check(call(told), path)
         except BaseException as error:
             raised.append(error)
 

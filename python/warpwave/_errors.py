@@ -177,7 +177,7 @@ def error_of(status: int, path: Optional[str] = None) -> Error:
     if c.ww_error_detail(byref(info)) == c.WW_OK and info.library:
         detail = ErrorDetail(info.backend.decode(), info.library.decode(), info.call.decode(), info.name.decode(), info.code)
     kind = _KINDS.get(status, InternalError)
-    if kind is IoError and path is not None and not os.path.exists(path):
+    if kind in (IoError, NotFound) and path is not None and not os.path.exists(path):
         kind = MissingFile
     return kind(message, Status(status) if status in _KINDS else Status.INTERNAL, detail)
 

@@ -35,25 +35,30 @@ def _load(name: str) -> ctypes.CDLL:
                       + "\n".join(tried))
 
 
+def store_path() -> str:
+    """The file with the store, which is an extension of SQLite as well: the one library of a wheel, or one of its own."""
+    core = _libraries["warpwave"]
+    if hasattr(core, "ww_store_open"):
+        return str(pathlib.Path(core._name).resolve())
+    path = pathlib.Path(os.environ.get("WARPWAVE_LIBRARY", "")).resolve().parent / "python" / "libwarpwave_store.so"
+    if not path.is_file():
+        raise ImportError(f"{path} is not there: this package was built without the store, which needs the headers of SQLite 3.38 or later")
+    return str(path)
+
+
 def _load_store() -> ctypes.CDLL:
     """The store works with Python's own SQLite, since two copies in one process would drop each other's locks on a file. Where that cannot be
     had, the copy that a wheel brings serves, and refuses files that the process has open otherwise."""
-    core = _libraries["warpwave"]
-    if hasattr(core, "ww_store_open"):
-        path = pathlib.Path(core._name).resolve()
-    else:
-        path = pathlib.Path(os.environ.get("WARPWAVE_LIBRARY", "")).resolve().parent / "python" / "libwarpwave_store.so"
-        if not path.is_file():
-            raise ImportError(f"{path} is not there: this package was built without the store, which needs the headers of SQLite 3.38 or later")
+    core, path = _libraries["warpwave"], store_path()
     try:
-        _use_pythons_sqlite(str(path))
+        _use_pythons_sqlite(path)
     except ImportError as why:
         if not hasattr(core, "ww_sqlite_use_bundled"):
             raise
         if core.ww_sqlite_use_bundled() != 0:
             core.ww_error_message.restype = ctypes.c_char_p
             raise ImportError(f"{why}; {core.ww_error_message().decode()}") from None
-    return ctypes.CDLL(str(path))
+    return ctypes.CDLL(path)
 
 
 def _use_pythons_sqlite(path: str) -> None:

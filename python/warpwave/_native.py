@@ -797,6 +797,7 @@ WW_VALUE_NULL = 0
 WW_VALUE_INTEGER = 1
 WW_VALUE_REAL = 2
 WW_VALUE_TEXT = 3
+WW_VALUE_LIST = 4
 WW_QUERY_NEAREST = 0
 WW_QUERY_RANGE = 1
 WW_DAMAGE_VECTOR = 1
@@ -965,6 +966,33 @@ ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_v
 ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, ("row", c_int64))
 ww_score = function("warpwave", "ww_score", c_int, ("metric", c_int), c_void_p, c_void_p, ("dim", c_int32), c_void_p)
 
+# ---- warpwave/selection.h ------------------------------------------------------------------------------------------------
+WW_PAYLOAD_SET = 0
+WW_PAYLOAD_MERGE = 1
+
+
+@struct
+class ww_selection(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("filter", c_char_p),
+                ("where", c_char_p),
+                ("parameters", c_void_p),
+                ("parameter_count", c_int64),
+                ("first_handle", c_int64),
+                ("limit", c_int64)]
+
+
+ww_selection_init = function("warpwave", "ww_selection_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_collection_select = function("warpwave", "ww_collection_select", c_int, c_void_p, POINTER(ww_selection), ("fetch", c_uint32),
+                                c_void_p)
+ww_collection_select_count = function("warpwave", "ww_collection_select_count", c_int, c_void_p, POINTER(ww_selection), c_void_p)
+ww_collection_select_remove = function("warpwave", "ww_collection_select_remove", c_int, c_void_p, POINTER(ww_selection),
+                                       c_void_p)
+ww_collection_select_payload = function("warpwave", "ww_collection_select_payload", c_int, c_void_p, POINTER(ww_selection),
+                                        ("payload", c_char_p), ("change", c_int), c_void_p)
+ww_collection_merge_payloads = function("warpwave", "ww_collection_merge_payloads", c_int, c_void_p, c_void_p, c_void_p,
+                                        ("count", c_int64))
+
 # ---- warpwave/store.h ----------------------------------------------------------------------------------------------------
 WW_STORE_FORMAT = 1
 WW_SYNCHRONOUS_FULL = 0
@@ -1017,6 +1045,7 @@ ww_store_close = function("warpwave_store", "ww_store_close", None, c_void_p)
 ww_store_create = function("warpwave_store", "ww_store_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
 ww_store_collection = function("warpwave_store", "ww_store_collection", c_int, c_void_p, ("name", c_char_p), c_void_p)
 ww_store_drop = function("warpwave_store", "ww_store_drop", c_int, c_void_p, ("name", c_char_p))
+ww_store_rename = function("warpwave_store", "ww_store_rename", c_int, c_void_p, ("name", c_char_p), ("to", c_char_p))
 ww_store_list = function("warpwave_store", "ww_store_list", c_int, c_void_p, c_void_p)
 ww_store_index = function("warpwave_store", "ww_store_index", c_int, c_void_p, ("collection", c_char_p), ("path", c_char_p))
 ww_store_set_model = function("warpwave_store", "ww_store_set_model", c_int, c_void_p, ("collection", c_char_p),

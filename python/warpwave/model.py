@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import os
+import queue
+import threading
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Optional, Sequence, Union, overload
 
 import numpy as np
 
 from . import _native as c
 from ._arrays import address
-from ._calls import Handle, NotPicklable, Progress, interruptible
-from ._checked import integers, text
+from ._calls import Handle, NotPicklable, Progress, cancellable, end_worker, interruptible
+from ._checked import integer, integers, text
 from ._errors import check
 from .device import Device, DeviceLike, from_struct, made, resolve
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["Model", "ModelInfo", "Session"]
+
+Prompt = Union[str, Sequence[dict[str, str]]]
+Stop = Union[None, str, Sequence[str]]
 
 _CACHES = {"f16": c.WW_QUANT_F16, "f32": c.WW_QUANT_F32, "q8_0": c.WW_QUANT_Q8_0}
 _POOLINGS = {c.WW_POOLING_NONE: "none", c.WW_POOLING_MEAN: "mean", c.WW_POOLING_CLS: "cls"}
@@ -66,6 +71,49 @@ def _sampling(options: dict[str, Any]) -> Any:
     return value
 
 
+def _stops(stop: Stop) -> list[str]:
+    listed = [] if stop is None else [stop] if isinstance(stop, str) else list(stop)
+    if not all(isinstance(one, str) and one for one in listed):
+        raise TypeError(f"stop is {stop!r}; it must be a str, or a list of them, none empty")
+    return listed
+
+
+def _cut(text: str, stops: list[str]) -> str:
+    """The text up to the first of the stops."""
+    return text[:min((place for one in stops if (place := text.find(one)) >= 0), default=len(text))]
+
+
+def _until(pieces: Iterator[str], stops: list[str]) -> Iterator[str]:
+    """The pieces up to the first of the stops; what may be the beginning of one is held back until it is known."""
+    held = ""
+    for piece in pieces:
+        held += piece
+        cut = _cut(held, stops)
+        if len(cut) < len(held):
+            pieces.close()  # type: ignore[attr-defined]
+            if cut:
+                yield cut
+            return
+        keep = max((length for one in stops for length in range(1, min(len(one), len(held) + 1)) if held.endswith(one[:length])), default=0)
+        if len(held) > keep:
+            yield held[:len(held) - keep]
+            held = held[len(held) - keep:]
+    if held:
+        yield held
+
+
+def _joined(pieces: Iterator[str], on_text: Optional[Callable[[str], Any]]) -> str:
+    text: list[str] = []
+    try:
+        for piece in pieces:
+            text.append(piece)
+            if on_text is not None and on_text(piece) is True:
+                break
+    finally:
+        pieces.close()  # type: ignore[attr-defined]
+    return "".join(text)
+
+
 def _ids(tokens: Any) -> npt.NDArray[np.int32]:
     """Tokens as C takes them."""
     given = np.asarray(tokens)
@@ -96,8 +144,8 @@ class Model(NotPicklable):
             options.progress = told
             return int(c.ww_model_open(os.fsencode(path), opened.pointer, byref(options), byref(pointer)))
 
-        interruptible(call, progress, "loading")
-        self._handle = Handle(pointer.value or 0, c.ww_model_close)
+        interruptible(call, progress, "loading", os.fspath(path))
+        self._handle = Handle(pointer.value or 0, c.ww_model_close, "the model")
         info = made(c.ww_model_info)
         check(c.ww_model_describe(pointer, byref(info)))
         self.info: ModelInfo = from_struct(ModelInfo, info)
@@ -107,33 +155,45 @@ class Model(NotPicklable):
 
     @property
     def device(self) -> Device:
+        """Where it is."""
         return self._device
 
     def tokenize(self, text: str, *, plain: bool = False, add_special: bool = True) -> list[int]:
         """The tokens of a text. `plain`: names of special tokens in it are text. `add_special`: with what the model wants at the ends."""
+        if not isinstance(text, str):
+            raise TypeError(f"the text is {text!r}; it must be a str")
         data, count = text.encode("utf-8", "surrogatepass"), c_size_t()
         flags = (c.WW_TOKENS_PLAIN if plain else 0) | (0 if add_special else c.WW_TOKENS_NO_ADD)
-        check(c.ww_model_tokenize(self._handle.pointer, data, len(data), flags, None, 0, byref(count)))
+        with self._handle as model:
+            check(c.ww_model_tokenize(model, data, len(data), flags, None, 0, byref(count)))
         ids = (c_int32 * max(count.value, 1))()
-        check(c.ww_model_tokenize(self._handle.pointer, data, len(data), flags, ids, len(ids), byref(count)))
+        with self._handle as model:
+            check(c.ww_model_tokenize(model, data, len(data), flags, ids, len(ids), byref(count)))
         return list(ids[:count.value])
 
     def detokenize(self, tokens: Any) -> str:
         """The text of tokens, without the special ones."""
         ids, count = _ids(tokens), c_size_t()
-        check(c.ww_model_detokenize(self._handle.pointer, address(ids), len(ids), None, 0, byref(count)))
+        with self._handle as model:
+            check(c.ww_model_detokenize(model, address(ids), len(ids), None, 0, byref(count)))
         text = create_string_buffer(count.value + 1)
-        check(c.ww_model_detokenize(self._handle.pointer, address(ids), len(ids), text, count.value, byref(count)))
+        with self._handle as model:
+            check(c.ww_model_detokenize(model, address(ids), len(ids), text, count.value, byref(count)))
         return text.raw[:count.value].decode("utf-8", "replace")
 
     def chat(self, messages: Sequence[dict[str, str]]) -> str:
         """A conversation ({"role": ..., "content": ...} each) in the model's chat template, up to where the assistant begins to speak."""
+        for m in messages:
+            if not (isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str)):
+                raise TypeError(f"a message is {m!r}; it must be {{'role': ..., 'content': ...}} with texts")
         said = [c.ww_chat_message(text(m["role"].encode(), "role"), text(m["content"].encode(), "content")) for m in messages]
         listed = (c.ww_chat_message * max(len(said), 1))(*said)
         count = c_size_t()
-        check(c.ww_model_chat(self._handle.pointer, listed, len(messages), None, 0, byref(count)))
+        with self._handle as model:
+            check(c.ww_model_chat(model, listed, len(messages), None, 0, byref(count)))
         out = create_string_buffer(count.value + 1)
-        check(c.ww_model_chat(self._handle.pointer, listed, len(messages), out, count.value, byref(count)))
+        with self._handle as model:
+            check(c.ww_model_chat(model, listed, len(messages), out, count.value, byref(count)))
         return out.raw[:count.value].decode()
 
     def embed(self, texts: Union[str, Sequence[str]], *, progress: Progress = None) -> npt.NDArray[np.float32]:
@@ -141,64 +201,107 @@ class Model(NotPicklable):
         if isinstance(texts, str):
             one: npt.NDArray[np.float32] = self.embed([texts], progress=progress)[0]
             return one
-        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        listed = list(texts)
+        for one in listed:
+            if not isinstance(one, str):
+                raise TypeError(f"a text is {one!r}; it must be a str")
+        encoded = [one.encode("utf-8", "surrogatepass") for one in listed]
         pointers = (c_char_p * max(len(encoded), 1))(*encoded)
-        lengths = (c_size_t * max(len(encoded), 1))(*[len(text) for text in encoded])
+        lengths = (c_size_t * max(len(encoded), 1))(*[len(one) for one in encoded])
         out = np.empty((len(encoded), self.info.width), np.float32)
-        interruptible(lambda told: int(c.ww_model_embed(self._handle.pointer, pointers, lengths, len(encoded), address(out), told, None)), progress, "embedding")
+        with self._handle as model:
+            interruptible(lambda told: int(c.ww_model_embed(model, pointers, lengths, len(encoded), address(out), told, None)), progress, "embedding")
         return out
 
     def session(self) -> Session:
         """A session without tokens."""
         pointer = c_void_p()
-        check(c.ww_session_create(self._handle.pointer, byref(pointer)))
+        with self._handle as model:
+            check(c.ww_session_create(model, byref(pointer)))
         return Session._of(pointer, self)
 
     def load_session(self, path: Union[str, "os.PathLike[str]"]) -> Session:
         """A session that was saved, of this model, on whatever device."""
         pointer = c_void_p()
-        check(c.ww_session_load(self._handle.pointer, os.fsencode(path), byref(pointer)))
+        with self._handle as model:
+            check(c.ww_session_load(model, os.fsencode(path), byref(pointer)))
         return Session._of(pointer, self)
 
     @overload
-    def generate(self, prompts: str, tokens: int = ..., *, chat: bool = ..., on_text: Optional[Callable[[str], Any]] = ..., **sampling: Any) -> str:
+    def generate(self, prompt: Prompt, tokens: int = ..., *, stream: Literal[False] = ..., chat: bool = ..., system: Optional[str] = ...,
+                 stop: Stop = ..., max_tokens: Optional[int] = ..., on_text: Optional[Callable[[str], Any]] = ..., **sampling: Any) -> str:
         ...
 
     @overload
-    def generate(self, prompts: Sequence[str], tokens: int = ..., *, chat: bool = ..., on_text: None = ..., **sampling: Any) -> list[str]:
+    def generate(self, prompt: Prompt, tokens: int = ..., *, stream: Literal[True], chat: bool = ..., system: Optional[str] = ..., stop: Stop = ...,
+                 max_tokens: Optional[int] = ..., **sampling: Any) -> Iterator[str]:
         ...
 
-    def generate(self, prompts: Any, tokens: int = 128, *, chat: bool = False, on_text: Optional[Callable[[str], Any]] = None, **sampling: Any) -> Any:
-        """The text that the model puts behind a prompt; of a list of prompts all of them, computed together, each as it would be alone.
+    @overload
+    def generate(self, prompt: list[str], tokens: int = ..., *, chat: bool = ..., system: Optional[str] = ..., stop: Stop = ...,
+                 max_tokens: Optional[int] = ..., **sampling: Any) -> list[str]:
+        ...
 
-        `chat`: the prompt is what a user says. `on_text` is called with pieces of the text as they come, and ends it by returning True.
-        Sampling: temperature, top_k, top_p, min_p, repetition_penalty, repetition_window, seed.
+    def generate(self, prompt: Any, tokens: int = 128, *, stream: bool = False, chat: bool = False, system: Optional[str] = None, stop: Stop = None,
+                 max_tokens: Optional[int] = None, on_text: Optional[Callable[[str], Any]] = None, **sampling: Any) -> Any:
+        """The text that the model puts behind a prompt.
+
+        A prompt is a text, or a conversation, a list of {"role": ..., "content": ...}; with `chat` a text is what a user says, and `system`
+        is what comes before it. Of a list of texts all are computed together, each as it would be alone. `max_tokens` (or `tokens`) bounds the
+        length, and `stop`, a text or several, ends it where one of them would come. With `stream` the result is an iterator over pieces of the
+        text as they come; leaving the loop, and Ctrl-C, ends the computation. `on_text` is called with the pieces, and ends it by returning
+        True. Sampling: temperature, top_k, top_p, min_p, repetition_penalty, repetition_window, seed.
         """
-        options = _sampling(sampling)
-        if isinstance(prompts, str):
-            session = self.session()
-            session.feed(self._prompt(prompts, chat))
-            return session.generate(tokens, on_text=on_text, **sampling)
-        if on_text is not None:
-            raise ValueError("on_text is for one prompt")
-        sessions = [self.session() for _ in prompts]
-        fed = [self._prompt(prompt, chat) for prompt in prompts]
-        feed_all(sessions, fed)
+        most = tokens if max_tokens is None else max_tokens
+        if isinstance(prompt, (list, tuple)) and prompt and not isinstance(prompt[0], dict):
+            if stream or on_text is not None:
+                raise ValueError("stream and on_text are for one prompt")
+            return self._generate_all([self._prompt(one, chat, system) for one in prompt], most, _stops(stop), sampling)
+        if isinstance(prompt, (list, tuple)) and not prompt:
+            return []
+        session = self.session()
+        fed = self._prompt(prompt, chat, system)
+
+        def pieces() -> Iterator[str]:
+            session.feed(fed)
+            yield from session.stream(most, stop=stop, **sampling)
+
+        _sampling(sampling)  # what is wrong is refused now, and not with the first piece
+        return pieces() if stream else _joined(pieces(), on_text)
+
+    def _generate_all(self, prompts: list[list[int]], tokens: int, stops: list[str], sampling: dict[str, Any]) -> list[str]:
+        options, sessions = _sampling(sampling), [self.session() for _ in prompts]
+        feed_all(sessions, prompts)
         going = [i for i in range(len(sessions)) if tokens > 0]
         written: list[list[int]] = [[] for _ in sessions]
         while going:
             chosen = {i: sessions[i]._sample(options) for i in going}
-            going = [i for i in going if not c.ww_model_token_ends(self._handle.pointer, chosen[i]) and len(sessions[i]) < self.info.context]
+            with self._handle as pointer:
+                going = [i for i in going if not c.ww_model_token_ends(pointer, chosen[i]) and len(sessions[i]) < self.info.context]
             feed_all([sessions[i] for i in going], [[chosen[i]] for i in going])
             for i in going:
                 written[i].append(chosen[i])
-            going = [i for i in going if len(written[i]) < tokens]
-        return [self.detokenize(ids) for ids in written]
+            going = [i for i in going if len(written[i]) < tokens and not (stops and any(one in self.detokenize(written[i]) for one in stops))]
+        return [_cut(self.detokenize(ids), stops) for ids in written]
 
-    def _prompt(self, prompt: str, chat: bool) -> list[int]:
-        if chat:
-            return self.tokenize(self.chat([{"role": "user", "content": prompt}]), add_special=False)
-        return self.tokenize(prompt)
+    def _prompt(self, prompt: Any, chat: bool, system: Optional[str]) -> list[int]:
+        if isinstance(prompt, str) and not chat and system is None:
+            return self.tokenize(prompt)
+        if isinstance(prompt, str):
+            prompt = [{"role": "user", "content": prompt}]
+        elif not isinstance(prompt, (list, tuple)):
+            raise TypeError(f"the prompt is {type(prompt).__name__}; it must be a str, a list of them, or a list of {{'role': ..., 'content': ...}}")
+        return self.tokenize(self.chat([*([] if system is None else [{"role": "system", "content": system}]), *prompt]), add_special=False)
+
+    def close(self) -> None:
+        """Gives the model's memory back, when the last of its sessions is gone. May be called twice."""
+        self._handle.close()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<warpwave.Model: {self.info.architecture}, {self.info.parameters / 1e6:.1f} million parameters, on {self._device.id}>"
@@ -216,29 +319,33 @@ class Session(NotPicklable):
     @classmethod
     def _of(cls, pointer: c_void_p, model: Model) -> Session:
         self = cls.__new__(cls)
-        self._handle = Handle(pointer.value or 0, c.ww_session_destroy)
+        self._handle = Handle(pointer.value or 0, c.ww_session_destroy, "the session")
         self.model = model
         return self
 
     def __len__(self) -> int:
-        return int(c.ww_session_length(self._handle.pointer))
+        with self._handle as session:
+            return int(c.ww_session_length(session))
 
     @property
     def tokens(self) -> list[int]:
         """The tokens that were fed."""
         ids = np.empty(len(self), np.int32)
-        check(c.ww_session_tokens(self._handle.pointer, 0, address(ids), len(ids)))
+        with self._handle as session:
+            check(c.ww_session_tokens(session, 0, address(ids), len(ids)))
         return [int(token) for token in ids]
 
     def feed(self, tokens: Any) -> None:
         """Feeds tokens, in pieces of any size."""
         ids = _ids(tokens)
-        check(c.ww_session_feed(self._handle.pointer, address(ids), len(ids)))
+        with self._handle as session:
+            cancellable(lambda: int(c.ww_session_feed(session, address(ids), len(ids))), lambda: c.ww_session_cancel(session))
 
     def logits(self) -> npt.NDArray[np.float32]:
         """What the model says about the next token: a number for each."""
         out = np.empty(self.model.info.vocabulary, np.float32)
-        check(c.ww_session_logits(self._handle.pointer, address(out)))
+        with self._handle as session:
+            check(c.ww_session_logits(session, address(out)))
         return out
 
     def sample(self, **sampling: Any) -> int:
@@ -247,45 +354,73 @@ class Session(NotPicklable):
 
     def _sample(self, options: Any) -> int:
         token = c_int32()
-        check(c.ww_session_sample(self._handle.pointer, byref(options), byref(token)))
+        with self._handle as session:
+            check(c.ww_session_sample(session, byref(options), byref(token)))
         return token.value
 
-    def generate(self, tokens: int = 128, *, on_text: Optional[Callable[[str], Any]] = None, ignore_eos: bool = False, **sampling: Any) -> str:
-        """Chooses tokens and feeds them; returns their text."""
-        options, asked = _sampling(sampling), _initialised(c.ww_generation, c.ww_generation_init)
-        pieces: list[str] = []
-        raised: list[BaseException] = []
+    def generate(self, tokens: int = 128, *, on_text: Optional[Callable[[str], Any]] = None, ignore_eos: bool = False, stop: Stop = None, **sampling: Any) -> str:
+        """Chooses tokens and feeds them; returns their text. As Model.generate()."""
+        return _joined(self.stream(tokens, ignore_eos=ignore_eos, stop=stop, **sampling), on_text)
+
+    def stream(self, tokens: int = 128, *, ignore_eos: bool = False, stop: Stop = None, **sampling: Any) -> Iterator[str]:
+        """The same as an iterator over pieces of the text, as they come. Tokens behind a `stop` may be in the session."""
+        return _until(self._pieces(integer(tokens, "tokens"), ignore_eos, _sampling(sampling)), _stops(stop))
+
+    def _pieces(self, tokens: int, ignore_eos: bool, options: Any) -> Iterator[str]:
+        """Generates on another thread, so that this one is free for signals, and hands the pieces over."""
+        asked = _initialised(c.ww_generation, c.ww_generation_init)
+        pieces: queue.SimpleQueue[Union[str, BaseException, None]] = queue.SimpleQueue()
 
         def take(text: int, length: int, _user: Any) -> int:
-            pieces.append(string_at(text, length).decode())
-            try:
-                return 1 if on_text is not None and on_text(pieces[-1]) is True else 0
-            except BaseException as error:
-                raised.append(error)
-                return 1
+            pieces.put(string_at(text, length).decode())
+            return 0
 
-        asked.tokens = tokens
-        asked.sampling = cast(byref(options), c_void_p)
+        def run() -> None:
+            try:
+                with self._handle as session:
+                    check(c.ww_session_generate(session, byref(asked), byref(c_int())))
+                pieces.put(None)
+            except BaseException as error:
+                pieces.put(error)
+
+        asked.tokens, asked.sampling = tokens, cast(byref(options), c_void_p)
         asked.text = c.ww_text_callback(take)
         asked.ignore_eos = 1 if ignore_eos else 0
-        check(c.ww_session_generate(self._handle.pointer, byref(asked), byref(c_int())))
-        if raised:
-            raise raised[0]
-        return "".join(pieces)
+        worker = threading.Thread(target=run, name="warpwave generate")
+        worker.start()
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            end_worker(worker, self.cancel)
+
+    def cancel(self) -> None:
+        """Ends what another thread does with the session now; nothing where none does anything."""
+        with self._handle as session:
+            c.ww_session_cancel(session)
+
+    def close(self) -> None:
+        """Gives its memory back. May be called twice."""
+        self._handle.close()
 
     def fork(self) -> Session:
         """A session with the same tokens, which goes its own way."""
         pointer = c_void_p()
-        check(c.ww_session_fork(self._handle.pointer, byref(pointer)))
+        with self._handle as session:
+            check(c.ww_session_fork(session, byref(pointer)))
         return Session._of(pointer, self.model)
 
     def truncate(self, length: int) -> None:
         """Forgets all but the first tokens."""
-        check(c.ww_session_truncate(self._handle.pointer, length))
+        with self._handle as session:
+            check(c.ww_session_truncate(session, length))
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes it to a file, from which Model.load_session() goes on, on any device."""
-        check(c.ww_session_save(self._handle.pointer, os.fsencode(path)))
+        with self._handle as session:
+            check(c.ww_session_save(session, os.fsencode(path)))
 
     def __repr__(self) -> str:
         return f"<warpwave.Session: {len(self)} tokens>"
@@ -299,4 +434,4 @@ def feed_all(sessions: Sequence[Session], tokens: Sequence[Any]) -> None:
     handles = (c_void_p * len(sessions))(*[session._handle.pointer for session in sessions])
     pointers = (POINTER(c_int32) * len(lists))(*[ids.ctypes.data_as(POINTER(c_int32)) for ids in lists])
     counts = (c_size_t * len(lists))(*[len(ids) for ids in lists])
-    check(c.ww_sessions_feed(handles, pointers, counts, len(sessions)))
+    cancellable(lambda: int(c.ww_sessions_feed(handles, pointers, counts, len(sessions))), lambda: [session.cancel() for session in sessions])

@@ -5,7 +5,7 @@ import html
 import json
 from ctypes import c_char_p, c_int64, string_at
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional
 
 import numpy as np
 
@@ -24,21 +24,63 @@ _FEW = 32  # texts that are faster taken one by one
 _SHOWN = 10  # hits and queries of a table in a notebook
 
 
-class Row(NamedTuple):
-    """A row of a collection."""
+class _NotFetched:
+    """What stands in the place of a vector or payload that was not asked for."""
 
+    def __repr__(self) -> str:
+        return "<not fetched>"
+
+    def __reduce__(self) -> str:
+        return "NOT_FETCHED"
+
+
+NOT_FETCHED = _NotFetched()
+
+
+def _fetched(value: Any, what: str) -> Any:
+    if value is NOT_FETCHED:
+        raise ValueError(f"the {what} was not fetched; ask for it with {what}s=True")
+    return value
+
+
+class _RowFields(NamedTuple):
     id: str
-    vector: Optional[FloatArray]
+    vector: Any
     payload: Any
 
 
-class Hit(NamedTuple):
-    """A row that a query found."""
+class Row(_RowFields):
+    """A row of a collection: id, vector, payload."""
 
+    __slots__ = ()
+
+    @property
+    def vector(self) -> FloatArray:  # type: ignore[override]
+        """The vector; a ValueError if it was not asked for."""
+        return _fetched(self[1], "vector")  # type: ignore[no-any-return]
+
+    @property
+    def payload(self) -> Any:
+        """The payload, None for none; a ValueError if it was not asked for."""
+        return _fetched(self[2], "payload")
+
+
+class _HitFields(NamedTuple):
     id: Optional[str]
     score: float
     row: int
-    payload: Any = None
+    payload: Any = NOT_FETCHED
+
+
+class Hit(_HitFields):
+    """A row that a query found: id, score, row, payload."""
+
+    __slots__ = ()
+
+    @property
+    def payload(self) -> Any:
+        """The payload, None for none; a ValueError if the search was not asked for it (`payloads=True`)."""
+        return _fetched(self[3], "payload")
 
 
 @dataclass(frozen=True)
@@ -255,30 +297,54 @@ class Results:
 
     def hits(self) -> Iterator[Hit]:
         """All hits of all queries, one after the other."""
-        payloads = self._all_payloads()
-        for i, identifier in enumerate(self._all_ids()):
-            yield Hit(identifier, float(self._scores[i]), int(self._rows[i]), payloads[i])
+        for i in range(len(self._rows)):
+            yield self._hit(i)
+
+    def _hit(self, i: int) -> Hit:
+        payload = self._all_payloads()[i] if self._payload_places is not None else NOT_FETCHED
+        return Hit(self._all_ids()[i], float(self._scores[i]), int(self._rows[i]), payload)
 
     def __len__(self) -> int:
         return len(self._rows) if self._single else len(self._starts) - 1
 
-    def __getitem__(self, index: int) -> Union[Results, Hit]:
-        index = range(len(self))[index]
+    def __getitem__(self, index: Any) -> Any:
+        """Of one query a hit, or with a slice (`found[:3]`) a `Results` of these hits; of several a query's `Results`, or those of a slice."""
+        if isinstance(index, slice):
+            return self._slice(index)
+        try:
+            index = range(len(self))[index]
+        except TypeError:
+            raise TypeError(f"results are indexed by {index!r}; it must be an int or a slice") from None
+        return self._hit(index) if self._single else self._taken(np.arange(self._starts[index], self._starts[index + 1]), [index], True)
+
+    def _slice(self, index: slice) -> Results:
+        chosen = range(len(self))[index]
         if self._single:
-            return Hit(self._all_ids()[index], float(self._scores[index]), int(self._rows[index]), self._all_payloads()[index])
-        first, end = int(self._starts[index]), int(self._starts[index + 1])
-        one = Results()
-        one._single, one._shape = True, None
-        one._starts = np.array([0, end - first])
-        one._rows, one._handles, one._scores = self._rows[first:end], self._handles[first:end], self._scores[first:end]
-        one._totals = None if self._totals is None else self._totals[index:index + 1]
-        one._id_places = None if self._id_places is None else self._id_places[first:end]
-        one._payload_places = None if self._payload_places is None else self._payload_places[first:end]
-        one._text = self._text
-        one._ids = self._all_ids()[first:end]
-        one._payload_texts = None if self._payload_places is None else self._all_payload_texts()[first:end]
-        one._vectors = None if self._vectors is None else self._vectors[first:end]
-        return one
+            return self._taken(np.array(chosen, np.int64), [], True)
+        hits = [np.arange(self._starts[i], self._starts[i + 1]) for i in chosen]
+        return self._taken(np.concatenate(hits) if hits else np.empty(0, np.int64), list(chosen), False)
+
+    def _taken(self, hits: IntArray, queries: list[int], single: bool) -> Results:
+        """Some of the hits: those of some queries, or, without any, some of the one."""
+        some = Results()
+        counts = [len(hits)] if single else np.diff(self._starts)[queries]
+        some._single, some._starts = single, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        some._shape = None if single or self._shape is None else (len(queries), self._shape[1])
+        some._rows, some._handles, some._scores = self._rows[hits], self._handles[hits], self._scores[hits]
+        some._totals = None if self._totals is None or not queries else self._totals[queries]
+        some._id_places = None if self._id_places is None else self._id_places[hits]
+        some._payload_places = None if self._payload_places is None else self._payload_places[hits]
+        some._text = self._text
+        some._ids = self._all_ids()[hits]
+        some._payload_texts = None if self._payload_places is None else self._all_payload_texts()[hits]
+        some._vectors = None if self._vectors is None else self._vectors[hits]
+        return some
+
+    def to_pandas(self) -> Any:
+        """A data frame with a line a hit: query (of several), id, score, and what was fetched."""
+        from ._frames import results_frame
+
+        return results_frame(self)
 
     def __iter__(self) -> Iterator[Any]:
         if self._single:
@@ -306,7 +372,6 @@ class Results:
         queries = 1 if self._single else min(len(self), _SHOWN)
         for q in range(queries):
             one = self if self._single else self[q]
-            assert isinstance(one, Results)
             for i, hit in zip(range(_SHOWN), one.hits()):
                 payload = f"<td>{html.escape(json.dumps(hit.payload, ensure_ascii=False))}</td>" if has_payloads else ""
                 query = "" if self._single else f"<td>{q}</td>"

@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
 import weakref
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, interruptible
-from ._errors import check
+from ._arrays import name_text
+from ._errors import InvalidArgument, check
 from .device import DeviceLike, from_struct, made, resolve
 from .vectors import _METRICS, _PLACES, _SCREENS, _TYPES, Collection, _chosen, _taken
 
@@ -38,7 +41,7 @@ class Store(NotPicklable):
     `synchronous` is "full", "normal" or "off": what a power failure may do. `busy_ms` says how long a call waits for another's lock before
     it fails with `Busy`, `filter_ms` how long a `where` may take. `rows` is "device", or "host" for
     more vectors than a GPU holds, of collections that are there; `create()` is told for a new one. `exclusive` keeps other processes out, and
-    maps nothing of the file into memory.
+    maps nothing of the file into memory. `Store(":memory:")` is a store without a file of yours: it is gone when it is closed.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "library.db")
@@ -53,6 +56,8 @@ class Store(NotPicklable):
     def __init__(self, path: Any, device: DeviceLike = "auto", *, synchronous: str = "full", busy_ms: int = 5000, filter_ms: int = 60000, page_bytes: int = 0,
                  must_exist: bool = False, read_only: bool = False, exclusive: bool = False, rows: str = "device") -> None:
         self.path = os.fspath(path)
+        if self.path == ":memory:":
+            path, synchronous = _file_in_memory(self), "off"
         config = made(c.ww_store_config)
         check(c.ww_store_config_init(byref(config), config.struct_size))
         config.synchronous = _chosen(_LEVELS, synchronous, "synchronous")
@@ -68,15 +73,46 @@ class Store(NotPicklable):
         self._lock = threading.Lock()
 
     def create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False,
-               rows: str = "device") -> Collection:
-        """Makes an empty collection. Refuses a name that is taken."""
-        config = made(c.ww_collection_config, name=name.encode(), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
+               rows: str = "device", exist_ok: bool = False) -> Collection:
+        """Makes an empty collection. Refuses a name that is taken; with `exist_ok` gives that collection, if it is what was asked for."""
+        if exist_ok and name in self:
+            return self._as_asked(self[name], dim, metric, type)
+        config = made(c.ww_collection_config, name=name_text(name, "the name"), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
                       type=_chosen(_TYPES, type, "the type"), screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy),
                       rows=_chosen(_PLACES, rows, "the place of rows"))
         with self._handle as store:
             pointer = c_void_p()
             check(c.ww_store_create(store, byref(config), byref(pointer)))
             return self._keep(name, Collection._of_store(pointer, name))
+
+    def get_or_create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", **options: Any) -> Collection:
+        """The collection of this name, which is made if it is not there; `create` has the options."""
+        try:
+            return self.create(name, dim, metric, type, exist_ok=True, **options)
+        except InvalidArgument:
+            if name not in self:  # nobody else made it meanwhile
+                raise
+        return self._as_asked(self[name], dim, metric, type)
+
+    def _as_asked(self, found: Collection, dim: int, metric: str, type: str) -> Collection:
+        if (found.dim, found.metric, found.type) != (dim, metric, type):
+            raise ValueError(f"the collection {found.name!r} is there already, with dim={found.dim}, metric={found.metric!r}, type={found.type!r}; "
+                             f"asked for were dim={dim!r}, metric={metric!r}, type={type!r}")
+        return found
+
+    def rename(self, name: str, to: str) -> Collection:
+        """Gives a collection another name, with all that belongs to it, and opens it; objects of the old name are closed. `NotFound`, a
+        KeyError, if it is not there."""
+        with self._handle as store:
+            check(c.ww_store_rename(store, name_text(name, "the name"), name_text(to, "the new name")))
+        self._forget(name)
+        return self[to]
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            gone = self._open_collections.pop(name, None)
+        if gone is not None:
+            gone.close()
 
     def _keep(self, name: str, collection: Collection) -> Collection:
         with self._lock:
@@ -94,17 +130,14 @@ class Store(NotPicklable):
             if kept is not None and not kept._handle.closed and name in self:
                 return kept
             pointer = c_void_p()
-            check(c.ww_store_collection(store, name.encode(), byref(pointer)))
+            check(c.ww_store_collection(store, name_text(name, "the name of a collection"), byref(pointer)))
             return self._keep(name, Collection._of_store(pointer, name))
 
     def drop(self, name: str) -> None:
         """Drops a collection with all its rows; `NotFound`, a KeyError, if it is not there."""
         with self._handle as store:
-            check(c.ww_store_drop(store, name.encode()))
-        with self._lock:
-            gone = self._open_collections.pop(name, None)
-        if gone is not None:
-            gone.close()
+            check(c.ww_store_drop(store, name_text(name, "the name of a collection")))
+        self._forget(name)
 
     __delitem__ = drop
 
@@ -128,7 +161,7 @@ class Store(NotPicklable):
     def index(self, collection: str, path: str) -> None:
         """Makes an index over what a path ("$.lang") finds in the payloads, so that a `where` need not look at every row."""
         with self._handle as store:
-            check(c.ww_store_index(store, collection.encode(), path.encode()))
+            check(c.ww_store_index(store, name_text(collection, "the name of a collection"), name_text(path, "the path")))
 
     def backup(self, path: Any, *, progress: Progress = None) -> None:
         """Copies the store, as it is at one moment, to another file."""
@@ -158,6 +191,10 @@ class Store(NotPicklable):
             self._open_collections.clear()
         for collection in given:
             collection.close()
+        if self._folder is not None:
+            self._folder()
+
+    _folder: Optional[weakref.finalize[[], Store]] = None
 
     def __enter__(self) -> Store:
         return self
@@ -179,3 +216,11 @@ class Store(NotPicklable):
                  for name, what in listed.items()]
         return (f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr><th>collection</th><th>rows</th><th>dim</th><th>metric</th>"
                 f"<th>type</th></tr></thead><tbody>{''.join(lines)}</tbody></table>")
+
+
+def _file_in_memory(store: Store) -> str:
+    """A file for a store that is only in memory, which goes with it: where the system has a file system in memory, there."""
+    shared = "/dev/shm"
+    folder = tempfile.mkdtemp(prefix="warpwave-", dir=shared if os.access(shared, os.W_OK) else None)
+    store._folder = weakref.finalize(store, shutil.rmtree, folder, True)
+    return os.path.join(folder, "store.db")

@@ -4,21 +4,22 @@ from __future__ import annotations
 import html
 import json
 import threading
-from ctypes import addressof, byref, c_float, c_int32, c_int64, c_void_p, sizeof
+import uuid
+from ctypes import addressof, byref, c_char_p, c_float, c_int32, c_int64, c_void_p, sizeof
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union, overload
 
 import numpy as np
 
 from . import _native as c
-from ._arrays import FloatArray, IntArray, address, as_filter, as_mask, as_parameters, as_payloads, as_rows, as_texts, device_tensor, id_text
+from ._arrays import FloatArray, IntArray, address, as_mask, as_payloads, as_rows, as_texts, device_tensor, id_text, is_one_id, name_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._checked import integer
 from ._errors import NotFound, check
 from .device import Device, DeviceLike, from_struct, made, resolve
-from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results, Row, SearchStats, stats_of
-
-Where = Union[str, dict[str, Any]]
+from ._frames import Frames
+from ._select import Where, selected
+from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, Results, Row, SearchStats, stats_of
 
 __all__ = ["Collection", "CollectionInfo", "score"]
 
@@ -47,6 +48,8 @@ _METRIC_NAMES = {value: name for name, value in _METRICS.items()}
 
 
 def _chosen(names: dict[str, int], name: str, what: str) -> int:
+    if not isinstance(name, str):
+        raise TypeError(f"{what} is {name!r}; it must be one of {', '.join(map(repr, names))}")
     if name not in names:
         raise ValueError(f"{what} is {name!r}; it is one of {', '.join(names)}")
     return names[name]
@@ -71,7 +74,7 @@ class CollectionInfo:
     mask_rows: int
 
 
-class Collection(NotPicklable):
+class Collection(Frames, NotPicklable):
     """Vectors of one length on a device, with ids and JSON payloads.
 
     `metric` is "cosine", "l2" or "dot"; `type` what rows are stored as: "f32", "f16", "bf16", "i8" or "u8"; `device` a name ("auto", "cpu", "cuda:0") or a `Device`. Any number of threads may use it at once,
@@ -87,7 +90,7 @@ class Collection(NotPicklable):
 
     def __init__(self, dim: int, metric: str = "cosine", type: str = "f32", device: DeviceLike = "auto", *, name: str = "",
                  screen: str = "int8", keep_host_copy: bool = False, rows: str = "device") -> None:
-        config = made(c.ww_collection_config, name=name.encode(), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
+        config = made(c.ww_collection_config, name=name_text(name, "the name"), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
                       screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=_chosen(_TYPES, type, "the type"),
                       rows=_chosen(_PLACES, rows, "the place of rows"))
         opened = resolve(device)
@@ -167,25 +170,62 @@ class Collection(NotPicklable):
         """As `add`, but a vector whose id is there replaces that row, payload and all."""
         self._write(c.ww_collection_upsert, "upsert", vectors, ids, payloads, progress)
 
-    def update(self, ids: Any, vectors: Any = None, payloads: Any = None) -> None:
+    def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, where: Optional[Where] = None, parameters: Any = None,
+               merge: bool = False) -> int:
         """Gives rows that are there new vectors, new payloads, or both; what is not given stays. `NotFound`, a KeyError, if one of the ids is
-        not there, and then nothing changes."""
+        not there, and then nothing changes. With `merge` the fields of a payload replace those of the old one, and the others stay. With
+        `where` in place of ids, every row that meets it gets the one payload. Returns how many rows were changed.
+
+        >>> c = warpwave.Collection(2, device="cpu")
+        >>> c.add([[1, 2], [3, 4]], ids=["a", "b"], payloads=[{"lang": "de", "year": 1999}, {"lang": "en"}])
+        >>> c.update("a", payloads={"year": 2000}, merge=True), c["a"].payload
+        (1, {'lang': 'de', 'year': 2000})
+        >>> c.update(where={"lang": "en"}, payloads={"seen": True}, merge=True), c["b"].payload
+        (1, {'lang': 'en', 'seen': True})
+        """
         if vectors is None and payloads is None:
             raise ValueError("update: neither vectors nor payloads were given")
+        if (ids is None) == (where is None):
+            raise ValueError("update: give ids, or a where, and not both")
+        if vectors is not None and (where is not None or merge):
+            raise ValueError("update: where and merge are for payloads; give vectors by ids")
+        if where is not None:
+            return self._set_selected(where, parameters, payloads, merge)
+        one = is_one_id(ids)
         texts = as_texts(ids)
         with self._handle as pointer, self._writing:
             if vectors is None:
-                new = as_payloads([payloads] if isinstance(ids, (str, int)) else payloads, texts.count)
-                check(c.ww_collection_set_payloads(pointer, texts.pointers, new.pointers, texts.count))
-                return
-            one = isinstance(ids, (str, int))
-            self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None)
+                new = as_payloads([payloads] if one else payloads, texts.count, "ids")
+                put = c.ww_collection_merge_payloads if merge else c.ww_collection_set_payloads
+                check(put(pointer, texts.pointers, new.pointers, texts.count))
+            else:
+                self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None)
+        return texts.count
 
-    def remove(self, ids: Any) -> None:
-        """Removes every id or, if one is not there (`NotFound`, a KeyError), none."""
+    def _set_selected(self, where: Where, parameters: Any, payload: Any, merge: bool) -> int:
+        new, changed = as_payloads([payload], 1), c_int64()
+        text = c_char_p.from_address(new.pointers).value
+        with self._selected(where, parameters) as selection, self._handle as pointer, self._writing:
+            check(c.ww_collection_select_payload(pointer, byref(selection), text, c.WW_PAYLOAD_MERGE if merge else c.WW_PAYLOAD_SET, byref(changed)))
+        return changed.value
+
+    def remove(self, ids: Any = None, *, where: Optional[Where] = None, parameters: Any = None) -> int:
+        """Removes every id or, if one is not there (`NotFound`, a KeyError), none; with `where`, the rows that meet it. Returns how many."""
+        if (ids is None) == (where is None):
+            raise ValueError("remove: give ids, or a where, and not both; clear() removes all rows")
+        if where is not None:
+            removed = c_int64()
+            with self._selected(where, parameters) as selection, self._handle as pointer, self._writing:
+                check(c.ww_collection_select_remove(pointer, byref(selection), byref(removed)))
+            return removed.value
         texts = as_texts(ids)
         with self._handle as pointer, self._writing:
             check(c.ww_collection_remove(pointer, texts.pointers, texts.count))
+        return texts.count
+
+    def __delitem__(self, ids: Any) -> None:
+        """`del c["a"]`, `del c[["a", "b"]]`."""
+        self.remove(ids)
 
     def discard(self, ids: Any) -> int:
         """Removes those of the ids that are there, and says how many were not."""
@@ -248,16 +288,11 @@ class Collection(NotPicklable):
         asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
         if tensor is not None:
             asked.query_tensor = addressof(tensor._tensor)
-        if isinstance(where, dict):
-            asked.filter = as_filter(where)
-            if parameters is not None:
-                raise ValueError("parameters are for a where in SQL; a dict has its values in it")
-        elif where is not None:
-            self._check_where(where)
-            values = as_parameters(parameters)
-            asked.where, asked.parameters, asked.parameter_count = where.encode(), addressof(values), len(values)
-        elif parameters is not None:
-            raise ValueError("there are parameters, but no where")
+        if where is not None or parameters is not None:
+            with self._selected(where, parameters) as selection:
+                asked.filter, asked.where, asked.parameters, asked.parameter_count = (selection.filter, selection.where, selection.parameters,
+                                                                                       selection.parameter_count)
+                return self._ask(asked, single, width, mask, stats, progress)
         return self._ask(asked, single, width, mask, stats, progress)
 
     def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress) -> Results:
@@ -286,11 +321,10 @@ class Collection(NotPicklable):
             results.stats = stats_of(counted)
         return results
 
-    def _check_where(self, where: Any) -> None:
-        if not isinstance(where, str):
-            raise TypeError(f"where is {type(where).__name__}; it must be a dict of conditions or, for the collections of a Store, a str with SQL")
-        if not self._stored:
+    def _selected(self, where: Optional[Where], parameters: Any, limit: Optional[int] = None, after: Optional[int] = None) -> Any:
+        if isinstance(where, str) and not self._stored:
             raise ValueError("where: this collection is in memory only, and SQL is for the collections of a Store; give a dict of conditions, or mask=")
+        return selected(where, parameters, limit, after)
 
     # ---- reading ------------------------------------------------------------------------------------------------------------------
 
@@ -309,29 +343,65 @@ class Collection(NotPicklable):
     def _refuse_missing(self, found: Results, ids: Any) -> None:
         missing = np.flatnonzero(found._rows < 0)
         if len(missing):
-            first = ids if isinstance(ids, (str, int)) else list(ids)[int(missing[0])]
+            first = ids if is_one_id(ids) else list(ids)[int(missing[0])]
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             raise NotFound(f"id {id_text(first)!r} is not in the collection{more}")
 
-    def get(self, ids: Any = None, *, vectors: bool = True, payloads: bool = True) -> Union[Row, Results]:
-        """The row of an id, or the rows of a list of ids, in its order, or all rows. `NotFound`, a KeyError, if one is not there.
+    @overload
+    def get(self, ids: Union[str, int, uuid.UUID], *, vectors: bool = ..., payloads: bool = ...) -> Row:
+        ...
+
+    @overload
+    def get(self, ids: Any = ..., *, where: Optional[Where] = ..., parameters: Any = ..., limit: Optional[int] = ..., after: Optional[int] = ...,
+            vectors: bool = ..., payloads: bool = ...) -> Results:
+        ...
+
+    def get(self, ids: Any = None, *, where: Optional[Where] = None, parameters: Any = None, limit: Optional[int] = None, after: Optional[int] = None,
+            vectors: bool = True, payloads: bool = True) -> Union[Row, Results]:
+        """The row of an id, or the rows of a list of ids, in its order (`NotFound`, a KeyError, if one is not there); or the rows that meet
+        `where`, which is as for `search`; or all rows. `limit` is a page of the last two, in order of handles, and `after` the handle of the
+        last row of the page before.
 
         >>> c = warpwave.Collection(2, device="cpu")
-        >>> c.add([[1, 2], [3, 4]], ids=["a", "b"])
+        >>> c.add([[1, 2], [3, 4]], ids=["a", "b"], payloads=[{"lang": "de"}, {"lang": "en"}])
         >>> c.get("b").vector
         array([3., 4.], dtype=float32)
         >>> c.get(["b", "a"]).vectors
         array([[3., 4.],
                [1., 2.]], dtype=float32)
+        >>> c.get(where={"lang": "en"}).ids
+        array(['b'], dtype=object)
         """
         fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        if where is not None or parameters is not None or limit is not None or after is not None:
+            if ids is not None:
+                raise ValueError("get: ids are given, and where, limit or after; give one of the two")
+            return self._select(where, parameters, fetch, limit, after)
         if ids is None:
             return self._get(None, fetch)
         found = self._get(as_texts(ids), fetch)
         self._refuse_missing(found, ids)
-        if isinstance(ids, (str, int, np.integer)):
-            return Row(found._all_ids()[0], None if found._vectors is None else found._vectors[0], found._all_payloads()[0])
+        if is_one_id(ids):
+            return Row(found._all_ids()[0], found._vectors[0] if vectors and found._vectors is not None else NOT_FETCHED,
+                       found._all_payloads()[0] if payloads else NOT_FETCHED)
         return found
+
+    def _select(self, where: Optional[Where], parameters: Any, fetch: int, limit: Optional[int] = None, after: Optional[int] = None) -> Results:
+        if limit == 0:
+            return self._get(as_texts([]), fetch)
+        found = c_void_p()
+        with self._selected(where, parameters, limit, after) as selection, self._handle as pointer:
+            check(c.ww_collection_select(pointer, byref(selection), fetch, byref(found)))
+        return _taken(found, True, None)
+
+    def count(self, where: Optional[Where] = None, *, parameters: Any = None) -> int:
+        """How many rows meet `where`, which is as for `search`; without one, how many there are."""
+        if where is None and parameters is None:
+            return len(self)
+        counted = c_int64()
+        with self._selected(where, parameters) as selection, self._handle as pointer:
+            check(c.ww_collection_select_count(pointer, byref(selection), byref(counted)))
+        return counted.value
 
     def __getitem__(self, ids: Any) -> Union[Row, Results]:
         """`c["a"]`, `c[["a", "b"]]`, and `c["a":"f"]`: the rows from one id to the other, both included, in their order."""
@@ -353,19 +423,36 @@ class Collection(NotPicklable):
         for first in range(0, len(handles), _BATCH):
             yield self._get(None, fetch, handles=np.ascontiguousarray(handles[first:first + _BATCH]))
 
+    def _pages(self, where: Optional[Where], parameters: Any, fetch: int) -> Iterator[Results]:
+        """The same of the rows that meet a where, as they are when their page comes; without one, all of this moment."""
+        if where is None and parameters is None:
+            yield from self._live(fetch)
+            return
+        after, page = -1, self._select(where, parameters, fetch, _BATCH)
+        while len(page):
+            yield page
+            after = int(page._handles[-1])
+            page = self._select(where, parameters, fetch, _BATCH, after)
+
     def __iter__(self) -> Iterator[str]:
         """The ids, in the order of the rows."""
         for batch in self._live(FETCH_IDS):
             yield from (identifier for identifier in batch._all_ids() if identifier is not None)
 
-    def items(self, *, vectors: bool = True, payloads: bool = True) -> Iterator[Row]:
-        """All rows, in their order."""
+    def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True) -> Iterator[Row]:
+        """The rows that meet `where`, or all, one after the other; a page of them is in memory at a time."""
         fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
-        for batch in self._live(fetch):
-            loaded = batch._all_payloads()
+        for batch in self._pages(where, parameters, fetch):
+            loaded, found = batch._all_payloads(), batch._vectors
             for i, identifier in enumerate(batch._all_ids()):
                 if identifier is not None:
-                    yield Row(identifier, None if batch._vectors is None else batch._vectors[i], loaded[i])
+                    yield Row(identifier, NOT_FETCHED if not vectors or found is None else found[i], loaded[i] if payloads else NOT_FETCHED)
+
+    items = iterate
+
+    def peek(self, rows: int = 5) -> Results:
+        """The first rows, with everything."""
+        return self.get(limit=integer(rows, "rows"))
 
     def __len__(self) -> int:
         with self._handle as pointer:
@@ -375,7 +462,7 @@ class Collection(NotPicklable):
         return True  # an empty collection is one
 
     def __contains__(self, identifier: object) -> bool:
-        if not isinstance(identifier, (str, int, np.integer)) or isinstance(identifier, bool):
+        if not is_one_id(identifier) or isinstance(identifier, bool):
             return False
         text = id_text(identifier)
         if not text or "\0" in text:
@@ -430,7 +517,7 @@ class Collection(NotPicklable):
         lines = []
         if not self._handle.closed:
             for row, _ in zip(self.items(), range(_SHOWN)):
-                start = np.array2string(row.vector[:4], precision=3, separator=", ") if row.vector is not None else ""
+                start = np.array2string(row.vector[:4], precision=3, separator=", ")
                 vector = start[:-1] + (", ...]" if self.dim > 4 else "]")
                 payload = "" if row.payload is None else json.dumps(row.payload, ensure_ascii=False)
                 lines.append(f"<tr><td>{html.escape(row.id)}</td><td>{vector}</td><td>{html.escape(payload)}</td></tr>")

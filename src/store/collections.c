@@ -166,19 +166,29 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
     return status == WW_OK && collection ? open_record(store, &record, &checked, collection) : status;
 }
 
-/* With its virtual table, which drops the rest; one that SQL dropped, or an older version made, has none. */
-static ww_status drop(ww_store *store, const char *name)
+/* Has it a virtual table? One that SQL dropped, or an older version made, has none. */
+static ww_status find_declared(ww_store *store, const char *name, bool *declared)
 {
     sqlite3_stmt *found = NULL;
-    ww_status status =
+    const ww_status status =
         schema_statement(store->writer, &found,
                          "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 AND lower(name) = "
                          "lower(%Q)",
                          name);
     if (status != WW_OK)
         return status;
-    const bool declared = sqlite3_step(found) == SQLITE_ROW;
+    *declared = sqlite3_step(found) == SQLITE_ROW;
     sqlite3_finalize(found);
+    return WW_OK;
+}
+
+/* With its virtual table, which drops the rest. */
+static ww_status drop(ww_store *store, const char *name)
+{
+    bool declared = false;
+    const ww_status status = find_declared(store, name, &declared);
+    if (status != WW_OK)
+        return status;
     return declared ? schema_run(store->writer, "DROP TABLE main.\"%w\"", name) : schema_drop(store->writer, "main", name);
 }
 
@@ -194,6 +204,34 @@ ww_status ww_store_drop(ww_store *store, const char *name)
     if (status == WW_OK || status == WW_CORRUPT_FILE)     /* what is damaged can be dropped */
         status = store_begin(store);
     return status == WW_OK ? store_end(store, drop(store, name)) : status;
+}
+
+/* With its virtual table, which renames the rest. SQLite would take another table's name for a fault of its own. */
+static ww_status rename_collection(ww_store *store, const char *name, const char *to)
+{
+    bool declared = false;
+    ww_status status = find_declared(store, name, &declared);
+    if (status == WW_OK && declared)
+        status = schema_check_name(store->writer, "main", to, false);
+    if (status != WW_OK)
+        return status;
+    status = declared ? schema_run(store->writer, "ALTER TABLE main.\"%w\" RENAME TO \"%w\"", name, to)
+                      : schema_rename(store->writer, "main", name, to, false);
+    return status == WW_OK ? schema_rename_indexes(store->writer, "main", name, to) : status;
+}
+
+ww_status ww_store_rename(ww_store *store, const char *name, const char *to)
+{
+    FLOAT_GUARD();
+    ww_status status = store_check_handle(store, "ww_store_rename");
+    if (status == WW_OK && (!name || !to))
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_rename: %s is NULL", name ? "to" : "name");
+    collection_record record;
+    if (status == WW_OK)
+        status = store_find_record(store, name, &record);
+    if (status == WW_OK)
+        status = store_begin(store);
+    return status == WW_OK ? store_end(store, rename_collection(store, record.name, to)) : status;
 }
 
 /* ---- listing --------------------------------------------------------------------------------------------------------------

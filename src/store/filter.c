@@ -155,10 +155,16 @@ static ww_status fail_sqlite(sqlite3 *db, int code, const filter_guard *guard)
 /* One statement and nothing behind it. */
 static ww_status prepare(const filter_target *target, const char *text, sqlite3_stmt **statement)
 {
-    char *sql = sqlite3_mprintf(
-        "WITH \"%w_rows\" AS NOT MATERIALIZED (SELECT handle, place, id, payload FROM \"%w\".\"%w_rows\") "
-        "SELECT place FROM \"%w\".\"%w_rows\" AS \"%w_rows\" WHERE (%s\n)",
-        target->collection, target->schema, target->collection, target->schema, target->collection, target->collection, text);
+    const char *name = target->collection, *schema = target->schema;
+    const filter_page *page = target->page;
+    char end[96] = "";
+    if (page)
+        snprintf(end, sizeof end, " AND handle >= %lld ORDER BY handle LIMIT %lld", (long long)page->first_handle,
+                 (long long)page->limit);
+    char *sql =
+        sqlite3_mprintf("WITH \"%w_rows\" AS NOT MATERIALIZED (SELECT handle, place, id, payload FROM \"%w\".\"%w_rows\") "
+                        "SELECT %s FROM \"%w\".\"%w_rows\" AS \"%w_rows\" WHERE (%s\n)%s",
+                        name, schema, name, page ? "handle" : "place", schema, name, name, text, end);
     if (!sql)
         return ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
     const char *rest = NULL;
@@ -186,6 +192,7 @@ static ww_status bind_one(sqlite3_stmt *statement, int place, const ww_parameter
         code = sqlite3_bind_double(statement, place, value->real);
         break;
     case WW_VALUE_TEXT:
+    case WW_VALUE_LIST:
         if (!value->text)
             return ww_fail(WW_INVALID_ARGUMENT, "where: the text of parameter %d is NULL; use WW_VALUE_NULL for no value",
                            place);
@@ -193,7 +200,7 @@ static ww_status bind_one(sqlite3_stmt *statement, int place, const ww_parameter
         break;
     default:
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "where: parameter %d has type %d; it must be WW_VALUE_NULL, _INTEGER, _REAL or _TEXT", place,
+                       "where: parameter %d has type %d; it must be WW_VALUE_NULL, _INTEGER, _REAL, _TEXT or _LIST", place,
                        (int)value->type);
     }
     return code == SQLITE_OK ? WW_OK : fail_sqlite(sqlite3_db_handle(statement), code, NULL);
@@ -282,8 +289,11 @@ ww_status filter_check(const filter_where *where, const char *collection)
     char name[PRIVATE_NAME_BYTES] = "";
     filter_target target = {.schema = name, .collection = collection, .guard = &guard};
     sqlite3_stmt *statement = NULL;
+    char *expanded = NULL;
     int before[LIMIT_COUNT];
     ww_status status = filter_text_check(where->text);
+    if (status == WW_OK)
+        status = filter_text_expand(where, &expanded);
     if (status == WW_OK)
         status = private_database(collection, &target.db, name);
     const int code = status == WW_OK ? filter_guard_install(target.db, &guard) : SQLITE_OK;
@@ -291,11 +301,12 @@ ww_status filter_check(const filter_where *where, const char *collection)
         status = fail_sqlite(target.db, code, NULL);
     if (status == WW_OK) {
         guard_begin(&target, before);
-        status = prepare(&target, where->text, &statement);
+        status = prepare(&target, expanded ? expanded : where->text, &statement);
     }
     if (status == WW_OK)
         status = bind(statement, where);
     sqlite3_finalize(statement);
+    sqlite3_free(expanded);
     sqlite3_close(target.db);
     return status;
 }
@@ -381,19 +392,26 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
     sqlite3_stmt *statement = NULL;
     int64_t deadline = nanoseconds_now() + (int64_t)(target->seconds_max * 1e9);
     int before[LIMIT_COUNT];
-    ww_status status = check_names(target->db, where->text);
-    if (status != WW_OK)
+    char *expanded = NULL;
+    ww_status status = filter_text_expand(where, &expanded);
+    const char *text = expanded ? expanded : where->text;
+    if (status == WW_OK)
+        status = check_names(target->db, text);
+    if (status != WW_OK) {
+        sqlite3_free(expanded);
         return status;
+    }
     if (target->seconds_max > 0)
         sqlite3_progress_handler(target->db, INSTRUCTIONS_BETWEEN_LOOKS, past_deadline, &deadline);
     guard_begin(target, before);
-    status = prepare(target, where->text, &statement);
+    status = prepare(target, text, &statement);
     if (status == WW_OK)
         status = bind(statement, where);
     if (status == WW_OK)
         status = collect(statement, target, places, &deadline);
     sqlite3_finalize(statement);
     guard_end(target, before);
+    sqlite3_free(expanded);
     if (target->seconds_max > 0)
         sqlite3_progress_handler(target->db, 0, NULL, NULL);
     return status;
@@ -452,7 +470,8 @@ static bool same_text(const char *a, const char *b)
 static bool same_value(const ww_parameter *a, const ww_parameter *b)
 {
     return a->type == b->type && same_text(a->name, b->name) && (a->type != WW_VALUE_INTEGER || a->integer == b->integer) &&
-           (a->type != WW_VALUE_REAL || a->real == b->real) && (a->type != WW_VALUE_TEXT || same_text(a->text, b->text));
+           (a->type != WW_VALUE_REAL || a->real == b->real) &&
+           ((a->type != WW_VALUE_TEXT && a->type != WW_VALUE_LIST) || same_text(a->text, b->text));
 }
 
 bool filter_key_is(const filter_key *key, const filter_where *where)

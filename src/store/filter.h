@@ -53,13 +53,19 @@ typedef struct filter_guard {
 /* Installs it; `guard`, zeroed, must live as long as the connection. Never for a host's connection. */
 int filter_guard_install(sqlite3 *db, filter_guard *guard);
 
+/* The rows from a handle on, at most `limit` of them; -1: all. */
+typedef struct filter_page {
+    int64_t first_handle, limit;
+} filter_page;
+
 /* Where a filter runs. */
 typedef struct filter_target {
     sqlite3 *db;
-    const char *schema;     /* "main", or the name of an attached database */
-    const char *collection; /* its rows are in COLLECTION_rows */
-    filter_guard *guard;    /* the connection's, NULL for a host's; then the limits above hold */
-    double seconds_max;     /* 0: no limit. Sets a progress handler, so only for connections that are the store's own */
+    const char *schema;      /* "main", or the name of an attached database */
+    const char *collection;  /* its rows are in COLLECTION_rows */
+    filter_guard *guard;     /* the connection's, NULL for a host's; then the limits above hold */
+    const filter_page *page; /* not NULL: handles in order are collected instead of places */
+    double seconds_max;      /* 0: no limit. Sets a progress handler, so only for connections that are the store's own */
 } filter_target;
 
 typedef struct filter_places {

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/json_value.h"
 #include "store/filter.h"
 
 static bool is_name(unsigned char c)
@@ -173,5 +175,102 @@ ww_status filter_text_check(const char *text)
         return ww_fail(WW_INVALID_ARGUMENT, "where: %d '(' %s not closed", r.depth, r.depth == 1 ? "is" : "are");
     if (status == WW_OK && r.has_select && length > FILTER_SELECT_TEXT_BYTES_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "where: a text with a SELECT has more than %d bytes", FILTER_SELECT_TEXT_BYTES_MAX);
+    return status;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status list_check(const ww_parameter *value)
+{
+    json_fault fault;
+    const char *name = value->name ? value->name : "?";
+    const char *list = value->text && json_check(value->text, strlen(value->text), &fault) ? json_root(value->text) : NULL;
+    bool sound = list && json_type_of(list) == JSON_LIST;
+    for (const char *at = sound ? json_first(list) : NULL; sound && at; at = json_next(at))
+        sound = json_type_of(at) != JSON_LIST && json_type_of(at) != JSON_OBJECT;
+    if (!sound)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "where: the list of parameter %s is no JSON array of numbers, texts, true, false and null", name);
+    return value->name && strchr(":@$", value->name[0])
+               ? WW_OK
+               : ww_fail(WW_INVALID_ARGUMENT, "where: a list needs a parameter with a name, as in \"lang IN :langs\"");
+}
+
+/* The list that is bound to the parameter at `text`, or NULL. */
+static const ww_parameter *list_of(const filter_where *where, const char *text, size_t length)
+{
+    for (int64_t i = 0; i < where->value_count; i++) {
+        const ww_parameter *value = &where->values[i];
+        if (value->type == WW_VALUE_LIST && strlen(value->name) == length && memcmp(value->name, text, length) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+static bool closes_next(const char *text, size_t at)
+{
+    while (text[at] && is_blank(text, at))
+        at = token_end(text, at);
+    return text[at] == ')';
+}
+
+typedef enum before_list { BEHIND_OTHERS, BEHIND_IN, BEHIND_BRACKET } before_list; /* IN, or IN and a bracket */
+
+/* Adds the token that ends at `end`, or the list that it is. */
+static ww_status expand_token(const filter_where *where, size_t at, size_t end, before_list before, sqlite3_str *out)
+{
+    const char *text = where->text;
+    const ww_parameter *list = strchr(":@$", text[at]) ? list_of(where, text + at, end - at) : NULL;
+    if (!list)
+        sqlite3_str_append(out, text + at, (int)(end - at));
+    else if (before == BEHIND_IN)
+        sqlite3_str_appendf(out, "(SELECT value FROM json_each(%s))", list->name);
+    else if (before == BEHIND_BRACKET && closes_next(text, end))
+        sqlite3_str_appendf(out, "SELECT value FROM json_each(%s)", list->name);
+    else
+        return ww_fail(WW_INVALID_ARGUMENT, "where: parameter %s is a list, which stands alone behind IN: \"lang IN %s\"",
+                       list->name, list->name);
+    return WW_OK;
+}
+
+static ww_status expand_lists(const filter_where *where, sqlite3_str *out)
+{
+    const char *text = where->text;
+    before_list before = BEHIND_OTHERS;
+    ww_status status = WW_OK;
+    for (size_t at = 0, end; status == WW_OK && text[at]; at = end) {
+        const bool word = is_name((unsigned char)text[at]) && text[at] != '$';
+        end = word ? word_end(text, at) : token_end(text, at);
+        status = expand_token(where, at, end, before, out);
+        if (!is_blank(text, at))
+            before = word && is_word(text + at, end - at, "IN") ? BEHIND_IN
+                     : text[at] == '(' && before == BEHIND_IN   ? BEHIND_BRACKET
+                                                                : BEHIND_OTHERS;
+    }
+    return status;
+}
+
+ww_status filter_text_expand(const filter_where *where, char **expanded)
+{
+    ww_status status = WW_OK;
+    bool has_list = false;
+    *expanded = NULL;
+    for (int64_t i = 0; status == WW_OK && i < where->value_count; i++)
+        if (where->values[i].type == WW_VALUE_LIST) {
+            has_list = true;
+            status = list_check(&where->values[i]);
+        }
+    if (status != WW_OK || !has_list)
+        return status;
+    sqlite3_str *out = sqlite3_str_new(NULL);
+    status = expand_lists(where, out);
+    char *made = sqlite3_str_finish(out);
+    if (status == WW_OK && !made)
+        status = ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
+    if (status == WW_OK)
+        *expanded = made;
+    else
+        sqlite3_free(made);
     return status;
 }

@@ -399,3 +399,56 @@ ww_status schema_drop(sqlite3 *db, const char *schema, const char *name)
         status = schema_run(db, "DELETE FROM \"%w\".warpwave_collections WHERE name = %Q COLLATE NOCASE", schema, name);
     return status;
 }
+
+/* The path of an index over payloads whose name still begins with the old prefix, in `path` (sqlite3_free()); NULL: there is
+ * none. The new prefix may begin with the old one: what has it was renamed already. */
+static ww_status index_to_rename(sqlite3 *db, const char *schema, const char *const prefixes[2], char **path)
+{
+    sqlite3_stmt *found = NULL;
+    *path = NULL;
+    ww_status status =
+        schema_statement(db, &found,
+                         "SELECT substr(name, length(?1) + 1) FROM \"%w\".sqlite_schema WHERE type = 'index' AND "
+                         "substr(lower(name), 1, length(?1)) = lower(?1) AND substr(name, length(?1) + 1, 1) = '$' AND NOT "
+                         "(length(?2) > length(?1) AND substr(lower(name), 1, length(?2)) = lower(?2)) LIMIT 1",
+                         schema);
+    if (status != WW_OK)
+        return status;
+    for (int i = 0; i < 2; i++)
+        sqlite3_bind_text(found, i + 1, prefixes[i], -1, SQLITE_STATIC);
+    const int code = sqlite3_step(found);
+    if (code == SQLITE_ROW && !(*path = sqlite3_mprintf("%s", (const char *)sqlite3_column_text(found, 0))))
+        status = ww_fail(WW_OUT_OF_MEMORY, "out of memory for the name of an index");
+    else if (code != SQLITE_ROW && code != SQLITE_DONE)
+        status = sqlite_failed(db, code, "looking for indexes");
+    sqlite3_finalize(found);
+    return status;
+}
+
+/* SQLite has no call for that: they are dropped and made again. */
+ww_status schema_rename_indexes(sqlite3 *db, const char *schema, const char *name, const char *to)
+{
+    char *old = sqlite3_mprintf("%s_payload_", name), *new = sqlite3_mprintf("%s_payload_", to), *path = NULL;
+    const char *const prefixes[] = {old, new};
+    ww_status status = old && new ? WW_OK : ww_fail(WW_OUT_OF_MEMORY, "out of memory for the name of an index");
+    while (status == WW_OK && (status = index_to_rename(db, schema, prefixes, &path)) == WW_OK && path) {
+        status = schema_run(db, "DROP INDEX \"%w\".\"%w%w\"", schema, old, path);
+        if (status == WW_OK)
+            status = schema_run(db, "CREATE INDEX \"%w\".\"%w%w\" ON \"%w_rows\"(payload ->> %Q)", schema, new, path, to, path);
+        sqlite3_free(path);
+    }
+    sqlite3_free(old);
+    sqlite3_free(new);
+    return status;
+}
+
+ww_status schema_rename(sqlite3 *db, const char *schema, const char *name, const char *to, bool declared)
+{
+    ww_status status = schema_check_name(db, schema, to, declared);
+    for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
+        status = schema_run(db, "ALTER TABLE \"%w\".\"%w%s\" RENAME TO \"%w%s\"", schema, name, SUFFIXES[i], to, SUFFIXES[i]);
+    if (status == WW_OK)
+        status =
+            schema_run(db, "UPDATE \"%w\".warpwave_collections SET name = %Q WHERE name = %Q COLLATE NOCASE", schema, to, name);
+    return status;
+}

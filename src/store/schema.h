@@ -67,6 +67,13 @@ ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_con
  * virtual table of that name stays. */
 ww_status schema_drop(sqlite3 *db, const char *schema, const char *name);
 
+/* Gives the tables behind a collection and its record another name. In a transaction of the caller's. A virtual table of the
+ * old name stays, for the caller to rename; `declared` says that there is one. */
+ww_status schema_rename(sqlite3 *db, const char *schema, const char *name, const char *to, bool declared);
+
+/* The same of the indexes of ww_store_index(), after that; not within a statement, which SQLite would not let drop them. */
+ww_status schema_rename_indexes(sqlite3 *db, const char *schema, const char *name, const char *to);
+
 /* Gives the record of a collection. WW_NOT_FOUND if there is none; WW_UNSUPPORTED, with both numbers, if its format is newer
  * than this library's; WW_CORRUPT_FILE if it makes no sense. */
 ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collection_record *record);

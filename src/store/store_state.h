@@ -119,10 +119,17 @@ void reading_end(stored *c, reader *r);
 void readers_close(reader *list);
 extern const collection_operations STORED_OPERATIONS;
 
+/* ---- selecting.c ---- */
+ww_status stored_select(ww_collection *base, const ww_selection *selection, uint32_t fetch, ww_results **results);
+ww_status stored_select_count(ww_collection *base, const ww_selection *selection, int64_t *count);
+/* The handles of the rows of a selection, as they are committed now. */
+ww_status stored_select_handles(stored *c, const ww_selection *selection, filter_places *handles);
+
 /* ---- writing.c ---- */
 ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind);
 ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t count, int64_t *missing);
-ww_status stored_set_payloads(ww_collection *base, const char *const *ids, const char *const *payloads, int64_t count);
+ww_status stored_select_remove(ww_collection *base, const ww_selection *selection, int64_t *removed);
+ww_status stored_set_payloads(ww_collection *base, const payload_change *change, int64_t *changed);
 ww_status stored_clear(ww_collection *base);
 /* ---- compact.c ---- */
 ww_status stored_compact(ww_collection *base, ww_progress progress, void *user);

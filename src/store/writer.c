@@ -23,6 +23,7 @@ typedef enum statement {
     INSERT_VECTOR,
     FIND_ID,
     FIND_HANDLE,
+    GET_PAYLOAD,
     SET_PLACE,
     SET_ID,
     SET_PAYLOAD,
@@ -38,6 +39,7 @@ static const char *const TEXTS[STATEMENT_COUNT] = {
     [INSERT_VECTOR] = "INSERT INTO \"%w\".\"%w_vectors\"(place, handle, vector) VALUES(?1, ?2, ?3)",
     [FIND_ID] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE id = ?1",
     [FIND_HANDLE] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
+    [GET_PAYLOAD] = "SELECT payload FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
     [SET_PLACE] = "UPDATE \"%w\".\"%w_rows\" SET place = ?2 WHERE handle = ?1",
     [SET_ID] = "UPDATE \"%w\".\"%w_rows\" SET id = ?2 WHERE handle = ?1",
     [SET_PAYLOAD] = "UPDATE \"%w\".\"%w_rows\" SET payload = ?2 WHERE handle = ?1",
@@ -497,16 +499,38 @@ ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_plac
     return writer_update(w, row, what);
 }
 
-ww_status writer_remove(writer *w, int64_t handle)
+ww_status writer_remove(writer *w, int64_t handle, int64_t *old_place)
 {
     int64_t place = -1;
     ww_status status = find_handle(w, handle, &place);
+    if (old_place)
+        *old_place = place;
     if (status == WW_OK)
         status = run_numbers(w, DELETE_ROW, handle, 0);
     if (status == WW_OK)
         status = remove_vector(w, place);
     if (status == WW_OK)
         w->record.live--;
+    return status;
+}
+
+ww_status writer_payload(writer *w, int64_t handle, char **payload)
+{
+    ww_status status = ready(w, GET_PAYLOAD);
+    if (status != WW_OK)
+        return status;
+    sqlite3_stmt *s = w->statements[GET_PAYLOAD];
+    sqlite3_bind_int64(s, 1, handle);
+    const int code = sqlite3_step(s);
+    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+    *payload = NULL;
+    if (code == SQLITE_DONE)
+        status = ww_fail(WW_NOT_FOUND, "collection '%s': there is no row with handle %lld", w->name, (long long)handle);
+    else if (code != SQLITE_ROW)
+        status = sqlite_failed(w->db, code, w->name);
+    else if (text && !(*payload = memory_copy_text(text, strlen(text))))
+        status = memory_failed("a payload", strlen(text) + 1);
+    sqlite3_reset(s);
     return status;
 }
 

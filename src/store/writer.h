@@ -55,8 +55,11 @@ ww_status writer_upsert(writer *w, writer_row *row);
 /* Changes what `what` names of the row with row->handle. WW_NOT_FOUND, WW_DUPLICATE_ID. */
 ww_status writer_update(writer *w, writer_row *row, int what);
 
-/* Removes the row with this handle. WW_NOT_FOUND. */
-ww_status writer_remove(writer *w, int64_t handle);
+/* Removes the row with this handle. WW_NOT_FOUND. `place`, which may be NULL, gets where its vector was. */
+ww_status writer_remove(writer *w, int64_t handle, int64_t *place);
+
+/* A copy of the payload of the row with this handle (memory_free()); NULL: it has none. WW_NOT_FOUND. */
+ww_status writer_payload(writer *w, int64_t handle, char **payload);
 
 /* The handle and place of an id, -1 if it is not there. */
 ww_status writer_find(writer *w, const char *id, int64_t *handle, int64_t *place);

@@ -202,7 +202,7 @@ ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t cou
             status = writer_find(w.c->writer, ids[i], &handle, &place);
             if (status == WW_OK && handle >= 0) {
                 note_removed(&w, place);
-                status = writer_remove(w.c->writer, handle);
+                status = writer_remove(w.c->writer, handle, NULL);
             } else if (status == WW_OK) {
                 absent++;
                 status = missing ? WW_OK : cannot_remove(&w, ids, i);
@@ -216,24 +216,78 @@ ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t cou
     return status;
 }
 
-ww_status stored_set_payloads(ww_collection *base, const char *const *ids, const char *const *payloads, int64_t count)
+/* Nobody else writes while the transaction is open, so what a reader sees now is what it will change. */
+ww_status stored_select_remove(ww_collection *base, const ww_selection *selection, int64_t *removed)
 {
     change w = {.c = stored_of(base)};
+    filter_places handles = {0};
     ww_status status = change_begin(&w, 0, 0);
     if (status == WW_OK) {
-        for (int64_t i = 0; status == WW_OK && i < count; i++) {
-            writer_row row = {.payload = payloads[i], .payload_checked = true};
+        status = stored_select_handles(w.c, selection, &handles);
+        if (status == WW_OK && w.loaded) {
+            memory_free(w.removed);
+            w.removed = memory_alloc((size_t)handles.count * sizeof *w.removed);
+            status = w.removed ? WW_OK : memory_failed("the rows of a write", (size_t)handles.count * sizeof *w.removed);
+        }
+        for (int64_t i = 0; status == WW_OK && i < handles.count; i++) {
             int64_t place = -1;
-            status = writer_find(w.c->writer, ids[i], &row.handle, &place);
-            if (status == WW_OK && row.handle < 0)
-                status = ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to give a payload; nothing was changed",
-                                 w.c->base.name, WW_ID_BYTES_MAX, ids[i]);
+            status = writer_remove(w.c->writer, handles.places[i], &place);
             if (status == WW_OK)
-                status = writer_update(w.c->writer, &row, WRITER_PAYLOAD);
+                note_removed(&w, place);
         }
         status = change_end(&w, status, NULL);
     }
     change_free(&w);
+    *removed = handles.count;
+    filter_places_free(&handles);
+    return status;
+}
+
+/* ---- payloads -------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status put_payload(writer *to, const char *name, const char *payload, bool merge, int64_t handle)
+{
+    char *old = NULL, *merged = NULL;
+    ww_status status = merge ? writer_payload(to, handle, &old) : WW_OK;
+    if (status == WW_OK && merge)
+        status = ww_core()->merge_payload(name, old, payload, &merged);
+    writer_row row = {.payload = merge ? merged : payload, .payload_checked = true, .handle = handle};
+    if (status == WW_OK)
+        status = writer_update(to, &row, WRITER_PAYLOAD);
+    memory_free(old);
+    memory_free(merged);
+    return status;
+}
+
+static ww_status put_listed(const change *w, const payload_change *asked, int64_t i)
+{
+    const char *name = w->c->base.name;
+    int64_t handle = -1, place = -1;
+    const ww_status status = writer_find(w->c->writer, asked->ids[i], &handle, &place);
+    if (status == WW_OK && handle < 0)
+        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to give a payload; nothing was changed", name,
+                       WW_ID_BYTES_MAX, asked->ids[i]);
+    return status == WW_OK ? put_payload(w->c->writer, name, asked->payloads[i], asked->merge, handle) : status;
+}
+
+ww_status stored_set_payloads(ww_collection *base, const payload_change *asked, int64_t *changed)
+{
+    change w = {.c = stored_of(base)};
+    filter_places handles = {0};
+    ww_status status = change_begin(&w, 0, 0);
+    if (status == WW_OK) {
+        if (asked->selection)
+            status = stored_select_handles(w.c, asked->selection, &handles);
+        *changed = asked->selection ? handles.count : asked->count;
+        for (int64_t i = 0; status == WW_OK && i < *changed; i++)
+            status = asked->selection
+                         ? put_payload(w.c->writer, base->name, asked->payloads[0], asked->merge, handles.places[i])
+                         : put_listed(&w, asked, i);
+        status = change_end(&w, status, NULL);
+    }
+    change_free(&w);
+    filter_places_free(&handles);
     return status;
 }
 

@@ -332,6 +332,7 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
 static const collection_operations MEMORY_OPERATIONS = {
     .write = memory_write,
     .remove = memory_remove,
+    .select_remove = memory_select_remove,
     .set_payloads = memory_set_payloads,
     .clear = memory_clear,
     .compact = memory_compact,
@@ -341,6 +342,8 @@ static const collection_operations MEMORY_OPERATIONS = {
     .query = collection_query,
     .search = collection_search,
     .get = memory_get,
+    .select = memory_select,
+    .select_count = memory_select_count,
     .find = memory_find,
     .find_handle = memory_find_handle,
     .row = memory_row,

@@ -65,13 +65,16 @@ ww_status collection_check_rows(const char *function, const ww_collection_config
 /* What a collection in memory does (operations.h), each in the file of the public call; queries are in search.h. */
 ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind);
 ww_status memory_remove(ww_collection *c, const char *const *ids, int64_t count, int64_t *missing);
-ww_status memory_set_payloads(ww_collection *c, const char *const *ids, const char *const *payloads, int64_t count);
+ww_status memory_select_remove(ww_collection *c, const ww_selection *selection, int64_t *removed);
+ww_status memory_set_payloads(ww_collection *c, const payload_change *change, int64_t *changed);
 ww_status memory_clear(ww_collection *c);
 ww_status memory_compact(ww_collection *c, ww_progress progress, void *user);
 ww_status memory_reserve(ww_collection *c, int64_t rows);
 ww_status memory_move(ww_collection *c, ww_device *device);
 ww_status memory_check(ww_collection *c, ww_damage_report *report, ww_progress progress, void *user);
 ww_status memory_get(ww_collection *c, const ww_get *get, ww_results **results);
+ww_status memory_select(ww_collection *c, const ww_selection *selection, uint32_t fetch, ww_results **results);
+ww_status memory_select_count(ww_collection *c, const ww_selection *selection, int64_t *count);
 ww_status memory_find(ww_collection *c, const char *id, int64_t *row);
 ww_status memory_find_handle(ww_collection *c, int64_t handle, int64_t *row);
 ww_status memory_row(ww_collection *c, int64_t row, const row_request *request);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include <warpwave/selection.h>
 #include <warpwave/vectors.h>
 
 typedef enum write_kind {
@@ -29,6 +30,15 @@ typedef struct row_request {
     size_t *length;
 } row_request;
 
+/* New payloads: payloads[i] for ids[i], or, with a selection, payloads[0] for every row of it. */
+typedef struct payload_change {
+    const char *const *ids;
+    const char *const *payloads;
+    int64_t count;                 /* of the lists */
+    const ww_selection *selection; /* NULL: there are ids */
+    bool merge;                    /* their fields replace those of the old ones */
+} payload_change;
+
 typedef struct collection_operations {
     bool host_rows; /* writes take rows from memory of the host only, no tensors of a GPU */
     bool where;     /* queries may have a `where` */
@@ -36,7 +46,8 @@ typedef struct collection_operations {
     /* Writes: whole or not at all. Of a store, on disk when they return. */
     ww_status (*write)(ww_collection *c, const ww_rows *rows, write_kind kind);
     ww_status (*remove)(ww_collection *c, const char *const *ids, int64_t count, int64_t *missing); /* NULL: all or none */
-    ww_status (*set_payloads)(ww_collection *c, const char *const *ids, const char *const *payloads, int64_t count);
+    ww_status (*select_remove)(ww_collection *c, const ww_selection *selection, int64_t *removed);
+    ww_status (*set_payloads)(ww_collection *c, const payload_change *change, int64_t *changed);
     ww_status (*clear)(ww_collection *c);
     ww_status (*compact)(ww_collection *c, ww_progress progress, void *user);
     ww_status (*reserve)(ww_collection *c, int64_t rows);
@@ -47,6 +58,8 @@ typedef struct collection_operations {
     ww_status (*query)(ww_collection *c, const ww_query *query, ww_results **results);
     ww_status (*search)(ww_collection *c, const ww_query *query, int64_t *rows, float *scores); /* something to find */
     ww_status (*get)(ww_collection *c, const ww_get *get, ww_results **results);
+    ww_status (*select)(ww_collection *c, const ww_selection *selection, uint32_t fetch, ww_results **results);
+    ww_status (*select_count)(ww_collection *c, const ww_selection *selection, int64_t *count);
     ww_status (*find)(ww_collection *c, const char *id, int64_t *row);
     ww_status (*find_handle)(ww_collection *c, int64_t handle, int64_t *row);
     ww_status (*row)(ww_collection *c, int64_t row, const row_request *request); /* WW_NOT_FOUND if it is not there */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_value.h"
 #include "base/memory.h"
 
 ww_status payload_check(const char *name, int64_t number, const char *text)
@@ -16,6 +17,90 @@ ww_status payload_check(const char *name, int64_t number, const char *text)
                    "collection '%s': payload %lld of the batch is %s%s at line %zu, column %zu; give JSON text, or NULL for "
                    "none",
                    name, (long long)number, limit ? "" : "not JSON: ", fault.what, fault.line, fault.column);
+}
+
+ww_status payload_check_merge(const char *name, const char *text)
+{
+    const char *object = json_root(text);
+    if (json_type_of(object) != JSON_OBJECT)
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': what is merged into payloads must be an object", name);
+    int64_t fields = 0;
+    for (const char *at = json_first(object); at; at = json_next(at))
+        fields++;
+    if (fields <= PAYLOAD_MERGE_FIELDS_MAX)
+        return WW_OK;
+    return ww_fail(WW_OUT_OF_RANGE, "collection '%s': %lld fields are to be merged into payloads; the maximum is %d", name,
+                   (long long)fields, PAYLOAD_MERGE_FIELDS_MAX);
+}
+
+/* Writes a field, a key with the value at `value`, behind others. */
+static char *put_field(char *to, const char *begin, const char *key, const char *value)
+{
+    const size_t key_bytes = (size_t)(json_end(key) - key), value_bytes = (size_t)(json_end(value) - value);
+    if (to != begin + 1)
+        *to++ = ',';
+    memcpy(to, key, key_bytes);
+    to += key_bytes;
+    *to++ = ':';
+    memcpy(to, value, value_bytes);
+    return to + value_bytes;
+}
+
+/* Both are objects; `key` has room for the longest of their keys. */
+static void merge_objects(const char *old, const char *fields, char *key, char *merged)
+{
+    char *to = merged;
+    *to++ = '{';
+    for (const char *at = json_first(old); at; at = json_next(at)) {
+        const char *replaced = json_find(fields, key, json_text_read(at, key));
+        to = put_field(to, merged, at, replaced ? replaced : json_member(at));
+    }
+    for (const char *at = json_first(fields); at; at = json_next(at)) {
+        const size_t length = json_text_read(at, key);
+        if (!json_find(old, key, length) && json_find(fields, key, length) == json_member(at))
+            to = put_field(to, merged, at, json_member(at));
+    }
+    *to++ = '}';
+    *to = '\0';
+}
+
+/* An old field whose value is replaced takes as many bytes as the new one has; each new field stands at most once in place of
+ * every old one of its name, of which there may be several: so those are counted. */
+static size_t merged_bytes(const char *old, const char *fields, char *key)
+{
+    size_t bytes = 3 + strlen(fields);
+    for (const char *at = json_first(old); at; at = json_next(at)) {
+        const char *replaced = json_find(fields, key, json_text_read(at, key));
+        const char *value = replaced ? replaced : json_member(at);
+        bytes += (size_t)(json_end(at) - at) + (size_t)(json_end(value) - value) + 2;
+    }
+    return bytes;
+}
+
+ww_status payload_merge(const char *name, const char *old, const char *fields, char **merged)
+{
+    json_fault fault;
+    const char *before = old ? old : "{}";
+    const bool sound = json_check(before, strlen(before), &fault); /* a store's file may be anybody's */
+    if (!sound || json_type_of(json_root(before)) != JSON_OBJECT)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "collection '%s': a payload is no object, so fields cannot be merged into it; nothing was changed",
+                       name);
+    before = json_root(before);
+    const char *added = json_root(fields);
+    const size_t key_bytes = strlen(before) + strlen(added);
+    char *key = memory_alloc(key_bytes);
+    if (!key)
+        return memory_failed("the keys of a payload", key_bytes);
+    const size_t bytes = merged_bytes(before, added, key);
+    *merged = bytes <= JSON_BYTES_MAX ? memory_alloc(bytes) : NULL;
+    if (*merged)
+        merge_objects(before, added, key, *merged);
+    memory_free(key);
+    if (bytes > JSON_BYTES_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "collection '%s': a merged payload would have %zu bytes; the maximum is %d", name,
+                       bytes, JSON_BYTES_MAX);
+    return *merged ? WW_OK : memory_failed("a payload", bytes);
 }
 
 ww_status payload_page_make(row_page *page, int64_t *bytes)

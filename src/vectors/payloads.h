@@ -13,6 +13,15 @@
  * WW_INVALID_ARGUMENT naming payload `number` of the batch of collection `name` and the place. */
 ww_status payload_check(const char *name, int64_t number, const char *text);
 
+/* WW_OK if `text`, which payload_check() has accepted, is an object of at most PAYLOAD_MERGE_FIELDS_MAX fields. Merging looks
+ * for each of them among those of the other payload. */
+enum { PAYLOAD_MERGE_FIELDS_MAX = 1000 };
+ww_status payload_check_merge(const char *name, const char *text);
+
+/* Makes in `merged` (memory_free()) the object `old`, NULL for none, with the fields of `fields`, which payload_check_merge()
+ * has accepted, in place of its own of the same names, and behind them the others. Refuses an `old` that is no object. */
+ww_status payload_merge(const char *name, const char *old, const char *fields, char **merged);
+
 /* Keeps a copy of `text` for `row`, which has none yet, and adds what it took to `bytes`. */
 ww_status payload_put(row_store *store, int64_t row, const char *text, int64_t *bytes);
 

@@ -201,15 +201,19 @@ static ww_status check_filter(const ww_query *query)
     return status;
 }
 
+ww_status query_check_conditions(const ww_collection *c, const char *function, const ww_query *query)
+{
+    const ww_status status = check_where(c, function, query);
+    return status == WW_OK && query->filter ? check_filter(query) : status;
+}
+
 /* Reads the caller's query into `query` and checks all of it. A tensor is held in `held`, which is all zero, until
  * tensor_rows_release(), whatever the status. */
 static ww_status query_read(ww_collection *c, const char *function, const ww_query *callers, ww_query *query, tensor_rows *held)
 {
     ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
     if (status == WW_OK)
-        status = check_where(c, function, query);
-    if (status == WW_OK && query->filter)
-        status = check_filter(query);
+        status = query_check_conditions(c, function, query);
     if (status == WW_OK)
         status = check_mode(c, function, query);
     if (status == WW_OK)

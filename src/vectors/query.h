@@ -5,6 +5,9 @@
 #include "vectors/collection.h"
 #include "vectors/tensor_rows.h"
 
+/* Refuses a where, parameters and a filter that make no sense, or that the collection cannot have. */
+ww_status query_check_conditions(const ww_collection *collection, const char *function, const ww_query *query);
+
 /* WW_INVALID_ARGUMENT if one of `count` dense queries in memory of the host is not finite; the message says which and why. */
 ww_status queries_check_finite(const ww_collection *collection, const float *queries, int64_t count);
 

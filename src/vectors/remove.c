@@ -3,6 +3,7 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
+#include "vectors/filter/select.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
 
@@ -60,12 +61,10 @@ static ww_status take_out(removal *r, ww_collection *c, int64_t number)
     return r->all_or_none ? cannot_remove(r, c, number) : WW_OK;
 }
 
-static ww_status remove_rows(removal *r, ww_collection *c)
+/* Forgets rows that are masked on the host, if the device masks them, too; if `status` or that fails, they are live again. */
+static ww_status forget_rows(const removal *r, ww_collection *c, ww_status status)
 {
     row_store *store = &c->store;
-    ww_status status = WW_OK;
-    for (int64_t i = 0; status == WW_OK && i < r->count; i++)
-        status = take_out(r, c, i);
     if (status == WW_OK && r->rows_count > 0)
         status = store_push_live(store);
     if (status != WW_OK) {
@@ -84,6 +83,14 @@ static ww_status remove_rows(removal *r, ww_collection *c)
     return WW_OK;
 }
 
+static ww_status remove_rows(removal *r, ww_collection *c)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < r->count; i++)
+        status = take_out(r, c, i);
+    return forget_rows(r, c, status);
+}
+
 ww_status memory_remove(ww_collection *c, const char *const *ids, int64_t count, int64_t *missing)
 {
     removal r = {.ids = ids, .count = count, .all_or_none = !missing};
@@ -96,6 +103,26 @@ ww_status memory_remove(ww_collection *c, const char *const *ids, int64_t count,
     memory_free(r.rows);
     if (status == WW_OK && missing)
         *missing = r.missing;
+    return status;
+}
+
+ww_status memory_select_remove(ww_collection *c, const ww_selection *selection, int64_t *removed)
+{
+    removal r = {0};
+    selected_rows found;
+    collection_lock_write(c);
+    ww_status status = selected_rows_find(c, selection, &found);
+    if (status == WW_OK && !(r.rows = memory_alloc((size_t)found.count * sizeof *r.rows)))
+        status = memory_failed("the list of rows to remove", (size_t)found.count * sizeof *r.rows);
+    for (; status == WW_OK && r.rows_count < found.count; r.rows_count++) {
+        r.rows[r.rows_count] = (uint32_t)found.rows[r.rows_count].row;
+        store_mark(&c->store, found.rows[r.rows_count].row, 1, false);
+    }
+    status = forget_rows(&r, c, status);
+    collection_unlock(c);
+    memory_free(r.rows);
+    memory_free(found.rows);
+    *removed = r.rows_count;
     return status;
 }
 

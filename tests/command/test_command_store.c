@@ -105,6 +105,33 @@ static void rows_are_added_replaced_and_removed(void **state)
     json_decref(list);
 }
 
+static void rows_are_got_counted_and_removed_by_conditions(void **state)
+{
+    (void)state;
+    const char *const many = scratch_path("many.db");
+    COMMAND_SAYS(0, "created", "store", "create", many, "docs", "--dim", "2");
+    for (int i = 0; i < 5; i++) {
+        char payload[32], id[8];
+        snprintf(payload, sizeof payload, "{\"n\": %d}", i);
+        snprintf(id, sizeof id, "r%d", i);
+        COMMAND_SAYS(0, "rows", "store", "add", many, "docs", "--vector", "[1, 2]", "--id", id, "--payload", payload);
+    }
+    COMMAND_SAYS(0, "5", "store", "count", many, "docs");
+    COMMAND_SAYS(0, "2", "store", "count", many, "docs", "--filter", "{\"n\": {\"$gt\": 2}}");
+    COMMAND_SAYS(0, "3", "store", "count", many, "docs", "--where", "payload->>'$.n' IN :ns", "--param", "ns=[0, 1, 4, 9]");
+    COMMAND_SAYS(0, "r3", "store", "get", many, "docs", "--filter", "{\"n\": 3}");
+    COMMAND_SAYS(0, "the next rows: --after 1", "store", "get", many, "docs", "--limit", "2");
+    COMMAND_SAYS(0, "the next rows: --after 3", "store", "get", many, "docs", "--limit", "2", "--after", "1");
+    json_t *page = COMMAND_JSON("store", "get", many, "docs", "--limit", "2", "--after", "3", "--json");
+    assert_int_equal(json_array_size(page), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(page, 0), "id")), "r4");
+    json_decref(page);
+    COMMAND_SAYS(2, "either ids", "store", "get", many, "docs", "--limit", "2", "--id", "r1");
+    COMMAND_SAYS(0, "removed 2 rows", "store", "remove", many, "docs", "--where", "payload->>'$.n' < :n", "--param", "n=2");
+    COMMAND_SAYS(0, "renamed docs", "store", "rename", many, "docs", "notes");
+    COMMAND_SAYS(0, "3", "store", "count", many, "notes");
+}
+
 /* What is exported and imported again finds the same, with the same scores. */
 static void an_export_can_be_imported(void **state)
 {
@@ -279,6 +306,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_imported_is_listed_got_and_found, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(filters_take_parameters, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_added_replaced_and_removed, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(rows_are_got_counted_and_removed_by_conditions, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_can_be_imported, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(files_of_bytes_are_added_as_they_are, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(exports_have_the_type_of_the_rows, setup, scratch_teardown),

@@ -82,7 +82,7 @@ def test_where_filters(filled, points):
 
 
 def test_names_and_refusals(path):
-    with pytest.raises(KeyError):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
         warpwave.Store(path, device="cpu", must_exist=True)
     assert not path.exists()
     with pytest.raises(ValueError, match="place of rows"):

@@ -48,7 +48,8 @@ ww_status named_ids_read(const store_settings *s, named_ids *list)
 {
     *list = (named_ids){0};
     if ((s->id.count > 0) == (s->ids != NULL))
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "give either --id, once or several times, or --ids"));
+        return command_line_wrong(ww_fail(
+            WW_INVALID_ARGUMENT, "give either --id, once or several times, or --ids, or conditions: --where, --filter"));
     ids *file = memory_alloc_zeroed(1, sizeof *file);
     if (!file)
         return memory_failed("ids", sizeof *file);
@@ -162,6 +163,8 @@ ww_status store_remove(store_call *call)
 {
     named_ids list;
     int64_t missing = 0;
+    if (selection_is_given(&call->settings))
+        return store_remove_selected(call);
     ww_status status = named_ids_read(&call->settings, &list);
     if (status == WW_OK)
         status = call->settings.missing_ok ? ww_collection_discard(call->collection, list.texts, list.count, &missing)
@@ -209,19 +212,18 @@ void hit_print(const hit_of *h)
     printf(vector ? "]\n" : "\n");
 }
 
-/* Prints the rows that are there; says whether one was not. */
-static ww_status print_rows(const store_call *call, const ww_results *found, const named_ids *list)
+int64_t print_found(const store_call *call, const ww_results *found, int64_t *first)
 {
     const bool json = call->settings.json;
     json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
-    int64_t missing = 0, first = -1;
+    int64_t missing = 0;
     if (json)
         json_open(&w, NULL, '[');
     w.compact = true;
     for (int64_t i = 0; i < ww_results_count(found, 0); i++) {
         const hit_of hit = {.results = found, .hit = i, .dim = call->settings.vectors ? call->info.dim : 0};
         if (ww_results_rows(found, 0)[i] < 0) {
-            first = missing++ == 0 ? i : first;
+            *first = missing++ == 0 ? i : *first;
             continue;
         }
         if (json)
@@ -232,6 +234,14 @@ static ww_status print_rows(const store_call *call, const ww_results *found, con
     w.compact = false;
     if (json)
         json_close(&w);
+    return missing;
+}
+
+/* Prints the rows that are there; says whether one was not. */
+static ww_status print_rows(const store_call *call, const ww_results *found, const named_ids *list)
+{
+    int64_t first = -1;
+    const int64_t missing = print_found(call, found, &first);
     if (missing == 0)
         return WW_OK;
     return ww_fail(WW_NOT_FOUND, "%lld of the ids are not in the collection; the first is '%s'", (long long)missing,
@@ -252,6 +262,8 @@ ww_status store_get(store_call *call)
     named_ids list;
     ww_results *found = NULL;
     ww_get get = ww_get_default();
+    if (selection_is_given(&call->settings))
+        return store_get_selected(call);
     ww_status status = named_ids_read(&call->settings, &list);
     if (status != WW_OK || !list.texts) {
         named_ids_free(&list);

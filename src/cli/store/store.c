@@ -50,6 +50,11 @@ static ww_status drop_run(store_call *call)
     return ww_store_drop(call->store, call->operands[1]);
 }
 
+static ww_status rename_run(store_call *call)
+{
+    return ww_store_rename(call->store, call->operands[1], call->operands[2]);
+}
+
 static ww_status index_run(store_call *call)
 {
     return ww_store_index(call->store, call->operands[1], call->operands[2]);
@@ -254,20 +259,27 @@ static const option add_options[] = {TEXT(queries, false, "--in", "FILE", "for a
                                      JSON};
 static const option import_options[] = {FORMAT, IDS, ID_COLUMN, PAYLOADS, METRIC, TYPE, UPSERT, SYNC, QUIET, JSON};
 static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
-static const option get_options[] = {ID, IDS, VECTORS, JSON};
+#define CONDITIONS                                                                                                             \
+    TEXT(where, false, "--where", "SQL",                                                                                       \
+         "for search, get, remove, count: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),               \
+        TEXT(filter, false, "--filter", "JSON",                                                                                \
+             "for search, get, remove, count: only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),         \
+        LIST(params, false, "--param", "N=V", "the value of a parameter :N of --where, or with [1, 2] a list for IN; several")
+#define PAGE                                                                                                                   \
+    INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX,                                                                      \
+            "for get: a page of N rows, in order of handles; for search with --radius or --min-score: the best N; default: "   \
+            "1000")
+#define AFTER                                                                                                                  \
+    INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "for get: only rows with a larger handle, that of the page before")
+static const option get_options[] = {ID, IDS, CONDITIONS, PAGE, AFTER, VECTORS, JSON};
+static const option count_options[] = {CONDITIONS, JSON};
 static const option remove_options[] = {
-    ID, IDS, FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"), SYNC, JSON};
+    ID, IDS, CONDITIONS, FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"), SYNC, JSON};
 #define SEARCH_OPTIONS                                                                                                         \
     TEXT(queries, false, "--queries", "FILE", "for search: the vectors to search for; - is standard input"),                   \
-        INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "for search: neighbours per query, 1 to 2048; default: 10"),                 \
-        TEXT(where, false, "--where", "SQL",                                                                                   \
-             "for search: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),                               \
-        TEXT(filter, false, "--filter", "JSON",                                                                                \
-             "for search: only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),                             \
-        LIST(params, false, "--param", "N=V", "for search: the value of a parameter :N of --where; several"),                  \
+        INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "for search: neighbours per query, 1 to 2048; default: 10"), CONDITIONS,     \
         TEXT(radius, false, "--radius", "R", "for search: all rows at most so far away (l2) instead of the nearest k"),        \
-        TEXT(min_score, false, "--min-score", "S", "for search: all rows with at least this score (cosine, dot)"),             \
-        INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX, "with --radius or --min-score: the best N; default: 1000"),      \
+        TEXT(min_score, false, "--min-score", "S", "for search: all rows with at least this score (cosine, dot)"), PAGE,       \
         DEVICE
 static const option search_options[] = {
     SEARCH_OPTIONS,
@@ -294,6 +306,7 @@ static const option all_options[] = {
     FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"),
     VECTORS,
     SEARCH_OPTIONS,
+    AFTER,
     TEXT(text, false, "--text", "T", "for add: a file of texts; for search: a text, - reads them from standard input"),
     MODEL,
     SYNC,
@@ -315,6 +328,7 @@ typedef struct action {
 static const action actions[] = {
     {"create", TAKES(create_options, "create STORE NAME", 2), create_run, .makes = true, .done = "created"},
     {"drop", TAKES(write_options, "drop STORE NAME", 2), drop_run, .done = "dropped"},
+    {"rename", TAKES(write_options, "rename STORE NAME NEW", 3), rename_run, .done = "renamed"},
     {"list", TAKES(none_options, "list STORE", 1), list_run, .reads = true},
     {"info", TAKES(none_options, "info STORE", 1), info_run, .reads = true},
     {"add", TAKES(add_options, "add STORE NAME", 2), store_add, .on_collection = true},
@@ -322,6 +336,7 @@ static const action actions[] = {
     {"export", TAKES(export_options, "export STORE NAME FILE", 3), store_export, .reads = true, .on_collection = true},
     {"get", TAKES(get_options, "get STORE NAME", 2), store_get, .reads = true, .on_collection = true},
     {"remove", TAKES(remove_options, "remove STORE NAME", 2), store_remove, .on_collection = true},
+    {"count", TAKES(count_options, "count STORE NAME", 2), store_count, .reads = true, .on_collection = true},
     {"search", TAKES(search_options, "search STORE NAME", 2), store_search, .reads = true, .on_collection = true},
     {"index", TAKES(write_options, "index STORE NAME PATH", 3), index_run, .done = "indexed"},
     {"compact", TAKES(write_options, "compact STORE NAME", 2), compact_run, .on_collection = true, .done = "compacted"},
@@ -375,7 +390,7 @@ static ww_status act(const action *a, store_call *call)
 static exit_code store_run(const char *const *arguments, size_t count)
 {
     for (size_t i = 0; count > 0 && i < sizeof actions / sizeof *actions; i++) {
-        store_call call = {.settings = {.k = 10, .limit = -1}};
+        store_call call = {.settings = {.k = 10, .limit = -1, .after = -1}};
         if (strcmp(arguments[0], actions[i].name) != 0)
             continue;
         const argument_list given = {arguments + 1, count - 1};
@@ -387,7 +402,7 @@ static exit_code store_run(const char *const *arguments, size_t count)
         return command_end(&command_store, act(&actions[i], &call));
     }
     static const char names[] =
-        "create, drop, list, info, add, import, export, get, remove, search, index, compact, backup and check";
+        "create, drop, rename, list, info, add, import, export, get, remove, count, search, index, compact, backup and check";
     if (count == 0)
         return command_misused(&command_store, "no action given; the actions are %s", names);
     return command_misused(&command_store, "unknown action '%s'; the actions are %s", arguments[0], names);
@@ -400,6 +415,7 @@ const command command_store = {
         "Actions:\n"
         "  create STORE NAME       make an empty collection of --dim numbers; the file too, if it is not there\n"
         "  drop STORE NAME         remove a collection with all its rows\n"
+        "  rename STORE NAME NEW   give a collection another name\n"
         "  list STORE              list the collections\n"
         "  info STORE              the same with the figures of the file\n"
         "  add STORE NAME          add one row (--vector, --id, --payload) or those of a file (--in, --ids, --payloads), or "
@@ -407,8 +423,12 @@ const command command_store = {
         "                          (--text, --model); the collection of texts is made if it is not there\n"
         "  import STORE NAME FILE  make the collection if it is not there, and add the rows of a file\n"
         "  export STORE NAME FILE  write the rows to a file\n"
-        "  get STORE NAME          print rows by their ids (--id, --ids)\n"
-        "  remove STORE NAME       remove rows by their ids (--id, --ids): all of them, or none if one is not there\n"
+        "  get STORE NAME          print rows by their ids (--id, --ids) or conditions (--where, --filter), or all of them, "
+        "page\n"
+        "                          by page (--limit, --after)\n"
+        "  remove STORE NAME       remove rows by their ids (--id, --ids): all of them, or none if one is not there; or by\n"
+        "                          conditions (--where, --filter)\n"
+        "  count STORE NAME        how many rows there are, or meet conditions\n"
         "  search STORE NAME       the nearest rows of --vector, of --text or of each row of --queries\n"
         "  index STORE NAME PATH   an index for --where over what PATH, '$.lang' or the like, finds in payloads\n"
         "  compact STORE NAME      reclaim the space of removed rows, also that of the file\n"

@@ -18,7 +18,7 @@ typedef struct store_settings {
         *text, *model;
     text_list id, params;
     int metric, type, synchronous;
-    int64_t dim, k, limit; /* a limit of -1: none was given */
+    int64_t dim, k, limit, after; /* a limit of -1, or -1 to begin after: none was given */
     bool json, quiet, upsert, missing_ok, vectors;
 } store_settings;
 
@@ -43,6 +43,11 @@ ww_status store_import(store_call *call);
 ww_status store_export(store_call *call);
 ww_status store_get(store_call *call);
 ww_status store_remove(store_call *call);
+/* The same by conditions, and how many rows meet them. */
+bool selection_is_given(const store_settings *s);
+ww_status store_get_selected(store_call *call);
+ww_status store_remove_selected(store_call *call);
+ww_status store_count(store_call *call);
 ww_status store_search(store_call *call);
 
 /* Opens the store, and the collection if `name` is not NULL, for `store search` and for `search --store`. */
@@ -87,5 +92,8 @@ typedef struct hit_of {
 void hit_put(json_writer *w, const hit_of *hit);
 /* The same for a person: the rest of a line. */
 void hit_print(const hit_of *hit);
+
+/* Prints rows, without those that are not there; returns how many these are, and the first in `first`. */
+int64_t print_found(const store_call *call, const ww_results *found, int64_t *first);
 
 #endif

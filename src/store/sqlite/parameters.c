@@ -60,8 +60,10 @@ static ww_status take(sqlite3_stmt *s, parameter_list *list)
         return memory_failed("the parameters of a filter", sizeof *made);
     if (sqlite3_column_type(s, 0) == SQLITE_NULL)
         return ww_fail(WW_INVALID_ARGUMENT, "%s", SHAPE);
-    if (strcmp(kind, "array") == 0 || strcmp(kind, "object") == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "parameter %s is an %s; it must be null, true, false, a number or a text",
+    const bool is_list = strcmp(kind, "array") == 0 && sqlite3_column_type(s, 0) == SQLITE_TEXT;
+    if ((strcmp(kind, "array") == 0 && !is_list) || strcmp(kind, "object") == 0)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "parameter %s is an %s; it must be null, true, false, a number, a text or, with a name, a list",
                        sqlite3_column_text(s, 0), kind);
     if (sqlite3_column_type(s, 0) == SQLITE_TEXT && !(made->name = name_copy((const char *)sqlite3_column_text(s, 0))))
         return memory_failed("the parameters of a filter", (size_t)sqlite3_column_bytes(s, 0));
@@ -80,7 +82,7 @@ static ww_status take(sqlite3_stmt *s, parameter_list *list)
         if (text && strlen(text) != length)
             return ww_fail(WW_INVALID_ARGUMENT, "parameter %s has a NUL at byte %zu", sqlite3_column_text(s, 0),
                            strlen(text) + 1);
-        made->type = WW_VALUE_TEXT;
+        made->type = is_list ? WW_VALUE_LIST : WW_VALUE_TEXT;
         made->text = text ? memory_copy_text(text, length) : NULL;
         return made->text ? WW_OK : memory_failed("the parameters of a filter", length);
     }

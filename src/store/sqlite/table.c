@@ -323,19 +323,6 @@ static int table_rollback_to(sqlite3_vtab *vtab, int number)
     return SQLITE_OK;
 }
 
-/* The tables behind it and the record have the name, too. */
-static ww_status rename_tables(const table *t, const char *name)
-{
-    ww_status status = schema_check_name(t->db, t->schema, name, true);
-    for (size_t i = 0; status == WW_OK && i < sizeof SUFFIXES / sizeof *SUFFIXES; i++)
-        status = schema_run(t->db, "ALTER TABLE \"%w\".\"%w_%s\" RENAME TO \"%w_%s\"", t->schema, t->name, SUFFIXES[i], name,
-                            SUFFIXES[i]);
-    if (status == WW_OK)
-        status = schema_run(t->db, "UPDATE \"%w\".warpwave_collections SET name = %Q WHERE name = %Q COLLATE NOCASE", t->schema,
-                            name, t->name);
-    return status;
-}
-
 static int table_rename(sqlite3_vtab *vtab, const char *name)
 {
     FLOAT_GUARD();
@@ -348,7 +335,7 @@ static int table_rename(sqlite3_vtab *vtab, const char *name)
     table_release(t);
     t->uncertain = true; /* the view that knew what is committed is closed */
     if (status == WW_OK)
-        status = rename_tables(t, name);
+        status = schema_rename(t->db, t->schema, t->name, name, true);
     table_leave(t);
     if (status != WW_OK) {
         memory_free(copy);

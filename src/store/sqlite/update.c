@@ -113,7 +113,7 @@ static ww_status make_way(writer *w, const char *id, int64_t handle)
     int64_t other = -1, place = -1;
     ww_status status = id ? writer_find(w, id, &other, &place) : WW_OK;
     if (status == WW_OK && other >= 0 && other != handle)
-        status = writer_remove(w, other);
+        status = writer_remove(w, other, NULL);
     return status;
 }
 
@@ -201,7 +201,7 @@ static ww_status change(table *t, int count, sqlite3_value **values, sqlite3_int
     if (status != WW_OK)
         return status;
     if (count == 1)
-        status = writer_remove(w, sqlite3_value_int64(values[0]));
+        status = writer_remove(w, sqlite3_value_int64(values[0]), NULL);
     else if (sqlite3_value_type(values[0]) == SQLITE_NULL)
         status = insert(t, w, values, rowid);
     else

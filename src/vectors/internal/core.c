@@ -22,6 +22,7 @@ const core_functions *ww_core(void)
         .is_finite = vector_is_finite,
         .row_text_copy = row_text_copy,
         .check_payload = payload_check,
+        .merge_payload = payload_merge,
         .tell = progress_tell,
         .device_retain = retain,
         .results_create = results_create,

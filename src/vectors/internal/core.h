@@ -10,7 +10,7 @@
 #include "vectors/internal/mirror.h"
 #include "vectors/results.h"
 
-enum { CORE_VERSION = 6 }; /* of this header and what it includes; raised with every change */
+enum { CORE_VERSION = 7 }; /* of this header and what it includes; raised with every change */
 
 typedef struct core_functions {
     int32_t version; /* CORE_VERSION of the library that is running; nothing behind it may be used if it is another */
@@ -25,6 +25,7 @@ typedef struct core_functions {
 
     /* payloads.h, base/status.h: in the caller's floating-point environment; true: stop */
     ww_status (*check_payload)(const char *name, int64_t number, const char *text);
+    ww_status (*merge_payload)(const char *name, const char *old, const char *fields, char **merged);
     bool (*tell)(ww_progress progress, void *user, int64_t done, int64_t total);
 
     /* Keeps a device open for one user more, who closes it with ww_device_close(). WW_OTHER_PROCESS in a child of fork(). */

@@ -294,6 +294,32 @@ static ww_status set_payloads(ww_collection *c)
     return ww_collection_set_payloads(c, ids, payloads, 5);
 }
 
+static ww_status select_some(ww_collection *c)
+{
+    ww_selection selection = ww_selection_default();
+    ww_results *results = NULL;
+    int64_t count = 0;
+    selection.filter = "{\"n\": {\"$gt\": 1}}";
+    ww_status status = ww_collection_select(c, &selection, WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS, &results);
+    ww_results_destroy(results);
+    return status == WW_OK ? ww_collection_select_count(c, &selection, &count) : status;
+}
+
+static ww_status select_and_remove(ww_collection *c)
+{
+    ww_selection selection = ww_selection_default();
+    selection.filter = "{\"$not\": {\"n\": 1}}";
+    selection.limit = 70;
+    return ww_collection_select_remove(c, &selection, NULL);
+}
+
+static ww_status select_and_set_payloads(ww_collection *c)
+{
+    ww_selection selection = ww_selection_default();
+    selection.limit = 140;
+    return ww_collection_select_payload(c, &selection, "{\"a\": [1]}", WW_PAYLOAD_SET, NULL);
+}
+
 static ww_status discard_some(ww_collection *c)
 {
     const char *ids[] = {"a7", "nobody", "a66", "a3"};
@@ -357,6 +383,9 @@ const collection_call collection_calls[] = {
     {"check", check, true, true, true},
     {"find, id and payload", lookup, false, false, false},
     {"describe", describe, false, false, false},
+    {"select and count", select_some, true, true, false},
+    {"select and set payloads", select_and_set_payloads, true, false, false},
+    {"select and remove", select_and_remove, true, true, false},
     {"clear", ww_collection_clear, false, false, false},
     {NULL, NULL, false, false, false},
 };

@@ -1,0 +1,76 @@
+/* Selections: rows by conditions, to get, count, remove them or to change their payloads.
+ *
+ * A selection is what a query says of rows, without a query: conditions on payloads as JSON, an SQL expression, and where to
+ * begin and end. It holds for collections in memory and in stores, but the SQL expression for stores alone. Rows come in order
+ * of their handles, which is the order in which their ids were first added; so a page begins where the last one ended, whatever
+ * was written in between.
+ */
+#ifndef WARPWAVE_SELECTION_H
+#define WARPWAVE_SELECTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/results.h>
+#include <warpwave/status.h>
+#include <warpwave/vectors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which rows: those for which everything holds that is given. Everything stays the caller's and is read only during the call.
+ */
+typedef struct ww_selection {
+    size_t struct_size;
+    const char *filter; /* as in ww_query; NULL: all rows */
+    const char *where;  /* as in ww_query; NULL: all rows */
+    const ww_parameter *parameters;
+    int64_t parameter_count;
+    int64_t first_handle; /* only rows with this handle or a larger one: that of the last row of a page, plus 1; 0: all */
+    int64_t limit;        /* the first so many of them, in order of handles; 0: all */
+} ww_selection;
+
+/* How a payload is changed. */
+typedef enum ww_payload_change {
+    WW_PAYLOAD_SET = 0,  /* it is replaced */
+    WW_PAYLOAD_MERGE = 1 /* fields of the new object replace those of the old one, and the others stay */
+} ww_payload_change;
+
+/* All rows; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_selection_init(void *value, size_t struct_size);
+static inline ww_selection ww_selection_default(void)
+{
+    ww_selection value;
+    ww_selection_init(&value, sizeof value);
+    return value;
+}
+
+/* Gets the rows of a selection as results of one query, with score 0 and what `fetch` (WW_FETCH_...) names. Refuses conditions
+ * that make no sense, and a `where` of a collection in memory. May wait for a writer. */
+WW_API ww_status ww_collection_select(ww_collection *collection, const ww_selection *selection, uint32_t fetch,
+                                      ww_results **results);
+
+/* Says in `count` how many rows a selection has. Otherwise as above. */
+WW_API ww_status ww_collection_select_count(ww_collection *collection, const ww_selection *selection, int64_t *count);
+
+/* Removes the rows of a selection, all or none, and says in `removed` (may be NULL) how many they were. Refuses a selection
+ * with neither a filter nor a where: ww_collection_clear() removes all rows. Waits for readers. */
+WW_API ww_status ww_collection_select_remove(ww_collection *collection, const ww_selection *selection, int64_t *removed);
+
+/* Gives every row of a selection the payload (JSON text, NULL for none), or merges its fields into theirs; all or nothing.
+ * `changed` (may be NULL) gets how many rows they were. A merge needs an object of at most 1,000 fields, and is refused if a
+ * row has a payload that is no object; one without a payload gets the new one. Waits for readers. */
+WW_API ww_status ww_collection_select_payload(ww_collection *collection, const ww_selection *selection, const char *payload,
+                                              ww_payload_change change, int64_t *changed);
+
+/* Merges the fields of payloads[i] into the payload of ids[i], one after the other; all or nothing. An id that is not there is
+ * WW_NOT_FOUND. What is merged is as above, and not NULL. Waits for readers. */
+WW_API ww_status ww_collection_merge_payloads(ww_collection *collection, const char *const *ids, const char *const *payloads,
+                                              int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

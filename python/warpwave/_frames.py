@@ -1,0 +1,170 @@
+"""Collections as tables of other packages: pandas, Arrow, Parquet. These are imported when they are first needed."""
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+import numpy as np
+
+from ._arrays import id_text
+from ._select import Where
+from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
+
+_BATCH = 8192  # rows of a table that are added at once
+
+
+def _needed(name: str, what: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError(f"{what} needs {name.split('.')[0]}: pip install {name.split('.')[0]}") from None
+
+
+def results_frame(found: Results) -> Any:
+    """The hits of all queries as a data frame."""
+    pandas = _needed("pandas", "to_pandas()")
+    columns: dict[str, Any] = {} if found._single else {"query": np.repeat(np.arange(len(found)), np.diff(found._starts))}
+    if found._id_places is not None:
+        columns["id"] = found._all_ids()
+    columns["score"] = found._scores
+    if found._vectors is not None:
+        columns["vector"] = list(found._vectors)
+    frame = pandas.DataFrame(columns)
+    if found._payload_places is None:
+        return frame
+    return frame.join(_payload_frame(pandas, found._all_payloads(), set(frame.columns)))
+
+
+def _payload_frame(pandas: Any, payloads: list[Any], taken: set[str]) -> Any:
+    """A column a field, if all payloads are objects whose fields have names of their own; else the one column `payload`."""
+    names = {name for payload in payloads if isinstance(payload, dict) for name in payload}
+    if names & taken or not all(payload is None or isinstance(payload, dict) for payload in payloads):
+        return pandas.DataFrame({"payload": pandas.Series(payloads, dtype=object)})
+    return pandas.DataFrame.from_records([payload or {} for payload in payloads], index=range(len(payloads)))
+
+
+class Frames:
+    """What a Collection has of this."""
+
+    if TYPE_CHECKING:
+        dim: int
+        metric: str
+        type: str
+        name: str
+
+        def add(self, vectors: Any, ids: Any = None, payloads: Any = None) -> None: ...
+        def upsert(self, vectors: Any, ids: Any, payloads: Any = None) -> None: ...
+        def _get(self, texts: Any = None, fetch: int = 0) -> Results: ...
+        def _select(self, where: Optional[Where], parameters: Any, fetch: int) -> Results: ...
+        def _pages(self, where: Optional[Where], parameters: Any, fetch: int) -> Iterator[Results]: ...
+
+    def to_pandas(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
+        """The rows, or those that meet `where`, as a data frame: id, vector, and a column for each field of the payloads."""
+        fetch = FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0)
+        found = self._get(None, fetch) if where is None and parameters is None else self._select(where, parameters, fetch)
+        return results_frame(found).drop(columns="score")
+
+    def _schema(self, pyarrow: Any, vectors: bool) -> Any:
+        columns = [("id", pyarrow.string()), ("vector", pyarrow.list_(pyarrow.float32(), self.dim)), ("payload", pyarrow.string())]
+        return pyarrow.schema([column for column in columns if vectors or column[0] != "vector"])
+
+    def _arrow_batches(self, pyarrow: Any, where: Optional[Where], parameters: Any, vectors: bool) -> Iterator[Any]:
+        schema = self._schema(pyarrow, vectors)
+        for page in self._pages(where, parameters, FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0)):
+            there = np.flatnonzero(page._rows >= 0)
+            columns = [pyarrow.array(page._all_ids()[there], pyarrow.string()), pyarrow.array(page._all_payload_texts()[there], pyarrow.string())]
+            if vectors:
+                numbers = page._vectors[there].ravel() if page._vectors is not None else np.empty(0, np.float32)
+                columns.insert(1, pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(numbers), self.dim))
+            yield pyarrow.record_batch(columns, schema=schema)
+
+    def to_arrow(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
+        """The rows, or those that meet `where`, as a pyarrow.Table: id, vector (a list of `dim` f32), and payload as JSON text."""
+        pyarrow = _needed("pyarrow", "to_arrow()")
+        return pyarrow.Table.from_batches(self._arrow_batches(pyarrow, where, parameters, vectors), self._schema(pyarrow, vectors))
+
+    def to_parquet(self, path: Any, where: Optional[Where] = None, *, parameters: Any = None) -> None:
+        """The same into a Parquet file, page by page."""
+        pyarrow, parquet = _needed("pyarrow", "to_parquet()"), _needed("pyarrow.parquet", "to_parquet()")
+        with parquet.ParquetWriter(os.fspath(path), self._schema(pyarrow, True)) as writer:
+            for batch in self._arrow_batches(pyarrow, where, parameters, True):
+                writer.write_batch(batch)
+
+    def add_table(self, table: Any, *, vector: str = "vector", id: Optional[str] = "id", payload: str = "payload", upsert: bool = False) -> int:
+        """Adds the rows of a pyarrow.Table, a pandas.DataFrame, a Parquet file (its path) or anything with `__arrow_c_stream__` (polars, DuckDB).
+
+        `vector` names the column with the vectors, `id` that with the ids (None, or one that is not there: rows are numbered). A column
+        called as `payload` says has payloads, JSON texts or structs; without it all other columns are fields of the payloads. Rows come in
+        batches, each whole. Returns how many were added.
+        """
+        added = 0
+        for batch in _batches(table):
+            names = batch.schema.names
+            if vector not in names:
+                raise ValueError(f"the table has no column {vector!r}; it has {', '.join(names)}")
+            ids = [id_text(value) for value in batch.column(id).to_pylist()] if id in names else None
+            if upsert and ids is None:
+                raise ValueError(f"upsert needs ids, and the table has no column {id!r}; it has {', '.join(names)}")
+            (self.upsert if upsert else self.add)(_vectors(batch.column(vector)), ids, _payloads(batch, vector, id, payload))
+            added += batch.num_rows
+        return added
+
+    def save(self, path: Any, name: Optional[str] = None) -> None:
+        """Writes the rows, with ids and payloads, into the file of a `Store`, which is made if it is not there, as the collection `name`, or
+        this one's own. Refuses a name that is taken, and leaves nothing behind if it fails. `Store(path)[name]` opens it."""
+        from .store import Store
+
+        called = name if name is not None else self.name
+        if not called:
+            raise ValueError("save: the collection has no name; give name=")
+        with Store(path, device="cpu") as store:
+            made = store.create(called, self.dim, self.metric, self.type)
+            try:
+                for page in self._pages(None, None, FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS):
+                    there = np.flatnonzero(page._rows >= 0)
+                    if len(there) and page._vectors is not None:
+                        payloads = page._all_payloads()
+                        made.add(page._vectors[there], page._all_ids()[there], [payloads[i] for i in there])
+            except BaseException:
+                store.drop(called)
+                raise
+
+
+def _batches(table: Any) -> Iterator[Any]:
+    pyarrow = _needed("pyarrow", "add_table()")
+    if isinstance(table, (str, os.PathLike)):
+        return _needed("pyarrow.parquet", "add_table()").ParquetFile(os.fspath(table)).iter_batches(_BATCH)  # type: ignore[no-any-return]
+    if hasattr(table, "columns") and hasattr(table, "to_dict") and not isinstance(table, pyarrow.Table):  # pandas
+        table = pyarrow.Table.from_pandas(table, preserve_index=False)
+    if hasattr(table, "__arrow_c_stream__"):
+        table = pyarrow.table(table)
+    if isinstance(table, pyarrow.RecordBatch):
+        return iter([table])
+    if not hasattr(table, "to_batches"):
+        raise TypeError(f"the table is {type(table).__name__}; it must be a pyarrow.Table, a pandas.DataFrame, the path of a Parquet file or have "
+                        "__arrow_c_stream__")
+    return iter(table.to_batches(max_chunksize=_BATCH))
+
+
+def _vectors(column: Any) -> Any:
+    """A column of lists as a matrix, without a copy where Arrow has the numbers side by side."""
+    if column.null_count:
+        raise ValueError(f"row {int(np.flatnonzero(column.is_null())[0])} of a batch has no vector")
+    flat = np.asarray(column.flatten())
+    if len(column) == 0 or len(flat) % len(column):
+        raise ValueError("the vectors of the table are not all of one length")
+    lengths = {len(one) for one in column} if not hasattr(column.type, "list_size") else set()
+    if len(lengths) > 1:
+        raise ValueError(f"the vectors of the table have {len(lengths)} different lengths")
+    return flat.reshape(len(column), -1)
+
+
+def _payloads(batch: Any, vector: str, id: Optional[str], payload: str) -> Optional[list[Any]]:
+    names = [name for name in batch.schema.names if name not in (vector, id)]
+    if payload in names:
+        values = batch.column(payload).to_pylist()
+        return [json.loads(value) if isinstance(value, str) else value for value in values]
+    return batch.select(names).to_pylist() if names else None  # type: ignore[no-any-return]

@@ -1,0 +1,31 @@
+"""Which rows a call is about: conditions as a dict or as SQL, and a page of them, as C takes them."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from ctypes import addressof, sizeof
+from typing import Any, Iterator, Optional, Union
+
+from . import _native as c
+from ._arrays import as_filter, as_parameters
+from ._checked import integer
+
+Where = Union[str, dict[str, Any]]
+
+
+@contextmanager
+def selected(where: Optional[Where], parameters: Any = None, limit: Optional[int] = None, after: Optional[int] = None) -> Iterator[Any]:
+    """A ww_selection, which lives as long as the block. `after` is a handle."""
+    if where is not None and not isinstance(where, (str, dict)):
+        raise TypeError(f"where is {type(where).__name__}; it must be a dict of conditions, as in {{'year': {{'$gt': 2000}}}}, or, for the collections of "
+                        "a Store, a str with SQL")
+    if parameters is not None and not isinstance(where, str):
+        raise ValueError("parameters are for a where in SQL; a dict has its values in it" if where is not None else "there are parameters, but no where")
+    if limit is not None and integer(limit, "limit") < 1:
+        raise ValueError(f"limit is {limit}; it must be 1 or more, or None for all")
+    selection = c.ww_selection(sizeof(c.ww_selection), limit=limit or 0, first_handle=0 if after is None else integer(after, "after") + 1)
+    values = as_parameters(parameters)
+    if isinstance(where, dict):
+        selection.filter = as_filter(where)
+    elif where is not None:
+        selection.where, selection.parameters, selection.parameter_count = where.encode(), addressof(values), len(values)
+    yield selection
