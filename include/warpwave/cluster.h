@@ -63,8 +63,8 @@ typedef struct ww_cluster_config {
     ww_collection *collection;
     int64_t first_row;  /* the number of this shard's first row among all; -1, the default: behind the shards of lower ranks.
                          * Numbers must ascend with the ranks, without overlap */
-    int32_t root;       /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; 0 unless told */
-    int32_t timeout_ms; /* how long a rank waits for the others; WW_CLUSTER_TIMEOUT_MS unless told; 0: without end */
+    int32_t root;       /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; default 0 */
+    int32_t timeout_ms; /* how long a rank waits for the others; default WW_CLUSTER_TIMEOUT_MS; 0: without end */
     ww_row_place rows;  /* of the shard; as in ww_collection_config */
 } ww_cluster_config;
 

@@ -121,7 +121,7 @@ WW_API ww_status ww_device_trim(ww_device *device);
 
 /* Describes up to `capacity` members of a group in `infos`, each from ww_member_info_default(), and says in `count` how many
  * there are, dropped ones too; a single device is its own only member. Measures how fast they are, if that was not done before:
- * some milliseconds. Refuses NULL, but for infos with capacity 0. */
+ * some milliseconds. Refuses NULL, except for infos with capacity 0. */
 WW_API ww_status ww_device_members(ww_device *device, ww_member_info *infos, size_t capacity, size_t *count);
 
 /* Has a group go on without the member called `member`, which is lost or is wanted elsewhere. Rows that it had are not searched

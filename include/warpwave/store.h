@@ -46,10 +46,10 @@ typedef struct ww_store ww_store;
 typedef struct ww_store_config {
     size_t struct_size;
     ww_synchronous synchronous;
-    int32_t busy_ms;    /* how long a call waits for a lock that another thread, connection or process has; 5000 unless told;
+    int32_t busy_ms;    /* how long a call waits for a lock that another thread, connection or process has; default 5000;
                            0: not at all */
     int32_t page_bytes; /* of a new file: a power of two, 512 to 65536; 0: chosen by the first collection's dimension */
-    int32_t filter_ms;  /* how long a `where` may take to evaluate; 60000 unless told; 0: as long as it likes */
+    int32_t filter_ms;  /* how long a `where` may take to evaluate; default 60000; 0: no limit */
     int32_t must_exist; /* not 0: a file that is not there is WW_NOT_FOUND, and none is made */
     int32_t read_only;  /* not 0: nothing is written, and must_exist is implied */
     ww_progress

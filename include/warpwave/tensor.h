@@ -254,7 +254,7 @@ typedef enum ww_binary {
     WW_MAXIMUM = 4, /* NaN if either is; +0 above -0 */
     WW_MINIMUM = 5,
     WW_REM = 6,  /* what division towards zero leaves, with the sign of x; integers: by zero gives x */
-    WW_POW = 7,  /* integers: a negative exponent gives 0 but for 1 and -1 */
+    WW_POW = 7,  /* integers: a negative exponent gives 0 except for 1 and -1 */
     WW_ATAN2 = 8 /* the angle of the point (y, x): x is the ordinate */
 } ww_binary;
 

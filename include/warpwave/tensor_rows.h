@@ -50,8 +50,8 @@ WW_API ww_status ww_tensor_layer_norm(const ww_tensor *x, const ww_tensor *weigh
 WW_API ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double eps, ww_tensor *out);
 
 /* Rotary embedding (rope): rotates pairs (a, b) of the last dimension to (a cos - b sin, a sin + b cos). Pair i is elements 2i
- * and 2i + 1 if `interleaved`, and i and i + half if not. cos and sin have x's shape but for the last dimension, which is half
- * (broadcast with strides of 0), or the last two of those dimensions alone. Floats. */
+ * and 2i + 1 if `interleaved`, and i and i + half if not. cos and sin have x's shape except for the last dimension, which is
+ * half (broadcast with strides of 0), or the last two of those dimensions alone. Floats. */
 WW_API ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_tensor *sines, bool interleaved,
                                 ww_tensor *out);
 

@@ -152,7 +152,7 @@ CANON_FUNCTION float attention_result(float o, float l)
     return one_nan_f32(o / l);
 }
 
-/* Of a query with one chunk: merged, f is 1, and the sums are the chunk's but for the sign of a zero. */
+/* Of a query with one chunk: merged, f is 1, and the sums are the chunk's except for the sign of a zero. */
 CANON_FUNCTION float attention_result_of_one(float o, float l)
 {
     return attention_result(o + 0.0f, l);

@@ -31,7 +31,7 @@ CANON_FUNCTION double one_nan_f64(double x)
 
 /* ---- the small floats to f32 and back ------------------------------------------------------------------------------------ */
 
-/* The chips' own conversions agree with arithmetic/half.h but for NaNs, whose bits nobody looks at here. */
+/* The chips' own conversions agree with arithmetic/half.h except for NaNs, whose bits nobody looks at here. */
 #if defined(__AMDGCN__) || defined(__NVPTX__)
 CANON_FUNCTION float widen_f16(uint16_t bits)
 {

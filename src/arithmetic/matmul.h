@@ -2,7 +2,7 @@
  *
  *   c[i][j] = ((+0 + s[0]) + s[1]) + ...      s[x] a chunk of 512 steps of k: acc = +0, then acc = fma(a[i][k], b[k][j], acc)
  *
- * with k increasing. f16 and bf16 are widened first and c is rounded once; i8 gives i32, exact but for wrapping. The total
+ * with k increasing. f16 and bf16 are widened first and c is rounded once; i8 gives i32, exact except for wrapping. The total
  * starts at +0, so that a result is never -0, and it makes no difference whether a product of zeros (padding at the end of k)
  * is carried out or left out.
  */

@@ -137,8 +137,8 @@ CANON_FUNCTION screen_limit screen_limit_for(int32_t metric, int32_t padded, scr
 
 /* The same limit for codes that are `less` than the numbers of their rows, as those of u8 are (row_types.h), with scale 1: a
  * product I' of such codes lacks less * sum(e_i), and `offset` is that times the query's scale, rounded once. Taken off h, it
- * leaves the test as it was but for roundings: |xhat' - xhat| <= less sqrt(D), so the terms of I' and of the offset are at most
- * |qhat| less sqrt(D) longer, with 10 roundings on them, and h has two more. 64 u and 8 u are more than that. */
+ * leaves the test as it was except for roundings: |xhat' - xhat| <= less sqrt(D), so the terms of I' and of the offset are at
+ * most |qhat| less sqrt(D) longer, with 10 roundings on them, and h has two more. 64 u and 8 u are more than that. */
 CANON_FUNCTION screen_limit screen_limit_offset(screen_limit limit, int32_t padded, screen_vector query, int32_t less,
                                                 float offset)
 {

@@ -123,7 +123,7 @@ typedef struct gathering {
 ww_status cluster_gather(ww_cluster *cluster, const gathering *g);
 
 /* Brings `bytes` of every rank to the root, one behind the other in order of ranks: in `all`, until call_end(), on the root
- * alone. A whole collective call but for its frame. */
+ * alone. A whole collective call except for its frame. */
 ww_status cluster_collect(cluster_call *call, const void *mine, int64_t bytes, const unsigned char **all, int64_t *all_bytes);
 
 /* True on a rank that gets the answer. */

@@ -141,7 +141,7 @@ typedef struct search_job {
     int64_t *rows; /* host, query_count x k */
     float *scores;
     bool screen;          /* the segments have codes, and may be screened; the results are the same */
-    search_stats *stats;  /* zero but for a certificate of +inf; the backend adds what it did; may be NULL */
+    search_stats *stats;  /* zero except for a certificate of +inf; the backend adds what it did; may be NULL */
     ww_progress progress; /* may be NULL */
     void *progress_user;
     uint8_t *marks; /* a byte a query, to which MARK_... are added; may be NULL */
@@ -198,7 +198,7 @@ struct backend {
 
     /* ---- segments ------------------------------------------------------------------------------------------------------- */
 
-    /* Makes a segment without rows, uninitialised but for its live bits; first_row and count are 0. Blocking. */
+    /* Makes a segment without rows, uninitialised except for its live bits; first_row and count are 0. Blocking. */
     ww_status (*segment_create)(ww_device *device, const segment_plan *plan, segment *out);
     /* Gives back what it has, and empties the struct. Accepts one that is all zero, or was made in part. */
     void (*segment_destroy)(ww_device *device, segment *segment);

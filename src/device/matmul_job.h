@@ -13,14 +13,14 @@
 enum { MATMUL_BATCH_RANK = 8 };
 
 typedef struct matmul_job {
-    int32_t type; /* of a and b: TYPE_F32, F64, F16, BF16 or I8; c is of the same, but for i8, whose products are i32 */
+    int32_t type; /* of a and b: TYPE_F32, F64, F16, BF16 or I8; c is of the same, except for i8, whose products are i32 */
     bool fast;    /* the order of sums is free, and so is how much of f32 enters a product */
     int64_t m, n, k;
     const void *a, *b; /* on the device, as c: the first element of each */
     void *c;
     int64_t a_row, a_column;
     int64_t b_row, b_column; /* not with a window */
-    int64_t c_row;           /* neighbours in a row are neighbours in memory, but for a window */
+    int64_t c_row;           /* neighbours in a row are neighbours in memory, except for a window */
     int64_t c_elements;      /* from c on to the end of its memory */
     int32_t batch_rank;
     int64_t batch[MATMUL_BATCH_RANK], a_batch[MATMUL_BATCH_RANK], b_batch[MATMUL_BATCH_RANK], c_batch[MATMUL_BATCH_RANK];

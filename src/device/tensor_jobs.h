@@ -131,7 +131,7 @@ typedef struct tensor_backend {
      * Between begin and end what this thread asks of the device's tensors and quantized matrices is recorded and not done;
      * other threads wait. It can be replayed any number of times, in the order of the other work: with the same arguments, on
      * the same memory, whatever is in that by then. What a recorded operation uses stays the caller's to keep as long as the
-     * recording lives, but for memory that was taken and given back meanwhile. Nothing is allocated by a replay.
+     * recording lives, except for memory that was taken and given back meanwhile. Nothing is allocated by a replay.
      *
      * Operations that wait, or copy from or to the host, refuse to be recorded, and so do those that would need a larger
      * workspace or another kernel than was used before: a step is run once before it is recorded. The end gives the recording,

@@ -1,6 +1,6 @@
 /* The memory that the threads of a block run in: their stacks, and the block's shared memory.
  *
- * It is kept from one launch to the next, since taking it anew would cost more than a small kernel does: megabytes that the
+ * It is kept from one launch to the next, since taking it again would cost more than a small kernel does: megabytes that the
  * operating system clears page by page, and that the address sanitizer marks twice. Up to 16 stay with the process.
  */
 #ifndef WW_EMULATOR_ARENA_H

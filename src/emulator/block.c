@@ -213,7 +213,7 @@ static void block_reset(struct block *block, uint64_t index)
     }
 }
 
-/* With seed 0 the first wave that can run does; otherwise any, after every step anew. */
+/* With seed 0 the first wave that can run does; otherwise any, after every step again. */
 bool block_run(struct block *block, uint64_t index)
 {
     block_reset(block, index);

@@ -20,7 +20,7 @@ typedef struct decimal {
     bool negative;
     bool exponent_known; /* false: the text has an exponent beyond counting */
     uint64_t digits;     /* the first significant ones, as an integer */
-    int64_t exponent;    /* value = digits x 10^exponent, but for the digits left out */
+    int64_t exponent;    /* value = digits x 10^exponent, except for the digits left out */
 } decimal;
 
 static bool is_digit(char c)

@@ -62,7 +62,7 @@ struct ww_gguf {
     file_copies copies;                  /* of tensors */
 };
 
-/* Reads and checks the header of an open source into `part`, which is zero but for that. What was taken is given back by
+/* Reads and checks the header of an open source into `part`, which is zero except for that. What was taken is given back by
  * part_close(), also after a failure. */
 ww_status part_read(gguf_part *part);
 void part_close(gguf_part *part);

@@ -154,7 +154,7 @@ ww_status gpu_synchronize(gpu_stream *stream)
     return status;
 }
 
-/* Waits without a word about how it went, but for a loss. */
+/* Waits without a word about how it went, except for a loss. */
 static int wait_quietly(gpu_stream *stream)
 {
     gpu_device *device = stream->device;

@@ -141,8 +141,8 @@ void gpu_staging_free_spares(gpu_device *device);
 ww_status gpu_synchronize(gpu_stream *stream);
 
 /* Waits until a kernel, the last work queued, has written `count` words of pinned memory that were 0 and will not be: looks at
- * them for a moment, and then waits for the stream. The kernel writes them last of all, with store_host_u64(), but for what is
- * the stream's own. */
+ * them for a moment, and then waits for the stream. The kernel writes them last of all, with store_host_u64(), except for what
+ * is the stream's own. */
 ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count);
 
 /* Which way a search of one query goes through the rows: not backward, if the last one on this stream was, and the other way

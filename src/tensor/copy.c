@@ -143,7 +143,7 @@ ww_status ww_tensor_const_set(const ww_tensor *to, const void *value)
 
 /* ---- cat ----------------------------------------------------------------------------------------------------------------- */
 
-/* Does x fit to the first but for `dim`, and how long are all of them along that? */
+/* Does x fit to the first except for `dim`, and how long are all of them along that? */
 static ww_status check_piece(const ww_tensor *first, const ww_tensor *x, int32_t dim, int64_t *length)
 {
     ww_status status = check_tensor("cat", "a tensor", x);

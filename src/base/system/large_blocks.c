@@ -1,5 +1,5 @@
 /* The list of large blocks. Its lock also guards the last reading of what is free, which serves for a few milliseconds: reading
- * it anew takes about as long as a small search. */
+ * it again takes about as long as a small search. */
 #include "base/system/large_blocks.h"
 
 #include <pthread.h>

@@ -348,7 +348,7 @@ static float store(float *row, const float *from, int32_t n)
 /* ---- rows of other types: bound by memory, one at a time with all 64 accumulators in registers -----------------------------
  */
 
-/* 64 elements from number `i` on as floats. The type is a constant, but for the two kinds of bytes. */
+/* 64 elements from number `i` on as floats. The type is a constant, except for the two kinds of bytes. */
 INLINE void load_typed(int32_t type, const void *from, int64_t i, vec to[VECS])
 {
     const int step = FOLDED / VEC_LANES; /* vectors of 16 elements */
@@ -383,7 +383,7 @@ static void widen(int32_t type, const void *from, float *to, int64_t n)
         widen_as(type, from, to, n);
 }
 
-/* The type, but for bytes, and l2 are constants. */
+/* The type, except for bytes, and l2 are constants. */
 INLINE float pair_as(int32_t type, bool l2, const typed_pair *pair)
 {
     const int32_t bytes = type == ROW_F16 || type == ROW_BF16 ? 2 : 1;

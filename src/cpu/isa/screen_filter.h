@@ -2,7 +2,7 @@
  *
  * Products of a group come with sixteen queries side by side. Most rows are far from any threshold, so the largest product of
  * sixteen rows is tested first, with bounds that hold for all of them: sixteen maxima and one test exclude 256 pairs. In that
- * test each term is at least the same term of every row, but for roundings relative to the row's own term where the two are
+ * test each term is at least the same term of every row, except for roundings relative to the row's own term where the two are
  * close, which the slack in the limits covers: so what it excludes, the test of the row itself may exclude.
  */
 #ifndef WW_CPU_ISA_SCREEN_FILTER_H

@@ -13,7 +13,7 @@ typedef struct matmul_work {
     const matmul_job *job;
     int32_t packing; /* the type, or MATMUL_BF16_PAIRS */
     matmul_shape shape;
-    int64_t block_rows, block_columns;  /* multiples of the tile's, but for a matrix that is smaller */
+    int64_t block_rows, block_columns;  /* multiples of the tile's, except for a matrix that is smaller */
     int64_t blocks_down, blocks_across; /* of each matrix of the batch */
     char *scratch;                      /* of all workers */
     size_t worker_bytes, a_bytes, b_bytes, row_bytes;

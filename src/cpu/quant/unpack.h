@@ -1,7 +1,7 @@
 /* A block group taken apart: the codes of eight blocks as words, the same word of all side by side, and what multiplies them.
  *
  * The eight lanes are eight blocks of a row, as groups lie in memory, or the same block of eight rows, as panels transpose
- * them. Codes are from 0 up, as they are stored, but for the q8 formats, and those with a codebook, whose numbers they are;
+ * them. Codes are from 0 up, as they are stored, except for the q8 formats, and those with a codebook, whose numbers they are;
  * scales have their sign, and the offset of the codes is not in them.
  */
 #ifndef WW_CPU_QUANT_UNPACK_H

@@ -214,7 +214,7 @@ static bool some_of(const uint16_t candidates[SCREEN_STRIPS], int32_t row_count)
     return all != 0;
 }
 
-/* Queries begin..end, whole groups but for the last, on their way through the products. */
+/* Queries begin..end, whole groups except for the last, on their way through the products. */
 typedef struct passing {
     const scan *s;
     int32_t worker;

@@ -91,7 +91,7 @@ static void sample_item(void *context, int64_t item, int32_t worker)
     scan_word(s, worker, &s->job->segments[number], word - s->first_words[number], begin, end);
 }
 
-/* The k-th best of the whole sample is a threshold; the results begin anew. */
+/* The k-th best of the whole sample is a threshold; the results begin again. */
 static void end_sample(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
@@ -268,7 +268,7 @@ typedef struct query_numbers {
     int64_t count;
 } query_numbers;
 
-/* Adds the queries of the round whose results prove a defect. There are none but for one. */
+/* Adds the queries of the round whose results prove a defect. There are none except for one. */
 static ww_status list_failed(const scan *s, query_numbers *failed)
 {
     for (int32_t q = 0; q < s->query_count; q++) {

@@ -8,7 +8,7 @@
 
 #include "gpu/stream.h"
 
-/* What a and b are made of; c is of the same, but for i8, whose products are i32. Sums of f16 and bf16 are kept in f32. */
+/* What a and b are made of; c is of the same, except for i8, whose products are i32. Sums of f16 and bf16 are kept in f32. */
 typedef enum blas_type { BLAS_F32 = 0, BLAS_F64, BLAS_F16, BLAS_BF16, BLAS_I8, BLAS_TYPES } blas_type;
 
 /* A matrix in device memory: `stride` elements from one row to the next; used as it is, or transposed. */

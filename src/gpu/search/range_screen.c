@@ -126,7 +126,7 @@ static ww_status score_listed(const screen_round *round, const range_answer *ans
     return launch_screen_range(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
-/* Takes the answer, but for queries whose lists were full: they stay behind. */
+/* Takes the answer, except for queries whose lists were full: they stay behind. */
 static ww_status settle(range_screen *s, const range_answer *answer, const range_queries *queries)
 {
     range *r = s->range;

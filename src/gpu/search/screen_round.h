@@ -35,7 +35,7 @@ typedef enum screen_shape {
     SCREEN_SHAPE_ONE,
     SCREEN_SHAPE_SMALL_BATCH,
     SCREEN_SHAPE_BATCH,
-    SCREEN_SHAPE_MFMA, /* as the last but for screen_mfma_keep */
+    SCREEN_SHAPE_MFMA, /* as the last except for screen_mfma_keep */
     SCREEN_SHAPE_WGMMA
 } screen_shape;
 

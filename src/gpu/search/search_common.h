@@ -29,7 +29,7 @@ ww_status search_prepare_queries(search *s, int64_t first, int64_t count, search
 /* How many blocks of a kernel, with the plan's shared memory each, the device holds at once. */
 ww_status search_resident(search *s, int32_t kernel, int64_t *blocks);
 
-/* The lists for a search of `slots` slots, but for `taken`. */
+/* The lists for a search of `slots` slots, except for `taken`. */
 ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_lists *lists);
 
 /* In search_one.c: searches for the one query of the job. The rows and the mask are there. */

@@ -13,7 +13,7 @@ typedef struct segment_table {
     size_t bytes;
 } segment_table;
 
-/* Makes the table, and fills in what `rows` says of it but for its address on the device and the mask. Freed with
+/* Makes the table, and fills in what `rows` says of it except for its address on the device and the mask. Freed with
  * memory_free(table->segments), which may be NULL. Fails without memory. */
 ww_status segment_table_make(const search_job *job, segment_table *table, kernel_rows *rows);
 

@@ -64,7 +64,7 @@ static int64_t passes_of(const attention_args *args)
     return divide_up_i64(args->group, args->each);
 }
 
-/* Query heads of a thread block: one alone takes the least time, but each reads the keys and values anew. So there are fewer
+/* Query heads of a thread block: one alone takes the least time, but each reads the keys and values again. So there are fewer
  * where thread blocks do not fill the device. */
 static int32_t heads_of_a_block(const gpu_device *device, const attention_args *args, int64_t tokens)
 {

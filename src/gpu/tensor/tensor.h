@@ -80,7 +80,7 @@ ww_status gpu_attention(ww_device *base, const attention_job *job);
  */
 ww_status gpu_matmul_blas(gpu_device *device, const matmul_job *job, bool *done);
 
-/* A product as its kernels take it, but for what is chosen with the kernel. */
+/* A product as its kernels take it, except for what is chosen with the kernel. */
 matmul_args gpu_matmul_args(const matmul_job *job);
 
 /* Are there kernels for AMD's matrix units that multiply this type? */

@@ -359,7 +359,7 @@ DEVICE value_sums value_half(int32_t type, const value_work *w, int32_t odd)
 /* ---- all of it --------------------------------------------------------------------------------------------------------------
  */
 
-/* The arguments are read anew for each tile of keys and at the end: scalar registers are few on gfx9, and the loops in between
+/* The arguments are read again for each tile of keys and at the end: scalar registers are few on gfx9, and the loops in between
  * want them all. */
 DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_place *place, const tile_rows *rows,
                          float *memory)

@@ -3,7 +3,7 @@
 
 #include "arithmetic/conv_integer.h"
 
-/* GCN and CDNA have fewer scalar registers than there are strides: an output's are read anew. */
+/* GCN and CDNA have fewer scalar registers than there are strides: an output's are read again. */
 #if defined(__GFX9__)
 #define CONV_INTEGER_ARGS (const conv_integer_args *)arguments_again(&args)
 #else

@@ -116,7 +116,7 @@ DEVICE gemv_columns gemv_columns_of(int32_t type, const uint8_t *stage, uint32_t
     return columns;
 }
 
-#define GEMV_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: what is added to it, below 2^22, is a float but for them */
+#define GEMV_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: an integer below 2^22 plus these are a float's bits */
 
 /* Codes of q4_0 are sixteen times as large (quant_words.h), and so are sums of it until the end: exact, for nothing here comes
  * near to underflow or overflow. */

@@ -253,9 +253,9 @@ DEVICE uint32_t code_four(const four_elements *four, float inverse)
     return pack_codes(codes);
 }
 
-/* As encode_q8_1, but for blocks whose factor as f16 is 0: their codes are, too, and so need not be cut off. A thread, of eight
- * for each block, has a word of each of `words` blocks, 1 or 2, which are `further` apart; with two it divides for one of them:
- * the first four of eight for the first. */
+/* As encode_q8_1, except for blocks whose factor as f16 is 0: their codes are, too, and so need not be cut off. A thread, of
+ * eight for each block, has a word of each of `words` blocks, 1 or 2, which are `further` apart; with two it divides for one of
+ * them: the first four of eight for the first. */
 DEVICE void code_block32(const quant_gemv_activations_args *args, code_place to, uint32_t words, uint32_t further,
                          uint32_t thread, const four_elements *four)
 {

@@ -3,7 +3,7 @@
  * On AMD's chips no kernel begins before the one in front of it has ended, so that a kernel that only codes the column costs
  * more than coding it again. Each thread block codes all of it, chunk by chunk: a chunk's floats are loaded in front of its
  * rows, and are coded into the stage, behind a norm or gated, while the rows are on their way. Nothing of it goes through
- * global memory, and nobody waits but for the sum of a norm.
+ * global memory, and nobody waits except for the sum of a norm.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H

@@ -1,6 +1,6 @@
 /* Words of a block of weights as a thread of a product wants them: four codes at a time, the offset of the format taken off, so
  * that they are signed bytes; and the scales of a block. The type is always a constant, so only one case is left of
- * each switch. Blocks are at even addresses in shared memory, but for those of mxfp4, which have 17 bytes.
+ * each switch. Blocks are at even addresses in shared memory, except for those of mxfp4, which have 17 bytes.
  *
  * blocks/dot.h says what the numbers mean, and takes the same blocks apart for callers that want all eight words of a piece.
  */

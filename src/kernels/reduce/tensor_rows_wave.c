@@ -67,7 +67,7 @@ DEVICE float wave_largest(float most)
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------------------- */
-/* A lane keeps words as they come, half as many as there are values, and widens them for each sum anew: as values they would
+/* A lane keeps words as they come, half as many as there are values, and widens them for each sum again: as values they would
  * leave fewer waves. Rows are of whole stretches, so that there is one test for eight words; from one side of such a test to
  * the other nothing is kept widened. */
 

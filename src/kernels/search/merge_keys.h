@@ -1,8 +1,8 @@
 /* The k best of the keys that the parts of a search have left for a query, in order.
  *
  * They are streamed through a buffer in shared memory. What is behind the threshold is not taken in; when the buffer is full it
- * is cut to k, and the k-th key is the new threshold. At the end one more cut gives the result. A cut sorts, but for a small k
- * it selects, in a tenth of the time (select_keys.h).
+ * is cut to k, and the k-th key is the new threshold. At the end one more cut gives the result. A cut sorts; with a small k it
+ * selects, in a tenth of the time (select_keys.h).
  */
 #ifndef WW_KERNELS_SEARCH_MERGE_KEYS_H
 #define WW_KERNELS_SEARCH_MERGE_KEYS_H

@@ -26,7 +26,7 @@ typedef struct range_list {
     uint64_t room;
 } range_list;
 
-/* As search_tile_* take it, but for the search's lists, of which only `parts` is looked at. */
+/* As search_tile_* take it, except for the search's lists, of which only `parts` is looked at. */
 typedef struct range_tile_args {
     search_args search;
     range_list list;

@@ -7,9 +7,9 @@
  *                       waves only fetch rows, the others never wait for one another. From 9 queries on.
  *   search_tile_*       longer rows, everywhere else: 8 x 8 tiles of rows and queries from shared memory.
  *
- * But for search_one_*, a search is three launches: search_prepare packs the queries; one of these scores the rows and leaves,
- * for each query, what each part of the rows has to offer; search_merge makes the k best of that, in order. All give the same
- * bits: canonical scores (arithmetic/canon.h), ties by row number.
+ * Except for search_one_*, a search is three launches: search_prepare packs the queries; one of these scores the rows and
+ * leaves, for each query, what each part of the rows has to offer; search_merge makes the k best of that, in order. All give
+ * the same bits: canonical scores (arithmetic/canon.h), ties by row number.
  */
 #ifndef WW_KERNELS_SEARCH_SEARCH_ARGS_H
 #define WW_KERNELS_SEARCH_SEARCH_ARGS_H
@@ -78,7 +78,7 @@ typedef struct search_prepare_args {
 } search_prepare_args;
 
 /* A grid of parts x slots / queries of a block. Blocks of SEARCH_THREADS; for search_tile_* of half as many, too. Blocks of
- * search_stream_* have SEARCH_STREAM_THREADS, or fewer but for their feeders, and make as many parts as they have waves that
+ * search_stream_* have SEARCH_STREAM_THREADS, or fewer except for their feeders, and make as many parts as they have waves that
  * work. */
 typedef struct search_args {
     kernel_rows rows;

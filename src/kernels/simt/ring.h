@@ -33,7 +33,7 @@ DEVICE void ring_next(const ring *r, ring_cursor *cursor)
     }
 }
 
-/* Divides a block's registers anew, for 128 threads at a time: many for threads that work, few for threads that feed. */
+/* Divides a block's registers again, for 128 threads at a time: many for threads that work, few for threads that feed. */
 #if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define RING_REGISTERS_MORE(count)  __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";")
 #define RING_REGISTERS_FEWER(count) __asm__ volatile("setmaxnreg.dec.sync.aligned.u32 " #count ";")

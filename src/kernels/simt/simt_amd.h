@@ -36,7 +36,7 @@
 #define SCHEDULE_APART() __builtin_amdgcn_sched_barrier(0)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
-/* A kernel's arguments, read anew: what is wanted after a loop alone need not wait in registers all the while. */
+/* A kernel's arguments, read again: what is wanted after a loop alone need not wait in registers all the while. */
 static __inline__ __attribute__((device, always_inline)) const void *arguments_again(const void *args)
 {
     const __attribute__((address_space(4))) void *from =

@@ -15,7 +15,7 @@ typedef struct pass {
     const void *who;
 } pass;
 
-/* Runs all layers; the workspace's x has the result, a row for each token. Queued, but for a device that does not queue. */
+/* Runs all layers; the workspace's x has the result, a row for each token. Queued, except for a device that does not queue. */
 ww_status decoder_run(const pass *p);
 ww_status encoder_run(const pass *p);
 

@@ -122,7 +122,7 @@ static ww_status prepare(tokenizer *t, const tokenizer_source *source)
 {
     if (!source->pre)
         return ww_fail(WW_UNSUPPORTED,
-                       "%s: tokenizer.ggml.pre is missing, so it is not known how texts are cut; convert the model anew",
+                       "%s: tokenizer.ggml.pre is missing, so it is not known how texts are cut; convert the model again",
                        source->name);
     if (!source->merges)
         return ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.merges is missing; the tokenizer 'gpt2' needs it", source->name);

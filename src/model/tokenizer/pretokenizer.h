@@ -15,7 +15,7 @@ void pretokenizer_destroy(pretokenizer *p); /* accepts NULL */
 /* Its name as a constant, and what goes with it in the models that have it. */
 const char *pretokenizer_name(const pretokenizer *p);
 bool pretokenizer_composes(const pretokenizer *p);    /* texts are brought to normal form C first */
-bool pretokenizer_whole_words(const pretokenizer *p); /* a piece of text that is a token is not merged anew */
+bool pretokenizer_whole_words(const pretokenizer *p); /* a piece of text that is a token is not merged again */
 bool pretokenizer_adds_bos(const pretokenizer *p);    /* where the file does not say */
 
 /* Calls `piece` with each piece of a text that is UTF-8, in order. `match` is kept between calls: NULL at first,

@@ -1,4 +1,4 @@
-/* AVX-512 with products by AMX: the same as avx512/avx512.c but for those. */
+/* AVX-512 with products by AMX: the same as avx512/avx512.c except for those. */
 #include "cpu/isa/amx/amx.h"
 
 #include <stddef.h>

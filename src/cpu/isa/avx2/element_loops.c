@@ -1,5 +1,5 @@
-/* The loops over elements for AVX2 with FMA and F16C. Unless told of a chip, gcc makes no vectors of loops that look up a
- * table. */
+/* The loops over elements for AVX2 with FMA and F16C. Without the name of a chip, gcc does not vectorize loops that look
+ * up a table. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("tune=haswell")
 #endif

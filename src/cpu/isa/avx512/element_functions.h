@@ -127,7 +127,7 @@ F32X16_FUNCTION f32x16_logistic f32x16_logistic_terms(f32x16 k, f32x16 r)
     return terms;
 }
 
-/* The integer nearest to -h / ln 2, and -h less that many ln 2, but for what the second step takes away. */
+/* The integer nearest to -h / ln 2, and -h less that many ln 2, except for what the second step takes away. */
 F32X16_FUNCTION f32x16 f32x16_minus_log2(f32x16 h)
 {
     const f32x16 rounder = F32X16(0x1.8p23f);

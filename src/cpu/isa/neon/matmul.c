@@ -81,8 +81,8 @@ static inline int32x4_t i8_one_nan(int32x4_t v)
     return v;
 }
 
-/* As MATMUL_TILE, but for the rows: eight numbers are two registers, whose lanes the instruction takes one by one, instead of
- * eight loads that each fill a register with one of them. */
+/* As MATMUL_TILE, except for the rows: eight numbers are two registers, whose lanes the instruction takes one by one, instead
+ * of eight loads that each fill a register with one of them. */
 enum { TILE_ROWS = 8, TILE_VECTORS = 3 };
 
 #define FMA_ROW(r)                                                                                                             \

@@ -2,7 +2,7 @@
  * them; a screened one reads a quarter, multiplies many times as fast, and adds a sample before and exact scores behind.
  *
  * The constants are an H200's, for a unit of its 132, measured by bench/search/search_choice.c; other chips are taken to be
- * alike for a unit, but for the products of codes. Where the two ways come out close the device itself is asked
+ * alike for a unit, except for the products of codes. Where the two ways come out close the device itself is asked
  * (search_choice.c), so they need not be exact.
  */
 #include "gpu/search/choice/search_cost.h"

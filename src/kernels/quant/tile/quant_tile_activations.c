@@ -283,7 +283,7 @@ DEVICE int32_t column_largest(const column_part *part)
     return largest;
 }
 
-/* As encode_q8_k, but for the sign that codes and factor have there from the first of the largest elements: roundings are
+/* As encode_q8_k, except for the sign that codes and factor have there from the first of the largest elements: roundings are
  * symmetric, so a product of both is the same. */
 DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *records)
 {
