@@ -58,6 +58,16 @@ import ast, pathlib, sys
 ast.parse(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[1])'
 }
 
+# The crates for Rust: formatting, and clippy with warnings as errors.
+rust_crates() {
+    local options=(--quiet --locked --offline --manifest-path rust/Cargo.toml --workspace --all-targets)
+    cargo fmt --manifest-path rust/Cargo.toml --all --check || { echo "cargo fmt in rust/ mends it"; return 1; }
+    local -x WARPWAVE_LIB_DIR CARGO_TARGET_DIR
+    WARPWAVE_LIB_DIR=$(realpath "$build")
+    CARGO_TARGET_DIR=$WARPWAVE_LIB_DIR/rust
+    cargo clippy "${options[@]}" --all-features -- -D warnings && cargo clippy "${options[@]}" -- -D warnings
+}
+
 # The nightly workflow runs what `make nightly` does, and what else takes too long for every change.
 nightly_targets() {
     local target missing=()
@@ -86,7 +96,14 @@ check "phrases" scripts/check-phrases.py
 check "evidence" scripts/evidence.py check
 check "shell scripts" shell_scripts
 check "python scripts" python_scripts
+check "declarations" scripts/python-native.py --check
+check "unsafe code" scripts/rust-unsafe.py --check
 check "nightly targets" nightly_targets
+if cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1; then
+    check "rust crates" rust_crates
+else
+    echo "lint: rust crates        skipped: no cargo with clippy and rustfmt"
+fi
 if [ -e "$build/libwarpwave.so" ]; then
     check "exported symbols" exported_symbols
 else

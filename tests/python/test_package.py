@@ -24,10 +24,9 @@ def test_the_generator_sees_a_changed_header(tmp_path):
     """The check above can fail."""
     import shutil
     shutil.copytree(ROOT / "include", tmp_path / "include")
-    for part in ("scripts", "python/warpwave"):
-        (tmp_path / part).mkdir(parents=True)
-    shutil.copy(ROOT / "scripts" / "python-native.py", tmp_path / "scripts")
-    shutil.copy(PACKAGE / "_native.py", tmp_path / "python" / "warpwave")
+    for part in ("scripts/python-native.py", "python/warpwave/_native.py", "rust/warpwave-sys/src/native.rs"):
+        (tmp_path / part).parent.mkdir(parents=True)
+        shutil.copy(ROOT / part, tmp_path / part)
     check = [sys.executable, str(tmp_path / "scripts" / "python-native.py"), "--check"]
     assert subprocess.run(check, check=False).returncode == 0
     header = tmp_path / "include" / "warpwave" / "status.h"

@@ -1,0 +1,124 @@
+//! Callbacks: closures that C calls. A panic does not cross the boundary: it cancels the call and goes on once C has returned.
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::{c_int, c_longlong, c_void};
+use std::ops::ControlFlow;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::ptr;
+
+use warpwave_sys as sys;
+
+use crate::error::{Error, Result, Status};
+
+/// Told how far a long call has come: units done, and all units. `ControlFlow::Break(())` cancels the call, which then fails with
+/// [`Status::Cancelled`](crate::Status::Cancelled) and has changed nothing. It runs on the calling thread, and must not call this
+/// crate: such calls fail with [`Status::InvalidArgument`](crate::Status::InvalidArgument). A panic in it cancels the call and
+/// goes on afterwards.
+pub type Progress<'a> = &'a mut dyn FnMut(i64, i64) -> ControlFlow<()>;
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// C holds locks while it calls back. A call that would take them again is refused here, where C could not tell.
+#[inline]
+pub(crate) fn refuse_inside() -> Result<()> {
+    if INSIDE.with(Cell::get) {
+        return Err(Error::new(
+            Status::InvalidArgument,
+            "called from within a callback, while the library holds its locks; return from the callback first",
+        ));
+    }
+    Ok(())
+}
+
+/// Runs a closure for C: not 0 stops, and so does a panic, which is kept.
+fn caught(panic: &mut Option<Box<dyn Any + Send>>, closure: impl FnOnce() -> ControlFlow<()>) -> c_int {
+    let outer = INSIDE.with(|inside| inside.replace(true));
+    let outcome = catch_unwind(AssertUnwindSafe(closure));
+    INSIDE.with(|inside| inside.set(outer));
+    match outcome {
+        Ok(flow) => c_int::from(flow.is_break()),
+        Err(payload) => {
+            *panic = Some(payload);
+            1
+        }
+    }
+}
+
+/// A closure for the time of one call.
+struct State<'a, F: ?Sized> {
+    closure: &'a mut F,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'a, F: ?Sized> State<'a, F> {
+    /// Makes the call, which is given the state's address, and lets a panic of the closure go on after it.
+    fn during<R>(closure: &'a mut F, call: impl FnOnce(*mut c_void) -> R) -> R {
+        let mut state = State { closure, panic: None };
+        let result = call(ptr::addr_of_mut!(state).cast());
+        if let Some(payload) = state.panic {
+            resume_unwind(payload);
+        }
+        result
+    }
+}
+
+type Told<'a> = dyn FnMut(i64, i64) -> ControlFlow<()> + 'a;
+
+unsafe extern "C" fn told(done: c_longlong, total: c_longlong, user: *mut c_void) -> c_int {
+    // SAFETY: `user` is the State that with_progress() handed over, on the stack of the call that is under way on this thread, and
+    // nothing else uses it meanwhile.
+    let state = unsafe { &mut *user.cast::<State<'_, Told<'_>>>() };
+    let closure = &mut *state.closure;
+    caught(&mut state.panic, || closure(done, total))
+}
+
+/// Makes a call that takes a progress callback, with the function and the pointer for it.
+#[inline]
+pub(crate) fn with_progress<R>(progress: Option<Progress<'_>>, call: impl FnOnce(sys::ww_progress, *mut c_void) -> R) -> R {
+    match progress {
+        None => call(None, ptr::null_mut()),
+        Some(closure) => State::<Told<'_>>::during(closure, |user| call(Some(told), user)),
+    }
+}
+
+#[cfg(feature = "model")]
+type Heard<'a> = dyn FnMut(&str) -> ControlFlow<()> + 'a;
+
+#[cfg(feature = "model")]
+unsafe extern "C" fn heard(text: *const std::ffi::c_char, bytes: usize, user: *mut c_void) -> c_int {
+    // SAFETY: as in told(); the text has this many bytes and lives until this returns.
+    let (state, text) =
+        unsafe { (&mut *user.cast::<State<'_, Heard<'_>>>(), std::slice::from_raw_parts(text.cast::<u8>(), bytes)) };
+    let closure = &mut *state.closure;
+    caught(&mut state.panic, || closure(&String::from_utf8_lossy(text)))
+}
+
+/// Makes a call that takes a text callback.
+#[cfg(feature = "model")]
+pub(crate) fn with_text_callback<R>(closure: &mut Heard<'_>, call: impl FnOnce(sys::ww_text_callback, *mut c_void) -> R) -> R {
+    State::<Heard<'_>>::during(closure, |user| call(Some(heard), user))
+}
+
+/// A closure that stays: told while a store loads vectors, by whichever thread made the call that needed them.
+#[cfg(feature = "store")]
+pub(crate) struct Loading(Box<dyn Fn(i64, i64) -> ControlFlow<()> + Send + Sync>);
+
+#[cfg(feature = "store")]
+unsafe extern "C" fn loading(done: c_longlong, total: c_longlong, user: *mut c_void) -> c_int {
+    // SAFETY: `user` is a Loading that the store and each of its collections keep alive. It is only shared.
+    let state = unsafe { &*user.cast::<Loading>() };
+    caught(&mut None, || (state.0)(done, total))
+}
+
+#[cfg(feature = "store")]
+impl Loading {
+    pub(crate) fn new(closure: impl Fn(i64, i64) -> ControlFlow<()> + Send + Sync + 'static) -> Self {
+        Loading(Box::new(closure))
+    }
+
+    pub(crate) fn raw(&self) -> (sys::ww_progress, *mut c_void) {
+        (Some(loading), (self as *const Loading).cast_mut().cast())
+    }
+}

@@ -1,0 +1,517 @@
+//! Collections: vectors with ids and payloads, searched exactly.
+use std::ffi::c_char;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use warpwave_sys as sys;
+
+use crate::callback::{with_progress, Progress};
+use crate::device::Device;
+use crate::element::VectorType;
+use crate::error::{call, number, Error, Result, Status};
+use crate::handle::Handle;
+use crate::query::{Query, SearchStats};
+use crate::results::{Fetch, Results};
+use crate::rows::Rows;
+use crate::text::{with_text, Texts};
+
+c_enum! {
+    /// How near two vectors are.
+    Metric(ww_metric) {
+        /// The cosine of the angle; larger is nearer.
+        Cosine = WW_COSINE,
+        /// The euclidean distance; smaller is nearer.
+        L2 = WW_L2,
+        /// The inner product; larger is nearer.
+        Dot = WW_DOT,
+    }
+}
+
+c_enum! {
+    /// 8-bit copies of the rows that make a search faster and change none of its results.
+    Screen(ww_screen) {
+        /// A byte a number and 8 bytes a row more on the device.
+        Int8 = WW_SCREEN_INT8,
+        /// Every search computes every score.
+        None = WW_SCREEN_NONE,
+    }
+}
+
+c_enum! {
+    /// Where the rows themselves are.
+    RowPlace(ww_row_place) {
+        /// In the device's memory.
+        Device = WW_ROWS_DEVICE,
+        /// In pinned memory of the host, with only the screen on the device.
+        Host = WW_ROWS_HOST,
+    }
+}
+
+info! {
+    /// What a collection is and takes.
+    CollectionInfo(ww_collection_info) {
+        /// Numbers in a vector.
+        count dim: i32,
+        /// How near vectors are.
+        value metric: Metric,
+        /// Rows that can be found.
+        count rows_live: i64,
+        /// Rows that were removed or replaced and whose memory compact gives back.
+        count rows_removed: i64,
+        /// Rows that fit before memory is allocated.
+        count rows_capacity: i64,
+        /// Blocks of memory that rows are in.
+        count segments: i64,
+        /// On the device: rows, norms, masks.
+        count bytes_rows: i64,
+        /// On the host: ids and the table that finds them.
+        count bytes_ids: i64,
+        /// On the host.
+        count bytes_payloads: i64,
+        /// The device's name.
+        text device,
+        /// On the host: the vectors again, if that was asked for.
+        count bytes_host_copy: i64,
+        /// The screen.
+        value screen: Screen,
+        /// On the device: the screen.
+        count bytes_screen: i64,
+        /// On the host: handles.
+        count bytes_handles: i64,
+        /// Rows that a mask has to cover to speak of them all.
+        count mask_rows: i64,
+        /// What rows are stored as.
+        value r#type: VectorType,
+        /// Where they are.
+        value rows: RowPlace,
+        /// On the host, pinned: rows that are there.
+        count bytes_rows_host: i64,
+        /// The rows that each member of a group has.
+        text members,
+    }
+}
+
+info! {
+    /// What [`Collection::check`] found.
+    DamageReport(ww_damage_report) {
+        /// Live and removed rows.
+        count rows_checked: i64,
+        /// How many of them are damaged.
+        count rows_damaged: i64,
+        /// The first that is, -1 if none is.
+        count first_row: i64,
+        /// What of that row is: bits of the C header's `ww_damage`.
+        count first_damage: u32,
+        /// The same of all rows.
+        count damage: u32,
+    }
+}
+
+/// How a collection is made.
+#[derive(Clone, Debug)]
+pub struct CollectionConfig {
+    name: String,
+    dim: usize,
+    metric: Metric,
+    keep_host_copy: bool,
+    screen: Screen,
+    vector_type: VectorType,
+    rows: RowPlace,
+}
+
+impl CollectionConfig {
+    /// Vectors of `dim` numbers in f32 on the device, with a screen.
+    pub fn new(dim: usize, metric: Metric) -> Self {
+        CollectionConfig {
+            name: String::new(),
+            dim,
+            metric,
+            keep_host_copy: false,
+            screen: Screen::Int8,
+            vector_type: VectorType::F32,
+            rows: RowPlace::Device,
+        }
+    }
+
+    /// A name: for messages, and in a store what the collection is found by.
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    /// Keeps the vectors on the host as well, so that a collection whose GPU is lost can move to another device.
+    pub fn keep_host_copy(mut self, keep: bool) -> Self {
+        self.keep_host_copy = keep;
+        self
+    }
+
+    /// With a screen or without.
+    pub fn screen(mut self, screen: Screen) -> Self {
+        self.screen = screen;
+        self
+    }
+
+    /// What rows are stored as.
+    pub fn vector_type(mut self, vector_type: VectorType) -> Self {
+        self.vector_type = vector_type;
+        self
+    }
+
+    /// Where they are.
+    pub fn rows(mut self, place: RowPlace) -> Self {
+        self.rows = place;
+        self
+    }
+
+    pub(crate) fn with_raw<R>(&self, function: impl FnOnce(&sys::ww_collection_config) -> Result<R>) -> Result<R> {
+        with_text(&self.name, "the collection's name", |name| {
+            let mut raw = sys::ww_collection_config::default();
+            raw.name = name;
+            raw.dim = number(self.dim, "the dimension")?;
+            raw.metric = self.metric.raw();
+            raw.keep_host_copy = i32::from(self.keep_host_copy);
+            raw.screen = self.screen.raw();
+            raw.r#type = self.vector_type.raw();
+            raw.rows = self.rows.raw();
+            function(&raw)
+        })
+    }
+}
+
+/// Vectors with ids and payloads on a device, searched exactly: the same rows with the same score bits on every device.
+///
+/// Any number of threads may use one at once, also to write: a call that writes waits for those that read. A call that fails
+/// leaves the collection as it was.
+///
+/// ```
+/// use warpwave::{Collection, Device, Fetch, Metric, Query, Rows};
+///
+/// let device = Device::open("cpu")?;
+/// let collection = Collection::new(&device, 2, Metric::L2)?;
+/// collection.add(&Rows::new(2, &[0.0, 0.0, 3.0, 4.0]).ids(&["origin", "far"]))?;
+/// let results = collection.query(&Query::new(&[0.0, 1.0]).nearest(1).fetch(Fetch::IDS))?;
+/// for hit in results.hits() {
+///     println!("{} at {}", hit.id().unwrap(), hit.score());
+/// }
+/// # Ok::<(), warpwave::Error>(())
+/// ```
+pub struct Collection {
+    handle: Handle<sys::ww_collection>,
+    _keep: Option<Arc<dyn Send + Sync>>, // the closure that a store's collections call; dropped after the handle
+}
+
+impl Collection {
+    /// Makes an empty collection of f32 vectors.
+    pub fn new(device: &Device, dim: usize, metric: Metric) -> Result<Self> {
+        Collection::create(device, &CollectionConfig::new(dim, metric))
+    }
+
+    /// Makes an empty collection.
+    pub fn create(device: &Device, config: &CollectionConfig) -> Result<Self> {
+        config
+            .with_raw(|config| {
+                // SAFETY: the device is open, the config is initialized and its texts live until the call returns.
+                Handle::make(|collection| unsafe { sys::ww_collection_create(device.raw(), config, collection) })
+            })
+            .map(|handle| Collection { handle, _keep: None })
+    }
+
+    /// One of a store, which needs `keep` as long as it is there.
+    #[cfg(feature = "store")]
+    pub(crate) fn of_store(handle: Handle<sys::ww_collection>, keep: Option<Arc<dyn Send + Sync>>) -> Self {
+        Collection { handle, _keep: keep }
+    }
+
+    #[inline]
+    fn raw(&self) -> *mut sys::ww_collection {
+        self.handle.raw()
+    }
+
+    /// Adds every row or none. Refuses values that are not finite, ids that are there already, payloads that are not JSON.
+    pub fn add(&self, rows: &Rows<'_>) -> Result<()> {
+        self.add_with(rows, None)
+    }
+
+    /// The same with a callback, which counts rows.
+    pub fn add_with(&self, rows: &Rows<'_>, progress: Option<Progress<'_>>) -> Result<()> {
+        // SAFETY: the collection is there, and so are the rows until the call returns.
+        rows.with_raw(progress, |rows| call(|| unsafe { sys::ww_collection_add(self.raw(), rows) }))
+    }
+
+    /// As add, but a row whose id is there replaces it, takes a new row number and keeps its handle.
+    pub fn upsert(&self, rows: &Rows<'_>) -> Result<()> {
+        // SAFETY: as in add().
+        rows.with_raw(None, |rows| call(|| unsafe { sys::ww_collection_upsert(self.raw(), rows) }))
+    }
+
+    /// Gives rows that are there new vectors, payloads or both, by their ids; what is not given stays.
+    pub fn update(&self, rows: &Rows<'_>) -> Result<()> {
+        // SAFETY: as in add().
+        rows.with_raw(None, |rows| call(|| unsafe { sys::ww_collection_update(self.raw(), rows) }))
+    }
+
+    /// Removes every id named, or none if one is not there.
+    pub fn remove<T: AsRef<str>>(&self, ids: &[T]) -> Result<()> {
+        // SAFETY: the texts live until the call returns.
+        with_texts(ids, |ids, count| call(|| unsafe { sys::ww_collection_remove(self.raw(), ids, count) }))
+    }
+
+    /// Removes those of the ids that are there, and returns how many were not.
+    pub fn discard<T: AsRef<str>>(&self, ids: &[T]) -> Result<usize> {
+        let mut missing = 0;
+        // SAFETY: the texts live until the call returns.
+        with_texts(ids, |ids, count| call(|| unsafe { sys::ww_collection_discard(self.raw(), ids, count, &mut missing) }))?;
+        Ok(missing as usize)
+    }
+
+    /// Gives rows new payloads, None for none. All or nothing.
+    pub fn set_payloads<T: AsRef<str>, P: AsRef<str>>(&self, ids: &[T], payloads: &[Option<P>]) -> Result<()> {
+        if ids.len() != payloads.len() {
+            let message = format!("{} ids and {} payloads; each id needs one", ids.len(), payloads.len());
+            return Err(Error::new(Status::InvalidArgument, message));
+        }
+        let texts = Texts::new(payloads.iter().map(Option::as_ref));
+        let texts = texts.pointers("a payload").map(|pointers| (pointers, texts))?;
+        with_texts(ids, |ids, count| {
+            // SAFETY: both lists have `count` entries and live until the call returns.
+            call(|| unsafe { sys::ww_collection_set_payloads(self.raw(), ids, texts.0.as_ptr(), count) })
+        })
+    }
+
+    /// Forgets all rows and frees their memory.
+    pub fn clear(&self) -> Result<()> {
+        // SAFETY: the collection is there.
+        call(|| unsafe { sys::ww_collection_clear(self.raw()) })
+    }
+
+    /// Reclaims removed rows: live rows keep their order and handles and are numbered anew. `progress` counts rows.
+    pub fn compact(&self, progress: Option<Progress<'_>>) -> Result<()> {
+        // SAFETY: the collection is there, and `user` until the call returns.
+        with_progress(progress, |told, user| call(|| unsafe { sys::ww_collection_compact(self.raw(), told, user) }))
+    }
+
+    /// Compares what the device has with what was written to it. Damage is an error,
+    /// [`Status::Damaged`](crate::Status::Damaged), whose message has the first row.
+    pub fn check(&self, progress: Option<Progress<'_>>) -> Result<DamageReport> {
+        let mut report = sys::ww_damage_report::default();
+        with_progress(progress, |told, user| {
+            // SAFETY: as in compact(); the report is initialized.
+            call(|| unsafe { sys::ww_collection_check(self.raw(), &mut report, told, user) })
+        })?;
+        Ok(DamageReport(report))
+    }
+
+    /// Makes room for this many live rows in all.
+    pub fn reserve(&self, rows: usize) -> Result<()> {
+        let rows = number(rows, "the number of rows")?;
+        // SAFETY: the collection is there.
+        call(|| unsafe { sys::ww_collection_reserve(self.raw(), rows) })
+    }
+
+    /// Moves everything to another device. Rows, ids, handles and the bits of every answer stay.
+    pub fn move_to(&self, device: &Device) -> Result<()> {
+        // SAFETY: both are there.
+        call(|| unsafe { sys::ww_collection_move(self.raw(), device.raw()) })
+    }
+
+    /// The number of live rows.
+    pub fn len(&self) -> usize {
+        if crate::callback::refuse_inside().is_err() {
+            return 0;
+        }
+        // SAFETY: the collection is there.
+        unsafe { sys::ww_collection_count(self.raw()) as usize }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Describes the collection.
+    pub fn info(&self) -> Result<CollectionInfo> {
+        let mut info = sys::ww_collection_info::default();
+        // SAFETY: the collection is there and the struct is initialized.
+        call(|| unsafe { sys::ww_collection_describe(self.raw(), &mut info) }).map(|()| CollectionInfo(info))
+    }
+
+    /// Finds the nearest rows of each query, or all within a bound.
+    pub fn query(&self, query: &Query<'_>) -> Result<Results> {
+        self.query_with(query, None)
+    }
+
+    /// The same with a callback, which counts queries.
+    pub fn query_with(&self, query: &Query<'_>, progress: Option<Progress<'_>>) -> Result<Results> {
+        query.with_raw(|raw| self.results(raw, progress))
+    }
+
+    /// The same with what the search did.
+    pub fn query_stats(&self, query: &Query<'_>) -> Result<(Results, SearchStats)> {
+        let mut stats = sys::ww_search_stats::default();
+        let results = query.with_raw(|raw| {
+            raw.stats = &mut stats;
+            self.results(raw, None)
+        })?;
+        Ok((results, SearchStats(stats)))
+    }
+
+    fn results(&self, raw: &mut sys::ww_query, progress: Option<Progress<'_>>) -> Result<Results> {
+        let handle = with_progress(progress, |told, user| {
+            (raw.progress, raw.progress_user) = (told, user);
+            // SAFETY: the collection is there, and all that the query points to until the call returns.
+            Handle::make(|results| unsafe { sys::ww_collection_query(self.raw(), raw, results) })
+        })?;
+        Results::new(handle)
+    }
+
+    /// The k nearest rows of each query without an object, for loops that want no allocation: `rows` and `scores` have k entries
+    /// for each query. Where fewer rows are admitted the rest is row -1 with the worst score.
+    pub fn search(&self, query: &Query<'_>, rows: &mut [i64], scores: &mut [f32]) -> Result<()> {
+        query.with_raw(|raw| {
+            // The tensor's own number of queries is not below 1, so an empty slice is never enough unless k is 0.
+            // SAFETY: the struct holds a tensor only if the query does, which is there until the call returns.
+            let queries = match unsafe { raw.query_tensor.as_ref() } {
+                Some(tensor) if tensor.layout.rank == 2 => tensor.layout.shape[0],
+                Some(_) => 1,
+                None => raw.query_count,
+            };
+            let needed = (queries as usize).saturating_mul(query.k());
+            if rows.len() != needed || scores.len() != needed {
+                let message = format!("{} rows and {} scores; {needed} of each are needed", rows.len(), scores.len());
+                return Err(Error::new(Status::DimensionMismatch, message));
+            }
+            // SAFETY: the collection is there, all that the query points to until the call returns, and room for all results.
+            call(|| unsafe { sys::ww_collection_search(self.raw(), raw, rows.as_mut_ptr(), scores.as_mut_ptr()) })
+        })
+    }
+
+    /// Gets rows by their ids, a snapshot: a hit for each, with row -1 for what is not there.
+    pub fn get<T: AsRef<str>>(&self, ids: &[T], fetch: Fetch) -> Result<Results> {
+        with_texts(ids, |ids, count| self.got(sys::ww_get { ids, count, ..Default::default() }, fetch))
+    }
+
+    /// The same by handles.
+    pub fn get_handles(&self, handles: &[i64], fetch: Fetch) -> Result<Results> {
+        let count = number(handles.len(), "the number of handles")?;
+        self.got(sys::ww_get { handles: handles.as_ptr(), count, ..Default::default() }, fetch)
+    }
+
+    /// Gets the first `limit` live rows in order.
+    pub fn get_all(&self, limit: usize, fetch: Fetch) -> Result<Results> {
+        let count = i64::try_from(limit).unwrap_or(i64::MAX).min(sys::WW_ROWS_MAX);
+        self.got(sys::ww_get { count, ..Default::default() }, fetch)
+    }
+
+    fn got(&self, mut raw: sys::ww_get, fetch: Fetch) -> Result<Results> {
+        raw.fetch = fetch.0;
+        // SAFETY: the collection is there, and the list until the call returns.
+        Results::new(Handle::make(|results| unsafe { sys::ww_collection_get(self.raw(), &raw, results) })?)
+    }
+
+    /// Finds a live row by its id; [`Status::NotFound`](crate::Status::NotFound) if there is none.
+    pub fn find(&self, id: &str) -> Result<i64> {
+        // SAFETY: the text lives until the call returns.
+        with_text(id, "the id", |id| given(|row| unsafe { sys::ww_collection_find(self.raw(), id, row) }))
+    }
+
+    /// The handle of a live row.
+    pub fn handle(&self, row: i64) -> Result<i64> {
+        // SAFETY: the collection is there.
+        given(|handle| unsafe { sys::ww_collection_handle(self.raw(), row, handle) })
+    }
+
+    /// The row of a handle.
+    pub fn find_handle(&self, handle: i64) -> Result<i64> {
+        // SAFETY: the collection is there.
+        given(|row| unsafe { sys::ww_collection_find_handle(self.raw(), handle, row) })
+    }
+
+    /// The vector of a live row, as f32.
+    pub fn vector(&self, row: i64) -> Result<Vec<f32>> {
+        let mut vector = vec![0.0; self.info()?.dim() as usize];
+        // SAFETY: there is room for `dim` floats; a collection's dimension does not change.
+        call(|| unsafe { sys::ww_collection_vector(self.raw(), row, vector.as_mut_ptr()) })?;
+        Ok(vector)
+    }
+
+    /// The id of a live row.
+    pub fn id(&self, row: i64) -> Result<String> {
+        // SAFETY: the function writes at most `capacity` bytes.
+        copied(|text, capacity, length| unsafe { sys::ww_collection_id(self.raw(), row, text, capacity, length) })
+    }
+
+    /// The payload of a live row; None if it has none.
+    pub fn payload(&self, row: i64) -> Result<Option<String>> {
+        // SAFETY: the function writes at most `capacity` bytes.
+        let text =
+            copied(|text, capacity, length| unsafe { sys::ww_collection_payload(self.raw(), row, text, capacity, length) })?;
+        Ok((!text.is_empty()).then_some(text))
+    }
+
+    /// Visits the numbers of all live rows in order. Beside writers it sees rows that are added meanwhile, and none that are
+    /// removed; [`Collection::get_all`] is a snapshot.
+    pub fn rows(&self) -> impl Iterator<Item = i64> + '_ {
+        // SAFETY: the collection is there; any number may be given.
+        let next = |row: i64| unsafe { sys::ww_collection_next(self.raw(), row) };
+        let present = |row: i64| (row >= 0).then_some(row);
+        std::iter::successors(present(next(-1)), move |&row| present(next(row)))
+    }
+}
+
+impl fmt::Debug for Collection {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.info() {
+            Ok(info) => info.fmt(out),
+            Err(error) => write!(out, "Collection({error})"),
+        }
+    }
+}
+
+/// A number that a call gives.
+#[inline]
+fn given(function: impl FnOnce(*mut i64) -> sys::ww_status) -> Result<i64> {
+    let mut value = 0;
+    call(|| function(&mut value)).map(|()| value)
+}
+
+/// Calls a function with a list of texts and their number.
+fn with_texts<T: AsRef<str>, R>(texts: &[T], function: impl FnOnce(*const *const c_char, i64) -> Result<R>) -> Result<R> {
+    let texts = Texts::of(texts);
+    let pointers = texts.pointers("an id")?;
+    function(pointers.as_ptr(), number(texts.len(), "the number of ids")?)
+}
+
+/// A text that a call copies: asked for its length first, and again if a writer made it longer meanwhile.
+fn copied(function: impl Fn(*mut c_char, usize, *mut usize) -> sys::ww_status) -> Result<String> {
+    let mut length = 0;
+    call(|| function(ptr::null_mut(), 0, &mut length))?;
+    loop {
+        let mut bytes = vec![0u8; length + 1];
+        match call(|| function(bytes.as_mut_ptr().cast(), bytes.len(), &mut length)) {
+            Err(error) if error.status() == Status::OutOfRange && length >= bytes.len() => continue,
+            Err(error) => return Err(error),
+            Ok(()) => {
+                bytes.truncate(length);
+                return Ok(String::from_utf8_lossy(&bytes).into_owned());
+            }
+        }
+    }
+}
+
+/// The canonical score of two vectors: the bits that every device computes.
+///
+/// ```
+/// use warpwave::{score, Metric};
+/// assert_eq!(score(Metric::L2, &[0.0, 0.0], &[3.0, 4.0])?, 5.0);
+/// # Ok::<(), warpwave::Error>(())
+/// ```
+pub fn score(metric: Metric, a: &[f32], b: &[f32]) -> Result<f32> {
+    if a.len() != b.len() {
+        let message = format!("vectors of {} and {} numbers have no score", a.len(), b.len());
+        return Err(Error::new(Status::DimensionMismatch, message));
+    }
+    let (dim, mut score) = (number(a.len(), "the dimension")?, 0.0);
+    // SAFETY: both have `dim` numbers.
+    call(|| unsafe { sys::ww_score(metric.raw(), a.as_ptr(), b.as_ptr(), dim, &mut score) }).map(|()| score)
+}

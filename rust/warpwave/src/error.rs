@@ -1,0 +1,210 @@
+//! Errors: the status, the message, and what a vendor's library said.
+use std::ffi::CStr;
+use std::fmt;
+
+use warpwave_sys as sys;
+
+use crate::callback;
+use crate::text::text_of;
+
+/// What calls of this crate return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $name:ident = $raw:ident,)*) => {
+        /// Why a call failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Status {
+            $($(#[$doc])* $name,)*
+            /// A status that this version of the crate does not know.
+            Other(i32),
+        }
+
+        impl Status {
+            fn from_raw(raw: sys::ww_status) -> Self {
+                match raw {
+                    $(sys::$raw => Status::$name,)*
+                    other => Status::Other(other),
+                }
+            }
+
+            /// The number that C has for it.
+            pub fn raw(self) -> i32 {
+                match self {
+                    $(Status::$name => sys::$raw,)*
+                    Status::Other(raw) => raw,
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    /// A value that is not finite, a text that is not JSON, a text with a NUL character, ...
+    InvalidArgument = WW_INVALID_ARGUMENT,
+    /// Vectors of one length where another was promised.
+    DimensionMismatch = WW_DIMENSION_MISMATCH,
+    /// The message says how much was asked for and how much was free.
+    OutOfMemory = WW_OUT_OF_MEMORY,
+    /// The message lists the devices that are there.
+    NoDevice = WW_NO_DEVICE,
+    /// A vendor's call failed: [`Error::vendor`].
+    DriverError = WW_DRIVER_ERROR,
+    /// There is no such row, collection, tensor or file.
+    NotFound = WW_NOT_FOUND,
+    /// The id is there already.
+    DuplicateId = WW_DUPLICATE_ID,
+    /// The device, the type or the collection does not have this.
+    Unsupported = WW_UNSUPPORTED,
+    /// The message names the file, the offset and the reason.
+    CorruptFile = WW_CORRUPT_FILE,
+    /// Reading or writing a file failed.
+    IoError = WW_IO_ERROR,
+    /// A callback asked to stop.
+    Cancelled = WW_CANCELLED,
+    /// A number is outside its range.
+    OutOfRange = WW_OUT_OF_RANGE,
+    /// A defect of the library; please report it.
+    Internal = WW_INTERNAL,
+    /// Made before `fork()` and used in the child.
+    OtherProcess = WW_OTHER_PROCESS,
+    /// Another process or connection kept a lock for too long; try again.
+    Busy = WW_BUSY,
+    /// Memory is not what was written to it.
+    Damaged = WW_DAMAGED,
+    /// Other ranks did not report in time.
+    Timeout = WW_TIMEOUT,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: takes any number and returns a static text that ends with a NUL.
+        let name = unsafe { CStr::from_ptr(sys::ww_status_name(self.raw())) };
+        out.write_str(&name.to_string_lossy())
+    }
+}
+
+/// What a vendor's library said, where that is what the error tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vendor {
+    /// `"rocm"`
+    pub backend: String,
+    /// `"HIP"`
+    pub library: String,
+    /// `"hipMalloc"`
+    pub call: String,
+    /// `"hipErrorOutOfMemory"`
+    pub name: String,
+    /// The vendor's number: 2.
+    pub code: i32,
+}
+
+/// A call that failed. It has changed nothing, unless the call's documentation says otherwise.
+///
+/// ```
+/// use warpwave::{Device, Status};
+///
+/// let error = Device::open("abacus:3").unwrap_err();
+/// assert_eq!(error.status(), Status::NoDevice);
+/// println!("{error}"); // what was asked, what went wrong, what to do
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    status: Status,
+    message: String,
+    vendor: Option<Vendor>,
+}
+
+impl Error {
+    /// Why the call failed, for a program.
+    pub fn status(&self) -> Status {
+        self.0.status
+    }
+
+    /// What was asked, what went wrong and what to do, for a person. One line without control characters.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The vendor's call and its code, where a driver or a library of it failed.
+    pub fn vendor(&self) -> Option<&Vendor> {
+        self.0.vendor.as_ref()
+    }
+
+    pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner { status, message: message.into(), vendor: None }))
+    }
+
+    /// The calling thread's last failure.
+    #[cold]
+    fn last(raw: sys::ww_status) -> Self {
+        let mut info = sys::ww_error_info::default();
+        // SAFETY: the struct is initialized; the message is a text of this thread that ends with a NUL and is copied here.
+        let message = unsafe {
+            let message = CStr::from_ptr(sys::ww_error_message()).to_string_lossy().into_owned();
+            sys::ww_error_detail(&mut info);
+            message
+        };
+        let sys::ww_error_info { library, backend, call, name, code, .. } = &info;
+        let library = text_of(library);
+        let vendor = (!library.is_empty()).then(|| Vendor {
+            backend: text_of(backend).to_owned(),
+            library: library.to_owned(),
+            call: text_of(call).to_owned(),
+            name: text_of(name).to_owned(),
+            code: *code,
+        });
+        Error(Box::new(Inner { status: Status::from_raw(raw), message, vendor }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Error");
+        out.field("status", &self.0.status).field("message", &self.0.message);
+        if let Some(vendor) = &self.0.vendor {
+            out.field("vendor", vendor);
+        }
+        out.finish()
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Makes a call of C: refuses it inside of a callback, and turns its status into a result.
+#[inline]
+pub(crate) fn call(function: impl FnOnce() -> sys::ww_status) -> Result<()> {
+    callback::refuse_inside()?;
+    match function() {
+        sys::WW_OK => Ok(()),
+        raw => Err(Error::last(raw)),
+    }
+}
+
+/// The failure that a call of C left behind which returned NULL.
+pub(crate) fn failed() -> Error {
+    let mut info = sys::ww_error_info::default();
+    // SAFETY: the struct is initialized.
+    unsafe { sys::ww_error_detail(&mut info) };
+    Error::last(info.status)
+}
+
+/// A number as the integer that C takes.
+#[inline]
+pub(crate) fn number<From, To: TryFrom<From>>(value: From, what: &str) -> Result<To>
+where
+    From: Copy + fmt::Display,
+{
+    To::try_from(value)
+        .map_err(|_| Error::new(Status::OutOfRange, format!("{what} is {value}, which the library cannot count")))
+}

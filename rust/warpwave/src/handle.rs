@@ -1,0 +1,94 @@
+//! Handles of C: owned pointers, each with the function that ends what they point to, and whether threads may share them.
+use std::ptr::{self, NonNull};
+
+use warpwave_sys as sys;
+
+use crate::error::{call, Result};
+
+/// What a handle points to.
+///
+/// # Safety
+/// `release` ends what the library made, whichever thread calls it, if no other thread uses it.
+pub(crate) unsafe trait Opaque {
+    /// # Safety
+    /// The pointer is the library's, and this is its last use.
+    unsafe fn release(pointer: *mut Self);
+}
+
+/// What any number of threads may use at once, as its header says.
+///
+/// # Safety
+/// The header says so.
+pub(crate) unsafe trait Shared: Opaque {}
+
+/// An owned pointer.
+pub(crate) struct Handle<T: Opaque>(NonNull<T>);
+
+impl<T: Opaque> Handle<T> {
+    /// Makes one by a call that gives a pointer.
+    pub(crate) fn make(function: impl FnOnce(*mut *mut T) -> sys::ww_status) -> Result<Self> {
+        let mut pointer = ptr::null_mut();
+        call(|| function(&mut pointer))?;
+        NonNull::new(pointer).map(Handle).ok_or_else(crate::error::failed)
+    }
+
+    /// Takes over a pointer that the library gave; None if it is NULL.
+    pub(crate) fn adopt(pointer: *mut T) -> Option<Self> {
+        NonNull::new(pointer).map(Handle)
+    }
+
+    #[inline]
+    pub(crate) fn raw(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+}
+
+impl<T: Opaque> Drop for Handle<T> {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from the library and is released once, here. Every user of it borrows the handle.
+        unsafe { T::release(self.0.as_ptr()) }
+    }
+}
+
+// SAFETY: see Opaque: what is owned may end on any thread. What may be used on several threads at once is said by Shared.
+unsafe impl<T: Opaque> Send for Handle<T> {}
+// SAFETY: Shared promises it.
+unsafe impl<T: Shared> Sync for Handle<T> {}
+
+macro_rules! opaque {
+    ($($name:ident by $release:ident $(is $shared:ident)?;)*) => {
+        $(
+            // SAFETY: the header names this function as the one that ends it, and binds it to no thread.
+            unsafe impl Opaque for sys::$name {
+                unsafe fn release(pointer: *mut Self) {
+                    // SAFETY: as the caller promises.
+                    unsafe { sys::$release(pointer) }
+                }
+            }
+            $(
+                // SAFETY: the header says that any number of threads may use one at once.
+                unsafe impl $shared for sys::$name {}
+            )?
+        )*
+    };
+}
+
+opaque! {
+    ww_device by ww_device_close is Shared;
+    ww_collection by ww_collection_destroy is Shared;
+    ww_results by ww_results_destroy is Shared;
+    ww_quant by ww_quant_destroy is Shared;
+    ww_gguf by ww_gguf_close is Shared;
+    ww_gguf_writer by ww_gguf_writer_destroy;
+}
+
+#[cfg(feature = "store")]
+opaque! {
+    ww_store by ww_store_close is Shared;
+}
+
+#[cfg(feature = "model")]
+opaque! {
+    ww_model by ww_model_close is Shared;
+    ww_session by ww_session_destroy;
+}

@@ -1,0 +1,30 @@
+//! Payloads and filters as values of serde_json: the feature `serde_json`.
+use serde_json::Value;
+
+use crate::error::{Error, Result, Status};
+use crate::query::Query;
+use crate::results::Hit;
+use crate::rows::Rows;
+
+impl Hit<'_> {
+    /// The payload as a value, if it was fetched and the row has one.
+    pub fn payload_value(&self) -> Result<Option<Value>> {
+        let parsed = self.payload().map(serde_json::from_str::<Value>).transpose();
+        parsed.map_err(|error| Error::new(Status::CorruptFile, format!("the payload of row {}: {error}", self.row())))
+    }
+}
+
+impl Rows<'_> {
+    /// A payload for each row that has one.
+    pub fn payload_values(self, payloads: &[Option<Value>]) -> Self {
+        let texts: Vec<Option<String>> = payloads.iter().map(|value| value.as_ref().map(Value::to_string)).collect();
+        self.payloads(&texts)
+    }
+}
+
+impl Query<'_> {
+    /// As [`Query::filter`], with a value.
+    pub fn filter_value(self, conditions: &Value) -> Self {
+        self.filter(conditions.to_string())
+    }
+}

@@ -1,0 +1,85 @@
+//! Exact vector search, tensors, quantized weights and models on AMD GPUs, NVIDIA GPUs and CPUs, with the same bits on all of
+//! them: the safe interface to Warpwave's C library.
+//!
+//! ```
+//! use warpwave::{Collection, Device, Fetch, Metric, Query, Rows};
+//!
+//! let device = Device::auto()?;
+//! let collection = Collection::new(&device, 2, Metric::Cosine)?;
+//! collection.add(&Rows::new(2, &[1.0, 0.0, 0.0, 1.0, 0.8, 0.6]).ids(&["east", "north", "northeast"]))?;
+//!
+//! let results = collection.query(&Query::new(&[0.9, 0.1]).nearest(2).fetch(Fetch::IDS))?;
+//! let found: Vec<_> = results.hits().map(|hit| (hit.id().unwrap(), hit.score())).collect();
+//! assert_eq!(found[0].0, "east");
+//! # Ok::<(), warpwave::Error>(())
+//! ```
+//!
+//! # What is where
+//! [`Device`] is what computes. [`Collection`] holds vectors and answers a [`Query`] with [`Results`]; [`Store`] keeps collections
+//! in a file. [`Tensor`] computes; [`Quantized`] multiplies with weights in ggml's formats, which [`Gguf`] reads. [`Model`] embeds
+//! texts, and a [`Session`] of it continues them.
+//!
+//! # Errors
+//! Every call that can fail returns [`Result`]. An [`Error`] has a [`Status`] for the program, a message for the person, and the
+//! vendor's call and code where a driver failed. A call that fails has changed nothing unless it says so.
+//!
+//! # Threads
+//! What the C library allows to be shared is [`Sync`]: devices, collections, stores, results, quantized matrices, GGUF files,
+//! models, and tensors to read. A [`Session`] and a [`GgufWriter`] are [`Send`] and not shared. Writing to a tensor takes a
+//! [`ViewMut`], which borrows it alone.
+//!
+//! # Callbacks
+//! A [`Progress`] callback runs on the calling thread while the library holds its locks. A panic in it does not cross C: the call
+//! is cancelled, and the panic goes on when C has returned. Calls of this crate from within a callback fail.
+//!
+//! # Features
+//! `store` and `model`, on by default, need `libwarpwave_store` and `libwarpwave_model`. `vendored` builds the C library; without
+//! it pkg-config finds it, or `WARPWAVE_LIB_DIR` names its folder. `serde_json` adds payloads and filters as values, `half` the
+//! types of 16 bits, `ndarray` tensors from and to arrays. None of these three is used unless asked for.
+#![forbid(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
+
+#[macro_use]
+mod macros;
+
+#[cfg(feature = "ndarray")]
+mod arrays;
+mod callback;
+mod collection;
+mod device;
+mod element;
+mod error;
+mod gguf;
+mod handle;
+#[cfg(feature = "serde_json")]
+mod json;
+#[cfg(feature = "model")]
+mod model;
+mod operations;
+mod quant;
+mod query;
+mod results;
+mod rows;
+#[cfg(feature = "store")]
+mod store;
+mod tensor;
+mod text;
+
+pub use callback::Progress;
+pub use collection::{score, Collection, CollectionConfig, CollectionInfo, DamageReport, Metric, RowPlace, Screen};
+pub use device::{version, Device, DeviceInfo, MemberInfo, MemoryInfo};
+pub use element::{DType, Element, VectorElement, VectorType};
+pub use error::{Error, Result, Status, Vendor};
+pub use gguf::{Gguf, GgufInfo, GgufTensor, GgufValue, GgufWriter};
+#[cfg(feature = "model")]
+pub use model::{
+    Canceller, Generation, GenerationEnd, Model, ModelInfo, ModelKind, ModelOptions, Pooling, Sampling, Session, TokenFlags,
+};
+pub use operations::{Attention, AttentionType, Binary, Cmp, Conv, Math, Pool, Reduce, Unary};
+pub use quant::{Activations, Product, QuantType, Quantized, QuantizedInfo};
+pub use query::{Mask, Query, SearchStats, Value};
+pub use results::{Fetch, Hit, Hits, Results};
+pub use rows::Rows;
+#[cfg(feature = "store")]
+pub use store::{Store, StoreConfig, StoreInfo, StoreModel, Synchronous};
+pub use tensor::{Tensor, View, ViewMut};

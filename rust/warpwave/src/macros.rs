@@ -1,0 +1,76 @@
+//! How enumerations and structs of C look in Rust.
+
+/// An enumeration of C. A number that this version does not know is no value of it.
+macro_rules! c_enum {
+    ($(#[$doc:meta])* $name:ident($raw:ident) { $($(#[$value_doc:meta])* $value:ident = $constant:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$value_doc])* $value,)*
+        }
+
+        impl $name {
+            /// The number that C has for it.
+            #[inline]
+            pub fn raw(self) -> ::warpwave_sys::$raw {
+                match self {
+                    $($name::$value => ::warpwave_sys::$constant,)*
+                }
+            }
+
+            /// The value of a number of C.
+            #[inline]
+            pub fn from_raw(raw: ::warpwave_sys::$raw) -> Option<Self> {
+                match raw {
+                    $(::warpwave_sys::$constant => Some($name::$value),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// A struct that C fills in, with a function for each field: `text` for a text, `count` for a number, `flag` for a number that is
+/// true or false, `value` for an enumeration.
+macro_rules! info {
+    ($(#[$doc:meta])* $name:ident($raw:ident) { $($(#[$field_doc:meta])* $kind:ident $field:ident $(: $type:ty)?,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone)]
+        pub struct $name(pub(crate) ::warpwave_sys::$raw);
+
+        impl $name {
+            $(info!(@$kind [$(#[$field_doc])*] $field $($type)?);)*
+        }
+
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, out: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                out.debug_struct(stringify!($name))$(.field(stringify!($field), &self.$field()))*.finish()
+            }
+        }
+    };
+    (@text [$($doc:tt)*] $field:ident) => {
+        $($doc)*
+        pub fn $field(&self) -> &str {
+            crate::text::text_of(&self.0.$field)
+        }
+    };
+    (@count [$($doc:tt)*] $field:ident $type:ty) => {
+        $($doc)*
+        pub fn $field(&self) -> $type {
+            self.0.$field
+        }
+    };
+    (@flag [$($doc:tt)*] $field:ident) => {
+        $($doc)*
+        pub fn $field(&self) -> bool {
+            self.0.$field != 0
+        }
+    };
+    (@value [$($doc:tt)*] $field:ident $type:ty) => {
+        $($doc)*
+        pub fn $field(&self) -> Option<$type> {
+            <$type>::from_raw(self.0.$field)
+        }
+    };
+}

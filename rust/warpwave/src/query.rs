@@ -1,0 +1,270 @@
+//! Queries: what a search asks.
+use std::ffi::c_char;
+use std::ptr;
+
+use warpwave_sys as sys;
+
+use crate::error::{number, Error, Result, Status};
+use crate::results::Fetch;
+use crate::tensor::Tensor;
+use crate::text::Texts;
+
+/// A value for a parameter of [`Query::filter_sql`]: bound to it, never pasted into the text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// SQL's NULL.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A real number.
+    Real(f64),
+    /// A text.
+    Text(String),
+}
+
+macro_rules! value_from {
+    ($($type:ty => $value:ident),*) => {
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Value::$value(value.into())
+            }
+        })*
+    };
+}
+value_from!(i64 => Integer, i32 => Integer, u32 => Integer, f64 => Real, f32 => Real, &str => Text, String => Text);
+
+/// Which rows a search may find, by their numbers: bit r admits row r.
+///
+/// ```
+/// let mut mask = warpwave::Mask::new(100);
+/// mask.set(3, true);
+/// assert!(mask.get(3) && !mask.get(4));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mask {
+    words: Vec<u64>,
+    rows: usize,
+}
+
+impl Mask {
+    /// A mask over `rows` rows ([`CollectionInfo::mask_rows`](crate::CollectionInfo::mask_rows) of the collection) that admits none.
+    pub fn new(rows: usize) -> Self {
+        Mask { words: vec![0; rows.div_ceil(64)], rows }
+    }
+
+    /// Admits a row, or not. A row that the mask does not cover is never admitted, and setting it does nothing.
+    pub fn set(&mut self, row: usize, admitted: bool) {
+        if row < self.rows {
+            let bit = 1u64 << (row % 64);
+            let word = &mut self.words[row / 64];
+            *word = if admitted { *word | bit } else { *word & !bit };
+        }
+    }
+
+    /// Whether a row is admitted.
+    pub fn get(&self, row: usize) -> bool {
+        row < self.rows && self.words[row / 64] >> (row % 64) & 1 == 1
+    }
+}
+
+impl FromIterator<bool> for Mask {
+    /// A mask of one answer for each row in order.
+    fn from_iter<I: IntoIterator<Item = bool>>(answers: I) -> Self {
+        let answers: Vec<bool> = answers.into_iter().collect();
+        let mut mask = Mask::new(answers.len());
+        for (row, admitted) in answers.into_iter().enumerate() {
+            mask.set(row, admitted);
+        }
+        mask
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Vectors<'a> {
+    Host(&'a [f32], usize),
+    Tensor(&'a Tensor),
+}
+
+/// A search: vectors, what to find for each of them, among which rows, and what to copy. By default it finds the 10 nearest.
+///
+/// ```
+/// use warpwave::{Fetch, Query};
+///
+/// let query = Query::new(&[0.9, 0.1])
+///     .nearest(5)
+///     .filter(r#"{"year": {"$gt": 2000}}"#)
+///     .fetch(Fetch::IDS | Fetch::PAYLOADS);
+/// # let _ = query;
+/// ```
+#[derive(Clone)]
+pub struct Query<'a> {
+    vectors: Vectors<'a>,
+    mode: sys::ww_query_mode,
+    k: usize,
+    bound: f32,
+    limit: usize,
+    mask: Option<&'a Mask>,
+    filter_sql: Option<&'a str>,
+    parameters: Vec<(Option<String>, Value)>,
+    filter: Option<String>,
+    fetch: Fetch,
+}
+
+impl<'a> Query<'a> {
+    fn of(vectors: Vectors<'a>) -> Self {
+        Query {
+            vectors,
+            mode: sys::WW_QUERY_NEAREST,
+            k: 10,
+            bound: 0.0,
+            limit: 0,
+            mask: None,
+            filter_sql: None,
+            parameters: Vec::new(),
+            filter: None,
+            fetch: Fetch::NONE,
+        }
+    }
+
+    /// One query vector.
+    pub fn new(vector: &'a [f32]) -> Self {
+        Query::of(Vectors::Host(vector, 1))
+    }
+
+    /// `count` query vectors of one length, one after the other.
+    pub fn batch(vectors: &'a [f32], count: usize) -> Self {
+        Query::of(Vectors::Host(vectors, count))
+    }
+
+    /// The rows of a tensor of shape `[queries, dim]` or `[dim]`. On the collection's device they stay there.
+    pub fn tensor(vectors: &'a Tensor) -> Self {
+        Query::of(Vectors::Tensor(vectors))
+    }
+
+    /// Finds the `k` nearest rows of each query, at most 2048.
+    pub fn nearest(mut self, k: usize) -> Self {
+        (self.mode, self.k, self.bound, self.limit) = (sys::WW_QUERY_NEAREST, k, 0.0, 0);
+        self
+    }
+
+    /// Finds all rows within a bound of each query: for l2 rows at most so far away, for cosine and dot rows with at least this
+    /// score. Gives the best `limit` of them as hits; [`Results::total`](crate::Results::total) counts them all.
+    pub fn within(mut self, bound: f32, limit: usize) -> Self {
+        (self.mode, self.k, self.bound, self.limit) = (sys::WW_QUERY_RANGE, 0, bound, limit);
+        self
+    }
+
+    /// Finds only rows that the mask admits.
+    pub fn mask(mut self, mask: &'a Mask) -> Self {
+        self.mask = Some(mask);
+        self
+    }
+
+    /// Finds only rows whose payload meets these conditions, JSON as in `{"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}`.
+    pub fn filter(mut self, conditions: impl Into<String>) -> Self {
+        self.filter = Some(conditions.into());
+        self
+    }
+
+    /// Finds only rows for which an SQL expression over id, handle and payload is true, as in `payload->>'$.lang' = :lang`. For
+    /// collections of a store.
+    pub fn filter_sql(mut self, expression: &'a str) -> Self {
+        self.filter_sql = Some(expression);
+        self
+    }
+
+    /// Binds a value to a parameter of the SQL expression, by its name (`":lang"`, `"?1"`).
+    pub fn bind(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.parameters.push((Some(name.to_owned()), value.into()));
+        self
+    }
+
+    /// Copies this of each hit into the results.
+    pub fn fetch(mut self, what: Fetch) -> Self {
+        self.fetch = what;
+        self
+    }
+
+    /// How many results each query of [`Collection::search`](crate::Collection::search) has.
+    pub(crate) fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Makes a call with the query as C has it, whose pointers are valid until the call returns.
+    #[inline]
+    pub(crate) fn with_raw<R>(&self, function: impl FnOnce(&mut sys::ww_query) -> Result<R>) -> Result<R> {
+        let mut raw = sys::ww_query::default();
+        match self.vectors {
+            Vectors::Host(vectors, count) => {
+                if count == 0 || vectors.len() % count != 0 {
+                    return Err(Error::new(
+                        Status::DimensionMismatch,
+                        format!("{} numbers are not {count} queries of one length", vectors.len()),
+                    ));
+                }
+                raw.queries = vectors.as_ptr();
+                raw.query_count = number(count, "the number of queries")?;
+                raw.dim = number(vectors.len() / count, "the dimension")?;
+            }
+            Vectors::Tensor(tensor) => raw.query_tensor = tensor.raw(),
+        }
+        raw.mode = self.mode;
+        raw.k = number(self.k, "k")?;
+        raw.bound = self.bound;
+        raw.limit = number(self.limit, "the limit")?;
+        if let Some(mask) = self.mask {
+            raw.mask = mask.words.as_ptr();
+            raw.mask_rows = number(mask.rows, "the number of rows of the mask")?;
+        }
+        raw.fetch = self.fetch.0;
+        if self.filter_sql.is_none() && self.filter.is_none() {
+            return function(&mut raw);
+        }
+        let texts = Texts::new([self.filter_sql, self.filter.as_deref()]);
+        let pointers = texts.pointers("a filter")?;
+        (raw.r#where, raw.filter) = (pointers[0], pointers[1]);
+        let names = Texts::new(self.parameters.iter().map(|(name, _)| name.as_deref()));
+        let values = Texts::new(self.parameters.iter().map(|(_, value)| match value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }));
+        let parameters: Vec<sys::ww_parameter> = (self.parameters.iter())
+            .zip(names.pointers("a parameter's name")?)
+            .zip(values.pointers("a parameter's text")?)
+            .map(|(((_, value), name), text)| parameter(value, name, text))
+            .collect();
+        raw.parameters = parameters.as_ptr();
+        raw.parameter_count = number(parameters.len(), "the number of parameters")?;
+        function(&mut raw)
+    }
+}
+
+fn parameter(value: &Value, name: *const c_char, text: *const c_char) -> sys::ww_parameter {
+    let mut raw = sys::ww_parameter { name, r#type: sys::WW_VALUE_NULL, integer: 0, real: 0.0, text: ptr::null() };
+    match value {
+        Value::Null => {}
+        Value::Integer(integer) => (raw.r#type, raw.integer) = (sys::WW_VALUE_INTEGER, *integer),
+        Value::Real(real) => (raw.r#type, raw.real) = (sys::WW_VALUE_REAL, *real),
+        Value::Text(_) => (raw.r#type, raw.text) = (sys::WW_VALUE_TEXT, text),
+    }
+    raw
+}
+
+info! {
+    /// What a search did, over all its queries; a row counts once for each query. It may differ between devices, the results do
+    /// not.
+    SearchStats(ww_search_stats) {
+        /// Rows that were tested by their 8-bit codes.
+        count rows_screened: i64,
+        /// Rows of these that the codes did not exclude.
+        count rows_kept: i64,
+        /// Rows whose exact score was computed.
+        count rows_scored: i64,
+        /// Queries for which some rows were not screened, because too many had been kept.
+        count fallback_queries: i64,
+        /// How much better the k-th result was than the threshold that rows were discarded by; never below 0.
+        count certificate: f32,
+        /// Queries that were searched again, which proves a defect; the results are right all the same.
+        count repeated_queries: i64,
+    }
+}

@@ -1,0 +1,240 @@
+//! Results: what a query found or a get got.
+use std::ffi::{c_char, CStr};
+use std::fmt;
+use std::iter::FusedIterator;
+use std::ops::{BitOr, Range};
+use std::slice;
+
+use warpwave_sys as sys;
+
+use crate::error::{call, Result};
+use crate::handle::Handle;
+
+/// What is copied into results beside rows, handles and scores. Add them up with `|`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fetch(pub(crate) u32);
+
+impl Fetch {
+    /// Rows, handles and scores only.
+    pub const NONE: Fetch = Fetch(0);
+    /// The rows' ids.
+    pub const IDS: Fetch = Fetch(sys::WW_FETCH_IDS as u32);
+    /// Their payloads.
+    pub const PAYLOADS: Fetch = Fetch(sys::WW_FETCH_PAYLOADS as u32);
+    /// Their vectors.
+    pub const VECTORS: Fetch = Fetch(sys::WW_FETCH_VECTORS as u32);
+}
+
+impl BitOr for Fetch {
+    type Output = Fetch;
+    fn bitor(self, other: Fetch) -> Fetch {
+        Fetch(self.0 | other.0)
+    }
+}
+
+/// What a query found: a snapshot that stays as it is, whatever happens to the collection. Any number of threads may read it.
+///
+/// ```
+/// use warpwave::{Collection, Device, Fetch, Metric, Query, Rows};
+///
+/// let collection = Collection::new(&Device::open("cpu")?, 2, Metric::Cosine)?;
+/// collection.add(&Rows::new(2, &[1.0, 0.0, 0.0, 1.0]).ids(&["east", "north"]))?;
+/// let results = collection.query(&Query::new(&[0.9, 0.1]).nearest(2).fetch(Fetch::IDS))?;
+/// let names: Vec<_> = results.hits().filter_map(|hit| hit.id()).collect();
+/// assert_eq!(names, ["east", "north"]);
+/// # Ok::<(), warpwave::Error>(())
+/// ```
+pub struct Results {
+    columns: sys::ww_results_columns, // points into what the handle owns
+    _handle: Handle<sys::ww_results>,
+}
+
+// SAFETY: the columns are addresses of memory that the handle owns and nobody writes to; results.h says that any number of threads
+// may read results.
+unsafe impl Send for Results {}
+// SAFETY: as above.
+unsafe impl Sync for Results {}
+
+impl Results {
+    pub(crate) fn new(handle: Handle<sys::ww_results>) -> Result<Self> {
+        let mut columns = sys::ww_results_columns::default();
+        // SAFETY: the results are there and the struct is initialized.
+        call(|| unsafe { sys::ww_results_describe(handle.raw(), &mut columns) })?;
+        Ok(Results { columns, _handle: handle })
+    }
+
+    /// How many queries were asked.
+    pub fn query_count(&self) -> usize {
+        self.columns.query_count as usize
+    }
+
+    /// The hits of the first query, best first, equal scores by smallest row. None at all if no query was asked.
+    pub fn hits(&self) -> Hits<'_> {
+        self.hits_of(0)
+    }
+
+    /// The hits of query number `query`, best first; no hits if there is no such query.
+    pub fn hits_of(&self, query: usize) -> Hits<'_> {
+        Hits { results: self, range: self.range(query) }
+    }
+
+    /// The hits of each query in turn.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Hits<'_>> + '_ {
+        (0..self.query_count()).map(|query| self.hits_of(query))
+    }
+
+    /// How many rows a range search found for a query, of which it has the best as hits. For other searches, the number of hits.
+    pub fn total(&self, query: usize) -> usize {
+        let totals = self.column(self.columns.totals, self.query_count());
+        totals.get(query).map_or(self.range(query).len(), |&total| total as usize)
+    }
+
+    /// The row numbers of all hits of all queries.
+    pub fn rows(&self) -> &[i64] {
+        self.column(self.columns.rows, self.columns.hit_count as usize)
+    }
+
+    /// The handles of all hits of all queries.
+    pub fn handles(&self) -> &[i64] {
+        self.column(self.columns.handles, self.columns.hit_count as usize)
+    }
+
+    /// The scores of all hits of all queries.
+    pub fn scores(&self) -> &[f32] {
+        self.column(self.columns.scores, self.columns.hit_count as usize)
+    }
+
+    /// The vectors of all hits of all queries, one after the other; empty if they were not fetched.
+    pub fn vectors(&self) -> &[f32] {
+        self.column(self.columns.vectors, self.columns.hit_count as usize * self.columns.dim as usize)
+    }
+
+    fn range(&self, query: usize) -> Range<usize> {
+        let starts = self.column(self.columns.starts, self.query_count() + 1);
+        match starts.get(query..query.saturating_add(2)) {
+            Some(ends) => ends[0] as usize..ends[1] as usize,
+            None => 0..0,
+        }
+    }
+
+    /// A column of this many entries; empty where there is none.
+    fn column<T>(&self, first: *const T, count: usize) -> &[T] {
+        if first.is_null() {
+            return &[];
+        }
+        // SAFETY: results.h says how many entries each column has, and that they are there and unchanged as long as the results.
+        unsafe { slice::from_raw_parts(first, count) }
+    }
+
+    /// The text that begins at the place that a column has for a hit.
+    fn text(&self, places: *const i64, hit: usize) -> Option<&CStr> {
+        let place = *self.column(places, self.columns.hit_count as usize).get(hit)?;
+        let text: &[c_char] = self.column(self.columns.text, self.columns.text_bytes as usize);
+        let text = text.get(usize::try_from(place).ok()?..)?;
+        // SAFETY: texts are one behind the other, each with its NUL, within text_bytes.
+        Some(unsafe { CStr::from_ptr(text.as_ptr()) })
+    }
+}
+
+impl fmt::Debug for Results {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// The hits of one query, an iterator.
+#[derive(Clone)]
+pub struct Hits<'a> {
+    results: &'a Results,
+    range: Range<usize>,
+}
+
+impl<'a> Hits<'a> {
+    /// Hit number `index` of those that are left.
+    pub fn get(&self, index: usize) -> Option<Hit<'a>> {
+        self.range.clone().nth(index).map(|index| Hit { results: self.results, index })
+    }
+}
+
+impl<'a> Iterator for Hits<'a> {
+    type Item = Hit<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Hit<'a>> {
+        self.range.next().map(|index| Hit { results: self.results, index })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.range.size_hint()
+    }
+}
+
+impl<'a> DoubleEndedIterator for Hits<'a> {
+    fn next_back(&mut self) -> Option<Hit<'a>> {
+        self.range.next_back().map(|index| Hit { results: self.results, index })
+    }
+}
+
+impl ExactSizeIterator for Hits<'_> {}
+impl FusedIterator for Hits<'_> {}
+
+impl fmt::Debug for Hits<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// One hit.
+#[derive(Clone, Copy)]
+pub struct Hit<'a> {
+    results: &'a Results,
+    index: usize, // among the hits of all queries
+}
+
+impl<'a> Hit<'a> {
+    /// The place that the row had when the query ran; -1 if a get did not find what it was asked for. Compact renumbers rows.
+    pub fn row(&self) -> i64 {
+        self.results.rows()[self.index]
+    }
+
+    /// What names the row for good; -1 as above.
+    pub fn handle(&self) -> i64 {
+        self.results.handles()[self.index]
+    }
+
+    /// The score; 0 for a get.
+    pub fn score(&self) -> f32 {
+        self.results.scores()[self.index]
+    }
+
+    /// The id, if it was fetched, the row is there, and it is UTF-8, which only a damaged file can break.
+    pub fn id(&self) -> Option<&'a str> {
+        self.results.text(self.results.columns.ids, self.index)?.to_str().ok()
+    }
+
+    /// The payload, a JSON text, if it was fetched and the row has one.
+    pub fn payload(&self) -> Option<&'a str> {
+        self.results.text(self.results.columns.payloads, self.index)?.to_str().ok()
+    }
+
+    /// The vector, if it was fetched and the row is there.
+    pub fn vector(&self) -> Option<&'a [f32]> {
+        let dim = self.results.columns.dim as usize;
+        let first = self.index * dim;
+        if self.row() < 0 || self.results.columns.vectors.is_null() {
+            return None;
+        }
+        self.results.vectors().get(first..first + dim)
+    }
+}
+
+impl fmt::Debug for Hit<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Hit");
+        out.field("row", &self.row()).field("score", &self.score());
+        if let Some(id) = self.id() {
+            out.field("id", &id);
+        }
+        out.finish()
+    }
+}

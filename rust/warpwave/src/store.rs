@@ -1,0 +1,313 @@
+//! Stores: collections in a SQLite file, durable, searched in memory.
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use warpwave_sys as sys;
+
+use crate::callback::{with_progress, Loading, Progress};
+use crate::collection::{Collection, CollectionConfig, RowPlace};
+use crate::device::Device;
+use crate::error::{call, number, Error, Result, Status};
+use crate::handle::Handle;
+use crate::results::Results;
+use crate::text::{text_of, with_path, with_text};
+
+c_enum! {
+    /// When a write is acknowledged. They differ in what a power failure can do; a process that ends loses nothing.
+    Synchronous(ww_synchronous) {
+        /// Nothing that was acknowledged is lost.
+        Full = WW_SYNCHRONOUS_FULL,
+        /// The last writes may be lost, whole.
+        Normal = WW_SYNCHRONOUS_NORMAL,
+        /// The file may be damaged: for what can be made again.
+        Off = WW_SYNCHRONOUS_OFF,
+    }
+}
+
+info! {
+    /// What a store's file is.
+    StoreInfo(ww_store_info) {
+        /// The highest format of its collections.
+        count format: i64,
+        /// How many collections there are.
+        count collections: i64,
+        /// The size of a page.
+        count page_bytes: i64,
+        /// The database itself.
+        count bytes_file: i64,
+        /// What is written and not yet moved there.
+        count bytes_wal: i64,
+        /// Free pages inside of the file.
+        count bytes_unused: i64,
+        /// SQLite's version.
+        text sqlite_version,
+    }
+}
+
+/// The model that made the vectors of a collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreModel {
+    /// Its name.
+    pub name: String,
+    /// [`ModelInfo::fingerprint`](crate::ModelInfo::fingerprint); another model has another.
+    pub fingerprint: String,
+    /// Where its file was; may be empty.
+    pub path: String,
+}
+
+/// How a store is opened.
+#[derive(Clone, Default)]
+pub struct StoreConfig {
+    synchronous: Option<Synchronous>,
+    busy_ms: Option<u32>,
+    filter_ms: Option<u32>,
+    page_bytes: u32,
+    must_exist: bool,
+    read_only: bool,
+    exclusive: bool,
+    rows: Option<RowPlace>,
+    loading: Option<Arc<Loading>>,
+}
+
+impl StoreConfig {
+    /// The file is made if it is not there, and every write is on disk when it returns.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// When writes are acknowledged.
+    pub fn synchronous(mut self, level: Synchronous) -> Self {
+        self.synchronous = Some(level);
+        self
+    }
+
+    /// How long a call waits for a lock, in milliseconds; 5000 by default.
+    pub fn busy_ms(mut self, milliseconds: u32) -> Self {
+        self.busy_ms = Some(milliseconds);
+        self
+    }
+
+    /// How long an SQL filter may take, in milliseconds; 60000 by default, 0: as long as it likes.
+    pub fn filter_ms(mut self, milliseconds: u32) -> Self {
+        self.filter_ms = Some(milliseconds);
+        self
+    }
+
+    /// The size of a page of a new file: a power of two, 512 to 65536. The first collection chooses it by default.
+    pub fn page_bytes(mut self, bytes: u32) -> Self {
+        self.page_bytes = bytes;
+        self
+    }
+
+    /// A file that is not there is [`Status::NotFound`](crate::Status::NotFound).
+    pub fn must_exist(mut self) -> Self {
+        self.must_exist = true;
+        self
+    }
+
+    /// Nothing is written.
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// No other process may open the file.
+    pub fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self
+    }
+
+    /// Where the vectors of collections that [`Store::collection`] opens are.
+    pub fn rows(mut self, place: RowPlace) -> Self {
+        self.rows = Some(place);
+        self
+    }
+
+    /// Told while vectors are loaded, in rows, by whichever thread made the call that needed them. `ControlFlow::Break` cancels
+    /// that call, and so does a panic, which ends here.
+    pub fn loading(mut self, closure: impl Fn(i64, i64) -> ControlFlow<()> + Send + Sync + 'static) -> Self {
+        self.loading = Some(Arc::new(Loading::new(closure)));
+        self
+    }
+
+    fn raw(&self) -> Result<sys::ww_store_config> {
+        let mut raw = sys::ww_store_config::default();
+        if let Some(level) = self.synchronous {
+            raw.synchronous = level.raw();
+        }
+        if let Some(milliseconds) = self.busy_ms {
+            raw.busy_ms = number(milliseconds, "busy_ms")?;
+        }
+        if let Some(milliseconds) = self.filter_ms {
+            raw.filter_ms = number(milliseconds, "filter_ms")?;
+        }
+        if let Some(place) = self.rows {
+            raw.rows = place.raw();
+        }
+        raw.page_bytes = number(self.page_bytes, "page_bytes")?;
+        (raw.must_exist, raw.read_only) = (i32::from(self.must_exist), i32::from(self.read_only));
+        raw.exclusive = i32::from(self.exclusive);
+        if let Some(loading) = &self.loading {
+            (raw.loading, raw.loading_user) = loading.raw();
+        }
+        Ok(raw)
+    }
+}
+
+impl fmt::Debug for StoreConfig {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("StoreConfig")
+            .field("must_exist", &self.must_exist)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Collections in a file. A write that succeeds is on disk, whole; one that fails or is cut short by a crash has changed nothing.
+/// Any number of threads, and other processes, may use the file at once. Collections keep the store open: either may be dropped
+/// first.
+///
+/// ```
+/// use warpwave::{CollectionConfig, Device, Metric, Query, Rows, Store};
+///
+/// # let folder = std::env::temp_dir().join(format!("warpwave-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// # let path = folder.join("words.db");
+/// let store = Store::open(&path, &Device::open("cpu")?)?;
+/// let words = store.create(&CollectionConfig::new(2, Metric::Cosine).name("words"))?;
+/// words.add(&Rows::new(2, &[1.0, 0.0]).ids(&["east"]).payloads(&[Some(r#"{"lang": "en"}"#)]))?;
+/// let query = Query::new(&[1.0, 1.0]).filter_sql("payload->>'$.lang' = :lang").bind(":lang", "en");
+/// assert_eq!(words.query(&query)?.hits().len(), 1);
+/// # drop((words, store));
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), warpwave::Error>(())
+/// ```
+pub struct Store {
+    handle: Handle<sys::ww_store>,
+    loading: Option<Arc<Loading>>, // dropped after the handle
+}
+
+impl Store {
+    /// Opens the store in a file, which is made if it is not there. Collections are searched on the device.
+    pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self> {
+        Store::open_with(path, device, &StoreConfig::new())
+    }
+
+    /// The same with options.
+    pub fn open_with(path: impl AsRef<Path>, device: &Device, config: &StoreConfig) -> Result<Self> {
+        let raw = config.raw()?;
+        let handle = with_path(path.as_ref(), |path| {
+            // SAFETY: the device is open, the path and the config live until the call returns; the closure lives as long as
+            // the store and its collections, each of which holds it.
+            Handle::make(|store| unsafe { sys::ww_store_open(path, device.raw(), &raw, store) })
+        })?;
+        Ok(Store { handle, loading: config.loading.clone() })
+    }
+
+    fn collection_of(&self, handle: Handle<sys::ww_collection>) -> Collection {
+        Collection::of_store(handle, self.loading.clone().map(|loading| loading as Arc<dyn Send + Sync>))
+    }
+
+    /// Makes an empty collection with the config's name.
+    pub fn create(&self, config: &CollectionConfig) -> Result<Collection> {
+        // SAFETY: the store is open, the config lives until the call returns.
+        config
+            .with_raw(|config| Handle::make(|made| unsafe { sys::ww_store_create(self.handle.raw(), config, made) }))
+            .map(|handle| self.collection_of(handle))
+    }
+
+    /// Opens a collection that is there. Several may be open for the same one.
+    pub fn collection(&self, name: &str) -> Result<Collection> {
+        with_text(name, "the collection's name", |name| {
+            // SAFETY: the store is open, the name lives until the call returns.
+            Handle::make(|made| unsafe { sys::ww_store_collection(self.handle.raw(), name, made) })
+        })
+        .map(|handle| self.collection_of(handle))
+    }
+
+    /// Drops a collection with all its rows. Calls on one that is open fail from then on.
+    pub fn drop_collection(&self, name: &str) -> Result<()> {
+        // SAFETY: the store is open, the name lives until the call returns.
+        with_text(name, "the collection's name", |name| call(|| unsafe { sys::ww_store_drop(self.handle.raw(), name) }))
+    }
+
+    /// Lists the collections, by name: the id of a hit is the name, the payload says what it is.
+    pub fn list(&self) -> Result<Results> {
+        // SAFETY: the store is open.
+        Results::new(Handle::make(|results| unsafe { sys::ww_store_list(self.handle.raw(), results) })?)
+    }
+
+    /// Makes an index over what a path, `"$.lang"` or the like, finds in payloads.
+    pub fn index(&self, collection: &str, path: &str) -> Result<()> {
+        with_text(collection, "the collection's name", |collection| {
+            // SAFETY: the store is open, both texts live until the call returns.
+            with_text(path, "the path", |path| call(|| unsafe { sys::ww_store_index(self.handle.raw(), collection, path) }))
+        })
+    }
+
+    /// Keeps with a collection which model its vectors are of. Another model than the one that is kept is refused.
+    pub fn set_model(&self, collection: &str, model: &StoreModel) -> Result<()> {
+        let mut raw = sys::ww_store_model::default();
+        let fields = [
+            (&model.name, &mut raw.name[..]),
+            (&model.fingerprint, &mut raw.fingerprint[..]),
+            (&model.path, &mut raw.path[..]),
+        ];
+        for (text, field) in fields {
+            if text.len() >= field.len() {
+                let message = format!("{text:?} has {} bytes; at most {} fit", text.len(), field.len() - 1);
+                return Err(Error::new(Status::InvalidArgument, message));
+            }
+            for (place, byte) in field.iter_mut().zip(text.bytes()) {
+                *place = byte as std::ffi::c_char;
+            }
+        }
+        with_text(collection, "the collection's name", |collection| {
+            // SAFETY: the store is open; the struct is initialized and its texts end with a NUL.
+            call(|| unsafe { sys::ww_store_set_model(self.handle.raw(), collection, &raw) })
+        })
+    }
+
+    /// The model that is kept with a collection; [`Status::NotFound`](crate::Status::NotFound) if there is none.
+    pub fn model(&self, collection: &str) -> Result<StoreModel> {
+        let mut raw = sys::ww_store_model::default();
+        with_text(collection, "the collection's name", |collection| {
+            // SAFETY: the store is open and the struct is initialized.
+            call(|| unsafe { sys::ww_store_get_model(self.handle.raw(), collection, &mut raw) })
+        })?;
+        let text = |field| text_of(field).to_owned();
+        Ok(StoreModel { name: text(&raw.name), fingerprint: text(&raw.fingerprint), path: text(&raw.path) })
+    }
+
+    /// Copies the store to another file, a snapshot. `progress` counts pages.
+    pub fn backup(&self, path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result<()> {
+        with_path(path.as_ref(), |path| {
+            // SAFETY: the store is open, the path lives until the call returns.
+            with_progress(progress, |told, user| call(|| unsafe { sys::ww_store_backup(self.handle.raw(), path, told, user) }))
+        })
+    }
+
+    /// Reads everything and checks it. `progress` counts rows.
+    pub fn check(&self, progress: Option<Progress<'_>>) -> Result<()> {
+        // SAFETY: the store is open.
+        with_progress(progress, |told, user| call(|| unsafe { sys::ww_store_check(self.handle.raw(), told, user) }))
+    }
+
+    /// Describes the file.
+    pub fn info(&self) -> Result<StoreInfo> {
+        let mut info = sys::ww_store_info::default();
+        // SAFETY: the store is open and the struct is initialized.
+        call(|| unsafe { sys::ww_store_describe(self.handle.raw(), &mut info) }).map(|()| StoreInfo(info))
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.info() {
+            Ok(info) => info.fmt(out),
+            Err(error) => write!(out, "Store({error})"),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Texts on their way to C, which end with a NUL there, and back.
+use std::ffi::{c_char, CString};
+use std::path::Path;
+use std::ptr;
+
+use crate::error::{Error, Result, Status};
+
+fn has_nul(what: &str) -> Error {
+    Error::new(Status::InvalidArgument, format!("{what} holds a NUL character, which no text of the library can"))
+}
+
+/// Texts up to this size are copied to the stack; ids are at most 256 bytes.
+const SHORT_BYTES: usize = 272;
+
+/// Calls a function with a text that ends with a NUL.
+#[inline]
+pub(crate) fn with_text<R>(text: &str, what: &str, function: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
+    with_bytes(text.as_bytes(), what, function)
+}
+
+/// The same with a path, whose bytes need not be UTF-8.
+pub(crate) fn with_path<R>(path: &Path, function: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
+    use std::os::unix::ffi::OsStrExt;
+    with_bytes(path.as_os_str().as_bytes(), "the path", function)
+}
+
+#[inline]
+fn with_bytes<R>(text: &[u8], what: &str, function: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
+    if text.len() >= SHORT_BYTES {
+        return match CString::new(text) {
+            Ok(text) => function(text.as_ptr()),
+            Err(_) => Err(has_nul(what)),
+        };
+    }
+    if text.contains(&0) {
+        return Err(has_nul(what));
+    }
+    let mut buffer = [0u8; SHORT_BYTES];
+    buffer[..text.len()].copy_from_slice(text);
+    function(buffer.as_ptr().cast())
+}
+
+/// Many texts, each with its NUL, one behind the other; some may be missing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts {
+    bytes: Vec<u8>,
+    starts: Vec<Option<usize>>,
+    nul: bool,
+}
+
+impl Texts {
+    pub(crate) fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = Option<T>>) -> Self {
+        let mut all = Texts::default();
+        for text in texts {
+            all.starts.push(text.as_ref().map(|_| all.bytes.len()));
+            if let Some(text) = text {
+                all.nul |= text.as_ref().as_bytes().contains(&0);
+                all.bytes.extend_from_slice(text.as_ref().as_bytes());
+                all.bytes.push(0);
+            }
+        }
+        all
+    }
+
+    pub(crate) fn of<T: AsRef<str>>(texts: &[T]) -> Self {
+        Texts::new(texts.iter().map(Some))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The addresses, NULL for those that are missing. They are valid as long as `self` is not changed.
+    pub(crate) fn pointers(&self, what: &str) -> Result<Vec<*const c_char>> {
+        if self.nul {
+            return Err(has_nul(what));
+        }
+        let address = |start: &Option<usize>| start.map_or(ptr::null(), |start| self.bytes[start..].as_ptr().cast());
+        Ok(self.starts.iter().map(address).collect())
+    }
+}
+
+/// The text in a field of C, which ends with a NUL; the library writes UTF-8 and cuts between characters.
+pub(crate) fn text_of(field: &[c_char]) -> &str {
+    // SAFETY: c_char is u8 or i8, both of one byte without invalid values.
+    let bytes = unsafe { std::slice::from_raw_parts(field.as_ptr().cast::<u8>(), field.len()) };
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    match std::str::from_utf8(&bytes[..end]) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or(""),
+    }
+}

@@ -1,0 +1,131 @@
+//! Collections and results.
+mod common;
+use common::{cpu, winds};
+use warpwave::{score, Collection, CollectionConfig, Fetch, Mask, Metric, Query, Rows, Screen, Status, Tensor, VectorType};
+
+fn ids(results: &warpwave::Results) -> Vec<&str> {
+    results.hits().filter_map(|hit| hit.id()).collect()
+}
+
+#[test]
+fn hits_come_best_first_with_what_was_fetched() {
+    let everything = Fetch::IDS | Fetch::PAYLOADS | Fetch::VECTORS;
+    let results = winds().query(&Query::new(&[0.9, 0.1]).nearest(2).fetch(everything)).unwrap();
+    assert_eq!(ids(&results), ["east", "northeast"]);
+    let hit = results.hits().next().unwrap();
+    assert_eq!((hit.row(), hit.payload(), hit.vector()), (0, Some(r#"{"year": 1999}"#), Some(&[1.0, 0.0][..])));
+    assert_eq!(hit.score().to_bits(), score(Metric::Cosine, &[0.9, 0.1], &[1.0, 0.0]).unwrap().to_bits());
+    let backwards: Vec<_> = results.hits().rev().map(|hit| hit.row()).collect();
+    assert_eq!(backwards, [2, 0]);
+    assert_eq!(results.hits().get(1).unwrap().row(), 2);
+    assert!(results.hits().get(2).is_none() && results.hits_of(1).next().is_none() && results.hits_of(usize::MAX).len() == 0);
+}
+
+#[test]
+fn what_was_not_fetched_is_none() {
+    let results = winds().query(&Query::new(&[0.9, 0.1]).nearest(1)).unwrap();
+    let hit = results.hits().next().unwrap();
+    assert_eq!((hit.id(), hit.payload(), hit.vector()), (None, None, None));
+    assert!(results.vectors().is_empty());
+}
+
+#[test]
+fn a_range_counts_more_than_its_limit() {
+    let results = winds().query(&Query::new(&[1.0, 0.2]).within(0.5, 1)).unwrap();
+    assert_eq!((results.hits().len(), results.total(0), results.total(9)), (1, 2, 0));
+}
+
+#[test]
+fn masks_and_filters_choose_rows() {
+    let collection = winds();
+    let mask: Mask = [false, true, true].into_iter().collect();
+    let query = Query::new(&[1.0, 0.0]).nearest(3).fetch(Fetch::IDS);
+    assert_eq!(ids(&collection.query(&query.clone().mask(&mask)).unwrap()), ["northeast", "north"]);
+    assert_eq!(ids(&collection.query(&query.clone().filter(r#"{"year": {"$gt": 2000}}"#)).unwrap()), ["northeast"]);
+    let refused = collection.query(&query.filter_sql("id = 'east'")).unwrap_err();
+    assert_eq!(refused.status(), Status::InvalidArgument);
+}
+
+#[test]
+fn rows_can_be_found_read_replaced_and_removed() {
+    let collection = winds();
+    let row = collection.find("north").unwrap();
+    let handle = collection.handle(row).unwrap();
+    assert_eq!((collection.id(row).unwrap().as_str(), collection.payload(row).unwrap()), ("north", None));
+    assert_eq!(collection.vector(row).unwrap(), [0.0, 1.0]);
+    collection.upsert(&Rows::new(2, &[0.0, 2.0]).ids(&["north"])).unwrap();
+    let moved = collection.find_handle(handle).unwrap();
+    assert_ne!(moved, row);
+    assert_eq!(collection.vector(moved).unwrap(), [0.0, 2.0]);
+    collection.set_payloads(&["north"], &[Some("[1]")]).unwrap();
+    assert_eq!(collection.payload(moved).unwrap().as_deref(), Some("[1]"));
+    collection.update(&Rows::without_vectors(1).ids(&["north"]).payloads(&[None::<&str>])).unwrap();
+    assert_eq!((collection.payload(moved).unwrap(), collection.vector(moved).unwrap()), (None, vec![0.0, 2.0]));
+    assert_eq!(collection.discard(&["east", "nowhere"]).unwrap(), 1);
+    collection.remove(&["north"]).unwrap();
+    assert_eq!(collection.rows().collect::<Vec<_>>(), [2]);
+    collection.compact(None).unwrap();
+    assert_eq!((collection.rows().collect::<Vec<_>>(), collection.len()), (vec![0], 1));
+    assert_eq!(collection.check(None).unwrap().rows_damaged(), 0);
+    collection.clear().unwrap();
+    assert!(collection.is_empty());
+}
+
+#[test]
+fn get_has_a_place_for_what_is_not_there() {
+    let collection = winds();
+    let got = collection.get(&["north", "nowhere"], Fetch::IDS | Fetch::VECTORS).unwrap();
+    let rows: Vec<_> = got.hits().map(|hit| (hit.row(), hit.id(), hit.vector().is_some())).collect();
+    assert_eq!(rows, [(1, Some("north"), true), (-1, None, false)]);
+    assert_eq!(collection.get_handles(&[2], Fetch::IDS).unwrap().hits().next().unwrap().id(), Some("northeast"));
+    assert_eq!(collection.get_all(usize::MAX, Fetch::NONE).unwrap().hits().len(), 3);
+    assert_eq!(collection.get::<&str>(&[], Fetch::NONE).unwrap().hits().len(), 0);
+}
+
+#[test]
+fn rows_come_as_bytes_and_as_tensors() {
+    let config = CollectionConfig::new(4, Metric::Dot).name("bytes").vector_type(VectorType::U8).screen(Screen::None);
+    let collection = Collection::create(&cpu(), &config).unwrap();
+    collection.add(&Rows::elements(4, &[1u8, 2, 3, 4, 250, 0, 0, 0])).unwrap();
+    assert_eq!(collection.vector(1).unwrap(), [250.0, 0.0, 0.0, 0.0]);
+    let tensor = Tensor::from_slice(&cpu(), &[1, 4], &[7.0f32, 7.0, 7.0, 7.0]).unwrap();
+    collection.add(&Rows::tensor(&tensor)).unwrap();
+    assert_eq!((collection.len(), collection.info().unwrap().r#type()), (3, Some(VectorType::U8)));
+}
+
+#[test]
+fn a_refused_add_changes_nothing() {
+    let collection = winds();
+    for (rows, status) in [
+        (Rows::new(2, &[f32::NAN, 0.0]), Status::InvalidArgument),
+        (Rows::new(3, &[1.0, 0.0, 0.0]), Status::DimensionMismatch),
+        (Rows::new(2, &[1.0, 0.0, 0.0]), Status::DimensionMismatch),
+        (Rows::new(2, &[1.0, 0.0]).ids(&["east"]), Status::DuplicateId),
+        (Rows::new(2, &[1.0, 0.0]).ids(&["a", "b"]), Status::InvalidArgument),
+        (Rows::new(2, &[1.0, 0.0]).ids(&["a\0b"]), Status::InvalidArgument),
+        (Rows::new(2, &[1.0, 0.0]).payloads(&[Some("{")]), Status::InvalidArgument),
+    ] {
+        let error = collection.add(&rows).unwrap_err();
+        assert_eq!(error.status(), status, "{error}");
+        assert_eq!(collection.len(), 3);
+    }
+}
+
+#[test]
+fn threads_read_and_write_at_once() {
+    let collection = Collection::new(&cpu(), 8, Metric::L2).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let collection = &collection;
+            scope.spawn(move || {
+                for i in 0..50 {
+                    let id = format!("{thread}-{i}");
+                    collection.add(&Rows::new(8, &[i as f32; 8]).ids(&[&id])).unwrap();
+                    let results = collection.query(&Query::new(&[i as f32; 8]).nearest(1)).unwrap();
+                    assert_eq!(results.scores(), [0.0]);
+                }
+            });
+        }
+    });
+    assert_eq!(collection.len(), 200);
+}

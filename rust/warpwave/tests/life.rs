@@ -1,0 +1,145 @@
+//! What outlives what: every order in which things may be dropped, on other threads too.
+mod common;
+use common::{cpu, reference, winds, Folder};
+use warpwave::{
+    Collection, CollectionConfig, DType, Device, Fetch, Gguf, GgufValue, GgufWriter, Metric, Model, QuantType, Quantized,
+    Query, Results, Rows, Session, Store, StoreModel, Tensor,
+};
+
+#[test]
+fn results_stay_when_collection_and_device_are_gone() {
+    let device = cpu();
+    let collection = Collection::new(&device, 2, Metric::Cosine).unwrap();
+    drop(device);
+    collection.add(&Rows::new(2, &[1.0, 0.0]).ids(&["east"])).unwrap();
+    let results = collection.query(&Query::new(&[1.0, 0.0]).fetch(Fetch::IDS)).unwrap();
+    drop(collection);
+    let results = std::thread::spawn(move || results).join().unwrap();
+    assert_eq!(results.hits().next().unwrap().id(), Some("east"));
+}
+
+#[test]
+fn tensors_and_matrices_stay_when_the_device_is_gone() {
+    let device = cpu();
+    let x = Tensor::from_slice(&device, &[1, 32], &[1.0f32; 32]).unwrap();
+    let matrix = Quantized::from_f32(&device, QuantType::Q8_0, &[0.5; 64], 2, 32).unwrap();
+    drop(device);
+    let view = matrix.view(1, 1).unwrap();
+    drop(matrix);
+    let y = std::thread::spawn(move || view.matmul(&x).unwrap()).join().unwrap();
+    assert_eq!((y.shape(), y.device_id().unwrap().as_str()), (&[1, 1][..], "cpu"));
+}
+
+#[test]
+fn collections_stay_when_the_store_is_gone() {
+    let folder = Folder::new("life");
+    let store = Store::open(folder.join("a.db"), &cpu()).unwrap();
+    let a = store.create(&CollectionConfig::new(2, Metric::L2).name("a")).unwrap();
+    let again = store.collection("a").unwrap();
+    store.index("a", "$.lang").unwrap();
+    let model = StoreModel { name: "words".into(), fingerprint: "0123".into(), path: String::new() };
+    store.set_model("a", &model).unwrap();
+    assert_eq!(store.model("a").unwrap(), model);
+    assert!(store.set_model("a", &StoreModel { name: "n".repeat(128), ..model }).is_err());
+    assert_eq!(store.list().unwrap().hits().next().unwrap().id(), Some("a"));
+    store.backup(folder.join("b.db"), None).unwrap();
+    store.check(None).unwrap();
+    assert_eq!(store.info().unwrap().collections(), 1);
+    drop(store);
+    a.add(&Rows::new(2, &[1.0, 2.0])).unwrap();
+    drop(a);
+    assert_eq!(again.len(), 1);
+}
+
+#[test]
+fn sessions_stay_when_the_model_is_gone() {
+    let Some((folder, _)) = reference() else { return };
+    let model = Model::open(folder.join("decoder.gguf"), &cpu()).unwrap();
+    let (mut a, mut b) = (model.session().unwrap(), model.session().unwrap());
+    a.feed(&[1, 2]).unwrap();
+    a.save(folder.join("a.session")).unwrap();
+    let mut loaded = model.load_session(folder.join("a.session")).unwrap();
+    drop(model);
+    Session::feed_many(&mut [(&mut a, &[3]), (&mut b, &[1, 2, 3]), (&mut loaded, &[3])]).unwrap();
+    let canceller = a.canceller();
+    assert_eq!(a.logits().unwrap(), b.logits().unwrap());
+    drop(a);
+    canceller.cancel();
+    b.truncate(1).unwrap();
+    assert!(b.logits().is_err() && loaded.sample(&Default::default()).is_ok() && b.len() == 1);
+}
+
+#[test]
+fn a_gguf_file_is_written_and_read() {
+    let folder = Folder::new("gguf");
+    let path = folder.join("a.gguf");
+    let mut writer = GgufWriter::new().unwrap();
+    writer.value("general.name", GgufValue::Text("tiny")).unwrap();
+    writer.value("a.texts", GgufValue::Texts(&["x", "", "yz"])).unwrap();
+    writer.value("a.list", GgufValue::I32s(&[3, -4])).unwrap();
+    writer.value("a.half", GgufValue::F32(0.5)).unwrap();
+    writer.value("a.yes", GgufValue::Bool(true)).unwrap();
+    assert!(writer.value("a.yes", GgufValue::U32(1)).is_err() && writer.tensor("t", QuantType::F32, &[1; 9]).is_err());
+    writer.tensor("w", QuantType::F32, &[4, 2]).unwrap();
+    writer.open(&path).unwrap();
+    writer.data(&[0u8; 16]).unwrap();
+    writer.data(&[1.5f32; 4].map(f32::to_le_bytes).concat()).unwrap();
+    writer.finish().unwrap();
+
+    let file = Gguf::open(&path).unwrap();
+    assert_eq!((file.text("general.name").unwrap(), file.texts("a.texts").unwrap()), ("tiny", vec!["x", "", "yz"]));
+    assert_eq!((file.i64s("a.list").unwrap(), file.f64("a.half").unwrap()), (vec![3, -4], 0.5));
+    assert!(file.bool("a.yes").unwrap() && file.u64("a.list").is_err() && file.f64s("a.none").is_err());
+    assert!(file.keys().any(|key| key.unwrap() == "a.half"));
+    let tensor = file.tensors().next().unwrap().unwrap();
+    assert_eq!((tensor.name(), tensor.shape(), tensor.quant_type()), ("w", &[4, 2][..], Some(QuantType::F32)));
+    assert_eq!(tensor.data().unwrap().len(), 32);
+    let device = cpu();
+    let matrix = file.load(file.find_tensor("w").unwrap(), &device, None).unwrap();
+    let all = file.load_all(&device, None).unwrap();
+    let joined = file.load_joined(&[0, 0], &device, None).unwrap();
+    drop(file);
+    assert_eq!(matrix.read_f32(1, 1).unwrap(), [1.5; 4]);
+    assert_eq!(all[0].as_ref().unwrap().get_rows(&[1, 0]).unwrap()[..5], [1.5, 1.5, 1.5, 1.5, 0.0]);
+    assert_eq!(joined.info().unwrap().rows(), 4);
+    assert!(matrix.read_f32(1, 2).is_err() && matrix.read_blocks(-1, 1).is_err());
+}
+
+#[test]
+fn views_write_where_they_look() {
+    let mut x = Tensor::arange(&cpu(), DType::F32, 0.0, 6.0, 1.0).unwrap();
+    x.view_mut().reshape(&[2, 3]).unwrap().transpose(0, 1).unwrap().select(0, 1).unwrap().write(&[9.0f32, 8.0]).unwrap();
+    assert_eq!(x.to_vec::<f32>().unwrap(), [0.0, 9.0, 2.0, 3.0, 8.0, 5.0]);
+    let doubled = x.affine(2.0, 0.0).unwrap();
+    x.view_mut().copy_from(&doubled).unwrap();
+    x.view_mut().slice(0, 0, 6, 5).unwrap().fill(-1.0f32).unwrap();
+    assert_eq!(x.to_vec::<f32>().unwrap(), [-1.0, 18.0, 4.0, 6.0, 16.0, -1.0]);
+    let chained = x.reshape(&[2, 3]).unwrap().transpose(0, 1).unwrap().narrow(0, 0, 1).unwrap();
+    assert_eq!((chained.shape(), chained.to_vec::<f32>().unwrap()), (&[1, 2][..], vec![-1.0, 6.0]));
+    let wide = chained.broadcast_to(&[3, 2]).unwrap();
+    assert_eq!(Tensor::cat(&[&wide, &chained], 0).unwrap().shape(), [4, 2]);
+    let (values, indices) = x.sort(true).unwrap();
+    assert_eq!((values.to_vec::<f32>().unwrap()[0], indices.to_vec::<u32>().unwrap()[0]), (18.0, 1));
+    assert!(x.view_mut().fill(1u8).is_err() && x.view_mut().write(&[1.0f32]).is_err());
+}
+
+#[test]
+fn what_threads_may_share_is_what_the_headers_say() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<Device>();
+    shared::<Collection>();
+    shared::<Store>();
+    shared::<Results>();
+    shared::<Tensor>();
+    shared::<Quantized>();
+    shared::<Gguf>();
+    shared::<Model>();
+    shared::<warpwave::Canceller>();
+    shared::<warpwave::Error>();
+    shared::<Query<'_>>();
+    shared::<Rows<'_>>();
+    sent::<Session>();
+    sent::<GgufWriter>();
+    drop(winds());
+}
