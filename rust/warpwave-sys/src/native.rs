@@ -927,6 +927,7 @@ mod vectors {
     pub const WW_VALUE_INTEGER: ww_value_type = 1;
     pub const WW_VALUE_REAL: ww_value_type = 2;
     pub const WW_VALUE_TEXT: ww_value_type = 3;
+    pub const WW_VALUE_LIST: ww_value_type = 4;
     pub const WW_QUERY_NEAREST: ww_query_mode = 0;
     pub const WW_QUERY_RANGE: ww_query_mode = 1;
     pub const WW_DAMAGE_VECTOR: ww_damage = 1;
@@ -1132,6 +1133,38 @@ mod vectors {
 }
 pub use vectors::*;
 
+mod selection {
+    use super::*;
+    pub type ww_payload_change = c_int;
+    pub const WW_PAYLOAD_SET: ww_payload_change = 0;
+    pub const WW_PAYLOAD_MERGE: ww_payload_change = 1;
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_selection {
+        pub struct_size: usize,
+        pub filter: *const c_char,
+        pub r#where: *const c_char,
+        pub parameters: *const ww_parameter,
+        pub parameter_count: i64,
+        pub first_handle: i64,
+        pub limit: i64,
+    }
+    impl Default for ww_selection {
+        fn default() -> Self {
+            initialized(ww_selection_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_selection_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_collection_select(collection: *mut ww_collection, selection: *const ww_selection, fetch: u32, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_collection_select_count(collection: *mut ww_collection, selection: *const ww_selection, count: *mut i64) -> ww_status;
+        pub fn ww_collection_select_remove(collection: *mut ww_collection, selection: *const ww_selection, removed: *mut i64) -> ww_status;
+        pub fn ww_collection_select_payload(collection: *mut ww_collection, selection: *const ww_selection, payload: *const c_char, change: ww_payload_change, changed: *mut i64) -> ww_status;
+        pub fn ww_collection_merge_payloads(collection: *mut ww_collection, ids: *const *const c_char, payloads: *const *const c_char, count: i64) -> ww_status;
+    }
+}
+pub use selection::*;
+
 #[cfg(feature = "store")]
 mod store {
     use super::*;
@@ -1204,6 +1237,7 @@ mod store {
         pub fn ww_store_create(store: *mut ww_store, config: *const ww_collection_config, collection: *mut *mut ww_collection) -> ww_status;
         pub fn ww_store_collection(store: *mut ww_store, name: *const c_char, collection: *mut *mut ww_collection) -> ww_status;
         pub fn ww_store_drop(store: *mut ww_store, name: *const c_char) -> ww_status;
+        pub fn ww_store_rename(store: *mut ww_store, name: *const c_char, to: *const c_char) -> ww_status;
         pub fn ww_store_list(store: *mut ww_store, results: *mut *mut ww_results) -> ww_status;
         pub fn ww_store_index(store: *mut ww_store, collection: *const c_char, path: *const c_char) -> ww_status;
         pub fn ww_store_set_model(store: *mut ww_store, collection: *const c_char, model: *const ww_store_model) -> ww_status;
