@@ -1,7 +1,7 @@
 /* Arrays of any rank in files: one in a .npy, many with names in a .safetensors.
  *
  * The readers look at the header and check all of it against the file's size: types, shapes, ranges that leave the file,
- * overlap or leave bytes to nobody are refused, and the message names the file, the offset and the reason. Data is read with
+ * overlap or leave bytes unused are refused, and the message names the file, the offset and the reason. Data is read with
  * pread into the caller's memory, large reads by several threads at once. Elements lie as in the file: little-endian, dense,
  * the last dimension fastest. An open file does not change, so any number of threads may read it.
  */
@@ -76,7 +76,7 @@ WW_API void ww_safetensors_close(ww_safetensors *file);
 /* Returns how many tensors there are; they are numbered in the order of their data. 0 for NULL. */
 WW_API int64_t ww_safetensors_count(const ww_safetensors *file);
 
-/* Describes tensor number `index` into `info`, from ww_array_info_default(). Refuses a number that is not there. Does not
+/* Describes tensor number `index` into `info`, from ww_array_info_default(). Refuses a number out of range. Does not
  * block. */
 WW_API ww_status ww_safetensors_at(const ww_safetensors *file, int64_t index, ww_array_info *info);
 
@@ -118,8 +118,8 @@ static inline ww_array ww_array_default(void)
 }
 
 /* Writes `count` arrays to a .safetensors at `path`. `metadata` is NULL, or keys and values in turn, ended by NULL. An existing
- * file is replaced only when the new one is whole. Refuses names that are empty, appear twice or are no UTF-8, and shapes that
- * are none. Blocks on the disk. */
+ * file is replaced only when the new one is whole. Refuses names that are empty, appear twice or are not UTF-8, and invalid
+ * shapes. Blocks on the disk. */
 WW_API ww_status ww_safetensors_write(const char *path, const ww_array *arrays, int64_t count, const char *const *metadata);
 
 #ifdef __cplusplus

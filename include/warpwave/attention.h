@@ -1,8 +1,8 @@
-/* Attention: of each query, the values of the keys, weighted by how well these fit it (scaled dot products, softmax).
+/* Attention: for each query the sum of the values, weighted by the softmax of its scaled dot products with the keys.
  *
- * Keys and values are rounded to a type first, as a cache of them has it. Sums are in one order everywhere, by chunks of 256
- * positions (docs/design/attention.md): a query has the same bits alone or beside others, on every device. What tensor.h says
- * of checks, results and waiting holds here, too.
+ * Keys and values are rounded to the type of a cache first. Sums are in one order on every device, by chunks of 256 positions
+ * (docs/design/attention.md): a query has the same bits alone or in a batch, on every device. Checks, results and waiting are
+ * as in tensor.h.
  */
 #ifndef WARPWAVE_ATTENTION_H
 #define WARPWAVE_ATTENTION_H
@@ -42,8 +42,8 @@ static inline ww_attention ww_attention_default(void)
 }
 
 /* f32 tensors: q is [queries, heads, head size], k and v are [keys, key heads, head size]; the result has the shape of q. Heads
- * are a multiple of key heads: head h meets key head h / (heads / key heads). Head sizes are multiples of 8, 32 to 256. A query
- * that sees no key has zeros. `how` may be NULL: the defaults. Takes memory for the rounded keys and values. */
+ * are a multiple of key heads: head h uses key head h / (heads / key heads). Head sizes are multiples of 8, 32 to 256. A query
+ * that sees no key gets zeros. `how` may be NULL: the defaults. Takes memory for the rounded keys and values. */
 WW_API ww_status ww_tensor_attention(const ww_tensor *q, const ww_tensor *k, const ww_tensor *v, const ww_attention *how,
                                      ww_tensor *out);
 

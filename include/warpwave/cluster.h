@@ -9,14 +9,14 @@
  * what is wrong on one rank is returned by all, with the rank in the message.
  *
  * A rank waits for the others no longer than `timeout_ms`. Then the call fails with WW_TIMEOUT, the message names the ranks
- * that did not report, and the cluster is of no further use: every call fails at once, and ww_cluster_destroy() waits for
- * nobody. The shard can still be read. No call returns a part of an answer as a whole one.
+ * that did not report, and the cluster can no longer be used: every call fails at once, and ww_cluster_destroy() does not wait.
+ * The shard can still be read. No call returns a partial answer.
  *
  * This header is not part of warpwave.h, since it needs MPI: link with -lwarpwave_mpi, built for the same MPI as the program.
  * The program initialises MPI, before the first call, and finalises it, after the last cluster is destroyed. With
  * MPI_THREAD_SINGLE or MPI_THREAD_FUNNELED all calls belong on the main thread; from MPI_THREAD_SERIALIZED on any thread may
- * make them, and calls of one cluster wait for each other. With MPI_THREAD_SERIALIZED it is the program that keeps its own use
- * of MPI apart from them.
+ * make them, and calls of one cluster wait for each other. With MPI_THREAD_SERIALIZED the program must not use MPI at the same
+ * time.
  */
 #ifndef WARPWAVE_CLUSTER_H
 #define WARPWAVE_CLUSTER_H
@@ -42,7 +42,7 @@ typedef struct ww_cluster ww_cluster;
 
 /* Which ranks a search answers on. */
 typedef enum ww_answer {
-    WW_ANSWER_ROOT = 0, /* the root of the config alone */
+    WW_ANSWER_ROOT = 0, /* only the root of the config */
     WW_ANSWER_ALL = 1   /* every rank, with the same bits */
 } ww_answer;
 
@@ -56,12 +56,11 @@ typedef struct ww_cluster_config {
     int32_t keep_host_copy;
     ww_screen screen;
     ww_vector_type type;
-    /* A collection of the caller's as the shard, from a store for instance, in place of a new one. It stays the caller's and
-     * must outlive the cluster; name, keep_host_copy, screen, type and rows are not looked at, dim and metric are the
-     * collection's.
-     */
+    /* A collection of the caller, for example from a store, used as the shard in place of a new one. The caller keeps it, and
+     * it must outlive the cluster. name, keep_host_copy, screen, type and rows are ignored; dim and metric are the
+     * collection's. */
     ww_collection *collection;
-    int64_t first_row;  /* the number of this shard's first row among all; -1, the default: behind the shards of lower ranks.
+    int64_t first_row;  /* the number of this shard's first row among all; -1, the default: after the shards of lower ranks.
                          * Numbers must ascend with the ranks, without overlap */
     int32_t root;       /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; default 0 */
     int32_t timeout_ms; /* how long a rank waits for the others; default WW_CLUSTER_TIMEOUT_MS; 0: without end */

@@ -4,12 +4,12 @@
  * devices, the ROCm devices, the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.
  *
  * Several devices work as one: "cuda:0+cuda:1", "cuda:0+cpu", "rocm:*" (every one of a backend), "all" (every GPU). Such a
- * group holds collections as any device does, and answers with the same bits as one device. It has neither tensors nor
- * quantized matrices. 64 members at most; one that is named twice gets two shares of the rows.
+ * group holds collections like any device, and answers with the same bits as one device. It has neither tensors nor quantized
+ * matrices. It has at most 64 members; one that is named twice gets two shares of the rows.
  *
- * After fork() a child has its parent's handles, but neither its threads nor its GPUs: every call on them gives
- * WW_OTHER_PROCESS at once, and ending them does nothing. The child opens devices of its own: the CPU always, a GPU where the
- * parent had not started its driver (ww_devices() starts it, too).
+ * After fork() a child has its parent's handles, but neither its threads nor its GPUs: every call on them returns
+ * WW_OTHER_PROCESS at once, and closing or destroying them does nothing. The child opens its own devices: the CPU always, a GPU
+ * if the parent had not started its driver (ww_devices() starts it, too).
  */
 #ifndef WARPWAVE_DEVICE_H
 #define WARPWAVE_DEVICE_H
@@ -43,7 +43,7 @@ typedef struct ww_device_info {
     int64_t shared_bytes_per_block;
     int64_t memory_total_bytes;
     int64_t memory_free_bytes;
-    int64_t memory_used_bytes; /* total less free: used by anyone */
+    int64_t memory_used_bytes; /* total minus free: used by all processes */
     int32_t member_count;      /* of a group: the members it works with; 0 for a single device */
     char members[512];         /* of a group: each member's share of the rows, "cuda:0 75.0%, cpu 25.0%"; else empty */
     char passed_over[512];     /* of a device opened as "auto": why each device before it did not open; else empty */
@@ -53,13 +53,13 @@ typedef struct ww_device_info {
 typedef struct ww_member_info {
     size_t struct_size; /* set by ww_member_info_default() */
     char id[32];
-    double share;          /* of new rows, from 0 to 1, by its speed as far as that is known */
-    int64_t rows_capacity; /* rows that it has room for, of all collections on the group */
-    int64_t bytes;         /* that these take: of its memory, and of the host's for rows that are kept there */
-    int32_t dropped;       /* not 0: the group goes on without it */
+    double share;          /* of new rows, from 0 to 1, by its measured speed */
+    int64_t rows_capacity; /* rows of all collections on the group that it has room for */
+    int64_t bytes;         /* that these rows take: its memory, and host memory for rows that are kept there */
+    int32_t dropped;       /* not 0: the group works without it */
 } ww_member_info;
 
-/* How a device's memory stands, as the library's memory watch counts it. */
+/* The memory of a device, as the library counts it. */
 typedef struct ww_memory_info {
     size_t struct_size; /* set by ww_memory_info_default() */
     int64_t total_bytes;
@@ -97,19 +97,19 @@ static inline ww_member_info ww_member_info_default(void)
     return value;
 }
 
-/* Describes up to `capacity` devices in `infos` and says in `count` how many there are; infos may be NULL if capacity is 0.
- * Refuses a NULL count. May load driver libraries; a driver that is missing or broken is not an error here, only absent. */
+/* Describes up to `capacity` devices in `infos` and returns their number in `count`; infos may be NULL if capacity is 0.
+ * Refuses a NULL count. May load driver libraries; a missing or broken driver is not an error: it has no devices. */
 WW_API ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count);
 
-/* Says why a backend ("cuda", "rocm", "emulator") offers no device, in words, or "" if it does. Never NULL; same lifetime
+/* Returns why a backend ("cuda", "rocm", "emulator") has no device, in words, or "" if it has one. Never NULL; same lifetime
  * as ww_error_message(). */
 WW_API const char *ww_backend_absence(const char *backend);
 
-/* Opens the device called `name` (NULL means "auto") and gives it in `device`; every open needs a ww_device_close().
- * Refuses a name that is not there with WW_NO_DEVICE and the list of what is. May load drivers and start threads. */
+/* Opens the device called `name` (NULL means "auto") and returns it in `device`; every open needs a ww_device_close().
+ * Refuses an unknown name with WW_NO_DEVICE and the list of devices. May load drivers and start threads. */
 WW_API ww_status ww_device_open(const char *name, ww_device **device);
 
-/* Gives the device back when its last user (a collection holds it too) is gone. Accepts NULL. */
+/* Closes the device. It is freed with its last user (collections keep it open, too). Accepts NULL. */
 WW_API void ww_device_close(ww_device *device);
 
 /* Describe an open device into `info`/`memory`, which come from ..._default(). Refuse NULL. Do not block. */
@@ -119,15 +119,15 @@ WW_API ww_status ww_device_memory(ww_device *device, ww_memory_info *memory);
 /* Gives pooled memory back to the driver or the operating system. Refuses NULL. May wait for work in flight. */
 WW_API ww_status ww_device_trim(ww_device *device);
 
-/* Describes up to `capacity` members of a group in `infos`, each from ww_member_info_default(), and says in `count` how many
- * there are, dropped ones too; a single device is its own only member. Measures how fast they are, if that was not done before:
- * some milliseconds. Refuses NULL, except for infos with capacity 0. */
+/* Describes up to `capacity` members of a group in `infos`, each from ww_member_info_default(), and returns their number in
+ * `count`, dropped ones included; a single device is its own only member. Measures their speed the first time, which takes some
+ * milliseconds. Refuses NULL, except for infos with capacity 0. */
 WW_API ww_status ww_device_members(ww_device *device, ww_member_info *infos, size_t capacity, size_t *count);
 
-/* Has a group go on without the member called `member`, which is lost or is wanted elsewhere. Rows that it had are not searched
- * from then on: searches of their collections fail until ww_collection_move() to the same group has brought them to the other
- * members, out of the host copy (keep_host_copy) or the store. Refuses a device that is no group with WW_UNSUPPORTED, a name
- * that is no member's with WW_NOT_FOUND, and the last member. */
+/* Removes the member called `member`, which is lost or needed elsewhere, from a group. Searches of collections that had rows
+ * there fail until ww_collection_move() to the same group has brought these rows to the other members, from the host copy
+ * (keep_host_copy) or the store. Refuses a single device with WW_UNSUPPORTED, an unknown member with WW_NOT_FOUND, and the last
+ * member. */
 WW_API ww_status ww_device_drop(ww_device *device, const char *member);
 
 /* How many chips the kernels in this library were compiled for, and the names ("gfx90a", "sm_90a") by number; NULL past the

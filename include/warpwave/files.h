@@ -60,9 +60,9 @@ WW_API int64_t ww_element_bytes(ww_element element);
 /* How a file is opened; begin with ww_matrix_options_default(). */
 typedef struct ww_matrix_options {
     size_t struct_size;
-    const char *format;    /* "npy", "fbin", "csv", ...: what a file is whose name does not end in a format; NULL: nothing */
+    const char *format;    /* "npy", "fbin", "csv", ...: the format of a file whose name does not end in one; NULL: none */
     const char *id_column; /* of CSV: the name of the column, or its number from 1 on, that holds the rows' ids; NULL: none */
-    int32_t streams; /* not 0: "-" is standard input, and what is no regular file (a pipe) is read to its end into memory */
+    int32_t streams; /* not 0: "-" is standard input, and a file that is not regular (a pipe) is read to its end into memory */
 } ww_matrix_options;
 
 /* No format, no ids, files only. */
@@ -78,8 +78,8 @@ static inline ww_matrix_options ww_matrix_options_default(void)
  * and anything malformed. Blocks on the disk. */
 WW_API ww_status ww_matrix_open(const char *path, ww_matrix **matrix);
 
-/* The same with options; NULL: none. Refuses a format that is none, and an id column where the file is not CSV or has no such
- * column. */
+/* The same with options; NULL: none. Refuses an unknown format, and an id column if the file is not CSV or has no such column.
+ */
 WW_API ww_status ww_matrix_open_with(const char *path, const ww_matrix_options *options, ww_matrix **matrix);
 
 /* Closes it. Accepts NULL. */
@@ -102,13 +102,13 @@ WW_API ww_status ww_matrix_read_elements(const ww_matrix *matrix, int64_t first,
 /* Returns the id of a row that the id column had, there until close; NULL where there is no such column or no such row. */
 WW_API const char *ww_matrix_id(const ww_matrix *matrix, int64_t row);
 
-/* Looks at what ww_matrix_read_f32() read: WW_INVALID_ARGUMENT if a number is not finite, and the message names the file, the
+/* Checks what ww_matrix_read_f32() read: WW_INVALID_ARGUMENT if a number is not finite, and the message names the file, the
  * row and the column (both from 0). Does not block. */
 WW_API ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values);
 
 /* Returns the rows in memory if the file has f32 one after the other (.npy, .fbin, CSV), else NULL. All rows
  * are read when this is first called, and take their bytes of memory until close; NULL, with a message, where that fails:
- * without memory, or because the file was cut short. Blocks on the disk the first time. Any number of threads may ask. */
+ * without memory, or because the file was cut short. Blocks on the disk the first time. Any number of threads may call it. */
 WW_API const float *ww_matrix_view_f32(const ww_matrix *matrix);
 
 /* Write rows x dim numbers to `path`, format by its ending: .npy or .fbin for f32, .npy or .ibin for i32. An existing file is

@@ -54,7 +54,7 @@ typedef struct ww_gguf_info {
 /* A value lies in the file's memory and is there until the file is closed. */
 typedef struct ww_gguf_value {
     size_t struct_size;
-    const char *key; /* with a NUL behind it */
+    const char *key; /* ends with a NUL */
     ww_gguf_kind kind;
     ww_gguf_kind element; /* of an array: its elements' kind, never another array; else the same as kind */
     int64_t count;        /* of an array: its elements; of a string: its bytes; else 1 */
@@ -109,7 +109,7 @@ WW_API ww_status ww_gguf_open(const char *path, ww_gguf **gguf);
 WW_API void ww_gguf_close(ww_gguf *gguf);
 
 /* Describe the file, its value number `index` and its tensor number `index` into a struct from ..._default(). Refuse NULL and a
- * number that is not there. Do not block. */
+ * number out of range. Do not block. */
 WW_API ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info);
 WW_API ww_status ww_gguf_value_at(const ww_gguf *gguf, int64_t index, ww_gguf_value *value);
 WW_API ww_status ww_gguf_tensor_at(const ww_gguf *gguf, int64_t index, ww_gguf_tensor *tensor);
@@ -129,11 +129,11 @@ WW_API ww_status ww_gguf_i64(const ww_gguf *gguf, const char *key, int64_t *valu
 WW_API ww_status ww_gguf_f64(const ww_gguf *gguf, const char *key, double *value);
 WW_API ww_status ww_gguf_bool(const ww_gguf *gguf, const char *key, int32_t *value); /* 0 or 1 */
 
-/* A text in the file's memory, with a NUL behind it, there until close; `bytes` may be NULL, and then a text with a NUL inside
+/* A text in the file's memory, with a NUL after it, valid until close; `bytes` may be NULL, and then a text with a NUL inside
  * is refused. */
 WW_API ww_status ww_gguf_text(const ww_gguf *gguf, const char *key, const char **text, size_t *bytes);
 
-/* A text of an array, in the file's memory, without a NUL behind it. */
+/* A text of an array, in the file's memory, without a NUL. */
 typedef struct ww_gguf_span {
     const char *text;
     size_t bytes;
@@ -157,7 +157,7 @@ WW_API ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset
 WW_API ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
                               ww_quant **matrix);
 
-/* Loads `count` tensors of one type and one number of columns as one matrix: the rows of each behind those of the one before
+/* Loads `count` tensors of one type and one number of columns as one matrix, the rows of each after those of the one before
  * it. Otherwise as ww_gguf_load(). */
 WW_API ww_status ww_gguf_load_joined(const ww_gguf *gguf, const int64_t *indices, int64_t count, ww_device *device,
                                      ww_progress progress, void *user, ww_quant **matrix);
@@ -167,37 +167,37 @@ WW_API ww_status ww_gguf_load_joined(const ww_gguf *gguf, const int64_t *indices
 WW_API ww_status ww_gguf_load_all(const ww_gguf *gguf, ww_device *device, ww_progress progress, void *user,
                                   ww_quant **matrices);
 
-/* ---- writing
- * ------------------------------------------------------------------------------------------------------------------ First the
- * metadata and what tensors there will be, then ..._open(), then the tensors' data in that order, then ..._finish(), before
- * which there is no file at the path, or the old one. A writer is used by one thread at a time. */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
+
+/* First add the metadata and announce the tensors, then call ..._open(), then write the tensors' data in that order, then call
+ * ..._finish(). Until then there is no file at the path, or the old one. A writer is used by one thread at a time. */
 
 /* Makes a writer. Refuses NULL. */
 WW_API ww_status ww_gguf_writer_create(ww_gguf_writer **writer);
 
-/* Adds a value: key, kind, element, count and data as ww_gguf_value has them. Refuses what a reader would, a key that is there
- * already, and general.alignment, which is the writer's. */
+/* Adds a value: key, kind, element, count and data as ww_gguf_value has them. Refuses what a reader would refuse, a key that
+ * exists already, and general.alignment, which the writer sets. */
 WW_API ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *value);
 
-/* The same for the kinds that are needed most. */
+/* The same for the most common kinds. */
 WW_API ww_status ww_gguf_writer_u32(ww_gguf_writer *writer, const char *key, uint32_t value);
 WW_API ww_status ww_gguf_writer_string(ww_gguf_writer *writer, const char *key, const char *text);
 
-/* Says that there will be a tensor: name, type, rank and shape are looked at, and bytes where the type is not known here.
- * Refuses what a reader would. */
+/* Announces a tensor by its name, type, rank and shape, and bytes if the type is unknown. Refuses what a reader would refuse.
+ */
 WW_API ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *tensor);
 
 /* Begins the file. Blocks on the disk. */
 WW_API ww_status ww_gguf_writer_open(ww_gguf_writer *writer, const char *path);
 
-/* Appends bytes of tensors, which may be cut anywhere; padding is the writer's affair. Refuses more than was promised. Blocks
- * on the disk. */
+/* Appends bytes of tensors, in pieces of any size; the writer adds the padding. Refuses more than was announced. Blocks on the
+ * disk. */
 WW_API ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t size);
 
 /* Puts the file in its place. Refuses while data is missing. Blocks on the disk. */
 WW_API ww_status ww_gguf_writer_finish(ww_gguf_writer *writer);
 
-/* Frees it, with the file it began if that is not finished. Accepts NULL. */
+/* Frees it, and removes its file if that is not finished. Accepts NULL. */
 WW_API void ww_gguf_writer_destroy(ww_gguf_writer *writer);
 
 #ifdef __cplusplus

@@ -1,12 +1,12 @@
-/* Kernels of one's own, by name: code for a GPU that the caller has compiled, on the caller's tensors.
+/* Kernels of your own: GPU code that you have compiled, launched by name on your tensors.
  *
  * A module is code as the device's driver takes it: on ROCm a code object (ELF) or a bundle of them, on CUDA PTX, a cubin or a
  * fatbin. On the emulator, in builds with tests, it is a shared object that the host's compiler made of the same source.
  * examples/own_kernel has a kernel for all three.
  *
- * Launches are queued on the stream that a device's tensor operations are queued on, in the order of the calls: a kernel finds
- * what operations before it have written, and operations after it find what it wrote. What a kernel does to memory is the
- * caller's affair; one that faults takes the device with it, as WW_DRIVER_ERROR says from then on.
+ * Launches are queued on the stream that a device's tensor operations are queued on, in the order of the calls: a kernel sees
+ * what operations before it wrote, and operations after it see what it wrote. The library cannot check what a kernel does to
+ * memory: a kernel that faults loses the device, and later calls return WW_DRIVER_ERROR.
  */
 #ifndef WARPWAVE_KERNEL_H
 #define WARPWAVE_KERNEL_H
@@ -25,12 +25,12 @@ extern "C" {
 typedef struct ww_module ww_module;
 typedef struct ww_kernel ww_kernel;
 
-/* Loads `bytes` of code on a device; the memory may be changed when it returns. Every module needs a ww_module_unload().
- * Refuses a CPU and code that is of another vendor (WW_UNSUPPORTED), and what the driver does not take, with what that had to
- * say about it: the log of its compiler, for PTX. May take a second for PTX. */
+/* Loads `bytes` of code on a device; the memory may change after the call. Every module needs a ww_module_unload().
+ * Refuses a CPU and code that is of another vendor (WW_UNSUPPORTED), and code that the driver rejects, with the
+ * driver's message (for PTX the log of its compiler). May take a second for PTX. */
 WW_API ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module);
 
-/* Waits for the device's tensor operations, and ends the module with all kernels that were found in it. Accepts NULL. */
+/* Waits for the device's tensor operations, and unloads the module with all its kernels. Accepts NULL. */
 WW_API void ww_module_unload(ww_module *module);
 
 /* Finds the kernel called `name` (extern "C", or as the compiler mangled it). It lives as long as its module. WW_NOT_FOUND if
@@ -51,8 +51,8 @@ typedef struct ww_kernel_info {
 /* Fills in `info`, which comes from ww_kernel_info_default(). Refuses NULL. Does not block. */
 WW_API ww_status ww_kernel_describe(const ww_kernel *kernel, ww_kernel_info *info);
 
-/* One argument. Arguments lie one behind the other, each aligned as C aligns its type: that is how both vendors pass a list of
- * parameters, and how a struct lies that a kernel takes as its only one. */
+/* One argument. Arguments lie one after the other, each aligned as C aligns its type. Both vendors pass a list of parameters
+ * like that, and a struct as the only parameter has the same layout. */
 typedef enum ww_argument_kind {
     WW_ARGUMENT_TENSOR = 0, /* the address of its first element */
     WW_ARGUMENT_I32 = 1,
@@ -134,7 +134,7 @@ static inline ww_argument ww_argument_bytes(const void *bytes, size_t size, size
 typedef struct ww_launch {
     size_t struct_size;  /* set by ww_launch_default() */
     int64_t grid[3];     /* blocks along x, y and z; 1 by default */
-    int64_t block[3];    /* threads of a block, likewise */
+    int64_t block[3];    /* threads of a block along x, y and z; 1 by default */
     size_t shared_bytes; /* dynamic */
     const ww_argument *arguments;
     size_t argument_count;

@@ -1,7 +1,7 @@
 /* Quantized matrices: weights in ggml's block formats on a device, as GGUF files store them.
  *
- * A matrix has rows of `cols` numbers, coded in blocks of 32 or 256 along the row. What codes become as f32, and what codes
- * floats become, is the same to the bit on every device. A view is a matrix that shares another's rows; either may be
+ * A matrix has rows of `cols` numbers, coded in blocks of 32 or 256 along the row. Decoding and coding give the same bits on
+ * every device. A view is a matrix that shares another's rows; either may be
  * destroyed first. A matrix does not change once it is made, so any number of threads may use it.
  */
 #ifndef WARPWAVE_QUANT_H
@@ -50,8 +50,8 @@ typedef struct ww_quant_info {
     int64_t row_bytes;
     int64_t bytes; /* of all rows, without the padding behind them */
     char device[32];
-    int32_t finite; /* not 0: all weights are finite, as was found while they were loaded from a file; 0: nobody looked, or some
-                       may not be */
+    int32_t finite; /* not 0: all weights are finite, checked while they were loaded from a file; 0: not checked, or some may
+                       not be */
 } ww_quant_info;
 
 /* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */
@@ -66,10 +66,10 @@ static inline ww_quant_info ww_quant_info_default(void)
 /* Takes a type; returns "q4_K", "f16", ..., or NULL for a number that is none. */
 WW_API const char *ww_quant_name(ww_quant_type type);
 
-/* Finds the type called `name`, in small or capital letters. Refuses a name that is none with the list of those that are. */
+/* Finds the type called `name`, in small or capital letters. Refuses an unknown name with the list of types. */
 WW_API ww_status ww_quant_find(const char *name, ww_quant_type *type);
 
-/* Return how many numbers a block of the type holds, and how many bytes it has; 0 for a number that is no type. */
+/* Return how many numbers a block of the type holds, and how many bytes it has; 0 for an unknown type. */
 WW_API int64_t ww_quant_block_elements(ww_quant_type type);
 WW_API int64_t ww_quant_block_bytes(ww_quant_type type);
 
@@ -82,9 +82,9 @@ WW_API ww_status ww_quant_row_bytes(ww_quant_type type, int64_t cols, int64_t *b
 WW_API ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *values, int64_t rows, int64_t cols,
                                    int64_t row_stride, ww_quant **matrix);
 
-/* The same of a tensor, coded where it is: x of shape [..., cols], f32, f16 or bf16, of any layout; what stands before the last
- * dimension is rows. As q8_1 or q8_K these are activations for ww_quant_multiply_coded(). Blocks, and waits for what was queued
- * on tensors: nothing but the answer whether all of it could be coded leaves the device. */
+/* The same of a tensor, coded where it is: x of shape [..., cols], f32, f16 or bf16, of any layout; the dimensions before the
+ * last are rows. As q8_1 or q8_K these are activations for ww_quant_multiply_coded(). Blocks, and waits for queued tensor
+ * operations; only the answer whether everything could be coded leaves the device. */
 WW_API ww_status ww_quant_from_tensor(ww_quant_type type, const ww_tensor *x, ww_quant **matrix);
 
 /* Makes a matrix of blocks that are coded already: `size` bytes of the host, which must be rows x the bytes of a row. They are
@@ -95,7 +95,7 @@ WW_API ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void
 /* Makes a matrix of `count` rows of another from row `first` on, sharing them. Refuses a range outside. Does not block. */
 WW_API ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww_quant **view);
 
-/* Gives it back; the device's memory goes with the last matrix that shares it. Accepts NULL. */
+/* Frees it; the device's memory is freed with the last matrix that shares it. Accepts NULL. */
 WW_API void ww_quant_destroy(ww_quant *matrix);
 
 /* Describes a matrix into `info`. Refuses NULL. Does not block. */
@@ -110,10 +110,10 @@ WW_API ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int
  * Blocks. */
 WW_API ww_status ww_quant_get_rows(const ww_quant *matrix, const int64_t *ids, int64_t count, float *values);
 
-/* Decode `count` rows from row `first` on, or look rows up, into `out`, which operations on tensors fill (tensor.h): f32, f16
- * or bf16 of shape [count, cols], or that of ids with cols behind it. Nothing leaves the device. A range outside is refused.
- * Ids are on the matrix's device and like those of ww_tensor_index_select(): u8, u32 or i64; for the largest value of their
- * type the row is zeros; any other invalid id is refused with WW_OUT_OF_RANGE; the call waits for the ids to find it.
+/* Decode `count` rows from row `first` on, or look rows up, into `out`, filled as by operations on tensors (tensor.h):
+ * f32, f16 or bf16 of shape [count, cols], or the shape of ids followed by cols. Nothing leaves the device. A range outside is
+ * refused. Ids are on the matrix's device and like those of ww_tensor_index_select(): u8, u32 or i64; for the largest value of
+ * their type the row is zeros; any other invalid id is refused with WW_OUT_OF_RANGE; the call waits for the ids to find it.
  * Otherwise queued. */
 WW_API ww_status ww_quant_dequantize(const ww_quant *matrix, int64_t first, int64_t count, ww_dtype dtype, ww_tensor *out);
 WW_API ww_status ww_quant_rows(const ww_quant *matrix, const ww_tensor *ids, ww_dtype dtype, ww_tensor *out);
@@ -121,17 +121,17 @@ WW_API ww_status ww_quant_rows(const ww_quant *matrix, const ww_tensor *ids, ww_
 /* Multiplies: x of shape [..., cols], f32, f16 or bf16, on the matrix's device, with each row of the matrix; `out` is
  * f32 of shape [..., rows], filled as operations on tensors do (tensor.h). Activations are coded as q8_1 or q8_K for block
  * formats and stay f32 for f32, f16 and bf16; the same bits on every device (docs/design/arithmetic.md). Refuses activations
- * that are not finite or too large for the scale of a block, except for plain formats. Blocks, and waits for what was queued on
- * tensors. */
+ * that are not finite or too large for the scale of a block, except for plain formats. Blocks, and waits for queued tensor
+ * operations. */
 WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor *out);
 
-/* The same for a mixture of experts: the matrix is of several, `expert_rows` rows each, one behind the other, and row i of x
- * meets those of expert experts[i] (host, one for each row of x). `out` is of shape [..., expert_rows]. Refuses a number that
- * is no expert. */
+/* The same for a mixture of experts: the matrix has several, `expert_rows` rows each, one after the other, and row i of x is
+ * multiplied with those of expert experts[i] (host, one for each row of x). `out` has the shape [..., expert_rows]. Refuses an
+ * invalid expert. */
 WW_API ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x,
                                          const int64_t *experts, ww_tensor *out);
 
-/* What becomes of activations. Coded: as ww_quant_matmul() says; fast, and a little off. Float: they stay f32, the weights are
+/* How activations are used. Coded: as in ww_quant_matmul(); fast, with a small error. Float: they stay f32, the weights are
  * decoded, and each result is a canonical dot product; nothing is refused. */
 typedef enum ww_activations { WW_ACTIVATIONS_CODED = 0, WW_ACTIVATIONS_FLOAT = 1 } ww_activations;
 
@@ -143,12 +143,12 @@ typedef struct ww_quant_product {
     int64_t expert_rows;    /* of each expert, where there are any */
     const int64_t *experts; /* NULL: none */
     /* The same on the matrix's device, u8, u32 or i64, one for each row of x; `experts` is NULL then. For the largest value of
-     * their type results are zeros. Any other that is no expert is refused with WW_OUT_OF_RANGE, for which the ids are waited
-     * for; in a queued product nothing is waited for, and the results are NaN. */
+     * their type results are zeros. Any other invalid id is refused with WW_OUT_OF_RANGE, so the call waits for the ids; a
+     * queued product does not wait, and the results are NaN. */
     const ww_tensor *expert_ids;
     ww_activations activations; /* float: always canonical, whatever `math` says */
-    /* What is done beside the product, in one pass over memory where it is queued and the device can, and always with the bits
-     * of calls one after the other. x is f32 then, and there are no experts. */
+    /* Work done together with the product: in one pass over memory if it is queued and the device can, and always with the
+     * bits of separate calls. x must be f32, without experts. */
     const ww_tensor *norm_weight; /* not NULL: x goes through ww_tensor_rms_norm() with these weights, f32, first */
     double norm_eps;              /* then */
     const ww_tensor *up;          /* not NULL: silu(x) * up is multiplied; of x's shape; not with a norm */
@@ -165,14 +165,14 @@ static inline ww_quant_product ww_quant_product_default(void)
 }
 
 /* The same with options; NULL: those of ww_quant_matmul(). A product that is queued returns before it is done on a GPU, as
- * operations on tensors do, so that products can follow each other without a gap. Nobody can be told then that activations
- * cannot be coded: all results of such a row of x are NaN, on every device. */
+ * operations on tensors do, so that products can follow each other without a gap. It cannot report activations that cannot be
+ * coded: all results of such a row of x are NaN, on every device. */
 WW_API ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out);
 
 /* The same with activations that were coded before, for several products: q8_1 for weights in blocks of 32, q8_K for those in
  * blocks of 256, made on the matrix's device by ww_quant_from_tensor() or ww_quant_from_f32(). `out` is of shape [rows of the
  * activations, rows], with the bits of the product that codes them itself. Refuses activations that were loaded, whose codes
- * nobody looked at, float activations, and plain weights; `math` changes nothing. */
+ * were not checked, float activations, and plain weights; `math` has no effect. */
 WW_API ww_status ww_quant_multiply_coded(const ww_quant *matrix, const ww_quant *activations, const ww_quant_product *options,
                                          ww_tensor *out);
 

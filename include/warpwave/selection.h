@@ -28,7 +28,7 @@ typedef struct ww_selection {
     const ww_parameter *parameters;
     int64_t parameter_count;
     int64_t first_handle; /* only rows with this handle or a larger one: that of the last row of a page, plus 1; 0: all */
-    int64_t limit;        /* the first so many of them, in order of handles; 0: all */
+    int64_t limit;        /* at most this many, in order of handles; 0: all */
 } ww_selection;
 
 /* How a payload is changed. */

@@ -28,8 +28,8 @@ typedef enum ww_status {
     WW_OK = 0,
     WW_INVALID_ARGUMENT = 1,   /* a null pointer, a value that is not finite, a text that is not JSON, ... */
     WW_DIMENSION_MISMATCH = 2, /* vectors of one length where another was promised */
-    WW_OUT_OF_MEMORY = 3,      /* the message says how much was asked and how much was free */
-    WW_NO_DEVICE = 4,          /* the message lists the devices that are there */
+    WW_OUT_OF_MEMORY = 3,      /* the message has the bytes needed and the bytes free */
+    WW_NO_DEVICE = 4,          /* the message lists the devices */
     WW_DRIVER_ERROR = 5,       /* a vendor call failed; the message has its name and code */
     WW_NOT_FOUND = 6,
     WW_DUPLICATE_ID = 7,
@@ -40,7 +40,7 @@ typedef enum ww_status {
     WW_OUT_OF_RANGE = 12,
     WW_INTERNAL = 13,      /* a defect of the library; please report it */
     WW_OTHER_PROCESS = 14, /* made before fork(), used in the child: open it again there */
-    WW_BUSY = 15,          /* another process or connection kept a lock for longer than was to be waited; try again */
+    WW_BUSY = 15,          /* another process or connection held a lock for longer than the call waits; try again */
     WW_DAMAGED = 16,       /* memory is not what was written to it; the message says what and where */
     WW_TIMEOUT = 17        /* other ranks did not report in time; the message names them (cluster.h) */
 } ww_status;
@@ -48,13 +48,12 @@ typedef enum ww_status {
 /* Takes any status. Returns its name in words, "out of memory"; never NULL. */
 WW_API const char *ww_status_name(ww_status status);
 
-/* Returns the calling thread's last error text, "" if it has had none; valid until that thread's next failing call. It is UTF-8
- * in one line that can be printed: what a terminal would obey, in a path, name or id that the text quotes, is written as \x1b.
- */
+/* Returns the calling thread's last error text, "" if it has had none; valid until that thread's next failing call. It is one
+ * line of UTF-8 that is safe to print: control characters in a quoted path, name or id are written as \x1b. */
 WW_API const char *ww_error_message(void);
 
-/* The calling thread's last failure as fields, for a program that acts on more than the status. What a vendor's library said is
- * there if its failure is what the message tells of: then `library` is "CUDA", "cuBLAS", "HIP", "rocBLAS", "hipRTC" or
+/* The calling thread's last failure as fields, for a program that acts on more than the status. If a vendor's
+ * library failed, `library` is "CUDA", "cuBLAS", "HIP", "rocBLAS", "hipRTC" or
  * "emulator". Otherwise backend, library, call and name are "", and code is 0. */
 typedef struct ww_error_info {
     size_t struct_size; /* set by ww_error_info_default() */
@@ -83,10 +82,10 @@ WW_API ww_status ww_error_detail(ww_error_info *info);
 /* Returns the version of the library that is running, "0.1.0"; compare with WW_VERSION_TEXT, the one compiled against. */
 WW_API const char *ww_version(void);
 
-/* Told how far a long call has come, in units of that call (rows, queries). Returning non-zero cancels it cleanly, and is the
- * only way to leave the call early. It is called on the thread that made the call, which holds the locks of what it works on
- * and may have others at work on memory of its stack: a callback must return. It must not jump out (longjmp) or end its thread;
- * an exception of C++ that would leave it ends the program (std::terminate), as one that leaves a noexcept function does. It
+/* Receives the progress of a long call, in units of that call (rows, queries). Returning non-zero cancels the call cleanly, and
+ * is the only way to leave it early. It is called on the thread that made the call, which holds locks and whose stack other
+ * threads may be using: a callback must return. It must not jump out (longjmp) or end its thread;
+ * a C++ exception that leaves it ends the program (std::terminate), as in a noexcept function. It
  * must not call functions of this library that take the collection or device of the call. */
 typedef int (*ww_progress)(long long done, long long total, void *user);
 

@@ -21,7 +21,7 @@ WW_API ww_status ww_tensor_load_npy(ww_device *device, const char *path, ww_tens
 /* The tensor called `name` in the .safetensors at `path`. WW_NOT_FOUND if there is none. Blocks. */
 WW_API ww_status ww_tensor_load_safetensors(ww_device *device, const char *path, const char *name, ww_tensor *out);
 
-/* Tensor number `index` of an open file, for those who load several. Blocks. */
+/* Tensor number `index` of an open file. Blocks. */
 WW_API ww_status ww_safetensors_load(const ww_safetensors *file, int64_t index, ww_device *device, ww_tensor *out);
 
 /* All tensors of an open file, in their order: `out` has room for ww_safetensors_count() of them. If one cannot be loaded,

@@ -1,8 +1,8 @@
-/* Tensors, continued: memory that another library owns, ours for others, and both by DLPack. Nothing is copied.
+/* Tensors, continued: exchanging memory with other libraries, by address or by DLPack. Nothing is copied.
  *
  * Streams are the vendor's own handles (CUstream, hipStream_t). NULL is the vendor's default stream, WW_STREAM_NONE says that
- * there is nothing to wait for. The device's own work on tensors is queued on a stream of its own, in the primary context of
- * the GPU, which is the one that other libraries use, too: addresses mean the same in both. On a CPU streams are ignored.
+ * there is nothing to wait for. Tensor operations are queued on a stream of the device, in the primary context of the GPU,
+ * which other libraries use, too, so addresses are valid in both. On a CPU streams are ignored.
  */
 #ifndef WARPWAVE_TENSOR_FOREIGN_H
 #define WARPWAVE_TENSOR_FOREIGN_H
@@ -22,12 +22,12 @@ struct DLManagedTensorVersioned;
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
 
-/* The stream that the device's work on tensors is queued on; NULL on a CPU. It is the device's: others may record events on it
- * and have it wait for events. */
+/* The stream of the device's tensor operations; NULL on a CPU. It belongs to the device: others may record events on it and
+ * make it wait for events. */
 WW_API ww_status ww_device_stream(ww_device *device, void **stream);
 
-/* Work on tensors that is queued from now on waits for what is on `stream` now; and what is queued on `stream` from now on
- * waits for the work on tensors that is queued now. The host does not wait. */
+/* The first makes tensor operations that are queued from now on wait for what is on `stream` now. The second makes `stream`
+ * wait for the tensor operations that are queued now. The host does not wait. */
 WW_API ww_status ww_device_wait_stream(ww_device *device, void *stream);
 WW_API ww_status ww_device_signal_stream(ww_device *device, void *stream);
 
@@ -54,13 +54,14 @@ static inline ww_foreign ww_foreign_default(void)
     return value;
 }
 
-/* Makes `out`, which must be empty, a tensor on that memory. When it and all views of it are released, what was queued on the
- * device is waited for, and `release` is called, once, on the thread that released the last. A refused call calls nothing. */
+/* Makes `out`, which must be empty, a tensor on that memory. When it and all views of it are released, the library
+ * waits for the work queued on the device and calls `release` once, on the thread that released the last. A refused call does
+ * not call it. */
 WW_API ww_status ww_tensor_wrap(ww_device *device, const ww_foreign *foreign, ww_tensor *out);
 
-/* The address of a tensor's first element, on its device. Before it is used there have the user's stream wait
- * (ww_device_signal_stream()), and before our next use of what was written ours (ww_device_wait_stream()). The tensor must be
- * held as long; its memory is not reused before the device has finished with it. NULL for a tensor without elements. */
+/* The address of a tensor's first element, on its device. Before you use it, make your stream wait (ww_device_signal_stream());
+ * before the next tensor operation uses what you wrote, make ours wait (ww_device_wait_stream()). Keep the tensor as long; its
+ * memory is not reused before the device has finished with it. NULL for a tensor without elements. */
 WW_API ww_status ww_tensor_data(const ww_tensor *x, void **data);
 
 /* ---- DLPack ----------------------------------------------------------------------------------------------------------------
@@ -84,8 +85,8 @@ WW_API ww_status ww_tensor_from_dlpack_unversioned(ww_device *device, struct DLM
                                                    ww_tensor *out);
 
 /* For bindings to CPython, where exports are handed on in capsules called "dltensor_versioned" and "dltensor". The destructor
- * of such a capsule runs where no Python code may, at exit for one, so it is here: it calls the deleter of an export that
- * nobody has taken. The library is not linked with Python: it is given Python's PyCapsule_IsValid and PyCapsule_GetPointer
+ * of such a capsule may run where no Python code can, for example at exit, so it is here: it calls the deleter of an export
+ * that was not consumed. The library is not linked with Python: it is given Python's PyCapsule_IsValid and PyCapsule_GetPointer
  * first, once for the process. Refuses NULL. Before that, and for any other capsule, the destructor does nothing. */
 WW_API ww_status ww_dlpack_capsules(int (*is_valid)(void *capsule, const char *name),
                                     void *(*get_pointer)(void *capsule, const char *name));

@@ -1,8 +1,8 @@
 /* Tensors, continued: operations that look at many elements for one: reductions, softmax, norms, rotary embedding, sorting.
  *
- * Floats are summed in one order everywhere: runs of 4096 elements, each in 64 sums of which element i joins number i mod 64,
- * folded by halves; then the results of the runs likewise. bf16, f16 and f8e4m3 are computed in f32 and rounded once. What
- * tensor.h says of checks, results and waiting holds here, too.
+ * Floats are summed in one order on every device: chunks of 4096 elements, each in 64 sums (element i goes to sum i mod 64),
+ * folded by halves; then the results of the chunks in the same way. bf16, f16 and f8e4m3 are computed in f32 and rounded once.
+ * Checks, results and waiting are as in tensor.h.
  */
 #ifndef WARPWAVE_TENSOR_ROWS_H
 #define WARPWAVE_TENSOR_ROWS_H
@@ -26,11 +26,11 @@ typedef enum ww_reduce {
     WW_REDUCE_PROD = 6
 } ww_reduce;
 
-/* The name of a reduction ("sum"), "unknown" for what is none; and the reduction of a name, or -1. */
+/* The name of a reduction ("sum"), "unknown" for other numbers; and the reduction of a name, or -1. */
 WW_API const char *ww_reduce_name(ww_reduce op);
 WW_API int32_t ww_reduce_of_name(const char *name);
 
-/* Reduces the `count` dimensions at `dims`, in whatever order they are given; NULL is all of them. argmin and argmax take one.
+/* Reduces the `count` dimensions at `dims`, in any order; NULL: all of them. argmin and argmax take one.
  * The result has the elements of the other dimensions, in their order. Refuses a dimension twice, and reductions of no
  * elements. */
 WW_API ww_status ww_tensor_reduce(ww_reduce op, const ww_tensor *x, const int32_t *dims, int32_t count, ww_tensor *out);
@@ -51,7 +51,7 @@ WW_API ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight,
 
 /* Rotary embedding (rope): rotates pairs (a, b) of the last dimension to (a cos - b sin, a sin + b cos). Pair i is elements 2i
  * and 2i + 1 if `interleaved`, and i and i + half if not. cos and sin have x's shape except for the last dimension, which is
- * half (broadcast with strides of 0), or the last two of those dimensions alone. Floats. */
+ * half (broadcast with strides of 0), or only the last two of those dimensions. Floats. */
 WW_API ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_tensor *sines, bool interleaved,
                                 ww_tensor *out);
 
