@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The checks of `make lint` find what they are for: each is given a fault in a small tree of its own, and the same without it."""
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load(path):
+    """A script as a module, although its name has a dash."""
+    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Tree(unittest.TestCase):
+    """A repository with copies of some scripts, and other files that a test writes."""
+
+    def setUp(self):
+        if not shutil.which("git"):
+            print("SKIP: git is not installed")
+            self.skipTest("git is not installed")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.git("init", "-q")
+
+    def git(self, *arguments):
+        who = ["-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", *who, *arguments], cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-qm", "change", "--allow-empty")
+
+    def write(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text, encoding="utf-8")
+
+    def copy(self, *names):
+        for name in names:
+            (self.root / "scripts").mkdir(exist_ok=True)
+            shutil.copy(ROOT / "scripts" / name, self.root / "scripts" / name)
+
+    def run_script(self, name, *arguments):
+        done = subprocess.run([sys.executable, f"scripts/{name}", *arguments], cwd=self.root, check=False, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Phrases(Tree):
+    def test_a_phrase_is_found_across_lines_of_a_comment(self):
+        self.copy("check-phrases.py", "phrases.txt")
+        self.write("src/base/a.c", "/* Room for so\n * many rows. */\n")
+        status, said = self.run_script("check-phrases.py")
+        self.assertEqual(status, 1)
+        self.assertIn('src/base/a.c:1: "so many"', said)
+        self.write("src/base/a.c", "/* Room for `count` rows. */\n")
+        self.assertEqual(self.run_script("check-phrases.py"), (0, ""))
+
+
+class Evidence(Tree):
+    def setUp(self):
+        super().setUp()
+        self.copy("evidence.py")
+        self.pages = load(ROOT / "scripts/evidence.py").PAGES
+        self.write("src/kernels/a.c", "")
+        for page in self.pages:
+            self.write(f"docs/evidence/{page}.md", "# Title\n\nText.\n")
+        self.commit()
+
+    def test_a_page_without_its_commit_is_refused(self):
+        status, said = self.run_script("evidence.py", "check")
+        self.assertEqual(status, 1)
+        self.assertIn("docs/evidence/faults.md: no line", said)
+
+    def test_a_stamped_page_has_its_commit_once_and_its_text(self):
+        for _ in range(2):
+            self.assertEqual(self.run_script("evidence.py", "stamp", "faults")[0], 0)
+        text = (self.root / "docs/evidence/faults.md").read_text(encoding="utf-8")
+        self.assertEqual(text.count("Made by `make faults` at commit " + self.git("rev-parse", "--short=8", "HEAD")), 1)
+        self.assertTrue(text.startswith("# Title\n\nMade by") and text.endswith("\n\nText.\n"))
+
+    def test_sources_with_more_than_100_commits_give_a_warning_and_no_failure(self):
+        for page in self.pages:
+            self.run_script("evidence.py", "stamp", page)
+        self.commit()
+        self.assertEqual(self.run_script("evidence.py", "check"), (0, ""))
+        for number in range(101):
+            self.write("src/kernels/a.c", f"/* {number} */\n")
+            self.commit()
+        status, said = self.run_script("evidence.py", "check")
+        self.assertEqual(status, 0)
+        self.assertIn("warning: docs/evidence/codeobjects.md", said)
+        self.assertNotIn("accuracy.md", said)
+
+
+class Names(unittest.TestCase):
+    def test_a_name_that_no_source_has_is_refused(self):
+        check = load(ROOT / "scripts/check-docs.py")
+        check.check_words("a.md", "`segment_append` and `--known`, `matmul_TYPE`, `m_c`", {"segment_append"}, "--known")
+        self.assertEqual(check.offences, [])
+        check.check_words("a.md", "`segment_grow()` and `--unknown`", {"segment_append"}, "--known")
+        self.assertEqual(len(check.offences), 2)
+
+
+class Reference(unittest.TestCase):
+    def test_a_public_function_without_a_comment_is_refused(self):
+        reference = load(ROOT / "scripts/api-reference.py")
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(reference, "ROOT", pathlib.Path(folder)):
+            header = pathlib.Path(folder) / "include/warpwave/a.h"
+            header.parent.mkdir(parents=True)
+            (pathlib.Path(folder) / "examples").mkdir()
+            head = "/* A header. */\n#ifndef WARPWAVE_A_H\n#define WARPWAVE_A_H\n\n"
+            header.write_text(head + "/* Does it. */\nWW_API ww_status ww_a(void);\n\n#endif\n", encoding="utf-8")
+            self.assertIn("Does it.", reference.section(header, {})[0])
+            header.write_text(head + "WW_API ww_status ww_a(void);\n\n#endif\n", encoding="utf-8")
+            with self.assertRaisesRegex(SystemExit, "ww_a has no comment"):
+                reference.section(header, {})
+
+
+class Floors(unittest.TestCase):
+    def test_a_floor_that_is_beaten_is_wrong_and_not_met(self):
+        absent = {name: mock.MagicMock() for name in ("numpy", "machine", "quant_cases", "search_cases")}
+        with mock.patch.dict(sys.modules, absent), mock.patch.object(sys, "path", [str(ROOT / "tests/codeobjects"), *sys.path]):
+            page = load(ROOT / "tests/codeobjects/performance_page.py")
+        product = next(workload for workload in page.WORKLOADS if workload.group == "bytes")
+        for floor, verdict in ((0.7, "met"), (1.0, "met"), (1.4, "wrong floor"), (0.1, "missed: ratio")):
+            self.assertEqual(page.met(product, {"floor": floor, "seconds": 2.0, "own": {"seconds": 1.0}}, "gfx942"), verdict)
+
+
+if __name__ == "__main__":
+    unittest.main()
