@@ -310,10 +310,10 @@ static const tile_kernels tile_kernels_of[2][2] = {
       GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile},
      {GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_tile_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_tile_fold,
       QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile}},
-    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_unpack_block32,
+    {{GPU_KERNEL_quant_wgmma_block32, GPU_KERNEL_quant_wgmma_block32_min, GPU_KERNEL_quant_unpack_block32,
       GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_BLOCK32_THREADS, QUANT_WGMMA_BLOCK32_TEAMS * 128, fit_wgmma_block32},
-     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_unpack_kblock, GPU_KERNEL_quant_wgmma_fold,
-      QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
+     {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock_min, GPU_KERNEL_quant_unpack_kblock,
+      GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
 
 /* Sections for `lines` rows or columns, `code_bytes` of codes for each block. */
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)

@@ -61,15 +61,17 @@ static search_plan make_plan(const search *s)
 /* ---- launch: one round -----------------------------------------------------------------------------------------------------
  */
 
-static const int32_t kernels[] = {[SEARCH_SHAPE_REGISTERS_1] = GPU_KERNEL_search_registers_1,
-                                  [SEARCH_SHAPE_REGISTERS_2] = GPU_KERNEL_search_registers_2,
-                                  [SEARCH_SHAPE_TILE] = GPU_KERNEL_search_tile,
-                                  [SEARCH_SHAPE_STREAM] = GPU_KERNEL_search_stream};
+/* For each shape: dot and cosine, and l2. */
+static const int32_t kernels[][2] = {
+    [SEARCH_SHAPE_REGISTERS_1] = {GPU_KERNEL_search_registers_1, GPU_KERNEL_search_registers_1},
+    [SEARCH_SHAPE_REGISTERS_2] = {GPU_KERNEL_search_registers_2, GPU_KERNEL_search_registers_2},
+    [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile, GPU_KERNEL_search_tile_l2},
+    [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream, GPU_KERNEL_search_stream}};
 
 /* Queues the scoring and the merge of a round, whose keys go to `best`. */
 static ww_status score_queries(search *s, search_args *args, void *best)
 {
-    const int32_t kernel = kernels[s->plan.shape];
+    const int32_t kernel = kernels[s->plan.shape][s->rows.metric == CANON_L2];
     int64_t resident = 1;
     uint32_t *const taken = args->lists.taken;
     args->stages = (uint32_t)s->plan.stages;

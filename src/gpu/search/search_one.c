@@ -9,11 +9,12 @@
 #include "arithmetic/row_types.h"
 #include "gpu/search/search_common.h"
 
-static const int32_t kernels[ROW_TYPES] = {[ROW_F32] = GPU_KERNEL_search_one,
-                                           [ROW_F16] = GPU_KERNEL_search_one_half,
-                                           [ROW_BF16] = GPU_KERNEL_search_one_half,
-                                           [ROW_I8] = GPU_KERNEL_search_one_bytes,
-                                           [ROW_U8] = GPU_KERNEL_search_one_bytes};
+/* For each row type: dot and cosine, and l2. */
+static const int32_t kernels[ROW_TYPES][2] = {[ROW_F32] = {GPU_KERNEL_search_one, GPU_KERNEL_search_one_l2},
+                                              [ROW_F16] = {GPU_KERNEL_search_one_half, GPU_KERNEL_search_one_half_l2},
+                                              [ROW_BF16] = {GPU_KERNEL_search_one_half, GPU_KERNEL_search_one_half_l2},
+                                              [ROW_I8] = {GPU_KERNEL_search_one_bytes, GPU_KERNEL_search_one_bytes_l2},
+                                              [ROW_U8] = {GPU_KERNEL_search_one_bytes, GPU_KERNEL_search_one_bytes_l2}};
 
 /* Into the arguments, or to the device if it is too long for them; unless it is there. */
 static ww_status give_query(search *s, search_one_args *args)
@@ -39,7 +40,7 @@ static ww_status give_query(search *s, search_one_args *args)
 ww_status search_for_one(search *s)
 {
     static const search_one_state fresh = {.worst = CANON_KEY_WORST};
-    const int32_t kernel = kernels[s->job->type];
+    const int32_t kernel = kernels[s->job->type][s->rows.metric == CANON_L2];
     search_one_args args = {.rows = s->rows};
     int64_t resident = 1;
     void *state = NULL, *best = NULL;

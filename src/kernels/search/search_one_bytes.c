@@ -5,5 +5,10 @@
 
 KERNEL_RESIDENT(search_one_bytes, search_one_args, SEARCH_THREADS, 2)
 {
-    one_search(&args);
+    one_search(args.rows.metric == CANON_COSINE ? CANON_COSINE : CANON_DOT, &args);
+}
+
+KERNEL_RESIDENT(search_one_bytes_l2, search_one_args, SEARCH_THREADS, 2)
+{
+    one_search(CANON_L2, &args);
 }
