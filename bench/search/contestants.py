@@ -6,6 +6,7 @@ queries from the same seed.
 import ctypes
 import json
 import os
+import pathlib
 import resource
 import sys
 import time
@@ -13,6 +14,12 @@ import time
 import numpy as np
 
 import datasets
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/codeobjects"))
+from structs import Header  # noqa: E402  the structs of the headers, read from them
+
+api = Header(ROOT / "include/warpwave/vectors.h")
 
 K = 10
 QUERIES = 1000
@@ -28,36 +35,6 @@ def pointer(array, kind=ctypes.c_float):
 def resident_bytes():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
-
-
-class Config(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("dim", ctypes.c_int32), ("metric", ctypes.c_int),
-                ("keep_host_copy", ctypes.c_int32), ("screen", ctypes.c_int)]
-
-
-class Rows(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("count", ctypes.c_int64), ("dim", ctypes.c_int32),
-                ("vectors", ctypes.POINTER(ctypes.c_float)), ("row_stride", ctypes.c_int64), ("ids", ctypes.c_void_p),
-                ("payloads", ctypes.c_void_p), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p)]
-
-
-class SearchStats(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("rows_screened", ctypes.c_int64), ("rows_kept", ctypes.c_int64),
-                ("rows_scored", ctypes.c_int64), ("fallback_queries", ctypes.c_int64), ("certificate", ctypes.c_float)]
-
-
-class Search(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("queries", ctypes.POINTER(ctypes.c_float)), ("query_count", ctypes.c_int64),
-                ("dim", ctypes.c_int32), ("query_stride", ctypes.c_int64), ("k", ctypes.c_int32), ("mask", ctypes.c_void_p),
-                ("mask_rows", ctypes.c_int64), ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p),
-                ("stats", ctypes.POINTER(SearchStats))]
-
-
-class CollectionInfo(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("dim", ctypes.c_int32), ("metric", ctypes.c_int),
-                ("rows_live", ctypes.c_int64), ("rows_removed", ctypes.c_int64), ("rows_capacity", ctypes.c_int64),
-                ("segments", ctypes.c_int64), ("bytes_rows", ctypes.c_int64), ("bytes_ids", ctypes.c_int64),
-                ("bytes_payloads", ctypes.c_int64), ("device", ctypes.c_char * 32)]
 
 
 def sized(kind, **fields):
@@ -83,7 +60,7 @@ class Warpwave:
         self.collection = ctypes.c_void_p()
         self.check(self.library.ww_device_open(b"cpu", ctypes.byref(self.device)))
         self.rows = None
-        self.stats = sized(SearchStats)
+        self.stats = sized(api.ww_search_stats)
 
     def check(self, status):
         if status != 0:
@@ -95,8 +72,8 @@ class Warpwave:
 
     def add(self, metric, rows):
         """Makes the collection anew; returns the seconds that adding the rows took."""
-        config = sized(Config, name=b"bench", dim=rows.shape[1], metric=METRICS[metric], screen=self.screen)
-        batch = sized(Rows, count=rows.shape[0], dim=rows.shape[1], vectors=pointer(rows))
+        config = sized(api.ww_collection_config, name=b"bench", dim=rows.shape[1], metric=METRICS[metric], screen=self.screen)
+        batch = sized(api.ww_rows, count=rows.shape[0], dim=rows.shape[1], vectors=rows.ctypes.data)
         self.check(self.library.ww_collection_create(self.device, ctypes.byref(config), ctypes.byref(self.collection)))
         start = time.perf_counter()
         self.check(self.library.ww_collection_add(self.collection, ctypes.byref(batch)))
@@ -107,14 +84,14 @@ class Warpwave:
         self.library.ww_collection_destroy(self.collection)
         before = resident_bytes()
         seconds = self.add(metric, rows)
-        info = sized(CollectionInfo)
+        info = sized(api.ww_collection_info)
         self.check(self.library.ww_collection_describe(self.collection, ctypes.byref(info)))
         return {"add_seconds": [seconds], "resident_bytes": resident_bytes() - before, "bytes_rows": info.bytes_rows,
                 "bytes_ids": info.bytes_ids}
 
     def search(self, queries, ids, scores):
-        search = sized(Search, queries=pointer(queries), query_count=queries.shape[0], dim=queries.shape[1], k=K,
-                       stats=ctypes.pointer(self.stats))
+        search = sized(api.ww_query, queries=queries.ctypes.data, query_count=queries.shape[0], dim=queries.shape[1], k=K,
+                       stats=ctypes.addressof(self.stats))
         self.check(self.library.ww_collection_search(self.collection, ctypes.byref(search), pointer(ids, ctypes.c_int64),
                                                      pointer(scores)))
 

@@ -18,7 +18,7 @@ import time
 import numpy as np
 import torch
 
-from contestants import Config, K, Rows, Search, pointer, sized
+from contestants import K, api, pointer, sized
 
 METRICS = {"cosine": 0, "l2": 1, "dot": 2}
 SCREENS = {"int8": 0, "none": 1}
@@ -32,7 +32,7 @@ class Collection:
         self.library, self.dim = library, dim
         self.device, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
         self.check(library.ww_device_open(device.encode(), ctypes.byref(self.device)))
-        config = sized(Config, name=b"bench", dim=dim, metric=METRICS[metric], screen=SCREENS[screen])
+        config = sized(api.ww_collection_config, name=b"bench", dim=dim, metric=METRICS[metric], screen=SCREENS[screen])
         self.check(library.ww_collection_create(self.device, ctypes.byref(config), ctypes.byref(self.handle)))
 
     def check(self, status):
@@ -40,7 +40,7 @@ class Collection:
             raise RuntimeError(self.library.ww_error_message().decode())
 
     def add(self, rows):
-        batch = sized(Rows, count=rows.shape[0], dim=self.dim, vectors=pointer(rows))
+        batch = sized(api.ww_rows, count=rows.shape[0], dim=self.dim, vectors=rows.ctypes.data)
         start = time.perf_counter()
         self.check(self.library.ww_collection_add(self.handle, ctypes.byref(batch)))
         return time.perf_counter() - start
@@ -52,7 +52,7 @@ class Collection:
         """A function that searches, and the arrays it fills."""
         ids = np.empty((len(queries), K), np.int64)
         scores = np.empty((len(queries), K), np.float32)
-        search = sized(Search, queries=pointer(queries), query_count=len(queries), dim=self.dim, k=K)
+        search = sized(api.ww_query, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, k=K)
         arguments = (self.handle, ctypes.byref(search), pointer(ids, ctypes.c_int64), pointer(scores))
         call = self.library.ww_collection_search
 
