@@ -72,7 +72,7 @@ class Warpwave:
 
     def add(self, metric, rows):
         """Makes the collection anew; returns the seconds that adding the rows took."""
-        config = sized(api.ww_collection_config, name=b"bench", dim=rows.shape[1], metric=METRICS[metric], screen=self.screen)
+        config = sized(api.ww_collection_config, dim=rows.shape[1], metric=METRICS[metric], screen=self.screen)
         batch = sized(api.ww_rows, count=rows.shape[0], dim=rows.shape[1], vectors=rows.ctypes.data)
         self.check(self.library.ww_collection_create(self.device, ctypes.byref(config), ctypes.byref(self.collection)))
         start = time.perf_counter()

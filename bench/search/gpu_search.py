@@ -32,7 +32,7 @@ class Collection:
         self.library, self.dim = library, dim
         self.device, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
         self.check(library.ww_device_open(device.encode(), ctypes.byref(self.device)))
-        config = sized(api.ww_collection_config, name=b"bench", dim=dim, metric=METRICS[metric], screen=SCREENS[screen])
+        config = sized(api.ww_collection_config, dim=dim, metric=METRICS[metric], screen=SCREENS[screen])
         self.check(library.ww_collection_create(self.device, ctypes.byref(config), ctypes.byref(self.handle)))
 
     def check(self, status):

@@ -95,12 +95,12 @@ static void make_two(void)
     work_close(store, work);
 }
 
-/* Statuses that tell of damage. A wrong number may also be taken for another dimension or a newer version, and SQLite takes one
- * in its own pages for a full disk now and then. */
+/* Statuses that a damaged file may give. A wrong number may be taken for another dimension or a newer version, a changed byte
+ * can turn one row's id into another's, and SQLite takes a wrong number in its own pages for a full disk now and then. */
 static bool tells_of_damage(ww_status status)
 {
     return status == WW_OK || status == WW_CORRUPT_FILE || status == WW_UNSUPPORTED || status == WW_DIMENSION_MISMATCH ||
-           status == WW_NOT_FOUND || status == WW_INVALID_ARGUMENT || status == WW_IO_ERROR;
+           status == WW_NOT_FOUND || status == WW_INVALID_ARGUMENT || status == WW_IO_ERROR || status == WW_DUPLICATE_ID;
 }
 
 static ww_status use(ww_collection *collection)
