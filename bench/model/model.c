@@ -9,7 +9,7 @@
 
 #include "measure.h"
 
-enum { ROUNDS = 5, STEPS = 64, SESSIONS_MOST = 256, LONG_TEXT = 2048, TEXTS = 512, TEXT_TOKENS = 20 };
+enum { ROUNDS = 5, STEPS = 64, SESSIONS_MAX = 256, LONG_TEXT = 2048, TEXTS = 512, TEXT_TOKENS = 20 };
 
 typedef struct subject {
     ww_model *model;
@@ -64,10 +64,10 @@ static double measure_tokens(const subject *s, size_t before)
 static void measure_sessions(const subject *s, size_t count, double alone)
 {
     double times[STEPS];
-    ww_session *sessions[SESSIONS_MOST];
-    int32_t tokens[SESSIONS_MOST];
-    const int32_t *ids[SESSIONS_MOST];
-    size_t counts[SESSIONS_MOST];
+    ww_session *sessions[SESSIONS_MAX];
+    int32_t tokens[SESSIONS_MAX];
+    const int32_t *ids[SESSIONS_MAX];
+    size_t counts[SESSIONS_MAX];
     for (size_t i = 0; i < count; i++)
         sessions[i] = session_of(s, 16 + i);
     for (int step = 0; step < STEPS; step++) {
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
         const double alone = measure_tokens(&s, 16);
         if (s.info.context > LONG_TEXT + STEPS && !getenv("BENCH_SHORT"))
             (void)measure_tokens(&s, LONG_TEXT);
-        if (count >= 1 && count <= SESSIONS_MOST)
+        if (count >= 1 && count <= SESSIONS_MAX)
             measure_sessions(&s, count, alone);
     }
     free(s.ids);

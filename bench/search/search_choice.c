@@ -23,16 +23,16 @@
 #include "search/phases.h"
 
 enum {
-    RUNS_MOST = 9,
-    RUNS_LEAST = 3,
+    RUNS_MAX = 9,
+    RUNS_MIN = 3,
     SETTLING_RUNS = 7, /* in which a device may try both ways */
-    SHAPES_MOST = 64,
+    SHAPES_MAX = 64,
     CLUSTERS = 1000
 };
 
-static const double ROUND_SECONDS = 0.25;       /* that the runs of one figure take, about */
-static const double FLOATS_MOST = 1.6e9;        /* of rows: 6.4 GB */
-static const double PLAIN_PRODUCTS_MOST = 8e12; /* of a run: most of a second on an H200 */
+static const double ROUND_SECONDS = 0.25;      /* that the runs of one figure take, about */
+static const double FLOATS_MAX = 1.6e9;        /* of rows: 6.4 GB */
+static const double PLAIN_PRODUCTS_MAX = 8e12; /* of a run: most of a second on an H200 */
 
 typedef struct options {
     const char *device;
@@ -40,7 +40,7 @@ typedef struct options {
     ww_metric metric;
     int32_t k;
     double products_most;
-    int64_t shapes[SHAPES_MOST][3];
+    int64_t shapes[SHAPES_MAX][3];
     int shape_count;
 } options;
 
@@ -147,13 +147,13 @@ static void searching_free(searching *s)
 /* The median, in microseconds, of runs behind `before` that are not timed. */
 static double median_run(void (*run)(void *), void *context, int before)
 {
-    double times[RUNS_MOST];
+    double times[RUNS_MAX];
     const double begin = seconds_now();
     int count = 0;
     for (int i = 0; i < before; i++)
         run(context);
     const double started = seconds_now();
-    for (; count < RUNS_MOST && (count < RUNS_LEAST || seconds_now() - started < ROUND_SECONDS); count++) {
+    for (; count < RUNS_MAX && (count < RUNS_MIN || seconds_now() - started < ROUND_SECONDS); count++) {
         const double one = seconds_now();
         run(context);
         times[count] = (seconds_now() - one) * 1e6;
@@ -294,7 +294,7 @@ static void try_grid(const options *o, ww_device *device, double *worst)
         for (int r = 0; r < row_counts; r++) {
             const int64_t rows = o->quick ? quick_rows[r] : all_rows[r];
             const int32_t dim = o->quick ? quick_dims[d] : all_dims[d];
-            if ((double)rows * canon_padded(dim) > FLOATS_MOST) {
+            if ((double)rows * canon_padded(dim) > FLOATS_MAX) {
                 printf("| %9lld | %5d | left out: too much memory |\n", (long long)rows, dim);
                 continue;
             }
@@ -324,7 +324,7 @@ static int read_options(options *o, int argc, char **argv)
         else if (strcmp(argv[i], "--metric") == 0 && more) {
             i++;
             o->metric = strcmp(argv[i], "l2") == 0 ? WW_L2 : strcmp(argv[i], "cosine") == 0 ? WW_COSINE : WW_DOT;
-        } else if (strcmp(argv[i], "--shape") == 0 && more && o->shape_count < SHAPES_MOST) {
+        } else if (strcmp(argv[i], "--shape") == 0 && more && o->shape_count < SHAPES_MAX) {
             long long a = 0, b = 0, c = 0;
             if (sscanf(argv[++i], "%lldx%lldx%lld", &a, &b, &c) != 3 || a < 1 || b < 1 || c < 1)
                 return 0;
@@ -339,7 +339,7 @@ static int read_options(options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options o = {.device = "auto", .metric = WW_DOT, .k = 10, .products_most = PLAIN_PRODUCTS_MOST};
+    options o = {.device = "auto", .metric = WW_DOT, .k = 10, .products_most = PLAIN_PRODUCTS_MAX};
     ww_device *device = NULL;
     double worst = 0;
     if (!read_options(&o, argc, argv)) {

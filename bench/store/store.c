@@ -1,6 +1,6 @@
 /* What a store costs beside a collection in memory and beside bare SQLite.
  *
- *     build/store_figures ROWS.npy FOLDER [ROWS_MOST]
+ *     build/store_figures ROWS.npy FOLDER [ROWS_MAX]
  *
  * Adds the rows to a store in FOLDER in one call, and the same bytes to the same tables by SQLite alone; adds rows one by one
  * in both ways; opens the store anew and times its first answer; searches it and a collection in memory; removes nine rows of
@@ -350,7 +350,7 @@ int main(int argc, char **argv)
     bench b = {0};
     int64_t most = INT64_MAX;
     if (argc < 3) {
-        fprintf(stderr, "usage: store_figures ROWS.npy FOLDER [ROWS_MOST]\n");
+        fprintf(stderr, "usage: store_figures ROWS.npy FOLDER [ROWS_MAX]\n");
         return 2;
     }
     if (argc > 3)

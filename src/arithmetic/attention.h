@@ -32,8 +32,8 @@ enum {
     ATTENTION_LANES = 8,   /* accumulators */
     ATTENTION_GROUP = 32,  /* keys that lie together */
     ATTENTION_BLOCK = 32,  /* elements with one scale */
-    ATTENTION_HEAD_LEAST = 32,
-    ATTENTION_HEAD_MOST = 256,  /* a multiple of 8; of 32 for q8_0 */
+    ATTENTION_HEAD_MIN = 32,
+    ATTENTION_HEAD_MAX = 256,   /* a multiple of 8; of 32 for q8_0 */
     ATTENTION_F16_NAN = 0x7e00, /* the scale of a block that could not be coded */
 };
 

@@ -35,8 +35,8 @@
 #define SCREEN_UNDERFLOW 0x1p-110f
 
 /* Queries whose norm is outside keep every row: within, nothing below overflows, and a norm's relative error is small. */
-#define SCREEN_NORM_LEAST 0x1p-40f
-#define SCREEN_NORM_MOST  0x1p60f
+#define SCREEN_NORM_MIN 0x1p-40f
+#define SCREEN_NORM_MAX 0x1p60f
 
 CANON_FUNCTION float screen_slack(int32_t padded)
 {
@@ -130,7 +130,7 @@ CANON_FUNCTION screen_limit screen_limit_for(int32_t metric, int32_t padded, scr
         limit.h = 0.5f * (1.0f - 2.0f * slack) * query.norm * query.norm -
                   (0.5f * (1.0f + 2.0f * slack) * threshold * threshold + tiny);
     }
-    if (!(query.norm >= SCREEN_NORM_LEAST && query.norm < SCREEN_NORM_MOST))
+    if (!(query.norm >= SCREEN_NORM_MIN && query.norm < SCREEN_NORM_MAX))
         limit.h = -__builtin_inff();
     return limit;
 }
@@ -189,8 +189,8 @@ typedef struct screen_measure {
 #define SCREEN_GATE_UNIT    0x1p-75f
 #define SCREEN_MEASURE_UNIT 0x1p-74f
 #define SCREEN_GATE_OFF     (-0x1p-147f)
-#define SCREEN_WITHIN_LEAST 0x1p-40f
-#define SCREEN_WITHIN_MOST  0x1p40f
+#define SCREEN_WITHIN_MIN   0x1p-40f
+#define SCREEN_WITHIN_MAX   0x1p40f
 
 /* A gate that nothing passes: for a place without a query, and for one whose list is full. */
 CANON_FUNCTION screen_gate screen_gate_closed(void)
@@ -216,9 +216,9 @@ CANON_FUNCTION screen_gate screen_gate_for(int32_t metric, screen_limit limit)
     gate.first = first * (first < 0.0f ? more : less) * SCREEN_GATE_UNIT;
     gate.second = -second * more * SCREEN_GATE_UNIT;
     gate.third = third * less * SCREEN_GATE_UNIT;
-    if (!(limit.scale > SCREEN_WITHIN_LEAST && limit.scale < SCREEN_WITHIN_MOST && first > -SCREEN_WITHIN_MOST &&
-          first < SCREEN_WITHIN_MOST && second < SCREEN_WITHIN_MOST)) { /* keeps all */
-        gate.first = -SCREEN_WITHIN_MOST * SCREEN_GATE_UNIT;
+    if (!(limit.scale > SCREEN_WITHIN_MIN && limit.scale < SCREEN_WITHIN_MAX && first > -SCREEN_WITHIN_MAX &&
+          first < SCREEN_WITHIN_MAX && second < SCREEN_WITHIN_MAX)) { /* keeps all */
+        gate.first = -SCREEN_WITHIN_MAX * SCREEN_GATE_UNIT;
         gate.second = -0x1p-68f;
         gate.third = 0.0f;
     }
@@ -231,8 +231,8 @@ CANON_FUNCTION screen_measure screen_measure_of(int32_t metric, int32_t padded, 
 {
     screen_measure measure = {0.0f, counts ? 0x1p16f : -0x1p16f, 0.0f};
     const float widest = row.norm * row.norm;
-    if (!counts || !(row.scale > SCREEN_WITHIN_LEAST && row.scale < SCREEN_WITHIN_MOST && row.norm < SCREEN_WITHIN_MOST &&
-                     row.norm > SCREEN_WITHIN_LEAST && rho < SCREEN_WITHIN_MOST))
+    if (!counts || !(row.scale > SCREEN_WITHIN_MIN && row.scale < SCREEN_WITHIN_MAX && row.norm < SCREEN_WITHIN_MAX &&
+                     row.norm > SCREEN_WITHIN_MIN && rho < SCREEN_WITHIN_MAX))
         return measure;
     const float inverse = SCREEN_MEASURE_UNIT / row.scale;
     measure.first = metric == CANON_COSINE ? row.norm * inverse : inverse;

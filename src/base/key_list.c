@@ -7,10 +7,10 @@
 #include "base/memory.h"
 
 enum {
-    CAPACITY_LEAST = 16,
-    CUT_LEAST = 64,      /* a list is not cut before it has this many keys: each cut looks at all of it */
-    INSERTED_MOST = 24,  /* up to this many are sorted by insertion, */
-    DIGITS_LEAST = 2048, /* and this many or more by digits */
+    CAPACITY_MIN = 16,
+    CUT_MIN = 64,      /* a list is not cut before it has this many keys: each cut looks at all of it */
+    INSERTED_MAX = 24, /* up to this many are sorted by insertion, */
+    DIGITS_MIN = 2048, /* and this many or more by digits */
     DIGIT_BITS = 8,
     DIGIT_VALUES = 1 << DIGIT_BITS,
     DIGITS = 64 / DIGIT_BITS
@@ -89,7 +89,7 @@ static int64_t part(uint64_t *keys, int64_t count)
 static void part_sort(uint64_t *keys, int64_t count)
 {
     int32_t tries = 2 * (64 - __builtin_clzll((uint64_t)count | 1));
-    while (count > INSERTED_MOST && tries-- > 0) {
+    while (count > INSERTED_MAX && tries-- > 0) {
         const int64_t at = part(keys, count), behind = count - at - 1;
         if (at < behind) {
             part_sort(keys, at);
@@ -100,7 +100,7 @@ static void part_sort(uint64_t *keys, int64_t count)
             count = at;
         }
     }
-    if (count > INSERTED_MOST)
+    if (count > INSERTED_MAX)
         heap_sort(keys, count);
     else
         insertion_sort(keys, count);
@@ -135,11 +135,11 @@ static void digit_sort(uint64_t *keys, int64_t count, uint64_t *spare)
 
 void keys_sort(uint64_t *keys, int64_t count)
 {
-    if (count <= INSERTED_MOST) {
+    if (count <= INSERTED_MAX) {
         insertion_sort(keys, count);
         return;
     }
-    uint64_t *spare = count >= DIGITS_LEAST ? memory_alloc((size_t)count * sizeof *spare) : NULL;
+    uint64_t *spare = count >= DIGITS_MIN ? memory_alloc((size_t)count * sizeof *spare) : NULL;
     if (spare)
         digit_sort(keys, count, spare);
     else
@@ -151,7 +151,7 @@ void keys_sort(uint64_t *keys, int64_t count)
 uint64_t keys_select(uint64_t *keys, int64_t count, int64_t least)
 {
     int64_t begin = 0, end = count;
-    for (int32_t tries = 0; end - begin > INSERTED_MOST && tries < 64; tries++) {
+    for (int32_t tries = 0; end - begin > INSERTED_MAX && tries < 64; tries++) {
         const int64_t at = begin + part(keys + begin, end - begin);
         if (at == least - 1)
             return keys[at];
@@ -160,7 +160,7 @@ uint64_t keys_select(uint64_t *keys, int64_t count, int64_t least)
         else
             end = at;
     }
-    if (end - begin > INSERTED_MOST)
+    if (end - begin > INSERTED_MAX)
         heap_sort(keys + begin, end - begin);
     else
         insertion_sort(keys + begin, end - begin);
@@ -184,7 +184,7 @@ bool key_list_reserve(key_list *list, int64_t count)
 
 static bool grow(key_list *list)
 {
-    return key_list_reserve(list, max_i64(2 * list->capacity, CAPACITY_LEAST));
+    return key_list_reserve(list, max_i64(2 * list->capacity, CAPACITY_MIN));
 }
 
 /* Cuts the list to the limit, if it has that many keys. */
@@ -201,7 +201,7 @@ bool key_list_add(key_list *list, int64_t limit, uint64_t key)
 {
     if (limit == 0 || (list->cut && key > list->most))
         return true;
-    if (list->count == list->capacity && list->count >= CUT_LEAST && list->count / 2 >= limit)
+    if (list->count == list->capacity && list->count >= CUT_MIN && list->count / 2 >= limit)
         cut(list, limit);
     if (list->count == list->capacity && !grow(list))
         return false;

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 
 /* Nothing packs better than this many times: a frame that promises more is damaged, and is not to ask for memory. */
-enum { RATIO_MOST = 1 << 16 };
+enum { RATIO_MAX = 1 << 16 };
 
 static ww_status refuse(const char *what, const char *why)
 {
@@ -18,7 +18,7 @@ ww_status unpack_difference(const char *what, const packed_difference *differenc
     const unsigned long long promised = ZSTD_getFrameContentSize(difference->packed, difference->packed_bytes);
     if (promised == ZSTD_CONTENTSIZE_ERROR || promised == ZSTD_CONTENTSIZE_UNKNOWN)
         return refuse(what, "it is not a zstd frame");
-    if (promised / RATIO_MOST > difference->packed_bytes + difference->base_bytes)
+    if (promised / RATIO_MAX > difference->packed_bytes + difference->base_bytes)
         return refuse(what, "its header states an impossible size");
     char *made = memory_alloc((size_t)promised + 1);
     if (!made)

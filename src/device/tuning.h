@@ -11,7 +11,7 @@
 typedef enum tuning_choice { TUNING_AUTO = 0, TUNING_ALWAYS = 1, TUNING_NEVER = -1 } tuning_choice;
 
 /* Where the time of screened searches goes on a GPU, for a benchmark: times between marks in the stream, added up by name. */
-enum { SEARCH_MARKS_MOST = 24 };
+enum { SEARCH_MARKS_MAX = 24 };
 
 typedef struct search_phase {
     const char *name;
@@ -19,10 +19,10 @@ typedef struct search_phase {
 } search_phase;
 
 typedef struct search_marks {
-    search_phase phases[SEARCH_MARKS_MOST];
+    search_phase phases[SEARCH_MARKS_MAX];
     int32_t count;
-    void *events[SEARCH_MARKS_MOST]; /* of a search under way */
-    const char *names[SEARCH_MARKS_MOST];
+    void *events[SEARCH_MARKS_MAX]; /* of a search under way */
+    const char *names[SEARCH_MARKS_MAX];
     int32_t pending;
 } search_marks;
 

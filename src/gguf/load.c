@@ -19,7 +19,7 @@
 
 enum {
     PIECE_BYTES = 1000 << 10, /* about: whole rows. Less than what staging would wake other threads for. */
-    WORKERS_MOST = 6          /* some 5 GB/s each */
+    WORKERS_MAX = 6           /* some 5 GB/s each */
 };
 
 /* A tensor, and where in a matrix it goes. */
@@ -46,7 +46,7 @@ struct loader {
     int64_t count;
     int64_t total; /* bytes of all parts */
     size_t room;   /* bytes of the largest piece */
-    worker workers[WORKERS_MOST];
+    worker workers[WORKERS_MAX];
     int32_t worker_count;
     pthread_mutex_t lock, order; /* order: pieces are put into the order of a device one behind the other, where there is one */
     pthread_cond_t changed;
@@ -202,7 +202,7 @@ static void free_workers(loader *l)
 
 static ww_status make_workers(loader *l)
 {
-    const int64_t wanted = min_i64(WORKERS_MOST, (l->total + PIECE_BYTES - 1) / PIECE_BYTES);
+    const int64_t wanted = min_i64(WORKERS_MAX, (l->total + PIECE_BYTES - 1) / PIECE_BYTES);
     ww_status status = WW_OK;
     while (status == WW_OK && l->worker_count < wanted) {
         worker *w = &l->workers[l->worker_count++];

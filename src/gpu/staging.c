@@ -11,8 +11,8 @@
 #include "gpu/stream.h"
 
 enum {
-    ITEM_BYTES = 512 << 10,     /* what one thread packs at a time */
-    SLOT_BYTES_LEAST = 64 << 10 /* small copies share this size */
+    ITEM_BYTES = 512 << 10,   /* what one thread packs at a time */
+    SLOT_BYTES_MIN = 64 << 10 /* small copies share this size */
 };
 
 /* Pieces on the host, and a range of the same bytes laid side by side at `packed`. */
@@ -64,7 +64,7 @@ static void pack_all(gpu_device *device, packing *work)
 
 static ww_status grow_slot(gpu_device *device, gpu_staging_slot *slot, size_t bytes)
 {
-    size_t wanted = SLOT_BYTES_LEAST;
+    size_t wanted = SLOT_BYTES_MIN;
     while (wanted < bytes)
         wanted *= 2;
     void *host = NULL;

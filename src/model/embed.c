@@ -21,7 +21,7 @@
 enum {
     TOKENS_HOST = 1024,    /* of a pass, if texts are not longer: what stays in a CPU's caches */
     TOKENS_DEVICE = 8192,  /* what keeps a GPU busy */
-    PADDED_MOST = 4,       /* rows with padding, for each token */
+    PADDED_MAX = 4,        /* rows with padding, for each token */
     TEXTS_TOGETHER = 4096, /* that are tokenized before they are embedded */
     TOKENS_EVEN = 32,      /* on a device: what makes rows of any width whole tiles, so that no launch is left for a rest */
 };
@@ -72,7 +72,7 @@ static void choose_texts(text_pass *p, size_t most)
     p->texts = p->tokens = p->longest = 0;
     for (size_t i = p->first; i < e->count; i++) {
         const size_t longest = e->counts[i] > p->longest ? e->counts[i] : p->longest;
-        const bool fits = p->tokens + e->counts[i] <= most && longest * (p->texts + 1) <= PADDED_MOST * most;
+        const bool fits = p->tokens + e->counts[i] <= most && longest * (p->texts + 1) <= PADDED_MAX * most;
         if (p->texts > 0 && !fits)
             break;
         p->longest = longest;

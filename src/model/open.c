@@ -76,9 +76,9 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
     if (!tensors_of(model->device)->attention)
         return ww_fail(WW_UNSUPPORTED, "there is no attention on devices of backend %s", model->device->info.backend);
     const int32_t multiple = type == ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
-    if (s->head_size < ATTENTION_HEAD_LEAST || s->head_size > ATTENTION_HEAD_MOST || s->head_size % multiple)
+    if (s->head_size < ATTENTION_HEAD_MIN || s->head_size > ATTENTION_HEAD_MAX || s->head_size % multiple)
         return ww_fail(WW_UNSUPPORTED, "heads of %d elements are not supported; %d to %d are, in multiples of %d%s",
-                       (int)s->head_size, (int)ATTENTION_HEAD_LEAST, (int)ATTENTION_HEAD_MOST, (int)multiple,
+                       (int)s->head_size, (int)ATTENTION_HEAD_MIN, (int)ATTENTION_HEAD_MAX, (int)multiple,
                        type == ATTENTION_Q8_0 ? " with a cache of q8_0" : "");
     const int64_t bytes = attention_layer_bytes(type, s->key_heads, s->head_size);
     model->pool = (page_pool){.device = model->device,

@@ -13,7 +13,7 @@
 
 enum {
     TEXTS_ALONE = 256, /* up to this many texts one thread is faster than starting others */
-    THREADS_MOST = 8,
+    THREADS_MAX = 8,
 };
 
 /* A thread's share of the texts. */
@@ -66,12 +66,12 @@ static size_t thread_count(size_t texts)
 {
     cpu_set_t cores;
     const int here = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    return texts <= TEXTS_ALONE ? 1 : min_size(min_size((size_t)here, THREADS_MOST), texts);
+    return texts <= TEXTS_ALONE ? 1 : min_size(min_size((size_t)here, THREADS_MAX), texts);
 }
 
 void text_batch_encode(text_batch *b)
 {
-    share shares[THREADS_MOST];
+    share shares[THREADS_MAX];
     const size_t count = thread_count(b->count);
     for (size_t i = 0; i < count; i++) {
         const size_t first = b->count * i / count;

@@ -185,12 +185,12 @@ typedef struct joined_part {
     int64_t rows;
 } joined_part;
 
-enum { JOINED_MOST = 3 };
+enum { JOINED_MAX = 3 };
 
 typedef struct joined_name {
     int32_t layer;
     int32_t count;
-    joined_part parts[JOINED_MOST];
+    joined_part parts[JOINED_MAX];
     int64_t cols;
 } joined_name;
 
@@ -232,7 +232,7 @@ static ww_status check_parts(const joined_name *n, const ww_quant *matrix)
 static ww_status load_joined(loader *l, const joined_name *n, linear *out)
 {
     char name[NAME_BYTES];
-    int64_t indices[JOINED_MOST];
+    int64_t indices[JOINED_MAX];
     ww_quant_info info = ww_quant_info_default();
     ww_status status = WW_OK;
     for (int32_t i = 0; i < n->count && status == WW_OK; i++) {

@@ -54,9 +54,9 @@ static ww_status check_shapes(const attention_call *c)
                        "attention: %lld query heads and %lld key heads; the first must be a multiple of the second, at most %d",
                        (long long)q[1], (long long)k[1], INT16_MAX);
     const int64_t multiple = c->how.type == WW_ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
-    if (q[2] < ATTENTION_HEAD_LEAST || q[2] > ATTENTION_HEAD_MOST || q[2] % multiple != 0)
+    if (q[2] < ATTENTION_HEAD_MIN || q[2] > ATTENTION_HEAD_MAX || q[2] % multiple != 0)
         return ww_fail(WW_UNSUPPORTED, "attention: the head size is %lld; it must be a multiple of %lld from %d to %d",
-                       (long long)q[2], (long long)multiple, ATTENTION_HEAD_LEAST, ATTENTION_HEAD_MOST);
+                       (long long)q[2], (long long)multiple, ATTENTION_HEAD_MIN, ATTENTION_HEAD_MAX);
     if (k[0] > INT32_MAX - ATTENTION_CHUNK || q[0] > INT32_MAX - ATTENTION_CHUNK)
         return ww_fail(WW_UNSUPPORTED, "attention: %lld queries and %lld keys; each must be below 2^31", (long long)q[0],
                        (long long)k[0]);

@@ -91,7 +91,7 @@ static ww_tensor exchanged(const ww_tensor *x, int32_t one, int32_t other)
 /* softmax along `dim`, not the last, of what is dense and wide enough, where the backend does that; false if it is not done. */
 static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_tensor *out, ww_status *status)
 {
-    enum { INNER_LEAST = 16 };
+    enum { INNER_MIN = 16 };
     ww_device *device = x->storage->device;
     softmax_columns_job job = {.type = (int32_t)x->storage->dtype, .outer = 1, .n = x->layout.shape[dim], .inner = 1};
     for (int32_t d = 0; d < x->layout.rank; d++) {
@@ -99,7 +99,7 @@ static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_tensor *out, ww_
         job.inner *= d > dim ? x->layout.shape[d] : 1;
     }
     if (!tensors_of(device)->softmax_columns || !layout_is_dense(&x->layout) || job.outer * job.n == 0 ||
-        job.inner < INNER_LEAST || job.n > SOFTMAX_COLUMNS_LONGEST)
+        job.inner < INNER_MIN || job.n > SOFTMAX_COLUMNS_LONGEST)
         return false;
     result r = {.operation = "softmax", .out = out, .inputs = {x}};
     *status = result_begin(&r, device, x->storage->dtype, x->layout.rank, x->layout.shape);

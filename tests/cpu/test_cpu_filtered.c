@@ -10,11 +10,11 @@
 #include "cpu/isa/isa.h"
 #include "support/data/random.h"
 
-enum { PADDED_MOST = 1088, GROUPS = GROUPS_MAX + 3, GROUP_PRODUCTS = UNIT_ROWS * GROUP };
+enum { PADDED_MAX = 1088, GROUPS = GROUPS_MAX + 3, GROUP_PRODUCTS = UNIT_ROWS * GROUP };
 
 typedef struct meeting {
-    int8_t rows[UNIT_ROWS * PADDED_MOST];
-    int8_t queries[GROUPS * GROUP * PADDED_MOST];
+    int8_t rows[UNIT_ROWS * PADDED_MAX];
+    int8_t queries[GROUPS * GROUP * PADDED_MAX];
     int8_t *packed;
     float scales[UNIT_ROWS], residuals[UNIT_ROWS], norms[UNIT_ROWS];
     screen_limits limits[GROUPS];
@@ -110,7 +110,7 @@ static void check(const meeting *m, const instruction_set *set, const screen_pro
 static void products_tested_at_once_are_those_tested_by_turns(void **state)
 {
     (void)state;
-    static const int32_t sizes[] = {64, 128, 192, 512, PADDED_MOST};
+    static const int32_t sizes[] = {64, 128, 192, 512, PADDED_MAX};
     static meeting m;
     int ways = 0;
     for (const instruction_set *const *set = instruction_sets; *set; set++) {

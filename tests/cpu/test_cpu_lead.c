@@ -14,7 +14,7 @@
 #include "cpu/search/screen_lead.h"
 #include "support/data/datasets.h"
 
-enum { QUERIES = 3, ROWS = 4 * UNIT_ROWS, DIM_MOST = 4096, VECTORS = ROWS + QUERIES };
+enum { QUERIES = 3, ROWS = 4 * UNIT_ROWS, DIM_MAX = 4096, VECTORS = ROWS + QUERIES };
 
 /* Rows, then queries, with their codes. */
 typedef struct coded {
@@ -91,7 +91,7 @@ static void check_bounds(const coded *c, int32_t query, int32_t row, const int32
 static void leading_codes_never_say_too_little(void **state)
 {
     (void)state;
-    static const int32_t dims[] = {256, 300, 768, DIM_MOST};
+    static const int32_t dims[] = {256, 300, 768, DIM_MAX};
     static const float sizes[] = {1.0f, 0x1p-80f, 0x1p50f};
     for (const dataset *d = datasets; d->name; d++) {
         for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
@@ -145,7 +145,7 @@ static screen_limits limits_of(const coded *c, const float best[QUERIES])
 static bool group_may_keep(const coded *c, const instruction_set *set, int32_t row, const screen_limits *limits)
 {
     static lead_rows lead;
-    static int8_t queries[GROUP * DIM_MOST], leading[GROUP * LEAD_CODES];
+    static int8_t queries[GROUP * DIM_MAX], leading[GROUP * LEAD_CODES];
     static int8_t packed[2 * GROUP * LEAD_CODES + GROUP_BIAS] __attribute__((aligned(64)));
     static int32_t products[GROUPS_MAX * UNIT_ROWS * GROUP] __attribute__((aligned(64)));
     const screen_products *p = screen_products_choose(set);
@@ -219,12 +219,12 @@ static void a_group_excludes_units_by_leading_codes_but_none_with_a_best_row(voi
 
 static void check_search(ww_device *device, const dataset *d, int32_t dim, ww_metric metric, int64_t least, int64_t most)
 {
-    enum { COUNT = 3000, K = 5, ASKED_MOST = 40 };
+    enum { COUNT = 3000, K = 5, ASKED_MAX = 40 };
     test_random random = {9};
-    float *rows = malloc(sizeof(float) * (COUNT + ASKED_MOST) * (size_t)dim), *queries = rows + (int64_t)COUNT * dim;
-    d->make(&random, dim, rows, COUNT, queries, ASKED_MOST);
-    static int64_t ids[2][ASKED_MOST * K];
-    static float scores[2][ASKED_MOST * K];
+    float *rows = malloc(sizeof(float) * (COUNT + ASKED_MAX) * (size_t)dim), *queries = rows + (int64_t)COUNT * dim;
+    d->make(&random, dim, rows, COUNT, queries, ASKED_MAX);
+    static int64_t ids[2][ASKED_MAX * K];
+    static float scores[2][ASKED_MAX * K];
     for (int64_t asked = least; asked <= most; asked++) {
         for (int none = 0; none < 2; none++) {
             ww_collection *c = NULL;

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "support/scratch.h"
 
-enum { FAULTS_MOST = 200 };
+enum { FAULTS_MAX = 200 };
 
 static ww_status open_read_close(const char *path)
 {
@@ -69,7 +69,7 @@ static int fail_each_allocation(ww_status (*call)(const char *path), const char 
 {
     const int64_t held = memory_blocks_held();
     const int open_files = scratch_open_files();
-    for (int n = 1; n < FAULTS_MOST; n++) {
+    for (int n = 1; n < FAULTS_MAX; n++) {
         memory_fail_at(n);
         const ww_status status = call(path);
         const bool met = status != WW_OK;
@@ -82,7 +82,7 @@ static int fail_each_allocation(ww_status (*call)(const char *path), const char 
         assert_non_null(strstr(ww_error_message(), " asked, "));
         assert_int_equal(scratch_entries(), entries);
     }
-    fail_msg("%s: still failing after %d faults", path, FAULTS_MOST);
+    fail_msg("%s: still failing after %d faults", path, FAULTS_MAX);
     return 0;
 }
 

@@ -14,7 +14,7 @@
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 static const int32_t dims[] = {1, 24, 64, 65, 200, 768, 1100};
-enum { METRICS = 3, DIMS = 7, ROWS_MOST = 2100, ROWS_SLOW = 700, QUERIES_MOST = 260, KINDS_MOST = 32 };
+enum { METRICS = 3, DIMS = 7, ROWS_MAX = 2100, ROWS_SLOW = 700, QUERIES_MAX = 260, KINDS_MAX = 32 };
 
 /* More than SCREEN_SMALL_BATCH_MAX go through gates, by one team of 64 to four. */
 static const struct shape {
@@ -35,17 +35,17 @@ typedef struct twins {
     int32_t dim;
     int64_t count;
     float *rows, *queries;
-    uint64_t mask[ROWS_MOST / 64 + 1];
+    uint64_t mask[ROWS_MAX / 64 + 1];
 } twins;
 
 static void twins_make(twins *t, ww_device *device, const dataset *data, ww_metric metric, int32_t dim)
 {
     test_random random = {(uint64_t)dim * 7 + (uint64_t)metric + 1};
     *t = (twins){.device = device, .kind = data->name, .metric = metric, .dim = dim};
-    t->count = device_is_slow(device) ? ROWS_SLOW : ROWS_MOST;
+    t->count = device_is_slow(device) ? ROWS_SLOW : ROWS_MAX;
     t->rows = malloc((size_t)t->count * (size_t)dim * sizeof *t->rows);
-    t->queries = malloc((size_t)QUERIES_MOST * (size_t)dim * sizeof *t->queries);
-    data->make(&random, dim, t->rows, t->count, t->queries, QUERIES_MOST);
+    t->queries = malloc((size_t)QUERIES_MAX * (size_t)dim * sizeof *t->queries);
+    data->make(&random, dim, t->rows, t->count, t->queries, QUERIES_MAX);
     for (size_t i = 0; i < sizeof t->mask / sizeof *t->mask; i++)
         t->mask[i] = i % 5 == 3 ? 0 : random_bits(&random);
     t->here = collection_make(cpu, dim, metric);
@@ -171,7 +171,7 @@ static void adversarial_rows_give_the_cpus_bits(void **state)
     ww_device *device = *state;
     const bool slow = device_is_slow(device);
     tally done = {0};
-    const dataset *kinds[KINDS_MOST];
+    const dataset *kinds[KINDS_MAX];
     int count = 0;
     for (const dataset *d = datasets; d->name; d++)
         kinds[count++] = d;

@@ -211,7 +211,7 @@ static void check_twins(const twins *t, const float *queries, int64_t query_coun
     assert_true(stats.rows_screened > 0);
 }
 
-enum { ROWS = 700, QUERIES = 20, QUERIES_MOST = 260 };
+enum { ROWS = 700, QUERIES = 20, QUERIES_MAX = 260 };
 
 /* Each kernel. */
 static const struct shape {
@@ -280,13 +280,13 @@ static void every_dimension_gives_the_cpus_bits(void **state)
 static void many_queries_give_the_cpus_bits(void **state)
 {
     enum { DIM = 32 };
-    static float rows[ROWS * DIM], queries[QUERIES_MOST * DIM];
+    static float rows[ROWS * DIM], queries[QUERIES_MAX * DIM];
     random_normals(&(test_random){41}, rows, ROWS * DIM);
-    random_normals(&(test_random){43}, queries, QUERIES_MOST * DIM);
+    random_normals(&(test_random){43}, queries, QUERIES_MAX * DIM);
     twins t = twins_make(*state, WW_COSINE, rows, ROWS, DIM);
     check_shape(&t, queries, (struct shape){130, false, false}, 10, NULL); /* more than a block takes */
     check_shape(&t, queries, (struct shape){130, false, true}, 10, NULL);
-    check_shape(&t, queries, (struct shape){QUERIES_MOST, true, false}, 10, NULL);
+    check_shape(&t, queries, (struct shape){QUERIES_MAX, true, false}, 10, NULL);
     twins_free(&t);
 }
 

@@ -12,9 +12,9 @@
 #include "support/devices.h"
 #include "support/scratch.h"
 
-enum { VOCABULARY = 96, WIDTH = 64, TEXTS = 256, LENGTH_MOST = 560, LENGTH_SLOW = 18 };
+enum { VOCABULARY = 96, WIDTH = 64, TEXTS = 256, LENGTH_MAX = 560, LENGTH_SLOW = 18 };
 
-static int32_t texts[TEXTS][LENGTH_MOST];
+static int32_t texts[TEXTS][LENGTH_MAX];
 static size_t lengths[TEXTS];
 static float expected[TEXTS][VOCABULARY], expected_vectors[TEXTS][WIDTH];
 
@@ -24,7 +24,7 @@ static void make_texts(bool slow)
 {
     test_random random = {5};
     for (int i = 0; i < TEXTS; i++) {
-        const size_t most = slow ? (i < 7 ? LENGTH_SLOW : i < 32 ? 2 : 1) : i == 0 ? LENGTH_MOST : i == 1 ? 300 : 40;
+        const size_t most = slow ? (i < 7 ? LENGTH_SLOW : i < 32 ? 2 : 1) : i == 0 ? LENGTH_MAX : i == 1 ? 300 : 40;
         lengths[i] = i == 0 ? most : 1 + random_below(&random, most);
         for (size_t t = 0; t < lengths[i]; t++)
             texts[i][t] = (int32_t)random_below(&random, VOCABULARY);
@@ -135,7 +135,7 @@ static void so_they_have_with_other_weights_and_caches(void **state)
 
 static void embed(ww_model *model, int first, int count, float *vectors)
 {
-    static int32_t ids[TEXTS * LENGTH_MOST];
+    static int32_t ids[TEXTS * LENGTH_MAX];
     size_t total = 0;
     for (int i = first; i < first + count; i++) {
         memcpy(ids + total, texts[i], lengths[i] * sizeof *ids);

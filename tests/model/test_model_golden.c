@@ -14,7 +14,7 @@
 #include "support/models/tiny.h"
 #include "support/scratch.h"
 
-enum { TOKENS_MOST = 256 };
+enum { TOKENS_MAX = 256 };
 
 static json_t *expected;
 
@@ -44,7 +44,7 @@ static ww_model *open_model(ww_device *device, const char *path, ww_activations 
 static int integers(const json_t *list, int32_t *out)
 {
     const size_t count = json_array_size(list);
-    assert_true(count <= TOKENS_MOST);
+    assert_true(count <= TOKENS_MAX);
     for (size_t i = 0; i < count; i++)
         out[i] = (int32_t)json_integer_value(json_array_get(list, i));
     return (int)count;
@@ -112,7 +112,7 @@ static int32_t first_choice(const float *logits, int64_t count)
 /* Under teacher forcing: the reference's tokens are fed, and ours is the first choice wherever the margin is above `margin`. */
 static void check_choices(ww_session *session, const json_t *one, double margin, float *logits, int64_t vocabulary)
 {
-    int32_t greedy[TOKENS_MOST];
+    int32_t greedy[TOKENS_MAX];
     const int count = integers(json_object_get(one, "greedy"), greedy);
     for (int i = 0; i < count; i++) {
         const double between = json_number_value(json_array_get(json_object_get(one, "margins"), (size_t)i));
@@ -160,7 +160,7 @@ static void check_decoder(ww_device *device, const char *name, const limits *l)
     int cases = 0;
     json_array_foreach(json_object_get(expected, "decoders"), index, one)
     {
-        int32_t ids[TOKENS_MOST];
+        int32_t ids[TOKENS_MAX];
         ww_session *session;
         if (strcmp(json_string_value(json_object_get(one, "model")), name) != 0)
             continue;

@@ -10,7 +10,7 @@
 #include "support/models/tiny.h"
 #include "support/scratch.h"
 
-enum { VOCABULARY = 96, WIDTH = 64, TOKENS_MOST = 300 };
+enum { VOCABULARY = 96, WIDTH = 64, TOKENS_MAX = 300 };
 
 static ww_model *open_model(ww_device *device, const char *path)
 {
@@ -40,7 +40,7 @@ static void make_gates_f16(const tiny_model *tiny)
 static void check_logits(ww_device *device, const tiny_shape *shape, int tokens)
 {
     tiny_model tiny;
-    int32_t ids[TOKENS_MOST];
+    int32_t ids[TOKENS_MAX];
     float logits[VOCABULARY];
     double expected[VOCABULARY];
     tiny_make(&tiny, shape);
@@ -64,7 +64,7 @@ static void check_logits(ww_device *device, const tiny_shape *shape, int tokens)
 
 static int tokens_for(ww_device *device)
 {
-    return device_is_slow(device) ? 12 : TOKENS_MOST; /* past a page */
+    return device_is_slow(device) ? 12 : TOKENS_MAX; /* past a page */
 }
 
 static void decoders_give_the_logits_of_the_reference(void **state)
@@ -124,7 +124,7 @@ static void rope_is_scaled_as_the_metadata_says(void **state)
 static void check_embedding(ww_device *device, const tiny_shape *shape)
 {
     tiny_model tiny;
-    int32_t ids[TOKENS_MOST];
+    int32_t ids[TOKENS_MAX];
     float vectors[2 * WIDTH];
     double expected[WIDTH];
     const size_t counts[2] = {(size_t)tokens_for(device) - 5, 5};

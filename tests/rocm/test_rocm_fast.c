@@ -8,19 +8,19 @@
 
 #include "support/data/random.h"
 
-enum { ROWS = 64, TILE = 128, TILES_MOST = 4, COLS = 256, COLUMNS_MOST = 2048, LAUNCHES_MOST = 64 };
+enum { ROWS = 64, TILE = 128, TILES_MAX = 4, COLS = 256, COLUMNS_MAX = 2048, LAUNCHES_MAX = 64 };
 
 static standin rocm;
 static bool (*emulate)(const standin_launch *launch);
-static char launched[LAUNCHES_MOST][64];
+static char launched[LAUNCHES_MAX][64];
 static int launches;
-static float weights[TILES_MOST * TILE * COLS], values[COLUMNS_MOST * COLS];
+static float weights[TILES_MAX * TILE * COLS], values[COLUMNS_MAX * COLS];
 static uint16_t halves[ROWS * ROWS]; /* small enough that f16 and bf16 have them all */
 
 /* Products are not computed: their names are what is asked for. */
 static void note_launch(const standin_launch *launch)
 {
-    if (launches < LAUNCHES_MOST)
+    if (launches < LAUNCHES_MAX)
         snprintf(launched[launches++], sizeof launched[0], "%s", launch->kernel);
     if (strncmp(launch->kernel, "matmul_", 7) != 0 && strncmp(launch->kernel, "quant_tile_", 11) != 0)
         assert_true(emulate(launch));
@@ -170,8 +170,8 @@ int main(void)
     *(void **)&execute_with = dlsym(rocm.library, "standin_execute_with");
     *(void **)&emulate = dlsym(rocm.library, "standin_emulate");
     execute_with(note_launch);
-    random_normals(&random, weights, (int64_t)TILES_MOST * TILE * COLS);
-    random_normals(&random, values, (int64_t)COLUMNS_MOST * COLS);
+    random_normals(&random, weights, (int64_t)TILES_MAX * TILE * COLS);
+    random_normals(&random, values, (int64_t)COLUMNS_MAX * COLS);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_products_of_quantized_matrices_go_the_quicker_way),
         cmocka_unit_test(fast_products_of_floats_are_by_what_the_chip_has),

@@ -253,7 +253,7 @@ static float fold(float *a)
 }
 
 typedef struct one_chunk {
-    float m, l, o[ATTENTION_HEAD_MOST];
+    float m, l, o[ATTENTION_HEAD_MAX];
 } one_chunk;
 
 static one_chunk chunk_of(const float *q, const float *k, const float *v, int32_t size, int64_t apart, float scale,
@@ -315,7 +315,7 @@ static void expect_query(const attention_scene *s, const attention_job *job, con
 float *attention_expected(const attention_scene *s, const attention_tokens *t, const attention_job *job)
 {
     const int32_t size = s->shape.head_size, heads = s->shape.heads, group = heads / s->shape.kv_heads;
-    float *out = malloc(sizeof(float) * (size_t)(t->count * heads * size)), q[ATTENTION_HEAD_MOST];
+    float *out = malloc(sizeof(float) * (size_t)(t->count * heads * size)), q[ATTENTION_HEAD_MAX];
     for (int64_t i = 0; i < t->count; i++)
         for (int32_t head = 0; head < heads; head++) {
             memcpy(q, t->q + (i * heads + head) * size, sizeof(float) * (size_t)size);

@@ -15,7 +15,7 @@
 #include "support/pretend/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
-enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MOST = 10400 };
+enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MAX = 10400 };
 
 /* By how many floats a threshold is too good: one, and so many that it is twice and more what it should be, or better than any
  * score. */
@@ -69,7 +69,7 @@ static ww_collection *filled(const pair *p, ww_metric metric, ww_screen screen)
 /* A CPU takes a sample of so many rows; of fewer, each thread scores some until it has a threshold. */
 static pair pair_make(ww_device *device, const char *kind, ww_metric metric)
 {
-    pair p = {.device = device, .count = strcmp(device->backend->name, "cpu") == 0 ? ROWS_MOST : ROWS_SLOW};
+    pair p = {.device = device, .count = strcmp(device->backend->name, "cpu") == 0 ? ROWS_MAX : ROWS_SLOW};
     test_random random = {(uint64_t)metric + 5};
     p.rows = malloc((size_t)p.count * DIM * sizeof *p.rows);
     p.queries = malloc((size_t)QUERIES * DIM * sizeof *p.queries);

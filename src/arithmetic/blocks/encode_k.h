@@ -23,7 +23,7 @@
 #endif
 
 /* Sub-blocks whose elements span less are taken for constant: what follows divides by the span. */
-#define SEARCH_SPAN_LEAST 0x1p-100f
+#define SEARCH_SPAN_MIN 0x1p-100f
 
 /* The bits of 2^40: no f16 factors reach so far, and below it no sum overflows. Blocks with larger elements are refused. */
 #define SEARCH_TOO_LARGE 0x53800000
@@ -141,7 +141,7 @@ SEARCH_FUNCTION void search_fit(const lanes *x, const search_limits *limits, con
 
 SEARCH_FUNCTION search_line search_best_line(const lanes *x, const search_limits *limits, search_sub_block *sub)
 {
-    const lanes zero = lanes_all(0.0f), one = lanes_all(1.0f), small = lanes_all(SEARCH_SPAN_LEAST);
+    const lanes zero = lanes_all(0.0f), one = lanes_all(1.0f), small = lanes_all(SEARCH_SPAN_MIN);
     lanes low = zero, high = x[0];
     for (int32_t l = 0; l < limits->length; l++) {
         low = lanes_min(low, x[l]);
@@ -193,7 +193,7 @@ SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits,
 SEARCH_FUNCTION void search_refactor(const lanes *x, const search_limits *limits, const search_sub_block *sub,
                                      const search_found *found, search_found *fitted)
 {
-    const lanes n = lanes_all((float)limits->length), zero = lanes_all(0.0f), small = lanes_all(SEARCH_SPAN_LEAST);
+    const lanes n = lanes_all((float)limits->length), zero = lanes_all(0.0f), small = lanes_all(SEARCH_SPAN_MIN);
     lanes a[LANES_REGISTERS], b[LANES_REGISTERS], c[LANES_REGISTERS], xs[LANES_REGISTERS], xm[LANES_REGISTERS];
     EACH_REGISTER
     {
@@ -314,7 +314,7 @@ SEARCH_FUNCTION void search_fit_zero(const lanes *x, const search_limits *limits
 
 SEARCH_FUNCTION search_line search_best_zero(const lanes *x, const search_limits *limits)
 {
-    const lanes zero = lanes_all(0.0f), one = lanes_all(1.0f), small = lanes_all(SEARCH_SPAN_LEAST);
+    const lanes zero = lanes_all(0.0f), one = lanes_all(1.0f), small = lanes_all(SEARCH_SPAN_MIN);
     const lanes extreme = search_extreme(x, limits->length);
     const lanes magnitude = lanes_max(extreme, zero - extreme);
     const lanes inverse = lanes_select(magnitude < small, zero, one / lanes_select(magnitude < small, one, extreme));

@@ -4,7 +4,7 @@
  * chunk. Its keys and values are read where they are, by a few queries also those of f16; otherwise they are widened to f32
  * once, in the second-level cache, and meet up to TILE_ROWS queries. Chunks are independent, so that one query over a long
  * context keeps all threads busy; what they leave is merged by query, in order. The parts of all queries at once may be more
- * than memory likes: tokens are taken in pieces of PARTS_BYTES_MOST.
+ * than memory likes: tokens are taken in pieces of PARTS_BYTES_MAX.
  */
 #include "cpu/attention/attention_loops.h"
 

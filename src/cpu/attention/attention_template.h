@@ -321,7 +321,7 @@ static void merge(const attention_parts *parts)
 {
     const float *part = parts->first;
     float most = part[0], l = 0.0f;
-    float o[ATTENTION_HEAD_MOST] = {0};
+    float o[ATTENTION_HEAD_MAX] = {0};
     for (int32_t c = 1; c < parts->count; c++)
         most = row_larger_f32(most, part[c * parts->apart]);
     for (int32_t c = 0; c < parts->count; c++, part += parts->apart) {

@@ -68,7 +68,7 @@ static void put_floats(const attention_layer *layer, place at, const void *eleme
 static void put_head(const store_work *w, place at, const float *x)
 {
     const attention_layer *layer = &w->job->batch.layer;
-    uint16_t halves[ATTENTION_HEAD_MOST];
+    uint16_t halves[ATTENTION_HEAD_MAX];
     if (layer->type == ATTENTION_Q8_0)
         put_q8_0(layer, at, x);
     else if (layer->type == ATTENTION_F32)
@@ -99,7 +99,7 @@ static void store_token(const store_work *w, int64_t token)
         w->loops->rope(&turn);
     }
     for (at.head = 0; at.head < layer->kv_heads; at.head++) {
-        float rotated[ATTENTION_HEAD_MOST];
+        float rotated[ATTENTION_HEAD_MAX];
         turn.to = rotated;
         turn.from = job->k + token * job->k_stride + at.head * size;
         w->loops->rope(&turn);

@@ -8,7 +8,7 @@
 
 enum {
     STRIP_VECS = SCREEN_STRIP / VEC_LANES,
-    BY_COLUMNS_MOST = 4, /* queries that are tested one by one; more, row by row */
+    BY_COLUMNS_MAX = 4, /* queries that are tested one by one; more, row by row */
 };
 
 /* ---- codes ----------------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ INLINE uint32_t keep_more(uint64_t keep[GROUP], uint32_t any, int32_t q, uint64_
 static uint32_t filter_closely(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
                                uint32_t queries, uint64_t keep[GROUP], uint32_t any)
 {
-    if (__builtin_popcount(queries) <= BY_COLUMNS_MOST) {
+    if (__builtin_popcount(queries) <= BY_COLUMNS_MAX) {
         for (; queries != 0; queries &= queries - 1) {
             const int32_t q = __builtin_ctz(queries);
             const uint64_t some = keep_rows(products + q, GROUP, rows, first, limits, q);

@@ -14,10 +14,10 @@
 #include "device/certificate.h"
 
 enum {
-    BATCH_QUERIES_LEAST = 4, /* fewer are screened one by one */
-    SCREENED_ROWS_LEAST = 8, /* fewer admitted in a word are scored without a screen */
+    BATCH_QUERIES_MIN = 4,   /* fewer are screened one by one */
+    SCREENED_ROWS_MIN = 8,   /* fewer admitted in a word are scored without a screen */
     DENSE_PART = 8,          /* more than this part of a unit kept: score all of it */
-    PAUSE_MOST = 64,         /* units at most that a group is not screened for */
+    PAUSE_MAX = 64,          /* units at most that a group is not screened for */
     LEAD_HELP = 3,           /* leading parts help where they exclude more than this part of the groups */
     PREFETCHED_BYTES = 1024, /* of a kept row; the rest follows by itself */
 };
@@ -88,7 +88,7 @@ static void keep_for_later(const scan *s, int32_t worker, const unit *u, int32_t
             __builtin_prefetch(row + i);
     }
     w->kept[w->kept_count++] = (kept_rows){.rows = rows, .query = query};
-    if (w->kept_count == KEPT_MOST)
+    if (w->kept_count == KEPT_MAX)
         score_kept(s, worker, u);
 }
 
@@ -117,7 +117,7 @@ static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t
         dense += numbers[q] > most;
     }
     if (dense * 2 > end - begin) {
-        *pause = (uint8_t)(*pause == 0 ? 1 : min_i64(*pause * 2, PAUSE_MOST));
+        *pause = (uint8_t)(*pause == 0 ? 1 : min_i64(*pause * 2, PAUSE_MAX));
         w->wait[begin / GROUP] = *pause;
         score_unit(s, worker, u, begin, end);
         return;
@@ -151,7 +151,7 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
  * no help with, one is left out, then three, and so on. */
 static bool lead_is_due(const scan *s, screen_worker *w)
 {
-    if (s->padded < LEAD_LEAST || s->screen->offsets || w->lead_wait > 0) {
+    if (s->padded < LEAD_MIN || s->screen->offsets || w->lead_wait > 0) {
         w->lead_wait -= w->lead_wait > 0;
         return false;
     }
@@ -161,7 +161,7 @@ static bool lead_is_due(const scan *s, screen_worker *w)
 static void lead_has_helped(screen_worker *w, bool helped)
 {
     w->lead_helps = helped;
-    w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : min_i64(w->lead_pause * 2, PAUSE_MOST));
+    w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : min_i64(w->lead_pause * 2, PAUSE_MAX));
     w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
 }
 
@@ -371,7 +371,7 @@ static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, i
         fill_tail(w->tail[1], &u->rows.residuals, (int32_t)rows_left);
         fill_tail(w->tail[2], &u->rows.norms, (int32_t)rows_left);
     }
-    if (end - begin < BATCH_QUERIES_LEAST)
+    if (end - begin < BATCH_QUERIES_MIN)
         screen_small_batch(s, worker, u, begin, end);
     else
         screen_groups(s, worker, u, begin, end);
@@ -382,7 +382,7 @@ static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, i
 static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
 {
     const screen *sc = s->screen;
-    if (queries < BATCH_QUERIES_LEAST)
+    if (queries < BATCH_QUERIES_MIN)
         return UNIT_ROWS;
     return sc->lead_packed && sc->workers[worker].lead_helps ? SCREEN_STRIP : sc->unit_rows;
 }
@@ -390,7 +390,7 @@ static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
 void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
     const uint64_t admitted = admitted_rows(s->job, seg, word);
-    if (__builtin_popcountll(admitted) < SCREENED_ROWS_LEAST) {
+    if (__builtin_popcountll(admitted) < SCREENED_ROWS_MIN) {
         if (admitted != 0)
             scan_word(s, worker, seg, word, begin, end);
         return;

@@ -24,7 +24,7 @@ float lead_rest(const int8_t *codes, int32_t padded)
 }
 
 /* More than the length of any codes, 128 * sqrt(65536): rows of i8 that are their own codes have -128, too. */
-#define LENGTH_MOST (128.0f * 257.0f)
+#define LENGTH_MAX (128.0f * 257.0f)
 
 /* |codes| = |x^| / scale, and |x^| <= |x| + R. A row without a scale has no codes but 0. */
 static float rest_of_row(float scale, float residual, float norm, float slack, int32_t leading_squares)
@@ -32,7 +32,7 @@ static float rest_of_row(float scale, float residual, float norm, float slack, i
     if (!(scale > 0.0f))
         return 0.0f;
     const float found = (norm * (1.0f + slack) + SCREEN_VANISHED + residual) / scale;
-    const float length = found < LENGTH_MOST ? found : LENGTH_MOST; /* of tiny rows the absolute errors would be all */
+    const float length = found < LENGTH_MAX ? found : LENGTH_MAX; /* of tiny rows the absolute errors would be all */
     const float squares = length * length * UP - (float)leading_squares;
     return squares > 0.0f ? sqrtf(squares) * UP : 0.0f;
 }
@@ -50,7 +50,7 @@ void lead_take(lead_rows *lead, const int8_t *codes, const screen_rows *rows, in
         lead->rests[r] = rest_of_row(rows->scales[r], rows->residuals[r], rows->norms[r], slack, squares[r]);
 }
 
-/* Lengths are at most LENGTH_MOST and a little, so the product of two and the leading sum fit 31 bits. */
+/* Lengths are at most LENGTH_MAX and a little, so the product of two and the leading sum fit 31 bits. */
 void lead_products(const lead_rows *lead, const screen_products *products, const int8_t *query, float rest, int32_t count,
                    int32_t *out)
 {

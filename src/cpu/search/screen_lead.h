@@ -13,8 +13,8 @@
 #include "cpu/isa/isa.h"
 
 enum {
-    LEAD_CODES = 64,  /* a cache line */
-    LEAD_LEAST = 256, /* padded elements from which on a quarter or less is read */
+    LEAD_CODES = 64, /* a cache line */
+    LEAD_MIN = 256,  /* padded elements from which on a quarter or less is read */
 };
 
 /* Of the rows of a unit. */

@@ -31,8 +31,7 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
     const int64_t groups = (s->round_queries + GROUP - 1) / GROUP, queries = groups * GROUP;
     sc->codes = cut(c, queries, (size_t)s->padded);
     sc->packed = cut(c, groups, (size_t)sc->group_bytes);
-    if (s->padded >= LEAD_LEAST && s->isa->filter_leads &&
-        !sc->products->groups_filtered) /* AMX is done sooner than they are */
+    if (s->padded >= LEAD_MIN && s->isa->filter_leads && !sc->products->groups_filtered) /* AMX is done sooner than they are */
         sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);
@@ -50,7 +49,7 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
                            .wait = cut(c, groups, sizeof *w.wait),
                            .without_threshold = cut(c, groups, sizeof *w.without_threshold),
                            .products = cut(c, (int64_t)GROUPS_MAX * UNIT_ROWS * GROUP, sizeof *w.products),
-                           .kept = cut(c, KEPT_MOST, sizeof *w.kept),
+                           .kept = cut(c, KEPT_MAX, sizeof *w.kept),
                            .lead = cut(c, 1, sizeof *w.lead),
                            .excluded = cut(c, groups, sizeof *w.excluded)};
         if (sc->products->prepare)

@@ -8,7 +8,7 @@
 #include "cpu/search/screen_lead.h"
 #include "cpu/search/search_state.h"
 
-enum { KEPT_MOST = 1024 }; /* entries in a worker's list */
+enum { KEPT_MAX = 1024 }; /* entries in a worker's list */
 
 #define NO_THRESHOLD UINT32_MAX
 

@@ -17,8 +17,8 @@
 #include "cpu/tensor/row_loops.h"
 
 enum {
-    COLUMNS_LEAST = 8,    /* fewer are faster as rows */
-    COLUMNS_MOST = 1024,  /* together, of four bytes each: a page of memory at a time */
+    COLUMNS_MIN = 8,      /* fewer are faster as rows */
+    COLUMNS_MAX = 1024,   /* together, of four bytes each: a page of memory at a time */
     COLUMNS_SHARED = 256, /* where there would be too few for all threads */
     COLUMNS_HERE = 64,    /* of any kind, on the caller's thread, whose stack may be small */
     COLUMNS_BYTES = 4096, /* of sums: 64 times that is in the second-level cache */
@@ -288,7 +288,7 @@ static void reduce_columns_here(reduce_round *r)
 static void reduce_columns_round(ww_device *device, reduce_round *r)
 {
     const int64_t chunk_length = min_i64(r->n, REDUCE_CHUNK), enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
-    r->columns = type_kind(r->type) == KIND_F32 ? COLUMNS_MOST : COLUMNS_BYTES / 8;
+    r->columns = type_kind(r->type) == KIND_F32 ? COLUMNS_MAX : COLUMNS_BYTES / 8;
     while (r->columns > COLUMNS_SHARED && column_blocks(r) < enough)
         r->columns /= 2;
     const int64_t grain = GRAIN_ELEMENTS / (chunk_length * r->columns), blocks = column_blocks(r);
@@ -302,7 +302,7 @@ static void do_round(ww_device *device, reduce_round *r)
 {
     const int32_t last = r->kept.rank - 1;
     const int64_t chunk_length = min_i64(r->n, REDUCE_CHUNK);
-    const bool beside = last >= 0 && r->kept.strides[last] == 1 && r->kept.shape[last] >= COLUMNS_LEAST;
+    const bool beside = last >= 0 && r->kept.strides[last] == 1 && r->kept.shape[last] >= COLUMNS_MIN;
     const bool dense = r->reduced.rank == 0 || r->reduced.strides[r->reduced.rank - 1] == 1;
     if (beside && !dense) {
         reduce_columns_round(device, r);

@@ -19,7 +19,7 @@
 #include "cpu/tensor/row_loops.h"
 
 enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
-enum { COLUMNS_MOST = 64, ROWS_AHEAD = 16, COLUMNS_KEPT_BYTES = 2 << 20 };
+enum { COLUMNS_MAX = 64, ROWS_AHEAD = 16, COLUMNS_KEPT_BYTES = 2 << 20 };
 enum { ROPE_BLOCK = 256, RESULTS_HERE = 256, GRAIN_ELEMENTS = 1 << 15, KEPT_HERE = 1 << 14 };
 
 typedef struct row_space {
@@ -186,12 +186,12 @@ static void columns_range(void *context, int64_t begin, int64_t end)
 {
     const columns_work *w = context;
     const softmax_columns_job *job = w->job;
-    const int64_t blocks = divide_up_i64(job->inner, COLUMNS_MOST), size = type_size(job->type);
-    const int64_t kept_bytes = job->n * COLUMNS_MOST * (type_kind(job->type) == KIND_F64 ? 8 : 4);
+    const int64_t blocks = divide_up_i64(job->inner, COLUMNS_MAX), size = type_size(job->type);
+    const int64_t kept_bytes = job->n * COLUMNS_MAX * (type_kind(job->type) == KIND_F64 ? 8 : 4);
     void *kept = kept_bytes <= COLUMNS_KEPT_BYTES ? memory_alloc_aligned((size_t)kept_bytes) : NULL; /* NULL is only slower */
     for (int64_t item = begin; item < end; item++) {
-        const int64_t first = item % blocks * COLUMNS_MOST, at = (item / blocks * job->n * job->inner + first) * size;
-        const int64_t columns = min_i64(job->inner - first, COLUMNS_MOST);
+        const int64_t first = item % blocks * COLUMNS_MAX, at = (item / blocks * job->n * job->inner + first) * size;
+        const int64_t columns = min_i64(job->inner - first, COLUMNS_MAX);
         if (type_kind(job->type) == KIND_F64)
             softmax_columns_f64(w, (const char *)job->x + at, (char *)job->out + at, columns, kept);
         else
@@ -203,7 +203,7 @@ static void columns_range(void *context, int64_t begin, int64_t end)
 ww_status cpu_softmax_columns(ww_device *device, const softmax_columns_job *job)
 {
     columns_work w = {.job = job, .loops = cpu_loops(device), .rows = ((cpu_device *)device)->isa->row_loops};
-    const int64_t blocks = divide_up_i64(job->inner, COLUMNS_MOST), grain = GRAIN_ELEMENTS / (job->n * COLUMNS_MOST);
+    const int64_t blocks = divide_up_i64(job->inner, COLUMNS_MAX), grain = GRAIN_ELEMENTS / (job->n * COLUMNS_MAX);
     cpu_run_ranges(device, job->outer * blocks, grain, columns_range, &w);
     return WW_OK;
 }

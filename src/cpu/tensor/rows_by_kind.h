@@ -93,7 +93,7 @@ static const T *OF(columns_row)(const columns_work *w, const char *x, int64_t i,
 /* The inverse sums of the exponentials of some columns, in the canonical order. */
 static void OF(columns_sums)(const columns_work *w, const char *x, int64_t columns, const T *most, T *kept, T *by)
 {
-    T sums[REDUCE_LANES * COLUMNS_MOST], totals[REDUCE_LANES * COLUMNS_MOST] = {0}, aside[COLUMNS_MOST];
+    T sums[REDUCE_LANES * COLUMNS_MAX], totals[REDUCE_LANES * COLUMNS_MAX] = {0}, aside[COLUMNS_MAX];
     row_space space;
     const int64_t n = w->job->n;
     for (int64_t first = 0; first < n; first += REDUCE_CHUNK) {
@@ -119,7 +119,7 @@ static void OF(softmax_columns)(const columns_work *w, const char *x, char *out,
 {
     const int64_t n = w->job->n, row_bytes = w->job->inner * type_size(w->job->type);
     const bool own = type_size(w->job->type) == (int32_t)sizeof(T);
-    T most[COLUMNS_MOST], by[COLUMNS_MOST], aside[COLUMNS_MOST], unused[COLUMNS_MOST] = {0};
+    T most[COLUMNS_MAX], by[COLUMNS_MAX], aside[COLUMNS_MAX], unused[COLUMNS_MAX] = {0};
     row_space space;
     for (int64_t c = 0; c < columns; c++)
         most[c] = OF(reduce_neutral)(REDUCE_MAX);

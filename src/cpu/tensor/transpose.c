@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum {
-    TILE = 64,           /* elements a side: 64 pages at a time, at most 32 KiB */
-    TRANSPOSE_LEAST = 8, /* elements along either dimension: fewer are no tile */
-    TILES_AT_ONCE = 8,   /* what a thread takes */
+    TILE = 64,         /* elements a side: 64 pages at a time, at most 32 KiB */
+    TRANSPOSE_MIN = 8, /* elements along either dimension: fewer are no tile */
+    TILES_AT_ONCE = 8, /* what a thread takes */
 };
 
 typedef struct transposition {
@@ -147,10 +147,10 @@ bool cpu_transpose(ww_device *device, const elementwise_job *job)
 {
     const int32_t last = job->rank - 1;
     transposition t = {.job = job, .across = -1};
-    if (job->rank < 2 || job->out.strides[last] != 1 || job->in[0].strides[last] == 1 || job->shape[last] < TRANSPOSE_LEAST)
+    if (job->rank < 2 || job->out.strides[last] != 1 || job->in[0].strides[last] == 1 || job->shape[last] < TRANSPOSE_MIN)
         return false;
     for (int32_t d = 0; d < last; d++)
-        if (job->in[0].strides[d] == 1 && job->shape[d] >= TRANSPOSE_LEAST)
+        if (job->in[0].strides[d] == 1 && job->shape[d] >= TRANSPOSE_MIN)
             t.across = d;
     if (t.across < 0)
         return false;

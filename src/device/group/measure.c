@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "device/group/group.h"
 
-enum { DIM = 128, QUERIES = 16, ROWS_FIRST = 256, ROWS_MOST = 1 << 18, STEP = 4, K = 10 };
+enum { DIM = 128, QUERIES = 16, ROWS_FIRST = 256, ROWS_MAX = 1 << 18, STEP = 4, K = 10 };
 
 static const double SECONDS_ENOUGH = 2e-3;
 
@@ -94,7 +94,7 @@ static ww_status measure(ww_device *device, double *speed)
     double seconds = 0;
     int64_t rows = ROWS_FIRST / STEP;
     ww_status status = device->backend->stream_create(device, &stream);
-    while (status == WW_OK && seconds < SECONDS_ENOUGH && rows < ROWS_MOST) {
+    while (status == WW_OK && seconds < SECONDS_ENOUGH && rows < ROWS_MAX) {
         rows *= STEP;
         status = measure_rows(device, stream, rows, &seconds);
     }

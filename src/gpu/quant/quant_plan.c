@@ -127,7 +127,7 @@ bool gpu_quant_fuses(ww_device *base, const quant_product_job *job)
 {
     const gpu_device *device = gpu_of(base);
     if (job->fast || job->coded || job->x_type != BLOCK_F32 || job->refused || job->ids || has_floats(device, job) ||
-        !has_few_columns(device, job) || (job->fusion.input == INPUT_NORM && job->cols > QUANT_NORM_MOST))
+        !has_few_columns(device, job) || (job->fusion.input == INPUT_NORM && job->cols > QUANT_NORM_MAX))
         return false;
     return job->rows <= gpu_blocks_of(device, QUANT_GEMV_THREADS_MAX) / QUANT_CLASSES * QUANT_GEMV_ROWS;
 }

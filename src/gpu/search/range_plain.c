@@ -8,7 +8,7 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    ENTRIES_LEAST = 1 << 18,
+    ENTRIES_MIN = 1 << 18,
     PIECE_SHRINKS = 8, /* a piece that had no room is this many times shorter the next time, */
     PIECE_GROWS = 4    /* and one that took a fourth of the room or less this many times longer */
 };
@@ -126,7 +126,7 @@ static ww_status score_round(plain *p, int64_t first)
     const range *r = p->range;
     uint32_t *taken = NULL;
     const int64_t wanted = range_room(r, p->queries.count);
-    const int64_t room_least = max_i64(min_i64(wanted, ENTRIES_LEAST), p->queries.count * SEARCH_WORD_ROWS);
+    const int64_t room_least = max_i64(min_i64(wanted, ENTRIES_MIN), p->queries.count * SEARCH_WORD_ROWS);
     ww_status status = search_prepare_queries(&p->search, first, p->queries.count, &p->packed, &taken);
     if (status != WW_OK)
         return status;

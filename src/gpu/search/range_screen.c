@@ -17,7 +17,7 @@
 
 enum {
     ONE_RESULTS = 32,       /* that a block selects without sorting */
-    RANGE_BLOCKS_MOST = 64, /* for one query; */
+    RANGE_BLOCKS_MAX = 64,  /* for one query; */
     RANGE_BLOCKS_UNIT = 16, /* of all queries, for each unit */
     LISTS_ROWS = 32 << 20,  /* 256 MiB of lists, */
     LISTS_QUERIES = 2048,   /* for this many queries: 16384 rows each */
@@ -122,7 +122,7 @@ static ww_status score_listed(const screen_round *round, const range_answer *ans
                                     .capacity = (uint32_t)round->plan->capacity,
                                     .list = answer->list};
     const int64_t units = max_i64(round->device->base.info.compute_units, 1);
-    const int64_t blocks = min_i64(max_i64(RANGE_BLOCKS_UNIT * units / round->queries.count, 1), RANGE_BLOCKS_MOST);
+    const int64_t blocks = min_i64(max_i64(RANGE_BLOCKS_UNIT * units / round->queries.count, 1), RANGE_BLOCKS_MAX);
     return launch_screen_range(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 

@@ -111,7 +111,7 @@ static ww_status ask(screen *s, const screen_asked *a)
 
 static ww_status take_results(screen *s)
 {
-    const size_t slots = (size_t)s->plan.round_queries + (size_t)SCREEN_WGMMA_TEAMS_MOST * SCREEN_WGMMA_QUERIES;
+    const size_t slots = (size_t)s->plan.round_queries + (size_t)SCREEN_WGMMA_TEAMS_MAX * SCREEN_WGMMA_QUERIES;
     const size_t bytes = slots * (((size_t)s->job->k + 1) * sizeof(canon_key) + 2 * sizeof(uint32_t));
     memory_free(s->results);
     s->results = memory_alloc(bytes);

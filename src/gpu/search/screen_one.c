@@ -11,7 +11,7 @@
 #include "gpu/error.h"
 #include "kernels/search/packed_layout.h"
 
-enum { ONE_DIM_MOST = 1024 };
+enum { ONE_DIM_MAX = 1024 };
 
 enum { PINNED_BLOCK, PINNED_BEST };
 
@@ -35,7 +35,7 @@ static one_block lay_out(int32_t dim, size_t table_bytes)
 
 bool screen_one_pays(const search_job *job, int64_t count)
 {
-    return count == 1 && job->dim <= ONE_DIM_MOST && job->type == ROW_F32 && !job->queries_on_device;
+    return count == 1 && job->dim <= ONE_DIM_MAX && job->type == ROW_F32 && !job->queries_on_device;
 }
 
 static float fold(float *acc)

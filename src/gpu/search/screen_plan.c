@@ -17,14 +17,14 @@ enum {
     LONG_PADDED = 512,     /* rows at least this long, */
     LONG_QUERIES = 1024,   /* and at least this many queries */
     KEPT_FACTOR = 8,       /* room for this many times the rows that exact codes would keep */
-    CAPACITY_LEAST = 4096, /* near-duplicates of one another are not rare, */
+    CAPACITY_MIN = 4096,   /* near-duplicates of one another are not rare, */
     CLUSTER_SHARE = 512,   /* nor that such a part of all rows are: room for those, too, if the lists ... */
     CAPACITY_SMALL_BATCH = 1 << 16, /* for a few queries, where room costs nothing */
     ROUND_UNIT = 256,               /* as many as a block takes at most */
     ROUND_GOOD = 1024,              /* this many queries fill it well; */
-    ROUND_MOST = 16384,             /* more at a time would fill the device no better */
+    ROUND_MAX = 16384,              /* more at a time would fill the device no better */
     ROUND_WATCHED = 2048,           /* keeps callbacks responsive */
-    ROUND_FLOATS_MOST = 64 << 20,
+    ROUND_FLOATS_MAX = 64 << 20,
     FILL_ROUNDS_MAX = 4 /* of resident blocks */
 };
 
@@ -52,16 +52,16 @@ screen_plan screen_plan_make(screen_size size)
     int64_t room = size.capacity;
     if (room == 0) {
         const int64_t cluster = size.words * 64 / CLUSTER_SHARE, good = lists_bytes_good / (int64_t)sizeof(uint64_t);
-        room = max_i64((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_LEAST);
+        room = max_i64((int64_t)KEPT_FACTOR * size.k * plan.sample_stride, CAPACITY_MIN);
         room = max_i64(room, min_i64(cluster, good / min_i64(size.queries, ROUND_GOOD)));
         room = size.queries <= SCREEN_SMALL_BATCH_MAX ? max_i64(room, CAPACITY_SMALL_BATCH) : room;
         room = min_i64(round_up_i64(room, 1024), round_up_i64(size.words * 64, 1024));
     }
     plan.capacity = (int32_t)min_i64(room, INT32_MAX / 2);
     const int64_t query_bytes = ((int64_t)plan.capacity + sample * 4) * (int64_t)sizeof(uint64_t);
-    int64_t most = size.watched ? ROUND_WATCHED : ROUND_MOST;
+    int64_t most = size.watched ? ROUND_WATCHED : ROUND_MAX;
     most = min_i64(most, lists_bytes_most / query_bytes);
-    most = min_i64(most, ROUND_FLOATS_MOST / canon_padded(size.dim));
+    most = min_i64(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
     most = max_i64(most / ROUND_UNIT, 1) * ROUND_UNIT;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;

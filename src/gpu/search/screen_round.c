@@ -9,7 +9,7 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    SCORE_BLOCKS_MOST = 64, /* for one query; */
+    SCORE_BLOCKS_MAX = 64,  /* for one query; */
     SCORE_BLOCKS_UNIT = 16, /* of all queries, for each unit: two rounds of them, so that long lists do not end alone */
     STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
     FIRST_SHARE = 4,        /* a quarter of the rows is screened first: that gives as good a threshold as four times the sample,
@@ -32,7 +32,7 @@ static int64_t tiles_of(const screen_round *round)
 static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uint32_t least)
 {
     const uint32_t chunks = (uint32_t)round->rows.chunks;
-    uint32_t stages = SCREEN_WGMMA_STAGES_MOST;
+    uint32_t stages = SCREEN_WGMMA_STAGES_MAX;
     while (stages >= least && (int64_t)SCREEN_WGMMA_BYTES(teams, chunks, stages) > room)
         stages--;
     if (stages < least)
@@ -56,8 +56,8 @@ static ww_status choose_shape(screen_round *round, int64_t count)
     const ww_status status = gpu_kernel_limits(round->device, screen_launch_kernel(round, false), &limits);
     if (status != WW_OK)
         return status;
-    for (uint32_t teams = SCREEN_WGMMA_TEAMS_MOST; teams > 0 && round->shape != SCREEN_SHAPE_WGMMA; teams--)
-        choose_stages(round, teams, limits.shared_dynamic_bytes_max, teams == 1 ? SCREEN_WGMMA_STAGES_LEAST : STAGES_GOOD);
+    for (uint32_t teams = SCREEN_WGMMA_TEAMS_MAX; teams > 0 && round->shape != SCREEN_SHAPE_WGMMA; teams--)
+        choose_stages(round, teams, limits.shared_dynamic_bytes_max, teams == 1 ? SCREEN_WGMMA_STAGES_MIN : STAGES_GOOD);
     return WW_OK;
 }
 
@@ -195,7 +195,7 @@ static ww_status score(const screen_round *round, bool more)
                                     .more = more};
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     int64_t blocks = SCORE_BLOCKS_UNIT * units / round->queries.count;
-    blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MOST ? SCORE_BLOCKS_MOST : blocks;
+    blocks = blocks < 1 ? 1 : blocks > SCORE_BLOCKS_MAX ? SCORE_BLOCKS_MAX : blocks;
     return launch_screen_score(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 

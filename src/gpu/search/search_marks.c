@@ -9,7 +9,7 @@
 ww_status search_mark(gpu_stream *stream, const char *name)
 {
     search_marks *marks = stream->device->base.tuning.marks;
-    if (marks == NULL || marks->pending == SEARCH_MARKS_MOST)
+    if (marks == NULL || marks->pending == SEARCH_MARKS_MAX)
         return WW_OK;
     driver_event event = NULL;
     ww_status status = gpu_event_create(stream->device, true, &event);
@@ -29,9 +29,9 @@ static void add(search_marks *marks, const char *name, float milliseconds)
     int32_t at = 0;
     while (at < marks->count && strcmp(marks->phases[at].name, name) != 0)
         at++;
-    if (at == marks->count && at < SEARCH_MARKS_MOST)
+    if (at == marks->count && at < SEARCH_MARKS_MAX)
         marks->phases[marks->count++] = (search_phase){.name = name};
-    if (at < SEARCH_MARKS_MOST)
+    if (at < SEARCH_MARKS_MAX)
         marks->phases[at].milliseconds += milliseconds;
 }
 

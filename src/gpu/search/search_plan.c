@@ -19,7 +19,7 @@ enum {
     ROUND_QUERIES_WATCHED = 1024, /* keeps callbacks responsive */
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
     ROUND_FLOATS_MAX = 64 << 20,  /* packed queries on the device at a time */
-    ROUND_QUERIES_LEAST = 64,     /* the minimum, even when memory is short */
+    ROUND_QUERIES_MIN = 64,       /* the minimum, even when memory is short */
     FILL_ROUNDS_MAX = 6           /* of resident blocks */
 };
 
@@ -164,7 +164,7 @@ static int32_t choose_round(search_size size)
     most = min_i64(most, ROUND_KEYS_MAX / size.k);
     most = min_i64(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
     most = max_i64(most / SEARCH_REGISTERS_QUERIES_MAX, 1) * SEARCH_REGISTERS_QUERIES_MAX;
-    most = size.shrunk > 0 ? max_i64(min_i64(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_LEAST) : most;
+    most = size.shrunk > 0 ? max_i64(min_i64(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_MIN) : most;
     const int64_t rounds = (size.queries + most - 1) / most;
     const int64_t each = (size.queries + rounds - 1) / rounds;
     return (int32_t)(rounds == 1 ? size.queries : round_up_i64(each, SEARCH_REGISTERS_QUERIES_MAX));

@@ -1,7 +1,7 @@
 /* Attention on a GPU: which kernel, in which pieces.
  *
  * Tokens beside others of their sequence go by tiles, others by chunks. What the chunks of a query leave waits in a workspace
- * until it is merged; long contexts make that large, so that tokens are taken in pieces of what PARTS_BYTES_MOST allows, of as
+ * until it is merged; long contexts make that large, so that tokens are taken in pieces of what PARTS_BYTES_MAX allows, of as
  * many counters as there are, and of the blocks that a launch may have. Which pieces does not depend on the contents of device
  * memory, so a recorded step has the same ones at each replay.
  */

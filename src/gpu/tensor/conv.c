@@ -14,7 +14,7 @@
 enum {
     FAST_DOWN = 64,
     FAST_ACROSS = 256,
-    FAST_ACROSS_LEAST = 64,
+    FAST_ACROSS_MIN = 64,
     BLOCKS_WANTED = 3, /* of a unit, that hide each other's waiting */
 };
 
@@ -119,7 +119,7 @@ static int64_t cost_of(const gpu_device *device, const matmul_job *job, const sh
 static shared_plan plan_shared(const gpu_device *device, const matmul_job *job)
 {
     shared_plan best = plan_of(device, job, FAST_ACROSS);
-    for (int64_t columns = FAST_ACROSS / 2; best.threads > FAST_ACROSS && columns >= FAST_ACROSS_LEAST; columns /= 2) {
+    for (int64_t columns = FAST_ACROSS / 2; best.threads > FAST_ACROSS && columns >= FAST_ACROSS_MIN; columns /= 2) {
         const shared_plan plan = plan_of(device, job, columns);
         if (plan.together > 0 && (best.together <= 0 || cost_of(device, job, &plan) < cost_of(device, job, &best)))
             best = plan;
@@ -146,7 +146,7 @@ static bool fits_shared(const gpu_device *device, const matmul_job *job)
     if (!same || !dense || matmul_batch_count(job) != 1)
         return false;
     const shared_plan plan = plan_shared(device, job);
-    return plan.pixels <= CONV_PIXELS_MOST && plan.together > 0 && images_are_near(device, job, &plan) &&
+    return plan.pixels <= CONV_PIXELS_MAX && plan.together > 0 && images_are_near(device, job, &plan) &&
            (int64_t)shared_bytes(&plan) <= device->base.info.shared_bytes_per_block;
 }
 

@@ -8,7 +8,7 @@
 enum {
     ARG_PART = 16384,
     ARG_PARTS_MAX = 1024,
-    COLUMNS_LEAST = 8,
+    COLUMNS_MIN = 8,
     COLUMNS_LONG = 256,      /* elements from which on many threads share a result */
     REST_CHUNKS_MAX = 65536, /* that the last block of a launch finishes */
 };
@@ -59,7 +59,7 @@ static size_t span_bytes(const reduce_dims *kept, const reduce_dims *reduced, in
 static bool by_columns(const reduce_args *args)
 {
     const int32_t last = args->kept.rank - 1;
-    const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_LEAST;
+    const bool beside = last >= 0 && args->kept.strides[last] == 1 && args->kept.shape[last] >= COLUMNS_MIN;
     return beside && !args->dense && args->reduced.rank == 1;
 }
 

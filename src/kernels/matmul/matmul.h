@@ -58,9 +58,9 @@ typedef struct matmul_args {
 
 /* conv_shared.c: a convolution of which every output has an input at its place. */
 enum {
-    CONV_SLAB_BYTES = 64,    /* of channels of a pixel in shared memory */
-    CONV_TAPS_SHARED = 9,    /* whose weights are there at a time, at most */
-    CONV_PIXELS_MOST = 1000, /* there: 100 KB with the weights, so that two blocks have room */
+    CONV_SLAB_BYTES = 64,   /* of channels of a pixel in shared memory */
+    CONV_TAPS_SHARED = 9,   /* whose weights are there at a time, at most */
+    CONV_PIXELS_MAX = 1000, /* there: 100 KB with the weights, so that two blocks have room */
 };
 
 typedef struct conv_args {

@@ -128,7 +128,7 @@ static inline QUANT_SHARED uint32_t quant_code_word(uint32_t width, uint32_t wor
 
 /* What columns are before they are coded (arithmetic/blocks/input.h). Behind a norm a thread block has a whole column. */
 enum {
-    QUANT_NORM_MOST = 16384, /* elements of a column behind a norm, */
+    QUANT_NORM_MAX = 16384,  /* elements of a column behind a norm, */
     QUANT_NORM_CHUNK = 4096, /* of a chunk of its sum */
     QUANT_NORM_LANES = 64,   /* accumulators of that sum */
     QUANT_NORM_EACH = 32     /* elements of one that are on their way at once */

@@ -99,7 +99,7 @@ DEVICE float chunk_squares(const float *x, uint32_t n, float *lanes)
     return sum;
 }
 
-/* What a norm multiplies a column of n elements with, at most QUANT_NORM_MOST. By all threads, likewise. */
+/* What a norm multiplies a column of n elements with, at most QUANT_NORM_MAX. By all threads, likewise. */
 DEVICE float norm_scale(const float *x, uint32_t n, float eps, float *lanes)
 {
     enum { CHUNK = QUANT_NORM_CHUNK };

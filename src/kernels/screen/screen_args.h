@@ -33,10 +33,10 @@ enum {
     SCREEN_STAGE_WORDS = (SCREEN_TILE_WORDS * 64 + SCREEN_TILE_QUERIES) * 16,
     SCREEN_SCORE_GROUPS = SCREEN_THREADS / 16, /* rows that a block of screen_score scores at a time */
     SCREEN_WGMMA_QUERIES = 64,                 /* that a team of screen_wgmma_* takes */
-    SCREEN_WGMMA_TEAMS_MOST = 4,               /* in a block: of 128 threads; */
+    SCREEN_WGMMA_TEAMS_MAX = 4,                /* in a block: of 128 threads; */
     SCREEN_WGMMA_FEEDERS = 128,                /* of whom one fills the ring */
-    SCREEN_WGMMA_STAGES_LEAST = 2,
-    SCREEN_WGMMA_STAGES_MOST = 8
+    SCREEN_WGMMA_STAGES_MIN = 2,
+    SCREEN_WGMMA_STAGES_MAX = 8
 };
 
 /* What screen_wgmma_* has in shared memory. A tile's numbers stay in their slot until all teams are behind it, and at most

@@ -375,7 +375,7 @@ DEVICE void screen_wgmma(const bool sample, const bool third, const screen_scan_
 }
 
 #define SCREEN_WGMMA(name, sample, third)                                                                                      \
-    KERNEL_RESIDENT(name, screen_scan_args, SCREEN_WGMMA_THREADS(SCREEN_WGMMA_TEAMS_MOST), 1)                                  \
+    KERNEL_RESIDENT(name, screen_scan_args, SCREEN_WGMMA_THREADS(SCREEN_WGMMA_TEAMS_MAX), 1)                                   \
     {                                                                                                                          \
         SHARED_DYNAMIC(uint32_t, dynamic);                                                                                     \
         screen_wgmma(sample, third, &args, dynamic);                                                                           \

@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "tensor/tensor.h"
 
-enum { UPLOAD_LEAST = 64, ROPE_LEAST = 512 };
+enum { UPLOAD_MIN = 64, ROPE_MIN = 512 };
 
 /* ---- tensors between operations -------------------------------------------------------------------------------------------
  */
@@ -82,7 +82,7 @@ ww_status upload_write(workspace *w, upload *to, ww_dtype dtype, const void *fro
     const size_t bytes = (size_t)count * ww_dtype_bytes(dtype);
     ww_status status = WW_OK;
     if (count > to->capacity) {
-        upload made = {.capacity = UPLOAD_LEAST};
+        upload made = {.capacity = UPLOAD_MIN};
         while (made.capacity < count)
             made.capacity *= 2;
         made.host = memory_alloc((size_t)made.capacity * ww_dtype_bytes(dtype));
@@ -155,7 +155,7 @@ ww_status workspace_rope(ww_model *model, int64_t positions)
         rope_table *t = &model->work.rope[window], made = {0};
         if (positions <= t->positions || (window && model->sizes.window == 0))
             continue;
-        int64_t room = max_i64(ROPE_LEAST, t->positions);
+        int64_t room = max_i64(ROPE_MIN, t->positions);
         while (room < positions)
             room *= 2;
         status = rope_make(model, window, room, &made);

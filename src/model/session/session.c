@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "model/session/sampling.h"
 
-enum { TOKENS_LEAST = 256, PAGES_LEAST = 8 };
+enum { TOKENS_MIN = 256, PAGES_MIN = 8 };
 
 ww_status session_check(const ww_session *session, const char *call)
 {
@@ -76,7 +76,7 @@ static ww_status reserve_host(ww_session *session, size_t length, size_t pages)
 {
     const size_t logit_bytes = (size_t)session->model->sizes.vocabulary * sizeof(float);
     if (length > session->token_capacity) {
-        size_t capacity = session->token_capacity ? session->token_capacity : TOKENS_LEAST;
+        size_t capacity = session->token_capacity ? session->token_capacity : TOKENS_MIN;
         while (capacity < length)
             capacity *= 2;
         int32_t *tokens = memory_resize(session->tokens, capacity * sizeof *tokens);
@@ -86,7 +86,7 @@ static ww_status reserve_host(ww_session *session, size_t length, size_t pages)
         session->token_capacity = capacity;
     }
     if (pages > session->page_capacity) {
-        size_t capacity = session->page_capacity ? session->page_capacity : PAGES_LEAST;
+        size_t capacity = session->page_capacity ? session->page_capacity : PAGES_MIN;
         while (capacity < pages)
             capacity *= 2;
         page **list = memory_resize(session->pages, capacity * sizeof(page *));

@@ -15,7 +15,7 @@
 #include "arithmetic/operations.h"
 #include "arithmetic/types.h"
 
-enum { NORMAL_ROW = 8, DIRECT_LEAST = 64 /* elements; of fewer the table would be most of the work */ };
+enum { NORMAL_ROW = 8, DIRECT_MIN = 64 /* elements; of fewer the table would be most of the work */ };
 
 typedef struct normal_rows {
     _Alignas(32) float of[MATH_NORMAL_COLUMN][NORMAL_ROW];
@@ -90,7 +90,7 @@ static inline float32x4_t one_nan_four(float32x4_t v)
 
 static bool unary_direct(int32_t op, int32_t type, void *to, const void *from, int64_t count)
 {
-    if (op != UNARY_GELU_ERF || type != TYPE_F32 || count < DIRECT_LEAST)
+    if (op != UNARY_GELU_ERF || type != TYPE_F32 || count < DIRECT_MIN)
         return false;
     normal_rows rows;
     normal_turn(&rows);

@@ -13,7 +13,7 @@
 
 enum {
     PLAIN_UNIT = 8,         /* queries that a block of plain scores has at least, */
-    PLAIN_UNIT_MOST = 128,  /* and at most */
+    PLAIN_UNIT_MAX = 128,   /* and at most */
     SCREEN_UNIT = 64,       /* the same of codes */
     KEPT_ROWS = 50,         /* that are kept beside the results, about, */
     KEPT_FACTOR = 10,       /* and for each of them */
@@ -54,7 +54,7 @@ double search_cost_plain(const search_rates *rates, const search_amount *a)
     if (a->queries == 1)
         return rates->plain_one + reading;
     const double chunks = (double)canon_padded(a->dim) / CANON_LANES, share = chunks / (chunks + 0.8); /* of short rows less */
-    const int64_t unit = a->queries > PLAIN_UNIT_MOST / 2 ? PLAIN_UNIT_MOST : PLAIN_UNIT;
+    const int64_t unit = a->queries > PLAIN_UNIT_MAX / 2 ? PLAIN_UNIT_MAX : PLAIN_UNIT;
     const double multiplying = numbers * (double)round_up_i64(a->queries, unit) / (rates->products * share);
     return (a->queries <= PLAIN_UNIT ? rates->plain_few : rates->plain_batch) +
            (reading > multiplying ? reading : multiplying) + queries_cost(rates, a);

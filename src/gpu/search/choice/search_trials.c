@@ -2,7 +2,7 @@
 #include "gpu/search/choice/search_trials.h"
 
 /* The first run of a way may load code and take memory; of two more one will hardly be disturbed. */
-enum { RUNS_WANTED = 3, RUNS_MOST = 200 };
+enum { RUNS_WANTED = 3, RUNS_MAX = 200 };
 
 static search_trial *lock_trial(search_trials *trials, uint64_t shape)
 {
@@ -38,7 +38,7 @@ void search_trials_tell(search_trials *trials, uint64_t shape, bool screened, do
         *trial = (search_trial){.shape = shape};
     if (trial->runs[screened] == 0 || (float)microseconds < trial->best[screened])
         trial->best[screened] = (float)microseconds;
-    if (trial->runs[screened] < RUNS_MOST)
+    if (trial->runs[screened] < RUNS_MAX)
         trial->runs[screened]++;
     unlock_trial(trials);
 }
