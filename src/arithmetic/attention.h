@@ -8,7 +8,7 @@
  *                                        number a takes in number a + 4, a + 2, a + 1; the product with scale is rounded once
  *     m_c = the largest s_j
  *     p_j = row_exponential_f32(s_j, m_c)
- *     l_c = sum of p_j, o_c = sum of p_j v_j     8 accumulators likewise: key j goes to number j mod 8; others are not touched
+ *     l_c = sum of p_j, o_c = sum of p_j v_j     8 accumulators, too: key j goes to number j mod 8; masked keys go nowhere
  *
  * With m the largest m_c, and c ascending: f = row_exponential_f32(m_c, m), l = fma(f, l_c, l), o = fma(f, o_c, o), both from
  * +0. The result is o / l; 0 if no key is seen; a NaN is the one NaN. Keys and values are those of the cache, rounded to its

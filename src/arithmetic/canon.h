@@ -1,11 +1,11 @@
 /* Canonical arithmetic: the definition of every score, shared by all backends.
  *
  *   dot(a,b): both padded with +0 to a multiple of 64. 64 accumulators start at +0; element i goes to accumulator i mod 64 by
- *             one fused multiply-add, in increasing i. Then, for s = 32,16,8,4,2,1: acc[j] += acc[j+s] for j < s. acc[0] it is.
- *   l2(a,b):  the same with t = a[i]-b[i] and acc = fma(t,t,acc); then the correctly rounded square root.
- *   cosine:   dot(a,b) / (sqrt(dot(a,a)) * sqrt(dot(b,b))), each step rounded once; 0 where a norm is 0.
+ *             one fused multiply-add, in increasing i. Then, for s = 32,16,8,4,2,1: acc[j] += acc[j+s] for j < s; the result is
+ * acc[0]. l2(a,b):  the same with t = a[i]-b[i] and acc = fma(t,t,acc); then the correctly rounded square root. cosine:
+ * dot(a,b) / (sqrt(dot(a,a)) * sqrt(dot(b,b))), each step rounded once; 0 where a norm is 0.
  *
- * The padding is part of the definition: fma(0,0,-0) is +0, so an accumulator that underflowed to -0 is washed to +0 by it.
+ * The padding is part of the definition: fma(0,0,-0) is +0, so it turns an accumulator that underflowed to -0 into +0.
  * No product of two norms underflows to 0: the smallest non-zero sum of squares is 2^-149, whose root squared is 2^-149 again.
  * Nor does it overflow: roots of finite sums stay below 2^64. So a cosine is never 0/0.
  *

@@ -1,4 +1,4 @@
-/* The one hash of the library's tables, keyed, so that nobody can choose ids or tokens that all meet in one slot.
+/* The one hash of the library's tables, keyed, so that an attacker cannot choose ids or tokens that collide in one slot.
  *
  * The key is random and the same for the whole process. Nothing that a caller sees may depend on it: tables are looked up by
  * it, never listed in its order.

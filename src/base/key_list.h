@@ -1,7 +1,7 @@
-/* The least keys of a number that nobody knows beforehand: a list that grows, and is cut back where only some are wanted.
+/* A list that keeps the smallest of any number of keys: it grows, and is cut back to a limit if there is one.
  *
  * A key is an unsigned integer, smaller is better, and no key comes twice (arithmetic/canon.h makes them of scores and rows).
- * Kept are those that may be among the `limit` least. So a list never holds more than four times the limit, or 64.
+ * It keeps the keys that may be among the `limit` smallest, so it never holds more than four times the limit, or 64.
  */
 #ifndef WW_BASE_KEY_LIST_H
 #define WW_BASE_KEY_LIST_H

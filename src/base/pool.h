@@ -1,8 +1,8 @@
-/* A pool of threads, one a core: the caller's, and workers that are pinned to all cores but the first.
+/* A pool of threads, one per core: the caller, and workers that are pinned to all cores except the first.
  *
  * A job is a number of items; its caller and the workers take items one after the other, in increasing order, until none is
- * left. Several callers may run jobs at once. A job begins at once, since its caller need not wake anyone to begin, and ends
- * without a sleep where the others end with it: both sides stay awake for 200 microseconds, giving way to everyone else, and
+ * left. Several callers may run jobs at once. A job starts at once, because its caller takes items itself, and ends
+ * without a sleep if the workers end soon after: both sides stay awake for 200 microseconds, yielding to other threads, and
  * then sleep. A pool of one thread starts none, so that programs that bring their own threads have all their cores.
  */
 #ifndef WW_BASE_POOL_H

@@ -1,8 +1,8 @@
 /* Statuses and the calling thread's last error text.
  *
  * The text lives in thread-local storage of fixed size: failing must not allocate, because running out of memory is one of
- * the failures it reports. Messages quote names, ids and paths that nobody has looked at, and end on terminals and in logs:
- * what those would obey is written as \\x1b (base/text.h), here and once for all.
+ * the failures it reports. Messages quote unchecked names, ids and paths, and end on terminals and in logs:
+ * control characters are written as \\x1b (base/text.h), here and once for all.
  */
 #include "base/status.h"
 

@@ -1,4 +1,4 @@
-/* ww_cluster_query(): a search of every shard, of which the hits that count travel to who asked.
+/* ww_cluster_query(): searches every shard and sends the hits among the results to the ranks that get the answer.
  *
  * Ids, payloads and vectors are copied by the shard's own query, under its lock, and only those of hits that are among the
  * results of all ranks are sent: the keys of the nearest are merged on every rank first. Hits of a range are all sent.

@@ -1,10 +1,10 @@
 /* Waiting for other ranks, and finding out who is missing.
  *
  * A rank that died or hangs leaves the others in an operation that never ends, and MPI 3 does not say whose fault that is. So
- * every operation is a nonblocking one that is asked about until the time is up. Then the rank calls the roll: it sends every
- * other rank an empty message on a communicator of its own, and collects theirs. Ranks that wait see the call at once and join
- * in, however long their own time would have been; those that are not heard of within the roll's time are named. After a roll
- * call the cluster is lost on every rank: one that comes late finds the call and learns that the others have gone.
+ * every operation is a nonblocking one that is asked about until the time is up. Then the rank starts a roll call: it sends
+ * every other rank an empty message on a separate communicator, and collects theirs. Ranks that wait notice it at once and join
+ * in, even if their own time is not up; ranks that do not answer within the time of the roll call are named. After a roll call
+ * the cluster is lost on every rank: one that comes late finds the call and learns that the others have gone.
  */
 #include <sched.h>
 #include <stdio.h>

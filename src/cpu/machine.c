@@ -1,4 +1,4 @@
-/* What the machine says about its CPU. The processor is asked itself: files would need memory and may be missing. */
+/* What the machine says about its CPU. It asks the processor itself: files would need memory and may be missing. */
 #include <stdint.h>
 #include <string.h>
 

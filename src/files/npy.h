@@ -1,4 +1,4 @@
-/* The header of a .npy, for those who want a matrix (npy.c) and those who want an array of any rank (npy_array.c). */
+/* The header of a .npy, for matrices (npy.c) and for arrays of any rank (npy_array.c). */
 #ifndef WW_FILES_NPY_H
 #define WW_FILES_NPY_H
 

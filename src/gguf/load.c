@@ -1,6 +1,6 @@
 /* Tensors of a GGUF file to a device: some threads each read a piece and copy it, so that the disk's cache, the processor and
- * the copy engine are busy at the same time. Pieces are whole rows and stay in a processor's cache on their way. What is little
- * is done by the caller alone.
+ * the copy engine are busy at the same time. Pieces are whole rows that fit in a processor's cache. Small tensors are
+ * loaded by the caller's thread.
  *
  * While a piece is in memory, its weights are checked to be finite: those of a block are, if its factors are.
  */

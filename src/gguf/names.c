@@ -1,7 +1,8 @@
 /* Names in sorted runs, one for each bit of their number, the longest first: five are a run of four and one of one.
  *
  * Each name is looked for by bisection in every run. One more is a run of one, and as many as end up in a run of their own are
- * sorted together, so that a million names cost some dozen comparisons each, whatever they are: a hash could be chosen against.
+ * sorted together, so a million names cost some dozen comparisons each, for any names: a hash could be attacked by chosen
+ * names.
  */
 #include "gguf/names.h"
 

@@ -1,7 +1,7 @@
-/* Waiting for a kernel's answer by looking for it.
+/* Waiting for a kernel's answer by polling.
  *
- * A driver says that a kernel has ended some microseconds after its last word is in the host's memory, which is a good part of
- * a short search. So the words themselves are looked at, for about as long as that part matters; a device that was lost, a
+ * A driver reports the end of a kernel some microseconds after its last word is in host memory, which is a large part of a
+ * short search. So the thread polls the words themselves, for about as long as that matters; a device that was lost, a
  * kernel that takes longer, and memory that the host sees only when the kernel has ended are left to the driver.
  */
 #include <time.h>

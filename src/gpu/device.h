@@ -1,6 +1,6 @@
 /* A GPU that is open: its context, its streams, its memory and its code, over one driver table.
  *
- * Who writes an operation needs four things from here: a borrowed stream (which also makes the device current), workspaces
+ * An operation needs four things from here: a borrowed stream (which also makes the device current), workspaces
  * on that stream, copies, and launch.h. The pattern:
  *
  *     gpu_stream *stream;

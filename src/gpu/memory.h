@@ -1,7 +1,7 @@
 /* Device memory: the pool that hands it out, and the watch that counts it.
  *
- * Blocks come from the driver in size classes and go back to the pool, not to the driver, so that what was sized once is had
- * again without a driver call. All functions want the device entered.
+ * Blocks come from the driver in size classes and go back to the pool, not to the driver, so that a size that was used once is
+ * allocated again without a driver call. All functions need the device entered.
  */
 #ifndef WW_GPU_MEMORY_H
 #define WW_GPU_MEMORY_H

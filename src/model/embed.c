@@ -3,8 +3,8 @@
  * Pooling by mean adds a text's rows in the order in which reductions add. Rows of texts of different lengths are brought into
  * one shape with zeros behind them, which add nothing: a sum is the same whatever the longest text of its pass is.
  *
- * On a device a text of a few tokens that nobody asked for makes the rows of a pass a multiple of TOKENS_EVEN: texts of a pass
- * do not see each other, and its vector is not taken.
+ * On a device an extra text of a few tokens makes the rows of a pass a multiple of TOKENS_EVEN: texts of a pass do not see each
+ * other, and the vector of the extra text is ignored.
  */
 #include <math.h>
 #include <string.h>

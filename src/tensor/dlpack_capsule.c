@@ -1,5 +1,5 @@
 /* The destructor of Python's DLPack capsules: C, because it also runs where the interpreter is ending or a garbage collector is
- * at work, and knowing no more of Python than the two functions it was told of.
+ * at work, and it knows only the two functions of Python that it was given.
  */
 #include <warpwave/dlpack.h>
 

@@ -1,4 +1,4 @@
-/* Arrays of files as tensors: read in pieces through a buffer of the host and written to the device behind each other. */
+/* Arrays of files as tensors: read in pieces through a buffer of the host and written to the device one after the other. */
 #include <warpwave/tensor_files.h>
 
 #include "base/float_guard.h"

@@ -1,7 +1,7 @@
 /* Reading and writing by ids: gather, index_select, scatter, scatter_add, index_add.
  *
  * Both that read are one job, and so are the three that write: an id for each element, or the same ids for all lines, is a
- * matter of strides. Ids are looked through before anything is read or written with them.
+ * matter of strides. Ids are checked before anything is read or written with them.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Kernels of the caller's own: modules, the kernels in them, and launches on tensors. Everything that concerns tensors is
+/* The caller's own kernels: modules, the kernels in them, and launches on tensors. Everything that concerns tensors is
  * checked here; the device's table knows the rest.
  */
 #include <warpwave/kernel.h>

@@ -1,6 +1,6 @@
 /* Element functions of f32, the same bits on every device (primitives.h says how).
  *
- * What they are worth is measured over all 2^32 inputs (docs/evidence/accuracy.md, made by bench/tensor/ulp.c): exp, log, sin,
+ * Their errors are measured over all 2^32 inputs (docs/evidence/accuracy.md, made by bench/tensor/ulp.c): exp, log, sin,
  * cos, tanh, erf, sigmoid and sqrt stay within one unit in the last place.
  */
 #ifndef WW_ARITHMETIC_MATH_F32_H

@@ -1,8 +1,8 @@
 /* Large blocks of host memory, and how much of them is promised but not yet used.
  *
  * The system hands out memory that it may not have and takes it page by page, when a page is first written: six blocks of
- * 15 GiB can all be had on a machine of 24 GiB, and the process is killed while it fills them. So blocks of a megabyte and more
- * are listed, and a new one is refused unless it fits beside what the others have still to take. Pages that were written
+ * 15 GiB can be allocated on a machine of 24 GiB, and the process is killed while it fills them. So blocks of a megabyte and
+ * more are listed, and a new one is refused unless it fits beside what the others have still to take. Pages that were written
  * count once: the system's own figure of free memory has fallen by them already.
  */
 #ifndef WW_BASE_SYSTEM_LARGE_BLOCKS_H

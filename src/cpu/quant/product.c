@@ -1,7 +1,7 @@
 /* Products of quantized weights with activations on the CPU. Which way when:
  *
  *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns, then the
- *          canonical dot products of some with some, or of one with one where columns have experts or are no whole chunks
+ *          canonical dot products of some with some, or of single pairs where columns have experts or are not whole chunks
  *   gemv   up to quant_set.gemv_most columns of an expert on average, or rows so long that a panel would not stay in a cache
  *          (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
  *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)

@@ -1,6 +1,6 @@
 /* Matrix products by the vendor's BLAS: cuBLAS or rocBLAS, opened when first wanted, behind one table.
  *
- * They are fast, and near the true product, not canonical: which bits come out is the vendor's affair. Matrices here are
+ * They are fast and near the true product, but not canonical: the bits depend on the vendor. Matrices here are
  * row-major, as everywhere in this library; the vendors' are column-major, and blas.c is the only place that knows.
  */
 #ifndef WW_GPU_BLAS_BLAS_H

@@ -1,7 +1,7 @@
 /* Code that was compiled on this machine, kept on disk for the next time.
  *
- * It lies in $XDG_CACHE_HOME/warpwave, or ~/.cache/warpwave. A cache is a convenience: whatever is wrong with it, the answer is
- * "not there", and a write that fails is forgotten. Neither touches the thread's error message.
+ * It lies in $XDG_CACHE_HOME/warpwave, or ~/.cache/warpwave. If anything is wrong with the cache, the
+ * entry counts as missing, and a failed write is ignored. Neither changes the thread's error message.
  */
 #ifndef WW_GPU_DRIVER_CODE_CACHE_H
 #define WW_GPU_DRIVER_CODE_CACHE_H

@@ -2,8 +2,8 @@
  *
  *   screen_small_batch_1_*   one query: with all that follows, in two launches
  *   screen_small_batch_4_*   up to 4, and _8_* up to 8: one pass over the codes, bound by memory
- *   screen_wgmma_*           more, on sm_90a: tiles by wgmma, fed by the copy engine; keep_3 for distances, which have a term
- * more screen_mfma_keep         more, on gfx908, gfx90a and gfx942: rows in registers; samples by screen_batch_sample
+ *   screen_wgmma_*           more, on sm_90a: tiles by wgmma, fed by the copy engine; keep_3 for distances (one more term)
+ *   screen_mfma_keep         more, on gfx908, gfx90a and gfx942: rows in registers; samples by screen_batch_sample
  *   screen_batch_*           more, everywhere else, and rows whose codes are less than their numbers (u8)
  *
  * Tests link other thresholds in before a launch, to see that they are noticed.

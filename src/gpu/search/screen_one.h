@@ -1,5 +1,5 @@
-/* A screened search of one query: one copy up, two launches, one wait. What a round does is the same (screen_round.h), but
- * here each call to the driver counts. */
+/* A screened search of one query: one copy up, two launches, one wait. It does the same as a round (screen_round.h), with fewer
+ * calls to the driver. */
 #ifndef WW_GPU_SEARCH_SCREEN_ONE_H
 #define WW_GPU_SEARCH_SCREEN_ONE_H
 

@@ -1,8 +1,8 @@
 /* Where a search on a GPU begins (gpu_rows_search): by the screen (screen.c), or plainly, which is here: one query
  * (search_one.c), or batches of queries in rounds of three launches.
  *
- * The segments' table stays on the device while it is the same. Everything on the device lives with the stream, so that a
- * search of a size that was there before allocates nothing. Few queries and few results cross the bus while kernels read and
+ * The segments' table stays on the device while it is the same. Everything on the device lives with the stream, so a
+ * search of a size that was used before allocates nothing. Few queries and few results cross the bus while kernels read and
  * write them: a copy would take longer to begin.
  *
  * A device without memory for a round is asked for smaller rounds and shorter lists before the search is refused.

@@ -2,10 +2,10 @@
  * tensor_rows_prefetch_4096.c and tensor_rows_wave.c have in common.
  *
  * Accumulators 2l and 2l + 1 of a chunk of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
- * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold PAIR_PART elements, a part,
- * which who includes this says, 1024 or 4096: the parts of a chunk add up one after the other, each from where the one before
- * has come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its own; of
- * shorter ones a block has some. Rows are of whole 64 elements.
+ * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold a part of PAIR_PART elements,
+ * 1024 or 4096, which the including file defines: the parts of a chunk add up one after the other, each from where the one
+ * before has come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its
+ * own; of shorter ones a block has some. Rows are of whole 64 elements.
  */
 #ifndef WW_KERNELS_REDUCE_ROW_PAIRS_H
 #define WW_KERNELS_REDUCE_ROW_PAIRS_H

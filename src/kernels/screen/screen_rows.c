@@ -1,4 +1,4 @@
-/* Codes of rows and of queries (screen.h), and rows' codes gathered from query_on_device.
+/* Codes of rows and of queries (screen.h), and gathering codes of rows from segment to segment.
  *
  * Sixteen lanes carry a row, as when it is packed. Its largest element must be known before the first code, so the packed row
  * is read twice; the second time it comes from the cache. Bound by memory.

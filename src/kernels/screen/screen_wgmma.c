@@ -2,7 +2,7 @@
  * queries.
  *
  * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row;
- * one wave has nothing to do but to fill it. Up to four teams of 128 threads have 64 queries each and go their own way: while
+ * one wave only fills it. Up to four teams of 128 threads have 64 queries each and go their own way: while
  * one tests its sums the tensor cores work for the others. What the rows have to do with the test was made before, a pair or a
  * triple of numbers a row (screen.h), and comes with the first stage of a tile; what the queries have to do with it each thread
  * holds in registers. So a sum costs two or three fused multiply-adds and a comparison.

@@ -4,7 +4,7 @@
  *   range_tile_*    without codes, and where the screen keeps too much: scores every row.
  *
  * Both give the keys of the rows that are within the bound, with the numbers of their queries, in any order: the host puts them
- * in order. One list takes the entries of all queries, since nobody knows how many rows each has.
+ * in order. One list takes the entries of all queries, because the number of rows of each is unknown.
  */
 #ifndef WW_KERNELS_SEARCH_RANGE_ARGS_H
 #define WW_KERNELS_SEARCH_RANGE_ARGS_H

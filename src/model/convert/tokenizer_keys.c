@@ -1,6 +1,6 @@
 /* tokenizer.json and what lies beside it, as the tokenizer's keys of a GGUF file.
  *
- * Pre-tokenizers have no names there, only expressions; those of the models that are known here are told by what is in them. */
+ * Pre-tokenizers have no names there, only expressions; known models are recognised by the expressions. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Operations on f32 that compilers make no vectors of: gelu by the normal distribution, whose coefficients come from a table.
  *
- * The table of normal_f32.h has a column a coefficient. Here a row an interval is wanted, so that two loads bring all of an
- * element, and four elements are transposed in registers; the table is turned for each call, which is short beside a tensor.
+ * The table of normal_f32.h has a column per coefficient. This code needs a row per interval, so that two loads bring all of an
+ * element, and four elements are transposed in registers. Each call transposes the table, which is short beside a tensor.
  */
 #ifndef WW_CPU_ISA_NEON_UNARY_DIRECT_H
 #define WW_CPU_ISA_NEON_UNARY_DIRECT_H

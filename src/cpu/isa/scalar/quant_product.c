@@ -1,5 +1,5 @@
 /* Products of blocks with no instruction set in particular: the definition (arithmetic/blocks/dot.h), one block after the
- * other. What the other sets compute is compared with this, and no line of it is shared with them but the layout of rows.
+ * other. The other sets are compared with this, and share only the layout of rows with it.
  */
 #include "arithmetic/blocks/dot.h"
 #include "cpu/isa/scalar/scalar.h"

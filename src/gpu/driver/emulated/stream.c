@@ -1,4 +1,4 @@
-/* Streams and events of the emulated driver: work is queued, and done when somebody waits for it.
+/* Streams and events of the emulated driver: work is queued, and done when a call waits for it.
  *
  * That is the latest moment a real driver would be allowed to choose, so a missing wait shows every time: memory given back too
  * early, staging overwritten, a result read before it is there. Work is done on the thread that waits, under the stream's lock.

@@ -1,5 +1,5 @@
-/* The model. A search takes what its launches and copies take, and beside that the longer of reading the rows and multiplying
- * them; a screened one reads a quarter, multiplies many times as fast, and adds a sample before and exact scores behind.
+/* The model. A search takes the time of its launches and copies, plus the longer of reading the rows and multiplying them. A
+ * screened one reads a quarter and multiplies many times as fast, but adds a sample before and exact scores after.
  *
  * The constants are an H200's, for a unit of its 132, measured by bench/search/search_choice.c; other chips are taken to be
  * alike for a unit, except for the products of codes. Where the two ways come out close the device itself is asked

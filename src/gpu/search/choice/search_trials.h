@@ -1,6 +1,6 @@
-/* Which of two ways is quicker on this device, by trial: searches that the model cannot tell apart go now one way, now
- * the other, and their times are kept for the next of that shape. Every trial is a search that somebody asked for, and answers
- * it.
+/* Which of two ways is quicker on this device, by trial: searches that the model cannot tell apart alternate between
+ * the ways, and their times are kept for the next search of that shape. Every trial is a search that a caller asked for, and
+ * answers it.
  */
 #ifndef WW_GPU_SEARCH_CHOICE_SEARCH_TRIALS_H
 #define WW_GPU_SEARCH_CHOICE_SEARCH_TRIALS_H
