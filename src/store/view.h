@@ -1,12 +1,13 @@
 /* A view: a collection as one connection sees it, searched in memory.
  *
  * Between view_begin() and view_end() a view stands for the snapshot of the connection's read transaction. It answers from
- *   the mirror        when the mirror (vectors/internal/mirror.h) is at the snapshot's sequence; if it is behind, it is first
- * brought there with what came and went since, through this very connection; mirror + overlay  when the transaction has changes
- * of its own that are not committed: the mirror stays where it was before them, new vectors are in a small mirror of this
- * view's, and removed ones are masked; a private mirror  when the snapshot is older than the mirror, or the database has no
- * file: read whole from this connection. So nothing in memory that others see is ever ahead of a commit, and a rollback only
- * throws the overlay away.
+ *   the mirror           if the mirror (vectors/internal/mirror.h) is at the snapshot's sequence; if it is behind, it is first
+ *                        brought there with the changes since, read through this connection;
+ *   mirror and overlay   if the transaction has uncommitted changes: the mirror stays where it was before them, new vectors are
+ *                        in a small mirror of this view, and removed ones are masked;
+ *   a private mirror     if the snapshot is older than the mirror, or the database has no file: read whole through this
+ *                        connection.
+ * So shared memory is never ahead of a commit, and a rollback only drops the overlay.
  *
  * A view belongs to its connection, and is used by one thread at a time, as that is. Loading is lazy: with the first search.
  */

@@ -7,9 +7,10 @@
  *   STANDIN_CUDA_CAPABILITY  90 is sm_90                             STANDIN_CUDA_VERSION     of the driver (13000 is 13.0)
  *   STANDIN_CUDA_PTX         newest PTX it takes, 74 is 7.4          STANDIN_CUDA_LOG         a compiler's complaint about PTX
  *   STANDIN_CUDA_CUBIN       what it answers to a cubin (NV_ERROR_NO_BINARY_FOR_GPU: its driver is too old); 0: takes it
- *   STANDIN_CUDA_MEMORY      of a device, in bytes (1 GiB); half is free   STANDIN_CUDA_LAST_BYTES  what allocations may take
- * of that. standin_fail() makes calls fail (cuda_parts.h); recorded work is in cuda_graphs.c. Memory is zeroed, so that what
- * kernels would have computed is the same each time.
+ *   STANDIN_CUDA_MEMORY      of a device, in bytes (1 GiB); half is free
+ *   STANDIN_CUDA_LAST_BYTES  what allocations may take of that
+ * standin_fail() makes calls fail (cuda_parts.h); recorded work is in cuda_graphs.c. Memory is zeroed, so that what kernels
+ * would have computed is the same each time.
  */
 #include <elf.h>
 #include <pthread.h>

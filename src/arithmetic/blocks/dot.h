@@ -9,8 +9,7 @@
  *     J = sum over sub-blocks of s * sum((w - o) * a)        exact: at most 128 * 63 * 127 * 256 < 2^29
  *     M = sum over sub-blocks of m * sum(a)                  exact; s and m are 1 in blocks of 32
  *     acc[b mod 8] = fma(d * da, (float)J, acc[b mod 8])                 for block b, in increasing b, from acc = +0
- *     acc[b mod 8] = fma(dm * da, (float)M, acc[b mod 8])                where the format has minima; dm is -dmin, or m of a
- * small block
+ *     acc[b mod 8] = fma(dm * da, (float)M, acc[b mod 8])    in formats with minima; dm is -dmin, or m of blocks of 32
  *
  * and then acc[j] = acc[j] + acc[j + s] for j < s, s = 4, 2, 1. J and M are integers, so their sum is the same in any order;
  * only the fma's have an order. f32, f16 and bf16 weights meet f32 activations as canonical dot products.

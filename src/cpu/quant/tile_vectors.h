@@ -2,9 +2,9 @@
  *
  * A set that has something better includes it before this:
  *   TILE_VECTORS      it has tile_unsigned, tile_signed, tile_pairs and tile_fma for sixteen lanes, and TILE_FLIP
- *   TILE_TOGETHER     columns that share what is loaded of the weights, 2 unless it says so
- *   TILE_FLIP         what weights of any sign are stored with: where products want unsigned weights 128 is added to them, and
- * a sum begins with -128 times the sum of the activations
+ *   TILE_TOGETHER     columns that share what is loaded of the weights; default 2
+ *   TILE_FLIP         what weights of any sign are stored with: where products need unsigned weights, 128 is added to them, and
+ *                     a sum starts with -128 times the sum of the activations
  *   TILE_PAIRS        1: eight codes of a row, or a column, are beside the eight of the next, for products of two with two
  *   TILES_ALL_BY_SET  it has tiles_all (cpu/quant/tiles.h), and needs none of the vectors here
  */

@@ -1,25 +1,27 @@
 /* The words a kernel is written in: one C source for AMD GPUs, NVIDIA GPUs and the emulator on the host.
  *
  * A kernel is C11 that is valid C++ too (clang compiles it as HIP and as CUDA): void pointers are cast, initialisers are
- * positional. It needs no vendor header: simt_amd.h and simt_nvidia.h stand on clang's builtins alone, simt_emulated.h on
- * src/emulator. Each defines the same words; what does not differ stands here. docs/design/kernels.md is the guide.
+ * positional. It needs no vendor header: simt_amd.h and simt_nvidia.h use only clang's builtins, simt_emulated.h uses
+ * src/emulator. Each defines the same words; what they share is here. docs/design/kernels.md is the guide.
  *
  *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
- *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, to be given the registers that let a compute unit
- *                                                  hold this many of its blocks, no fewer and no more
- *   KERNEL_MATRIX(name, args_type, max_threads) { ... }   the same, whose sums of matrix instructions meet others: two a SIMD
- * unit DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined SHARED(type, name, count); an
- * array shared by the block, uninitialised SHARED_DYNAMIC(type, name);                    the same, of the size given at
- * launch; one region, however often declared AT(array, index)                               an element of a shared array; the
- * emulator checks the bounds AT_RANGE(array, index, count)                  a pointer to that element and the count - 1 after
- * it, checked likewise IN_GLOBAL(type, pointer)                       `pointer`, which came out of memory, known to point to
- * global memory IN_CONSTANT(type, pointer)                     `pointer`, the same for all lanes, to what nothing writes while
- * the kernel runs: `->field` and `[index]` of it are read by the chip's scalar unit SETTLE(variable) a 32-bit variable has its
- * value now: what made it may not be put off, which would keep all that it is made of in registers SETTLE_UNIFORM(variable) the
- * same of 32 or 64 bits that are the same for all lanes LOAD_GLOBAL(type, address) what is at an address, a uint64_t, of global
- * memory SCHEDULE_APART() what stands
- * before is not put behind what stands after, nor the other way UNROLL, UNROLL_BY(n)                           before a loop:
- * all of it, or n turns of it, in one piece
+ *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, with the registers that let a compute unit hold
+ *                                                  this many of its blocks, no fewer and no more
+ *   KERNEL_MATRIX(name, args_type, max_threads) { ... }   the same for matrix instructions: at least two waves a SIMD
+ *   DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined
+ *   SHARED(type, name, count);                     an array shared by the block, uninitialised
+ *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; all declarations name one region
+ *   AT(array, index)                               an element of a shared array; the emulator checks the bounds
+ *   AT_RANGE(array, index, count)                  a pointer to `count` elements from there, checked in the same way
+ *   IN_GLOBAL(type, pointer)                       `pointer`, which was read from memory and points to global memory
+ *   IN_CONSTANT(type, pointer)                     `pointer`, equal in all lanes, to memory that nothing writes during
+ *                                                  the kernel: the scalar unit reads `->field` and `[index]` of it
+ *   SETTLE(variable)                               computes a 32-bit variable now: putting it off would keep all that it is
+ *                                                  made of in registers
+ *   SETTLE_UNIFORM(variable)                       the same for 32 or 64 bits that are equal in all lanes
+ *   LOAD_GLOBAL(type, address)                     what is at an address of global memory, a uint64_t
+ *   SCHEDULE_APART()                               the compiler moves no instruction across this
+ *   UNROLL, UNROLL_BY(n)                           before a loop: unrolls all of it, or n iterations
  *
  *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
  *   lane() wave_size() wave_index() waves_per_block()
@@ -33,20 +35,21 @@
  *   launches_wait()           waits until what was queued on the stream before this kernel has ended; its writes are then seen.
  *                             Only a kernel that is launched early (gpu/launch.h) needs it: all threads, on every path, before
  *                             it reads what others write or writes anything. Until then what it may read does not change
- *   launches_next()           as far as this block goes, a kernel that is launched early may begin
- *   launches_meet(&met)       both, unless `met`, which it sets: whatever begins early behind this finds it alone unfinished
+ *   launches_next()           this block allows a kernel that is launched early to start
+ *   launches_meet(&met)       both, unless `met`, which it sets: a kernel that starts early after this finds only this one
+ *                             unfinished
  *
- *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that is gone: anything
+ *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that has ended: anything
  *   wave_shuffle_xor_{u32,f32,u64}(value, mask)    the value of lane() ^ mask; best with a constant mask
- *   wave_ballot(predicate) wave_any(..) wave_all(..)   bit i is lane i's; lanes that are gone do not count
- *   wave_sum_up_to_u32(value)                      the sum over this lane and those before it; all lanes are there
+ *   wave_ballot(predicate) wave_any(..) wave_all(..)   bit i is lane i's; lanes that have ended do not count
+ *   wave_sum_up_to_u32(value)                      the sum over this lane and those before it; all lanes must run
  *   wave_uniform_u32(value)                        `value`, which is the same in all lanes, for the chip's scalar unit
  *
  *   atomic_add_{u32,u64} atomic_min_u64 atomic_max_u32 atomic_cas_{u32,u64} atomic_exchange_u32: relaxed, on shared or global
  *   memory, return the old value; atomic_load_{u32,u64}, atomic_store_{u32,u64}: never torn, never cached by the compiler
- *   store_host_u64(to, value)                      whole, and on its way to a host that looks for it while the kernel runs
+ *   store_host_u64(to, value)                      never torn; visible to a host that polls while the kernel runs
  *
- *   min_f64 max_f64 min_negated_f64(x, y): of numbers that are no NaN and no zeros; the last has min_f64(x, -y)
+ *   min_f64 max_f64 min_negated_f64(x, y): of numbers that are neither NaN nor zero; the last is min_f64(x, -y)
  *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
  *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
  *   f32x2 with load_f32x2 (8-byte aligned)
@@ -57,8 +60,9 @@
  *   u32x2 with load_u32x2_readonly (8-byte aligned), load_u32_readonly: the same for two words and for one
  *   bytes_f32x4(word, less): the four bytes of a word, 0 to 255, as floats, each less `less`, a small integer
  *   copy_16(to, from), copy_8(to, from): 16 or 8 bytes, aligned to that, from global to shared memory, in the background where
- *   the chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6: all groups of this thread but its last n are
- * there; for the others in the block after a barrier dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
+ *   the chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6, waits for all groups of this thread except its
+ *   last n; other threads of the block see them after a barrier
+ *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
  *   lookup_nibbles(table, word): the bytes of a table of 16 that the low halves of a word's bytes name, and the high ones
  *
  * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
