@@ -26,7 +26,10 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/warpwave DESTINATION ${CMAKE_INSTA
 install(FILES ${CMAKE_BINARY_DIR}/docs/api.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development OPTIONAL)
 install(FILES ${CMAKE_SOURCE_DIR}/data/digits.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/warpwave COMPONENT command)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
-install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME warpwave
+install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/warpwave.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME warpwave COMPONENT command)
+install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/_warpwave DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
+install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/warpwave.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
         COMPONENT command)
 file(GLOB_RECURSE manual ${CMAKE_SOURCE_DIR}/docs/*/warpwave.1)
 install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)

@@ -126,6 +126,12 @@ typedef struct ww_chat_message {
 WW_API ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text,
                                size_t capacity, size_t *bytes);
 
+/* The tokens of such a conversation, to be fed to a session; `token_count` as `count` of ww_model_tokenize(). With
+ * WW_TOKENS_PLAIN in `flags` names of special tokens in the messages are text, so that nobody can end a turn by what he says;
+ * messages without such names give the same tokens. Refuses what ww_model_chat() refuses, and other flags. Does not block. */
+WW_API ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *messages, size_t count, uint32_t flags,
+                                      int32_t *ids, size_t capacity, size_t *token_count);
+
 /* ---- embeddings -----------------------------------------------------------------------------------------------------------
  */
 

@@ -50,7 +50,7 @@ typedef struct ww_store_config {
                            0: not at all */
     int32_t page_bytes; /* of a new file: a power of two, 512 to 65536; 0: chosen by the first collection's dimension */
     int32_t filter_ms;  /* how long a `where` may take to evaluate; default 60000; 0: no limit */
-    int32_t must_exist; /* not 0: a file that is not there is WW_NOT_FOUND, and none is made */
+    int32_t must_exist; /* not 0: a file that is not there is WW_IO_ERROR, and none is made */
     int32_t read_only;  /* not 0: nothing is written, and must_exist is implied */
     ww_progress
         loading; /* told while vectors are loaded, in rows; returning non-zero cancels the call that needed them. May be NULL */

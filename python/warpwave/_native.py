@@ -717,6 +717,8 @@ ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c
 ww_model_token_ends = function("warpwave_model", "ww_model_token_ends", c_int32, c_void_p, ("token", c_int32))
 ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), ("count", c_size_t),
                          c_char_p, ("capacity", c_size_t), c_void_p)
+ww_model_chat_tokens = function("warpwave_model", "ww_model_chat_tokens", c_int, c_void_p, POINTER(ww_chat_message),
+                                ("count", c_size_t), ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
 ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t), c_void_p,
                           ww_progress, c_void_p)
 ww_model_embed_tokens = function("warpwave_model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p,

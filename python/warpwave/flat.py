@@ -7,13 +7,15 @@ import numpy as np
 
 from ._arrays import FloatArray, IntArray, device_tensor
 from .device import DeviceLike
-from .results import FETCH_IDS
+from .results import FETCH_IDS, FETCH_VECTORS
 from .vectors import Collection
 
 __all__ = ["IndexFlat", "IndexFlatIP", "IndexFlatL2"]
 
 METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
 _LARGEST = np.finfo(np.float32).max
+_ROOTS_UNIQUE = 2.0 ** 22  # consecutive integers below it have roots that differ as f32
+_PIECE = 8192  # vectors to fetch at once
 
 
 class IndexFlat:
@@ -53,9 +55,27 @@ class IndexFlat:
         """Forgets all vectors."""
         self.collection.clear()
 
-    def _given(self, scores: Any) -> Any:
-        """Scores as FAISS gives them: squared distances."""
-        return scores * scores if self.metric_type == METRIC_L2 else scores
+    def _given(self, queries: Any, found: Any) -> FloatArray:
+        """Scores as FAISS gives them, one behind the other: squared distances.
+
+        A distance is the f32 next to the root of the sum that FAISS gives. Below 2^22 no two integers have one root, so an integer with that
+        root is the sum if all numbers are whole, and as near to it as the square is otherwise. Sums from there on are computed again.
+        """
+        scores = found._scores
+        if self.metric_type != METRIC_L2:
+            return scores
+        squares = scores.astype(np.float64) ** 2
+        whole = np.rint(squares)
+        sums = np.where(np.sqrt(whole).astype(np.float32) == scores, whole, squares).astype(np.float32)
+        large = np.flatnonzero(sums >= _ROOTS_UNIQUE)
+        if len(large):
+            asked = queries if isinstance(queries, np.ndarray) else queries.numpy().astype(np.float32)
+            of_query = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
+            for first in range(0, len(large), _PIECE):
+                piece = large[first:first + _PIECE]
+                vectors = self.collection._get(None, FETCH_VECTORS, handles=np.ascontiguousarray(found._handles[piece])).vectors
+                sums[piece] = ((vectors - asked[of_query[piece]]) ** 2).sum(axis=1)
+        return sums
 
     def _asked(self, x: Any) -> Any:
         """Queries as a matrix: on a GPU if they are there."""
@@ -66,11 +86,12 @@ class IndexFlat:
 
     def search(self, x: Any, k: int) -> tuple[FloatArray, IntArray]:
         """Distances and positions of the k nearest of each query; -1 where there are fewer."""
-        found = self.collection.search(self._asked(x), k, ids=False)
+        queries = self._asked(x)
+        found = self.collection.search(queries, k, ids=False)
         count, width = found.rows.shape
         distances = np.full((count, k), _LARGEST if self.metric_type == METRIC_L2 else -_LARGEST, np.float32)
         positions = np.full((count, k), -1, np.int64)
-        distances[:, :width] = self._given(found.scores)
+        distances[:, :width] = self._given(queries, found).reshape(count, width)
         positions[:, :width] = found.rows
         return distances, positions
 
@@ -78,8 +99,9 @@ class IndexFlat:
         """Limits, distances and positions of all that are nearer than a threshold: squared distances below it, products above it."""
         is_l2 = self.metric_type == METRIC_L2
         bound = np.nextafter(np.sqrt(np.float32(max(thresh, 0))), np.float32(np.inf)) if is_l2 else np.float32(thresh)
-        found = self.collection.search(self._asked(x), radius=float(bound), ids=False)
-        distances = self._given(found._scores)
+        queries = self._asked(x)
+        found = self.collection.search(queries, radius=float(bound), ids=False)
+        distances = self._given(queries, found)
         kept = distances < thresh if is_l2 else distances > thresh
         before = np.concatenate([[0], np.cumsum(kept)])
         return before[found.starts], distances[kept], found._rows[kept]

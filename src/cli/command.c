@@ -141,3 +141,27 @@ exit_code command_parse(const command *self, const char *const *arguments, size_
         return EXIT_CODE_OK;
     return command_misused(self, "%s", ww_error_message());
 }
+
+const action *action_named(const command *c, const char *name)
+{
+    for (size_t i = 0; i < c->action_count; i++)
+        if (strcmp(c->actions[i].name, name) == 0)
+            return &c->actions[i];
+    return NULL;
+}
+
+const action *command_action(const command *self, const char *const *arguments, size_t count)
+{
+    const action *found = count > 0 ? action_named(self, arguments[0]) : NULL;
+    char names[256] = "";
+    for (size_t i = 0; !found && i < self->action_count; i++) {
+        text_append(names, sizeof names, i == 0 ? "" : i + 1 < self->action_count ? ", " : " and ");
+        text_append(names, sizeof names, self->actions[i].name);
+    }
+    const char *verb = self->action_count == 1 ? "action is" : "actions are";
+    if (!found && count == 0)
+        (void)command_misused(self, "no action given; the %s %s", verb, names);
+    else if (!found)
+        (void)command_misused(self, "unknown action '%s'; the %s %s", arguments[0], verb, names);
+    return found;
+}

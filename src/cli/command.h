@@ -24,13 +24,27 @@ typedef enum exit_code {
     EXIT_CODE_INTERRUPTED = 130 /* as a shell says of a program that ctrl-C ended */
 } exit_code;
 
+/* One of several things that a command does: `warpwave store create STORE NAME`. */
+typedef struct action {
+    const char *name;
+    const char *operands; /* "STORE NAME" */
+    const char *summary;  /* one line */
+    const option *options;
+    size_t option_count;
+    const void *way; /* how it is done: what the command itself makes of it */
+} action;
+
+/* A command has options, or actions with options of their own. Help, the manual page, the reference page and the completions
+ * are made from these tables: scripts/command-reference.py. */
 typedef struct command {
     const char *name;
     const char *summary; /* one line, for the list of commands */
     const char *notes;   /* what the options' own lines do not say; ends with a newline */
-    const char *operand; /* one that may follow the options, "[COMMAND]"; NULL if there is none */
+    const char *operand; /* those that may follow the options, "[COMMAND]"; NULL if there are none */
     const option *options;
     size_t option_count;
+    const action *actions;
+    size_t action_count;
     exit_code (*run)(const char *const *arguments, size_t count); /* what follows the command's name */
 } command;
 
@@ -62,8 +76,14 @@ void command_watch_json(const char *const *arguments, size_t count);
 /* Says "warpwave NAME: message" on stderr and where help is; returns EXIT_CODE_USAGE. `self` may be NULL. */
 __attribute__((format(printf, 2, 3))) exit_code command_misused(const command *self, const char *format, ...);
 
-/* Prints the help of a command on stdout; or the list of all, in their order, with exit codes and environment. */
-void command_help_print(const command *c);
+/* The action that the first argument names. NULL after a message if it names none, or there is none. */
+const action *command_action(const command *self, const char *const *arguments, size_t count);
+const action *action_named(const command *c, const char *name); /* the same without a message */
+
+/* Prints the help of a command on stdout, or of an action of it if that is not NULL; the list of all commands, in their order,
+ * with exit codes and environment; or all commands, actions and options as JSON. */
+void command_help_print(const command *c, const action *a);
+void command_table_print(const command *const *commands, size_t count);
 void command_overview_print(const command *const *commands, size_t count);
 
 /* "cpu: Arm Neoverse V1" and the end of the line. The name is what a driver says. */

@@ -122,6 +122,15 @@ void json_put_text(json_writer *w, const char *key, const char *text)
         json_put_null(w, key);
 }
 
+void json_put_id(json_writer *w, const char *key, const char *id)
+{
+    char spelt[4 * WW_ID_BYTES_MAX + 1];
+    const bool whole = !id || utf8_check(id, strlen(id));
+    if (!whole)
+        text_plain_copy(spelt, sizeof spelt, id);
+    json_put_text(w, key, whole ? id : spelt);
+}
+
 void json_put_integer(json_writer *w, const char *key, int64_t value)
 {
     begin_value(w, key);

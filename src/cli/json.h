@@ -33,6 +33,8 @@ void json_close(json_writer *w);
 /* A value. The key is NULL in an array. A number that is not finite is null, and so is a text that is no UTF-8 or NULL. */
 void json_put_text(json_writer *w, const char *key, const char *text);
 void json_put_bytes(json_writer *w, const char *key, const char *text, size_t length);
+/* The id of a row. Stores of earlier versions have ids that are no UTF-8: their bytes are spelt as for a terminal, r\xff. */
+void json_put_id(json_writer *w, const char *key, const char *id);
 void json_put_integer(json_writer *w, const char *key, int64_t value);
 void json_put_real(json_writer *w, const char *key, double value);
 void json_put_bool(json_writer *w, const char *key, bool value);

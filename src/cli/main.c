@@ -26,23 +26,41 @@ static const command *find(const char *name)
 
 static exit_code help_run(const char *const *arguments, size_t count)
 {
-    if (count > 1)
-        return command_misused(&command_help, "help takes one command, %zu were given", count);
+    if (count == 1 && strcmp(arguments[0], "--json") == 0) {
+        command_table_print(commands, sizeof commands / sizeof *commands);
+        return command_end(&command_help, WW_OK);
+    }
     if (count == 0) {
         command_overview_print(commands, sizeof commands / sizeof *commands);
         return command_end(&command_help, WW_OK);
     }
     const command *wanted = find(arguments[0]);
     if (!wanted)
-        return command_misused(&command_help, "unknown command '%s'", arguments[0]);
-    command_help_print(wanted);
+        return command_misused(&command_help, "unknown %s '%s'", arguments[0][0] == '-' ? "option" : "command", arguments[0]);
+    if (count > (wanted->actions ? 2 : 1))
+        return command_misused(&command_help, "help takes one command%s, %zu words were given",
+                               wanted->actions ? " and one action of it" : "", count);
+    const action *of_it = count == 2 ? command_action(wanted, arguments + 1, 1) : NULL;
+    if (count == 2 && !of_it)
+        return EXIT_CODE_USAGE;
+    command_help_print(wanted, of_it);
     return command_end(&command_help, WW_OK);
 }
 
+typedef struct help_settings {
+    bool json;
+} help_settings;
+
+static const option help_options[] = {
+    OPTION_IS_FLAG(help_settings, json, "--json", "print all commands, actions and options as one JSON object"),
+};
+
 static const command command_help = {
     .name = "help",
-    .summary = "Explain a command, or list all of them with exit codes and environment variables",
-    .operand = "[COMMAND]",
+    .summary = "Explain a command or an action of it, or list all of them with exit codes and environment variables",
+    .operand = "[COMMAND [ACTION]]",
+    .options = help_options,
+    .option_count = sizeof help_options / sizeof *help_options,
     .run = help_run,
 };
 
@@ -82,10 +100,10 @@ int main(int argc, char **argv)
         return (int)command_version.run(arguments, count);
     const command *wanted = find(argv[1]);
     if (!wanted)
-        return (int)command_misused(NULL, "unknown command '%s'", argv[1]);
+        return (int)command_misused(NULL, "unknown %s '%s'", argv[1][0] == '-' ? "option" : "command", argv[1]);
     for (size_t i = 0; i < count; i++) {
         if (asks_for_help(arguments[i])) {
-            command_help_print(wanted);
+            command_help_print(wanted, wanted->actions ? action_named(wanted, arguments[0]) : NULL);
             return (int)command_end(wanted, WW_OK);
         }
     }

@@ -6,21 +6,13 @@
 
 enum { ARGUMENTS_MAX = 64 };
 
-/* What a command, or one action of it, takes. */
-typedef struct syntax {
-    const option *options;
-    size_t option_count;
-    const char *operands; /* what they are called, "IN OUT", for messages */
-    size_t operand_count;
-} syntax;
-
 typedef struct argument_list {
     const char *const *arguments;
     size_t count;
 } argument_list;
 
-/* Separates operands from options: gives the operands in order in `operands`, and parses the options into `settings`. Returns
- * EXIT_CODE_USAGE after a mistake. */
-exit_code operands_parse(const command *self, const syntax *takes, argument_list given, const char **operands, void *settings);
+/* Separates operands from options: gives the operands of the action in order in `operands`, and parses the options into
+ * `settings`. Returns EXIT_CODE_USAGE after a mistake. */
+exit_code operands_parse(const command *self, const action *takes, argument_list given, const char **operands, void *settings);
 
 #endif

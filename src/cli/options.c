@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The option that `argument` names, up to its '=' if there is one; NULL if none does. */
-static const option *option_named(const option *options, size_t count, const char *argument)
+const option *option_named(const option *options, size_t count, const char *argument)
 {
     const size_t length = strcspn(argument, "=");
     for (size_t i = 0; i < count; i++)

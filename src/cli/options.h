@@ -54,6 +54,9 @@ enum { OPTIONS_MAX = 32 };
 #define OPTION_IS_LIST(settings, field, required, name, argument, help)                                                        \
     {name, argument, help, OPTION_LIST, required, offsetof(settings, field), 0, 0}
 
+/* The option that `argument` names, up to its '=' if there is one; NULL if none does. */
+const option *option_named(const option *options, size_t count, const char *argument);
+
 /* Reads `name value`, `name=value` and flags into `settings`. Refuses, with WW_INVALID_ARGUMENT and a message, what the top
  * of this file lists. The texts it sets point into the arguments. */
 ww_status options_parse(const option *options, size_t option_count, const char *const *arguments, size_t count, void *settings);

@@ -97,21 +97,29 @@ static ww_status prepare(quant_run *run, const char **files, const quant_setting
     return run->out ? output_open(run->out, output_path(files[1])) : memory_failed("writing a file", sizeof *run->out);
 }
 
+static const action actions[] = {
+    {"encode", "IN OUT", "read contiguous rows of little-endian f32 and write their blocks", quant_options,
+     sizeof quant_options / sizeof *quant_options, NULL},
+    {"decode", "IN OUT", "read blocks and write the f32 numbers that they stand for", quant_options,
+     sizeof quant_options / sizeof *quant_options, NULL},
+};
+
 static exit_code quant_run_command(const char *const *arguments, size_t count)
 {
     quant_settings settings = {0};
     quant_run run = {.in = {.descriptor = -1}};
-    const char *operands[3] = {NULL, NULL, NULL};
-    const syntax takes = {quant_options, sizeof quant_options / sizeof *quant_options, "encode or decode, IN and OUT", 3};
-    const exit_code code = operands_parse(&command_quant, &takes, (argument_list){arguments, count}, operands, &settings);
+    const char *operands[2] = {NULL, NULL};
+    const action *asked = command_action(&command_quant, arguments, count);
+    if (!asked)
+        return EXIT_CODE_USAGE;
+    const exit_code code =
+        operands_parse(&command_quant, asked, (argument_list){arguments + 1, count - 1}, operands, &settings);
     if (code != EXIT_CODE_OK)
         return code;
     if (settings.quiet)
         terminal_be_quiet();
-    run.encode = strcmp(operands[0], "encode") == 0;
-    if (!run.encode && strcmp(operands[0], "decode") != 0)
-        return command_misused(&command_quant, "unknown action '%s'; the actions are encode and decode", operands[0]);
-    ww_status status = prepare(&run, operands + 1, &settings);
+    run.encode = strcmp(asked->name, "encode") == 0;
+    ww_status status = prepare(&run, operands, &settings);
     if (status == WW_OK)
         status = convert(&run);
     if (status == WW_OK)
@@ -127,10 +135,8 @@ static exit_code quant_run_command(const char *const *arguments, size_t count)
 const command command_quant = {
     .name = "quant",
     .summary = "Encode raw f32 numbers as blocks of a quantized type, or decode them",
-    .notes = "`encode` reads contiguous rows of little-endian f32 and writes their blocks; `decode` does the opposite.\n"
-             "IN and OUT may be pipes, or -, standard input and output; OUT may not be IN.\n",
-    .operand = "encode|decode IN OUT",
-    .options = quant_options,
-    .option_count = sizeof quant_options / sizeof *quant_options,
+    .notes = "IN and OUT may be pipes, or -, standard input and output; OUT may not be IN.\n",
+    .actions = actions,
+    .action_count = sizeof actions / sizeof *actions,
     .run = quant_run_command,
 };

@@ -89,20 +89,25 @@ static ww_status print_text(const ww_safetensors *file, const char *path)
     return status;
 }
 
+static const action actions[] = {
+    {"info", "FILE", "list metadata and tensors", options, sizeof options / sizeof *options, NULL},
+};
+
 static exit_code safetensors_run(const char *const *arguments, size_t count)
 {
     safetensors_settings settings = {0};
-    const char *operands[2] = {NULL, NULL};
-    const syntax takes = {options, sizeof options / sizeof *options, "info FILE", 2};
-    const exit_code code = operands_parse(&command_safetensors, &takes, (argument_list){arguments, count}, operands, &settings);
+    const char *path = NULL;
+    const action *asked = command_action(&command_safetensors, arguments, count);
+    if (!asked)
+        return EXIT_CODE_USAGE;
+    const exit_code code =
+        operands_parse(&command_safetensors, asked, (argument_list){arguments + 1, count - 1}, &path, &settings);
     if (code != EXIT_CODE_OK)
         return code;
-    if (strcmp(operands[0], "info") != 0)
-        return command_misused(&command_safetensors, "unknown action '%s'; the action is info", operands[0]);
     ww_safetensors *file = NULL;
-    ww_status status = safetensors_open_stream(operands[1], &file);
+    ww_status status = safetensors_open_stream(path, &file);
     if (status == WW_OK)
-        status = settings.json ? print_json(file) : print_text(file, operands[1]);
+        status = settings.json ? print_json(file) : print_text(file, path);
     ww_safetensors_close(file);
     return command_end(&command_safetensors, status);
 }
@@ -110,10 +115,7 @@ static exit_code safetensors_run(const char *const *arguments, size_t count)
 const command command_safetensors = {
     .name = "safetensors",
     .summary = "Inspect .safetensors files",
-    .notes = "Actions:\n"
-             "  info FILE        list metadata and tensors\n",
-    .operand = "info FILE",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    .actions = actions,
+    .action_count = sizeof actions / sizeof *actions,
     .run = safetensors_run,
 };

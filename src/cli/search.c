@@ -306,7 +306,7 @@ static exit_code search_run_command(const char *const *arguments, size_t count)
         terminal_be_quiet();
     ww_status status = command_line_wrong(check_where(&settings));
     if (settings.metric == METRIC_NOT_GIVEN && !settings.store)
-        settings.metric = WW_L2;
+        settings.metric = WW_COSINE;
     if (status == WW_OK)
         status = settings.store ? search_in_store(&settings) : search(&settings);
     return command_end(&command_search, status);
@@ -321,7 +321,7 @@ static const option options[] = {
     TEXT(format, false, "--format", "F", "npy, fbin, csv, ...: what inputs are whose names do not end in a format"),
     INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
     OPTION_IS_CHOICE(search_settings, metric, false, "--metric", "cosine|l2|dot",
-                     "the distance or similarity to rank by; default: l2"),
+                     "the distance or similarity to rank by; default: cosine"),
     TEXT(radius, false, "--radius", "R", "all rows at most so far away (l2) instead of the nearest k"),
     TEXT(min_score, false, "--min-score", "S", "all rows with at least this score (cosine, dot) instead of the best k"),
     INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX,

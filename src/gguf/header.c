@@ -43,7 +43,7 @@ static ww_status need(cursor *c, int64_t bytes, const char *what)
 {
     gguf_part *part = c->part;
     if (bytes > part->source.size - c->at)
-        return REFUSE(c, c->at, "the file ends inside %s: %lld bytes are needed, %lld are left", what, (long long)bytes,
+        return REFUSE(c, c->at, "the file is cut off inside %s: %lld bytes are needed, %lld are left", what, (long long)bytes,
                       (long long)(part->source.size - c->at));
     if (c->at + bytes > GGUF_HEADER_BYTES_MAX)
         return source_refuse(&part->source, WW_UNSUPPORTED, c->at, "the metadata exceeds %lld bytes",
@@ -248,7 +248,7 @@ static ww_status take_tensor(cursor *c, gguf_tensor *tensor)
                       (long long)tensor->shape[1], (long long)tensor->shape[2], (long long)tensor->shape[3]);
     tensor->type = (int32_t)type;
     if (offset > (uint64_t)c->part->source.size)
-        return REFUSE(c, type_at + 4, "a tensor's offset of %llu is past the end of the file", (unsigned long long)offset);
+        return REFUSE(c, type_at + 4, "the file is cut off: a tensor's offset of %llu is past its end", (unsigned long long)offset);
     tensor->offset = (int64_t)offset;
     return WW_OK;
 }
@@ -301,8 +301,8 @@ static ww_status place_tensors(cursor *c, const int64_t *by_offset)
                               t->name, (int)t->type);
         }
         if (data > part->source.size || t->offset > part->source.size - data || t->bytes > part->source.size - data - t->offset)
-            return REFUSE(c, t->described_at, "tensor '%s': %lld bytes at %lld of the data are past the end of the file",
-                          t->name, (long long)t->bytes, (long long)t->offset);
+            return REFUSE(c, t->described_at, "the file is cut off: it has %lld bytes, but tensor '%s' has %lld from %lld on",
+                          (long long)part->source.size, t->name, (long long)t->bytes, (long long)(data + t->offset));
         end = t->offset + t->bytes;
     }
     for (int64_t i = 0; i < part->tensor_count; i++)

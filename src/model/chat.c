@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -89,6 +90,31 @@ static bool template_has(const conversation *c, const char *mark)
     return strstr(c->format->template_text, mark) != NULL;
 }
 
+void chat_quotes_free(chat_quotes *quotes)
+{
+    memory_free(quotes->spans);
+    *quotes = (chat_quotes){0};
+}
+
+/* Appends a part of a message's text, and notes where it is. */
+static ww_status put_quote(const conversation *c, const char *text, size_t bytes)
+{
+    chat_quotes *q = c->format->quotes;
+    const size_t from = c->out->bytes;
+    if (q && q->count == q->capacity) {
+        const size_t capacity = 2 * q->capacity + 4;
+        text_span *larger = memory_resize(q->spans, capacity * sizeof *larger);
+        if (!larger)
+            return memory_failed("conversation", capacity * sizeof *larger);
+        q->spans = larger;
+        q->capacity = capacity;
+    }
+    const ww_status status = text_buffer_add(c->out, text, bytes);
+    if (status == WW_OK && q)
+        q->spans[q->count++] = (text_span){from, c->out->bytes};
+    return status;
+}
+
 /* Appends texts up to a NULL. */
 static ww_status put(const conversation *c, const char *const *texts)
 {
@@ -98,6 +124,15 @@ static ww_status put(const conversation *c, const char *const *texts)
     return status;
 }
 #define PUT(...) put(c, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Appends a message's text between two of the template's. */
+static ww_status put_message(const conversation *c, const char *before, const char *text, const char *behind)
+{
+    ww_status status = PUT(before);
+    if (status == WW_OK)
+        status = put_quote(c, text, strlen(text));
+    return status == WW_OK ? PUT(behind) : status;
+}
 
 static bool is_blank(char byte)
 {
@@ -114,7 +149,7 @@ static ww_status put_trimmed(const conversation *c, const char *text)
     }
     while (bytes > 0 && is_blank(text[bytes - 1]))
         bytes--;
-    return text_buffer_add(c->out, text, bytes);
+    return put_quote(c, text, bytes);
 }
 
 /* The first message, if that is the system's. */
@@ -161,8 +196,11 @@ static ww_status render_chatml(const conversation *c)
     ww_status status = template_has(c, "bos_token") ? PUT(c->format->bos) : WW_OK;
     if (status == WW_OK && !system_text(c))
         status = put_default_system(c);
-    for (size_t i = 0; status == WW_OK && i < c->count; i++)
-        status = PUT("<|im_start|>", c->messages[i].role, "\n", c->messages[i].text, "<|im_end|>\n");
+    for (size_t i = 0; status == WW_OK && i < c->count; i++) {
+        status = PUT("<|im_start|>", c->messages[i].role);
+        if (status == WW_OK)
+            status = put_message(c, "\n", c->messages[i].text, "<|im_end|>\n");
+    }
     return status == WW_OK && c->add_generation ? PUT("<|im_start|>assistant\n") : status;
 }
 
@@ -174,7 +212,7 @@ static ww_status render_llama2(const conversation *c)
         const bool user = is_role(&c->messages[i], "user");
         status = user ? PUT(c->format->bos, "[INST] ") : PUT(" ");
         if (status == WW_OK && user && system && i == 1)
-            status = PUT("<<SYS>>\n", system, "\n<</SYS>>\n\n");
+            status = put_message(c, "<<SYS>>\n", system, "\n<</SYS>>\n\n");
         if (status == WW_OK)
             status = put_trimmed(c, c->messages[i].text);
         if (status == WW_OK)
@@ -229,11 +267,15 @@ static ww_status render_mistral(const conversation *c)
         status = PUT(c->format->bos);
     for (size_t i = system != NULL; status == WW_OK && i < c->count; i++) {
         const chat_message *m = &c->messages[i];
-        const bool last = i + 1 == c->count;
-        if (is_role(m, "user"))
-            status = last && system ? PUT(open, system, "\n\n", m->text, close) : PUT(open, m->text, close);
-        else
-            status = PUT(before ? " " : "", m->text, c->format->eos, behind ? " " : "");
+        const bool user = is_role(m, "user"), with_system = user && i + 1 == c->count && system;
+        if (with_system)
+            status = put_message(c, open, system, "\n\n");
+        if (status == WW_OK && user)
+            status = put_message(c, with_system ? "" : open, m->text, close);
+        else if (status == WW_OK)
+            status = put_message(c, before ? " " : "", m->text, c->format->eos);
+        if (status == WW_OK && !user && behind)
+            status = PUT(" ");
     }
     return status;
 }
@@ -250,7 +292,7 @@ static ww_status render_gemma(const conversation *c)
         const bool user = is_role(&c->messages[i], "user");
         status = PUT("<start_of_turn>", user ? "user" : "model", "\n");
         if (status == WW_OK && system && i == 1)
-            status = PUT(system, "\n\n");
+            status = put_message(c, "", system, "\n\n");
         if (status == WW_OK)
             status = put_trimmed(c, c->messages[i].text);
         if (status == WW_OK)
@@ -263,8 +305,13 @@ static ww_status render_gemma(const conversation *c)
 static ww_status render_bars(const conversation *c, const char *end)
 {
     ww_status status = template_has(c, "bos_token") ? PUT(c->format->bos) : WW_OK;
-    for (size_t i = 0; status == WW_OK && i < c->count; i++)
-        status = PUT("<|", c->messages[i].role, "|>\n", c->messages[i].text, end, "\n");
+    for (size_t i = 0; status == WW_OK && i < c->count; i++) {
+        status = PUT("<|", c->messages[i].role);
+        if (status == WW_OK)
+            status = put_message(c, "|>\n", c->messages[i].text, end);
+        if (status == WW_OK)
+            status = PUT("\n");
+    }
     return status == WW_OK && c->add_generation ? PUT("<|assistant|>\n") : status;
 }
 
@@ -318,5 +365,7 @@ ww_status chat_render(const chat_format *format, const chat_message *messages, s
         status = render(&c);
     if (status != WW_OK)
         out->bytes = before;
+    if (status != WW_OK && format->quotes)
+        format->quotes->count = 0;
     return status;
 }

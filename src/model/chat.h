@@ -26,11 +26,20 @@ typedef struct chat_message {
     const char *text;
 } chat_message;
 
+/* Where the texts of messages are in a conversation, in order. Begins as zeros; free with chat_quotes_free(). */
+typedef struct chat_quotes {
+    text_span *spans;
+    size_t count, capacity;
+} chat_quotes;
+
+void chat_quotes_free(chat_quotes *quotes);
+
 /* What a conversation is written by. All of it is the caller's. */
 typedef struct chat_format {
     chat_family family;
     const char *template_text; /* the file's, for what differs between models of a family; "" for the family's usual form */
     const char *bos, *eos;     /* names of these tokens; "" where there is none */
+    chat_quotes *quotes;       /* gets where in the buffer the messages' own texts are; NULL: nobody asks */
 } chat_format;
 
 /* The family that a template is of, or the one that is called so. Refuse what is none; the message lists those that are. */

@@ -14,6 +14,18 @@ static ww_status check_tokenizer(const ww_model *model, const char *call)
     return status;
 }
 
+/* A list of ours to the caller's room. */
+static ww_status give_tokens(const char *call, const token_list *list, int32_t *ids, size_t capacity, size_t *count)
+{
+    *count = (size_t)list->count;
+    if (ids && (size_t)list->count > capacity)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: the text has %lld tokens; there is room for %zu", call, (long long)list->count,
+                       capacity);
+    if (ids && list->count > 0)
+        memcpy(ids, list->ids, (size_t)list->count * sizeof *ids);
+    return WW_OK;
+}
+
 ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
                             size_t capacity, size_t *count)
 {
@@ -28,14 +40,8 @@ ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t byte
     if (flags & ~(uint32_t)(WW_TOKENS_PLAIN | WW_TOKENS_NO_ADD))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; 0 to 3 are known", call, (unsigned)flags);
     status = tokenizer_encode(model->tokenizer, text ? text : "", bytes, flags, &list);
-    if (status == WW_OK) {
-        *count = (size_t)list.count;
-        if (ids && (size_t)list.count > capacity)
-            status = ww_fail(WW_OUT_OF_RANGE, "%s: the text has %lld tokens; there is room for %zu", call,
-                             (long long)list.count, capacity);
-        else if (ids && list.count > 0)
-            memcpy(ids, list.ids, (size_t)list.count * sizeof *ids);
-    }
+    if (status == WW_OK)
+        status = give_tokens(call, &list, ids, capacity, count);
     token_list_free(&list);
     return status;
 }
@@ -91,15 +97,17 @@ static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NA
     return name;
 }
 
-static ww_status render(const ww_model *model, const ww_chat_message *messages, size_t count, text_buffer *out)
+static ww_status render(const ww_model *model, const ww_chat_message *messages, size_t count, text_buffer *out,
+                        chat_quotes *quotes)
 {
     const tokenizer *t = model->tokenizer;
     char bos[TOKEN_NAME_BYTES], eos[TOKEN_NAME_BYTES];
     chat_format format = {.template_text = model->chat_template ? model->chat_template : "",
                           .bos = token_name(t, tokenizer_bos(t), bos),
-                          .eos = token_name(t, tokenizer_eos(t), eos)};
+                          .eos = token_name(t, tokenizer_eos(t), eos),
+                          .quotes = quotes};
     if (!model->chat_template)
-        return ww_fail(WW_UNSUPPORTED, "ww_model_chat: the model has no chat template");
+        return ww_fail(WW_UNSUPPORTED, "the model has no chat template");
     ww_status status = chat_find(model->chat_template, &format.family);
     if (status != WW_OK)
         return status;
@@ -113,6 +121,46 @@ static ww_status render(const ww_model *model, const ww_chat_message *messages, 
     return status;
 }
 
+static ww_status check_messages(const char *call, const ww_chat_message *messages, size_t count)
+{
+    if (!messages && count > 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: messages is NULL", call);
+    for (size_t i = 0; i < count; i++)
+        if (!messages[i].role || !messages[i].text)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: %s of message %zu is NULL", call, messages[i].role ? "text" : "role", i);
+    return WW_OK;
+}
+
+ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *messages, size_t count, uint32_t flags,
+                               int32_t *ids, size_t capacity, size_t *token_count)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_model_chat_tokens";
+    text_buffer made = {0};
+    chat_quotes quotes = {0};
+    token_list list = {0};
+    ww_status status = check_tokenizer(model, call);
+    if (status == WW_OK)
+        status = check_messages(call, messages, count);
+    if (status != WW_OK)
+        return status;
+    if ((!ids && capacity > 0) || !token_count)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, token_count ? "ids" : "count");
+    if (flags & ~(uint32_t)WW_TOKENS_PLAIN)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; 0 and WW_TOKENS_PLAIN are known", call, (unsigned)flags);
+    status = render(model, messages, count, &made, &quotes);
+    const quoted_text text = {made.text, made.bytes, quotes.spans, flags & WW_TOKENS_PLAIN ? quotes.count : 0,
+                              model->chat_template};
+    if (status == WW_OK)
+        status = tokenizer_encode_quotes(model->tokenizer, &text, &list);
+    if (status == WW_OK)
+        status = give_tokens(call, &list, ids, capacity, token_count);
+    token_list_free(&list);
+    chat_quotes_free(&quotes);
+    text_buffer_free(&made);
+    return status;
+}
+
 ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text, size_t capacity,
                         size_t *bytes)
 {
@@ -122,15 +170,12 @@ ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, 
     ww_status status = check_tokenizer(model, call);
     if (status != WW_OK)
         return status;
-    if ((!messages && count > 0) || (!text && capacity > 0) || !bytes)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call,
-                       !bytes                   ? "bytes"
-                       : !messages && count > 0 ? "messages"
-                                                : "text");
-    for (size_t i = 0; i < count; i++)
-        if (!messages[i].role || !messages[i].text)
-            return ww_fail(WW_INVALID_ARGUMENT, "%s: %s of message %zu is NULL", call, messages[i].role ? "text" : "role", i);
-    status = render(model, messages, count, &made);
+    status = check_messages(call, messages, count);
+    if (status != WW_OK)
+        return status;
+    if ((!text && capacity > 0) || !bytes)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, bytes ? "text" : "bytes");
+    status = render(model, messages, count, &made, NULL);
     if (status == WW_OK) {
         *bytes = made.bytes;
         status = give_text(call, made.text, made.bytes, text, capacity);

@@ -21,6 +21,11 @@ ww_status text_buffer_end(text_buffer *buffer);
 
 void text_buffer_free(text_buffer *buffer);
 
+/* Bytes from..to) of a text. */
+typedef struct text_span {
+    size_t from, to;
+} text_span;
+
 typedef struct characters { /* code points of Unicode */
     uint32_t *values;
     size_t count, capacity;

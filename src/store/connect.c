@@ -253,7 +253,7 @@ ww_status store_open_file(ww_store *store)
     struct stat file;
     const bool there = stat(store->path, &file) == 0;
     if (!there && (store->config.must_exist || store->config.read_only))
-        return ww_fail(WW_NOT_FOUND, "there is no file %s", store->path);
+        return ww_fail(WW_IO_ERROR, "there is no file %s", store->path);
     if (there && !S_ISREG(file.st_mode))
         return ww_fail(WW_INVALID_ARGUMENT, "%s is no file", store->path);
     /* Before SQLite touches it: closing a connection would drop the locks that another SQLite has. */

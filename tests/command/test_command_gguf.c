@@ -362,7 +362,7 @@ static void verify_finds_numbers_that_are_not_finite(void **state)
     put_bytes(&b, bad, sizeof bad);
     COMMAND_SAYS(3, "1 of 1 tensors have numbers that are not finite; the first is 't', with 1", "gguf", "verify",
                  scratch_write("bad.gguf", b.data, b.size));
-    COMMAND_SAYS(3, "offset 0: the file ends inside the magic", "gguf", "verify", scratch_write("cut.gguf", "GG", 2));
+    COMMAND_SAYS(3, "offset 0: the file is cut off inside the magic", "gguf", "verify", scratch_write("cut.gguf", "GG", 2));
 }
 
 static void what_cannot_be_quantized_is_named(void **state)

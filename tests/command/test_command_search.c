@@ -462,7 +462,7 @@ static void a_bound_gives_all_rows_within_it(void **state)
         json_decref(report);
     }
     COMMAND_SAYS(0, "21 rows are within the bound", "search", "--base", scratch_path("base.npy"), "--queries",
-                 scratch_path("queries.fbin"), "--radius", "1e9", "--rows-take", "21", "--limit", "0");
+                 scratch_path("queries.fbin"), "--metric", "l2", "--radius", "1e9", "--rows-take", "21", "--limit", "0");
 }
 
 static void bounds_that_make_no_sense_are_usage_errors(void **state)
@@ -471,6 +471,8 @@ static void bounds_that_make_no_sense_are_usage_errors(void **state)
     const char *absent = "/nowhere/at/all.npy";
     COMMAND_SAYS(2, "--radius and --min-score: give one of them", SEARCH_IN(absent, "--radius", "1", "--min-score", "1"));
     COMMAND_SAYS(2, "--min-score does not go with --metric l2; give --radius", SEARCH_IN(absent, "--min-score", "1"));
+    COMMAND_SAYS(2, "--radius does not go with --metric cosine; give --min-score", "search", "--base", absent, "--queries",
+                 absent, "--radius", "1");
     COMMAND_SAYS(2, "--radius 'far': it must be a number from 0", SEARCH_IN(absent, "--radius", "far"));
     COMMAND_SAYS(2, "--radius '-1': it must be a number from 0", SEARCH_IN(absent, "--radius=-1"));
     COMMAND_SAYS(2, "--limit goes with --radius or --min-score", SEARCH_IN(absent, "--limit", "5"));

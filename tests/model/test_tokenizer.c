@@ -1,5 +1,6 @@
 /* Tokenizers on vocabularies of a few pieces, in which every id can be told by hand: what they share, WordPiece, and
  * SentencePiece. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "support/scratch.h"
 
 #define WORD "\xE2\x96\x81"
+enum { WORD_BYTES = 3 };
 
 /* ---- WordPiece ------------------------------------------------------------------------------------------------------------
  */
@@ -246,6 +248,90 @@ static void an_unused_piece_falls_apart(void **state)
     tokenizer_destroy(t);
 }
 
+typedef struct nest {
+    const tokenizer *t;
+    const char *text;
+    size_t bytes;
+    token_list list;
+    ww_status status;
+} nest;
+
+static void *encode_nest(void *context)
+{
+    nest *n = context;
+    n->status = tokenizer_encode(n->t, n->text, n->bytes, TOKENIZE_NO_ADD, &n->list);
+    return NULL;
+}
+
+/* Unused pieces, each a letter longer than the one before, so that one falls apart 3,000 times: on a small stack. */
+static void nested_unused_pieces_fall_apart_on_a_small_stack(void **state)
+{
+    (void)state;
+    enum { DEPTH = 3000, STACK_BYTES = 160 << 10 };
+    static test_vocabulary v;
+    static char text[DEPTH + 1];
+    v = pieces();
+    v.add_space_prefix = 0;
+    static char longer[DEPTH * (DEPTH + 3) / 2], *at = longer;
+    text[0] = 'a';
+    memset(text + 1, 'b', DEPTH - 1);
+    const int32_t a = vocabulary_add(&v, "a", 1, -9), b = vocabulary_add(&v, "b", 1, -9);
+    for (int i = 2; i <= DEPTH; i++, at += i) {
+        memcpy(at, text, (size_t)i); /* and a NUL behind it */
+        vocabulary_add(&v, at, 5, -(float)i);
+    }
+    pthread_attr_t attributes;
+    pthread_t thread;
+    nest n = {.t = open_vocabulary(&v), .text = text, .bytes = DEPTH};
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, STACK_BYTES), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, encode_nest, &n), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    pthread_attr_destroy(&attributes);
+    CHECK_OK(n.status);
+    assert_int_equal(n.list.count, DEPTH);
+    for (int i = 0; i < DEPTH; i++)
+        assert_int_equal(n.list.ids[i], i == 0 ? a : b);
+    token_list_free(&n.list);
+    tokenizer_destroy((tokenizer *)(uintptr_t)n.t);
+}
+
+static void check_quotes(const tokenizer *t, const quoted_text *text, const int32_t *ids)
+{
+    token_list list = {0};
+    int64_t count = 0;
+    CHECK_OK(tokenizer_encode_quotes(t, text, &list));
+    while (ids[count] >= 0)
+        count++;
+    assert_int_equal(list.count, count);
+    assert_memory_equal(list.ids, ids, (size_t)count * sizeof *ids);
+    token_list_free(&list);
+}
+
+static void in_a_quote_special_tokens_are_text(void **state)
+{
+    (void)state;
+    test_vocabulary v = pieces();
+    v.add_space_prefix = 0;
+    const int32_t space = vocabulary_add(&v, WORD, 1, -9), less = vocabulary_add(&v, "<", 1, -9),
+                  x = vocabulary_add(&v, "x", 1, -9), more = vocabulary_add(&v, ">", 1, -9);
+    const int32_t control = vocabulary_add(&v, "<x>", 3, 0), defined = vocabulary_add(&v, "<xx>", 4, 0),
+                  run = vocabulary_add(&v, "   ", 4, 0);
+    tokenizer *t = open_vocabulary(&v);
+    const text_span all = {0, 7}, behind = {3, 7}, three = {WORD_BYTES, WORD_BYTES + 3};
+    check_quotes(t, &(quoted_text){"<x>x<x>", 7, &all, 1, "<x>"}, IDS(less, x, more, x, less, x, more));
+    check_quotes(t, &(quoted_text){"<x>x<x>", 7, &behind, 1, "<x>"}, IDS(control, x, less, x, more));
+    check_quotes(t, &(quoted_text){"<x>x<x>", 7, NULL, 0, "<x>"}, IDS(control, x, control));
+    /* A user-defined token is text if the template has it. */
+    check_quotes(t, &(quoted_text){"<xx>   ", 7, &all, 1, "<x>"}, IDS(defined, run));
+    check_quotes(t, &(quoted_text){"<xx>   ", 7, &all, 1, "<xx>   "}, IDS(less, x, x, more, run));
+    check_quotes(t, &(quoted_text){"<xx>   ", 7, &behind, 1, "<xx>"}, IDS(defined, run));
+    /* Quotes move with the text where U+2581 becomes a space. */
+    check_quotes(t, &(quoted_text){WORD "<x><x>", WORD_BYTES + 6, &three, 1, ""}, IDS(space, less, x, more, control));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, tokenizer_encode_quotes(t, &(quoted_text){"\xFF", 1, NULL, 0, ""}, &(token_list){0}));
+    tokenizer_destroy(t);
+}
+
 /* A megabyte of one letter: with n^2 steps this would take hours. */
 static void a_long_run_of_one_letter_takes_no_longer_than_it_should(void **state)
 {
@@ -327,6 +413,8 @@ int main(void)
         cmocka_unit_test(characters_that_are_no_pieces_become_bytes),
         cmocka_unit_test(user_defined_pieces_are_found_in_plain_text_and_stay_whole),
         cmocka_unit_test(an_unused_piece_falls_apart),
+        cmocka_unit_test(nested_unused_pieces_fall_apart_on_a_small_stack),
+        cmocka_unit_test(in_a_quote_special_tokens_are_text),
         cmocka_unit_test(a_long_run_of_one_letter_takes_no_longer_than_it_should),
         cmocka_unit_test(a_vocabulary_that_is_wrong_is_refused),
     };

@@ -188,7 +188,7 @@ static void a_long_user_defined_token_costs_a_text_no_more_than_its_length(void 
         token[turn == 0 ? LONG : 0] = 'b'; /* almost the text, from its front and from its end */
         CHECK_OK(special_make(&tree, given, kinds, 2));
         const double before = seconds();
-        CHECK_OK(special_find_all(&tree, text, LONG, false, &found));
+        CHECK_OK(special_find_all(&tree, &(searched_text){text, LONG, NULL, 0}, &found));
         taken[turn] = seconds() - before;
         assert_int_equal(found.count, LONG); /* "a", everywhere */
         assert_int_equal(found.places[0].at, LONG - 1);
@@ -198,7 +198,7 @@ static void a_long_user_defined_token_costs_a_text_no_more_than_its_length(void 
     }
     CHECK_OK(special_make(&tree, given + 1, kinds, 1));
     const double before = seconds();
-    CHECK_OK(special_find_all(&tree, text, LONG, false, &found));
+    CHECK_OK(special_find_all(&tree, &(searched_text){text, LONG, NULL, 0}, &found));
     check_cost("a token that the text almost is", taken[0] + taken[1], seconds() - before);
     special_free(&tree);
     special_list_free(&found);
@@ -240,7 +240,7 @@ static void special_tokens_are_found_wherever_one_by_one_finds_them(void **state
         special_tree tree;
         CHECK_OK(special_make(&tree, given, kinds, count));
         for (int plain = 0; plain < 2; plain++) {
-            CHECK_OK(special_find_all(&tree, text, TEXT, plain == 1, &found));
+            CHECK_OK(special_find_all(&tree, &(searched_text){text, TEXT, &(text_span){0, TEXT}, plain == 1}, &found));
             int64_t next = found.count;
             for (int at = 0; at < TEXT; at++) {
                 const int32_t expected = longest_at(given, kinds, text + at, plain == 1);

@@ -26,6 +26,22 @@ def test_search_and_range_search(points, metric):
     assert (positions[0, 250:] == -1).all() and distances.shape == (1, 260)
 
 
+@pytest.mark.parametrize("largest", [3, 300, 1000])
+def test_squared_distances_of_whole_numbers_are_exact(largest):
+    """FAISS gives the sums themselves, which f32 has up to 2^24; the largest here are above 2^22, where roots of neighbours are equal."""
+    numbers = np.random.default_rng(7).integers(-largest, largest, (200, 4))
+    index = warpwave.IndexFlatL2(4, device="cpu")
+    index.add(numbers[:150].astype(np.float32))
+    exact = ((numbers[150:, None] - numbers[None, :150]) ** 2).sum(-1)
+    assert exact.max() < 2**24 and (largest < 1000 or (exact > 2**22).any())
+    distances, positions = index.search(numbers[150:].astype(np.float32), 150)
+    np.testing.assert_array_equal(distances, np.take_along_axis(exact, positions, 1))
+    threshold = float(np.median(exact))
+    limits, distances, positions = index.range_search(numbers[150:].astype(np.float32), threshold)
+    assert np.diff(limits).tolist() == (exact < threshold).sum(1).tolist()
+    np.testing.assert_array_equal(distances, exact[np.repeat(np.arange(50), np.diff(limits)), positions])
+
+
 def test_reconstruct_remove_and_reset(points):
     index = warpwave.IndexFlatL2(20, device="cpu")
     index.add(points)

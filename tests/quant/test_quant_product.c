@@ -416,6 +416,27 @@ static void many_rows_that_fill_no_tile_are_multiplied(void **state)
     ww_device_close(cpu);
 }
 
+/* One column as long as the hidden layer of a model of 8 billion weights: more than a thread block reads at once. */
+static void one_long_column_has_the_cpus_bits(void **state)
+{
+    enum { K = 14336, ROWS = 4096, FEW_ROWS = 17 };
+    static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q8_0, WW_QUANT_Q4_K, WW_QUANT_Q6_K};
+    ww_device *cpu;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    const int64_t rows = device_is_quick_gpu(*state) ? ROWS : FEW_ROWS;
+    float *w = quant_normals(113, rows * K), *x = quant_normals(114, K);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        float *here = quant_multiply(cpu, types[t], w, rows, x, 1, K),
+              *there = quant_multiply(*state, types[t], w, rows, x, 1, K);
+        assert_memory_equal(here, there, (size_t)rows * sizeof *here);
+        free(there);
+        free(here);
+    }
+    free(x);
+    free(w);
+    ww_device_close(cpu);
+}
+
 static void what_cannot_be_multiplied_is_refused(void **state)
 {
     enum { K = 256 };
@@ -466,6 +487,7 @@ int main(void)
         cmocka_unit_test(queued_products_do_not_mix_up_their_activations),
         cmocka_unit_test(what_cannot_be_coded_in_a_queued_product_is_nan),
         cmocka_unit_test(many_rows_that_fill_no_tile_are_multiplied),
+        cmocka_unit_test(one_long_column_has_the_cpus_bits),
         cmocka_unit_test(what_cannot_be_multiplied_is_refused),
     };
     return RUN_ON_EVERY_DEVICE("quant product", tests);

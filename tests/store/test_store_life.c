@@ -414,7 +414,7 @@ static void what_cannot_be_is_refused(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_open(NULL, device, NULL, &store));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_open(path, NULL, NULL, &store));
     config.must_exist = 1;
-    CHECK_FAILS(WW_NOT_FOUND, ww_store_open(path, device, &config, &store));
+    CHECK_FAILS(WW_IO_ERROR, ww_store_open(path, device, &config, &store));
     config.must_exist = 0, config.page_bytes = 1000;
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_store_open(path, device, &config, &store));
     config.page_bytes = 0, config.synchronous = (ww_synchronous)9;

@@ -201,7 +201,7 @@ static void demo_report(const demo *d)
     printf("device    ");
     command_print_device(stdout, &d->device_info);
     printf("\nWhat to try next:\n"
-           "  warpwave demo --metric cosine -k 3      another idea of near\n"
+           "  warpwave demo --metric l2 -k 3          another idea of near\n"
            "  warpwave demo --store digits.db         keep the digits in a SQLite file: the next run finds them there\n"
            "  warpwave devices                        what else could compute this; the answer would be the same to the bit\n"
            "  warpwave bench                          how fast this device is\n"
@@ -229,7 +229,7 @@ static ww_status demonstrate(const demo_settings *settings)
 
 static exit_code demo_run(const char *const *arguments, size_t count)
 {
-    demo_settings settings = {.k = 5, .metric = WW_L2};
+    demo_settings settings = {.k = 5, .metric = WW_COSINE};
     const exit_code code = command_parse(&command_demo, arguments, count, &settings);
     return code != EXIT_CODE_OK ? code : command_end(&command_demo, demonstrate(&settings));
 }
@@ -237,7 +237,7 @@ static exit_code demo_run(const char *const *arguments, size_t count)
 static const option options[] = {
     OPTION_IS_TEXT(demo_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
     OPTION_IS_CHOICE(demo_settings, metric, false, "--metric", "cosine|l2|dot",
-                     "the distance or similarity to rank by; default: l2"),
+                     "the distance or similarity to rank by; default: cosine"),
     OPTION_IS_INTEGER(demo_settings, k, false, "-k", "N", 1, K_MAX, "neighbours that vote, 1 to 100; default: 5"),
     OPTION_IS_TEXT(demo_settings, store, false, "--store", "FILE",
                    "keep the digits in a collection of this store; see `warpwave help store`"),

@@ -16,30 +16,23 @@ typedef struct gguf_settings {
     int64_t differences; /* what `diff` found */
 } gguf_settings;
 
-#define FLAG(...)     OPTION_IS_FLAG(gguf_settings, __VA_ARGS__)
-#define JSON_OPTION   FLAG(json, "--json", "print JSON")
-#define QUIET_OPTION  FLAG(quiet, "--quiet", "show no progress bar and no notes")
-#define DEVICE_OPTION OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...")
+#define FLAG(...)    OPTION_IS_FLAG(gguf_settings, __VA_ARGS__)
+#define JSON_OPTION  FLAG(json, "--json", "print one JSON object")
+#define QUIET_OPTION FLAG(quiet, "--quiet", "show no progress bar and no notes")
+#define DEVICE_IS(which)                                                                                                       \
+    OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: " which)
+#define DEVICE_OPTION DEVICE_IS("cpu")
 static const option info_options[] = {JSON_OPTION};
 static const option verify_options[] = {DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option quantize_options[] = {
-    OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T", "what weights become: Q4_K_M, q8_0, f16, ..."),
-    FLAG(pure, "--pure", "every matrix becomes the type itself"), DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
-static const option from_options[] = {
-    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T", "what matrices become: f32, f16, q8_0, ..."), DEVICE_OPTION,
-    QUIET_OPTION, JSON_OPTION};
+    OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T",
+                   "what weights become: a mix or a type, Q4_K_M, Q6_K, q8_0, f16, ..."),
+    FLAG(pure, "--pure", "every matrix becomes the type itself, without the mix's exceptions"), DEVICE_IS("auto"), QUIET_OPTION,
+    JSON_OPTION};
+static const option from_options[] = {OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T",
+                                                     "what matrices become: f32, f16, q8_0, ...; default: what they are"),
+                                      DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option diff_options[] = {DEVICE_OPTION, JSON_OPTION};
-/* All of them, for help. */
-static const option all_options[] = {
-    OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T",
-                   "for quantize: a mix or a type, Q4_K_M, Q6_K, q8_0, ...; for from-safetensors: a type"),
-    FLAG(pure, "--pure", "for quantize: every matrix becomes the type itself, without the mix's exceptions"),
-    OPTION_IS_TEXT(gguf_settings, device, false, "--device", "D",
-                   "for quantize (default: auto), verify, diff and from-safetensors (default: cpu): auto, cpu, ..."),
-    FLAG(quiet, "--quiet", "for quantize, verify and from-safetensors: show no progress bar and no notes"),
-    FLAG(json, "--json", "print one JSON object"),
-};
-
 static ww_status info_run(const char **files, gguf_settings *s)
 {
     ww_gguf *g = NULL;
@@ -135,65 +128,57 @@ static ww_status diff_run(const char **files, gguf_settings *s)
     return status;
 }
 
-#define TAKES(options, operands, count) {(options), sizeof(options) / sizeof *(options), operands, count}
-
-static const struct {
-    const char *name;
-    syntax takes;
+typedef struct gguf_way {
     ww_status (*run)(const char **files, gguf_settings *s);
-} actions[] = {
-    {"info", TAKES(info_options, "info FILE", 1), info_run},
-    {"verify", TAKES(verify_options, "verify FILE", 1), verify_run},
-    {"quantize", TAKES(quantize_options, "quantize IN OUT", 2), quantize_run},
-    {"from-safetensors", TAKES(from_options, "from-safetensors DIR OUT", 2), from_run},
-    {"diff", TAKES(diff_options, "diff A B", 2), diff_run},
+} gguf_way;
+
+#define TAKES(options, function)                                                                                               \
+    (options), sizeof(options) / sizeof *(options), &(const gguf_way)                                                          \
+    {                                                                                                                          \
+        function                                                                                                               \
+    }
+
+static const action actions[] = {
+    {"info", "FILE", "list keys and tensors", TAKES(info_options, info_run)},
+    {"verify", "FILE", "read everything and count weights that are not finite", TAKES(verify_options, verify_run)},
+    {"quantize", "IN OUT", "write the model with its weights as --type, and print the sizes before and after",
+     TAKES(quantize_options, quantize_run)},
+    {"from-safetensors", "DIR OUT",
+     "write the model of a folder with config.json, tokenizer.json and safetensors as one GGUF file",
+     TAKES(from_options, from_run)},
+    {"diff", "A B", "list keys and tensors that differ between two files, with the error of B's numbers; exit code 1 if any do",
+     TAKES(diff_options, diff_run)},
 };
 
 static exit_code gguf_run(const char *const *arguments, size_t count)
 {
-    for (size_t i = 0; count > 0 && i < sizeof actions / sizeof *actions; i++) {
-        gguf_settings settings = {0};
-        const char *files[2] = {NULL, NULL};
-        if (strcmp(arguments[0], actions[i].name) != 0)
-            continue;
-        const argument_list given = {arguments + 1, count - 1};
-        exit_code code = operands_parse(&command_gguf, &actions[i].takes, given, files, &settings);
-        if (code != EXIT_CODE_OK)
-            return code;
-        if (settings.quiet)
-            terminal_be_quiet();
-        code = command_end(&command_gguf, actions[i].run(files, &settings));
-        /* With --json the report has the differences, and is no failure. */
-        return code == EXIT_CODE_OK && settings.differences > 0 ? EXIT_CODE_OTHER : code;
-    }
-    if (count == 0)
-        return command_misused(&command_gguf,
-                               "no action given; the actions are info, verify, quantize, from-safetensors and diff");
-    return command_misused(
-        &command_gguf, "unknown action '%s'; the actions are info, verify, quantize, from-safetensors and diff", arguments[0]);
+    gguf_settings settings = {0};
+    const char *files[2] = {NULL, NULL};
+    const action *asked = command_action(&command_gguf, arguments, count);
+    if (!asked)
+        return EXIT_CODE_USAGE;
+    exit_code code = operands_parse(&command_gguf, asked, (argument_list){arguments + 1, count - 1}, files, &settings);
+    if (code != EXIT_CODE_OK)
+        return code;
+    if (settings.quiet)
+        terminal_be_quiet();
+    const gguf_way *way = asked->way;
+    code = command_end(&command_gguf, way->run(files, &settings));
+    /* With --json the report has the differences, and is no failure. */
+    return code == EXIT_CODE_OK && settings.differences > 0 ? EXIT_CODE_OTHER : code;
 }
 
 const command command_gguf = {
     .name = "gguf",
     .summary = "Inspect, verify, quantize, convert and compare GGUF model files",
     .notes =
-        "Actions:\n"
-        "  info FILE        list keys and tensors\n"
-        "  verify FILE      read everything and count weights that are not finite\n"
-        "  quantize IN OUT  write the model with its weights as --type, and print the sizes before and after\n"
-        "  from-safetensors DIR OUT\n"
-        "                   write the model of a folder with config.json, tokenizer.json and safetensors as one GGUF file\n"
-        "  diff A B         list keys and tensors that differ between two files, with the error of B's numbers; exit\n"
-        "                   code 1 if any do\n"
-        "\n"
         "Types of quantize: the mixes Q2_K, Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M (Q3_K, Q4_K and\n"
         "Q5_K mean their M), which give the output, attention's values and other tensors more bits; f32, f16, bf16,\n"
         "q4_0, q4_1, q5_0, q5_1, q6_K, q8_0, iq4_nl, iq4_xs and mxfp4. Vectors, norms and biases become f32; a tensor whose\n"
         "rows are not a multiple of the type's block becomes q8_0, or f16 if that does not fit either.\n"
         "For a model that is split into several files, name the first. IN and OUT may be pipes, or -, standard input and\n"
         "output; OUT may not be IN.\n",
-    .operand = "ACTION FILE...",
-    .options = all_options,
-    .option_count = sizeof all_options / sizeof *all_options,
+    .actions = actions,
+    .action_count = sizeof actions / sizeof *actions,
     .run = gguf_run,
 };

@@ -31,25 +31,22 @@ static ww_status tokenize(const model_call *call, const char *text, uint32_t fla
     return status;
 }
 
-/* The prompt in the model's chat template. */
+/* The prompt in the model's chat template; --plain is about what the messages say, not about the template. */
 static ww_status tokenize_chat(const model_call *call, tokens *out)
 {
     const model_settings *s = &call->settings;
     const ww_chat_message messages[2] = {{"system", s->system}, {"user", s->prompt}};
     const ww_chat_message *first = s->system ? messages : messages + 1;
     const size_t count = s->system ? 2 : 1;
-    size_t bytes = 0;
-    ww_status status = ww_model_chat(call->model, first, count, NULL, 0, &bytes);
+    const uint32_t flags = s->plain ? WW_TOKENS_PLAIN : 0;
+    size_t room = 0;
+    ww_status status = ww_model_chat_tokens(call->model, first, count, flags, NULL, 0, &room);
     if (status != WW_OK)
         return status;
-    char *text = memory_alloc_zeroed(bytes + 1, 1);
-    if (!text)
-        return memory_failed("conversation", bytes + 1);
-    status = ww_model_chat(call->model, first, count, text, bytes, &bytes);
-    if (status == WW_OK)
-        status = tokenize(call, text, WW_TOKENS_NO_ADD, out);
-    memory_free(text);
-    return status;
+    out->ids = memory_alloc((room + 1) * sizeof *out->ids);
+    if (!out->ids)
+        return memory_failed("tokens", (room + 1) * sizeof *out->ids);
+    return ww_model_chat_tokens(call->model, first, count, flags, out->ids, room, &out->count);
 }
 
 /* Opens the model and feeds it the prompt. */
@@ -84,7 +81,7 @@ static ww_status write_list(const char *path, const float *values, int64_t count
         snprintf(header + 10, length, "{'descr': '<f4', 'fortran_order': False, 'shape': (%lld,), }", (long long)count);
     header[10 + used] = ' ';
     header[NPY_HEADER_BYTES - 1] = '\n';
-    ww_status status = output_open(&file, path);
+    ww_status status = output_open(&file, output_path(path));
     if (status == WW_OK)
         status = output_write(&file, header, sizeof header);
     if (status == WW_OK)
@@ -110,7 +107,10 @@ ww_status model_logits_run(model_call *call)
     ww_session *session = NULL;
     tokens prompt = {0};
     float *logits = NULL;
+    FILE *report = NULL;
     ww_status status = file_uses_check(uses, 2);
+    if (status == WW_OK)
+        status = model_report_to(s, &report);
     if (status == WW_OK)
         status = feed_prompt(call, &session, &prompt);
     const int64_t count = call->info.vocabulary;
@@ -128,7 +128,7 @@ ww_status model_logits_run(model_call *call)
         json_put_integer(&w, "first", first_largest(logits, count));
         json_close(&w);
     } else if (status == WW_OK) {
-        printf("%zu tokens; the likeliest next is %lld\n", prompt.count, (long long)first_largest(logits, count));
+        fprintf(report, "%zu tokens; the likeliest next is %lld\n", prompt.count, (long long)first_largest(logits, count));
     }
     memory_free(logits);
     memory_free(prompt.ids);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <warpwave/model.h>
 
@@ -18,6 +19,7 @@ typedef struct model_settings {
 /* An action at work: its operand, its settings, and what is open. */
 typedef struct model_call {
     const char *path;
+    char *input; /* the text of --prompt -, which settings.prompt then is */
     model_settings settings;
     ww_device *device;
     ww_model *model;
@@ -26,6 +28,9 @@ typedef struct model_call {
 
 /* Opens device and model, with a bar. */
 ww_status model_call_open(model_call *call);
+
+/* Where the report goes: to standard error if --out is standard output. Refuses --json beside that. */
+ww_status model_report_to(const model_settings *s, FILE **report);
 
 /* The actions; they open what they need, and what they opened is closed behind them. */
 ww_status model_info_run(model_call *call);

@@ -11,6 +11,7 @@
 #include "cli/model/model.h"
 #include "cli/terminal.h"
 #include "cli/text/lines.h"
+#include "files/matrix.h"
 #include "model/tokenizer/tokenizer.h"
 
 /* ---- tokenize --------------------------------------------------------------------------------------------------------------
@@ -74,7 +75,30 @@ ww_status model_tokenize_run(model_call *call)
 /* ---- embed -----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status embed(model_call *call, const text_file *file)
+ww_status model_report_to(const model_settings *s, FILE **report)
+{
+    const bool standard = s->out && strcmp(s->out, "-") == 0;
+    *report = standard ? stderr : stdout;
+    if (standard && s->json)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--json and --out - both go to standard output"));
+    return WW_OK;
+}
+
+/* Standard output gets a .npy, which says what it is. */
+static ww_status write_vectors(const char *path, const float *vectors, int64_t count, int64_t width)
+{
+    output file = {.descriptor = -1};
+    if (strcmp(path, "-") != 0)
+        return ww_matrix_write_f32(path, vectors, count, width);
+    const matrix_write m = {vectors, count, width, WW_ELEMENT_F32, true};
+    ww_status status = matrix_write_begin(&file, output_path(path), &m);
+    if (status == WW_OK)
+        status = output_finish(&file);
+    output_discard(&file);
+    return status;
+}
+
+static ww_status embed(model_call *call, const text_file *file, FILE *report)
 {
     const size_t width = (size_t)call->info.width;
     size_t elements = 0;
@@ -90,7 +114,7 @@ static ww_status embed(model_call *call, const text_file *file)
     progress_end(&bar);
     const double seconds = seconds_now() - begun;
     if (status == WW_OK)
-        status = ww_matrix_write_f32(call->settings.out, vectors, (int64_t)file->count, call->info.width);
+        status = write_vectors(call->settings.out, vectors, (int64_t)file->count, call->info.width);
     memory_free(vectors);
     if (status == WW_OK && call->settings.json) {
         json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
@@ -101,7 +125,7 @@ static ww_status embed(model_call *call, const text_file *file)
         json_put_real(&w, "seconds", seconds);
         json_close(&w);
     } else if (status == WW_OK) {
-        printf("%zu texts, %d numbers each, in %.2f s\n", file->count, (int)call->info.width, seconds);
+        fprintf(report, "%zu texts, %d numbers each, in %.2f s\n", file->count, (int)call->info.width, seconds);
     }
     return status;
 }
@@ -113,13 +137,16 @@ ww_status model_embed_run(model_call *call)
                              {.what = "--in", .path = s->in},
                              {.what = "--out", .path = s->out, .output = true}};
     text_file file = {0};
+    FILE *report = NULL;
     ww_status status = file_uses_check(uses, sizeof uses / sizeof *uses);
+    if (status == WW_OK)
+        status = model_report_to(s, &report);
     if (status == WW_OK)
         status = text_file_read(&file, s->in, s->field);
     if (status == WW_OK)
         status = model_call_open(call);
     if (status == WW_OK)
-        status = embed(call, &file);
+        status = embed(call, &file, report);
     text_file_free(&file);
     return status;
 }

@@ -76,7 +76,7 @@ static exit_code run(const char *const *arguments, size_t count)
     if (!help)
         return wanted->run(arguments + 1, count - 1);
     if (here.rank == 0)
-        command_help_print(wanted);
+        command_help_print(wanted, NULL);
     return EXIT_CODE_OK;
 }
 

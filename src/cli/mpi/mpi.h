@@ -78,7 +78,7 @@ void rank_progress_tell(rank_progress *p, int64_t done);
 #define COMMON_OPTIONS(settings)                                                                                               \
     OPTION_IS_TEXT(settings, common.format, false, "--format", "F", "what inputs are whose names do not end in a format"),     \
         OPTION_IS_CHOICE(settings, common.metric, false, "--metric", "cosine|l2|dot",                                          \
-                         "the distance or similarity to rank by; default: l2"),                                                \
+                         "the distance or similarity to rank by; default: cosine"),                                            \
         OPTION_IS_CHOICE(settings, common.screen, false, "--screen", "int8|none",                                              \
                          "how rows are screened before exact scoring; results are the same; default: int8"),                   \
         OPTION_IS_CHOICE(settings, common.type, false, "--type", "f32|f16|bf16|i8|u8",                                         \
@@ -94,6 +94,6 @@ void rank_progress_tell(rank_progress *p, int64_t done);
         OPTION_IS_FLAG(settings, common.resume, "--resume", "go on behind the last complete block of an interrupted run"),     \
         OPTION_IS_FLAG(settings, common.quiet, "--quiet", "no progress on stderr"),                                            \
         OPTION_IS_FLAG(settings, common.json, "--json", "the report as JSON")
-#define COMMON_DEFAULTS {.metric = WW_L2, .block = 1024, .timeout_seconds = WW_CLUSTER_TIMEOUT_MS / 1000}
+#define COMMON_DEFAULTS {.metric = WW_COSINE, .block = 1024, .timeout_seconds = WW_CLUSTER_TIMEOUT_MS / 1000}
 
 #endif

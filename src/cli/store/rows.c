@@ -184,7 +184,7 @@ void hit_put(json_writer *w, const hit_of *h)
 {
     const float *vector = h->dim > 0 ? ww_results_vector(h->results, h->query, h->hit) : NULL;
     json_open(w, NULL, '{');
-    json_put_text(w, "id", ww_results_id(h->results, h->query, h->hit));
+    json_put_id(w, "id", ww_results_id(h->results, h->query, h->hit));
     json_put_integer(w, "handle", ww_results_handles(h->results, h->query)[h->hit]);
     if (h->scored)
         json_put_real(w, "score", (double)ww_results_scores(h->results, h->query)[h->hit]);

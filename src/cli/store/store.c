@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/operands.h"
@@ -72,6 +73,8 @@ static ww_status compact_run(store_call *call)
 static ww_status backup_run(store_call *call)
 {
     progress bar;
+    if (!call->settings.force && access(call->operands[1], F_OK) == 0)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s is there already; --force replaces it", call->operands[1]));
     progress_begin(&bar, "copying pages", 0);
     const ww_status status = ww_store_backup(call->store, call->operands[1], progress_report, &bar);
     progress_end(&bar);
@@ -221,9 +224,9 @@ static ww_status info_run(store_call *call)
 #define LIST(...)    OPTION_IS_LIST(store_settings, __VA_ARGS__)
 #define JSON         FLAG(json, "--json", "print JSON")
 #define QUIET        FLAG(quiet, "--quiet", "show no progress bar")
-#define DIM(needed)  INTEGER(dim, needed, "--dim", "N", 1, WW_DIM_MAX, "for create: numbers per vector")
-#define METRIC       CHOICE(metric, false, "--metric", "cosine|l2|dot", "for create and import: what to rank by; default: cosine")
-#define TYPE         CHOICE(type, false, "--type", "f32|f16|bf16|i8|u8", "for create and import: how vectors are stored; default: f32")
+#define DIM          INTEGER(dim, true, "--dim", "N", 1, WW_DIM_MAX, "numbers per vector")
+#define METRIC       CHOICE(metric, false, "--metric", "cosine|l2|dot", "what to rank by; default: cosine")
+#define TYPE         CHOICE(type, false, "--type", "f32|f16|bf16|i8|u8", "how vectors are stored; default: f32")
 #define SYNC         CHOICE(synchronous, false, "--synchronous", "full|normal|off", "when a write is done; default: full")
 #define FORMAT       TEXT(format, false, "--format", "F", "npy, fbin, csv, jsonl, ...: what a file is whose name does not say")
 #define IDS          TEXT(ids, false, "--ids", "FILE", "ids, one per line: of the rows to add, to get or to remove; export writes them")
@@ -231,25 +234,27 @@ static ww_status info_run(store_call *call)
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV file that holds the ids: its name, or its number from 1")
 #define PAYLOADS                                                                                                               \
     TEXT(payloads, false, "--payloads", "FILE", "payloads, one JSON text per line, an empty line for none; export writes them")
-#define UPSERT FLAG(upsert, "--upsert", "for add and import: replace rows whose ids are there")
+#define UPSERT FLAG(upsert, "--upsert", "replace rows whose ids are there")
 #define ID     LIST(id, false, "--id", "ID", "an id, of the row to add, to get or to remove; several for the last two")
-#define VECTOR TEXT(vector, false, "--vector", "JSON", "for add and search: one vector, as in '[0.1, 2]'")
+#define VECTOR TEXT(vector, false, "--vector", "JSON", "one vector, as in '[0.1, 2]'")
 #define MODEL                                                                                                                  \
     TEXT(model, false, "--model", "M", "with --text: the model (a GGUF file); for search: the one kept, where it has moved")
-#define DEVICE  TEXT(device, false, "--device", "D", "for search and with --text: auto, cpu, cuda:0, ...; default: auto")
-#define VECTORS FLAG(vectors, "--vectors", "for get: the vectors, too")
+#define DEVICE  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
+#define VECTORS FLAG(vectors, "--vectors", "the vectors, too")
+#define FORCE   FLAG(force, "--force", "replace a store that is there")
 
 static const option none_options[] = {JSON};
-static const option create_options[] = {DIM(true), METRIC, TYPE, SYNC, JSON};
+static const option create_options[] = {DIM, METRIC, TYPE, SYNC, JSON};
 static const option write_options[] = {QUIET, SYNC, JSON};
-static const option add_options[] = {TEXT(queries, false, "--in", "FILE", "for add: the vectors"),
+static const option backup_options[] = {FORCE, QUIET, SYNC, JSON};
+static const option add_options[] = {TEXT(queries, false, "--in", "FILE", "the vectors"),
                                      FORMAT,
                                      IDS,
                                      ID_COLUMN,
                                      PAYLOADS,
                                      VECTOR,
                                      ID,
-                                     TEXT(payload, false, "--payload", "JSON", "for add: the payload of the one row"),
+                                     TEXT(payload, false, "--payload", "JSON", "the payload of the one row"),
                                      TEXT(text, false, "--text", "FILE", "texts to embed, one per line, or JSON lines"),
                                      MODEL,
                                      DEVICE,
@@ -260,27 +265,23 @@ static const option add_options[] = {TEXT(queries, false, "--in", "FILE", "for a
 static const option import_options[] = {FORMAT, IDS, ID_COLUMN, PAYLOADS, METRIC, TYPE, UPSERT, SYNC, QUIET, JSON};
 static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
 #define CONDITIONS                                                                                                             \
-    TEXT(where, false, "--where", "SQL",                                                                                       \
-         "for search, get, remove, count: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),               \
-        TEXT(filter, false, "--filter", "JSON",                                                                                \
-             "for search, get, remove, count: only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),         \
+    TEXT(where, false, "--where", "SQL", "only rows for which it is true, as in \"payload->>'$.year' > 2000\""),               \
+        TEXT(filter, false, "--filter", "JSON", "only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),      \
         LIST(params, false, "--param", "N=V", "the value of a parameter :N of --where, or with [1, 2] a list for IN; several")
-#define PAGE                                                                                                                   \
-    INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX,                                                                      \
-            "for get: a page of N rows, in order of handles; for search with --radius or --min-score: the best N; default: "   \
-            "1000")
+#define LIMIT(help) INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX, help)
 #define AFTER                                                                                                                  \
-    INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "for get: only rows with a larger handle, that of the page before")
-static const option get_options[] = {ID, IDS, CONDITIONS, PAGE, AFTER, VECTORS, JSON};
+    INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "only rows with a larger handle than that of the page before")
+static const option get_options[] = {ID,    IDS,     CONDITIONS, LIMIT("a page of N rows, in order of handles; default: 1000"),
+                                     AFTER, VECTORS, JSON};
 static const option count_options[] = {CONDITIONS, JSON};
 static const option remove_options[] = {
-    ID, IDS, CONDITIONS, FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"), SYNC, JSON};
+    ID, IDS, CONDITIONS, FLAG(missing_ok, "--missing-ok", "an id that is not there is no failure"), SYNC, JSON};
 #define SEARCH_OPTIONS                                                                                                         \
-    TEXT(queries, false, "--queries", "FILE", "for search: the vectors to search for; - is standard input"),                   \
-        INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "for search: neighbours per query, 1 to 2048; default: 10"), CONDITIONS,     \
-        TEXT(radius, false, "--radius", "R", "for search: all rows at most so far away (l2) instead of the nearest k"),        \
-        TEXT(min_score, false, "--min-score", "S", "for search: all rows with at least this score (cosine, dot)"), PAGE,       \
-        DEVICE
+    TEXT(queries, false, "--queries", "FILE", "the vectors to search for; - is standard input"),                               \
+        INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"), CONDITIONS,                 \
+        TEXT(radius, false, "--radius", "R", "all rows at most so far away (l2) instead of the nearest k"),                    \
+        TEXT(min_score, false, "--min-score", "S", "all rows with at least this score (cosine, dot)"),                         \
+        LIMIT("with --radius or --min-score: the best N; default: 1000"), DEVICE
 static const option search_options[] = {
     SEARCH_OPTIONS,
     TEXT(text, false, "--text", "T", "a text to search for; - reads texts from standard input, one per line"),
@@ -289,64 +290,58 @@ static const option search_options[] = {
     FORMAT,
     QUIET,
     JSON};
-/* All of them, for help. */
-static const option all_options[] = {
-    DIM(false),
-    METRIC,
-    TYPE,
-    TEXT(queries, false, "--in", "FILE", "for add: the vectors"),
-    FORMAT,
-    IDS,
-    ID_COLUMN,
-    PAYLOADS,
-    ID,
-    VECTOR,
-    TEXT(payload, false, "--payload", "JSON", "for add: the payload of the one row"),
-    UPSERT,
-    FLAG(missing_ok, "--missing-ok", "for remove: an id that is not there is no failure"),
-    VECTORS,
-    SEARCH_OPTIONS,
-    AFTER,
-    TEXT(text, false, "--text", "T", "for add: a file of texts; for search: a text, - reads them from standard input"),
-    MODEL,
-    SYNC,
-    QUIET,
-    JSON};
-
-#define TAKES(options, operands, count) {(options), sizeof(options) / sizeof *(options), operands, count}
-
-typedef struct action {
-    const char *name;
-    syntax takes;
+typedef struct store_way {
     ww_status (*run)(store_call *call);
     bool makes;         /* the file, if it is not there */
     bool reads;         /* and writes nothing */
     bool on_collection; /* NAME is open */
     const char *done;   /* what is said in the end, if nothing else is */
-} action;
+} store_way;
+
+#define TAKES(options, ...)                                                                                                    \
+    (options), sizeof(options) / sizeof *(options), &(const store_way)                                                         \
+    {                                                                                                                          \
+        __VA_ARGS__                                                                                                            \
+    }
 
 static const action actions[] = {
-    {"create", TAKES(create_options, "create STORE NAME", 2), create_run, .makes = true, .done = "created"},
-    {"drop", TAKES(write_options, "drop STORE NAME", 2), drop_run, .done = "dropped"},
-    {"rename", TAKES(write_options, "rename STORE NAME NEW", 3), rename_run, .done = "renamed"},
-    {"list", TAKES(none_options, "list STORE", 1), list_run, .reads = true},
-    {"info", TAKES(none_options, "info STORE", 1), info_run, .reads = true},
-    {"add", TAKES(add_options, "add STORE NAME", 2), store_add, .on_collection = true},
-    {"import", TAKES(import_options, "import STORE NAME FILE", 3), store_import, .makes = true},
-    {"export", TAKES(export_options, "export STORE NAME FILE", 3), store_export, .reads = true, .on_collection = true},
-    {"get", TAKES(get_options, "get STORE NAME", 2), store_get, .reads = true, .on_collection = true},
-    {"remove", TAKES(remove_options, "remove STORE NAME", 2), store_remove, .on_collection = true},
-    {"count", TAKES(count_options, "count STORE NAME", 2), store_count, .reads = true, .on_collection = true},
-    {"search", TAKES(search_options, "search STORE NAME", 2), store_search, .reads = true, .on_collection = true},
-    {"index", TAKES(write_options, "index STORE NAME PATH", 3), index_run, .done = "indexed"},
-    {"compact", TAKES(write_options, "compact STORE NAME", 2), compact_run, .on_collection = true, .done = "compacted"},
-    {"backup", TAKES(write_options, "backup STORE FILE", 2), backup_run, .reads = true, .done = "copied to"},
-    {"check", TAKES(write_options, "check STORE", 1), check_run, .reads = true},
+    {"create", "STORE NAME", "make an empty collection of --dim numbers; the file too, if it is not there",
+     TAKES(create_options, create_run, .makes = true, .done = "created")},
+    {"drop", "STORE NAME", "remove a collection with all its rows", TAKES(write_options, drop_run, .done = "dropped")},
+    {"rename", "STORE NAME NEW", "give a collection another name", TAKES(write_options, rename_run, .done = "renamed")},
+    {"list", "STORE", "list the collections", TAKES(none_options, list_run, .reads = true)},
+    {"info", "STORE", "list the collections, with the figures of the file", TAKES(none_options, info_run, .reads = true)},
+    {"add", "STORE NAME",
+     "add one row (--vector, --id, --payload), those of a file (--in, --ids, --payloads), or texts (--text, --model); the "
+     "collection of texts is made if it is not there",
+     TAKES(add_options, store_add, .on_collection = true)},
+    {"import", "STORE NAME FILE", "make the collection if it is not there, and add the rows of a file",
+     TAKES(import_options, store_import, .makes = true)},
+    {"export", "STORE NAME FILE", "write the rows to a file",
+     TAKES(export_options, store_export, .reads = true, .on_collection = true)},
+    {"get", "STORE NAME",
+     "print rows by their ids (--id, --ids) or conditions (--where, --filter), or all of them, page by page (--limit, --after)",
+     TAKES(get_options, store_get, .reads = true, .on_collection = true)},
+    {"remove", "STORE NAME",
+     "remove rows by their ids (--id, --ids): all of them, or none if one is not there; or by conditions (--where, --filter)",
+     TAKES(remove_options, store_remove, .on_collection = true)},
+    {"count", "STORE NAME", "how many rows there are, or meet conditions (--where, --filter)",
+     TAKES(count_options, store_count, .reads = true, .on_collection = true)},
+    {"search", "STORE NAME", "find the nearest rows of --vector, of --text or of each row of --queries",
+     TAKES(search_options, store_search, .reads = true, .on_collection = true)},
+    {"index", "STORE NAME PATH", "make an index for --where over what PATH, '$.lang' or the like, finds in payloads",
+     TAKES(write_options, index_run, .done = "indexed")},
+    {"compact", "STORE NAME", "reclaim the space of removed rows, also that of the file",
+     TAKES(write_options, compact_run, .on_collection = true, .done = "compacted")},
+    {"backup", "STORE FILE", "copy the store, which may be in use, to another file",
+     TAKES(backup_options, backup_run, .reads = true, .done = "copied to")},
+    {"check", "STORE", "read everything and check it", TAKES(write_options, check_run, .reads = true)},
 };
 
 static void say_done(const action *a, const store_call *call)
 {
-    if (!a->done)
+    const store_way *way = a->way;
+    if (!way->done)
         return;
     if (call->settings.json) {
         json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
@@ -356,7 +351,7 @@ static void say_done(const action *a, const store_call *call)
         json_close(&w);
         return;
     }
-    printf("%s ", a->done);
+    printf("%s ", way->done);
     print_plain(stdout, call->operands[1]);
     putchar('\n');
 }
@@ -364,22 +359,23 @@ static void say_done(const action *a, const store_call *call)
 /* Vectors are loaded by a search alone: other actions need no device but the one that is always there. */
 static ww_status act(const action *a, store_call *call)
 {
+    const store_way *way = a->way;
     ww_store_config config = ww_store_config_default();
     progress bar;
     config.synchronous = (ww_synchronous)call->settings.synchronous;
-    const bool texts = a->run == store_add && call->settings.text; /* these make their collection */
-    config.must_exist = !a->makes && !texts;
-    config.read_only = a->reads;
+    const bool texts = way->run == store_add && call->settings.text; /* these make their collection */
+    config.must_exist = !way->makes && !texts;
+    config.read_only = way->reads;
     config.loading = progress_report;
     config.loading_user = &bar;
     progress_begin(&bar, "loading vectors", 0);
-    const bool computes = a->run == store_search || texts;
-    if (a->run == store_add && call->settings.device && !texts)
+    const bool computes = way->run == store_search || texts;
+    if (way->run == store_add && call->settings.device && !texts)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--device goes with --text"));
     ww_status status = store_call_open(call, &config, computes ? call->settings.device : "cpu",
-                                       a->on_collection && !texts ? call->operands[1] : NULL);
+                                       way->on_collection && !texts ? call->operands[1] : NULL);
     if (status == WW_OK)
-        status = a->run(call);
+        status = way->run(call);
     progress_end(&bar);
     if (status == WW_OK)
         say_done(a, call);
@@ -389,52 +385,23 @@ static ww_status act(const action *a, store_call *call)
 
 static exit_code store_run(const char *const *arguments, size_t count)
 {
-    for (size_t i = 0; count > 0 && i < sizeof actions / sizeof *actions; i++) {
-        store_call call = {.settings = {.k = 10, .limit = -1, .after = -1}};
-        if (strcmp(arguments[0], actions[i].name) != 0)
-            continue;
-        const argument_list given = {arguments + 1, count - 1};
-        const exit_code code = operands_parse(&command_store, &actions[i].takes, given, call.operands, &call.settings);
-        if (code != EXIT_CODE_OK)
-            return code;
-        if (call.settings.quiet)
-            terminal_be_quiet();
-        return command_end(&command_store, act(&actions[i], &call));
-    }
-    static const char names[] =
-        "create, drop, rename, list, info, add, import, export, get, remove, count, search, index, compact, backup and check";
-    if (count == 0)
-        return command_misused(&command_store, "no action given; the actions are %s", names);
-    return command_misused(&command_store, "unknown action '%s'; the actions are %s", arguments[0], names);
+    store_call call = {.settings = {.k = 10, .limit = -1, .after = -1}};
+    const action *asked = command_action(&command_store, arguments, count);
+    if (!asked)
+        return EXIT_CODE_USAGE;
+    const exit_code code =
+        operands_parse(&command_store, asked, (argument_list){arguments + 1, count - 1}, call.operands, &call.settings);
+    if (code != EXIT_CODE_OK)
+        return code;
+    if (call.settings.quiet)
+        terminal_be_quiet();
+    return command_end(&command_store, act(asked, &call));
 }
 
 const command command_store = {
     .name = "store",
     .summary = "Keep vectors, ids and payloads in a SQLite file, and search them with filters",
     .notes =
-        "Actions:\n"
-        "  create STORE NAME       make an empty collection of --dim numbers; the file too, if it is not there\n"
-        "  drop STORE NAME         remove a collection with all its rows\n"
-        "  rename STORE NAME NEW   give a collection another name\n"
-        "  list STORE              list the collections\n"
-        "  info STORE              the same with the figures of the file\n"
-        "  add STORE NAME          add one row (--vector, --id, --payload) or those of a file (--in, --ids, --payloads), or "
-        "texts\n"
-        "                          (--text, --model); the collection of texts is made if it is not there\n"
-        "  import STORE NAME FILE  make the collection if it is not there, and add the rows of a file\n"
-        "  export STORE NAME FILE  write the rows to a file\n"
-        "  get STORE NAME          print rows by their ids (--id, --ids) or conditions (--where, --filter), or all of them, "
-        "page\n"
-        "                          by page (--limit, --after)\n"
-        "  remove STORE NAME       remove rows by their ids (--id, --ids): all of them, or none if one is not there; or by\n"
-        "                          conditions (--where, --filter)\n"
-        "  count STORE NAME        how many rows there are, or meet conditions\n"
-        "  search STORE NAME       the nearest rows of --vector, of --text or of each row of --queries\n"
-        "  index STORE NAME PATH   an index for --where over what PATH, '$.lang' or the like, finds in payloads\n"
-        "  compact STORE NAME      reclaim the space of removed rows, also that of the file\n"
-        "  backup STORE FILE       copy the store, which may be in use, to another file\n"
-        "  check STORE             read everything and check it\n"
-        "\n"
         "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ...} of which id and payload may "
         "be\n"
         "left out, or vectors as `warpwave search` reads them, with --ids or --id-column and --payloads beside them. Files to\n"
@@ -451,8 +418,7 @@ const command command_store = {
         "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as one, null, "
         "or\n"
         "else a text; in single quotes it is a text in any case.\n",
-    .operand = "ACTION STORE...",
-    .options = all_options,
-    .option_count = sizeof all_options / sizeof *all_options,
+    .actions = actions,
+    .action_count = sizeof actions / sizeof *actions,
     .run = store_run,
 };

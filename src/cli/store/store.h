@@ -19,7 +19,7 @@ typedef struct store_settings {
     text_list id, params;
     int metric, type, synchronous;
     int64_t dim, k, limit, after; /* a limit of -1, or -1 to begin after: none was given */
-    bool json, quiet, upsert, missing_ok, vectors;
+    bool json, quiet, upsert, missing_ok, vectors, force;
 } store_settings;
 
 typedef struct store_call {

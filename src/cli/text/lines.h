@@ -37,4 +37,8 @@ typedef struct text_file {
 ww_status text_file_read(text_file *file, const char *path, const char *field);
 void text_file_free(text_file *file);
 
+/* All of standard input as one text with a NUL, without the end of its last line, in memory that memory_free() frees. Refuses
+ * a NUL in it. */
+ww_status standard_input_read(char **text);
+
 #endif

@@ -1,4 +1,5 @@
 /* All texts of a file in memory: plain lines, or a field of JSON lines. */
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -87,4 +88,29 @@ void text_file_free(text_file *file)
     memory_free(file->begins);
     memory_free(file->texts);
     *file = (text_file){0};
+}
+
+ww_status standard_input_read(char **text)
+{
+    char *bytes = NULL;
+    size_t used = 0, room = 0, got = 1;
+    ww_status status = WW_OK;
+    while (status == WW_OK && got > 0) {
+        status = grow((void **)&bytes, &room, used + 2, 1);
+        got = status == WW_OK ? fread(bytes + used, 1, room - used - 1, stdin) : 0;
+        used += got;
+    }
+    if (status == WW_OK && ferror(stdin))
+        status = ww_fail_errno(WW_IO_ERROR, errno, "standard input: cannot be read");
+    if (status == WW_OK && memchr(bytes, '\0', used))
+        status = ww_fail(WW_INVALID_ARGUMENT, "standard input: a text has no NUL");
+    if (status == WW_OK) {
+        used -= used > 0 && bytes[used - 1] == '\n';
+        used -= used > 0 && bytes[used - 1] == '\r';
+        bytes[used] = '\0';
+        *text = bytes;
+        bytes = NULL;
+    }
+    memory_free(bytes);
+    return status;
 }

@@ -34,9 +34,14 @@ typedef struct encode_work {
     special_list found;
     text_buffer text, name;
     characters first, second;
-    uint32_t *cuts;     /* of unused pieces, by id: the bytes of the left one of the two that make it */
+    uint32_t *cuts;        /* of unused pieces, by id: the bytes of the left one of the two that make it */
+    merge_symbol *waiting; /* parts of an unused piece that come later */
+    size_t waiting_room;
     void *match;        /* of PCRE2 */
     bool after_unknown; /* the last symbol was no piece */
+    text_span *plain;   /* parts of the text in which names of special tokens are text */
+    size_t plain_count;
+    const char *reserved; /* of a quoted_text; NULL: none */
     token_list *out;
 } encode_work;
 

@@ -146,25 +146,55 @@ static int32_t find_part(const tokenizer *t, const merge_symbol *symbol, const e
     return vocabulary_find(&t->vocabulary, work->text.text + symbol->start, symbol->bytes);
 }
 
+/* Puts a symbol on the stack of those that come later, which has `count`. */
+static ww_status wait_for_later(encode_work *work, size_t count, const merge_symbol *symbol)
+{
+    if (count == work->waiting_room) {
+        const size_t room = 2 * count + 16;
+        merge_symbol *larger = memory_resize(work->waiting, room * sizeof *larger);
+        if (!larger)
+            return memory_failed("unused pieces", room * sizeof *larger);
+        work->waiting = larger;
+        work->waiting_room = room;
+    }
+    work->waiting[count] = *symbol;
+    return WW_OK;
+}
+
+/* The bytes of the left one of the two parts that an unused piece falls apart into; 0 if the symbol stays as it is. */
+static uint32_t cut_of(const tokenizer *t, const merge_symbol *symbol, const encode_work *work)
+{
+    if (symbol->id < 0 || t->vocabulary.kinds[symbol->id] != TOKEN_UNUSED)
+        return 0;
+    const uint32_t cut = work->cuts[symbol->id];
+    return cut < symbol->bytes ? cut : 0;
+}
+
 /* Appends a symbol of the result. An unused piece falls apart into the two that were about to become it when it was last looked
- * at, and so on; either may be no piece by itself. */
+ * at, and so on; either may be no piece by itself. The rights of what fell apart wait on a stack: a file may have unused pieces
+ * of any length, each a byte longer than the one before. */
 static ww_status add_symbol(const tokenizer *t, merge_symbol symbol, encode_work *work)
 {
-    while (symbol.id >= 0 && t->vocabulary.kinds[symbol.id] == TOKEN_UNUSED && work->cuts[symbol.id] > 0 &&
-           work->cuts[symbol.id] < symbol.bytes) {
-        merge_symbol left = {.start = symbol.start, .bytes = work->cuts[symbol.id]};
-        left.id = find_part(t, &left, work);
-        const ww_status status = add_symbol(t, left, work); /* shorter: the recursion ends */
-        if (status != WW_OK)
+    size_t waiting = 0;
+    for (;;) {
+        ww_status status = WW_OK;
+        for (uint32_t cut = cut_of(t, &symbol, work); status == WW_OK && cut > 0; cut = cut_of(t, &symbol, work)) {
+            const merge_symbol right = {.start = symbol.start + cut, .bytes = symbol.bytes - cut};
+            status = wait_for_later(work, waiting, &right);
+            waiting += status == WW_OK;
+            symbol.bytes = cut;
+            symbol.id = find_part(t, &symbol, work);
+        }
+        if (status == WW_OK && symbol.id < 0)
+            status = add_unknown(t, &symbol, work);
+        else if (status == WW_OK)
+            status = token_list_add(work->out, symbol.id);
+        work->after_unknown = symbol.id < 0;
+        if (status != WW_OK || waiting == 0)
             return status;
-        symbol.start += left.bytes;
-        symbol.bytes -= left.bytes;
+        symbol = work->waiting[--waiting];
         symbol.id = find_part(t, &symbol, work);
     }
-    if (symbol.id < 0)
-        return add_unknown(t, &symbol, work);
-    work->after_unknown = false;
-    return token_list_add(work->out, symbol.id);
 }
 
 static ww_status begin(const tokenizer *t, encode_work *work)
@@ -179,7 +209,10 @@ static ww_status begin(const tokenizer *t, encode_work *work)
 static void end(encode_work *work)
 {
     memory_free(work->cuts);
+    memory_free(work->waiting);
     work->cuts = NULL;
+    work->waiting = NULL;
+    work->waiting_room = 0;
 }
 
 static ww_status encode(const tokenizer *t, const fragment *f, encode_work *work)

@@ -243,18 +243,22 @@ void special_list_free(special_list *list)
     *list = (special_list){0};
 }
 
-ww_status special_find_all(const special_tree *tree, const char *text, size_t bytes, bool plain, special_list *found)
+ww_status special_find_all(const special_tree *tree, const searched_text *text, special_list *found)
 {
     ww_status status = WW_OK;
     int32_t node = 0;
+    size_t spans = text->plain_count; /* those that begin at or before the byte */
     found->count = 0;
     if (tree->count == 0)
         return WW_OK;
-    for (size_t at = bytes; status == WW_OK && at-- > 0;) {
-        const unsigned char byte = (unsigned char)text[at];
+    for (size_t at = text->bytes; status == WW_OK && at-- > 0;) {
+        const unsigned char byte = (unsigned char)text->text[at];
         if (node == 0 && tree->children[byte] == 0)
             continue;
         node = follow(tree, node, byte);
+        while (spans > 0 && text->plain[spans - 1].from > at)
+            spans--;
+        const bool plain = spans > 0 && at < text->plain[spans - 1].to;
         const int32_t id = plain ? tree->nodes[node].user_defined : tree->nodes[node].any;
         if (id >= 0)
             status = add_place(found, at, id);

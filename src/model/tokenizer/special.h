@@ -13,6 +13,8 @@
 
 #include <warpwave/gguf.h>
 
+#include "model/text_buffer.h"
+
 typedef struct special_node {
     int32_t children; /* number of the first; a node's are consecutive, sorted by byte, and end where the next node's begin */
     int32_t fallback; /* the node of the longest end of this node's bytes that the tree has, too */
@@ -44,8 +46,16 @@ typedef struct special_list {
 
 void special_list_free(special_list *list);
 
+/* A text of fewer than 2^32 bytes, and the parts of it, ascending, in which names of special tokens are text. */
+typedef struct searched_text {
+    const char *text;
+    size_t bytes;
+    const text_span *plain;
+    size_t plain_count;
+} searched_text;
+
 /* Lists the longest token at each byte of the text where one begins, last byte first. User-defined tokens are always found, the
- * others unless `plain`. The text has fewer than 2^32 bytes. */
-ww_status special_find_all(const special_tree *tree, const char *text, size_t bytes, bool plain, special_list *found);
+ * others unless they begin in a plain part. */
+ww_status special_find_all(const special_tree *tree, const searched_text *text, special_list *found);
 
 #endif

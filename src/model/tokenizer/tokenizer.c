@@ -192,17 +192,32 @@ void tokenizer_destroy(tokenizer *t)
 /* ---- encoding -------------------------------------------------------------------------------------------------------------
  */
 
-/* Splits the text at special tokens, from the left the longest at each place, and encodes what is between them. */
-static ww_status encode_text(const tokenizer *t, const char *text, size_t bytes, bool plain, encode_work *work)
+/* Is it a token that ends a turn, or that the chat template writes, in what others wrote? Only user-defined ones are found
+ * there; most of those are runs of spaces and the like, which text may have. */
+static bool is_reserved(const tokenizer *t, const encode_work *work, size_t at, int32_t id)
 {
-    ww_status status = special_find_all(&t->vocabulary.special, text, bytes, plain, &work->found);
+    const ww_gguf_span piece = t->vocabulary.pieces[id];
+    bool quoted = false;
+    if (!work->reserved || t->vocabulary.kinds[id] != TOKEN_USER_DEFINED || (piece.text[0] != '<' && piece.text[0] != '['))
+        return false;
+    for (size_t i = 0; i < work->plain_count && !quoted; i++)
+        quoted = work->plain[i].from <= at && at < work->plain[i].to;
+    return quoted &&
+           (tokenizer_is_end(t, id) || memmem(work->reserved, strlen(work->reserved), piece.text, piece.bytes) != NULL);
+}
+
+/* Splits the text at special tokens, from the left the longest at each place, and encodes what is between them. */
+static ww_status encode_text(const tokenizer *t, const char *text, size_t bytes, encode_work *work)
+{
+    const searched_text whole = {text, bytes, work->plain, work->plain_count};
+    ww_status status = special_find_all(&t->vocabulary.special, &whole, &work->found);
     bool begins = true;
     size_t from = 0;
     for (int64_t i = work->found.count - 1; status == WW_OK && i >= 0; i--) {
         const size_t at = work->found.places[i].at;
         const int32_t id = work->found.places[i].id;
-        if (at < from)
-            continue; /* inside the one before */
+        if (at < from || is_reserved(t, work, at, id))
+            continue; /* inside the one before, or text */
         const fragment f = {.text = text + from, .bytes = at - from, .begins = begins};
         if (f.bytes > 0 || (begins && from == 0 && t->vocabulary.kinds[id] == TOKEN_USER_DEFINED))
             status = t->family->encode(t, &f, work);
@@ -222,15 +237,35 @@ static ww_status encode_between(const tokenizer *t, const char *text, size_t byt
     if (status == WW_OK && t->family->begin)
         status = t->family->begin(t, work);
     if (status == WW_OK)
-        status = encode_text(t, text, bytes, flags & TOKENIZE_PLAIN, work);
+        status = encode_text(t, text, bytes, work);
     if (t->family->end)
         t->family->end(work);
     return status == WW_OK && add && t->add_eos ? token_list_add(work->out, t->eos) : status;
 }
 
+/* A space for each U+2581. The parts of the text that are plain move with it; none begins or ends inside a character. */
+static void replace_word_starts(text_buffer *text, text_span *plain, size_t plain_count)
+{
+    size_t to = 0, from_next = 0, to_next = 0;
+    for (size_t at = 0; at < text->bytes; to++) {
+        const bool space = text->bytes - at >= WORD_START_BYTES && memcmp(text->text + at, WORD_START, WORD_START_BYTES) == 0;
+        while (from_next < plain_count && plain[from_next].from <= at)
+            plain[from_next++].from = to;
+        while (to_next < plain_count && plain[to_next].to <= at)
+            plain[to_next++].to = to;
+        text->text[to] = space ? ' ' : text->text[at];
+        at += space ? WORD_START_BYTES : 1;
+    }
+    for (; from_next < plain_count; from_next++)
+        plain[from_next].from = to;
+    for (; to_next < plain_count; to_next++)
+        plain[to_next].to = to;
+    text->bytes = to;
+}
+
 /* Leaves the text to encode in `out`, or nothing where it can stay as it is: UTF-8, and for SentencePiece a space
  * for each U+2581, which are the same to it. */
-static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes, text_buffer *out)
+static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes, const encode_work *work, text_buffer *out)
 {
     const bool good = utf8_check(text, bytes);
     ww_status status = good ? WW_OK : unicode_repair(text, bytes, out);
@@ -238,40 +273,58 @@ static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes
         return status;
     if (good)
         status = text_buffer_add(out, text, bytes);
-    size_t to = 0;
-    for (size_t at = 0; status == WW_OK && at < out->bytes; to++) {
-        const bool space = out->bytes - at >= WORD_START_BYTES && memcmp(out->text + at, WORD_START, WORD_START_BYTES) == 0;
-        out->text[to] = space ? ' ' : out->text[at];
-        at += space ? WORD_START_BYTES : 1;
-    }
-    out->bytes = to;
+    if (status == WW_OK)
+        replace_word_starts(out, work->plain, work->plain_count);
     return status;
 }
 
-ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, unsigned flags, token_list *out)
+/* Encodes with a work whose plain parts are known, and frees it. */
+static ww_status encode_with(const tokenizer *t, const char *text, size_t bytes, unsigned flags, encode_work *work)
 {
     text_buffer prepared = {0};
-    encode_work work = {.out = out};
-    const int64_t before = out->count;
+    const int64_t before = work->out->count;
     ww_status status = WW_OK;
     if (bytes >= TEXT_BYTES_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "a text of %zu bytes; the maximum is %zu", bytes, TEXT_BYTES_MAX - 1);
-    status = prepare_text(t, text, bytes, &prepared);
+    status = prepare_text(t, text, bytes, work, &prepared);
     if (prepared.bytes > 0) {
         text = prepared.text;
         bytes = prepared.bytes;
     }
     if (status == WW_OK)
-        status = encode_between(t, text, bytes, flags, &work);
+        status = encode_between(t, text, bytes, flags, work);
     if (status != WW_OK)
-        out->count = before;
-    merge_free(&work.merge);
-    special_list_free(&work.found);
-    text_buffer_free(&work.text);
-    text_buffer_free(&work.name);
-    characters_free(&work.first);
-    characters_free(&work.second);
+        work->out->count = before;
+    merge_free(&work->merge);
+    special_list_free(&work->found);
+    text_buffer_free(&work->text);
+    text_buffer_free(&work->name);
+    characters_free(&work->first);
+    characters_free(&work->second);
     text_buffer_free(&prepared);
+    return status;
+}
+
+ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, unsigned flags, token_list *out)
+{
+    text_span all = {0, SIZE_MAX}; /* also of a text that repairing makes longer */
+    encode_work work = {.out = out, .plain = &all, .plain_count = flags & TOKENIZE_PLAIN ? 1 : 0};
+    return encode_with(t, text, bytes, flags, &work);
+}
+
+ww_status tokenizer_encode_quotes(const tokenizer *t, const quoted_text *text, token_list *out)
+{
+    encode_work work = {.out = out, .plain_count = text->quote_count, .reserved = text->reserved};
+    const size_t size = (text->quote_count + 1) * sizeof *work.plain;
+    if (!utf8_check(text->text, text->bytes))
+        return ww_fail(WW_INVALID_ARGUMENT, "the text is no UTF-8");
+    work.plain = memory_alloc_zeroed(1, size);
+    if (!work.plain)
+        return memory_failed("quotes of a text", size);
+    if (text->quote_count > 0)
+        memcpy(work.plain, text->quotes, text->quote_count * sizeof *work.plain);
+    const ww_status status = encode_with(t, text->text, text->bytes, TOKENIZE_NO_ADD, &work);
+    memory_free(work.plain);
     return status;
 }
 

@@ -13,6 +13,8 @@
 
 #include <warpwave/gguf.h>
 
+#include "model/text_buffer.h"
+
 typedef struct tokenizer tokenizer;
 
 typedef struct token_list {
@@ -44,6 +46,19 @@ void tokenizer_destroy(tokenizer *t);
 /* Appends the tokens of `bytes` bytes of text to `out`, which begins as zeros. Whatever is no UTF-8 reads as U+FFFD, one for
  * each maximal part of a character. Refuses texts of 1 GiB and more. On failure the list is as before. */
 ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, unsigned flags, token_list *out);
+
+/* A text that says in part what others wrote. */
+typedef struct quoted_text {
+    const char *text;
+    size_t bytes;
+    const text_span *quotes; /* ascending; in these names of special tokens are text */
+    size_t quote_count;
+    const char *reserved; /* in the quotes user-defined tokens that this text, a chat template, has are text, too */
+} quoted_text;
+
+/* The same of such a text, with special tokens outside of the quotes, and nothing added at its ends. A quote without a special
+ * token in it gives the tokens that it gives without being one. Refuses what is no UTF-8. */
+ww_status tokenizer_encode_quotes(const tokenizer *t, const quoted_text *text, token_list *out);
 
 /* Cuts a list that tokenizer_encode() filled with these flags to `most` tokens, keeping the token that it adds at the end. */
 void tokenizer_truncate(const tokenizer *t, unsigned flags, int64_t most, token_list *list);

@@ -126,11 +126,6 @@ static bool is_ordered(const cursor *c)
     return c->request.k < 0 && !c->request.has_bound;
 }
 
-static float infinite_bound(ww_metric metric)
-{
-    return metric == WW_L2 ? INFINITY : -INFINITY;
-}
-
 static ww_status ask(cursor *c, view *v, const view_places *only)
 {
     const search_request *request = &c->request;
@@ -145,9 +140,9 @@ static ww_status ask(cursor *c, view *v, const view_places *only)
     }
     if (is_ordered(c)) { /* nearly always enough, and the screen helps */
         query.k = (int32_t)c->piece_count;
-    } else if (request->has_bound || request->k > WW_K_MAX) {
+    } else if (request->has_bound) {
         query.mode = WW_QUERY_RANGE;
-        query.bound = request->has_bound ? request->bound : infinite_bound(table_of(c)->arguments.metric);
+        query.bound = request->bound;
         query.limit = request->k >= 0 ? request->k : WW_ROWS_MAX;
     } else {
         query.k = (int32_t)request->k;
@@ -337,14 +332,15 @@ static void give_text(sqlite3_context *context, const char *text)
  * evaluates the term on the rows. */
 static bool is_given(const cursor *c, int column)
 {
-    const unsigned bit = column == COLUMN_K        ? PLAN_K
+    const unsigned bit = column == COLUMN_QUERY    ? PLAN_QUERY
+                         : column == COLUMN_K      ? PLAN_K
                          : column == COLUMN_RADIUS ? PLAN_RADIUS
                          : column == COLUMN_FILTER ? PLAN_FILTER
                                                    : PLAN_PARAMETERS;
-    return column < COLUMN_K || c->plan & bit;
+    return column < COLUMN_QUERY || column > COLUMN_PARAMETERS || c->plan & bit;
 }
 
-/* What is not set is NULL: k, radius and filter are for asking, and a row that was not searched for has no score. */
+/* What is not set is NULL: query, k, radius and filter are for asking, and a row that was not searched for has no score. */
 int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     FLOAT_GUARD();
@@ -360,8 +356,8 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
     else if (vector)
         sqlite3_result_blob64(context, vector, (sqlite3_uint64)t->arguments.dim * sizeof *vector, SQLITE_TRANSIENT);
     else if (c->plan & PLAN_MATCH && !is_given(c, column))
-        sqlite3_result_error(context,
-                             "k, radius, filter and parameters must stand beside MATCH as k = ..., not in an expression", -1);
+        sqlite3_result_error(
+            context, "query, k, radius, filter and parameters must stand beside MATCH as k = ..., not in an expression", -1);
     else if (c->plan & PLAN_MATCH && column == COLUMN_SCORE)
         sqlite3_result_double(context, (double)ww_results_scores(c->results, 0)[c->at]);
     else if (c->plan & PLAN_MATCH && column == COLUMN_DISTANCE)

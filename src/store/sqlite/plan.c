@@ -54,16 +54,19 @@ int plan_values(unsigned plan, unsigned bit)
     return 1;
 }
 
-/* Arguments of the search: once each, = and one value only. SQLite would search once for each value of a list. */
+/* Arguments of the search: once each, = and one value only. SQLite would search once for each value of a list. IS NULL and IS
+ * NOT NULL are left to SQLite: the columns read as NULL. */
 static void take_argument(choice *c, unsigned bit, int i)
 {
-    const bool match = bit == PLAN_MATCH;
-    if (c->info->aConstraint[i].op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ) ||
-        sqlite3_vtab_in(c->info, i, -1))
-        c->wrong = "k, radius, filter and parameters take = and nothing else, and one value";
+    const bool match = c->info->aConstraint[i].iColumn == COLUMN_VECTOR;
+    const int op = c->info->aConstraint[i].op;
+    if (op == SQLITE_INDEX_CONSTRAINT_ISNULL || op == SQLITE_INDEX_CONSTRAINT_ISNOTNULL)
+        return;
+    if (op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ) || sqlite3_vtab_in(c->info, i, -1))
+        c->wrong = "query, k, radius, filter and parameters take = and nothing else, and one value";
     else if (c->place[bit_number(bit)] >= 0)
-        c->wrong = match ? "MATCH stands twice; join the queries, or use UNION ALL"
-                         : "k, radius, filter and parameters can be given once each";
+        c->wrong = bit == PLAN_MATCH ? "the query is given twice; join the queries, or use UNION ALL"
+                                     : "k, radius, filter and parameters can be given once each";
     else
         take(c, bit, i);
     if (!c->info->aConstraint[i].usable)
@@ -107,6 +110,9 @@ static void look_at(choice *c, int i)
     case COLUMN_VECTOR:
         if (c->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_MATCH)
             take_argument(c, PLAN_MATCH, i);
+        break;
+    case COLUMN_QUERY:
+        take_argument(c, PLAN_MATCH, i);
         break;
     case COLUMN_K:
         take_argument(c, PLAN_K, i);
@@ -213,7 +219,7 @@ int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
         if (!is_limit(info->aConstraint[i].op))
             look_at(&c, i);
     if (!c.wrong && !(c.plan & PLAN_MATCH) && c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER | PLAN_PARAMETERS))
-        c.wrong = "k, radius, filter and parameters need a query: vector MATCH ...";
+        c.wrong = "k, radius, filter and parameters need a query: vector MATCH ..., or docs(QUERY, K) for the table docs";
     if (!c.wrong && c.plan & PLAN_PARAMETERS && !(c.plan & PLAN_FILTER))
         c.wrong = "there are parameters, but no filter";
     if (!c.wrong && c.rowids_are_left_out && c.plan & PLAN_MATCH)
@@ -231,6 +237,8 @@ int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
     else
         choose_rows(&c);
     assign(&c);
+    if (c.plan & PLAN_MATCH && info->aConstraint[c.place[bit_number(PLAN_MATCH)]].iColumn == COLUMN_QUERY)
+        c.plan |= PLAN_QUERY;
     const uint64_t used = info->colUsed;
     c.plan |= (used & 1u << COLUMN_ID ? PLAN_WANTS_ID : 0) | (used & 1u << COLUMN_VECTOR ? PLAN_WANTS_VECTOR : 0) |
               (used & 1u << COLUMN_PAYLOAD ? PLAN_WANTS_PAYLOAD : 0);

@@ -87,8 +87,11 @@ static ww_status read_k(sqlite3_value *value, search_request *request)
     if (type != SQLITE_INTEGER && !(type == SQLITE_FLOAT && real == floor(real) && fabs(real) < 1e15))
         return ww_fail(WW_INVALID_ARGUMENT, "k is %s; it must be an integer", value_kind(value));
     request->k = sqlite3_value_int64(value);
-    if (request->k < 0 || request->k > WW_ROWS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "k is %lld; it must be 0 to %lld", (long long)request->k, (long long)WW_ROWS_MAX);
+    if (request->k < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "k is %lld; it must not be negative", (long long)request->k);
+    if (request->k > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "k is %lld; the maximum is %d; ORDER BY distance LIMIT %lld without k gives more",
+                       (long long)request->k, WW_K_MAX, (long long)request->k);
     return WW_OK;
 }
 

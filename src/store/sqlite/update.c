@@ -46,9 +46,9 @@ static ww_status read_text(sqlite3_value *value, const char *what, const char **
 static ww_status check_hidden(sqlite3_value **columns)
 {
     static const char *const NAMES[] = {
-        [COLUMN_SCORE] = "score",   [COLUMN_DISTANCE] = "distance", [COLUMN_K] = "k",
-        [COLUMN_RADIUS] = "radius", [COLUMN_FILTER] = "filter",     [COLUMN_PARAMETERS] = "parameters"};
-    for (int column = COLUMN_SCORE; column <= COLUMN_PARAMETERS; column++)
+        [COLUMN_QUERY] = "query",           [COLUMN_K] = "k",         [COLUMN_RADIUS] = "radius",    [COLUMN_FILTER] = "filter",
+        [COLUMN_PARAMETERS] = "parameters", [COLUMN_SCORE] = "score", [COLUMN_DISTANCE] = "distance"};
+    for (int column = COLUMN_QUERY; column <= COLUMN_DISTANCE; column++)
         if (!is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
             return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector and payload", NAMES[column]);
     return WW_OK;

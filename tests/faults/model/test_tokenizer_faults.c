@@ -23,6 +23,10 @@ static ww_status use(const ww_gguf *g, int64_t *tokens)
     if (status == WW_OK) {
         status = tokenizer_encode(t, TEXT, strlen(TEXT), 0, &list);
         assert_int_equal(list.count, status != WW_OK ? 0 : *tokens < 0 ? list.count : *tokens);
+        token_list quoted = {0};
+        if (status == WW_OK)
+            status = tokenizer_encode_quotes(t, &(quoted_text){WORD "aa", 5, &(text_span){3, 5}, 1, ""}, &quoted);
+        token_list_free(&quoted);
         if (status == WW_OK)
             *tokens = list.count;
     }
@@ -105,14 +109,17 @@ static void a_conversation_survives_failed_allocations(void **state)
     (void)state;
     static const chat_message messages[] = {{"user", "a question of some length, so that the buffer grows more than once"},
                                             {"assistant", "an answer of some length, so that the buffer grows more than once"}};
-    const chat_format format = {.family = CHAT_CHATML, .template_text = "", .bos = "", .eos = ""};
+    chat_quotes quotes = {0};
+    const chat_format format = {.family = CHAT_CHATML, .template_text = "", .bos = "", .eos = "", .quotes = &quotes};
     for (int64_t n = 1;; n++) {
         text_buffer out = {0};
         memory_fail_at(n);
         const ww_status status = chat_render(&format, messages, 2, true, &out);
         memory_fail_at(0);
+        assert_int_equal(quotes.count, status == WW_OK ? 2 : 0);
         if (status != WW_OK)
             assert_int_equal(out.bytes, 0);
+        chat_quotes_free(&quotes);
         text_buffer_free(&out);
         if (status == WW_OK) {
             assert_true(n > 2);

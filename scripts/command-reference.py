@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""What is written about the options of `warpwave`, made from the tables that the command parses by: the tables of docs/reference/command.md, the
+synopsis and the lists of docs/reference/warpwave.1, and the completions in src/cli/completion. `warpwave help --json` prints the tables.
+    scripts/command-reference.py COMMAND           says what differs, and exits 1 if anything does
+    scripts/command-reference.py COMMAND --write   writes it
+In the documents the generated part of a command's section is between two comments; the text around it is written by hand.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DEVICES = ("auto", "cpu", "cuda:0", "rocm:0")
+
+
+class Option:
+    def __init__(self, read):
+        self.name, self.argument, self.kind = read["name"], read["argument"], read["kind"]
+        self.required, self.help = read["required"], read["help"]
+        self.actions = []
+
+    @property
+    def choices(self):
+        return self.argument.split("|") if self.kind == "choice" else list(DEVICES) if self.name == "--device" else []
+
+    @property
+    def takes_file(self):
+        return bool(re.match(r"(FILE|DIR|M|F\.\w+)$", self.argument or ""))
+
+    def same(self, other):
+        return (self.name, self.argument, self.help) == (other.name, other.argument, other.help)
+
+
+class Action:
+    def __init__(self, read):
+        self.name, self.operands, self.summary = read["name"], read["operands"], read["summary"]
+        self.options = [Option(one) for one in read["options"]]
+
+
+class Command:
+    def __init__(self, read):
+        self.name, self.summary, self.operand = read["name"], read["summary"], read["operand"] or ""
+        self.actions = [Action(one) for one in read["actions"]]
+        self.options = [Option(one) for one in read["options"]]
+        for action in self.actions:  # each once, with the actions that have it, unless all do
+            for option in action.options:
+                known = next((one for one in self.options if one.same(option)), None)
+                if known is None:
+                    self.options.append(known := option)
+                known.actions.append(action.name)
+        for option in self.options:
+            if len(option.actions) == len(self.actions):
+                option.actions = []
+
+
+# ---- the reference page --------------------------------------------------------------------------------------------------------
+
+
+def cell(text):
+    return re.sub(r"([|<*])", r"\\\1", text)
+
+
+def code(text):
+    return "`" + text.replace("|", r"\|") + "`"
+
+
+def page_table(command):
+    lines = []
+    if command.actions:
+        lines += ["| action | |", "|---|---|"]
+        lines += [f"| {code((one.name + ' ' + one.operands).strip())} | {cell(one.summary)} |" for one in command.actions]
+        lines += [""]
+    if command.options:
+        lines += ["| option | |", "|---|---|"]
+    for option in command.options:
+        name = code(option.name + (" " + option.argument if option.argument else ""))
+        of = ", ".join(f"`{one}`" for one in option.actions)
+        lines.append(f"| {name} | {of + ': ' if of else ''}{cell(option.help)}{'; required' if option.required else ''} |")
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+# ---- the manual page -------------------------------------------------------------------------------------------------------------
+
+
+def manual_text(text):
+    escaped = text.replace("\\", r"\e").replace("-", r"\-")
+    return r"\&" + escaped if escaped[:1] in (".", "'") else escaped
+
+
+def manual_words(option):
+    if not option.argument:
+        return f"Fl {option.name[1:]}"
+    if option.kind == "choice":
+        return f"Fl {option.name[1:]} " + " Ns | Ns ".join("Cm " + one for one in option.choices)
+    return f"Fl {option.name[1:]} Ar {option.argument}"
+
+
+def manual_list(command):
+    if not command.options and not command.actions:
+        return ""
+    lines = []
+    if command.actions:
+        lines += [".Bl -tag -width Ds"]
+        for action in command.actions:
+            lines += [f".It Cm {action.name} Ar {action.operands}".rstrip(), manual_text(action.summary[:1].upper() + action.summary[1:]) + "."]
+        lines += [".El", ".Pp", "Options:"]
+    if command.options:
+        lines += [".Bl -tag -width Ds"]
+        for option in command.options:
+            of = ", ".join(option.actions)
+            text = f"{of}: {option.help}" if of else option.help[:1].upper() + option.help[1:]
+            lines += [".It " + manual_words(option), manual_text(text) + "."]
+        lines += [".El"]
+    return "\n".join(lines) + "\n"
+
+
+def manual_synopsis(commands):
+    lines = []
+    for command in commands:
+        for action in command.actions or [None]:
+            options = action.options if action else command.options
+            lines += [".Nm", ".Cm " + command.name + (" " + action.name if action else "")]
+            if action and action.operands:
+                lines.append(".Ar " + action.operands)
+            lines += [("." if option.required else ".Op ") + manual_words(option) for option in sorted(options, key=lambda one: not one.required)]
+            if command.operand:
+                lines.append(".Op Ar " + command.operand.replace("[", "").replace("]", ""))
+    return "\n".join(lines) + "\n"
+
+
+# ---- completions -----------------------------------------------------------------------------------------------------------------
+
+MADE = "Made by scripts/command-reference.py from the command's own tables; do not edit."
+
+
+def ways(commands):
+    """(words of the command line, operands, options) of each command without actions and of each action."""
+    for command in commands:
+        if not command.actions:
+            yield command, command.name, command.operand, command.options
+        for action in command.actions:
+            yield command, f"{command.name} {action.name}", action.operands, action.options
+
+
+def bash(commands):
+    names = " ".join(one.name for one in commands)
+    lines = [f"# Completion of the command `warpwave` for bash. {MADE}", "_warpwave()", "{",
+             "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]:-} way choices='' options=''",
+             "    COMPREPLY=()", "    way=$command", "    case $command in"]
+    with_actions = [one for one in commands if one.actions]
+    for command in with_actions:
+        lines += [f"    {command.name})", f"        choices='{' '.join(one.name for one in command.actions)}'",
+                  "        way=\"$command ${COMP_WORDS[2]:-}\"", "        ;;"]
+    lines += ["    esac", "    if [ \"$COMP_CWORD\" -eq 1 ]; then", f"        choices='{names} --help --version'",
+              "    elif [ \"$command\" = help ] && [ \"$COMP_CWORD\" -eq 2 ]; then", f"        choices='{names} --json'",
+              "    elif [ \"$command\" = help ] && [ \"$COMP_CWORD\" -eq 3 ]; then", "        case $previous in"]
+    lines += [f"        {one.name}) choices='{' '.join(action.name for action in one.actions)}' ;;" for one in with_actions]
+    lines += ["        esac", "    elif [ -n \"$choices\" ] && [ \"$COMP_CWORD\" -eq 2 ]; then", "        choices=\"$choices --help\"", "    else",
+              "        choices=''", "        case $way in"]
+    for _, words, _, options in ways(commands):
+        lines += [f"        '{words}')", f"            options='{' '.join(one.name for one in options)}'", "            case $previous in"]
+        for option in options:
+            if option.choices:  # a colon ends a word for bash, so that a device's number is left to type
+                lines.append(f"            {option.name}) choices='{' '.join(one.split(':')[0] for one in option.choices)}' ;;")
+            elif option.takes_file:
+                lines.append(f"            {option.name}) return ;;")
+            elif option.argument:
+                lines.append(f"            {option.name}) compopt +o default 2>/dev/null; return ;;")
+        lines += ["            esac", "            ;;"]
+    lines += ["        esac", "        if [ -z \"$choices\" ] && [[ $word == -* ]]; then", "            choices=\"$options --help\"", "        fi", "    fi",
+              "    [ -z \"$choices\" ] || mapfile -t COMPREPLY < <(compgen -W \"$choices\" -- \"$word\")", "}",
+              "complete -o default -F _warpwave warpwave"]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def zsh_spec(option):
+    text = re.sub(r"([\[\]:\\])", r"\\\1", option.help)
+    spec = f"{'*' if option.kind == 'list' else ''}{option.name}[{text}]"
+    if option.choices:
+        spec += f":{option.argument.replace(':', '')}:(" + " ".join(one.replace(":", "\\:") for one in option.choices) + ")"
+    elif option.argument:
+        spec += f":{option.argument}:" + ("_files" if option.takes_file else "")
+    return quoted(spec)
+
+
+def zsh(commands):
+    lines = ["#compdef warpwave", f"# Completion of the command `warpwave` for zsh. {MADE}", "_warpwave() {", "    local -a commands actions",
+             "    commands=("]
+    lines += [f"        {quoted(one.name + ':' + one.summary.replace(':', chr(92) + ':'))}" for one in commands]
+    lines += ["    )", "    if (( CURRENT == 2 )); then", "        _describe command commands", "        return", "    fi", "    case $words[2] in"]
+    for command in commands:
+        lines.append(f"    {command.name})")
+        if command.name == "help":
+            lines += ["        (( CURRENT == 3 )) && _describe command commands"]
+        if command.actions:
+            lines += ["        actions=("]
+            lines += [f"            {quoted(one.name + ':' + one.summary.replace(':', chr(92) + ':'))}" for one in command.actions]
+            lines += ["        )", "        if (( CURRENT == 3 )); then", "            _describe action actions", "            return", "        fi",
+                      "        case $words[3] in"]
+            for action in command.actions:
+                specs = [zsh_spec(one) for one in action.options]
+                lines += [f"        {action.name})", "            shift 2 words; (( CURRENT -= 2 ))",
+                          "            _arguments " + " ".join(specs + ["'*:operand:_files'"]), "            ;;"]
+            lines += ["        esac"]
+        elif command.options and command.name != "help":
+            lines += ["        shift words; (( CURRENT -= 1 ))", "        _arguments " + " ".join(zsh_spec(one) for one in command.options)]
+        lines += ["        ;;"]
+    lines += ["    esac", "}", '_warpwave "$@"']
+    return "\n".join(lines) + "\n"
+
+
+def fish(commands):
+    names = " ".join(one.name for one in commands)
+    lines = [f"# Completion of the command `warpwave` for fish. {MADE}", "complete -c warpwave -f",
+             f"set -l commands {names}"]
+    for command in commands:
+        lines.append(f"complete -c warpwave -n \"not __fish_seen_subcommand_from $commands\" -a {command.name} -d {quoted(command.summary)}")
+    lines.append('complete -c warpwave -n "__fish_seen_subcommand_from help" -a "$commands"')
+    for command in commands:
+        seen = f"__fish_seen_subcommand_from {command.name}"
+        if command.actions:
+            actions = " ".join(one.name for one in command.actions)
+            lines += [f"complete -c warpwave -n \"{seen}; and not __fish_seen_subcommand_from {actions}\" -a {one.name} -d {quoted(one.summary)}"
+                      for one in command.actions]
+    for command, words, operands, options in ways(commands):
+        parts = words.split()
+        condition = "; and ".join(f"__fish_seen_subcommand_from {one}" for one in parts)
+        if operands and command.name != "help":
+            lines.append(f"complete -c warpwave -n \"{condition}\" -F")
+        for option in options:
+            name = f"-s {option.name[1:]}" if len(option.name) == 2 else f"-l {option.name[2:]}"
+            more = f" -x -a \"{' '.join(option.choices)}\"" if option.choices else " -r -F" if option.takes_file else " -x" if option.argument else ""
+            lines.append(f"complete -c warpwave -n \"{condition}\" {name}{more} -d {quoted(option.help)}")
+    return "\n".join(lines) + "\n"
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------------------
+
+
+def replaced(text, name, made, comment):
+    """The text with what stands between the comments `begin NAME` and `end NAME` replaced."""
+    begin, end = (comment.format(f"{word} {name}") + "\n" for word in ("begin", "end"))
+    if begin not in text or end not in text:
+        sys.exit(f"command-reference: {begin.strip()} or {end.strip()} is missing")
+    before, rest = text.split(begin, 1)
+    return before + begin + made + end + rest.split(end, 1)[1]
+
+
+def main():
+    told = json.loads(subprocess.run([sys.argv[1], "help", "--json"], check=True, capture_output=True, text=True).stdout)
+    commands = [Command(one) for one in told["commands"]]
+    page_path, manual_path = ROOT / "docs/reference/command.md", ROOT / "docs/reference/warpwave.1"
+    page, manual = page_path.read_text(encoding="utf-8"), manual_path.read_text(encoding="utf-8")
+    manual = replaced(manual, "synopsis", manual_synopsis(commands), '.\\" {}')
+    for command in commands:
+        if command.options or command.actions:
+            page = replaced(page, command.name, page_table(command), "<!-- {} -->")
+            manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
+    folder = ROOT / "src/cli/completion"
+    made = {page_path: page, manual_path: manual, folder / "warpwave.bash": bash(commands), folder / "_warpwave": zsh(commands),
+            folder / "warpwave.fish": fish(commands)}
+    old = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if "--write" in sys.argv:
+        for path in old:
+            path.write_text(made[path], encoding="utf-8")
+        return 0
+    for path in old:
+        print(f"{path.relative_to(ROOT)} is not what the command's tables say: run scripts/command-reference.py {sys.argv[1]} --write")
+    return 1 if old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,345 @@
+# Completion of the command `warpwave` for bash. Made by scripts/command-reference.py from the command's own tables; do not edit.
+_warpwave()
+{
+    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]:-} way choices='' options=''
+    COMPREPLY=()
+    way=$command
+    case $command in
+    store)
+        choices='create drop list info add import export get remove search index compact backup check'
+        way="$command ${COMP_WORDS[2]:-}"
+        ;;
+    model)
+        choices='info tokenize embed logits generate'
+        way="$command ${COMP_WORDS[2]:-}"
+        ;;
+    gguf)
+        choices='info verify quantize from-safetensors diff'
+        way="$command ${COMP_WORDS[2]:-}"
+        ;;
+    safetensors)
+        choices='info'
+        way="$command ${COMP_WORDS[2]:-}"
+        ;;
+    quant)
+        choices='encode decode'
+        way="$command ${COMP_WORDS[2]:-}"
+        ;;
+    esac
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        choices='devices search store demo bench model gguf safetensors quant version help --help --version'
+    elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 2 ]; then
+        choices='devices search store demo bench model gguf safetensors quant version help --json'
+    elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
+        case $previous in
+        store) choices='create drop list info add import export get remove search index compact backup check' ;;
+        model) choices='info tokenize embed logits generate' ;;
+        gguf) choices='info verify quantize from-safetensors diff' ;;
+        safetensors) choices='info' ;;
+        quant) choices='encode decode' ;;
+        esac
+    elif [ -n "$choices" ] && [ "$COMP_CWORD" -eq 2 ]; then
+        choices="$choices --help"
+    else
+        choices=''
+        case $way in
+        'devices')
+            options='--device --json'
+            case $previous in
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'search')
+            options='--base --queries --format -k --metric --radius --min-score --limit --screen --type --rows-on --device --ids --id-column --query-id-column --out-neighbors --out-distances --rows-skip --rows-take --repeat --store --collection --text --model --where --filter --param --check --quiet --json'
+            case $previous in
+            --base) return ;;
+            --queries) return ;;
+            --format) compopt +o default 2>/dev/null; return ;;
+            -k) compopt +o default 2>/dev/null; return ;;
+            --metric) choices='cosine l2 dot' ;;
+            --radius) compopt +o default 2>/dev/null; return ;;
+            --min-score) compopt +o default 2>/dev/null; return ;;
+            --limit) compopt +o default 2>/dev/null; return ;;
+            --screen) choices='int8 none' ;;
+            --type) choices='f32 f16 bf16 i8 u8' ;;
+            --rows-on) choices='device host' ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            --ids) return ;;
+            --id-column) compopt +o default 2>/dev/null; return ;;
+            --query-id-column) compopt +o default 2>/dev/null; return ;;
+            --out-neighbors) return ;;
+            --out-distances) return ;;
+            --rows-skip) compopt +o default 2>/dev/null; return ;;
+            --rows-take) compopt +o default 2>/dev/null; return ;;
+            --repeat) compopt +o default 2>/dev/null; return ;;
+            --store) return ;;
+            --collection) compopt +o default 2>/dev/null; return ;;
+            --text) compopt +o default 2>/dev/null; return ;;
+            --model) return ;;
+            --where) compopt +o default 2>/dev/null; return ;;
+            --filter) compopt +o default 2>/dev/null; return ;;
+            --param) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        'store create')
+            options='--dim --metric --type --synchronous --json'
+            case $previous in
+            --dim) compopt +o default 2>/dev/null; return ;;
+            --metric) choices='cosine l2 dot' ;;
+            --type) choices='f32 f16 bf16 i8 u8' ;;
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store drop')
+            options='--quiet --synchronous --json'
+            case $previous in
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store list')
+            options='--json'
+            case $previous in
+            esac
+            ;;
+        'store info')
+            options='--json'
+            case $previous in
+            esac
+            ;;
+        'store add')
+            options='--in --format --ids --id-column --payloads --vector --id --payload --text --model --device --upsert --synchronous --quiet --json'
+            case $previous in
+            --in) return ;;
+            --format) compopt +o default 2>/dev/null; return ;;
+            --ids) return ;;
+            --id-column) compopt +o default 2>/dev/null; return ;;
+            --payloads) return ;;
+            --vector) compopt +o default 2>/dev/null; return ;;
+            --id) compopt +o default 2>/dev/null; return ;;
+            --payload) compopt +o default 2>/dev/null; return ;;
+            --text) return ;;
+            --model) return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store import')
+            options='--format --ids --id-column --payloads --metric --type --upsert --synchronous --quiet --json'
+            case $previous in
+            --format) compopt +o default 2>/dev/null; return ;;
+            --ids) return ;;
+            --id-column) compopt +o default 2>/dev/null; return ;;
+            --payloads) return ;;
+            --metric) choices='cosine l2 dot' ;;
+            --type) choices='f32 f16 bf16 i8 u8' ;;
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store export')
+            options='--format --ids --payloads --quiet --json'
+            case $previous in
+            --format) compopt +o default 2>/dev/null; return ;;
+            --ids) return ;;
+            --payloads) return ;;
+            esac
+            ;;
+        'store get')
+            options='--id --ids --vectors --json'
+            case $previous in
+            --id) compopt +o default 2>/dev/null; return ;;
+            --ids) return ;;
+            esac
+            ;;
+        'store remove')
+            options='--id --ids --missing-ok --synchronous --json'
+            case $previous in
+            --id) compopt +o default 2>/dev/null; return ;;
+            --ids) return ;;
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store search')
+            options='--queries -k --where --filter --param --radius --min-score --limit --device --text --model --vector --format --quiet --json'
+            case $previous in
+            --queries) return ;;
+            -k) compopt +o default 2>/dev/null; return ;;
+            --where) compopt +o default 2>/dev/null; return ;;
+            --filter) compopt +o default 2>/dev/null; return ;;
+            --param) compopt +o default 2>/dev/null; return ;;
+            --radius) compopt +o default 2>/dev/null; return ;;
+            --min-score) compopt +o default 2>/dev/null; return ;;
+            --limit) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            --text) compopt +o default 2>/dev/null; return ;;
+            --model) return ;;
+            --vector) compopt +o default 2>/dev/null; return ;;
+            --format) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        'store index')
+            options='--quiet --synchronous --json'
+            case $previous in
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store compact')
+            options='--quiet --synchronous --json'
+            case $previous in
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store backup')
+            options='--force --quiet --synchronous --json'
+            case $previous in
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store check')
+            options='--quiet --synchronous --json'
+            case $previous in
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'demo')
+            options='--device --metric -k --store'
+            case $previous in
+            --device) choices='auto cpu cuda rocm' ;;
+            --metric) choices='cosine l2 dot' ;;
+            -k) compopt +o default 2>/dev/null; return ;;
+            --store) return ;;
+            esac
+            ;;
+        'bench')
+            options='--rows --dim --queries -k --metric --repeat --screen --type --rows-on --device --quiet --json'
+            case $previous in
+            --rows) compopt +o default 2>/dev/null; return ;;
+            --dim) compopt +o default 2>/dev/null; return ;;
+            --queries) compopt +o default 2>/dev/null; return ;;
+            -k) compopt +o default 2>/dev/null; return ;;
+            --metric) choices='cosine l2 dot' ;;
+            --repeat) compopt +o default 2>/dev/null; return ;;
+            --screen) choices='int8 none' ;;
+            --type) choices='f32 f16 bf16 i8 u8' ;;
+            --rows-on) choices='device host' ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'model info')
+            options='--device --quiet --json'
+            case $previous in
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'model tokenize')
+            options='--prompt --in --field --plain --json'
+            case $previous in
+            --prompt) compopt +o default 2>/dev/null; return ;;
+            --in) return ;;
+            --field) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        'model embed')
+            options='--in --out --field --precise --device --quiet --json'
+            case $previous in
+            --in) return ;;
+            --out) return ;;
+            --field) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'model logits')
+            options='--prompt --out --plain --cache --precise --device --quiet --json'
+            case $previous in
+            --prompt) compopt +o default 2>/dev/null; return ;;
+            --out) return ;;
+            --cache) choices='f16 f32 q8_0' ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'model generate')
+            options='--prompt --plain -n --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --chat --system --ignore-eos --cache --precise --device --quiet --json'
+            case $previous in
+            --prompt) compopt +o default 2>/dev/null; return ;;
+            -n) compopt +o default 2>/dev/null; return ;;
+            --temperature) compopt +o default 2>/dev/null; return ;;
+            --top-k) compopt +o default 2>/dev/null; return ;;
+            --top-p) compopt +o default 2>/dev/null; return ;;
+            --min-p) compopt +o default 2>/dev/null; return ;;
+            --repetition-penalty) compopt +o default 2>/dev/null; return ;;
+            --repetition-window) compopt +o default 2>/dev/null; return ;;
+            --seed) compopt +o default 2>/dev/null; return ;;
+            --system) compopt +o default 2>/dev/null; return ;;
+            --cache) choices='f16 f32 q8_0' ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'gguf info')
+            options='--json'
+            case $previous in
+            esac
+            ;;
+        'gguf verify')
+            options='--device --quiet --json'
+            case $previous in
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'gguf quantize')
+            options='--type --pure --device --quiet --json'
+            case $previous in
+            --type) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'gguf from-safetensors')
+            options='--type --device --quiet --json'
+            case $previous in
+            --type) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'gguf diff')
+            options='--device --json'
+            case $previous in
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'safetensors info')
+            options='--json'
+            case $previous in
+            esac
+            ;;
+        'quant encode')
+            options='--type --cols --device --quiet'
+            case $previous in
+            --type) compopt +o default 2>/dev/null; return ;;
+            --cols) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'quant decode')
+            options='--type --cols --device --quiet'
+            case $previous in
+            --type) compopt +o default 2>/dev/null; return ;;
+            --cols) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'version')
+            options=''
+            case $previous in
+            esac
+            ;;
+        'help')
+            options='--json'
+            case $previous in
+            esac
+            ;;
+        esac
+        if [ -z "$choices" ] && [[ $word == -* ]]; then
+            choices="$options --help"
+        fi
+    fi
+    [ -z "$choices" ] || mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+}
+complete -o default -F _warpwave warpwave
