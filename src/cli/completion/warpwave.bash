@@ -6,7 +6,7 @@ _warpwave()
     way=$command
     case $command in
     store)
-        choices='create drop list info add import export get remove search index compact backup check'
+        choices='create drop rename list info add import export get remove count search index compact backup check'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
@@ -32,7 +32,7 @@ _warpwave()
         choices='devices search store demo bench model gguf safetensors quant version help --json'
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
-        store) choices='create drop list info add import export get remove search index compact backup check' ;;
+        store) choices='create drop rename list info add import export get remove count search index compact backup check' ;;
         model) choices='info tokenize embed logits generate' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
@@ -96,6 +96,12 @@ _warpwave()
             --synchronous) choices='full normal off' ;;
             esac
             ;;
+        'store rename')
+            options='--quiet --synchronous --json'
+            case $previous in
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
         'store list')
             options='--json'
             case $previous in
@@ -144,18 +150,34 @@ _warpwave()
             esac
             ;;
         'store get')
-            options='--id --ids --vectors --json'
+            options='--id --ids --where --filter --param --limit --after --vectors --json'
             case $previous in
             --id) compopt +o default 2>/dev/null; return ;;
             --ids) return ;;
+            --where) compopt +o default 2>/dev/null; return ;;
+            --filter) compopt +o default 2>/dev/null; return ;;
+            --param) compopt +o default 2>/dev/null; return ;;
+            --limit) compopt +o default 2>/dev/null; return ;;
+            --after) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         'store remove')
-            options='--id --ids --missing-ok --synchronous --json'
+            options='--id --ids --where --filter --param --missing-ok --synchronous --json'
             case $previous in
             --id) compopt +o default 2>/dev/null; return ;;
             --ids) return ;;
+            --where) compopt +o default 2>/dev/null; return ;;
+            --filter) compopt +o default 2>/dev/null; return ;;
+            --param) compopt +o default 2>/dev/null; return ;;
             --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store count')
+            options='--where --filter --param --json'
+            case $previous in
+            --where) compopt +o default 2>/dev/null; return ;;
+            --filter) compopt +o default 2>/dev/null; return ;;
+            --param) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         'store search')

@@ -271,7 +271,7 @@ static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
 #define LIMIT(help) INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX, help)
 #define AFTER                                                                                                                  \
     INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "only rows with a larger handle than that of the page before")
-static const option get_options[] = {ID,    IDS,     CONDITIONS, LIMIT("a page of N rows, in order of handles; default: 1000"),
+static const option get_options[] = {ID,    IDS,     CONDITIONS, LIMIT("a page of N rows, in order of handles; default: all"),
                                      AFTER, VECTORS, JSON};
 static const option count_options[] = {CONDITIONS, JSON};
 static const option remove_options[] = {
