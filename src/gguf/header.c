@@ -248,7 +248,8 @@ static ww_status take_tensor(cursor *c, gguf_tensor *tensor)
                       (long long)tensor->shape[1], (long long)tensor->shape[2], (long long)tensor->shape[3]);
     tensor->type = (int32_t)type;
     if (offset > (uint64_t)c->part->source.size)
-        return REFUSE(c, type_at + 4, "the file is cut off: a tensor's offset of %llu is past its end", (unsigned long long)offset);
+        return REFUSE(c, type_at + 4, "the file is cut off: a tensor's offset of %llu is past its end",
+                      (unsigned long long)offset);
     tensor->offset = (int64_t)offset;
     return WW_OK;
 }
