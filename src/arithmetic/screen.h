@@ -157,9 +157,9 @@ CANON_FUNCTION int screen_discards(screen_limit limit, screen_vector row, int32_
     return value < limit.h;
 }
 
-/* ---- the same bound for matrix units
- * ------------------------------------------------------------------------------------------ Solved for the product, the row is
- * discarded where product < T with
+/* ---- the same bound for matrix units ------------------------------------------------------------------------------------- */
+
+/* Solved for the product, the row is discarded where product < T with
  *
  *     T = (h - a R - b N - g N^2) / (query's scale * row's scale),
  *
@@ -175,8 +175,7 @@ CANON_FUNCTION int screen_discards(screen_limit limit, screen_vector row, int32_
  *
  *   dot:    T = h/sq * 1/s          - a/sq * (R + rho N)/s               with rho at least b/a, for all queries of the search
  *   cosine: T = -b'/sq * N/s        - a/sq * R/s                         h/N is in b': N is 2^-41 at least
- *   l2:     T = h/sq * 1/s          - a/sq * (R + rho N)/s  + 1/sq * -g N^2/s
- */
+ *   l2:     T = h/sq * 1/s          - a/sq * (R + rho N)/s  + 1/sq * -g N^2/s */
 typedef struct screen_gate {
     float first, second, third;
 } screen_gate;

@@ -173,12 +173,10 @@ static ww_status load_linear(loader *l, linear_name n, linear *out)
     return status == WW_OK ? load_vector(l, &bias, &out->bias) : status;
 }
 
-/* ---- several matrices as one
- * -------------------------------------------------------------------------------------------------
- *
- * Matrices that meet the same activations become one, where their types are alike: a third of the launches, and of the waits
- * for all threads, for the same bits.
- */
+/* ---- several matrices as one --------------------------------------------------------------------------------------------- */
+
+/* Matrices that meet the same activations become one, where their types are alike: a third of the launches, and of the waits
+ * for all threads, for the same bits. */
 
 typedef struct joined_part {
     const char *what;

@@ -202,9 +202,7 @@ CANON_FUNCTION int32_t block_bytes(int32_t type)
     }
 }
 
-/* ---- 16-bit floats: those of arithmetic/half.h
- * ------------------------------------------------------------------------------------
- */
+/* ---- 16-bit floats: those of arithmetic/half.h --------------------------------------------------------------------------- */
 
 CANON_FUNCTION float block_f32_from_f16(uint32_t half)
 {

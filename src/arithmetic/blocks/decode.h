@@ -9,9 +9,7 @@
 
 #include "arithmetic/blocks/codebook.h"
 
-/* ---- codes: sub-block r, place l. Sub-blocks are of 16 elements, or of 32 in q4_k, q5_k and iq4_xs
- * --------------------------------------------
- */
+/* ---- codes: sub-block r, place l. Sub-blocks are of 16 elements, or of 32 in q4_k, q5_k and iq4_xs ----------------------- */
 
 CANON_FUNCTION int32_t code_q4_0(const block_q4_0 *b, int32_t r, int32_t l)
 {
@@ -88,9 +86,7 @@ CANON_FUNCTION int32_t code_q6_k(const block_q6_k *b, int32_t r, int32_t l)
     return (low | (b->high[32 * half + 16 * (within % 2) + l] >> 2 * (within / 2) & 3) << 4) - 32;
 }
 
-/* ---- scales of sub-blocks
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- scales of sub-blocks ------------------------------------------------------------------------------------------------ */
 
 CANON_FUNCTION int32_t scale_q3_k(const block_q3_k *b, int32_t r)
 {

@@ -15,9 +15,7 @@
 #include "arithmetic/blocks/encode_k.h" /* written in the lanes of lanes16.h */
 #include "arithmetic/blocks/pack_k.h"
 
-/* ---- K blocks: 16 sub-blocks at a time, which is one block or two
- * ----------------------------------------------------------------
- */
+/* ---- K blocks: 16 sub-blocks at a time, which is one block or two -------------------------------------------------------- */
 
 typedef struct sub_blocks_coded {
     uint8_t codes[2 * KBLOCK_ELEMENTS];

@@ -118,9 +118,7 @@ DOT_FUNCTION dot_lanes group_codes(int32_t type, const char *group, int32_t p, i
     return (dot_lanes)word;
 }
 
-/* ---- scales and minima of sub-block r
- * -------------------------------------------------------------------------------------------
- */
+/* ---- scales and minima of sub-block r ------------------------------------------------------------------------------------ */
 
 /* Byte `at` of those that begin at word `first`. */
 DOT_FUNCTION dot_words group_byte(int32_t type, const char *group, int32_t first, int32_t at)

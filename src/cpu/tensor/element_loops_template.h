@@ -142,8 +142,7 @@ WHERE_LOOP(16)
 WHERE_LOOP(32)
 WHERE_LOOP(64)
 
-/* ---- random numbers
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- random numbers ------------------------------------------------------------------------------------------------------ */
 
 static void loop_random_f32(int32_t what, float *restrict to, uint64_t seed, uint64_t number, float a, float b)
 {

@@ -2,8 +2,7 @@
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
 
-/* ---- rows
- * -------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 /* Do the kernels that hold a row in registers take it, if it is not too long? */
 static bool in_registers(const rows_job *job)
@@ -191,8 +190,7 @@ ww_status gpu_rope(ww_device *base, const rope_job *job)
     return gpu_tensors_leave(device, previous, launch_tensor_rope(stream, grid, ROW_THREADS, 0, &args));
 }
 
-/* ---- sorting
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sorting ------------------------------------------------------------------------------------------------------------- */
 
 static gpu_grid threads_for(int64_t count)
 {

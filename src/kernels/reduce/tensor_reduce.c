@@ -7,8 +7,7 @@
  */
 #include "kernels/reduce/reduce_rounds.h"
 
-/* ---- rows
- * -------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 /* Whole steps by quads, eight of them under way. Returns where they end. */
 DEVICE int64_t join_steps(int32_t op, int32_t type, const void *x, int64_t i, int64_t end, float *sums)
@@ -90,8 +89,7 @@ REDUCE_ROWS(float, f32)
 REDUCE_ROWS(double, f64)
 REDUCE_ROWS(int64_t, i64)
 
-/* ---- columns
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------------------------------------------------------- */
 
 enum { SHARES = REDUCE_THREADS / REDUCE_COLUMNS, SHARE_LANES = REDUCE_LANES / SHARES };
 

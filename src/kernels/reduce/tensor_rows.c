@@ -213,8 +213,7 @@ ROWS(float, f32)
 ROWS(double, f64)
 /* NOLINTEND(readability-function-size) */
 
-/* ---- rotary embedding
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- rotary embedding ---------------------------------------------------------------------------------------------------- */
 
 #define ROPE(T, kind)                                                                                                          \
     DEVICE void rope_##kind(const rope_args *args)                                                                             \

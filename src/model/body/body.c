@@ -139,8 +139,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
     return tensors_of(model->device)->attention(model->device, &job);
 }
 
-/* ---- the feed-forward network
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the feed-forward network -------------------------------------------------------------------------------------------- */
 
 /* Gate and up, one product or two. */
 static ww_status gate_and_up(const pass *p, const feed_forward *f, ww_tensor *gate, ww_tensor *up)

@@ -108,9 +108,7 @@ F32X16_FUNCTION f32x16 f32x16_exp(f32x16 x)
     return _mm512_scalef_ps(_mm512_add_ps(F32X16(1.0f), _mm512_add_ps(e.hi, e.lo)), e.k);
 }
 
-/* ---- by the logistic function: as in f32.h, with 2^k and 2^-64 by one instruction
- * ---------------------------------------
- */
+/* ---- by the logistic function: as in f32.h, with 2^k and 2^-64 by one instruction ---------------------------------------- */
 
 typedef struct f32x16_logistic {
     f32x16 k, square, tail, g, d, d_lo, inverse;
@@ -228,9 +226,7 @@ F32X16_FUNCTION f32x16 f32x16_erf(f32x16 x)
     return f32x16_with_sign(_mm512_mask_mov_ps(near_zero, far, far_from_zero), x);
 }
 
-/* ---- gelu by the normal distribution: the table of normal_f32.h, a column in two registers
- * ------------------------------
- */
+/* ---- gelu by the normal distribution: the table of normal_f32.h, a column in two registers ------------------------------- */
 
 F32X16_FUNCTION f32x16 f32x16_normal_column(__m512i index, int column)
 {
