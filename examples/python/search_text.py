@@ -9,13 +9,14 @@ parts, which finds words rather than meanings but needs nothing.
 import pathlib
 import sys
 import zlib
+from typing import Any
 
 import numpy as np
 
 import warpwave
 
 
-def embed(texts):
+def embed(texts: list[str]) -> Any:
     """A vector for each text."""
     try:
         from sentence_transformers import SentenceTransformer

@@ -20,11 +20,12 @@ from .store import Store, StoreInfo
 from .tensor import *  # noqa: F403  the names of the array API
 from .tensor import __all__ as _tensor_names
 from .vectors import Collection, CollectionInfo, score
+from .aio import AsyncCollection, AsyncModel, AsyncStore
 
 __version__: str = _native.ww_version().decode()
 
 __all__ = [
-    "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
+    "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
     "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
     "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
 ]

@@ -167,4 +167,4 @@ def _payloads(batch: Any, vector: str, id: Optional[str], payload: str) -> Optio
     if payload in names:
         values = batch.column(payload).to_pylist()
         return [json.loads(value) if isinstance(value, str) else value for value in values]
-    return batch.select(names).to_pylist() if names else None  # type: ignore[no-any-return]
+    return batch.select(names).to_pylist() if names else None

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, Callable, Iterable, Optional, Sequence
+from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
 import numpy as np
 from langchain_core.documents import Document
@@ -17,9 +17,29 @@ from .vectors import Collection
 
 __all__ = ["WarpwaveEmbeddings", "WarpwaveVectorStore"]
 
+Filter = Union[dict[str, Any], Callable[[Document], bool]]
+
 
 def _document(identifier: str, payload: Any) -> Document:
-    return Document(id=identifier, page_content=payload["text"], metadata=payload["metadata"])
+    """A document that this module wrote, or a row of anybody's: its field `text`, and the others as metadata."""
+    fields = payload if isinstance(payload, dict) else {} if payload is None else {"payload": payload}
+    if isinstance(fields.get("metadata"), dict):
+        return Document(id=identifier, page_content=str(fields.get("text", "")), metadata=fields["metadata"])
+    return Document(id=identifier, page_content=str(fields.get("text", "")), metadata={name: value for name, value in fields.items() if name != "text"})
+
+
+def _conditions(conditions: dict[str, Any]) -> dict[str, Any]:
+    """Conditions on metadata as conditions on payloads: of what this module wrote the fields are in `metadata`, of other rows at the top."""
+    listed: list[dict[str, Any]] = []
+    for name, value in conditions.items():
+        if name in ("$and", "$or"):
+            listed.append({name: [_conditions(one) for one in value]})
+        elif name == "$not":
+            listed.append({name: _conditions(value)})
+        else:
+            written = {"$and": [{"metadata": {"$exists": True}}, {f"metadata.{name}": value}]}
+            listed.append({"$or": [written, {"$and": [{"metadata": {"$exists": False}}, {name: value}]}]})
+    return listed[0] if len(listed) == 1 else {"$and": listed} if listed else {}
 
 
 class WarpwaveEmbeddings(Embeddings):
@@ -41,7 +61,9 @@ class WarpwaveVectorStore(VectorStore):
     """Documents by exact search.
 
     `collection` is one that is there already, for example of a `Store`; without it one is made in memory when the first document comes.
-    Searches take `filter`, a function of a document, and, over a store, `where`, an SQL expression over `payload`.
+    Searches take `filter`, conditions on the metadata as a dict ({"year": {"$gt": 2000}}) or a function of a document, and `where`, conditions on
+    whole payloads: a dict or, over a store, an SQL expression. A collection that others wrote, the command for example, is read as well: the
+    field `text` of a payload is the document's text, the others are its metadata.
 
     >>> from langchain_core.embeddings import DeterministicFakeEmbedding
     >>> from warpwave.langchain import WarpwaveVectorStore
@@ -104,10 +126,17 @@ class WarpwaveVectorStore(VectorStore):
         assert isinstance(found, Results)
         return [_document(identifier, payload) for identifier, payload in zip(found._all_ids(), found._all_payloads())]
 
-    def _found(self, embedding: Any, k: int, filter: Optional[Callable[[Document], bool]], vectors: bool, options: dict[str, Any]) -> Optional[Results]:
+    def _found(self, embedding: Any, k: int, filter: Optional[Filter], vectors: bool, options: dict[str, Any]) -> Optional[Results]:
         if self._collection is None:
             return None
-        if filter is not None:
+        if isinstance(filter, dict):
+            if isinstance(options.get("where"), str):
+                raise ValueError("filter is a dict, and where is SQL; give one of them")
+            where = options.get("where")
+            options["where"] = _conditions(filter) if where is None else {"$and": [_conditions(filter), where]}
+        elif filter is not None and not callable(filter):
+            raise TypeError(f"filter is {type(filter).__name__}; it must be a dict of conditions, or a function of a document")
+        elif filter is not None:
             mask = np.zeros(self._collection.mask_rows, bool)
             rows = self._collection.get(vectors=False)
             assert isinstance(rows, Results)
@@ -116,7 +145,7 @@ class WarpwaveVectorStore(VectorStore):
             options["mask"] = mask
         return self._collection.search(np.asarray(embedding, np.float32), min(k, 2048), payloads=True, vectors=vectors, **options)
 
-    def similarity_search_with_score_by_vector(self, embedding: list[float], k: int = 4, filter: Optional[Callable[[Document], bool]] = None,
+    def similarity_search_with_score_by_vector(self, embedding: list[float], k: int = 4, filter: Optional[Filter] = None,
                                                **kwargs: Any) -> list[tuple[Document, float]]:
         """The nearest documents and their scores: larger is nearer for cosine and dot, smaller for l2."""
         found = self._found(embedding, k, filter, False, _options(kwargs))
@@ -135,7 +164,7 @@ class WarpwaveVectorStore(VectorStore):
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     def max_marginal_relevance_search_by_vector(self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5,
-                                                filter: Optional[Callable[[Document], bool]] = None, **kwargs: Any) -> list[Document]:
+                                                filter: Optional[Filter] = None, **kwargs: Any) -> list[Document]:
         """Near documents that differ from each other."""
         found = self._found(embedding, fetch_k, filter, True, _options(kwargs))
         if found is None or len(found) == 0:

@@ -72,7 +72,7 @@ def _sampling(options: dict[str, Any]) -> Any:
 
 
 def _stops(stop: Stop) -> list[str]:
-    listed = [] if stop is None else [stop] if isinstance(stop, str) else list(stop)
+    listed: list[Any] = [] if stop is None else [stop] if isinstance(stop, str) else list(stop) if isinstance(stop, (list, tuple)) else [None]
     if not all(isinstance(one, str) and one for one in listed):
         raise TypeError(f"stop is {stop!r}; it must be a str, or a list of them, none empty")
     return listed
@@ -199,8 +199,8 @@ class Model(NotPicklable):
     def embed(self, texts: Union[str, Sequence[str]], *, progress: Progress = None) -> npt.NDArray[np.float32]:
         """A vector of length 1 for each text, [texts, width]; of one text [width]."""
         if isinstance(texts, str):
-            one: npt.NDArray[np.float32] = self.embed([texts], progress=progress)[0]
-            return one
+            single: npt.NDArray[np.float32] = self.embed([texts], progress=progress)[0]
+            return single
         listed = list(texts)
         for one in listed:
             if not isinstance(one, str):
@@ -426,6 +426,11 @@ class Session(NotPicklable):
         return f"<warpwave.Session: {len(self)} tokens>"
 
 
+def _cancel_all(sessions: Sequence[Session]) -> None:
+    for session in sessions:
+        session.cancel()
+
+
 def feed_all(sessions: Sequence[Session], tokens: Sequence[Any]) -> None:
     """Feeds several sessions of one model in one pass over its weights."""
     if not sessions:
@@ -434,4 +439,4 @@ def feed_all(sessions: Sequence[Session], tokens: Sequence[Any]) -> None:
     handles = (c_void_p * len(sessions))(*[session._handle.pointer for session in sessions])
     pointers = (POINTER(c_int32) * len(lists))(*[ids.ctypes.data_as(POINTER(c_int32)) for ids in lists])
     counts = (c_size_t * len(lists))(*[len(ids) for ids in lists])
-    cancellable(lambda: int(c.ww_sessions_feed(handles, pointers, counts, len(sessions))), lambda: [session.cancel() for session in sessions])
+    cancellable(lambda: int(c.ww_sessions_feed(handles, pointers, counts, len(sessions))), lambda: _cancel_all(sessions))

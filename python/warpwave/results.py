@@ -55,7 +55,7 @@ class Row(_RowFields):
     __slots__ = ()
 
     @property
-    def vector(self) -> FloatArray:  # type: ignore[override]
+    def vector(self) -> FloatArray:
         """The vector; a ValueError if it was not asked for."""
         return _fetched(self[1], "vector")  # type: ignore[no-any-return]
 

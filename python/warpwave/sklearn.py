@@ -1,6 +1,6 @@
 """Estimators for scikit-learn: neighbours by exact search on any device.
 
-They behave as scikit-learn's own with algorithm="brute", in f32: `NearestNeighbors`, `KNeighborsClassifier`, and `KNeighborsTransformer`,
+They behave as scikit-learn's own with algorithm="brute", in f32: `NearestNeighbors`, `KNeighborsClassifier`, `KNeighborsRegressor`, and `KNeighborsTransformer`,
 which puts the neighbours' graph in front of another estimator. They can be pickled, cloned and searched over.
 """
 from __future__ import annotations
@@ -9,24 +9,25 @@ from typing import Any, Optional
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ._arrays import FloatArray, IntArray
 from .vectors import Collection
 
-__all__ = ["KNeighborsClassifier", "KNeighborsTransformer", "NearestNeighbors"]
+__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors"]
 
 _METRICS = {"euclidean": "l2", "l2": "l2", "minkowski": "l2", "cosine": "cosine"}
 _F32_MAX = float(np.finfo(np.float32).max)
 
 
 class _Neighbors(BaseEstimator):
-    """What the three have in common: the fitted rows, and a collection of them that is made when it is first needed, on each process."""
+    """What they have in common: the fitted rows, and a collection of them that is made when it is first needed, on each process."""
 
     n_neighbors: int
     radius: float
+    weights: str
     metric: str
     device: str
 
@@ -80,6 +81,24 @@ class _Neighbors(BaseEstimator):
             keep[keep.all(axis=1), -1] = False  # more equal rows than asked for stand before it
             rows, distances = rows[keep].reshape(len(rows), k), distances[keep].reshape(len(rows), k)
         return (distances, rows) if return_distance else rows
+
+    def _nearest(self, X: Any) -> tuple[Any, Any]:
+        """As many neighbours as there are, if there are fewer than asked for."""
+        return self.kneighbors(X, n_neighbors=min(self.n_neighbors, self.n_samples_fit_) if hasattr(self, "n_samples_fit_") else None)  # type: ignore[no-any-return]
+
+    def _check_weights(self) -> None:
+        if self.weights not in ("uniform", "distance"):
+            raise ValueError(f"weights is {self.weights!r}; it is uniform or distance")
+
+    def _votes(self, distances: Any) -> Any:
+        """How much each neighbour counts; those at the very place decide alone."""
+        if self.weights == "uniform":
+            return np.ones_like(distances)
+        exact = (distances == 0).any(axis=1)
+        with np.errstate(divide="ignore"):
+            votes = 1.0 / distances
+        votes[exact] = distances[exact] == 0
+        return votes
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: Optional[int] = None, mode: str = "connectivity") -> csr_matrix:
         """The neighbours as a sparse matrix, of ones or of distances."""
@@ -147,8 +166,7 @@ class KNeighborsClassifier(ClassifierMixin, _Neighbors):
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
         """Takes the rows and their classes."""
-        if self.weights not in ("uniform", "distance"):
-            raise ValueError(f"weights is {self.weights!r}; it is uniform or distance")
+        self._check_weights()
         X, y = validate_data(self, X, y, multi_output=True)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
@@ -158,13 +176,8 @@ class KNeighborsClassifier(ClassifierMixin, _Neighbors):
 
     def predict_proba(self, X: Any) -> Any:
         """The share of each class among the nearest."""
-        distances, rows = self.kneighbors(X, n_neighbors=min(self.n_neighbors, self.n_samples_fit_) if hasattr(self, "n_samples_fit_") else None)
-        votes = np.ones_like(distances)
-        if self.weights == "distance":
-            exact = (distances == 0).any(axis=1)
-            with np.errstate(divide="ignore"):
-                votes = 1.0 / distances
-            votes[exact] = distances[exact] == 0  # those at the very place decide alone
+        distances, rows = self._nearest(X)
+        votes = self._votes(distances)
         shares = np.zeros((len(rows), len(self.classes_)))
         np.add.at(shares, (np.arange(len(rows))[:, None], self._y[rows]), votes)
         return shares / shares.sum(axis=1, keepdims=True)
@@ -172,6 +185,42 @@ class KNeighborsClassifier(ClassifierMixin, _Neighbors):
     def predict(self, X: Any) -> Any:
         """The class of most of the nearest; of equals the first."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)] if hasattr(self, "classes_") else self._queries(X)
+
+
+class KNeighborsRegressor(RegressorMixin, _Neighbors):
+    """The mean of the nearest, as sklearn.neighbors.KNeighborsRegressor; with weights="distance" nearer ones count more.
+
+    >>> from warpwave.sklearn import KNeighborsRegressor
+    >>> KNeighborsRegressor(2, device="cpu").fit([[0.0], [1.0], [9.0]], [1.0, 3.0, 7.0]).predict([[0.4]])
+    array([2.])
+    """
+
+    def __init__(self, n_neighbors: int = 5, weights: str = "uniform", metric: str = "euclidean", device: str = "auto") -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.device = device
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> KNeighborsRegressor:
+        """Takes the rows and their values, one or several each."""
+        self._check_weights()
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
+        self._y = np.asarray(y, np.float64)
+        self._fit_rows(X)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The mean of the values of the nearest."""
+        distances, rows = self._nearest(X)
+        votes, values = self._votes(distances), self._y[rows]
+        if values.ndim == 3:
+            votes = votes[:, :, None]
+        return (values * votes).sum(axis=1) / votes.sum(axis=1)
 
 
 class KNeighborsTransformer(TransformerMixin, _Neighbors):

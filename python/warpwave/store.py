@@ -8,7 +8,7 @@ import threading
 import weakref
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator
 
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, interruptible
@@ -194,7 +194,7 @@ class Store(NotPicklable):
         if self._folder is not None:
             self._folder()
 
-    _folder: Optional[weakref.finalize[[], Store]] = None
+    _folder: Any = None
 
     def __enter__(self) -> Store:
         return self
@@ -222,5 +222,9 @@ def _file_in_memory(store: Store) -> str:
     """A file for a store that is only in memory, which goes with it: where the system has a file system in memory, there."""
     shared = "/dev/shm"
     folder = tempfile.mkdtemp(prefix="warpwave-", dir=shared if os.access(shared, os.W_OK) else None)
-    store._folder = weakref.finalize(store, shutil.rmtree, folder, True)
+    store._folder = weakref.finalize(store, _remove, folder)
     return os.path.join(folder, "store.db")
+
+
+def _remove(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

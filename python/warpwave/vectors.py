@@ -403,10 +403,19 @@ class Collection(Frames, NotPicklable):
             check(c.ww_collection_select_count(pointer, byref(selection), byref(counted)))
         return counted.value
 
+    @overload
+    def __getitem__(self, ids: Union[str, int, uuid.UUID]) -> Row:
+        ...
+
+    @overload
+    def __getitem__(self, ids: Any) -> Results:
+        ...
+
     def __getitem__(self, ids: Any) -> Union[Row, Results]:
         """`c["a"]`, `c[["a", "b"]]`, and `c["a":"f"]`: the rows from one id to the other, both included, in their order."""
         if not isinstance(ids, slice):
-            return self.get(ids)
+            found: Union[Row, Results] = self.get(ids)
+            return found
         if ids.step is not None:
             raise ValueError("a slice by id has no step")
         everything = self._get(None, 0)

@@ -129,7 +129,7 @@ ww_status stored_select_handles(stored *c, const ww_selection *selection, filter
 ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind);
 ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t count, int64_t *missing);
 ww_status stored_select_remove(ww_collection *base, const ww_selection *selection, int64_t *removed);
-ww_status stored_set_payloads(ww_collection *base, const payload_change *change, int64_t *changed);
+ww_status stored_set_payloads(ww_collection *base, const payload_change *asked, int64_t *changed);
 ww_status stored_clear(ww_collection *base);
 /* ---- compact.c ---- */
 ww_status stored_compact(ww_collection *base, ww_progress progress, void *user);

@@ -73,7 +73,10 @@ static ww_status find_rows(update_list *list, const ww_collection *c, const payl
         update *u = &list->updates[i];
         const char *id = change->selection ? NULL : change->ids[i];
         u->given = change->payloads[change->selection ? 0 : i];
-        u->row = id ? collection_find(c, (id_text){id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)}) : found.rows[i].row;
+        if (id)
+            u->row = collection_find(c, (id_text){id, (uint32_t)strnlen(id, WW_ID_BYTES_MAX + 1)});
+        else if (found.rows)
+            u->row = found.rows[i].row;
         if (u->row < 0)
             status = ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to give a payload; nothing was changed",
                              c->name, WW_ID_BYTES_MAX, id);
@@ -196,7 +199,7 @@ ww_status ww_collection_select_payload(ww_collection *collection, const ww_selec
     FLOAT_GUARD();
     static const char function[] = "ww_collection_select_payload";
     const bool merge = how == WW_PAYLOAD_MERGE;
-    ww_selection read;
+    ww_selection read = {0};
     const payload_change change = {.payloads = &payload, .selection = &read, .merge = merge};
     int64_t rows = 0;
     ww_status status = selection_read(collection, function, selection, &read);

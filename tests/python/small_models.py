@@ -47,14 +47,19 @@ def _alphabet() -> list[str]:
     return [chr(byte) if byte in shown else chr(next(other)) for byte in range(256)]
 
 
-def write_decoder(path: pathlib.Path) -> None:
+CHATML = "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+
+
+def write_decoder(path: pathlib.Path, context: int = 64, template: str = "") -> None:
     """A decoder of one layer over bytes, one merge and an end."""
     rng = np.random.default_rng(3)
     matrix = lambda rows, cols: (rng.standard_normal((rows, cols)) / np.sqrt(cols)).astype(np.float32)
-    keys = {"general.architecture": "llama", "general.license": "mit", "llama.block_count": 1, "llama.context_length": 64, "llama.embedding_length": WIDTH,
+    keys = {"general.architecture": "llama", "general.license": "mit", "llama.block_count": 1, "llama.context_length": context, "llama.embedding_length": WIDTH,
             "llama.feed_forward_length": HIDDEN, "llama.attention.head_count": 2, "llama.attention.layer_norm_rms_epsilon": 1e-5,
             "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": [*_alphabet(), "<end>"],
             "tokenizer.ggml.token_type": [1] * 256 + [3], "tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.eos_token_id": 256}
+    if template:
+        keys["tokenizer.chat_template"] = template
     keys["tokenizer.ggml.tokens"].append("ab")
     keys["tokenizer.ggml.token_type"].append(1)
     tensors = {"token_embd.weight": matrix(258, WIDTH), "output_norm.weight": np.ones(WIDTH, np.float32)}

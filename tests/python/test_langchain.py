@@ -1,4 +1,7 @@
 """The vector store against LangChain's standard tests."""
+import os
+import subprocess
+
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -49,3 +52,33 @@ def test_a_collection_that_is_there_is_used(store):
     assert made.get_by_ids(["x"])[0].page_content == "b"
     with pytest.raises(ValueError, match="1 ids"):
         made.add_texts(["a", "b"], ids=["1"])
+
+
+def test_filters_are_conditions_on_the_metadata(store):
+    def ids(**options):
+        return sorted((document.id for document in store.similarity_search("text 7", k=20, **options)), key=int)
+
+    assert ids(filter={"year": {"$lt": 1995}}) == ["0", "1", "2", "3", "4"]
+    assert ids(filter={"$or": [{"year": 1991}, {"year": {"$gte": 2009}}]}) == ["1", "19"]
+    assert ids(filter={"year": {"$ne": 1990}, "$not": {"year": {"$gt": 1992}}}) == ["1", "2"]
+    assert ids(filter={"year": {"$lt": 1995}}, where={"text": "text 3"}) == ["3"]
+    assert [document.id for document in store.as_retriever(search_kwargs={"k": 3, "filter": {"year": 1994}}).invoke("x")] == ["4"]
+    with pytest.raises(TypeError, match="filter is int; it must be a dict of conditions, or a function of a document"):
+        store.similarity_search("x", filter=5)
+
+
+def test_a_collection_that_the_command_wrote_is_opened(tmp_path):
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("".join(f'{{"id": "{i}", "vector": {[float(i), 1.0]}, "payload": {payload}}}\n' for i, payload in enumerate(
+        ['{"text": "a fox", "year": 1999}', '{"text": "a dog", "year": 2001}', 'null', '[1, 2]'])))
+    path = tmp_path / "s.db"
+    subprocess.run([os.environ["WARPWAVE_COMMAND"], "store", "import", path, "docs", lines, "--metric", "l2"], check=True, capture_output=True)
+    with warpwave.Store(path, device="cpu") as file:
+        store = WarpwaveVectorStore(DeterministicFakeEmbedding(size=2), collection=file["docs"])
+        found = store.similarity_search_by_vector([0.0, 1.0], k=4)
+        assert [(document.id, document.page_content, document.metadata) for document in found] == [
+            ("0", "a fox", {"year": 1999}), ("1", "a dog", {"year": 2001}), ("2", "", {}), ("3", "", {"payload": [1, 2]})]
+        assert [document.id for document in store.similarity_search_by_vector([0.0, 1.0], filter={"year": {"$gt": 2000}})] == ["1"]
+        store.add_texts(["a new one"], [{"year": 2010}], ids=["4"])
+        assert sorted(document.id for document in store.similarity_search_by_vector([0.0, 1.0], k=9, filter={"year": {"$gt": 2000}})) == ["1", "4"]
+        assert store.get_by_ids(["1"])[0].page_content == "a dog"

@@ -5,7 +5,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from small_models import HIDDEN, WIDTH, write_decoder, write_gguf
+from conftest import run_python
+from small_models import CHATML, HIDDEN, WIDTH, write_decoder, write_gguf
 
 import warpwave
 
@@ -126,3 +127,103 @@ def test_langchain_takes_the_model(encoder: warpwave.Model) -> None:
     store = WarpwaveVectorStore(WarpwaveEmbeddings(encoder), device="cpu")
     store.add_texts(["a fox", "a dog"])
     assert store.similarity_search("a dog", k=1)[0].page_content == "a dog"
+
+
+def test_a_stream_gives_the_pieces_of_the_text(decoder: warpwave.Model) -> None:
+    options = {"temperature": 1.2, "top_k": 40, "seed": 5}
+    whole = decoder.generate("a fox", max_tokens=20, **options)
+    stream = decoder.generate("a fox", max_tokens=20, stream=True, **options)
+    assert not isinstance(stream, str) and "".join(stream) == whole and len(whole) > 4
+    taken = decoder.generate("a fox", max_tokens=20, stream=True, **options)
+    first = next(taken)
+    taken.close()
+    assert whole.startswith(first)
+    session = decoder.session()
+    session.feed(decoder.tokenize("a fox"))
+    assert "".join(session.stream(20, **options)) == whole and len(session) == len(decoder.tokenize("a fox")) + 20
+    with pytest.raises(TypeError, match="no option 'heat'"):
+        decoder.generate("a fox", stream=True, heat=1)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_stop_ends_the_text_where_it_would_come(decoder: warpwave.Model, length: int) -> None:
+    options = {"temperature": 1.2, "top_k": 40, "seed": 5}
+    whole = decoder.generate("a fox", 20, **options)
+    stop = whole[5:5 + length]
+    before = whole[:whole.index(stop)]
+    assert decoder.generate("a fox", 20, stop=stop, **options) == before
+    assert "".join(decoder.generate("a fox", 20, stop=["never there", stop], stream=True, **options)) == before
+    assert decoder.generate(["a fox", "x"], 20, stop=stop, **options)[0] == before
+    assert decoder.generate("a fox", 20, stop=whole[-1] + "and more", **options) == whole
+    with pytest.raises(TypeError, match="stop is 5"):
+        decoder.generate("a fox", stop=5)  # type: ignore[call-overload]
+
+
+def test_conversations_are_prompts(tmp_path: pathlib.Path) -> None:
+    write_decoder(tmp_path / "chat.gguf", 256, CHATML)
+    with warpwave.Model(tmp_path / "chat.gguf", device="cpu") as model:
+        said = [{"role": "system", "content": "be short"}, {"role": "user", "content": "hello"}]
+        expected = model.generate(model.chat(said), 8)
+        assert model.generate(said, 8) == model.generate("hello", 8, chat=True, system="be short") == expected
+        assert model.generate("hello", 8, chat=True) != expected
+        with pytest.raises(TypeError, match="a message is .*; it must be"):
+            model.generate([{"role": "user"}])
+        with pytest.raises(TypeError, match="the prompt is int; it must be a str"):
+            model.generate(5)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="the model is closed"):
+        model.tokenize("x")
+    model.close()
+
+
+def test_wrong_types_and_missing_files_are_named(decoder: warpwave.Model) -> None:
+    with pytest.raises(TypeError, match="the text is 5; it must be a str"):
+        decoder.tokenize(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a text is None; it must be a str"):
+        decoder.embed([None])  # type: ignore[list-item]
+    with pytest.raises(warpwave.MissingFile, match="nothing.gguf"):
+        warpwave.Model("/nowhere/nothing.gguf", device="cpu")
+
+
+_INTERRUPTED = """
+import os, signal, sys, threading, time, warpwave
+model = warpwave.Model(sys.argv[1] if len(sys.argv) > 1 else os.environ["MODEL"], device="cpu")
+what, at = os.environ["WHAT"], [0.0]
+def interrupt():
+    time.sleep(0.3)
+    at[0] = time.perf_counter()
+    os.kill(os.getpid(), signal.SIGINT)
+session = model.session()
+tokens = list(range(250)) * 120
+if what != "feed":
+    session.feed(tokens[:4000])
+thread = threading.Thread(target=interrupt)
+thread.start()
+try:
+    if what == "feed":
+        while True:
+            session.feed(tokens)
+            session.truncate(0)
+    elif what == "generate":
+        text = session.generate(25000, ignore_eos=True)
+    else:
+        for piece in session.stream(25000, ignore_eos=True):
+            pass
+    print("ended by itself")
+except KeyboardInterrupt:
+    print("interrupted", time.perf_counter() - at[0])
+thread.join()
+print(len(session) < 29000 and len(model.tokenize("still there")) > 0)
+"""
+
+
+@pytest.mark.parametrize("what", ["feed", "generate", "stream"])
+def test_ctrl_c_ends_feeding_and_generating_at_once(tmp_path: pathlib.Path, what: str) -> None:
+    write_decoder(tmp_path / "long.gguf", 32768)
+    seconds = []
+    for _ in range(3):  # the machine may be busy with other things
+        said, whole = run_python(_INTERRUPTED, MODEL=str(tmp_path / "long.gguf"), WHAT=what).split("\n")[:2]
+        assert said.startswith("interrupted") and whole == "True"
+        seconds.append(float(said.split()[1]))
+        if seconds[-1] < 0.2:
+            return
+    pytest.fail(f"it took {seconds} s")

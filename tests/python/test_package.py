@@ -66,8 +66,45 @@ def test_mypy_strict_has_nothing_to_say():
     assert (PACKAGE / "py.typed").is_file()
 
 
+@pytest.mark.long
+def test_mypy_strict_has_nothing_to_say_about_the_examples(tmp_path):
+    (tmp_path / "typed.py").write_text(TYPED)
+    for program in (*sorted((ROOT / "examples" / "python").glob("*.py")), tmp_path / "typed.py"):
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml", "--cache-dir", tmp_path / "cache", program],
+                              cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": "", "MYPYPATH": "python"})
+        assert done.returncode == 0, done.stdout
+
+
+# What a program that is checked strictly does with results, rows and generated text.
+TYPED = """
+import numpy as np
+import warpwave
+
+store = warpwave.Store(":memory:", device="cpu")
+docs: warpwave.Collection = store.get_or_create("docs", dim=2)
+docs.add(np.eye(2), ids=["x", "y"], payloads=[{"a": 1}, None])
+found: warpwave.Results = docs.search([1, 0], k=1, where={"a": 1})
+scores: list[float] = [hit.score for hit in found.hits()]
+row: warpwave.Row = docs.get("x")
+other: warpwave.Row = docs["y"]
+norm: float = float(np.linalg.norm(row.vector))
+page: warpwave.Results = docs.get(where={"a": 1}, limit=10)
+changed: int = docs.update(where={"a": 1}, payloads={"b": 2}, merge=True)
+names: list[str] = [one.id for one in docs.iterate()]
+
+
+def say(model: warpwave.Model) -> str:
+    for piece in model.generate("a", stream=True, stop="."):
+        print(piece.upper())
+    return model.generate([{"role": "user", "content": "hello"}], max_tokens=5, system="be short")
+"""
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings_run(name):
+    for large, needs in (("haystack", "haystack"), ("llamaindex", "llama_index.core")):
+        if name == large:
+            pytest.importorskip(needs, reason=f"SKIP: {needs} is not installed; make nightly-python installs it")
     module = importlib.import_module(f"warpwave.{name}" if name != "__init__" else "warpwave")
     failed, _ = doctest.testmod(module, extraglobs={"warpwave": warpwave, "np": np}, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0

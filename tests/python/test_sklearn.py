@@ -11,10 +11,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from warpwave.sklearn import KNeighborsClassifier, KNeighborsTransformer, NearestNeighbors
+from warpwave.sklearn import KNeighborsClassifier, KNeighborsRegressor, KNeighborsTransformer, NearestNeighbors
 
 
-@parametrize_with_checks([NearestNeighbors(device="cpu"), KNeighborsClassifier(device="cpu"), KNeighborsTransformer(device="cpu")])
+@parametrize_with_checks([NearestNeighbors(device="cpu"), KNeighborsClassifier(device="cpu"), KNeighborsRegressor(device="cpu"),
+                          KNeighborsTransformer(device="cpu")])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
@@ -86,3 +87,15 @@ def test_what_cannot_be_is_refused(digits):
     for k in (0, 11, 1.5):
         with pytest.raises((ValueError, TypeError)):
             near.kneighbors(X[:2], k)
+
+
+def test_the_regressor_is_theirs(random):
+    X, y = random.standard_normal((300, 5)), random.standard_normal((300, 2))
+    for weights in ("uniform", "distance"):
+        for values in (y, y[:, 0]):
+            ours = KNeighborsRegressor(4, weights=weights, device="cpu").fit(X[:250], values[:250])
+            reference = theirs.KNeighborsRegressor(4, weights=weights, algorithm="brute").fit(X[:250], values[:250])
+            np.testing.assert_allclose(ours.predict(X[250:]), reference.predict(X[250:]), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(ours.predict(X[:10]), reference.predict(X[:10]), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="uniform or distance"):
+        KNeighborsRegressor(weights="other").fit(X, y)

@@ -180,7 +180,7 @@ ww_status ww_collection_select(ww_collection *collection, const ww_selection *se
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_select";
-    ww_selection read;
+    ww_selection read = {0};
     ww_status status = selection_read(collection, function, selection, &read);
     if (status == WW_OK)
         status = fetch_check(function, fetch);
@@ -193,13 +193,14 @@ ww_status ww_collection_select_count(ww_collection *collection, const ww_selecti
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_select_count";
-    ww_selection read;
+    ww_selection read = {0};
     int64_t found = 0;
     ww_status status = selection_read(collection, function, selection, &read);
-    if (status == WW_OK && !count)
-        status = fail_null(function, "count");
-    if (status == WW_OK)
-        status = collection->operations->select_count(collection, &read, &found);
+    if (status != WW_OK)
+        return status;
+    if (!count)
+        return fail_null(function, "count");
+    status = collection->operations->select_count(collection, &read, &found);
     if (status == WW_OK)
         *count = found;
     return status;
@@ -209,7 +210,7 @@ ww_status ww_collection_select_remove(ww_collection *collection, const ww_select
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_select_remove";
-    ww_selection read;
+    ww_selection read = {0};
     int64_t gone = 0;
     ww_status status = selection_read(collection, function, selection, &read);
     if (status == WW_OK && !read.filter && !read.where)
