@@ -825,6 +825,7 @@ mod model {
         pub fn ww_model_detokenize(model: *const ww_model, ids: *const i32, count: usize, text: *mut c_char, capacity: usize, bytes: *mut usize) -> ww_status;
         pub fn ww_model_token_ends(model: *const ww_model, token: i32) -> i32;
         pub fn ww_model_chat(model: *const ww_model, messages: *const ww_chat_message, count: usize, text: *mut c_char, capacity: usize, bytes: *mut usize) -> ww_status;
+        pub fn ww_model_chat_tokens(model: *const ww_model, messages: *const ww_chat_message, count: usize, flags: u32, ids: *mut i32, capacity: usize, token_count: *mut usize) -> ww_status;
         pub fn ww_model_embed(model: *mut ww_model, texts: *const *const c_char, bytes: *const usize, count: usize, vectors: *mut f32, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_model_embed_tokens(model: *mut ww_model, ids: *const i32, counts: *const usize, count: usize, vectors: *mut f32) -> ww_status;
         pub fn ww_session_create(model: *mut ww_model, session: *mut *mut ww_session) -> ww_status;
