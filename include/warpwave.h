@@ -10,6 +10,7 @@
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/gguf.h>
+#include <warpwave/ivf.h>
 #include <warpwave/kernel.h>
 #include <warpwave/quant.h>
 #include <warpwave/results.h>

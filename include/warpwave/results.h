@@ -40,6 +40,11 @@ WW_API int64_t ww_results_count(const ww_results *results, int64_t query);
  * its limit cut them off. The same as that for a query, and 0 where there is no such query. */
 WW_API int64_t ww_results_total(const ww_results *results, int64_t query);
 
+/* Returns how many of a query's hits are proven: the first that many are the true nearest rows, in order. All of them for an
+ * exact query. For one with `nprobe` (ivf.h) those that are nearer than any row in a list that was not read can be. 0 where
+ * there is no such query. */
+WW_API int64_t ww_results_proven(const ww_results *results, int64_t query);
+
 /* Return the row numbers, the handles and the scores of a query's hits, as many as ww_results_count() says, best first, equal
  * scores by smallest row. NULL if there is no such query. A row number is the place that the row had at that time, and compact
  * renumbers; a handle names it for good. */
@@ -69,8 +74,9 @@ typedef struct ww_results_columns {
     const int64_t *payloads; /* where each hit's payload starts in `text`, or -1; NULL: not fetched, or no hits */
     const char *text;        /* all texts, one behind the other, each with its NUL; NULL: none */
     int64_t text_bytes;
-    const float *vectors; /* hit_count x dim; NULL: not fetched, or no hits. Of row -1 they are any numbers */
-    int32_t dim;          /* of the vectors */
+    const float *vectors;  /* hit_count x dim; NULL: not fetched, or no hits. Of row -1 they are any numbers */
+    int32_t dim;           /* of the vectors */
+    const int64_t *proven; /* a query each, as ww_results_proven(); NULL: all hits are */
 } ww_results_columns;
 
 /* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */

@@ -119,6 +119,11 @@ typedef struct ww_search_stats {
     /* Queries that were searched again so: their k-th result was worse than a threshold, or was not there at all. That proves
      * a defect, of the memory, the device or the library; the results are right all the same. Please report it. */
     int64_t repeated_queries;
+    /* Of queries with nprobe (ivf.h): lists that were read, rows in them, and bytes of their codes, or of the rows themselves
+     * without a screen. Equal on every device. 0 for queries that were answered exactly. */
+    int64_t lists_read;
+    int64_t list_rows_read;
+    int64_t list_bytes_read;
 } ww_search_stats;
 
 /* A value for a parameter of a `where`: bound to it, never pasted into the text. */
@@ -180,6 +185,10 @@ typedef struct ww_query {
     /* Is filled in if the search succeeds; may be NULL. For a range the certificate is 0 where the screen discarded rows, since
      * it is the bound that they were discarded by. */
     ww_search_stats *stats;
+    /* Of a collection with an index (ivf.h), else refused: reads the rows of this many lists, those with the nearest centroids.
+     * More are read where they hold fewer than min(k, matching rows) rows; nlist or more is the exact search, and so is a mask
+     * or filter that admits no more rows than nprobe lists have on average. 0: the exact search. Only for WW_QUERY_NEAREST. */
+    int64_t nprobe;
 } ww_query;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */

@@ -623,6 +623,274 @@ ww_gguf_writer_data = function("warpwave", "ww_gguf_writer_data", c_int, c_void_
 ww_gguf_writer_finish = function("warpwave", "ww_gguf_writer_finish", c_int, c_void_p)
 ww_gguf_writer_destroy = function("warpwave", "ww_gguf_writer_destroy", None, c_void_p)
 
+# ---- warpwave/results.h --------------------------------------------------------------------------------------------------
+WW_FETCH_IDS = 1
+WW_FETCH_PAYLOADS = 2
+WW_FETCH_VECTORS = 4
+
+
+@struct
+class ww_results_columns(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("query_count", c_int64),
+                ("hit_count", c_int64),
+                ("starts", c_void_p),
+                ("rows", c_void_p),
+                ("handles", c_void_p),
+                ("scores", c_void_p),
+                ("totals", c_void_p),
+                ("ids", c_void_p),
+                ("payloads", c_void_p),
+                ("text", c_void_p),
+                ("text_bytes", c_int64),
+                ("vectors", c_void_p),
+                ("dim", c_int32),
+                ("proven", c_void_p)]
+
+
+ww_results_destroy = function("warpwave", "ww_results_destroy", None, c_void_p)
+ww_results_query_count = function("warpwave", "ww_results_query_count", c_int64, c_void_p)
+ww_results_count = function("warpwave", "ww_results_count", c_int64, c_void_p, ("query", c_int64))
+ww_results_total = function("warpwave", "ww_results_total", c_int64, c_void_p, ("query", c_int64))
+ww_results_proven = function("warpwave", "ww_results_proven", c_int64, c_void_p, ("query", c_int64))
+ww_results_rows = function("warpwave", "ww_results_rows", c_void_p, c_void_p, ("query", c_int64))
+ww_results_handles = function("warpwave", "ww_results_handles", c_void_p, c_void_p, ("query", c_int64))
+ww_results_scores = function("warpwave", "ww_results_scores", c_void_p, c_void_p, ("query", c_int64))
+ww_results_id = function("warpwave", "ww_results_id", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_payload = function("warpwave", "ww_results_payload", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_results_describe = function("warpwave", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
+
+# ---- warpwave/vectors.h --------------------------------------------------------------------------------------------------
+WW_DIM_MAX = 65536
+WW_ID_BYTES_MAX = 256
+WW_K_MAX = 2048
+WW_ROWS_MAX = 4294967295
+WW_COSINE = 0
+WW_L2 = 1
+WW_DOT = 2
+WW_SCREEN_INT8 = 0
+WW_SCREEN_NONE = 1
+WW_VECTOR_F32 = 0
+WW_VECTOR_F16 = 1
+WW_VECTOR_BF16 = 2
+WW_VECTOR_I8 = 3
+WW_VECTOR_U8 = 4
+WW_ROWS_DEVICE = 0
+WW_ROWS_HOST = 1
+WW_VALUE_NULL = 0
+WW_VALUE_INTEGER = 1
+WW_VALUE_REAL = 2
+WW_VALUE_TEXT = 3
+WW_VALUE_LIST = 4
+WW_QUERY_NEAREST = 0
+WW_QUERY_RANGE = 1
+WW_DAMAGE_VECTOR = 1
+WW_DAMAGE_NORM = 2
+WW_DAMAGE_CODES = 4
+WW_DAMAGE_SCALE = 8
+WW_DAMAGE_RESIDUAL = 16
+WW_DAMAGE_LIVE = 32
+
+
+@struct
+class ww_collection_config(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("dim", c_int32),
+                ("metric", c_int),
+                ("keep_host_copy", c_int32),
+                ("screen", c_int),
+                ("type", c_int),
+                ("rows", c_int)]
+
+
+@struct
+class ww_rows(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("count", c_int64),
+                ("dim", c_int32),
+                ("vectors", c_void_p),
+                ("row_stride", c_int64),
+                ("ids", c_void_p),
+                ("payloads", c_void_p),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("elements", c_void_p),
+                ("type", c_int),
+                ("tensor", c_void_p)]
+
+
+@struct
+class ww_search_stats(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("rows_screened", c_int64),
+                ("rows_kept", c_int64),
+                ("rows_scored", c_int64),
+                ("fallback_queries", c_int64),
+                ("certificate", c_float),
+                ("repeated_queries", c_int64),
+                ("lists_read", c_int64),
+                ("list_rows_read", c_int64),
+                ("list_bytes_read", c_int64)]
+
+
+@struct
+class ww_parameter(Structure):
+    _fields_ = [("name", c_char_p),
+                ("type", c_int),
+                ("integer", c_int64),
+                ("real", c_double),
+                ("text", c_char_p)]
+
+
+@struct
+class ww_query(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("queries", c_void_p),
+                ("query_count", c_int64),
+                ("query_stride", c_int64),
+                ("query_tensor", c_void_p),
+                ("dim", c_int32),
+                ("mode", c_int),
+                ("k", c_int32),
+                ("bound", c_float),
+                ("limit", c_int64),
+                ("mask", c_void_p),
+                ("mask_rows", c_int64),
+                ("where", c_char_p),
+                ("parameters", c_void_p),
+                ("parameter_count", c_int64),
+                ("filter", c_char_p),
+                ("fetch", c_uint32),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("stats", c_void_p),
+                ("nprobe", c_int64)]
+
+
+@struct
+class ww_get(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("count", c_int64),
+                ("ids", c_void_p),
+                ("handles", c_void_p),
+                ("fetch", c_uint32)]
+
+
+@struct
+class ww_collection_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("dim", c_int32),
+                ("metric", c_int),
+                ("rows_live", c_int64),
+                ("rows_removed", c_int64),
+                ("rows_capacity", c_int64),
+                ("segments", c_int64),
+                ("bytes_rows", c_int64),
+                ("bytes_ids", c_int64),
+                ("bytes_payloads", c_int64),
+                ("device", c_char * 32),
+                ("bytes_host_copy", c_int64),
+                ("screen", c_int),
+                ("bytes_screen", c_int64),
+                ("bytes_handles", c_int64),
+                ("mask_rows", c_int64),
+                ("type", c_int),
+                ("rows", c_int),
+                ("bytes_rows_host", c_int64),
+                ("members", c_char * 512)]
+
+
+@struct
+class ww_damage_report(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("rows_checked", c_int64),
+                ("rows_damaged", c_int64),
+                ("first_row", c_int64),
+                ("first_damage", c_uint32),
+                ("damage", c_uint32)]
+
+
+ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_damage_report_init = function("warpwave", "ww_damage_report_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, ("metric", c_int))
+ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, ("screen", c_int))
+ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, ("type", c_int))
+ww_row_place_name = function("warpwave", "ww_row_place_name", c_char_p, ("place", c_int))
+ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
+ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
+ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_upsert = function("warpwave", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_update = function("warpwave", "ww_collection_update", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, ("count", c_int64))
+ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
+ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p,
+                                      ("count", c_int64))
+ww_collection_clear = function("warpwave", "ww_collection_clear", c_int, c_void_p)
+ww_collection_compact = function("warpwave", "ww_collection_compact", c_int, c_void_p, ww_progress, c_void_p)
+ww_collection_check = function("warpwave", "ww_collection_check", c_int, c_void_p, POINTER(ww_damage_report),
+                               ww_progress, c_void_p)
+ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, ("rows", c_int64))
+ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p, c_void_p)
+ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
+ww_collection_describe = function("warpwave", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
+ww_collection_query = function("warpwave", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
+ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)
+ww_collection_get = function("warpwave", "ww_collection_get", c_int, c_void_p, POINTER(ww_get), c_void_p)
+ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p, ("id", c_char_p), c_void_p)
+ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_find_handle = function("warpwave", "ww_collection_find_handle", c_int, c_void_p, ("handle", c_int64), c_void_p)
+ww_collection_vector = function("warpwave", "ww_collection_vector", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_elements = function("warpwave", "ww_collection_elements", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, ("row", c_int64), c_char_p, ("capacity", c_size_t),
+                            c_void_p)
+ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, ("row", c_int64), c_char_p,
+                                 ("capacity", c_size_t), c_void_p)
+ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, ("row", c_int64))
+ww_score = function("warpwave", "ww_score", c_int, ("metric", c_int), c_void_p, c_void_p, ("dim", c_int32), c_void_p)
+
+# ---- warpwave/ivf.h ------------------------------------------------------------------------------------------------------
+WW_IVF_LISTS_MAX = 1048576
+
+
+@struct
+class ww_ivf_config(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("nlist", c_int64),
+                ("sample_rows", c_int64),
+                ("iterations", c_int32),
+                ("seed", c_uint64),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
+
+
+@struct
+class ww_ivf_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("nlist", c_int64),
+                ("rows", c_int64),
+                ("rows_largest", c_int64),
+                ("rows_mean", c_double),
+                ("loss", c_double),
+                ("bytes", c_int64),
+                ("rows_trained", c_int64),
+                ("rows_added", c_int64),
+                ("lists_split", c_int64)]
+
+
+ww_ivf_config_init = function("warpwave", "ww_ivf_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_ivf_info_init = function("warpwave", "ww_ivf_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_collection_build_ivf = function("warpwave", "ww_collection_build_ivf", c_int, c_void_p, POINTER(ww_ivf_config))
+ww_collection_drop_ivf = function("warpwave", "ww_collection_drop_ivf", c_int, c_void_p)
+ww_collection_describe_ivf = function("warpwave", "ww_collection_describe_ivf", c_int, c_void_p, POINTER(ww_ivf_info))
+
 # ---- warpwave/model.h ----------------------------------------------------------------------------------------------------
 WW_MODEL_ENCODER = 0
 WW_MODEL_DECODER = 1
@@ -740,233 +1008,6 @@ ww_sampling_init = function("warpwave_model", "ww_sampling_init", c_int, c_void_
 ww_session_sample = function("warpwave_model", "ww_session_sample", c_int, c_void_p, POINTER(ww_sampling), c_void_p)
 ww_generation_init = function("warpwave_model", "ww_generation_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_session_generate = function("warpwave_model", "ww_session_generate", c_int, c_void_p, POINTER(ww_generation), c_void_p)
-
-# ---- warpwave/results.h --------------------------------------------------------------------------------------------------
-WW_FETCH_IDS = 1
-WW_FETCH_PAYLOADS = 2
-WW_FETCH_VECTORS = 4
-
-
-@struct
-class ww_results_columns(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("query_count", c_int64),
-                ("hit_count", c_int64),
-                ("starts", c_void_p),
-                ("rows", c_void_p),
-                ("handles", c_void_p),
-                ("scores", c_void_p),
-                ("totals", c_void_p),
-                ("ids", c_void_p),
-                ("payloads", c_void_p),
-                ("text", c_void_p),
-                ("text_bytes", c_int64),
-                ("vectors", c_void_p),
-                ("dim", c_int32)]
-
-
-ww_results_destroy = function("warpwave", "ww_results_destroy", None, c_void_p)
-ww_results_query_count = function("warpwave", "ww_results_query_count", c_int64, c_void_p)
-ww_results_count = function("warpwave", "ww_results_count", c_int64, c_void_p, ("query", c_int64))
-ww_results_total = function("warpwave", "ww_results_total", c_int64, c_void_p, ("query", c_int64))
-ww_results_rows = function("warpwave", "ww_results_rows", c_void_p, c_void_p, ("query", c_int64))
-ww_results_handles = function("warpwave", "ww_results_handles", c_void_p, c_void_p, ("query", c_int64))
-ww_results_scores = function("warpwave", "ww_results_scores", c_void_p, c_void_p, ("query", c_int64))
-ww_results_id = function("warpwave", "ww_results_id", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
-ww_results_payload = function("warpwave", "ww_results_payload", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
-ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
-ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_results_describe = function("warpwave", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
-
-# ---- warpwave/vectors.h --------------------------------------------------------------------------------------------------
-WW_DIM_MAX = 65536
-WW_ID_BYTES_MAX = 256
-WW_K_MAX = 2048
-WW_ROWS_MAX = 4294967295
-WW_COSINE = 0
-WW_L2 = 1
-WW_DOT = 2
-WW_SCREEN_INT8 = 0
-WW_SCREEN_NONE = 1
-WW_VECTOR_F32 = 0
-WW_VECTOR_F16 = 1
-WW_VECTOR_BF16 = 2
-WW_VECTOR_I8 = 3
-WW_VECTOR_U8 = 4
-WW_ROWS_DEVICE = 0
-WW_ROWS_HOST = 1
-WW_VALUE_NULL = 0
-WW_VALUE_INTEGER = 1
-WW_VALUE_REAL = 2
-WW_VALUE_TEXT = 3
-WW_VALUE_LIST = 4
-WW_QUERY_NEAREST = 0
-WW_QUERY_RANGE = 1
-WW_DAMAGE_VECTOR = 1
-WW_DAMAGE_NORM = 2
-WW_DAMAGE_CODES = 4
-WW_DAMAGE_SCALE = 8
-WW_DAMAGE_RESIDUAL = 16
-WW_DAMAGE_LIVE = 32
-
-
-@struct
-class ww_collection_config(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("name", c_char_p),
-                ("dim", c_int32),
-                ("metric", c_int),
-                ("keep_host_copy", c_int32),
-                ("screen", c_int),
-                ("type", c_int),
-                ("rows", c_int)]
-
-
-@struct
-class ww_rows(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("count", c_int64),
-                ("dim", c_int32),
-                ("vectors", c_void_p),
-                ("row_stride", c_int64),
-                ("ids", c_void_p),
-                ("payloads", c_void_p),
-                ("progress", ww_progress),
-                ("progress_user", c_void_p),
-                ("elements", c_void_p),
-                ("type", c_int),
-                ("tensor", c_void_p)]
-
-
-@struct
-class ww_search_stats(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("rows_screened", c_int64),
-                ("rows_kept", c_int64),
-                ("rows_scored", c_int64),
-                ("fallback_queries", c_int64),
-                ("certificate", c_float),
-                ("repeated_queries", c_int64)]
-
-
-@struct
-class ww_parameter(Structure):
-    _fields_ = [("name", c_char_p),
-                ("type", c_int),
-                ("integer", c_int64),
-                ("real", c_double),
-                ("text", c_char_p)]
-
-
-@struct
-class ww_query(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("queries", c_void_p),
-                ("query_count", c_int64),
-                ("query_stride", c_int64),
-                ("query_tensor", c_void_p),
-                ("dim", c_int32),
-                ("mode", c_int),
-                ("k", c_int32),
-                ("bound", c_float),
-                ("limit", c_int64),
-                ("mask", c_void_p),
-                ("mask_rows", c_int64),
-                ("where", c_char_p),
-                ("parameters", c_void_p),
-                ("parameter_count", c_int64),
-                ("filter", c_char_p),
-                ("fetch", c_uint32),
-                ("progress", ww_progress),
-                ("progress_user", c_void_p),
-                ("stats", c_void_p)]
-
-
-@struct
-class ww_get(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("count", c_int64),
-                ("ids", c_void_p),
-                ("handles", c_void_p),
-                ("fetch", c_uint32)]
-
-
-@struct
-class ww_collection_info(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("dim", c_int32),
-                ("metric", c_int),
-                ("rows_live", c_int64),
-                ("rows_removed", c_int64),
-                ("rows_capacity", c_int64),
-                ("segments", c_int64),
-                ("bytes_rows", c_int64),
-                ("bytes_ids", c_int64),
-                ("bytes_payloads", c_int64),
-                ("device", c_char * 32),
-                ("bytes_host_copy", c_int64),
-                ("screen", c_int),
-                ("bytes_screen", c_int64),
-                ("bytes_handles", c_int64),
-                ("mask_rows", c_int64),
-                ("type", c_int),
-                ("rows", c_int),
-                ("bytes_rows_host", c_int64),
-                ("members", c_char * 512)]
-
-
-@struct
-class ww_damage_report(Structure):
-    _fields_ = [("struct_size", c_size_t),
-                ("rows_checked", c_int64),
-                ("rows_damaged", c_int64),
-                ("first_row", c_int64),
-                ("first_damage", c_uint32),
-                ("damage", c_uint32)]
-
-
-ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_damage_report_init = function("warpwave", "ww_damage_report_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, ("metric", c_int))
-ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, ("screen", c_int))
-ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, ("type", c_int))
-ww_row_place_name = function("warpwave", "ww_row_place_name", c_char_p, ("place", c_int))
-ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
-ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
-ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
-ww_collection_upsert = function("warpwave", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
-ww_collection_update = function("warpwave", "ww_collection_update", c_int, c_void_p, POINTER(ww_rows))
-ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, ("count", c_int64))
-ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
-ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p,
-                                      ("count", c_int64))
-ww_collection_clear = function("warpwave", "ww_collection_clear", c_int, c_void_p)
-ww_collection_compact = function("warpwave", "ww_collection_compact", c_int, c_void_p, ww_progress, c_void_p)
-ww_collection_check = function("warpwave", "ww_collection_check", c_int, c_void_p, POINTER(ww_damage_report),
-                               ww_progress, c_void_p)
-ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, ("rows", c_int64))
-ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p, c_void_p)
-ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
-ww_collection_describe = function("warpwave", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
-ww_collection_query = function("warpwave", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
-ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)
-ww_collection_get = function("warpwave", "ww_collection_get", c_int, c_void_p, POINTER(ww_get), c_void_p)
-ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p, ("id", c_char_p), c_void_p)
-ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, ("row", c_int64), c_void_p)
-ww_collection_find_handle = function("warpwave", "ww_collection_find_handle", c_int, c_void_p, ("handle", c_int64), c_void_p)
-ww_collection_vector = function("warpwave", "ww_collection_vector", c_int, c_void_p, ("row", c_int64), c_void_p)
-ww_collection_elements = function("warpwave", "ww_collection_elements", c_int, c_void_p, ("row", c_int64), c_void_p)
-ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, ("row", c_int64), c_char_p, ("capacity", c_size_t),
-                            c_void_p)
-ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, ("row", c_int64), c_char_p,
-                                 ("capacity", c_size_t), c_void_p)
-ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, ("row", c_int64))
-ww_score = function("warpwave", "ww_score", c_int, ("metric", c_int), c_void_p, c_void_p, ("dim", c_int32), c_void_p)
 
 # ---- warpwave/selection.h ------------------------------------------------------------------------------------------------
 WW_PAYLOAD_SET = 0

@@ -184,6 +184,7 @@ const backend backend_cpu = {
     .rows_read = cpu_rows_read,
     .rows_gather = cpu_rows_gather,
     .rows_search = cpu_rows_search,
+    .rows_search_lists = cpu_rows_search_lists,
     .rows_range = cpu_rows_range,
     .threads = cpu_threads,
     .tensors = &tensors_cpu,

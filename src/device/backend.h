@@ -119,6 +119,7 @@ typedef struct search_stats {
     int64_t fallback_queries;
     float certificate; /* as ww_search_stats says */
     int64_t repeated_queries;
+    int64_t lists_read, list_rows_read, list_bytes_read; /* by rows_search_lists and what stands in for it */
 } search_stats;
 
 /* What is marked of a query, so that a group counts it once: what fallback_queries and repeated_queries count. */
@@ -146,6 +147,21 @@ typedef struct search_job {
     void *progress_user;
     uint8_t *marks; /* a byte a query, to which MARK_... are added; may be NULL */
 } search_job;
+
+/* Rows of a collection by their numbers, ascending. */
+typedef struct row_list {
+    const uint32_t *rows;
+    int64_t count;
+} row_list;
+
+/* One search that reads some lists of rows only: query q reads lists[numbers[i]] for starts[q] <= i < starts[q + 1]. A query
+ * reads a list once, and no row is in two lists. A live and admitted row of these lists counts, no other. */
+typedef struct list_job {
+    search_job search;
+    const row_list *lists;
+    const uint32_t *numbers; /* nearest first, so that thresholds are tight from the start */
+    const int64_t *starts;   /* query_count + 1 */
+} list_job;
 
 /* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
  * not negative. What of `search` asks for a number of results (k, rows, scores) is not looked at. The certificate is 0 where
@@ -242,6 +258,9 @@ struct backend {
     ww_status (*rows_gather)(ww_device *device, row_range to, const segment *from, const int64_t *sources);
     /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */
     ww_status (*rows_search)(ww_device *device, const search_job *job);
+    /* The same among the rows of some lists. NULL: the backend has no way of its own, and rows_search with a mask for each
+     * query stands in for it. Blocking. */
+    ww_status (*rows_search_lists)(ww_device *device, const list_job *job);
     /* All live and admitted rows of each query that are at least as good as a bound. Blocking. */
     ww_status (*rows_range)(ww_device *device, const range_job *job);
 

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "vectors/batch.h"
 #include "vectors/ids/automatic_ids.h"
+#include "vectors/ivf/ivf.h"
 #include "vectors/payloads.h"
 
 enum {
@@ -302,6 +303,7 @@ static void batch_commit(batch *b, ww_collection *c)
 {
     row_store *store = &c->store;
     store_commit(store, b->first_row + b->rows.count);
+    ivf_commit(c, b->first_row, b->rows.count, b->places);
     c->next_handle = b->next_handle;
     c->highest_number = b->highest_number;
     store->rows_live += b->rows.count - b->replaced_count;
@@ -361,6 +363,8 @@ static ww_status batch_stage(batch *b, ww_collection *c)
     if (status == WW_OK)
         status = write_rows(b, c);
     if (status == WW_OK)
+        status = ivf_stage(c, b->first_row, b->rows.count, &b->places);
+    if (status == WW_OK)
         status = publish(b, &c->store);
     if (status == WW_OK)
         batch_commit(b, c);
@@ -386,6 +390,7 @@ ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind)
     collection_unlock(c);
     tensor_rows_release(&b.rounded);
     memory_free(b.given.host);
+    memory_free(b.places);
     memory_free(b.narrowed);
     memory_free(b.replaced);
     return status;

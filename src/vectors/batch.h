@@ -36,6 +36,7 @@ typedef struct batch {
     int64_t bytes_ids;      /* what the batch adds to the store's figures */
     int64_t bytes_payloads;
     int64_t bytes_handles;
+    struct ivf_place *places; /* the lists of the rows in the collection's index; NULL: it has none */
 } batch;
 
 /* Checks the ids of the batch and enters them, with the handles, in the pages and tables of the collection. On failure some are

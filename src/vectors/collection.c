@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "vectors/ivf/ivf.h"
 #include "vectors/search.h"
 
 _Static_assert((int)WW_COSINE == CANON_COSINE && (int)WW_L2 == CANON_L2 && (int)WW_DOT == CANON_DOT,
@@ -176,6 +177,7 @@ void collection_release(ww_collection *c)
 
 static void memory_destroy(ww_collection *c)
 {
+    ivf_destroy(c->index);
     store_destroy(&c->store);
     id_table_destroy(&c->moved);
     id_table_destroy(&c->ids);
@@ -232,6 +234,8 @@ void ww_collection_destroy(ww_collection *collection)
 
 void collection_empty(ww_collection *collection)
 {
+    ivf_destroy(collection->index);
+    collection->index = NULL;
     id_table_destroy(&collection->moved);
     id_table_destroy(&collection->ids);
     collection->ids_are_stored = false;
@@ -330,6 +334,7 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
 }
 
 static const collection_operations MEMORY_OPERATIONS = {
+    .has_index = true,
     .write = memory_write,
     .remove = memory_remove,
     .select_remove = memory_select_remove,

@@ -16,6 +16,8 @@
 #include "vectors/operations.h"
 #include "vectors/segments.h"
 
+struct ivf; /* vectors/ivf/ivf.h */
+
 struct ww_collection {
     const collection_operations *operations;
     process_mark made_in; /* the one process that may use it: in a child the lock may be held for ever */
@@ -37,6 +39,7 @@ struct ww_collection {
     id_table moved;         /* rows whose handle is out of order (handles.h) */
     int64_t next_handle;    /* never goes back */
     int64_t highest_number; /* no id that the caller gave was the decimal text of a larger one; -1: none was a number */
+    struct ivf *index;      /* NULL: there is none */
 };
 
 /* Fills in what every collection has, from a config that is checked; the rest stays as it is. Keeps `device` open. On failure

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "vectors/collection.h"
 #include "vectors/ids/handles.h"
+#include "vectors/ivf/ivf.h"
 #include "vectors/payloads.h"
 
 enum { GATHER_BYTES = 64 * 1024 * 1024 }; /* of rows between two words to the caller */
@@ -24,6 +25,7 @@ typedef struct compaction {
     int64_t moved_count; /* rows of the new store whose handle is out of order */
     int64_t *sources;    /* rows of one old segment that are gathered at once */
     int64_t sources_max;
+    int64_t *ranks; /* of the rows in the index (ivf_rank) */
     ww_progress progress;
     void *user;
 } compaction;
@@ -172,6 +174,7 @@ static void commit(compaction *m)
 {
     ww_collection *c = m->collection;
     int64_t done = 0;
+    ivf_compact(c, m->ranks);
     for (int64_t row = store_next(&c->store, -1); row >= 0; row = store_next(&c->store, row), done++) {
         row_page *from = store_page(&c->store, row);
         if (from->payloads && from->payloads[row % PAGE_ROWS]) {
@@ -199,7 +202,10 @@ static ww_status compact(compaction *m)
     if (status == WW_OK)
         status = finish(m);
     if (status == WW_OK)
+        status = ivf_rank(m->collection, &m->ranks);
+    if (status == WW_OK)
         commit(m);
+    memory_free(m->ranks);
     memory_free(m->sources);
     id_table_destroy(&m->moved);
     id_table_destroy(&m->ids);

@@ -250,7 +250,7 @@ static ww_status read_gathered(ww_results *results, const ww_collection *c)
     return status;
 }
 
-static ww_status read_vectors(ww_results *results, const ww_collection *c)
+ww_status results_read_vectors(ww_results *results, const ww_collection *c)
 {
     const bool quick = c->store.keep_copy || c->store.rows_on_host || c->device->backend->on_host;
     return quick || results_hits(results) <= ROWS_ONE_BY_ONE ? read_one_by_one(results, c) : read_gathered(results, c);
@@ -265,6 +265,6 @@ ww_status results_fetch(ww_results *results, const ww_collection *collection, ui
     if (status == WW_OK && texts)
         status = put_texts(results, collection);
     if (status == WW_OK && results->vectors)
-        status = read_vectors(results, collection);
+        status = results_read_vectors(results, collection);
     return status;
 }

@@ -9,4 +9,7 @@
  * lock. */
 ww_status results_fetch(ww_results *results, const ww_collection *collection, uint32_t fetch);
 
+/* Reads the vectors of every hit into results->vectors, which has room; only starts, rows and vectors are looked at. */
+ww_status results_read_vectors(ww_results *results, const ww_collection *collection);
+
 #endif

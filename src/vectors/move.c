@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "vectors/collection.h"
+#include "vectors/ivf/ivf.h"
 
 enum { PIECE_BYTES = 16 * 1024 * 1024, REASON_BYTES = 512 };
 
@@ -21,6 +22,7 @@ typedef struct move {
     ww_device *device;     /* where to */
     device_stream *stream; /* there */
     row_store store;       /* there */
+    row_store centroids;   /* of the index, there */
     char *piece;           /* rows on their way, if the host has no copy */
     int64_t piece_rows;
 } move;
@@ -116,6 +118,16 @@ static ww_status carry_rows(move *m)
     return status;
 }
 
+static void swap_centroids(move *m)
+{
+    ivf *index = m->collection->index;
+    if (!index)
+        return;
+    const row_store old = index->store;
+    index->store = m->centroids;
+    m->centroids = old;
+}
+
 static void commit(move *m)
 {
     ww_collection *c = m->collection;
@@ -124,6 +136,7 @@ static void commit(move *m)
     c->device = device_retain(m->device);
     c->stream = m->stream;
     c->store = m->store;
+    swap_centroids(m);
     m->device = old.device;
     m->stream = old.stream;
     m->store = old.store;
@@ -139,8 +152,11 @@ static ww_status move_to(move *m)
         status = store_push_live(&m->store);
     }
     if (status == WW_OK)
+        status = ivf_place_centroids(m->collection, m->device, m->stream, &m->centroids);
+    if (status == WW_OK)
         commit(m);
     /* What is left is the new device's part of a failed move, or the old device's of a whole one. */
+    store_destroy(&m->centroids);
     store_destroy(&m->store);
     m->device->backend->stream_destroy(m->device, m->stream);
     if (status == WW_OK)
@@ -214,6 +230,11 @@ static ww_status rebalance(move *m)
         status = segment_settle(m, s);
     if (status == WW_OK)
         status = store_push_live(store);
+    if (status == WW_OK)
+        status = ivf_place_centroids(m->collection, m->device, m->collection->stream, &m->centroids);
+    if (status == WW_OK)
+        swap_centroids(m);
+    store_destroy(&m->centroids);
     memory_free(m->piece);
     return status;
 }

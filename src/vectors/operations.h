@@ -42,6 +42,7 @@ typedef struct payload_change {
 typedef struct collection_operations {
     bool host_rows; /* writes take rows from memory of the host only, no tensors of a GPU */
     bool where;     /* queries may have a `where` */
+    bool has_index; /* it may have an index, which is the collection's `index` (vectors/ivf) */
 
     /* Writes: whole or not at all. Of a store, on disk when they return. */
     ww_status (*write)(ww_collection *c, const ww_rows *rows, write_kind kind);

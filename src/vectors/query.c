@@ -27,7 +27,10 @@ void query_tell_stats(const ww_query *query, const search_stats *found)
                                    .rows_scored = found->rows_scored,
                                    .fallback_queries = found->fallback_queries,
                                    .certificate = found->certificate,
-                                   .repeated_queries = found->repeated_queries};
+                                   .repeated_queries = found->repeated_queries,
+                                   .lists_read = found->lists_read,
+                                   .list_rows_read = found->list_rows_read,
+                                   .list_bytes_read = found->list_bytes_read};
     if (query->stats)
         (void)struct_write(query->stats, &stats, sizeof stats, "search", "ww_search_stats"); /* query_check() saw it */
 }
@@ -146,6 +149,10 @@ static ww_status check_queries(ww_collection *c, const char *function, ww_query 
 /* What each mode finds, and that nothing is set which only another mode reads. */
 static ww_status check_mode(const ww_collection *c, const char *function, const ww_query *query)
 {
+    if (query->nprobe < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: nprobe is %lld; it must not be negative", function, (long long)query->nprobe);
+    if (query->nprobe > 0 && query->mode != WW_QUERY_NEAREST)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: nprobe is of WW_QUERY_NEAREST; a range reads all rows", function);
     if (query->mode == WW_QUERY_NEAREST) {
         if (query->bound != 0.0f || query->limit != 0)
             return ww_fail(WW_INVALID_ARGUMENT, "%s: bound and limit are of WW_QUERY_RANGE, but mode is WW_QUERY_NEAREST",

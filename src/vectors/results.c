@@ -103,6 +103,13 @@ ww_status results_totals(ww_results *results)
     return results->totals ? WW_OK : memory_failed("the totals of a range search", bytes);
 }
 
+ww_status results_proven(ww_results *results)
+{
+    results->proven = memory_alloc_zeroed((size_t)results->query_count + 1, sizeof *results->proven);
+    return results->proven ? WW_OK
+                           : memory_failed("the proofs of results", (size_t)results->query_count * sizeof *results->proven);
+}
+
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length)
 {
     if (length >= results->text_room - results->text_bytes) {
@@ -127,6 +134,7 @@ void ww_results_destroy(ww_results *results)
     memory_free(results->text);
     memory_free(results->fetched);
     memory_free(results->totals);
+    memory_free(results->proven);
     memory_free(results);
 }
 
@@ -150,6 +158,13 @@ int64_t ww_results_total(const ww_results *results, int64_t query)
     if (!results || !results->totals)
         return ww_results_count(results, query);
     return has_query(results, query) ? results->totals[query] : 0;
+}
+
+int64_t ww_results_proven(const ww_results *results, int64_t query)
+{
+    if (!results || !results->proven)
+        return ww_results_count(results, query);
+    return has_query(results, query) ? results->proven[query] : 0;
 }
 
 const int64_t *ww_results_rows(const ww_results *results, int64_t query)
@@ -211,6 +226,7 @@ ww_status ww_results_describe(const ww_results *results, ww_results_columns *col
                                      .text = results->text_bytes > 0 ? results->text : NULL,
                                      .text_bytes = (int64_t)results->text_bytes,
                                      .vectors = results->vectors,
-                                     .dim = results->dim};
+                                     .dim = results->dim,
+                                     .proven = results->proven};
     return struct_write(columns, &ours, sizeof ours, "ww_results_describe", "ww_results_columns");
 }

@@ -22,6 +22,7 @@ struct ww_results {
     int64_t *handles;
     float *scores;
     int64_t *totals; /* a query each, memory_free(); NULL: as many as there are hits */
+    int64_t *proven; /* likewise */
 
     /* From here on NULL unless results_prepare() was told to. */
     int32_t dim;
@@ -50,6 +51,9 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
 
 /* Takes memory for the total of each query, for results of a range. */
 ww_status results_totals(ww_results *results);
+
+/* Takes memory for the number of proven hits of each query, for results of a query with nprobe. */
+ww_status results_proven(ww_results *results);
 
 /* Copies a text and says in `place`, an element of ids or payloads, where it is. Cannot fail where text_bytes was exact. */
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length);

@@ -10,6 +10,7 @@
 #include "device/results.h"
 #include "vectors/fetch.h"
 #include "vectors/filter/filter_mask.h"
+#include "vectors/ivf/ivf.h"
 #include "vectors/query.h"
 
 enum {
@@ -34,7 +35,7 @@ static ww_status place_queries(search *s)
     tensor_rows held = {.dense = *s->query->query_tensor};
     int64_t refused = -1;
     ww_status status;
-    if (tensor_rows_on(&held, c->device)) {
+    if (tensor_rows_on(&held, c->device) && s->query->nprobe == 0) {
         const float *queries = tensor_rows_data(&held);
         status = c->device->backend->rows_check_here(c->device, queries, s->query->query_count, c->dim, &refused);
         s->job.queries = queries;
@@ -74,6 +75,16 @@ ww_status search_lock(ww_collection *c)
     return WW_OK;
 }
 
+static ww_status index_check(const ww_collection *c, const ww_query *query)
+{
+    if (query->nprobe == 0 || c->index || c->store.rows_live == 0)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT,
+                   "collection '%s': nprobe is %lld, but there is no index; build one with ww_collection_build_ivf(), or leave "
+                   "nprobe at 0 for an exact search",
+                   c->name, (long long)query->nprobe);
+}
+
 /* Takes the lock and makes the job. Not locked after a failure. */
 static ww_status search_begin(search *s, ww_collection *c, const ww_query *query)
 {
@@ -98,6 +109,8 @@ static ww_status search_begin(search *s, ww_collection *c, const ww_query *query
                           .progress = query->progress,
                           .progress_user = query->progress_user};
     status = mask_check(c, query);
+    if (status == WW_OK)
+        status = index_check(c, query);
     if (status == WW_OK && query->filter) {
         status = filter_mask_make(c, query, &s->filter_mask);
         s->job.mask = s->filter_mask;
@@ -125,11 +138,14 @@ static void search_end(search *s, ww_status status)
 /* ---- the k nearest --------------------------------------------------------------------------------------------------------
  */
 
-static ww_status find_nearest(search *s, int64_t *rows, float *scores)
+/* `proven` gets the number of proven hits of each query, or is NULL. */
+static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *proven)
 {
     const ww_collection *c = s->collection;
     s->job.rows = rows;
     s->job.scores = scores;
+    if (c->store.rows_live > 0 && s->query->nprobe > 0)
+        return ivf_search(c, &s->job, s->query->nprobe, proven);
     if (c->store.rows_live > 0)
         return c->device->backend->rows_search(c->device, &s->job);
     results_pad(s->job.metric, s->job.query_count * s->job.k, rows, scores);
@@ -144,7 +160,10 @@ static ww_status nearest_results(search *s, ww_results **results)
     ww_status status = results_create(job->query_count, job->query_count * job->k, results);
     if (status != WW_OK || job->query_count == 0 || job->k == 0)
         return status;
-    status = find_nearest(s, (*results)->rows, (*results)->scores);
+    if (s->query->nprobe > 0)
+        status = results_proven(*results);
+    if (status == WW_OK)
+        status = find_nearest(s, (*results)->rows, (*results)->scores, (*results)->proven);
     if (status == WW_OK)
         results_from_padded(*results, job->k);
     return status;
@@ -251,7 +270,7 @@ ww_status collection_search(ww_collection *c, const ww_query *query, int64_t *ro
     ww_status status = search_begin(&s, c, query);
     if (status != WW_OK)
         return status;
-    status = find_nearest(&s, rows, scores);
+    status = find_nearest(&s, rows, scores, NULL);
     search_end(&s, status);
     return status;
 }

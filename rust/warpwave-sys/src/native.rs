@@ -702,6 +702,345 @@ mod gguf {
 }
 pub use gguf::*;
 
+mod results {
+    use super::*;
+    pub type ww_fetch = c_int;
+    pub const WW_FETCH_IDS: ww_fetch = 1;
+    pub const WW_FETCH_PAYLOADS: ww_fetch = 2;
+    pub const WW_FETCH_VECTORS: ww_fetch = 4;
+    #[repr(C)]
+    pub struct ww_results {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_results_columns {
+        pub struct_size: usize,
+        pub query_count: i64,
+        pub hit_count: i64,
+        pub starts: *const i64,
+        pub rows: *const i64,
+        pub handles: *const i64,
+        pub scores: *const f32,
+        pub totals: *const i64,
+        pub ids: *const i64,
+        pub payloads: *const i64,
+        pub text: *const c_char,
+        pub text_bytes: i64,
+        pub vectors: *const f32,
+        pub dim: i32,
+        pub proven: *const i64,
+    }
+    impl Default for ww_results_columns {
+        fn default() -> Self {
+            initialized(ww_results_columns_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_results_destroy(results: *mut ww_results);
+        pub fn ww_results_query_count(results: *const ww_results) -> i64;
+        pub fn ww_results_count(results: *const ww_results, query: i64) -> i64;
+        pub fn ww_results_total(results: *const ww_results, query: i64) -> i64;
+        pub fn ww_results_proven(results: *const ww_results, query: i64) -> i64;
+        pub fn ww_results_rows(results: *const ww_results, query: i64) -> *const i64;
+        pub fn ww_results_handles(results: *const ww_results, query: i64) -> *const i64;
+        pub fn ww_results_scores(results: *const ww_results, query: i64) -> *const f32;
+        pub fn ww_results_id(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
+        pub fn ww_results_payload(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
+        pub fn ww_results_vector(results: *const ww_results, query: i64, hit: i64) -> *const f32;
+        pub fn ww_results_columns_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_results_describe(results: *const ww_results, columns: *mut ww_results_columns) -> ww_status;
+    }
+}
+pub use results::*;
+
+mod vectors {
+    use super::*;
+    pub type ww_metric = c_int;
+    pub type ww_screen = c_int;
+    pub type ww_vector_type = c_int;
+    pub type ww_row_place = c_int;
+    pub type ww_value_type = c_int;
+    pub type ww_query_mode = c_int;
+    pub type ww_damage = c_int;
+    pub const WW_DIM_MAX: i64 = 65536;
+    pub const WW_ID_BYTES_MAX: i64 = 256;
+    pub const WW_K_MAX: i64 = 2048;
+    pub const WW_ROWS_MAX: i64 = 4294967295;
+    pub const WW_COSINE: ww_metric = 0;
+    pub const WW_L2: ww_metric = 1;
+    pub const WW_DOT: ww_metric = 2;
+    pub const WW_SCREEN_INT8: ww_screen = 0;
+    pub const WW_SCREEN_NONE: ww_screen = 1;
+    pub const WW_VECTOR_F32: ww_vector_type = 0;
+    pub const WW_VECTOR_F16: ww_vector_type = 1;
+    pub const WW_VECTOR_BF16: ww_vector_type = 2;
+    pub const WW_VECTOR_I8: ww_vector_type = 3;
+    pub const WW_VECTOR_U8: ww_vector_type = 4;
+    pub const WW_ROWS_DEVICE: ww_row_place = 0;
+    pub const WW_ROWS_HOST: ww_row_place = 1;
+    pub const WW_VALUE_NULL: ww_value_type = 0;
+    pub const WW_VALUE_INTEGER: ww_value_type = 1;
+    pub const WW_VALUE_REAL: ww_value_type = 2;
+    pub const WW_VALUE_TEXT: ww_value_type = 3;
+    pub const WW_VALUE_LIST: ww_value_type = 4;
+    pub const WW_QUERY_NEAREST: ww_query_mode = 0;
+    pub const WW_QUERY_RANGE: ww_query_mode = 1;
+    pub const WW_DAMAGE_VECTOR: ww_damage = 1;
+    pub const WW_DAMAGE_NORM: ww_damage = 2;
+    pub const WW_DAMAGE_CODES: ww_damage = 4;
+    pub const WW_DAMAGE_SCALE: ww_damage = 8;
+    pub const WW_DAMAGE_RESIDUAL: ww_damage = 16;
+    pub const WW_DAMAGE_LIVE: ww_damage = 32;
+    #[repr(C)]
+    pub struct ww_collection {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_collection_config {
+        pub struct_size: usize,
+        pub name: *const c_char,
+        pub dim: i32,
+        pub metric: ww_metric,
+        pub keep_host_copy: i32,
+        pub screen: ww_screen,
+        pub r#type: ww_vector_type,
+        pub rows: ww_row_place,
+    }
+    impl Default for ww_collection_config {
+        fn default() -> Self {
+            initialized(ww_collection_config_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_rows {
+        pub struct_size: usize,
+        pub count: i64,
+        pub dim: i32,
+        pub vectors: *const f32,
+        pub row_stride: i64,
+        pub ids: *const *const c_char,
+        pub payloads: *const *const c_char,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+        pub elements: *const c_void,
+        pub r#type: ww_vector_type,
+        pub tensor: *const ww_tensor,
+    }
+    impl Default for ww_rows {
+        fn default() -> Self {
+            initialized(ww_rows_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_search_stats {
+        pub struct_size: usize,
+        pub rows_screened: i64,
+        pub rows_kept: i64,
+        pub rows_scored: i64,
+        pub fallback_queries: i64,
+        pub certificate: f32,
+        pub repeated_queries: i64,
+        pub lists_read: i64,
+        pub list_rows_read: i64,
+        pub list_bytes_read: i64,
+    }
+    impl Default for ww_search_stats {
+        fn default() -> Self {
+            initialized(ww_search_stats_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_parameter {
+        pub name: *const c_char,
+        pub r#type: ww_value_type,
+        pub integer: i64,
+        pub real: f64,
+        pub text: *const c_char,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_query {
+        pub struct_size: usize,
+        pub queries: *const f32,
+        pub query_count: i64,
+        pub query_stride: i64,
+        pub query_tensor: *const ww_tensor,
+        pub dim: i32,
+        pub mode: ww_query_mode,
+        pub k: i32,
+        pub bound: f32,
+        pub limit: i64,
+        pub mask: *const u64,
+        pub mask_rows: i64,
+        pub r#where: *const c_char,
+        pub parameters: *const ww_parameter,
+        pub parameter_count: i64,
+        pub filter: *const c_char,
+        pub fetch: u32,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+        pub stats: *mut ww_search_stats,
+        pub nprobe: i64,
+    }
+    impl Default for ww_query {
+        fn default() -> Self {
+            initialized(ww_query_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_get {
+        pub struct_size: usize,
+        pub count: i64,
+        pub ids: *const *const c_char,
+        pub handles: *const i64,
+        pub fetch: u32,
+    }
+    impl Default for ww_get {
+        fn default() -> Self {
+            initialized(ww_get_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_collection_info {
+        pub struct_size: usize,
+        pub dim: i32,
+        pub metric: ww_metric,
+        pub rows_live: i64,
+        pub rows_removed: i64,
+        pub rows_capacity: i64,
+        pub segments: i64,
+        pub bytes_rows: i64,
+        pub bytes_ids: i64,
+        pub bytes_payloads: i64,
+        pub device: [c_char; 32],
+        pub bytes_host_copy: i64,
+        pub screen: ww_screen,
+        pub bytes_screen: i64,
+        pub bytes_handles: i64,
+        pub mask_rows: i64,
+        pub r#type: ww_vector_type,
+        pub rows: ww_row_place,
+        pub bytes_rows_host: i64,
+        pub members: [c_char; 512],
+    }
+    impl Default for ww_collection_info {
+        fn default() -> Self {
+            initialized(ww_collection_info_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_damage_report {
+        pub struct_size: usize,
+        pub rows_checked: i64,
+        pub rows_damaged: i64,
+        pub first_row: i64,
+        pub first_damage: u32,
+        pub damage: u32,
+    }
+    impl Default for ww_damage_report {
+        fn default() -> Self {
+            initialized(ww_damage_report_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_collection_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_rows_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_query_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_get_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_search_stats_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_collection_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_damage_report_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_metric_name(metric: ww_metric) -> *const c_char;
+        pub fn ww_screen_name(screen: ww_screen) -> *const c_char;
+        pub fn ww_vector_type_name(r#type: ww_vector_type) -> *const c_char;
+        pub fn ww_row_place_name(place: ww_row_place) -> *const c_char;
+        pub fn ww_collection_create(device: *mut ww_device, config: *const ww_collection_config, collection: *mut *mut ww_collection) -> ww_status;
+        pub fn ww_collection_destroy(collection: *mut ww_collection);
+        pub fn ww_collection_add(collection: *mut ww_collection, rows: *const ww_rows) -> ww_status;
+        pub fn ww_collection_upsert(collection: *mut ww_collection, rows: *const ww_rows) -> ww_status;
+        pub fn ww_collection_update(collection: *mut ww_collection, rows: *const ww_rows) -> ww_status;
+        pub fn ww_collection_remove(collection: *mut ww_collection, ids: *const *const c_char, count: i64) -> ww_status;
+        pub fn ww_collection_discard(collection: *mut ww_collection, ids: *const *const c_char, count: i64, missing: *mut i64) -> ww_status;
+        pub fn ww_collection_set_payloads(collection: *mut ww_collection, ids: *const *const c_char, payloads: *const *const c_char, count: i64) -> ww_status;
+        pub fn ww_collection_clear(collection: *mut ww_collection) -> ww_status;
+        pub fn ww_collection_compact(collection: *mut ww_collection, progress: ww_progress, user: *mut c_void) -> ww_status;
+        pub fn ww_collection_check(collection: *mut ww_collection, report: *mut ww_damage_report, progress: ww_progress, user: *mut c_void) -> ww_status;
+        pub fn ww_collection_reserve(collection: *mut ww_collection, rows: i64) -> ww_status;
+        pub fn ww_collection_move(collection: *mut ww_collection, device: *mut ww_device) -> ww_status;
+        pub fn ww_collection_count(collection: *mut ww_collection) -> i64;
+        pub fn ww_collection_describe(collection: *mut ww_collection, info: *mut ww_collection_info) -> ww_status;
+        pub fn ww_collection_query(collection: *mut ww_collection, query: *const ww_query, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_collection_search(collection: *mut ww_collection, query: *const ww_query, rows: *mut i64, scores: *mut f32) -> ww_status;
+        pub fn ww_collection_get(collection: *mut ww_collection, get: *const ww_get, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_collection_find(collection: *mut ww_collection, id: *const c_char, row: *mut i64) -> ww_status;
+        pub fn ww_collection_handle(collection: *mut ww_collection, row: i64, handle: *mut i64) -> ww_status;
+        pub fn ww_collection_find_handle(collection: *mut ww_collection, handle: i64, row: *mut i64) -> ww_status;
+        pub fn ww_collection_vector(collection: *mut ww_collection, row: i64, vector: *mut f32) -> ww_status;
+        pub fn ww_collection_elements(collection: *mut ww_collection, row: i64, elements: *mut c_void) -> ww_status;
+        pub fn ww_collection_id(collection: *mut ww_collection, row: i64, text: *mut c_char, capacity: usize, length: *mut usize) -> ww_status;
+        pub fn ww_collection_payload(collection: *mut ww_collection, row: i64, text: *mut c_char, capacity: usize, length: *mut usize) -> ww_status;
+        pub fn ww_collection_next(collection: *mut ww_collection, row: i64) -> i64;
+        pub fn ww_score(metric: ww_metric, a: *const f32, b: *const f32, dim: i32, score: *mut f32) -> ww_status;
+    }
+}
+pub use vectors::*;
+
+mod ivf {
+    use super::*;
+    pub const WW_IVF_LISTS_MAX: i64 = 1048576;
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_ivf_config {
+        pub struct_size: usize,
+        pub nlist: i64,
+        pub sample_rows: i64,
+        pub iterations: i32,
+        pub seed: u64,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+    }
+    impl Default for ww_ivf_config {
+        fn default() -> Self {
+            initialized(ww_ivf_config_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_ivf_info {
+        pub struct_size: usize,
+        pub nlist: i64,
+        pub rows: i64,
+        pub rows_largest: i64,
+        pub rows_mean: f64,
+        pub loss: f64,
+        pub bytes: i64,
+        pub rows_trained: i64,
+        pub rows_added: i64,
+        pub lists_split: i64,
+    }
+    impl Default for ww_ivf_info {
+        fn default() -> Self {
+            initialized(ww_ivf_info_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_ivf_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_ivf_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_collection_build_ivf(collection: *mut ww_collection, config: *const ww_ivf_config) -> ww_status;
+        pub fn ww_collection_drop_ivf(collection: *mut ww_collection) -> ww_status;
+        pub fn ww_collection_describe_ivf(collection: *mut ww_collection, info: *mut ww_ivf_info) -> ww_status;
+    }
+}
+pub use ivf::*;
+
 #[cfg(feature = "model")]
 mod model {
     use super::*;
@@ -848,291 +1187,6 @@ mod model {
 }
 #[cfg(feature = "model")]
 pub use model::*;
-
-mod results {
-    use super::*;
-    pub type ww_fetch = c_int;
-    pub const WW_FETCH_IDS: ww_fetch = 1;
-    pub const WW_FETCH_PAYLOADS: ww_fetch = 2;
-    pub const WW_FETCH_VECTORS: ww_fetch = 4;
-    #[repr(C)]
-    pub struct ww_results {
-        _opaque: Opaque,
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_results_columns {
-        pub struct_size: usize,
-        pub query_count: i64,
-        pub hit_count: i64,
-        pub starts: *const i64,
-        pub rows: *const i64,
-        pub handles: *const i64,
-        pub scores: *const f32,
-        pub totals: *const i64,
-        pub ids: *const i64,
-        pub payloads: *const i64,
-        pub text: *const c_char,
-        pub text_bytes: i64,
-        pub vectors: *const f32,
-        pub dim: i32,
-    }
-    impl Default for ww_results_columns {
-        fn default() -> Self {
-            initialized(ww_results_columns_init)
-        }
-    }
-    extern "C" {
-        pub fn ww_results_destroy(results: *mut ww_results);
-        pub fn ww_results_query_count(results: *const ww_results) -> i64;
-        pub fn ww_results_count(results: *const ww_results, query: i64) -> i64;
-        pub fn ww_results_total(results: *const ww_results, query: i64) -> i64;
-        pub fn ww_results_rows(results: *const ww_results, query: i64) -> *const i64;
-        pub fn ww_results_handles(results: *const ww_results, query: i64) -> *const i64;
-        pub fn ww_results_scores(results: *const ww_results, query: i64) -> *const f32;
-        pub fn ww_results_id(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
-        pub fn ww_results_payload(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
-        pub fn ww_results_vector(results: *const ww_results, query: i64, hit: i64) -> *const f32;
-        pub fn ww_results_columns_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_results_describe(results: *const ww_results, columns: *mut ww_results_columns) -> ww_status;
-    }
-}
-pub use results::*;
-
-mod vectors {
-    use super::*;
-    pub type ww_metric = c_int;
-    pub type ww_screen = c_int;
-    pub type ww_vector_type = c_int;
-    pub type ww_row_place = c_int;
-    pub type ww_value_type = c_int;
-    pub type ww_query_mode = c_int;
-    pub type ww_damage = c_int;
-    pub const WW_DIM_MAX: i64 = 65536;
-    pub const WW_ID_BYTES_MAX: i64 = 256;
-    pub const WW_K_MAX: i64 = 2048;
-    pub const WW_ROWS_MAX: i64 = 4294967295;
-    pub const WW_COSINE: ww_metric = 0;
-    pub const WW_L2: ww_metric = 1;
-    pub const WW_DOT: ww_metric = 2;
-    pub const WW_SCREEN_INT8: ww_screen = 0;
-    pub const WW_SCREEN_NONE: ww_screen = 1;
-    pub const WW_VECTOR_F32: ww_vector_type = 0;
-    pub const WW_VECTOR_F16: ww_vector_type = 1;
-    pub const WW_VECTOR_BF16: ww_vector_type = 2;
-    pub const WW_VECTOR_I8: ww_vector_type = 3;
-    pub const WW_VECTOR_U8: ww_vector_type = 4;
-    pub const WW_ROWS_DEVICE: ww_row_place = 0;
-    pub const WW_ROWS_HOST: ww_row_place = 1;
-    pub const WW_VALUE_NULL: ww_value_type = 0;
-    pub const WW_VALUE_INTEGER: ww_value_type = 1;
-    pub const WW_VALUE_REAL: ww_value_type = 2;
-    pub const WW_VALUE_TEXT: ww_value_type = 3;
-    pub const WW_VALUE_LIST: ww_value_type = 4;
-    pub const WW_QUERY_NEAREST: ww_query_mode = 0;
-    pub const WW_QUERY_RANGE: ww_query_mode = 1;
-    pub const WW_DAMAGE_VECTOR: ww_damage = 1;
-    pub const WW_DAMAGE_NORM: ww_damage = 2;
-    pub const WW_DAMAGE_CODES: ww_damage = 4;
-    pub const WW_DAMAGE_SCALE: ww_damage = 8;
-    pub const WW_DAMAGE_RESIDUAL: ww_damage = 16;
-    pub const WW_DAMAGE_LIVE: ww_damage = 32;
-    #[repr(C)]
-    pub struct ww_collection {
-        _opaque: Opaque,
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_collection_config {
-        pub struct_size: usize,
-        pub name: *const c_char,
-        pub dim: i32,
-        pub metric: ww_metric,
-        pub keep_host_copy: i32,
-        pub screen: ww_screen,
-        pub r#type: ww_vector_type,
-        pub rows: ww_row_place,
-    }
-    impl Default for ww_collection_config {
-        fn default() -> Self {
-            initialized(ww_collection_config_init)
-        }
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_rows {
-        pub struct_size: usize,
-        pub count: i64,
-        pub dim: i32,
-        pub vectors: *const f32,
-        pub row_stride: i64,
-        pub ids: *const *const c_char,
-        pub payloads: *const *const c_char,
-        pub progress: ww_progress,
-        pub progress_user: *mut c_void,
-        pub elements: *const c_void,
-        pub r#type: ww_vector_type,
-        pub tensor: *const ww_tensor,
-    }
-    impl Default for ww_rows {
-        fn default() -> Self {
-            initialized(ww_rows_init)
-        }
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_search_stats {
-        pub struct_size: usize,
-        pub rows_screened: i64,
-        pub rows_kept: i64,
-        pub rows_scored: i64,
-        pub fallback_queries: i64,
-        pub certificate: f32,
-        pub repeated_queries: i64,
-    }
-    impl Default for ww_search_stats {
-        fn default() -> Self {
-            initialized(ww_search_stats_init)
-        }
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_parameter {
-        pub name: *const c_char,
-        pub r#type: ww_value_type,
-        pub integer: i64,
-        pub real: f64,
-        pub text: *const c_char,
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_query {
-        pub struct_size: usize,
-        pub queries: *const f32,
-        pub query_count: i64,
-        pub query_stride: i64,
-        pub query_tensor: *const ww_tensor,
-        pub dim: i32,
-        pub mode: ww_query_mode,
-        pub k: i32,
-        pub bound: f32,
-        pub limit: i64,
-        pub mask: *const u64,
-        pub mask_rows: i64,
-        pub r#where: *const c_char,
-        pub parameters: *const ww_parameter,
-        pub parameter_count: i64,
-        pub filter: *const c_char,
-        pub fetch: u32,
-        pub progress: ww_progress,
-        pub progress_user: *mut c_void,
-        pub stats: *mut ww_search_stats,
-    }
-    impl Default for ww_query {
-        fn default() -> Self {
-            initialized(ww_query_init)
-        }
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_get {
-        pub struct_size: usize,
-        pub count: i64,
-        pub ids: *const *const c_char,
-        pub handles: *const i64,
-        pub fetch: u32,
-    }
-    impl Default for ww_get {
-        fn default() -> Self {
-            initialized(ww_get_init)
-        }
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_collection_info {
-        pub struct_size: usize,
-        pub dim: i32,
-        pub metric: ww_metric,
-        pub rows_live: i64,
-        pub rows_removed: i64,
-        pub rows_capacity: i64,
-        pub segments: i64,
-        pub bytes_rows: i64,
-        pub bytes_ids: i64,
-        pub bytes_payloads: i64,
-        pub device: [c_char; 32],
-        pub bytes_host_copy: i64,
-        pub screen: ww_screen,
-        pub bytes_screen: i64,
-        pub bytes_handles: i64,
-        pub mask_rows: i64,
-        pub r#type: ww_vector_type,
-        pub rows: ww_row_place,
-        pub bytes_rows_host: i64,
-        pub members: [c_char; 512],
-    }
-    impl Default for ww_collection_info {
-        fn default() -> Self {
-            initialized(ww_collection_info_init)
-        }
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
-    pub struct ww_damage_report {
-        pub struct_size: usize,
-        pub rows_checked: i64,
-        pub rows_damaged: i64,
-        pub first_row: i64,
-        pub first_damage: u32,
-        pub damage: u32,
-    }
-    impl Default for ww_damage_report {
-        fn default() -> Self {
-            initialized(ww_damage_report_init)
-        }
-    }
-    extern "C" {
-        pub fn ww_collection_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_rows_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_query_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_get_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_search_stats_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_collection_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_damage_report_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_metric_name(metric: ww_metric) -> *const c_char;
-        pub fn ww_screen_name(screen: ww_screen) -> *const c_char;
-        pub fn ww_vector_type_name(r#type: ww_vector_type) -> *const c_char;
-        pub fn ww_row_place_name(place: ww_row_place) -> *const c_char;
-        pub fn ww_collection_create(device: *mut ww_device, config: *const ww_collection_config, collection: *mut *mut ww_collection) -> ww_status;
-        pub fn ww_collection_destroy(collection: *mut ww_collection);
-        pub fn ww_collection_add(collection: *mut ww_collection, rows: *const ww_rows) -> ww_status;
-        pub fn ww_collection_upsert(collection: *mut ww_collection, rows: *const ww_rows) -> ww_status;
-        pub fn ww_collection_update(collection: *mut ww_collection, rows: *const ww_rows) -> ww_status;
-        pub fn ww_collection_remove(collection: *mut ww_collection, ids: *const *const c_char, count: i64) -> ww_status;
-        pub fn ww_collection_discard(collection: *mut ww_collection, ids: *const *const c_char, count: i64, missing: *mut i64) -> ww_status;
-        pub fn ww_collection_set_payloads(collection: *mut ww_collection, ids: *const *const c_char, payloads: *const *const c_char, count: i64) -> ww_status;
-        pub fn ww_collection_clear(collection: *mut ww_collection) -> ww_status;
-        pub fn ww_collection_compact(collection: *mut ww_collection, progress: ww_progress, user: *mut c_void) -> ww_status;
-        pub fn ww_collection_check(collection: *mut ww_collection, report: *mut ww_damage_report, progress: ww_progress, user: *mut c_void) -> ww_status;
-        pub fn ww_collection_reserve(collection: *mut ww_collection, rows: i64) -> ww_status;
-        pub fn ww_collection_move(collection: *mut ww_collection, device: *mut ww_device) -> ww_status;
-        pub fn ww_collection_count(collection: *mut ww_collection) -> i64;
-        pub fn ww_collection_describe(collection: *mut ww_collection, info: *mut ww_collection_info) -> ww_status;
-        pub fn ww_collection_query(collection: *mut ww_collection, query: *const ww_query, results: *mut *mut ww_results) -> ww_status;
-        pub fn ww_collection_search(collection: *mut ww_collection, query: *const ww_query, rows: *mut i64, scores: *mut f32) -> ww_status;
-        pub fn ww_collection_get(collection: *mut ww_collection, get: *const ww_get, results: *mut *mut ww_results) -> ww_status;
-        pub fn ww_collection_find(collection: *mut ww_collection, id: *const c_char, row: *mut i64) -> ww_status;
-        pub fn ww_collection_handle(collection: *mut ww_collection, row: i64, handle: *mut i64) -> ww_status;
-        pub fn ww_collection_find_handle(collection: *mut ww_collection, handle: i64, row: *mut i64) -> ww_status;
-        pub fn ww_collection_vector(collection: *mut ww_collection, row: i64, vector: *mut f32) -> ww_status;
-        pub fn ww_collection_elements(collection: *mut ww_collection, row: i64, elements: *mut c_void) -> ww_status;
-        pub fn ww_collection_id(collection: *mut ww_collection, row: i64, text: *mut c_char, capacity: usize, length: *mut usize) -> ww_status;
-        pub fn ww_collection_payload(collection: *mut ww_collection, row: i64, text: *mut c_char, capacity: usize, length: *mut usize) -> ww_status;
-        pub fn ww_collection_next(collection: *mut ww_collection, row: i64) -> i64;
-        pub fn ww_score(metric: ww_metric, a: *const f32, b: *const f32, dim: i32, score: *mut f32) -> ww_status;
-    }
-}
-pub use vectors::*;
 
 mod selection {
     use super::*;

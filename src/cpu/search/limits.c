@@ -8,18 +8,20 @@
 
 /* Divided by the query's scale, so that the test of a pair needs one multiplication less. A scale of 0 makes limits that are
  * not numbers, and those keep every row. */
-static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t threshold)
+void screen_limits_set(screen_limits *to, int32_t q, const search_job *job, screen_vector v, uint32_t threshold)
 {
-    const screen_vector v = s->screen->vectors[query];
-    const float score = canon_key_score(s->job->metric, (canon_key)threshold << 32);
-    const screen_limit limit = screen_limit_for(s->job->metric, s->padded, v, score);
-    screen_limits *to = &w->limits[query / GROUP];
-    const int32_t q = query % GROUP;
+    const float score = canon_key_score(job->metric, (canon_key)threshold << 32);
+    const screen_limit limit = screen_limit_for(job->metric, canon_padded(job->dim), v, score);
     to->a[q] = limit.a / v.scale;
     to->b_above[q] = limit.b < 0.0f ? 0.0f : limit.b / v.scale;
     to->b_below[q] = limit.b < 0.0f ? limit.b / v.scale : 0.0f;
     to->g[q] = limit.g / v.scale;
     to->h[q] = limit.h / v.scale;
+}
+
+static void set_limit(const scan *s, screen_worker *w, int32_t query, uint32_t threshold)
+{
+    screen_limits_set(&w->limits[query / GROUP], query % GROUP, s->job, s->screen->vectors[query], threshold);
     w->without_threshold[query / GROUP] -= w->thresholds[query] == NO_THRESHOLD;
     w->thresholds[query] = threshold;
 }

@@ -1,0 +1,78 @@
+/* IVF: an index for collections of very many rows.
+ *
+ * k-means divides the rows into lists, each around a centroid. A query with `nprobe` reads the rows of the lists whose
+ * centroids are nearest, and no others: it may miss a neighbour, and ww_results_proven() says how many of its hits are
+ * certainly right. A query without `nprobe` is exact, as ever. Lists and answers are the same on every device.
+ * docs/guide/ivf.md says when it pays.
+ *
+ * The index follows every write: new rows enter their nearest list at once, removed rows are skipped and leave their list at
+ * compact, and a list that has grown beyond four times the mean is split. ww_collection_clear() drops the index. Collections in
+ * stores cannot have one yet: these calls return WW_UNSUPPORTED for them.
+ */
+#ifndef WARPWAVE_IVF_H
+#define WARPWAVE_IVF_H
+
+#include <warpwave/vectors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WW_IVF_LISTS_MAX 1048576
+
+typedef struct ww_ivf_config {
+    size_t struct_size;
+    int64_t nlist;        /* lists; 0: 4 times the square root of the rows, but at least 16 rows a list */
+    int64_t sample_rows;  /* rows that k-means learns from, drawn at random; 0: 256 for each list; at most all rows */
+    int32_t iterations;   /* of k-means at most; 0: 10. It ends sooner when the loss no longer falls */
+    uint64_t seed;        /* of the sample and the first centroids */
+    ww_progress progress; /* in rows compared with centroids; may be NULL */
+    void *progress_user;
+} ww_ivf_config;
+
+typedef struct ww_ivf_info {
+    size_t struct_size; /* set by ww_ivf_info_default() */
+    int64_t nlist;
+    int64_t rows;         /* in lists; removed rows count until compact */
+    int64_t rows_largest; /* of the largest list */
+    double rows_mean;
+    double loss;          /* mean over the rows of the build: squared distance to the centroid, or 1 - cosine */
+    int64_t bytes;        /* of lists and centroids, on host and device */
+    int64_t rows_trained; /* when the index was built */
+    int64_t rows_added;   /* since then; an upsert counts as one */
+    int64_t lists_split;  /* since the index was built, and while it was */
+} ww_ivf_info;
+
+/* Every default is zero; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_ivf_config_init(void *value, size_t struct_size);
+WW_API ww_status ww_ivf_info_init(void *value, size_t struct_size);
+
+static inline ww_ivf_config ww_ivf_config_default(void)
+{
+    ww_ivf_config value;
+    ww_ivf_config_init(&value, sizeof value);
+    return value;
+}
+static inline ww_ivf_info ww_ivf_info_default(void)
+{
+    ww_ivf_info value;
+    ww_ivf_info_init(&value, sizeof value);
+    return value;
+}
+
+/* Builds the index from the live rows, in place of one that there is. NULL for `config`: the defaults. Refuses a collection
+ * without rows, a number out of range and more lists than rows. WW_CANCELLED if the callback stops it. After a failure the
+ * collection is as it was, with its old index. Waits for readers, and they wait until it is done. */
+WW_API ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf_config *config);
+
+/* Removes the index. WW_NOT_FOUND if there is none. Waits for readers. */
+WW_API ww_status ww_collection_drop_ivf(ww_collection *collection);
+
+/* Describes the index. WW_NOT_FOUND if there is none. Refuses NULL. May wait for a writer. */
+WW_API ww_status ww_collection_describe_ivf(ww_collection *collection, ww_ivf_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

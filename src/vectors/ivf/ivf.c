@@ -1,0 +1,320 @@
+/* Building, dropping and describing an index. */
+#include "vectors/ivf/ivf.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic/canon.h"
+#include "arithmetic/philox.h"
+#include "base/float_guard.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/structs.h"
+
+enum {
+    SAMPLE_ROWS = 256,      /* of each list, that k-means learns from by default */
+    LIST_ROWS_DEFAULT = 16, /* on average at least, where the number of lists is not given */
+    ITERATIONS_DEFAULT = 10,
+    ITERATIONS_MAX = 1000,
+    LIST_CAPACITY_FIRST = 16,
+};
+
+STRUCT_INIT(ww_ivf_config, {0})
+STRUCT_INIT(ww_ivf_info, {0})
+
+void ivf_destroy(ivf *index)
+{
+    if (!index)
+        return;
+    for (int64_t i = 0; index->lists && i < index->nlist; i++)
+        memory_free(index->lists[i].rows);
+    store_destroy(&index->store);
+    memory_free(index->lists);
+    memory_free(index->centroids);
+    memory_free(index);
+}
+
+ww_status ivf_list_reserve(ivf_list *list, int64_t more)
+{
+    if (list->capacity - list->count >= more)
+        return WW_OK;
+    const int64_t capacity = max_i64(max_i64(list->count + more, list->count + list->count / 4), LIST_CAPACITY_FIRST);
+    uint32_t *rows = memory_resize(list->rows, (size_t)capacity * sizeof *rows);
+    if (!rows)
+        return memory_failed("a list of an index", (size_t)capacity * sizeof *rows);
+    list->rows = rows;
+    list->capacity = capacity;
+    return WW_OK;
+}
+
+void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_place *place)
+{
+    const bool l2 = index->assigned == CANON_L2;
+    const bool first = list->count == 0;
+    const bool farther = l2 ? place->score > list->farthest : place->score < list->farthest;
+    const bool nearer = l2 ? place->score < list->nearest : place->score > list->nearest;
+    if (first || farther)
+        list->farthest = place->score;
+    if (first || nearer)
+        list->nearest = place->score;
+    list->unbounded = list->unbounded || place->unbounded;
+    list->rows[list->count++] = row;
+}
+
+/* ---- building ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct build {
+    ww_collection *collection;
+    ww_ivf_config config; /* without defaults: every number is set */
+    ivf *index;
+    int64_t *numbers; /* of the live rows, ascending, and behind them those of the sample */
+    float *sample;
+    ivf_place *places; /* of the live rows */
+    ivf_progress progress;
+} build;
+
+/* `wanted` of `count` numbers, ascending, each choice equally likely: a number is taken with the probability that is left. */
+static void choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to)
+{
+    int64_t taken = 0;
+    for (int64_t i = 0; i < count && taken < wanted; i++) {
+        const uint64_t word = philox(seed, (uint64_t)i).word[0];
+        if (word * (uint64_t)(count - i) >> 32 < (uint64_t)(wanted - taken)) /* count < 2^32 */
+            to[taken++] = from[i];
+    }
+}
+
+static ww_status check_config(const ww_collection *c, ww_ivf_config *config)
+{
+    const int64_t rows = c->store.rows_live;
+    if (rows == 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no rows that an index could be built from", c->name);
+    if (config->nlist == 0)
+        config->nlist = max_i64(min_i64((int64_t)(4.0 * sqrt((double)rows)), rows / LIST_ROWS_DEFAULT), 1);
+    if (config->nlist < 0 || config->nlist > WW_IVF_LISTS_MAX || config->nlist > rows)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_build_ivf: nlist is %lld; it must be 1 to %lld, the rows or %d",
+                       (long long)config->nlist, (long long)min_i64(rows, WW_IVF_LISTS_MAX), WW_IVF_LISTS_MAX);
+    if (config->sample_rows < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_build_ivf: sample_rows is %lld; it must not be negative",
+                       (long long)config->sample_rows);
+    if (config->sample_rows == 0)
+        config->sample_rows = config->nlist * SAMPLE_ROWS;
+    config->sample_rows = min_i64(max_i64(config->sample_rows, config->nlist), rows);
+    if (config->iterations < 0 || config->iterations > ITERATIONS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_build_ivf: iterations is %d; it must be 0 to %d", config->iterations,
+                       ITERATIONS_MAX);
+    if (config->iterations == 0)
+        config->iterations = ITERATIONS_DEFAULT;
+    return WW_OK;
+}
+
+static ww_status take_memory(build *b)
+{
+    const ww_collection *c = b->collection;
+    const int64_t rows = c->store.rows_live, nlist = b->config.nlist, sample = b->config.sample_rows;
+    b->index = memory_alloc_zeroed(1, sizeof *b->index);
+    b->numbers = memory_alloc((size_t)(rows + sample) * sizeof *b->numbers);
+    b->sample = memory_alloc((size_t)sample * (size_t)c->dim * sizeof *b->sample);
+    b->places = memory_alloc((size_t)rows * sizeof *b->places);
+    if (b->index) {
+        *b->index = (ivf){.dim = c->dim,
+                          .metric = (int32_t)c->metric,
+                          .assigned = c->metric == WW_COSINE ? CANON_COSINE : CANON_L2,
+                          .nlist = nlist};
+        b->index->centroids = memory_alloc((size_t)nlist * (size_t)c->dim * sizeof *b->index->centroids);
+        b->index->lists = memory_alloc_zeroed((size_t)nlist, sizeof *b->index->lists);
+    }
+    if (b->index && b->numbers && b->sample && b->places && b->index->centroids && b->index->lists)
+        return WW_OK;
+    return memory_failed("building an index", (size_t)(sample * c->dim) * sizeof *b->sample +
+                                                  (size_t)rows * (sizeof *b->places + sizeof *b->numbers));
+}
+
+static ww_status train(build *b)
+{
+    ww_collection *c = b->collection;
+    const int64_t rows = c->store.rows_live, count = b->config.sample_rows;
+    int64_t *chosen = b->numbers + rows, live = 0;
+    for (int64_t row = store_next(&c->store, -1); row >= 0; row = store_next(&c->store, row))
+        b->numbers[live++] = row;
+    choose(b->config.seed, b->numbers, rows, count, chosen);
+    const kmeans_job job = {.sample = b->sample,
+                            .count = count,
+                            .iterations = b->config.iterations,
+                            .seed = b->config.seed,
+                            .threads = c->device->backend->threads(c->device),
+                            .progress = &b->progress};
+    const ww_status status = ivf_read_rows(c, chosen, count, b->sample);
+    if (status != WW_OK)
+        return status;
+    ivf_make_unit(b->index, b->sample, count);
+    return kmeans_train(b->index, c, &job);
+}
+
+/* The lists of all live rows, and the loss. */
+static ww_status assign(build *b)
+{
+    const ww_collection *c = b->collection;
+    const int64_t rows = c->store.rows_live, piece = min_i64(ivf_piece_rows(c->dim), rows);
+    double loss = 0.0;
+    ww_status status = WW_OK;
+    float *vectors = memory_alloc((size_t)piece * (size_t)c->dim * sizeof *vectors);
+    if (!vectors)
+        return memory_failed("rows of an index", (size_t)piece * (size_t)c->dim * sizeof *vectors);
+    for (int64_t first = 0; status == WW_OK && first < rows; first += piece) {
+        const int64_t count = min_i64(piece, rows - first);
+        status = ivf_read_rows(c, b->numbers + first, count, vectors);
+        if (status == WW_OK)
+            status = centroids_nearest(b->index, vectors, count, b->places + first);
+        for (int64_t i = 0; status == WW_OK && i < count; i++) {
+            const double score = (double)b->places[first + i].score;
+            loss += b->index->assigned == CANON_L2 ? score * score : 1.0 - score;
+        }
+        if (status == WW_OK)
+            status = ivf_progress_add(&b->progress, count);
+    }
+    memory_free(vectors);
+    b->index->loss = loss / (double)rows;
+    return status;
+}
+
+static ww_status make_lists(build *b)
+{
+    ivf *index = b->index;
+    const int64_t rows = b->collection->store.rows_live;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; i < rows; i++)
+        index->lists[b->places[i].list].capacity++; /* counted, then taken */
+    for (int64_t l = 0; status == WW_OK && l < index->nlist; l++) {
+        const int64_t count = index->lists[l].capacity;
+        index->lists[l].capacity = 0;
+        if (count > 0)
+            status = ivf_list_reserve(&index->lists[l], count);
+    }
+    for (int64_t i = 0; status == WW_OK && i < rows; i++)
+        ivf_list_append(index, &index->lists[b->places[i].list], (uint32_t)b->numbers[i], &b->places[i]);
+    index->rows = index->rows_trained = rows;
+    return status;
+}
+
+static ww_status build_index(build *b)
+{
+    ww_collection *c = b->collection;
+    ww_status status = check_config(c, &b->config);
+    if (status != WW_OK)
+        return status;
+    b->progress = (ivf_progress){.told = b->config.progress, .user = b->config.progress_user};
+    b->progress.total = b->config.sample_rows * b->config.iterations + c->store.rows_live;
+    status = ivf_progress_add(&b->progress, 0);
+    if (status == WW_OK)
+        status = take_memory(b);
+    if (status == WW_OK)
+        status = train(b);
+    if (status == WW_OK)
+        status = assign(b);
+    if (status == WW_OK)
+        status = make_lists(b);
+    if (status == WW_OK)
+        status = ivf_split_large(b->index, c);
+    if (status == WW_OK) {
+        ivf *old = c->index;
+        c->index = b->index;
+        b->index = old;
+    }
+    ivf_destroy(b->index);
+    memory_free(b->places);
+    memory_free(b->sample);
+    memory_free(b->numbers);
+    return status;
+}
+
+/* ---- the calls --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status check_collection(ww_collection *c, const char *function)
+{
+    const ww_status status = collection_check(c, function);
+    if (status != WW_OK || c->operations->has_index)
+        return status;
+    return ww_fail(WW_UNSUPPORTED, "%s: collection '%s' is in a store; only collections in memory can have an index", function,
+                   c->name);
+}
+
+static ww_status no_index(const ww_collection *c, const char *function)
+{
+    return ww_fail(WW_NOT_FOUND, "%s: collection '%s' has no index; ww_collection_build_ivf() builds one", function, c->name);
+}
+
+ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf_config *config)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_collection_build_ivf";
+    build b = {.collection = collection};
+    ww_status status = check_collection(collection, function);
+    if (status == WW_OK && config)
+        status = struct_read(&b.config, sizeof b.config, config, function, "ww_ivf_config");
+    if (status != WW_OK)
+        return status;
+    collection_lock_write(collection);
+    status = build_index(&b);
+    collection_unlock(collection);
+    return status;
+}
+
+ww_status ww_collection_drop_ivf(ww_collection *collection)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_collection_drop_ivf";
+    ww_status status = check_collection(collection, function);
+    if (status != WW_OK)
+        return status;
+    collection_lock_write(collection);
+    if (!collection->index)
+        status = no_index(collection, function);
+    ivf_destroy(collection->index);
+    collection->index = NULL;
+    collection_unlock(collection);
+    return status;
+}
+
+static ww_ivf_info info_of(const ivf *index)
+{
+    ww_ivf_info info = {.nlist = index->nlist,
+                        .rows = index->rows,
+                        .rows_mean = (double)index->rows / (double)index->nlist,
+                        .loss = index->loss,
+                        .rows_trained = index->rows_trained,
+                        .rows_added = index->rows_added,
+                        .lists_split = index->lists_split};
+    info.bytes = index->nlist * (int64_t)(sizeof *index->lists + (size_t)index->dim * sizeof *index->centroids);
+    for (int64_t i = 0; i < index->nlist; i++) {
+        info.rows_largest = max_i64(info.rows_largest, index->lists[i].count);
+        info.bytes += index->lists[i].capacity * (int64_t)sizeof *index->lists[i].rows;
+    }
+    for (int64_t s = 0; s < index->store.segment_count; s++) {
+        const segment *part = &index->store.segments[s];
+        info.bytes += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes + part->codes.bytes +
+                                part->scales.bytes + part->residuals.bytes);
+    }
+    return info;
+}
+
+ww_status ww_collection_describe_ivf(ww_collection *collection, ww_ivf_info *info)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_collection_describe_ivf";
+    ww_status status = check_collection(collection, function);
+    if (status != WW_OK)
+        return status;
+    if (!info)
+        return fail_null(function, "info");
+    ww_ivf_info found = {0};
+    collection_lock_read(collection);
+    if (collection->index)
+        found = info_of(collection->index);
+    else
+        status = no_index(collection, function);
+    collection_unlock(collection);
+    return status == WW_OK ? struct_write(info, &found, sizeof found, function, "ww_ivf_info") : status;
+}

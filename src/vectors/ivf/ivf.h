@@ -1,0 +1,168 @@
+/* The index of a collection in memory (warpwave/ivf.h): centroids, and for each the list of the rows that belong to it.
+ *
+ * A list holds row numbers only. Vectors, codes, norms and live bits stay in the collection's segments, in the order of rows,
+ * and a search gathers what it reads. So every row type, place of rows and device can be indexed, and the index of a row is
+ * four bytes.
+ *
+ * A row belongs to the centroid that an exact search of the centroids finds: by cosine if that is the collection's metric, else
+ * by l2. Everything else is computed on the host in double precision, in an order that does not depend on threads. So the lists
+ * are the same on every device.
+ *
+ * Everything here is called with the collection's lock: what changes an index with the writer's.
+ */
+#ifndef WW_VECTORS_IVF_IVF_H
+#define WW_VECTORS_IVF_IVF_H
+
+#include <warpwave/ivf.h>
+
+#include "vectors/collection.h"
+
+enum {
+    IVF_LIST_GROWTH = 4, /* a list larger than this many times the mean is split */
+};
+
+/* A list and what bounds its rows (proof.c). Scores are canonical, of a row and the centroid it belonged to when it entered. */
+typedef struct ivf_list {
+    uint32_t *rows; /* ascending */
+    int64_t count, capacity;
+    float farthest, nearest; /* the worst and the best score of a row; meaningless without rows */
+    bool unbounded;          /* a row or the centroid is too small or too large for bounds to hold */
+    int64_t equal_rows; /* how many rows it had, all equal, when it could not be split; it is tried again with twice that */
+} ivf_list;
+
+typedef struct ivf {
+    int32_t dim;
+    int32_t metric;   /* of the collection: the order in which lists are read */
+    int32_t assigned; /* the metric that rows were assigned by */
+    int64_t nlist;
+    float *centroids; /* nlist x dim */
+    row_store store;  /* the same on the device */
+    ivf_list *lists;
+    int64_t rows; /* in all lists */
+    int64_t rows_trained, rows_added, lists_split;
+    double loss;
+} ivf;
+
+typedef struct ivf_size {
+    int64_t nlist;
+    int32_t dim;
+} ivf_size;
+
+/* A row's list, and its score with the centroid. */
+typedef struct ivf_place {
+    uint32_t list;
+    float score;
+    bool unbounded; /* the row makes its list unbounded */
+} ivf_place;
+
+/* ---- ivf.c ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* Frees it and all it holds. Accepts NULL. */
+void ivf_destroy(ivf *index);
+
+/* Makes room in a list for `more` rows. */
+ww_status ivf_list_reserve(ivf_list *list, int64_t more);
+
+/* Appends a row, for which there is room, and widens the list's bounds. */
+void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_place *place);
+
+/* ---- centroids.c ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Puts `nlist` centroids of index->dim floats into a new store on `device`. */
+ww_status centroids_create(row_store *store, ww_device *device, device_stream *stream, const float *centroids, ivf_size size);
+
+/* Finds the nearest centroid of `count` vectors, dim floats each. */
+ww_status centroids_nearest(const ivf *index, const float *vectors, int64_t count, ivf_place *places);
+
+/* Divides each vector by its length where rows are assigned by cosine; one without length stays. */
+void ivf_make_unit(const ivf *index, float *vectors, int64_t count);
+
+/* The rows with these numbers, live or not, as floats. */
+ww_status ivf_read_rows(const ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
+
+/* How many rows are read and compared with centroids at a time. */
+int64_t ivf_piece_rows(int32_t dim);
+
+/* ---- kmeans.c ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Tells the caller of a build how far it is. */
+typedef struct ivf_progress {
+    ww_progress told;
+    void *user;
+    int64_t done, total;
+} ivf_progress;
+
+/* Counts `more` rows; WW_CANCELLED if the caller stops. */
+ww_status ivf_progress_add(ivf_progress *progress, int64_t more);
+
+/* What k-means learns from, and how. */
+typedef struct kmeans_job {
+    const float *sample; /* count x dim */
+    int64_t count;
+    int32_t iterations;
+    uint64_t seed;
+    pool *threads; /* may be NULL */
+    ivf_progress *progress;
+} kmeans_job;
+
+/* Fills index->centroids and index->store, which is on the collection's device, for index->nlist lists. */
+ww_status kmeans_train(ivf *index, ww_collection *c, const kmeans_job *job);
+
+/* ---- split.c ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Splits lists until none that can be is larger than IVF_LIST_GROWTH times the mean. Each split is whole or not at all. */
+ww_status ivf_split_large(ivf *index, const ww_collection *c);
+
+/* ---- life.c -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* The lists of rows first .. first + count - 1, which are written and not yet committed; NULL in `places` without an index.
+ * Makes room for them. */
+ww_status ivf_stage(ww_collection *c, int64_t first, int64_t count, ivf_place **places);
+
+/* Enters these rows; cannot fail. Then splits lists that have become too large: one for which there is no memory stays as it
+ * is, and is tried again with the next rows. */
+void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place *places);
+
+/* For each word of 64 rows, how many live rows are before it: what ivf_compact() needs. NULL in `ranks` without an index. */
+ww_status ivf_rank(const ww_collection *c, int64_t **ranks);
+
+/* Renumbers the rows of all lists and drops removed ones, before the collection's store is replaced; cannot fail. */
+void ivf_compact(ww_collection *c, const int64_t *ranks);
+
+/* The centroids on another device, or once more on the same; an empty store without an index. */
+ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_stream *stream, row_store *store);
+
+/* ---- search.c ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Carries out the job by reading `nprobe` lists of each query, which are on the host, and writes its rows and scores. `proven`
+ * gets the number of proven hits of each query, or is NULL. */
+ww_status ivf_search(const ww_collection *c, const search_job *job, int64_t nprobe, int64_t *proven);
+
+/* ---- proof.c ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* What is needed of a query to bound the scores of rows that were not read. */
+typedef struct proof_query {
+    double norm; /* at least the length */
+    double slack;
+    bool bounded; /* else nothing can be proven */
+} proof_query;
+
+proof_query proof_query_of(const ivf *index, const float *query);
+
+/* A score that no row of the list is better than. `score` is the canonical score of the query and the list's centroid. */
+double proof_bound(const ivf *index, const proof_query *query, int64_t list, float score);
+
+/* Is a hit with this score certainly better than every row that `bound` is of? */
+bool proof_holds(int32_t metric, float score, double bound);
+
+/* Does a vector of this length make its list unbounded? */
+bool proof_norm_is_wild(const ivf *index, double norm);
+
+#endif

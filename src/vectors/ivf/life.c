@@ -1,0 +1,133 @@
+/* What happens to an index when its collection is written, compacted or moved. */
+#include <string.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "vectors/ivf/ivf.h"
+
+/* ---- new rows ---------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status find_places(const ww_collection *c, int64_t first, int64_t count, ivf_place *places)
+{
+    const int64_t piece = min_i64(ivf_piece_rows(c->dim), count);
+    int64_t *numbers = memory_alloc((size_t)piece * sizeof *numbers);
+    float *vectors = memory_alloc((size_t)piece * (size_t)c->dim * sizeof *vectors);
+    ww_status status =
+        numbers && vectors ? WW_OK : memory_failed("new rows of an index", (size_t)piece * (size_t)c->dim * sizeof *vectors);
+    for (int64_t done = 0; status == WW_OK && done < count; done += piece) {
+        const int64_t some = min_i64(piece, count - done);
+        for (int64_t i = 0; i < some; i++)
+            numbers[i] = first + done + i;
+        status = ivf_read_rows(c, numbers, some, vectors);
+        if (status == WW_OK)
+            status = centroids_nearest(c->index, vectors, some, places + done);
+    }
+    memory_free(vectors);
+    memory_free(numbers);
+    return status;
+}
+
+/* Room in every list for what it gets. */
+static ww_status reserve_lists(ivf *index, const ivf_place *places, int64_t count)
+{
+    ww_status status = WW_OK;
+    int64_t *more = memory_alloc_zeroed((size_t)index->nlist, sizeof *more);
+    if (!more)
+        return memory_failed("lists of an index", (size_t)index->nlist * sizeof *more);
+    for (int64_t i = 0; i < count; i++)
+        more[places[i].list]++;
+    for (int64_t l = 0; status == WW_OK && l < index->nlist; l++)
+        if (more[l] > 0)
+            status = ivf_list_reserve(&index->lists[l], more[l]);
+    memory_free(more);
+    return status;
+}
+
+ww_status ivf_stage(ww_collection *c, int64_t first, int64_t count, ivf_place **places)
+{
+    *places = NULL;
+    if (!c->index)
+        return WW_OK;
+    ivf_place *found = memory_alloc((size_t)count * sizeof *found);
+    if (!found)
+        return memory_failed("new rows of an index", (size_t)count * sizeof *found);
+    ww_status status = find_places(c, first, count, found);
+    if (status == WW_OK)
+        status = reserve_lists(c->index, found, count);
+    if (status == WW_OK)
+        *places = found;
+    else
+        memory_free(found);
+    return status;
+}
+
+void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place *places)
+{
+    ivf *index = c->index;
+    if (!index || !places)
+        return;
+    for (int64_t i = 0; i < count; i++)
+        ivf_list_append(index, &index->lists[places[i].list], (uint32_t)(first + i), &places[i]);
+    index->rows += count;
+    index->rows_added += count;
+    (void)ivf_split_large(index, c);
+}
+
+/* ---- compact ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Live words of the store in the order of rows. */
+static uint64_t live_word(const row_store *store, int64_t word)
+{
+    const int64_t s = store_segment_of(store, word * PAGE_ROWS);
+    return store->shelves[s].live[word - store->segments[s].first_row / PAGE_ROWS];
+}
+
+ww_status ivf_rank(const ww_collection *c, int64_t **ranks)
+{
+    *ranks = NULL;
+    if (!c->index)
+        return WW_OK;
+    const int64_t words = divide_up_i64(c->store.rows_count, PAGE_ROWS);
+    int64_t *made = memory_alloc((size_t)words * sizeof *made);
+    if (!made)
+        return memory_failed("new numbers of an index's rows", (size_t)words * sizeof *made);
+    for (int64_t w = 0, before = 0; w < words; w++) {
+        made[w] = before;
+        before += __builtin_popcountll(live_word(&c->store, w));
+    }
+    *ranks = made;
+    return WW_OK;
+}
+
+void ivf_compact(ww_collection *c, const int64_t *ranks)
+{
+    ivf *index = c->index;
+    if (!index || !ranks)
+        return;
+    index->rows = 0;
+    for (int64_t l = 0; l < index->nlist; l++) {
+        ivf_list *list = &index->lists[l];
+        int64_t kept = 0;
+        for (int64_t i = 0; i < list->count; i++) {
+            const int64_t row = list->rows[i];
+            const uint64_t live = live_word(&c->store, row / PAGE_ROWS), bit = UINT64_C(1) << row % PAGE_ROWS;
+            if (live & bit)
+                list->rows[kept++] = (uint32_t)(ranks[row / PAGE_ROWS] + __builtin_popcountll(live & (bit - 1)));
+        }
+        list->count = kept;
+        index->rows += kept;
+    }
+}
+
+/* ---- move -------------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_stream *stream, row_store *store)
+{
+    *store = (row_store){0};
+    if (!c->index)
+        return WW_OK;
+    return centroids_create(store, device, stream, c->index->centroids, (ivf_size){c->index->nlist, c->dim});
+}

@@ -1,0 +1,139 @@
+/* What is proven about hits: bounds on the scores of rows that were not read.
+ *
+ * A list knows the worst and the best canonical score of its rows with their centroid c, its farthest and nearest. With q the
+ * query, x any row of the list, and true distances and angles:
+ *
+ *     l2       |q - x| >= |q - c| - far  and  >= near - |q - c|                               the triangle inequality
+ *     dot      q.x <= q.c + |q| far                                                           with far as for l2
+ *     cosine   angle(q, x) >= angle(q, c) - far  and  >= near - angle(q, c)                   the same on the sphere
+ *
+ * For cosine, cos(a - b) = cos a cos b + sin a sin b, and a sine is the root of 1 - cos^2: nothing but square roots is needed,
+ * which every machine rounds alike.
+ *
+ * Roundings. Canonical scores are off by at most, with S = screen_slack() (arithmetic/screen.h: more than twice the relative
+ * error of a canonical sum, and 115 roundings more):
+ *
+ *     l2       S times the distance, and 2^-64 for squares that vanish
+ *     dot      S |q| |x| + 2^-110
+ *     cosine   2 S, if both lengths are within 2^-40 and 2^60: S for the product and S for the two lengths. A row that was
+ *              divided by its length before it was scored (split.c) is off by one rounding for each element more, which is an
+ *              angle of less than 2^-23, and S has room for that
+ *
+ * So a canonical score of a hit proves something if it is better than the bound by these errors of three scores: that of q and
+ * c, that of a row and c, and that of q and x. The arithmetic here is in double precision, whose own roundings are below
+ * 2^-50 of each term: a factor of 1 + 2^-40, or 2^-40 for cosines, is more than enough. A list that has a row for which these
+ * bounds do not hold is unbounded, and so is everything for a query whose length is out of range. A distance that is infinite
+ * is one whose square is at least 2^128 (1 - S).
+ */
+#include <math.h>
+
+#include "arithmetic/canon.h"
+#include "arithmetic/screen.h"
+#include "vectors/ivf/ivf.h"
+
+static const double VANISHED = 0x1p-64, UNDERFLOW = 0x1p-110, MORE = 1.0 + 0x1p-40, LESS = 1.0 - 0x1p-40;
+
+static const double INFINITE_DISTANCE = 0x1p64;
+
+static double length_of(const float *vector, int32_t dim)
+{
+    double squares = 0.0;
+    for (int32_t i = 0; i < dim; i++)
+        squares += (double)vector[i] * (double)vector[i];
+    return sqrt(squares) * MORE;
+}
+
+bool proof_norm_is_wild(const ivf *index, double norm)
+{
+    return index->assigned == CANON_COSINE && !(norm >= (double)SCREEN_NORM_LEAST && norm < (double)SCREEN_NORM_MOST);
+}
+
+proof_query proof_query_of(const ivf *index, const float *query)
+{
+    proof_query made = {.norm = length_of(query, index->dim), .slack = (double)screen_slack(canon_padded(index->dim))};
+    made.bounded = made.norm < (double)SCREEN_NORM_MOST && !proof_norm_is_wild(index, made.norm);
+    return made;
+}
+
+static double min_f64(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double max_f64(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* At most, and at least, the true distance of which `score` is the canonical one. */
+static double distance_least(double score, double slack)
+{
+    return max_f64(min_f64(score, INFINITE_DISTANCE) * (1.0 - slack) * LESS - VANISHED, 0.0);
+}
+
+static double distance_most(double score, double slack)
+{
+    return score * (1.0 + slack) * MORE + VANISHED;
+}
+
+static double bound_l2(const ivf_list *list, double slack, double score)
+{
+    const double outside = distance_least(score, slack) - distance_most((double)list->farthest, slack);
+    const double inside = distance_least((double)list->nearest, slack) - distance_most(score, slack);
+    const double distance = max_f64(max_f64(outside, inside), 0.0);
+    return max_f64(distance * (1.0 - slack) * LESS - VANISHED, 0.0);
+}
+
+static double bound_dot(const ivf *index, const proof_query *query, int64_t list, double score)
+{
+    const double length = length_of(index->centroids + list * index->dim, index->dim);
+    const double far = distance_most((double)index->lists[list].farthest, query->slack);
+    const double product = score + query->slack * query->norm * length + UNDERFLOW; /* at least q.c */
+    const double errors = query->slack * query->norm * (length + far) + UNDERFLOW;  /* of the score of q and x */
+    const double sum = product + query->norm * far + errors;
+    return sum + 0x1p-40 * (fabs(product) + query->norm * far + errors);
+}
+
+/* From a cosine within -1 and 1. Written so that it is precise near 1, too: 1 - a is exact there. */
+static double sine_of(double a)
+{
+    return sqrt((1.0 - a) * (1.0 + a));
+}
+
+/* cos(a - b) from the cosines of both, or a little more. */
+static double cosine_of_difference(double a, double b)
+{
+    return a * b + sine_of(a) * sine_of(b) + 0x1p-40;
+}
+
+static double bound_cosine(const ivf_list *list, double slack, double score)
+{
+    const double error = 2.0 * slack + 0x1p-40;
+    const double most = min_f64(score + error, 1.0), least = max_f64(score - error, -1.0); /* of cos(q, c) */
+    const double far = max_f64((double)list->farthest - error, -1.0), near = min_f64((double)list->nearest + error, 1.0);
+    double bound = 1.0;
+    if (most < far) /* the query is outside of the list's cone */
+        bound = min_f64(bound, cosine_of_difference(most, far));
+    if (least > near) /* the rows are all outside of a cone that the query is in */
+        bound = min_f64(bound, cosine_of_difference(least, near));
+    return bound + error;
+}
+
+double proof_bound(const ivf *index, const proof_query *query, int64_t list, float score)
+{
+    const ivf_list *rows = &index->lists[list];
+    const double none = index->metric == CANON_L2 ? INFINITY : -INFINITY;
+    if (rows->count == 0)
+        return none;
+    if (!query->bounded || rows->unbounded)
+        return -none;
+    if (index->metric == CANON_L2)
+        return bound_l2(rows, query->slack, (double)score);
+    return index->metric == CANON_DOT ? bound_dot(index, query, list, (double)score)
+                                      : bound_cosine(rows, query->slack, (double)score);
+}
+
+bool proof_holds(int32_t metric, float score, double bound)
+{
+    return metric == CANON_L2 ? (double)score < bound : (double)score > bound;
+}

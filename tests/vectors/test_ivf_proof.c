@@ -1,0 +1,144 @@
+/* What a query with nprobe says to be proven is true: the first hits are those of the exact search, whatever the data. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/data/datasets.h"
+#include "support/data/indexed.h"
+#include "support/devices.h"
+#include "vectors/ivf/ivf.h"
+
+static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
+static const int32_t dims[] = {1, 3, 64, 65, 130};
+enum { METRICS = 3, DIMS = 5, K = 10 };
+
+typedef struct tried {
+    int64_t queries, hits, proven;
+} tried;
+
+/* Compares the proven hits of each query with the exact ones. */
+static void check_proofs(ww_collection *c, const float *queries, int64_t count, int32_t k, tried *so_far)
+{
+    ww_results *exact = query_lists(c, queries, count, k, 0);
+    for (int64_t nprobe = 1; nprobe < c->index->nlist; nprobe = nprobe * 2 + 1) {
+        ww_results *found = query_lists(c, queries, count, k, nprobe);
+        for (int64_t q = 0; q < count; q++) {
+            const int64_t proven = ww_results_proven(found, q);
+            assert_true(proven >= 0 && proven <= ww_results_count(found, q));
+            assert_int_equal(ww_results_count(found, q), ww_results_count(exact, q));
+            for (int64_t i = 0; i < proven; i++) {
+                assert_int_equal(ww_results_rows(found, q)[i], ww_results_rows(exact, q)[i]);
+                assert_memory_equal(ww_results_scores(found, q) + i, ww_results_scores(exact, q) + i, sizeof(float));
+            }
+            so_far->queries++;
+            so_far->hits += ww_results_count(found, q);
+            so_far->proven += proven;
+        }
+        ww_results_destroy(found);
+    }
+    ww_results_destroy(exact);
+}
+
+static void try_dataset(ww_device *device, const dataset *data, int32_t dim, ww_metric metric, tried *so_far)
+{
+    const bool slow = device_is_slow(device);
+    const int64_t count = slow ? 150 : 400, query_count = slow ? 4 : test_is_long() ? 200 : 40;
+    float *rows = malloc((size_t)count * (size_t)dim * sizeof *rows);
+    float *queries = malloc((size_t)query_count * (size_t)dim * sizeof *queries);
+    test_random random = {(uint64_t)dim * 31 + (uint64_t)metric};
+    data->make(&random, dim, rows, count, queries, query_count);
+    memset(rows + 7 * dim, 0, (size_t)dim * sizeof *rows); /* a row of zeros, and two that are equal */
+    memcpy(rows + 11 * dim, rows + 90 * dim, (size_t)dim * sizeof *rows);
+    memcpy(queries + dim, rows + 90 * dim, (size_t)dim * sizeof *rows);
+    ww_collection_config config = ww_collection_config_default();
+    config.name = data->name;
+    config.dim = dim;
+    config.metric = metric;
+    ww_collection *c = collection_of(device, &config, rows, count);
+    index_build(c, 20);
+    check_index_is_whole(c);
+    check_proofs(c, queries, query_count, K, so_far);
+    check_proofs(c, queries, 2, 60, so_far); /* more than a list has */
+    ww_collection_destroy(c);
+    free(queries);
+    free(rows);
+}
+
+static void what_is_proven_is_true(void **state)
+{
+    tried so_far = {0};
+    const dataset *const all[] = {datasets, extreme_datasets};
+    const int32_t step = device_is_slow(*state) ? 4 : 1;
+    for (int kind = 0; kind < 2; kind++)
+        for (const dataset *data = all[kind]; data->name; data++)
+            for (int32_t d = (int32_t)((data - all[kind]) % step); d < DIMS; d += step)
+                for (int32_t m = (int32_t)((data - all[kind]) % step % METRICS); m < METRICS; m += step)
+                    try_dataset(*state, data, dims[d], metrics[m], &so_far);
+    print_message("%lld queries, %lld hits, %lld proven\n", (long long)so_far.queries, (long long)so_far.hits,
+                  (long long)so_far.proven);
+    assert_true(so_far.proven > 0);
+    if (!device_is_slow(*state) && test_is_long())
+        assert_true(so_far.queries > 100000);
+}
+
+/* Small integers: most scores are equal to many others, and distances to centroids often whole. */
+static void ties_are_not_proven_by_mistake(void **state)
+{
+    enum { DIM = 2, COUNT = 500, QUERIES = 30 };
+    test_random random = {4};
+    float rows[COUNT * DIM], queries[QUERIES * DIM];
+    tried so_far = {0};
+    for (int64_t i = 0; i < COUNT * DIM; i++)
+        rows[i] = (float)random_below(&random, 7) - 3.0f;
+    for (int64_t i = 0; i < QUERIES * DIM; i++)
+        queries[i] = (float)random_below(&random, 7) - 3.0f;
+    for (int m = 0; m < METRICS; m++) {
+        ww_collection_config config = ww_collection_config_default();
+        config.dim = DIM;
+        config.metric = metrics[m];
+        ww_collection *c = collection_of(*state, &config, rows, device_is_slow(*state) ? 100 : COUNT);
+        for (int64_t nlist = 2; nlist <= 100; nlist *= 7) {
+            index_build(c, nlist);
+            check_proofs(c, queries, device_is_slow(*state) ? 3 : QUERIES, K, &so_far);
+        }
+        ww_collection_destroy(c);
+    }
+}
+
+static void far_clusters_are_proven(void **state)
+{
+    enum { DIM = 16, COUNT = 320, QUERIES = 5 };
+    test_random random = {6};
+    float rows[COUNT * DIM];
+    for (int64_t r = 0; r < COUNT; r++) /* around 0.01 noise, the axes: far from each other by l2 and by angle */
+        for (int32_t i = 0; i < DIM; i++)
+            rows[r * DIM + i] = (i == r % DIM ? 50.0f : 0.0f) + 0.05f * random_uniform(&random);
+    for (int m = 0; m < METRICS; m++) {
+        ww_collection_config config = ww_collection_config_default();
+        tried so_far = {0};
+        config.dim = DIM;
+        config.metric = metrics[m];
+        ww_collection *c = collection_of(*state, &config, rows, COUNT);
+        ww_ivf_config build = ww_ivf_config_default();
+        build.nlist = 60; /* so that every cluster has lists of its own */
+        build.iterations = device_is_slow(*state) ? 4 : 20;
+        CHECK_OK(ww_collection_build_ivf(c, &build));
+        ww_results *found = query_lists(c, rows, QUERIES, K, 12);
+        for (int64_t q = 0; q < QUERIES; q++)
+            so_far.proven += ww_results_proven(found, q);
+        ww_results_destroy(found);
+        assert_true(so_far.proven * 10 >= QUERIES * K * 9);
+        check_proofs(c, rows, QUERIES, K, &so_far);
+        ww_collection_destroy(c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_proven_is_true),
+        cmocka_unit_test(ties_are_not_proven_by_mistake),
+        cmocka_unit_test(far_clusters_are_proven),
+    };
+    return RUN_ON_EVERY_DEVICE("ivf_proof", tests);
+}
