@@ -45,13 +45,13 @@ static double length_of(const float *vector, int32_t dim)
 
 bool proof_norm_is_wild(const ivf *index, double norm)
 {
-    return index->assigned == CANON_COSINE && !(norm >= (double)SCREEN_NORM_LEAST && norm < (double)SCREEN_NORM_MOST);
+    return index->assigned == CANON_COSINE && !(norm >= (double)SCREEN_NORM_MIN && norm < (double)SCREEN_NORM_MAX);
 }
 
 proof_query proof_query_of(const ivf *index, const float *query)
 {
     proof_query made = {.norm = length_of(query, index->dim), .slack = (double)screen_slack(canon_padded(index->dim))};
-    made.bounded = made.norm < (double)SCREEN_NORM_MOST && !proof_norm_is_wild(index, made.norm);
+    made.bounded = made.norm < (double)SCREEN_NORM_MAX && !proof_norm_is_wild(index, made.norm);
     return made;
 }
 
