@@ -9,7 +9,7 @@ else()
     return()
 endif()
 
-file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c ${CMAKE_SOURCE_DIR}/src/store/sqlite/*.c)
+file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c ${CMAKE_SOURCE_DIR}/src/store/texts/*.c ${CMAKE_SOURCE_DIR}/src/store/sqlite/*.c)
 set(store_entry ${CMAKE_SOURCE_DIR}/src/store/sqlite/entry.c) # of the extension alone
 list(REMOVE_ITEM store_sources ${store_entry})
 # Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.

@@ -13,6 +13,7 @@
 #include <warpwave/ivf.h>
 #include <warpwave/kernel.h>
 #include <warpwave/quant.h>
+#include <warpwave/ranking.h>
 #include <warpwave/results.h>
 #include <warpwave/selection.h>
 #include <warpwave/status.h>

@@ -18,7 +18,7 @@ Written by `make docs` from the headers and examples. What holds for every funct
 messages) and [architecture](docs/design/architecture.md#what-crosses-the-api) (ownership, structs, threads).
 """
 # In the order of the reference; headers that are not named follow as warpwave.h has them.
-SUBJECTS = {"vectors": "Collections", "ivf": "Indexes of collections", "store": "Stores", "cluster": "Clusters", "device": "Devices", "status": "Statuses and messages", "files": "Files of vectors", "arrays": "Arrays in files", "tensor": "Tensors",
+SUBJECTS = {"vectors": "Collections", "ivf": "Indexes of collections", "ranking": "Ranking", "store": "Stores", "cluster": "Clusters", "device": "Devices", "status": "Statuses and messages", "files": "Files of vectors", "arrays": "Arrays in files", "tensor": "Tensors",
             "tensor_rows": "Tensors: reductions and rows", "tensor_foreign": "Tensors: memory of other libraries",
             "tensor_files": "Tensors from files", "quant": "Quantized matrices", "gguf": "GGUF files", "model": "Models"}
 

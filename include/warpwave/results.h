@@ -20,7 +20,8 @@ extern "C" {
 typedef enum ww_fetch {
     WW_FETCH_IDS = 1,
     WW_FETCH_PAYLOADS = 2,
-    WW_FETCH_VECTORS = 4 /* dim floats a hit, bit for bit as they came, or as they were rounded to the rows' type */
+    WW_FETCH_VECTORS = 4, /* dim floats a hit, bit for bit as they came, or as they were rounded to the rows' type */
+    WW_FETCH_TEXTS = 8    /* the texts of rows in a store (ww_rows.texts); a collection in memory has none */
 } ww_fetch;
 
 typedef struct ww_results ww_results;
@@ -52,12 +53,24 @@ WW_API const int64_t *ww_results_rows(const ww_results *results, int64_t query);
 WW_API const int64_t *ww_results_handles(const ww_results *results, int64_t query);
 WW_API const float *ww_results_scores(const ww_results *results, int64_t query);
 
-/* Return a hit's id and payload, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, and for
- * the payload of a row that has none. With row -1 there is nothing but the place. The
- * vectors of a query lie one behind the other, hit by hit. */
+/* Return a hit's id, payload and text, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, and
+ * for the payload or the text of a row that has none. With row -1 there is nothing but the place. The vectors of a query lie
+ * one behind the other, hit by hit. */
 WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64_t hit);
 WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
+WW_API const char *ww_results_text(const ww_results *results, int64_t query, int64_t hit);
 WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);
+
+/* How a hit of a fused search (ww_query.match, ranking.h) was found: [0] by its vector, or in the first results, [1] by its
+ * text, or in the second. A rank counts from 1; 0 means that this part did not find the hit, and its score is NaN then. */
+typedef struct ww_hit_parts {
+    int64_t ranks[2];
+    float scores[2];
+} ww_hit_parts;
+
+/* Returns the parts of a query's hits, as many as ww_results_count() says. NULL if the results were not fused, or there is no
+ * such query. */
+WW_API const ww_hit_parts *ww_results_parts(const ww_results *results, int64_t query);
 
 /* All hits of all queries at once, as arrays by hit, for bindings and programs with many hits: query q has the hits starts[q]
  * to starts[q + 1] - 1. Everything belongs to the results and is there as long as they are. */
@@ -74,9 +87,11 @@ typedef struct ww_results_columns {
     const int64_t *payloads; /* where each hit's payload starts in `text`, or -1; NULL: not fetched, or no hits */
     const char *text;        /* all texts, one behind the other, each with its NUL; NULL: none */
     int64_t text_bytes;
-    const float *vectors;  /* hit_count x dim; NULL: not fetched, or no hits. Of row -1 they are any numbers */
-    int32_t dim;           /* of the vectors */
-    const int64_t *proven; /* a query each, as ww_results_proven(); NULL: all hits are */
+    const float *vectors;      /* hit_count x dim; NULL: not fetched, or no hits. Of row -1 they are any numbers */
+    int32_t dim;               /* of the vectors */
+    const int64_t *proven;     /* a query each, as ww_results_proven(); NULL: all hits are */
+    const int64_t *texts;      /* as `ids`, of the rows' texts */
+    const ww_hit_parts *parts; /* of a fused search; else NULL */
 } ww_results_columns;
 
 /* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */

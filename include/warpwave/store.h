@@ -76,8 +76,11 @@ typedef struct ww_store_info {
 typedef struct ww_store_model {
     size_t struct_size;
     char name[128];
-    char fingerprint[72]; /* ww_model_info has it; another model has another */
-    char path[1024];      /* where its file was; may be empty */
+    char fingerprint[72];      /* ww_model_info has it; another model has another */
+    char path[1024];           /* where its file was; may be empty */
+    char pooling[16];          /* "mean", "cls", "none"; may be empty */
+    char query_prefix[256];    /* put before a text that is searched for, "query: " with some models; may be empty */
+    char document_prefix[256]; /* put before a text that is added; may be empty */
 } ww_store_model;
 
 /* device.h says how ..._default() and ..._init() differ. */
@@ -138,8 +141,10 @@ WW_API ww_status ww_store_drop(ww_store *store, const char *name);
 WW_API ww_status ww_store_rename(ww_store *store, const char *name, const char *to);
 
 /* Lists the collections, by name, as results of one query: the id of a hit is the name, the payload says what it is, as in
- * {"dim":384,"metric":"cosine","type":"f32","rows":1000,"format":1}, or {"error":"..."} for a collection whose entry in the
- * file is damaged, which cannot be opened, only dropped, or that a newer version wrote. May wait for a lock. */
+ * {"dim":384,"metric":"cosine","type":"f32","rows":1000,"format":1}, for a collection with a model also "model":{"name":...,
+ * "fingerprint":...,"path":...,"pooling":...,"query_prefix":...,"document_prefix":...}, or {"error":"..."} for a collection
+ * whose entry in the file is damaged, which cannot be opened, only dropped, or that a newer version wrote. May wait for a lock.
+ */
 WW_API ww_status ww_store_list(ww_store *store, ww_results **results);
 
 /* Makes an index over what `path`, "$.lang" or the like, finds in the payloads of a collection, so that a `where` with
@@ -147,7 +152,8 @@ WW_API ww_status ww_store_list(ww_store *store, ww_results **results);
 WW_API ww_status ww_store_index(ww_store *store, const char *collection, const char *path);
 
 /* Keeps with a collection which model its vectors are of. Where one is kept already, another one, by its fingerprint, is
- * refused (WW_INVALID_ARGUMENT, with both names); the same one may have moved or be called otherwise. May wait for a lock. */
+ * refused (WW_INVALID_ARGUMENT, with both names), and so are other prefixes once there are rows, since their vectors were made
+ * with the old ones; the same model may have moved or be called otherwise. May wait for a lock. */
 WW_API ww_status ww_store_set_model(ww_store *store, const char *collection, const ww_store_model *model);
 
 /* Gives it; WW_NOT_FOUND if the collection is not there or no model was kept. May wait for a lock. */

@@ -101,6 +101,9 @@ typedef struct ww_rows {
      * collection's device is added there, without passing through the host (but f32 for i8 and u8 rows, and rows of a store,
      * which go to its file); any other is copied. Waits for what was queued on it. NULL: there is no tensor. */
     const struct ww_tensor *tensor;
+    /* Of a collection in a store, else refused: count texts of UTF-8, at most 256 MiB each, that are kept with the rows and
+     * found by their words (ww_query.match); a NULL among them is none. NULL: no texts. */
+    const char *const *texts;
 } ww_rows;
 
 /* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to
@@ -150,6 +153,25 @@ typedef enum ww_query_mode {
     WW_QUERY_RANGE = 1    /* all rows within a bound of each query, any number of them */
 } ww_query_mode;
 
+/* What a search by words does beside, or in place of, one by vectors. */
+typedef enum ww_match_mode {
+    WW_MATCH_HYBRID = 0, /* both: the best of each are fused into one list */
+    WW_MATCH_TEXT = 1    /* words only: the query needs no vectors, and scores are those of BM25, larger is better */
+} ww_match_mode;
+
+struct ww_fuse; /* ranking.h */
+
+/* A search by words, of a collection in a store whose rows have texts (ww_rows.texts). A text is never read as a language of
+ * queries: its words, between white space, are looked for as they are, and a row that has one of them is found. The best by
+ * BM25 come first, equal ones by handle. Words past the first 1,024 are not looked for. */
+typedef struct ww_match {
+    size_t struct_size;
+    const char *const *texts; /* one for each query, NUL-terminated UTF-8 */
+    ww_match_mode mode;
+    const struct ww_fuse *fuse; /* how the parts become one list; its limit is not looked at, k is. NULL: the default */
+    int64_t candidates;         /* hits of each part that are fused, 0 to WW_K_MAX; 0 means 100, or k if that is more */
+} ww_match;
+
 /* A search: the one description of it, for collections in memory, in stores and over ranks. Everything stays the caller's and
  * is read only during the call. */
 typedef struct ww_query {
@@ -179,7 +201,7 @@ typedef struct ww_query {
      * them are found. In a store and in memory; beside `where` and `mask` all must hold. NULL: all rows. In SQL it is the
      * function ww_filter(payload, filter). */
     const char *filter;
-    uint32_t fetch;       /* WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, added up; 0: rows and scores only */
+    uint32_t fetch;       /* WW_FETCH_IDS and the others, added up; 0: rows and scores only */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
     /* Is filled in if the search succeeds; may be NULL. For a range the certificate is 0 where the screen discarded rows, since
@@ -189,6 +211,10 @@ typedef struct ww_query {
      * More are read where they hold fewer than min(k, matching rows) rows; nlist or more is the exact search, and so is a mask
      * or filter that admits no more rows than nprobe lists have on average. 0: the exact search. Only for WW_QUERY_NEAREST. */
     int64_t nprobe;
+    /* Of a collection in a store, else refused, and with WW_QUERY_NEAREST: finds rows by the words of their texts as well, or
+     * only by those. Scores are then those of the fusion or of BM25; ww_results_parts() has the ranks and scores of each part.
+     * `mask`, `where` and `filter` hold for both parts. NULL: vectors only. */
+    const ww_match *match;
 } ww_query;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */
@@ -247,6 +273,7 @@ typedef struct ww_damage_report {
 WW_API ww_status ww_collection_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_rows_init(void *value, size_t struct_size);
 WW_API ww_status ww_query_init(void *value, size_t struct_size);
+WW_API ww_status ww_match_init(void *value, size_t struct_size);
 WW_API ww_status ww_get_init(void *value, size_t struct_size);
 WW_API ww_status ww_search_stats_init(void *value, size_t struct_size);
 WW_API ww_status ww_collection_info_init(void *value, size_t struct_size);
@@ -268,6 +295,12 @@ static inline ww_query ww_query_default(void)
 {
     ww_query value;
     ww_query_init(&value, sizeof value);
+    return value;
+}
+static inline ww_match ww_match_default(void)
+{
+    ww_match value;
+    ww_match_init(&value, sizeof value);
     return value;
 }
 static inline ww_get ww_get_default(void)
@@ -323,9 +356,9 @@ WW_API ww_status ww_collection_add(ww_collection *collection, const ww_rows *row
  * An id twice in one batch is refused. Waits for readers. */
 WW_API ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows);
 
-/* Gives rows that are there new vectors, payloads, or both, by their ids: what is not given (neither vectors nor elements nor a
- * tensor; no payloads) stays. With new vectors it replaces rows as upsert does. All or nothing: an id that is not there is
- * WW_NOT_FOUND, and nothing changes. Waits for readers. */
+/* Gives rows that are there new vectors, payloads, texts, or all of them, by their ids: what is not given (neither vectors nor
+ * elements nor a tensor; no payloads; no texts) stays. Texts need new vectors beside them. With new vectors it replaces rows as
+ * upsert does. All or nothing: an id that is not there is WW_NOT_FOUND, and nothing changes. Waits for readers. */
 WW_API ww_status ww_collection_update(ww_collection *collection, const ww_rows *rows);
 
 /* Removes every id named, or none: one that is not there is WW_NOT_FOUND, one that is named twice WW_DUPLICATE_ID, and nothing

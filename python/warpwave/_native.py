@@ -627,6 +627,13 @@ ww_gguf_writer_destroy = function("warpwave", "ww_gguf_writer_destroy", None, c_
 WW_FETCH_IDS = 1
 WW_FETCH_PAYLOADS = 2
 WW_FETCH_VECTORS = 4
+WW_FETCH_TEXTS = 8
+
+
+@struct
+class ww_hit_parts(Structure):
+    _fields_ = [("ranks", c_int64 * 2),
+                ("scores", c_float * 2)]
 
 
 @struct
@@ -645,7 +652,9 @@ class ww_results_columns(Structure):
                 ("text_bytes", c_int64),
                 ("vectors", c_void_p),
                 ("dim", c_int32),
-                ("proven", c_void_p)]
+                ("proven", c_void_p),
+                ("texts", c_void_p),
+                ("parts", c_void_p)]
 
 
 ww_results_destroy = function("warpwave", "ww_results_destroy", None, c_void_p)
@@ -658,7 +667,9 @@ ww_results_handles = function("warpwave", "ww_results_handles", c_void_p, c_void
 ww_results_scores = function("warpwave", "ww_results_scores", c_void_p, c_void_p, ("query", c_int64))
 ww_results_id = function("warpwave", "ww_results_id", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
 ww_results_payload = function("warpwave", "ww_results_payload", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_text = function("warpwave", "ww_results_text", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
 ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_parts = function("warpwave", "ww_results_parts", c_void_p, c_void_p, ("query", c_int64))
 ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_results_describe = function("warpwave", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
 
@@ -686,6 +697,8 @@ WW_VALUE_TEXT = 3
 WW_VALUE_LIST = 4
 WW_QUERY_NEAREST = 0
 WW_QUERY_RANGE = 1
+WW_MATCH_HYBRID = 0
+WW_MATCH_TEXT = 1
 WW_DAMAGE_VECTOR = 1
 WW_DAMAGE_NORM = 2
 WW_DAMAGE_CODES = 4
@@ -719,7 +732,8 @@ class ww_rows(Structure):
                 ("progress_user", c_void_p),
                 ("elements", c_void_p),
                 ("type", c_int),
-                ("tensor", c_void_p)]
+                ("tensor", c_void_p),
+                ("texts", c_void_p)]
 
 
 @struct
@@ -746,6 +760,15 @@ class ww_parameter(Structure):
 
 
 @struct
+class ww_match(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("texts", c_void_p),
+                ("mode", c_int),
+                ("fuse", c_void_p),
+                ("candidates", c_int64)]
+
+
+@struct
 class ww_query(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("queries", c_void_p),
@@ -767,7 +790,8 @@ class ww_query(Structure):
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
                 ("stats", c_void_p),
-                ("nprobe", c_int64)]
+                ("nprobe", c_int64),
+                ("match", c_void_p)]
 
 
 @struct
@@ -816,6 +840,7 @@ class ww_damage_report(Structure):
 ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_match_init = function("warpwave", "ww_match_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, ("struct_size", c_size_t))
@@ -1009,6 +1034,47 @@ ww_session_sample = function("warpwave_model", "ww_session_sample", c_int, c_voi
 ww_generation_init = function("warpwave_model", "ww_generation_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_session_generate = function("warpwave_model", "ww_session_generate", c_int, c_void_p, POINTER(ww_generation), c_void_p)
 
+# ---- warpwave/ranking.h --------------------------------------------------------------------------------------------------
+WW_FUSION_RANKS = 0
+WW_FUSION_SCORES = 1
+
+
+@struct
+class ww_fuse(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("fusion", c_int),
+                ("constant", c_double),
+                ("weights", c_double * 2),
+                ("limit", c_int64)]
+
+
+@struct
+class ww_diversity(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("metric", c_int),
+                ("lambda", c_double),
+                ("limit", c_int64),
+                ("queries", c_void_p)]
+
+
+@struct
+class ww_grouping(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("field", c_char_p),
+                ("groups", c_int64),
+                ("size", c_int64)]
+
+
+ww_fuse_init = function("warpwave", "ww_fuse_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_diversity_init = function("warpwave", "ww_diversity_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_grouping_init = function("warpwave", "ww_grouping_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_results_fuse = function("warpwave", "ww_results_fuse", c_int, c_void_p, c_void_p, POINTER(ww_fuse), c_void_p)
+ww_results_diversify = function("warpwave", "ww_results_diversify", c_int, c_void_p, POINTER(ww_diversity), c_void_p)
+ww_results_group = function("warpwave", "ww_results_group", c_int, c_void_p, POINTER(ww_grouping), c_void_p)
+ww_results_rerank = function("warpwave", "ww_results_rerank", c_int, c_void_p, c_void_p, ("limit", c_int64), c_void_p)
+ww_collection_rank = function("warpwave", "ww_collection_rank", c_int, c_void_p, POINTER(ww_query), POINTER(ww_diversity),
+                              POINTER(ww_grouping), ("candidates", c_int64), c_void_p)
+
 # ---- warpwave/selection.h ------------------------------------------------------------------------------------------------
 WW_PAYLOAD_SET = 0
 WW_PAYLOAD_MERGE = 1
@@ -1075,7 +1141,10 @@ class ww_store_model(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("name", c_char * 128),
                 ("fingerprint", c_char * 72),
-                ("path", c_char * 1024)]
+                ("path", c_char * 1024),
+                ("pooling", c_char * 16),
+                ("query_prefix", c_char * 256),
+                ("document_prefix", c_char * 256)]
 
 
 ww_store_config_init = function("warpwave_store", "ww_store_config_init", c_int, c_void_p, ("struct_size", c_size_t))

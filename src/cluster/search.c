@@ -34,6 +34,8 @@ static ww_status check_query(const cluster_call *call, const ww_query *query, ww
     if (query->query_tensor)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: ranks are sent queries from memory of the host; give queries, not a tensor",
                        call->function);
+    if (query->match)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: there is a match; ranks search by vectors only", call->function);
     if (query->query_count < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %" PRId64 "; it must not be negative", call->function,
                        query->query_count);

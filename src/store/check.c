@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "store/store_state.h"
+#include "store/texts/texts.h"
 
 enum { FAULT_BYTES = 400, TOLD_ROWS = 4096 };
 
@@ -150,6 +151,17 @@ static ww_status check_rows(checking *k, const collection_record *record)
     return WW_OK;
 }
 
+/* Texts, and the index of their words. */
+static ww_status check_texts(checking *k, const collection_record *record)
+{
+    int64_t faults = 0;
+    const ww_status status = texts_check(&(text_tables){k->db, "main", record->name}, &faults);
+    if (faults > 0)
+        fault(k, "'%s': %lld texts do not belong to a row or are not in the index of words; compacting makes that anew",
+              record->name, (long long)faults);
+    return status == WW_OK ? WW_OK : unreadable(k, record, status);
+}
+
 static ww_status check_collections(checking *k)
 {
     collection_record *records = NULL;
@@ -173,6 +185,8 @@ static ww_status check_collections(checking *k)
         status = check_vectors(k, &records[i]);
         if (status == WW_OK)
             status = check_rows(k, &records[i]);
+        if (status == WW_OK)
+            status = check_texts(k, &records[i]);
     }
     memory_free(records);
     return status;

@@ -1,5 +1,4 @@
 /* The collections of a store: made, opened, dropped, listed, indexed. */
-#include <stdio.h>
 #include <string.h>
 
 #include "arithmetic/row_types.h"
@@ -237,7 +236,49 @@ ww_status ww_store_rename(ww_store *store, const char *name, const char *to)
 /* ---- listing --------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status list_results(const collection_record *records, int64_t count, ww_results **results)
+/* The model of a collection as a member of its description, "" if none is kept. From sqlite3_malloc(). */
+static ww_status model_text(ww_store *store, const collection_record *record, char **text)
+{
+    ww_store_model m = {0};
+    sqlite3_stmt *made = NULL;
+    ww_status status = store_read_model(store, record, &m);
+    *text = NULL;
+    if (status == WW_NOT_FOUND)
+        return WW_OK;
+    if (status == WW_OK)
+        status =
+            schema_statement(store->writer, &made,
+                             "SELECT json_object('name', %Q, 'fingerprint', %Q, 'path', %Q, 'pooling', %Q, 'query_prefix', %Q, "
+                             "'document_prefix', %Q)",
+                             m.name, m.fingerprint, m.path, m.pooling, m.query_prefix, m.document_prefix);
+    if (status == WW_OK && sqlite3_step(made) == SQLITE_ROW)
+        *text = sqlite3_mprintf(",\"model\":%s", (const char *)sqlite3_column_text(made, 0));
+    if (status == WW_OK && !*text)
+        status = ww_fail(WW_OUT_OF_MEMORY, "no memory for the description of a collection");
+    sqlite3_finalize(made);
+    return status;
+}
+
+static ww_status describe(ww_store *store, const collection_record *r, char **text)
+{
+    char *model = NULL;
+    ww_status status = r->is_damaged || r->is_newer ? WW_OK : model_text(store, r, &model);
+    if (status != WW_OK)
+        return status;
+    if (r->is_damaged)
+        *text = sqlite3_mprintf("{\"error\":\"" RECORD_DAMAGED "\"}");
+    else if (r->is_newer)
+        *text = sqlite3_mprintf("{\"error\":\"a newer version wrote it, in format %lld\"}", (long long)r->format);
+    else
+        *text = sqlite3_mprintf("{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld%s}", r->dim,
+                                ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live,
+                                (long long)r->format, model ? model : "");
+    sqlite3_free(model);
+    return *text ? WW_OK : ww_fail(WW_OUT_OF_MEMORY, "no memory for the description of a collection");
+}
+
+/* With the store's lock. */
+static ww_status list_results(ww_store *store, const collection_record *records, int64_t count, ww_results **results)
 {
     ww_results *made = NULL;
     ww_status status = ww_core()->results_create(1, count, &made);
@@ -247,21 +288,17 @@ static ww_status list_results(const collection_record *records, int64_t count, w
                                             (size_t)count * (COLLECTION_NAME_BYTES_MAX + DESCRIPTION_BYTES) + 1);
     }
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
-        char text[DESCRIPTION_BYTES];
+        char *text = NULL;
         const collection_record *r = &records[i];
-        if (r->is_damaged)
-            snprintf(text, sizeof text, "{\"error\":\"" RECORD_DAMAGED "\"}");
-        else if (r->is_newer)
-            snprintf(text, sizeof text, "{\"error\":\"a newer version wrote it, in format %lld\"}", (long long)r->format);
-        else
-            snprintf(text, sizeof text, "{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld}", r->dim,
-                     ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live, (long long)r->format);
         made->rows[i] = i;
         made->handles[i] = r->uid;
         made->scores[i] = 0.0f;
-        status = ww_core()->results_put(made, &made->ids[i], r->name, strlen(r->name));
+        status = describe(store, r, &text);
+        if (status == WW_OK)
+            status = ww_core()->results_put(made, &made->ids[i], r->name, strlen(r->name));
         if (status == WW_OK)
             status = ww_core()->results_put(made, &made->payloads[i], text, strlen(text));
+        sqlite3_free(text);
     }
     if (status == WW_OK)
         *results = made;
@@ -297,7 +334,11 @@ ww_status ww_store_list(ww_store *store, ww_results **results)
     int64_t count = 0;
     status = list_records(store, &records, &count);
     if (status == WW_OK)
-        status = list_results(records, count, results);
+        status = store_lock(store);
+    if (status == WW_OK) {
+        status = list_results(store, records, count, results);
+        store_unlock(store);
+    }
     memory_free(records);
     return status;
 }

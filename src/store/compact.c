@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/store_state.h"
+#include "store/texts/texts.h"
 
 enum { MOVED_AT_ONCE = 1024, FREE_SHARE = 64 };
 
@@ -163,6 +164,8 @@ ww_status stored_compact(ww_collection *base, ww_progress progress, void *user)
     if (status == WW_OK) {
         m.total = record.live;
         status = renumber(&m, &record);
+        if (status == WW_OK)
+            status = texts_rebuild(&(text_tables){m.db, "main", record.name});
     }
     status = store_end(c->store, status);
     if (status == WW_OK)

@@ -78,11 +78,14 @@ static int refuse(filter_guard *guard, int action, const char *first, const char
     return SQLITE_DENY;
 }
 
-/* Between filters the store itself asks, for data versions, ids, vectors: all of it reading. */
-static bool reading_is_allowed(int action)
+/* Between filters the store itself asks, for data versions, ids, vectors: all of it reading. When FTS5 opens its table, SQLite
+ * asks for the right to update its schema, as if that were declared in a statement, and updates nothing: the connection is one
+ * that cannot write (connect.c). */
+static bool reading_is_allowed(int action, const char *first)
 {
-    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION || action == SQLITE_TRANSACTION ||
-           action == SQLITE_PRAGMA;
+    const bool declares = action == SQLITE_UPDATE && first && strcmp(first, "sqlite_master") == 0;
+    return declares || action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
+           action == SQLITE_TRANSACTION || action == SQLITE_PRAGMA;
 }
 
 static int authorize(void *user, int action, const char *first, const char *second, const char *schema, const char *inner)
@@ -90,7 +93,7 @@ static int authorize(void *user, int action, const char *first, const char *seco
     filter_guard *guard = user;
     (void)inner;
     if (!guard->collection)
-        return reading_is_allowed(action) ? SQLITE_OK : SQLITE_DENY;
+        return reading_is_allowed(action, first) ? SQLITE_OK : SQLITE_DENY;
     guard->calls += action == SQLITE_FUNCTION;
     guard->selects += action == SQLITE_SELECT;
     if (guard->calls > FILTER_CALLS_MAX || guard->selects > FILTER_SELECTS_MAX)

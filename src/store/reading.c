@@ -234,7 +234,7 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     void *held = NULL;
     ww_status status = filter_where_of(query, &where, &held);
     if (status == WW_OK)
-        status = reading_begin(c, true, &r);
+        status = reading_begin(c, !query->match || query->match->mode != WW_MATCH_TEXT, &r);
     if (status != WW_OK) {
         memory_free(held);
         return status;
@@ -245,7 +245,8 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     if (status == WW_OK && filter)
         only = (view_places){filter->places.places, filter->places.count, filter->number};
     if (status == WW_OK)
-        status = view_query(r->view, query, filter ? &only : NULL, results);
+        status = query->match ? view_match(r->view, query, filter ? &only : NULL, results)
+                              : view_query(r->view, query, filter ? &only : NULL, results);
     reading_end(c, r);
     memory_free(held);
     return status;
@@ -495,6 +496,7 @@ static ww_status stored_move(ww_collection *base, ww_device *device)
 const collection_operations STORED_OPERATIONS = {
     .host_rows = true,
     .where = true,
+    .texts = true,
     .write = stored_write,
     .remove = stored_remove,
     .select_remove = stored_select_remove,

@@ -9,8 +9,13 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "store/texts/texts.h"
 
-static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"};
+static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"}; /* that every collection has */
+/* And all that a collection may have, with those that FTS5 makes. */
+#define ALL_SUFFIXES                                                                                                           \
+    "(VALUES('_rows'), ('_vectors'), ('_removed'), ('_fts'), ('_fts_data'), ('_fts_idx'), ('_fts_content'), "                  \
+    "('_fts_docsize'), ('_fts_config'))"
 enum { SUFFIX_COUNT = sizeof SUFFIXES / sizeof *SUFFIXES };
 
 #define RECORD_COLUMNS "name, uid, epoch, dim, metric, type, format, next_handle, next_place, sequence, log_start, live"
@@ -92,20 +97,20 @@ static ww_status name_is_sound(const char *name)
     return WW_OK;
 }
 
-/* Is there a table, view or index named NAME SUFFIX, whatever the case? With `declared` a virtual table does not count. */
-static ww_status name_is_free(sqlite3 *db, const char *schema, const char *name, const char *suffix, bool declared)
+/* Is there no table, view or index named NAME, or NAME with one of the suffixes, whatever the case? With `declared` a virtual
+ * table of just that name does not count. */
+static ww_status name_is_free(sqlite3 *db, const char *schema, const char *name, bool declared)
 {
     sqlite3_stmt *found = NULL;
     ww_status status =
         schema_statement(db, &found,
-                         "SELECT type, name FROM \"%w\".sqlite_schema WHERE lower(name) = lower(?1 || ?2) AND NOT "
-                         "(?3 AND type = 'table' AND rootpage = 0)",
+                         "SELECT type, name FROM \"%w\".sqlite_schema WHERE lower(name) = lower(?1) AND NOT (?2 AND type = "
+                         "'table' AND rootpage = 0) OR lower(name) IN (SELECT lower(?1 || column1) FROM " ALL_SUFFIXES ")",
                          schema);
     if (status != WW_OK)
         return status;
     sqlite3_bind_text(found, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(found, 2, suffix, -1, SQLITE_STATIC);
-    sqlite3_bind_int(found, 3, declared);
+    sqlite3_bind_int(found, 2, declared);
     const int code = sqlite3_step(found);
     if (code == SQLITE_ROW)
         status = ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the file has a %s named '%s' already; choose another name",
@@ -120,12 +125,11 @@ static ww_status name_is_free(sqlite3 *db, const char *schema, const char *name,
 static ww_status name_is_no_table_of(sqlite3 *db, const char *schema, const char *name)
 {
     sqlite3_stmt *found = NULL;
-    ww_status status =
-        schema_statement(db, &found,
-                         "SELECT name FROM \"%w\".warpwave_collections WHERE lower(name) = lower(?1) OR lower(?1) IN "
-                         "(lower(name || '_rows'), lower(name || '_vectors'), lower(name || '_removed')) OR "
-                         "lower(name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), lower(?1 || '_removed'))",
-                         schema);
+    ww_status status = schema_statement(
+        db, &found,
+        "SELECT name FROM \"%w\".warpwave_collections WHERE lower(name) = lower(?1) OR EXISTS (SELECT 1 FROM " ALL_SUFFIXES
+        " WHERE lower(?1) = lower(name || column1) OR lower(name) = lower(?1 || column1))",
+        schema);
     if (status != WW_OK)
         return status;
     sqlite3_bind_text(found, 1, name, -1, SQLITE_STATIC);
@@ -145,9 +149,7 @@ ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, b
     if (status == WW_OK)
         status = name_is_no_table_of(db, schema, name);
     if (status == WW_OK)
-        status = name_is_free(db, schema, name, "", declared);
-    for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
-        status = name_is_free(db, schema, name, SUFFIXES[i], false);
+        status = name_is_free(db, schema, name, declared);
     return status;
 }
 
@@ -393,6 +395,8 @@ ww_status schema_drop(sqlite3 *db, const char *schema, const char *name)
     ww_status status = schema_find(db, schema, name, &record);
     if (status == WW_CORRUPT_FILE)
         status = WW_OK; /* the name is all that is needed */
+    if (status == WW_OK)
+        status = texts_drop(&(text_tables){db, schema, name});
     for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
         status = schema_run(db, "DROP TABLE IF EXISTS \"%w\".\"%w%s\"", schema, name, SUFFIXES[i]);
     if (status == WW_OK)
@@ -447,6 +451,8 @@ ww_status schema_rename(sqlite3 *db, const char *schema, const char *name, const
     ww_status status = schema_check_name(db, schema, to, declared);
     for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
         status = schema_run(db, "ALTER TABLE \"%w\".\"%w%s\" RENAME TO \"%w%s\"", schema, name, SUFFIXES[i], to, SUFFIXES[i]);
+    if (status == WW_OK)
+        status = texts_rename(&(text_tables){db, schema, name}, to);
     if (status == WW_OK)
         status =
             schema_run(db, "UPDATE \"%w\".warpwave_collections SET name = %Q WHERE name = %Q COLLATE NOCASE", schema, to, name);

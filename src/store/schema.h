@@ -4,6 +4,7 @@
  *   NAME_rows(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT UNIQUE, payload TEXT)
  *   NAME_vectors(place INTEGER PRIMARY KEY, handle INTEGER, vector BLOB)
  *   NAME_removed(sequence, place)   places whose vectors are gone, by the write that removed them; only the last ones
+ *   NAME_fts                        texts of rows, if they have any: store/texts/texts.h
  *
  * Places ascend with the writes of vectors, so `place >= next_place of the last look` finds what is new without an index, and
  * NAME_vectors in order of place is the order of rows and of ties. A write raises `sequence` by one, whatever it changes. All

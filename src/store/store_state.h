@@ -112,6 +112,10 @@ ww_status store_find_record(ww_store *store, const char *name, collection_record
 ww_status stored_is(const stored *c, const collection_record *record);
 void stored_destroy(ww_collection *base);
 
+/* ---- models.c ---- */
+/* The model that is kept for a collection, WW_NOT_FOUND if none is. With the store's lock. */
+ww_status store_read_model(ww_store *store, const collection_record *record, ww_store_model *model);
+
 /* ---- reading.c ---- */
 /* A read transaction with a view of it; with `search` the view can be searched. */
 ww_status reading_begin(stored *c, bool search, reader **opened);

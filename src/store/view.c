@@ -17,6 +17,7 @@ static const char *const TEXTS[VIEW_STATEMENT_COUNT] = {
     [READ_VECTOR] = "SELECT handle, vector FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
     [FIND_BY_ID] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE id = ?1",
     [LIST_PLACES] = "SELECT place, handle FROM \"%w\".\"%w_vectors\" WHERE place > ?1 ORDER BY place",
+    [READ_TEXT] = "SELECT text FROM \"%w\".\"%w_fts\" WHERE rowid = ?1",
 };
 
 ww_status view_ready(view *v, view_statement which)

@@ -61,6 +61,9 @@ void view_finalize(view *v);
  * The query's mask is over places; `where` is not looked at. `only` may be NULL: all rows. */
 ww_status view_query(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
+/* The same for a query with a `match`. With WW_MATCH_TEXT the view need not be ready to search. */
+ww_status view_match(view *v, const ww_query *query, const view_places *only, ww_results **results);
+
 /* Streams the rows in order of score, best first, for searches whose end is not known beforehand: rows from number `first` of
  * that order on, query->limit of them or fewer at the end, as results of one query. Each call doubles what it needs to compute.
  */

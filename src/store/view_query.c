@@ -1,10 +1,12 @@
 /* Searching a view, and fetching from the file what belongs to hits. */
 #include <math.h>
+#include <string.h>
 
 #include "arithmetic/row_values.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "store/texts/texts.h"
 #include "store/view_state.h"
 #include "vectors/internal/core.h"
 
@@ -42,6 +44,22 @@ static ww_status fetch_texts(view *v, ww_results *results, int64_t hit)
     return status;
 }
 
+/* Copies the text of a hit; it may have none. */
+static ww_status fetch_words(view *v, ww_results *results, int64_t hit)
+{
+    sqlite3_stmt *s = v->statements[READ_TEXT];
+    ww_status status = WW_OK;
+    sqlite3_bind_int64(s, 1, results->handles[hit]);
+    const int code = sqlite3_step(s);
+    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+    if (text)
+        status = ww_core()->results_put(results, &results->texts[hit], text, strlen(text));
+    else if (code != SQLITE_ROW && code != SQLITE_DONE)
+        status = sqlite_failed(v->db, code, v->name);
+    sqlite3_reset(s);
+    return status;
+}
+
 static ww_status fetch_vector(view *v, ww_results *results, int64_t hit)
 {
     sqlite3_stmt *s = v->statements[READ_VECTOR];
@@ -63,7 +81,12 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
 {
     const bool texts = (what & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
     const int64_t hits = results->starts[results->query_count];
+    bool words = false;
     ww_status status = ww_core()->results_prepare(results, what, v->record.dim, texts ? (size_t)hits * ID_BYTES_GUESSED : 0);
+    if (status == WW_OK && results->texts)
+        status = texts_exist(&(text_tables){v->db, v->schema, v->record.name}, &words);
+    if (status == WW_OK && words)
+        status = view_ready(v, READ_TEXT);
     if (status == WW_OK && texts)
         status = view_ready(v, READ_ENTRY);
     if (status == WW_OK && results->vectors)
@@ -73,6 +96,8 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
             continue;
         if (texts)
             status = fetch_texts(v, results, i);
+        if (status == WW_OK && words)
+            status = fetch_words(v, results, i);
         if (status == WW_OK && results->vectors)
             status = fetch_vector(v, results, i);
     }
@@ -133,6 +158,7 @@ static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t 
     masked.mask = mask;
     masked.mask_rows = mask ? ww_core()->mirror_state_of(m).rows : 0;
     masked.fetch = 0;
+    masked.match = NULL;
     masked.filter = NULL; /* its rows have no payloads; the mask says what the filter admits */
     return ww_core()->mirror_query(m, &masked, results);
 }
@@ -224,7 +250,7 @@ static ww_status find(const view_search *s, ww_results **results)
 }
 
 /* Adds what belongs to the hits, and gives the results to the caller. */
-static ww_status finish(view *v, ww_status status, uint32_t what, ww_results *made, ww_results **results)
+ww_status view_finish(view *v, ww_status status, uint32_t what, ww_results *made, ww_results **results)
 {
     if (status == WW_OK)
         status = fetch(v, made, what);
@@ -239,7 +265,7 @@ ww_status view_query(view *v, const ww_query *query, const view_places *only, ww
 {
     ww_results *made = NULL;
     const ww_status status = find(&(view_search){v, query, only}, &made);
-    return finish(v, status, query->fetch, made, results);
+    return view_finish(v, status, query->fetch, made, results);
 }
 
 ww_status view_ranked(view *v, const ww_query *query, const view_places *only, int64_t first, ww_results **results)
@@ -261,7 +287,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
     if (status == WW_OK)
         made->starts[1] = found;
     ww_results_destroy(ranked);
-    return finish(v, status, query->fetch, made, results);
+    return view_finish(v, status, query->fetch, made, results);
 }
 
 /* ---- looking up -----------------------------------------------------------------------------------------------------------
@@ -328,5 +354,5 @@ ww_status view_get(view *v, const view_list *list, ww_results **results)
     ww_status status = ww_core()->results_create(1, count, &made);
     if (status == WW_OK)
         status = list->by == VIEW_ALL ? all_entries(v, list, count, made) : list_entries(v, list, made);
-    return finish(v, status, list->fetch, made, results);
+    return view_finish(v, status, list->fetch, made, results);
 }

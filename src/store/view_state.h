@@ -11,6 +11,7 @@ typedef enum view_statement {
     READ_VECTOR,  /* handle, vector of a place */
     FIND_BY_ID,   /* handle, place */
     LIST_PLACES,  /* place, handle after a place */
+    READ_TEXT,    /* text of a handle; only if there are texts */
     VIEW_STATEMENT_COUNT
 } view_statement;
 
@@ -55,6 +56,9 @@ struct view {
     int64_t kept_number, kept_sequence, kept_rows;
     const mirror *kept_of;
 };
+
+/* Fetches what belongs to the hits of results whose rows are places; frees them if it, or what came before, failed. */
+ww_status view_finish(view *v, ww_status status, uint32_t what, ww_results *made, ww_results **results);
 
 /* Prepares a statement if it is not. */
 ww_status view_ready(view *v, view_statement which);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "store/texts/texts.h"
 #include "vectors/internal/core.h"
 
 enum {
@@ -60,6 +61,7 @@ struct writer {
     float *floats;              /* a vector on its way from or to the collection's type; */
     void *elements;             /* and in it */
     int64_t change_first_place; /* places from here on were given by the change at hand */
+    text_writer texts;
 };
 
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened)
@@ -84,6 +86,7 @@ void writer_close(writer *w)
         return;
     for (int i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(w->statements[i]);
+    text_writer_close(&w->texts);
     sqlite3_finalize(w->find);
     sqlite3_finalize(w->update);
     memory_free(w->elements);
@@ -101,6 +104,7 @@ const collection_record *writer_record(const writer *w)
 void writer_forget(writer *w)
 {
     w->known = w->changed = false;
+    text_writer_forget(&w->texts);
 }
 
 ww_status writer_read(writer *w)
@@ -116,7 +120,7 @@ ww_status writer_read(writer *w)
 
 int64_t writer_preparations(const writer *w)
 {
-    int64_t count = sqlite_preparations(w->update);
+    int64_t count = sqlite_preparations(w->update) + text_writer_preparations(&w->texts);
     for (int i = 0; i < STATEMENT_COUNT; i++)
         count += sqlite_preparations(w->statements[i]);
     return count;
@@ -131,6 +135,11 @@ ww_status writer_begin(writer *w)
     w->changed = true;
     w->change_first_place = w->record.next_place;
     return WW_OK;
+}
+
+static text_tables text_tables_of(const writer *w)
+{
+    return (text_tables){w->db, w->schema, w->record.name};
 }
 
 static ww_status ready(writer *w, statement which)
@@ -396,6 +405,9 @@ ww_status writer_insert(writer *w, writer_row *row)
     status = row->id ? insert_named(w, row) : insert_numbered(w, row, asked);
     if (status == WW_OK)
         status = insert_vector(w, row);
+    const text_tables tables = text_tables_of(w);
+    if (status == WW_OK)
+        status = text_writer_insert(&w->texts, &tables, row->handle, row->text);
     if (status != WW_OK)
         return status;
     w->record.next_handle = row->handle + 1;
@@ -463,6 +475,9 @@ ww_status writer_update(writer *w, writer_row *row, int what)
         status = set_payload(w, row);
     if (status == WW_OK && what & WRITER_VECTOR)
         status = set_vector(w, row, place);
+    const text_tables tables = text_tables_of(w);
+    if (status == WW_OK && what & WRITER_TEXT)
+        status = text_writer_set(&w->texts, &tables, row->handle, row->text);
     return status;
 }
 
@@ -479,7 +494,7 @@ ww_status writer_upsert(writer *w, writer_row *row)
     if (place >= w->change_first_place)
         return duplicate(w, row->id, place);
     row->handle = handle;
-    return writer_update(w, row, WRITER_PAYLOAD | WRITER_VECTOR);
+    return writer_update(w, row, WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT);
 }
 
 ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_place)
@@ -509,6 +524,9 @@ ww_status writer_remove(writer *w, int64_t handle, int64_t *old_place)
         status = run_numbers(w, DELETE_ROW, handle, 0);
     if (status == WW_OK)
         status = remove_vector(w, place);
+    const text_tables tables = text_tables_of(w);
+    if (status == WW_OK)
+        status = text_writer_set(&w->texts, &tables, handle, NULL);
     if (status == WW_OK)
         w->record.live--;
     return status;
@@ -540,6 +558,9 @@ ww_status writer_clear(writer *w)
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < sizeof tables / sizeof *tables; i++)
         status = schema_run(w->db, "DELETE FROM \"%w\".\"%w_%s\"", w->schema, w->record.name, tables[i]);
+    const text_tables texts = text_tables_of(w);
+    if (status == WW_OK)
+        status = text_writer_clear(&w->texts, &texts);
     w->record.live = 0;
     w->record.next_place = w->change_first_place = 0;
     w->record.log_start = w->record.sequence;

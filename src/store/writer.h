@@ -20,13 +20,14 @@ typedef struct writer_row {
     bool payload_checked; /* already: it is JSON */
     const float *vector;  /* dim floats, which become the collection's type; checked */
     const void *elements; /* or dim elements in that type, in place of `vector`; checked */
+    const char *text;     /* UTF-8, checked; NULL: none */
     int64_t handle;       /* in: -1, or one that shall be used, not smaller than any that was ever given. out: the row's */
     int64_t place;        /* out */
     int64_t batch_row;    /* for messages: 1 and up in a batch; 0: it is no row of one */
 } writer_row;
 
 /* What writer_update() changes. */
-enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4 };
+enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4, WRITER_TEXT = 8 };
 
 /* Keeps the connection, and statements on it that are prepared when they are first used. */
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened);
@@ -49,7 +50,7 @@ ww_status writer_check_handle(const writer *w, int64_t handle);
  * before. */
 ww_status writer_insert(writer *w, writer_row *row);
 
-/* Adds a row, or gives the row with this id a new vector and payload; it keeps its handle. */
+/* Adds a row, or gives the row with this id a new vector, payload and text; it keeps its handle. */
 ww_status writer_upsert(writer *w, writer_row *row);
 
 /* Changes what `what` names of the row with row->handle. WW_NOT_FOUND, WW_DUPLICATE_ID. */

@@ -128,7 +128,8 @@ static ww_status replace_row(change *w, const ww_rows *rows, writer_row *row, wr
     int64_t handle = -1, place = -1;
     ww_status status = WW_OK;
     if (kind == WRITE_UPDATE)
-        status = writer_replace(to, row, WRITER_VECTOR | (rows->payloads ? WRITER_PAYLOAD : 0), &place);
+        status = writer_replace(
+            to, row, WRITER_VECTOR | (rows->payloads ? WRITER_PAYLOAD : 0) | (rows->texts ? WRITER_TEXT : 0), &place);
     else if (row->id && w->loaded)
         status = writer_find(to, row->id, &handle, &place);
     if (status == WW_OK && place >= 0)
@@ -141,6 +142,7 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, write_kind k
     writer_row row = {.id = rows->ids ? rows->ids[i] : NULL,
                       .payload = rows->payloads ? rows->payloads[i] : NULL,
                       .payload_checked = true,
+                      .text = rows->texts ? rows->texts[i] : NULL,
                       .handle = -1,
                       .batch_row = i + 1};
     if (rows->elements)

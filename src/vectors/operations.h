@@ -16,7 +16,7 @@
 typedef enum write_kind {
     WRITE_ADD,
     WRITE_UPSERT,
-    WRITE_UPDATE /* of rows that are there; without payloads theirs stay */
+    WRITE_UPDATE /* of rows that are there; without payloads or texts theirs stay */
 } write_kind;
 
 /* One thing of a row, and where the caller wants it: the field that `fetch` names. */
@@ -43,6 +43,7 @@ typedef struct collection_operations {
     bool host_rows; /* writes take rows from memory of the host only, no tensors of a GPU */
     bool where;     /* queries may have a `where` */
     bool has_index; /* it may have an index, which is the collection's `index` (vectors/ivf) */
+    bool texts;     /* rows may have texts, and queries a `match` */
 
     /* Writes: whole or not at all. Of a store, on disk when they return. */
     ww_status (*write)(ww_collection *c, const ww_rows *rows, write_kind kind);

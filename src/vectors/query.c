@@ -4,10 +4,12 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
+#include "base/text.h"
 #include "vectors/filter/filter.h"
 #include "vectors/results.h"
 #include "vectors/search.h"
@@ -19,6 +21,7 @@ enum {
 
 STRUCT_INIT(ww_query, {0})
 STRUCT_INIT(ww_search_stats, {0})
+STRUCT_INIT(ww_match, {0})
 
 void query_tell_stats(const ww_query *query, const search_stats *found)
 {
@@ -140,6 +143,8 @@ static ww_status check_queries(ww_collection *c, const char *function, ww_query 
                        (long long)query->query_stride, query->dim);
     if (query->query_tensor && !query->queries)
         return WW_OK; /* on a GPU: whoever has the rows looks at them there */
+    if (query->match && query->match->mode == WW_MATCH_TEXT && !query->queries)
+        return WW_OK; /* words are all that is looked for */
     if (query->query_count > 0 && !query->queries)
         return fail_null(function, "queries");
     const int64_t bad = first_not_finite(c, query);
@@ -198,6 +203,36 @@ static ww_status check_where(const ww_collection *c, const char *function, const
         function, c->name);
 }
 
+/* A search by words. The caller's struct is read into `match`, which the query has from then on. */
+static ww_status take_match(const ww_collection *c, const char *function, ww_query *query, ww_match *match)
+{
+    ww_status status = struct_read(match, sizeof *match, query->match, function, "ww_match");
+    if (status != WW_OK)
+        return status;
+    if (!c->operations->texts)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: collection '%s' is in memory, and only a store searches by words", function,
+                       c->name);
+    if (query->mode != WW_QUERY_NEAREST)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: a match goes with WW_QUERY_NEAREST", function);
+    if (match->mode != WW_MATCH_HYBRID && match->mode != WW_MATCH_TEXT)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: match->mode is %d; it must be WW_MATCH_HYBRID or WW_MATCH_TEXT", function,
+                       (int)match->mode);
+    if (match->candidates < 0 || match->candidates > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: match->candidates is %lld; it must be 0 to %d", function,
+                       (long long)match->candidates, WW_K_MAX);
+    if (query->query_tensor)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: a match goes with queries in memory of the host, and there is a query_tensor",
+                       function);
+    if (query->query_count > 0 && !match->texts)
+        return fail_null(function, "match->texts");
+    for (int64_t i = 0; i < query->query_count; i++)
+        if (!match->texts[i] || !utf8_check(match->texts[i], strlen(match->texts[i])))
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: match->texts[%lld] is %s", function, (long long)i,
+                           match->texts[i] ? "not UTF-8" : "NULL");
+    query->match = match;
+    return WW_OK;
+}
+
 /* A filter is read again where it is used; this refuses a wrong one before anything is done. */
 static ww_status check_filter(const ww_query *query)
 {
@@ -214,9 +249,15 @@ ww_status query_check_conditions(const ww_collection *c, const char *function, c
     return status == WW_OK && query->filter ? check_filter(query) : status;
 }
 
+/* What a query that was read points to. */
+typedef struct query_held {
+    tensor_rows tensor;
+    ww_match match;
+} query_held;
+
 /* Reads the caller's query into `query` and checks all of it. A tensor is held in `held`, which is all zero, until
  * tensor_rows_release(), whatever the status. */
-static ww_status query_read(ww_collection *c, const char *function, const ww_query *callers, ww_query *query, tensor_rows *held)
+static ww_status query_read(ww_collection *c, const char *function, const ww_query *callers, ww_query *query, query_held *held)
 {
     ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
     if (status == WW_OK)
@@ -230,8 +271,10 @@ static ww_status query_read(ww_collection *c, const char *function, const ww_que
                          (long long)query->mask_rows);
     if (status == WW_OK && query->stats)
         status = struct_check(query->stats, function, "ww_search_stats");
+    if (status == WW_OK && query->match)
+        status = take_match(c, function, query, &held->match);
     if (status == WW_OK && query->query_tensor)
-        status = take_tensor(c, function, query, held);
+        status = take_tensor(c, function, query, &held->tensor);
     return status == WW_OK ? check_queries(c, function, query) : status;
 }
 
@@ -243,7 +286,7 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     FLOAT_GUARD();
     static const char function[] = "ww_collection_query";
     ww_query asked;
-    tensor_rows held = {0};
+    query_held held = {0};
     ww_status status = collection_check(collection, function);
     if (status != WW_OK)
         return status;
@@ -252,7 +295,7 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     status = query_read(collection, function, query, &asked, &held);
     if (status == WW_OK)
         status = collection->operations->query(collection, &asked, results);
-    tensor_rows_release(&held);
+    tensor_rows_release(&held.tensor);
     return status;
 }
 
@@ -261,6 +304,8 @@ static ww_status check_for_buffers(const char *function, const ww_query *query)
 {
     if (query->mode == WW_QUERY_RANGE)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: mode is WW_QUERY_RANGE; ww_collection_query() finds ranges", function);
+    if (query->match)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: there is a match; ww_collection_query() searches by words", function);
     if (query->fetch != 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; ww_collection_query() gives ids, payloads and vectors", function,
                        query->fetch);
@@ -272,7 +317,7 @@ ww_status ww_collection_search(ww_collection *collection, const ww_query *query,
     FLOAT_GUARD();
     static const char function[] = "ww_collection_search";
     ww_query asked;
-    tensor_rows held = {0};
+    query_held held = {0};
     ww_status status = collection_check(collection, function);
     if (status != WW_OK)
         return status;
@@ -287,6 +332,6 @@ ww_status ww_collection_search(ww_collection *collection, const ww_query *query,
         status = fail_null(function, rows ? "scores" : "rows");
     else if (status == WW_OK)
         status = collection->operations->search(collection, &asked, rows, scores);
-    tensor_rows_release(&held);
+    tensor_rows_release(&held.tensor);
     return status;
 }

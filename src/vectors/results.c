@@ -13,13 +13,14 @@
 #include "base/memory.h"
 #include "base/structs.h"
 
-enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS };
+enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS | WW_FETCH_TEXTS };
 
 ww_status fetch_check(const char *function, uint32_t fetch)
 {
     if ((fetch & ~(uint32_t)FETCH_ALL) == 0)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; it is a sum of WW_FETCH_IDS, WW_FETCH_PAYLOADS and WW_FETCH_VECTORS",
+    return ww_fail(WW_INVALID_ARGUMENT,
+                   "%s: fetch is %u; it is a sum of WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS and WW_FETCH_TEXTS",
                    function, fetch);
 }
 
@@ -72,8 +73,10 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
     const int64_t id_count = fetch & WW_FETCH_IDS ? hits : 0;
     const int64_t payload_count = fetch & WW_FETCH_PAYLOADS ? hits : 0;
     const int64_t vector_count = fetch & WW_FETCH_VECTORS ? hits : 0;
+    const int64_t text_count = fetch & WW_FETCH_TEXTS ? hits : 0;
+    const int64_t place_count = id_count + payload_count + text_count;
     size_t bytes = 0;
-    if (!add_array(&bytes, id_count + payload_count, sizeof *results->ids) ||
+    if (!add_array(&bytes, place_count, sizeof *results->ids) ||
         !add_array(&bytes, vector_count, (size_t)dim * sizeof *results->vectors))
         return memory_failed("ids, payloads and vectors of results", SIZE_MAX / 2);
     results->dim = dim;
@@ -85,14 +88,16 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
     int64_t *places = results->fetched;
     if (!places)
         return WW_OK;
-    for (int64_t i = 0; i < id_count + payload_count; i++)
+    for (int64_t i = 0; i < place_count; i++)
         places[i] = -1;
     if (id_count > 0)
         results->ids = places;
     if (payload_count > 0)
         results->payloads = places + id_count;
     if (vector_count > 0)
-        results->vectors = (float *)(places + id_count + payload_count);
+        results->vectors = (float *)(places + place_count);
+    if (text_count > 0)
+        results->texts = places + id_count + payload_count;
     return WW_OK;
 }
 
@@ -108,6 +113,13 @@ ww_status results_proven(ww_results *results)
     results->proven = memory_alloc_zeroed((size_t)results->query_count + 1, sizeof *results->proven);
     return results->proven ? WW_OK
                            : memory_failed("the proofs of results", (size_t)results->query_count * sizeof *results->proven);
+}
+
+ww_status results_parts(ww_results *results)
+{
+    const size_t bytes = (size_t)results_hits(results) * sizeof *results->parts;
+    results->parts = memory_alloc(bytes);
+    return results->parts ? WW_OK : memory_failed("the parts of fused results", bytes);
 }
 
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length)
@@ -135,6 +147,7 @@ void ww_results_destroy(ww_results *results)
     memory_free(results->fetched);
     memory_free(results->totals);
     memory_free(results->proven);
+    memory_free(results->parts);
     memory_free(results);
 }
 
@@ -201,6 +214,17 @@ const char *ww_results_payload(const ww_results *results, int64_t query, int64_t
                                                                               : NULL;
 }
 
+const char *ww_results_text(const ww_results *results, int64_t query, int64_t hit)
+{
+    const int64_t number = hit_number(results, query, hit);
+    return number >= 0 && results->texts && results->texts[number] >= 0 ? results->text + results->texts[number] : NULL;
+}
+
+const ww_hit_parts *ww_results_parts(const ww_results *results, int64_t query)
+{
+    return has_query(results, query) && results->parts ? results->parts + results->starts[query] : NULL;
+}
+
 const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit)
 {
     const int64_t number = hit_number(results, query, hit);
@@ -227,6 +251,8 @@ ww_status ww_results_describe(const ww_results *results, ww_results_columns *col
                                      .text_bytes = (int64_t)results->text_bytes,
                                      .vectors = results->vectors,
                                      .dim = results->dim,
-                                     .proven = results->proven};
+                                     .proven = results->proven,
+                                     .texts = results->texts,
+                                     .parts = results->parts};
     return struct_write(columns, &ours, sizeof ours, "ww_results_describe", "ww_results_columns");
 }

@@ -28,11 +28,14 @@ struct ww_results {
     int32_t dim;
     int64_t *ids;      /* where in `text` they begin */
     int64_t *payloads; /* likewise; -1 where there is none */
+    int64_t *texts;    /* likewise */
     float *vectors;
     char *text;
     size_t text_bytes;
     size_t text_room;
-    void *fetched; /* the block that ids, payloads and vectors are in */
+    void *fetched; /* the block that ids, payloads, texts and vectors are in */
+
+    ww_hit_parts *parts; /* of fused results, a hit each, memory_free(); else NULL */
 };
 
 /* Takes memory for so many hits in all; their number may turn out smaller. All starts are 0. */
@@ -55,7 +58,11 @@ ww_status results_totals(ww_results *results);
 /* Takes memory for the number of proven hits of each query, for results of a query with nprobe. */
 ww_status results_proven(ww_results *results);
 
-/* Copies a text and says in `place`, an element of ids or payloads, where it is. Cannot fail where text_bytes was exact. */
+/* Takes memory for the parts of fused results, as many as there are hits. */
+ww_status results_parts(ww_results *results);
+
+/* Copies a text and says in `place`, an element of ids, payloads or texts, where it is. Cannot fail where text_bytes was exact.
+ */
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length);
 
 /* WW_INVALID_ARGUMENT for flags that are not in ww_fetch. */

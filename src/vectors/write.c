@@ -1,11 +1,34 @@
 /* The entrance of every write of rows: they are read and checked here, once, and go to whoever keeps them: to the device
  * (batch.c) or to a store's file. */
+#include <string.h>
+
 #include "base/float_guard.h"
 #include "base/structs.h"
+#include "base/text.h"
 #include "vectors/payloads.h"
 #include "vectors/tensor_rows.h"
 
 STRUCT_INIT(ww_rows, {0})
+
+enum { TEXT_BYTES_MAX = 1 << 28 };
+
+static ww_status check_texts(const ww_collection *c, const char *function, const ww_rows *rows)
+{
+    if (!c->operations->texts)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: collection '%s' is in memory, and only a store keeps texts; keep the collection in a store, or put "
+                       "the texts into the payloads",
+                       function, c->name);
+    for (int64_t i = 0; i < rows->count; i++) {
+        const size_t length = rows->texts[i] ? strlen(rows->texts[i]) : 0;
+        if (length > TEXT_BYTES_MAX)
+            return ww_fail(WW_OUT_OF_RANGE, "collection '%s': text %lld of the batch has %zu bytes; the maximum is %d", c->name,
+                           (long long)i, length, TEXT_BYTES_MAX);
+        if (!utf8_check(rows->texts[i] ? rows->texts[i] : "", length))
+            return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': text %lld of the batch is not UTF-8", c->name, (long long)i);
+    }
+    return WW_OK;
+}
 
 static ww_status check_count_and_payloads(const ww_collection *c, const char *function, const ww_rows *rows)
 {
@@ -17,7 +40,7 @@ static ww_status check_count_and_payloads(const ww_collection *c, const char *fu
         if (status != WW_OK)
             return status;
     }
-    return WW_OK;
+    return rows->texts ? check_texts(c, function, rows) : WW_OK;
 }
 
 static ww_status check_tensor_rows(const ww_collection *c, const char *function, ww_rows *rows)
@@ -119,6 +142,8 @@ ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows)
 /* Only the payloads: which need no rows to be written. */
 static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const char *function)
 {
+    if (rows->texts)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: texts are given without vectors; give the vectors of the new texts", function);
     return rows->payloads ? ww_collection_set_payloads(c, rows->ids, rows->payloads, rows->count)
                           : ww_fail(WW_INVALID_ARGUMENT, "%s: neither vectors nor payloads are given", function);
 }

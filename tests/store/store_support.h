@@ -9,6 +9,7 @@
 #include <warpwave/store.h>
 
 #include "support/collections.h"
+#include "vectors/collection.h"
 
 enum { WORK_DIM = 8, WORK_ROWS_MAX = 12, WORK_IDS = 60, WORK_QUERIES = 2 };
 
@@ -21,6 +22,8 @@ static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_
     const int64_t first = (int64_t)random_below(&random, WORK_IDS);
     test_rows rows = test_rows_make(&random, count, WORK_DIM, "id", first);
     ww_status status;
+    if (collection->operations->texts) /* in a store a row has its payload as text, too, if it has one */
+        rows.rows.texts = rows.rows.payloads;
     if (kind == 0) {
         status = ww_collection_clear(collection);
     } else if (kind == 1) {
@@ -85,6 +88,39 @@ static inline bool collections_equal(ww_collection *a, ww_collection *b)
     return equal;
 }
 
+/* Is the text of every row its payload, and is each found by a word of it? */
+static inline bool texts_are_in_step(ww_collection *collection)
+{
+    ww_results *all = NULL;
+    ww_get get = ww_get_default();
+    bool equal = true;
+    get.count = WW_ROWS_MAX, get.fetch = WW_FETCH_PAYLOADS | WW_FETCH_TEXTS;
+    CHECK_OK(ww_collection_get(collection, &get, &all));
+    int64_t texts = 0;
+    for (int64_t i = 0; i < ww_results_count(all, 0); i++) {
+        texts += ww_results_text(all, 0, i) != NULL;
+        equal = equal && texts_equal(ww_results_payload(all, 0, i), ww_results_text(all, 0, i));
+    }
+    for (int64_t i = 0; equal && texts > 0 && i < ww_results_count(all, 0); i++) {
+        const char *text = ww_results_text(all, 0, i);
+        ww_results *found = NULL;
+        ww_match match = ww_match_default();
+        ww_query query = ww_query_default();
+        match.texts = &text, match.mode = WW_MATCH_TEXT;
+        query.match = &match, query.query_count = 1, query.dim = WORK_DIM, query.k = WW_K_MAX;
+        if (!text)
+            continue;
+        CHECK_OK(ww_collection_query(collection, &query, &found));
+        bool has = false;
+        for (int64_t j = 0; j < ww_results_count(found, 0); j++)
+            has = has || ww_results_handles(found, 0)[j] == ww_results_handles(all, 0)[i];
+        equal = has;
+        ww_results_destroy(found);
+    }
+    ww_results_destroy(all);
+    return equal;
+}
+
 static ww_synchronous work_synchronous; /* off where a test is of something else */
 
 /* Opens the store and its collection "work", which is made if it is not there. */
@@ -116,6 +152,7 @@ static inline int64_t work_verify(const char *path, ww_device *device, ww_collec
     ww_collection *collection = NULL;
     CHECK_OK(work_open(path, device, &store, &collection));
     CHECK_OK(ww_store_check(store, NULL, NULL));
+    assert_true(texts_are_in_step(collection));
     bool equal = collections_equal(collection, model);
     if (!equal) {
         CHECK_OK(work_do(model, seed, next++));

@@ -708,9 +708,16 @@ mod results {
     pub const WW_FETCH_IDS: ww_fetch = 1;
     pub const WW_FETCH_PAYLOADS: ww_fetch = 2;
     pub const WW_FETCH_VECTORS: ww_fetch = 4;
+    pub const WW_FETCH_TEXTS: ww_fetch = 8;
     #[repr(C)]
     pub struct ww_results {
         _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_hit_parts {
+        pub ranks: [i64; 2],
+        pub scores: [f32; 2],
     }
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
@@ -730,6 +737,8 @@ mod results {
         pub vectors: *const f32,
         pub dim: i32,
         pub proven: *const i64,
+        pub texts: *const i64,
+        pub parts: *const ww_hit_parts,
     }
     impl Default for ww_results_columns {
         fn default() -> Self {
@@ -747,7 +756,9 @@ mod results {
         pub fn ww_results_scores(results: *const ww_results, query: i64) -> *const f32;
         pub fn ww_results_id(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
         pub fn ww_results_payload(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
+        pub fn ww_results_text(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
         pub fn ww_results_vector(results: *const ww_results, query: i64, hit: i64) -> *const f32;
+        pub fn ww_results_parts(results: *const ww_results, query: i64) -> *const ww_hit_parts;
         pub fn ww_results_columns_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_results_describe(results: *const ww_results, columns: *mut ww_results_columns) -> ww_status;
     }
@@ -762,6 +773,7 @@ mod vectors {
     pub type ww_row_place = c_int;
     pub type ww_value_type = c_int;
     pub type ww_query_mode = c_int;
+    pub type ww_match_mode = c_int;
     pub type ww_damage = c_int;
     pub const WW_DIM_MAX: i64 = 65536;
     pub const WW_ID_BYTES_MAX: i64 = 256;
@@ -786,6 +798,8 @@ mod vectors {
     pub const WW_VALUE_LIST: ww_value_type = 4;
     pub const WW_QUERY_NEAREST: ww_query_mode = 0;
     pub const WW_QUERY_RANGE: ww_query_mode = 1;
+    pub const WW_MATCH_HYBRID: ww_match_mode = 0;
+    pub const WW_MATCH_TEXT: ww_match_mode = 1;
     pub const WW_DAMAGE_VECTOR: ww_damage = 1;
     pub const WW_DAMAGE_NORM: ww_damage = 2;
     pub const WW_DAMAGE_CODES: ww_damage = 4;
@@ -828,6 +842,7 @@ mod vectors {
         pub elements: *const c_void,
         pub r#type: ww_vector_type,
         pub tensor: *const ww_tensor,
+        pub texts: *const *const c_char,
     }
     impl Default for ww_rows {
         fn default() -> Self {
@@ -864,6 +879,20 @@ mod vectors {
     }
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
+    pub struct ww_match {
+        pub struct_size: usize,
+        pub texts: *const *const c_char,
+        pub mode: ww_match_mode,
+        pub fuse: *const ww_fuse,
+        pub candidates: i64,
+    }
+    impl Default for ww_match {
+        fn default() -> Self {
+            initialized(ww_match_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
     pub struct ww_query {
         pub struct_size: usize,
         pub queries: *const f32,
@@ -886,6 +915,7 @@ mod vectors {
         pub progress_user: *mut c_void,
         pub stats: *mut ww_search_stats,
         pub nprobe: i64,
+        pub r#match: *const ww_match,
     }
     impl Default for ww_query {
         fn default() -> Self {
@@ -954,6 +984,7 @@ mod vectors {
         pub fn ww_collection_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_rows_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_query_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_match_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_get_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_search_stats_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_collection_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
@@ -1188,6 +1219,65 @@ mod model {
 #[cfg(feature = "model")]
 pub use model::*;
 
+mod ranking {
+    use super::*;
+    pub type ww_fusion = c_int;
+    pub const WW_FUSION_RANKS: ww_fusion = 0;
+    pub const WW_FUSION_SCORES: ww_fusion = 1;
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_fuse {
+        pub struct_size: usize,
+        pub fusion: ww_fusion,
+        pub constant: f64,
+        pub weights: [f64; 2],
+        pub limit: i64,
+    }
+    impl Default for ww_fuse {
+        fn default() -> Self {
+            initialized(ww_fuse_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_diversity {
+        pub struct_size: usize,
+        pub metric: ww_metric,
+        pub lambda: f64,
+        pub limit: i64,
+        pub queries: *const f32,
+    }
+    impl Default for ww_diversity {
+        fn default() -> Self {
+            initialized(ww_diversity_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_grouping {
+        pub struct_size: usize,
+        pub field: *const c_char,
+        pub groups: i64,
+        pub size: i64,
+    }
+    impl Default for ww_grouping {
+        fn default() -> Self {
+            initialized(ww_grouping_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_fuse_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_diversity_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_grouping_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_results_fuse(first: *const ww_results, second: *const ww_results, how: *const ww_fuse, fused: *mut *mut ww_results) -> ww_status;
+        pub fn ww_results_diversify(results: *const ww_results, how: *const ww_diversity, diverse: *mut *mut ww_results) -> ww_status;
+        pub fn ww_results_group(results: *const ww_results, how: *const ww_grouping, grouped: *mut *mut ww_results) -> ww_status;
+        pub fn ww_results_rerank(results: *const ww_results, scores: *const f32, limit: i64, reranked: *mut *mut ww_results) -> ww_status;
+        pub fn ww_collection_rank(collection: *mut ww_collection, query: *const ww_query, diversity: *const ww_diversity, grouping: *const ww_grouping, candidates: i64, results: *mut *mut ww_results) -> ww_status;
+    }
+}
+pub use ranking::*;
+
 mod selection {
     use super::*;
     pub type ww_payload_change = c_int;
@@ -1276,6 +1366,9 @@ mod store {
         pub name: [c_char; 128],
         pub fingerprint: [c_char; 72],
         pub path: [c_char; 1024],
+        pub pooling: [c_char; 16],
+        pub query_prefix: [c_char; 256],
+        pub document_prefix: [c_char; 256],
     }
     impl Default for ww_store_model {
         fn default() -> Self {

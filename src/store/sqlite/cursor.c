@@ -62,7 +62,7 @@ int cursor_close(sqlite3_vtab_cursor *base)
 static uint32_t fetch_of(unsigned plan)
 {
     return (plan & PLAN_WANTS_ID ? WW_FETCH_IDS : 0u) | (plan & PLAN_WANTS_PAYLOAD ? WW_FETCH_PAYLOADS : 0u) |
-           (plan & PLAN_WANTS_VECTOR ? WW_FETCH_VECTORS : 0u);
+           (plan & PLAN_WANTS_VECTOR ? WW_FETCH_VECTORS : 0u) | (plan & PLAN_WANTS_TEXT ? WW_FETCH_TEXTS : 0u);
 }
 
 /* The places of the request's handles. */
@@ -150,9 +150,7 @@ static ww_status ask(cursor *c, view *v, const view_places *only)
     return view_query(v, &query, only, &c->results);
 }
 
-/* After reading. If a statement was prepared, what it reads must be the tables themselves. One that a view of the host's has
- * made fail may use this table, which would keep it for good: it is given up. */
-static ww_status reading_ended(table *t, ww_status status)
+ww_status table_reading_ended(table *t, ww_status status)
 {
     if (status == WW_OK && view_preparations(t->view) != t->read_by)
         status = shadow_check(t, false);
@@ -178,7 +176,7 @@ static ww_status cursor_search(cursor *c)
     if (status == WW_OK)
         status = view_begin(v, true);
     if (status != WW_OK)
-        return reading_ended(t, status);
+        return table_reading_ended(t, status);
     status = table_check_record(t, view_record(v));
     if (status == WW_OK)
         status = admit(c, v, filtered, &own, &only);
@@ -186,7 +184,7 @@ static ww_status cursor_search(cursor *c)
         status = ask(c, v, filtered || c->request.has_handles ? &only : NULL);
     view_end(v);
     filter_places_free(&own);
-    return reading_ended(t, status);
+    return table_reading_ended(t, status);
 }
 
 static ww_status cursor_get(cursor *c, const view_list *list)
@@ -197,12 +195,12 @@ static ww_status cursor_get(cursor *c, const view_list *list)
     if (status == WW_OK)
         status = view_begin(v, false);
     if (status != WW_OK)
-        return reading_ended(t, status);
+        return table_reading_ended(t, status);
     status = table_check_record(t, view_record(v));
     if (status == WW_OK)
         status = view_get(v, list, &c->results);
     view_end(v);
-    return reading_ended(t, status);
+    return table_reading_ended(t, status);
 }
 
 /* Is the hit behind the last one that was given? Always, unless rows were written in between. */
@@ -353,6 +351,8 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
         give_text(context, ww_results_id(c->results, 0, c->at));
     else if (column == COLUMN_PAYLOAD)
         give_text(context, ww_results_payload(c->results, 0, c->at));
+    else if (column == COLUMN_TEXT)
+        give_text(context, ww_results_text(c->results, 0, c->at));
     else if (vector)
         sqlite3_result_blob64(context, vector, (sqlite3_uint64)t->arguments.dim * sizeof *vector, SQLITE_TRANSIENT);
     else if (c->plan & PLAN_MATCH && !is_given(c, column))

@@ -6,9 +6,17 @@
 
 #include "store/sqlite_api.h"
 
-/* Register them on a connection; a SQLite code. */
+/* How ww_embed() marks its vectors, so that a table knows which model they are of. */
+enum { EMBEDDED_SUBTYPE = 'E' };
+
+/* The model of a connection. */
+typedef struct embedder embedder;
+const char *embedder_fingerprint(const embedder *e); /* "" where none was opened */
+void embedder_release(void *user);
+
+/* Register them on a connection; a SQLite code. `shared` gets the model of the connection, which the caller has to release. */
 int functions_register(sqlite3 *db);
-int models_register(sqlite3 *db);
+int models_register(sqlite3 *db, embedder **shared);
 
 /* The thread's message as the error of a function. */
 void function_fail(sqlite3_context *context, ww_status status, const char *function);

@@ -14,10 +14,11 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "store/sqlite/functions.h"
 
 /* The functions of libwarpwave_model that are called here, and the model of a connection. */
-typedef struct embedder {
+struct embedder {
     __typeof__(ww_model_open) *open;
     __typeof__(ww_model_describe) *describe;
     __typeof__(ww_model_info_init) *info_init;
@@ -26,8 +27,18 @@ typedef struct embedder {
     ww_device *device;
     ww_model *model;
     int32_t width;
-    int users; /* functions that have it */
-} embedder;
+    char fingerprint[sizeof((ww_model_info){0}.fingerprint)];
+    int users; /* functions and modules that have it */
+};
+
+const char *embedder_fingerprint(const embedder *e)
+{
+    return e->fingerprint;
+}
+
+#ifndef SQLITE_RESULT_SUBTYPE
+#define SQLITE_RESULT_SUBTYPE 0x001000000 /* newer than the header; older SQLites do not look at it */
+#endif
 
 #define LIBRARY "libwarpwave_model.so.0"
 
@@ -49,7 +60,7 @@ static ww_status find_functions(embedder *e)
     return ww_fail(WW_UNSUPPORTED, LIBRARY " is of another version than the extension");
 }
 
-static void embedder_release(void *user)
+void embedder_release(void *user)
 {
     embedder *e = user;
     if (--e->users > 0)
@@ -88,6 +99,7 @@ static ww_status open_model(embedder *e, const char *path, const char *device_na
     e->model = model;
     e->device = device;
     e->width = info->width;
+    text_copy(e->fingerprint, sizeof e->fingerprint, info->fingerprint);
     return WW_OK;
 }
 
@@ -125,13 +137,14 @@ static void embed_function(sqlite3_context *context, int count, sqlite3_value **
         status = e->embed(e->model, &text, &bytes, 1, vector, NULL, NULL);
     if (status == WW_OK) {
         sqlite3_result_blob64(context, vector, (sqlite3_uint64)e->width * sizeof *vector, sqlite3_free);
+        sqlite3_result_subtype(context, EMBEDDED_SUBTYPE);
         return;
     }
     sqlite3_free(vector);
     function_fail(context, status, "ww_embed");
 }
 
-int models_register(sqlite3 *db)
+int models_register(sqlite3 *db, embedder **shared)
 {
     static const struct {
         const char *name;
@@ -142,12 +155,13 @@ int models_register(sqlite3 *db)
     if (!e)
         return SQLITE_NOMEM;
     int rc = SQLITE_OK;
-    e->users = 1; /* this function */
+    e->users = 1; /* the caller */
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
         e->users++; /* given back by SQLite, also where it refuses the function */
-        rc = sqlite3_create_function_v2(db, FUNCTIONS[i].name, FUNCTIONS[i].arguments, SQLITE_UTF8 | SQLITE_DIRECTONLY, e,
-                                        FUNCTIONS[i].function, NULL, NULL, embedder_release);
+        rc = sqlite3_create_function_v2(db, FUNCTIONS[i].name, FUNCTIONS[i].arguments,
+                                        SQLITE_UTF8 | SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE, e, FUNCTIONS[i].function, NULL,
+                                        NULL, embedder_release);
     }
-    embedder_release(e);
+    *shared = e;
     return rc;
 }

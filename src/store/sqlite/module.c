@@ -1,4 +1,4 @@
-/* Registering the module and the functions. */
+/* Registering the modules and the functions. */
 #include "store/sqlite/module.h"
 
 #include "store/sqlite/functions.h"
@@ -6,12 +6,18 @@
 
 int module_register(sqlite3 *db, char **message)
 {
+    embedder *shared = NULL;
     int code = functions_register(db);
     if (code == SQLITE_OK)
-        code = models_register(db);
+        code = models_register(db, &shared);
+    /* The functions have the model, too, and live as long as the connection. */
     if (code == SQLITE_OK)
-        code = sqlite3_create_module_v2(db, "warpwave", table_module, NULL, NULL);
+        code = sqlite3_create_module_v2(db, "warpwave", table_module, shared, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_module_v2(db, "hybrid", hybrid_module, shared, NULL);
     if (code != SQLITE_OK && message)
         *message = sqlite3_mprintf("warpwave: %s", sqlite3_errmsg(db));
+    if (shared)
+        embedder_release(shared);
     return code;
 }

@@ -241,7 +241,7 @@ int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
         c.plan |= PLAN_QUERY;
     const uint64_t used = info->colUsed;
     c.plan |= (used & 1u << COLUMN_ID ? PLAN_WANTS_ID : 0) | (used & 1u << COLUMN_VECTOR ? PLAN_WANTS_VECTOR : 0) |
-              (used & 1u << COLUMN_PAYLOAD ? PLAN_WANTS_PAYLOAD : 0);
+              (used & 1u << COLUMN_PAYLOAD ? PLAN_WANTS_PAYLOAD : 0) | (used & 1u << COLUMN_TEXT ? PLAN_WANTS_TEXT : 0);
     info->idxNum = (int)c.plan;
     return SQLITE_OK;
 }

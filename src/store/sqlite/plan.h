@@ -30,12 +30,13 @@ enum table_column {
     COLUMN_FILTER,
     COLUMN_PARAMETERS,
     COLUMN_SCORE,
-    COLUMN_DISTANCE
+    COLUMN_DISTANCE,
+    COLUMN_TEXT
 };
 
 #define TABLE_DECLARATION                                                                                                      \
     "CREATE TABLE x(id TEXT, vector BLOB, payload TEXT, query HIDDEN, k INTEGER HIDDEN, radius REAL HIDDEN, "                  \
-    "filter TEXT HIDDEN, parameters TEXT HIDDEN, score REAL HIDDEN, distance REAL HIDDEN)"
+    "filter TEXT HIDDEN, parameters TEXT HIDDEN, score REAL HIDDEN, distance REAL HIDDEN, text TEXT HIDDEN)"
 
 /* The number of a plan: what xFilter is given, in the order of the bits, and which columns are wanted. */
 enum plan_bit {
@@ -50,7 +51,8 @@ enum plan_bit {
     PLAN_DISTANCE_MAX = 1 << 8, /* distance < or <= the value */
     PLAN_SCORE_BOUND = 1 << 9,  /* score on its better side of the value */
     PLAN_ARGUMENTS = 10,        /* so many bits are arguments */
-    PLAN_QUERY = 1 << 15,       /* the query is given as query = ..., which docs(...) means, and not by MATCH */
+    PLAN_WANTS_TEXT = 1 << 14,
+    PLAN_QUERY = 1 << 15, /* the query is given as query = ..., which docs(...) means, and not by MATCH */
     PLAN_WANTS_ID = 1 << 16,
     PLAN_WANTS_VECTOR = 1 << 17,
     PLAN_WANTS_PAYLOAD = 1 << 18,

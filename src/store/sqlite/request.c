@@ -71,16 +71,17 @@ void request_free(search_request *request)
     *request = (search_request){.k = -1};
 }
 
-/* The search relies on it that queries are finite, and so are their squared norms. */
-static ww_status read_query(const table *t, sqlite3_value *value, search_request *request)
+ww_status request_query(const table *t, sqlite3_value *value, search_request *request)
 {
-    const ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
+    ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
+    if (status == WW_OK)
+        status = table_check_model(t, value);
     if (status != WW_OK || ww_core()->is_finite(request->query.values, request->query.dim))
         return status;
     return ww_fail(WW_INVALID_ARGUMENT, "the values of the query are so large that its squared norm is not finite");
 }
 
-static ww_status read_k(sqlite3_value *value, search_request *request)
+ww_status request_k(sqlite3_value *value, search_request *request)
 {
     const int type = sqlite3_value_numeric_type(value);
     const double real = type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0.0;
@@ -138,7 +139,7 @@ static void read_term(const table *t, unsigned bit, sqlite3_value *value, search
     tighten(request, t->arguments.metric, possible, bound);
 }
 
-static ww_status read_filter(sqlite3_value *value, search_request *request)
+ww_status request_filter_text(sqlite3_value *value, search_request *request)
 {
     if (sqlite3_value_type(value) != SQLITE_TEXT)
         return ww_fail(WW_INVALID_ARGUMENT,
@@ -220,13 +221,13 @@ static ww_status read_argument(const table *t, unsigned bit, sqlite3_value *valu
 {
     switch (bit) {
     case PLAN_MATCH:
-        return read_query(t, value, request);
+        return request_query(t, value, request);
     case PLAN_K:
-        return read_k(value, request);
+        return request_k(value, request);
     case PLAN_RADIUS:
         return read_radius(t, value, request);
     case PLAN_FILTER:
-        return read_filter(value, request);
+        return request_filter_text(value, request);
     case PLAN_PARAMETERS:
         return parameters_read(t->db, value, &request->parameters);
     case PLAN_ROWID_IN:

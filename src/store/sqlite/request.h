@@ -19,6 +19,11 @@ typedef struct search_request {
 
 void request_free(search_request *request);
 
+/* Read one argument each: the query, which must be finite, as must be its squared norm; k; the text of the filter. */
+ww_status request_query(const table *t, sqlite3_value *value, search_request *request);
+ww_status request_k(sqlite3_value *value, search_request *request);
+ww_status request_filter_text(sqlite3_value *value, search_request *request);
+
 /* Reads the arguments of a plan, in its order. */
 ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, search_request *request);
 

@@ -12,14 +12,15 @@
 static ww_status look(const table *t, const char *schema, bool triggers, bool views)
 {
     sqlite3_stmt *found = NULL;
-    ww_status status =
-        schema_statement(t->db, &found,
-                         "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema WHERE "
-                         "(?3 AND type = 'trigger' AND lower(tbl_name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
-                         "lower(?1 || '_removed'), 'warpwave_collections')) OR (?2 AND (type = 'view' OR type = 'table' AND "
-                         "rootpage = 0) AND lower(name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
-                         "lower(?1 || '_removed'), 'warpwave_collections'))",
-                         schema);
+    ww_status status = schema_statement(
+        t->db, &found,
+        "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema WHERE "
+        "(?3 AND type = 'trigger' AND (lower(tbl_name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
+        "lower(?1 || '_removed'), lower(?1 || '_fts_content'), lower(?1 || '_fts_data'), lower(?1 || '_fts_idx'), "
+        "lower(?1 || '_fts_docsize'), lower(?1 || '_fts_config'), 'warpwave_collections'))) OR "
+        "(?2 AND (type = 'view' OR type = 'table' AND rootpage = 0) AND lower(name) IN (lower(?1 || '_rows'), "
+        "lower(?1 || '_vectors'), lower(?1 || '_removed'), 'warpwave_collections'))",
+        schema);
     if (status != WW_OK)
         return status;
     sqlite3_bind_text(found, 1, t->name, -1, SQLITE_STATIC);

@@ -8,6 +8,8 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "store/sqlite/functions.h"
+#include "store/texts/texts.h"
 
 static const char *const SUFFIXES[] = {"rows", "vectors", "removed"}; /* of the tables behind it: NAME_rows, ... */
 
@@ -68,6 +70,55 @@ static void table_free(table *t)
     memory_free(t->name);
     sqlite3_free(t->base.zErrMsg);
     memory_free(t);
+}
+
+ww_status table_open(sqlite3 *db, const char *schema, const char *name, const collection_record *record, table **opened)
+{
+    table *t = memory_alloc_zeroed(1, sizeof *t);
+    if (!t)
+        return memory_failed("a table", sizeof *t);
+    t->db = db;
+    t->schema = memory_copy_text(schema, strlen(schema));
+    t->name = memory_copy_text(name, strlen(name));
+    t->arguments = (table_arguments){.dim = record->dim, .metric = record->metric, .type = record->type};
+    text_copy(t->arguments.device, sizeof t->arguments.device, "auto");
+    if (t->schema && t->name) {
+        *opened = t;
+        return WW_OK;
+    }
+    table_free(t);
+    return memory_failed("a table", strlen(schema) + strlen(name));
+}
+
+void table_close(table *t)
+{
+    if (t)
+        table_free(t);
+}
+
+ww_status table_check_model(const table *t, sqlite3_value *vector)
+{
+    sqlite3_stmt *found = NULL;
+    if (sqlite3_value_subtype(vector) != EMBEDDED_SUBTYPE || !t->embedder)
+        return WW_OK;
+    ww_status status = schema_statement(t->db, &found,
+                                        "SELECT m.name, m.fingerprint FROM \"%w\".warpwave_models AS m JOIN "
+                                        "\"%w\".warpwave_collections AS c ON c.uid = m.uid WHERE c.name = %Q",
+                                        t->schema, t->schema, t->name);
+    if (status == WW_CORRUPT_FILE)
+        return WW_OK; /* there is no table of models: none is kept */
+    if (status == WW_OK && sqlite3_step(found) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(found, 0), *kept = (const char *)sqlite3_column_text(found, 1);
+        const char *made = embedder_fingerprint(t->embedder);
+        if (kept && strcmp(kept, made) != 0)
+            status = ww_fail(
+                WW_INVALID_ARGUMENT,
+                "its vectors are of the model '%s' (%.16s...), and ww_embed() uses another one (%.16s...), whose vectors "
+                "cannot be compared with them",
+                name ? name : "", kept, made);
+    }
+    sqlite3_finalize(found);
+    return status;
 }
 
 static ww_status open_view(table *t, bool uncertain)
@@ -186,13 +237,15 @@ static int refuse_new(ww_status status, char **message)
 }
 
 /* texts: the module, the database, the table, then the arguments. */
-static int table_start(sqlite3 *db, int count, const char *const *texts, bool make, sqlite3_vtab **vtab, char **message)
+static int table_start(sqlite3 *db, const void *user, int count, const char *const *texts, bool make, sqlite3_vtab **vtab,
+                       char **message)
 {
     FLOAT_GUARD();
     table *t = memory_alloc_zeroed(1, sizeof *t);
     if (!t)
         return SQLITE_NOMEM;
     t->db = db;
+    t->embedder = user;
     t->schema = memory_copy_text(texts[1], strlen(texts[1]));
     t->name = memory_copy_text(texts[2], strlen(texts[2]));
     t->uncertain = sqlite3_txn_state(db, texts[1]) == SQLITE_TXN_WRITE;
@@ -213,14 +266,12 @@ static int table_start(sqlite3 *db, int count, const char *const *texts, bool ma
 
 static int table_create(sqlite3 *db, void *user, int count, const char *const *texts, sqlite3_vtab **vtab, char **message)
 {
-    (void)user;
-    return table_start(db, count, texts, true, vtab, message);
+    return table_start(db, user, count, texts, true, vtab, message);
 }
 
 static int table_connect(sqlite3 *db, void *user, int count, const char *const *texts, sqlite3_vtab **vtab, char **message)
 {
-    (void)user;
-    return table_start(db, count, texts, false, vtab, message);
+    return table_start(db, user, count, texts, false, vtab, message);
 }
 
 static int table_disconnect(sqlite3_vtab *vtab)
@@ -232,7 +283,7 @@ static int table_disconnect(sqlite3_vtab *vtab)
 /* What is left of a collection whose record is missing. */
 static ww_status drop_remains(const table *t)
 {
-    ww_status status = WW_OK;
+    ww_status status = texts_drop(&(text_tables){t->db, t->schema, t->name});
     for (size_t i = 0; status == WW_OK && i < sizeof SUFFIXES / sizeof *SUFFIXES; i++)
         status = schema_run(t->db, "DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", t->schema, t->name, SUFFIXES[i]);
     return status;

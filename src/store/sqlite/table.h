@@ -5,6 +5,7 @@
  *   cursor.c   the rows of a SELECT
  *   request.c  what a SELECT asks for, from SQL values: query, k, radius, filter, lists of rowids
  *   update.c   INSERT, UPDATE, DELETE
+ *   hybrid.c   hybrid(...), a function that gives rows found by words and by vectors
  *   integrity.c  whether the tables behind it agree
  *   shadow.c   whether the tables behind it are what they should be: nothing of the host's may run inside our statements
  * SQLite may disconnect a table and connect another one for the same collection at any time, in the middle of a transaction,
@@ -50,7 +51,8 @@ typedef struct table {
     int64_t changes;             /* of the connection after our last change: if it has not moved, nobody has written anything */
     kept_filter filters[FILTERS_KEPT];
     uint64_t filter_uses;
-    vector_buffer vector; /* of the row that is being written */
+    vector_buffer vector;            /* of the row that is being written */
+    const struct embedder *embedder; /* the connection's model */
 } table;
 
 /* Gives a failure of the library to SQLite: the code, and the thread's message as the table's. */
@@ -70,6 +72,17 @@ void table_leave(table *t);
 
 /* Refuses, with its name, a view or virtual table in the place of a table behind it, and, to write, a trigger on one. */
 ww_status shadow_check(const table *t, bool to_write);
+/* After reading. If a statement was prepared, what it reads must be the tables themselves. One that a view of the host's has
+ * made fail may use this table, which would keep it for good: it is given up. */
+ww_status table_reading_ended(table *t, ww_status status);
+
+/* A table that SQLite does not know, for a function that reads a collection: as CONNECT makes it. Closed with table_close(). */
+ww_status table_open(sqlite3 *db, const char *schema, const char *name, const collection_record *record, table **opened);
+void table_close(table *t); /* accepts NULL */
+
+/* Refuses a vector that ww_embed() made if another model's are kept in the collection. */
+ww_status table_check_model(const table *t, sqlite3_value *vector);
+
 /* Closes the writer, after a failure, or if its statements may have programs of the host's in them: such a program may use the
  * table itself, and then the one would keep the other for good. */
 void table_close_writer(table *t);
@@ -89,5 +102,6 @@ int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid);
 int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid);
 
 extern const sqlite3_module *const table_module;
+extern const sqlite3_module *const hybrid_module; /* hybrid.c */
 
 #endif

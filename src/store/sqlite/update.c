@@ -11,6 +11,7 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "vectors/internal/core.h"
 
 enum { FIRST_COLUMN = 2 }; /* values[0] is the old rowid, values[1] the new one */
@@ -50,7 +51,7 @@ static ww_status check_hidden(sqlite3_value **columns)
         [COLUMN_PARAMETERS] = "parameters", [COLUMN_SCORE] = "score", [COLUMN_DISTANCE] = "distance"};
     for (int column = COLUMN_QUERY; column <= COLUMN_DISTANCE; column++)
         if (!is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
-            return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector and payload", NAMES[column]);
+            return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector, payload and text", NAMES[column]);
     return WW_OK;
 }
 
@@ -58,7 +59,9 @@ static ww_status read_vector(table *t, sqlite3_value *value, new_row *new)
 {
     if (sqlite3_value_type(value) == SQLITE_NULL)
         return ww_fail(WW_INVALID_ARGUMENT, "vector is NULL; every row has a vector of %d numbers", t->arguments.dim);
-    const ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &t->vector);
+    ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &t->vector);
+    if (status == WW_OK)
+        status = table_check_model(t, value);
     new->row.vector = t->vector.values;
     new->changed |= WRITER_VECTOR;
     return status;
@@ -88,6 +91,12 @@ static ww_status read_row(table *t, sqlite3_value **columns, new_row *new)
         status = read_text(columns[COLUMN_PAYLOAD], "payload", &new->row.payload);
         new->changed |= WRITER_PAYLOAD;
     }
+    if (status == WW_OK && !is_unchanged(columns[COLUMN_TEXT])) {
+        status = read_text(columns[COLUMN_TEXT], "text", &new->row.text);
+        new->changed |= WRITER_TEXT;
+    }
+    if (status == WW_OK && new->row.text && !utf8_check(new->row.text, strlen(new->row.text)))
+        status = ww_fail(WW_INVALID_ARGUMENT, "text is not UTF-8");
     if (status == WW_OK && !is_unchanged(columns[COLUMN_VECTOR]))
         status = read_vector(t, columns[COLUMN_VECTOR], new);
     return status == WW_OK ? check_row(t, new) : status;
@@ -130,7 +139,8 @@ static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
         status = make_way(w, new->row.id, new->row.handle);
     if (status != WW_OK)
         return status;
-    return live ? writer_update(w, &new->row, WRITER_ID | WRITER_PAYLOAD | WRITER_VECTOR) : writer_insert(w, &new->row);
+    return live ? writer_update(w, &new->row, WRITER_ID | WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT)
+                : writer_insert(w, &new->row);
 }
 
 static ww_status insert(table *t, writer *w, sqlite3_value **values, sqlite3_int64 *rowid)

@@ -28,6 +28,7 @@ const core_functions *ww_core(void)
         .results_create = results_create,
         .results_prepare = results_prepare,
         .results_put = results_put,
+        .results_parts = results_parts,
         .results_totals = results_totals,
         .mirror_acquire = mirror_acquire,
         .mirror_create = mirror_create,

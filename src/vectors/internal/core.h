@@ -10,7 +10,7 @@
 #include "vectors/internal/mirror.h"
 #include "vectors/results.h"
 
-enum { CORE_VERSION = 8 }; /* of this header and what it includes; raised with every change */
+enum { CORE_VERSION = 9 }; /* of this header and what it includes; raised with every change */
 
 typedef struct core_functions {
     int32_t version; /* CORE_VERSION of the library that is running; nothing behind it may be used if it is another */
@@ -36,6 +36,7 @@ typedef struct core_functions {
     ww_status (*results_prepare)(ww_results *results, uint32_t fetch, int32_t dim, size_t text_bytes);
     ww_status (*results_put)(ww_results *results, int64_t *place, const char *text, size_t length);
     ww_status (*results_totals)(ww_results *results);
+    ww_status (*results_parts)(ww_results *results);
 
     /* mirror.h */
     ww_status (*mirror_acquire)(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found);

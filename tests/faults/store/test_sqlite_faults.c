@@ -22,8 +22,9 @@ static const char WITH_PARAMETERS[] =
 
 static const char *const STEPS[] = {
     "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu)",
-    "INSERT INTO docs(id, vector, payload) VALUES ('a', '[0,0]', '{\"n\":1}'), ('b', '[1,0]', NULL)",
-    "INSERT OR REPLACE INTO docs(id, vector) VALUES ('b', '[2,0]')",
+    "INSERT INTO docs(id, vector, payload, text) VALUES ('a', '[0,0]', '{\"n\":1}', 'red fox'), ('b', '[1,0]', NULL, NULL)",
+    "INSERT OR REPLACE INTO docs(id, vector, text) VALUES ('b', '[2,0]', 'dog')",
+    "SELECT id, score, payload, text FROM hybrid('docs', '[0,0]', 'fox', 2, 'hybrid', 'ranks', 1, 1, 'id = :a', '[\"a\"]')",
     "SELECT id, score, vector, payload FROM docs WHERE vector MATCH '[0,0]' AND k = 2",
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'payload->>''$.n'' = 1' AND rowid IN (0, 1)",
     WITH_PARAMETERS,
@@ -112,6 +113,12 @@ static void tables_that_were_edited_are_refused_and_can_be_dropped(void **state)
         "DROP TABLE docs_rows",
         "DROP TABLE docs_vectors",
         "DROP TABLE docs_removed",
+        "UPDATE docs_fts_data SET block = x'00'",
+        "DELETE FROM docs_fts_data",
+        "DELETE FROM docs_fts_docsize",
+        "DELETE FROM docs_fts_content",
+        "UPDATE docs_fts_content SET c0 = x'ff00'",
+        "DROP TABLE docs_fts_content",
         "DROP TABLE docs_vectors; CREATE VIEW docs_vectors AS SELECT 1 AS place, 1 AS handle, x'00' AS vector",
         "DELETE FROM warpwave_collections",
         "DROP TABLE warpwave_collections",
@@ -128,7 +135,9 @@ static void tables_that_were_edited_are_refused_and_can_be_dropped(void **state)
         "SELECT id, vector FROM docs",
         "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 9 AND filter = 'payload IS NULL'",
         "INSERT INTO docs(id, vector) VALUES ('new', '[1,1]')",
+        "SELECT id, text FROM hybrid('docs', '[0,0]', 'fox', 2)",
         "UPDATE docs SET vector = '[3,3]'",
+        "UPDATE docs SET text = 'cat'",
         "DELETE FROM docs WHERE rowid = 1",
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)

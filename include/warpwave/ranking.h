@@ -1,0 +1,111 @@
+/* Ranking: results that are made of results. Two lists are fused into one, similar hits are thinned out, hits are grouped by a
+ * field of their payloads, or put in the order of scores that a caller has computed.
+ *
+ * Everything here is a function of the results alone, for collections in memory and in stores alike. The order is the same on
+ * every machine: equal values are ordered by handle when lists are fused, and otherwise stay in the order in which they came.
+ * New results are copies with everything that was fetched for the hits that stay; the given results stay as they are. Functions
+ * refuse NULL and fail for want of memory; none waits, except ww_collection_rank(), which searches.
+ */
+#ifndef WARPWAVE_RANKING_H
+#define WARPWAVE_RANKING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/results.h>
+#include <warpwave/status.h>
+#include <warpwave/vectors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the score of a fused hit is: the sum over the two lists of its weight times */
+typedef enum ww_fusion {
+    WW_FUSION_RANKS = 0, /* 1 / (constant + rank), ranks from 1: reciprocal rank fusion */
+    WW_FUSION_SCORES = 1 /* the hit's score, scaled so that the list's best is 1 and its worst is 0; all 1 if they are equal */
+} ww_fusion;
+
+/* How two lists become one. */
+typedef struct ww_fuse {
+    size_t struct_size;
+    ww_fusion fusion;
+    double constant;   /* of WW_FUSION_RANKS: 60 unless told; more than 0 */
+    double weights[2]; /* of the first list and of the second: 1 each unless told; finite, not negative */
+    int64_t limit;     /* hits of each query at most; 0: all */
+} ww_fuse;
+
+/* Maximal marginal relevance: of the hits that are left, the next is the one with the largest
+ *     lambda * relevance - (1 - lambda) * (the largest similarity to a hit that was chosen before)
+ * where relevance and similarity are scores of the metric, for l2 the negative distance. */
+typedef struct ww_diversity {
+    size_t struct_size;
+    ww_metric metric;     /* of the collection */
+    double lambda;        /* 0 to 1: 1 is the order of relevance alone. 0.5 unless told */
+    int64_t limit;        /* hits of each query at most; 0: all */
+    const float *queries; /* one vector of the results' dimension for each query, one behind the other: relevance is the score
+                             to it. NULL: relevance is the score that the hit has */
+} ww_diversity;
+
+/* Groups by a field of the payloads. */
+typedef struct ww_grouping {
+    size_t struct_size;
+    const char *field; /* "source", or "author.name" for a field of an object */
+    int64_t groups;    /* at most, of each query; 10 unless told */
+    int64_t size;      /* hits of a group at most; 1 unless told */
+} ww_grouping;
+
+/* device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_fuse_init(void *value, size_t struct_size);
+WW_API ww_status ww_diversity_init(void *value, size_t struct_size);
+WW_API ww_status ww_grouping_init(void *value, size_t struct_size);
+
+static inline ww_fuse ww_fuse_default(void)
+{
+    ww_fuse value;
+    ww_fuse_init(&value, sizeof value);
+    return value;
+}
+static inline ww_diversity ww_diversity_default(void)
+{
+    ww_diversity value;
+    ww_diversity_init(&value, sizeof value);
+    return value;
+}
+static inline ww_grouping ww_grouping_default(void)
+{
+    ww_grouping value;
+    ww_grouping_init(&value, sizeof value);
+    return value;
+}
+
+/* Fuses two results query by query; hits with the same handle are one hit. Scores are those of the fusion, best first, equal
+ * ones by handle; ww_results_parts() has the rank and the score in each. `how` may be NULL. Refuses results of different
+ * numbers of queries. */
+WW_API ww_status ww_results_fuse(const ww_results *first, const ww_results *second, const ww_fuse *how, ww_results **fused);
+
+/* Orders the hits of each query by maximal marginal relevance; scores stay as they are. Refuses results without vectors
+ * (WW_FETCH_VECTORS), unless there are no hits. */
+WW_API ww_status ww_results_diversify(const ww_results *results, const ww_diversity *how, ww_results **diverse);
+
+/* Orders the hits of each query by groups: those whose payloads have the same value in the field come together, the group with
+ * the best hit first, the best hit of a group first. A hit without the field, and one whose field is null, a list or an object,
+ * is left out. Refuses results without payloads (WW_FETCH_PAYLOADS), unless there are no hits. */
+WW_API ww_status ww_results_group(const ww_results *results, const ww_grouping *how, ww_results **grouped);
+
+/* Gives the hits new scores, one each, all queries behind each other, and orders each query by them, larger first, equal ones
+ * as they came. `limit` keeps so many of each query; 0: all. Refuses scores that are not finite. */
+WW_API ww_status ww_results_rerank(const ww_results *results, const float *scores, int64_t limit, ww_results **reranked);
+
+/* Searches as ww_collection_query() does and thins out or groups what it finds; give one of `diversity` and `grouping`, and
+ * NULL for the other. With a diversity, `candidates` hits are found for each query (0: 100, or four times k if that is more; at
+ * most WW_K_MAX) and k of them chosen; its limit and metric are not looked at. With a grouping, as many hits are looked at as
+ * are needed to fill the groups, all rows if need be, and k is not looked at. For WW_QUERY_NEAREST. May wait for a writer. */
+WW_API ww_status ww_collection_rank(ww_collection *collection, const ww_query *query, const ww_diversity *diversity,
+                                    const ww_grouping *grouping, int64_t candidates, ww_results **results);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

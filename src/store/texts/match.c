@@ -1,0 +1,130 @@
+/* Searching by words, alone or beside vectors: the words of texts by FTS5, the vectors by the mirror, both in the transaction
+ * of the view, and one list of both. */
+#include <math.h>
+
+#include <warpwave/ranking.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/structs.h"
+#include "store/texts/texts.h"
+#include "store/view_state.h"
+#include "vectors/internal/core.h"
+
+enum { CANDIDATES_DEFAULT = 100 };
+
+typedef struct matching {
+    view *v;
+    const ww_query *query;
+    text_tables tables;
+    uint64_t *admitted; /* places, by the query's mask and the list; NULL: all */
+    int64_t limit;      /* of each part */
+} matching;
+
+/* Bits of the places that the query's mask and the list admit. */
+static ww_status admit(matching *m, const view_places *only)
+{
+    const ww_query *query = m->query;
+    const int64_t places = m->v->record.next_place;
+    const size_t words = (size_t)divide_up_i64(places, 64) + 1;
+    if (!only && !query->mask)
+        return WW_OK;
+    m->admitted = memory_alloc_zeroed(words, sizeof *m->admitted);
+    if (!m->admitted)
+        return memory_failed("a mask", words * sizeof *m->admitted);
+    const int64_t count = only ? only->count : min_i64(places, query->mask_rows);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t place = only ? only->places[i] : i;
+        const bool masked = query->mask && (place >= query->mask_rows || !(query->mask[place / 64] >> (place % 64) & 1));
+        if (place >= 0 && place < places && !masked)
+            m->admitted[place / 64] |= UINT64_C(1) << (place % 64);
+    }
+    return WW_OK;
+}
+
+/* A collection without texts has nothing to find; if it has rows, who asks is told. */
+static ww_status texts_ready(const matching *m, bool *exist)
+{
+    const ww_status status = texts_exist(&m->tables, exist);
+    if (status != WW_OK || *exist || m->v->record.live == 0)
+        return status;
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no texts, so words find nothing; add rows with texts", m->v->name);
+}
+
+/* The rows that the words of each query find. */
+static ww_status find_words(const matching *m, ww_results **results)
+{
+    const int64_t queries = m->query->query_count;
+    const int64_t room = min_i64(m->limit, m->v->record.live);
+    ww_results *made = NULL;
+    bool exist = false;
+    ww_status status = texts_ready(m, &exist);
+    if (status == WW_OK)
+        status = ww_core()->results_create(queries, queries * room, &made);
+    for (int64_t q = 0; status == WW_OK && q < queries; q++) {
+        const int64_t at = made->starts[q];
+        const text_search search = {m->query->match->texts[q], m->admitted, m->v->record.next_place, room};
+        text_hits hits = {made->handles + at, made->rows + at, made->scores + at, 0};
+        if (exist)
+            status = texts_search(&m->tables, &search, &hits);
+        made->starts[q + 1] = at + hits.count;
+    }
+    if (status == WW_OK)
+        *results = made;
+    else
+        ww_results_destroy(made);
+    return status;
+}
+
+/* Words only: the ranks are those of the one list. */
+static ww_status mark_parts(ww_results *results)
+{
+    const ww_status status = ww_core()->results_parts(results);
+    for (int64_t q = 0; status == WW_OK && q < results->query_count; q++)
+        for (int64_t i = results->starts[q]; i < results->starts[q + 1]; i++)
+            results->parts[i] = (ww_hit_parts){.ranks = {0, i - results->starts[q] + 1}, .scores = {NAN, results->scores[i]}};
+    return status;
+}
+
+/* Both, fused. */
+static ww_status find_both(const matching *m, const view_places *only, ww_results **results)
+{
+    ww_results *vectors = NULL, *words = NULL;
+    ww_query nearest = *m->query;
+    ww_fuse fuse = ww_fuse_default();
+    nearest.match = NULL;
+    nearest.fetch = 0;
+    nearest.k = (int32_t)m->limit;
+    ww_status status = m->query->match->fuse
+                           ? struct_read(&fuse, sizeof fuse, m->query->match->fuse, "ww_collection_query", "ww_fuse")
+                           : WW_OK;
+    fuse.struct_size = sizeof fuse; /* all of it is ours now */
+    fuse.limit = m->query->k;
+    if (status == WW_OK)
+        status = view_query(m->v, &nearest, only, &vectors);
+    if (status == WW_OK)
+        status = find_words(m, &words);
+    if (status == WW_OK)
+        status = ww_results_fuse(vectors, words, &fuse, results);
+    ww_results_destroy(vectors);
+    ww_results_destroy(words);
+    return status;
+}
+
+ww_status view_match(view *v, const ww_query *query, const view_places *only, ww_results **results)
+{
+    const ww_match *match = query->match;
+    const bool words_only = match->mode == WW_MATCH_TEXT;
+    matching m = {.v = v, .query = query, .tables = {v->db, v->schema, v->record.name}, .limit = query->k};
+    ww_results *made = NULL;
+    if (!words_only && query->k > 0)
+        m.limit = max_i64(match->candidates > 0 ? match->candidates : CANDIDATES_DEFAULT, query->k);
+    ww_status status = admit(&m, only);
+    if (status == WW_OK)
+        status = words_only || query->k == 0 ? find_words(&m, &made) : find_both(&m, only, &made);
+    if (status == WW_OK && !made->parts)
+        status = mark_parts(made);
+    memory_free(m.admitted);
+    return view_finish(v, status, query->fetch, made, results);
+}

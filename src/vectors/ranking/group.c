@@ -1,0 +1,289 @@
+/* Groups of hits by a field of their payloads, and the search that fills them.
+ *
+ * A value is known by its bytes: a text without its escapes, a number as it is written, true or false; a letter in front of it
+ * keeps "1" and 1 apart. Numbers that are equal and written differently, 1 and 1.0, are brought to one form first.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <warpwave/ranking.h>
+
+#include "base/float_guard.h"
+#include "base/integers.h"
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "base/structs.h"
+#include "vectors/collection.h"
+#include "vectors/ranking/pick.h"
+
+enum { GROUPS_DEFAULT = 10, CANDIDATES_MIN = 100, CANDIDATES_PER_K = 4, FIELD_BYTES_MAX = 1024, NUMBER_BYTES = 40 };
+
+STRUCT_INIT(ww_grouping, {.groups = GROUPS_DEFAULT, .size = 1})
+
+/* The value of a hit's field. */
+typedef struct group_value {
+    char *bytes; /* memory_free() */
+    size_t length;
+} group_value;
+
+typedef struct group {
+    group_value value;
+    int64_t *hits; /* `size` of them */
+    int64_t count;
+} group;
+
+typedef struct grouping_state {
+    const ww_results *results;
+    const ww_grouping *how;
+    group *groups; /* how->groups, at most as many as there are hits */
+    int64_t count, room;
+} grouping_state;
+
+/* Follows "a.b" into a payload; NULL where there is no such field. */
+static const char *field_find(const char *payload, const char *field)
+{
+    const char *value = payload ? json_root(payload) : NULL;
+    while (value && *field) {
+        const size_t length = strcspn(field, ".");
+        value = json_type_of(value) == JSON_OBJECT ? json_find(value, field, length) : NULL;
+        field += length + (field[length] == '.');
+    }
+    return value;
+}
+
+static ww_status value_read(const char *json, group_value *value)
+{
+    const json_type type = json_type_of(json);
+    const size_t room = (size_t)(json_end(json) - json) + NUMBER_BYTES;
+    *value = (group_value){0};
+    if (type == JSON_NULL || type == JSON_LIST || type == JSON_OBJECT)
+        return WW_OK;
+    char *bytes = memory_alloc(room);
+    if (!bytes)
+        return memory_failed("the value of a group", room);
+    const json_number number = type == JSON_NUMBER ? json_number_of(json) : (json_number){0};
+    bytes[0] = (char)('a' + (int)type);
+    value->length = 1;
+    if (type == JSON_TEXT)
+        value->length += json_text_read(json, bytes + 1);
+    else if (type == JSON_NUMBER && number.is_integer)
+        value->length += (size_t)snprintf(bytes + 1, room - 1, "%lld", (long long)number.integer);
+    else if (type == JSON_NUMBER && number.real >= -9e15 && number.real <= 9e15 && number.real == (double)(int64_t)number.real)
+        value->length += (size_t)snprintf(bytes + 1, room - 1, "%lld", (long long)number.real);
+    else if (type == JSON_NUMBER)
+        value->length += (size_t)snprintf(bytes + 1, room - 1, "%.17g", number.real);
+    value->bytes = bytes;
+    return WW_OK;
+}
+
+/* Puts a hit into its group, if that has room, or is new and there is room for one more. */
+static ww_status hit_put(grouping_state *g, int64_t hit)
+{
+    const ww_results *r = g->results;
+    const char *payload = r->payloads && r->payloads[hit] >= 0 ? r->text + r->payloads[hit] : NULL;
+    const char *json = field_find(payload, g->how->field);
+    group_value value = {0};
+    const ww_status status = json ? value_read(json, &value) : WW_OK;
+    if (status != WW_OK || !value.bytes)
+        return status;
+    group *of = NULL;
+    for (int64_t i = 0; !of && i < g->count; i++)
+        if (g->groups[i].value.length == value.length && memcmp(g->groups[i].value.bytes, value.bytes, value.length) == 0)
+            of = &g->groups[i];
+    if (!of && g->count < g->room) {
+        of = &g->groups[g->count++];
+        of->value = value;
+        value.bytes = NULL;
+    }
+    if (of && of->count < g->how->size) {
+        if (!of->hits && !(of->hits = memory_alloc((size_t)min_i64(g->how->size, results_hits(r)) * sizeof *of->hits))) {
+            memory_free(value.bytes);
+            return memory_failed("a group of hits", (size_t)g->how->size * sizeof *of->hits);
+        }
+        of->hits[of->count++] = hit;
+    }
+    memory_free(value.bytes);
+    return WW_OK;
+}
+
+static void groups_empty(grouping_state *g)
+{
+    for (int64_t i = 0; i < g->count; i++) {
+        memory_free(g->groups[i].value.bytes);
+        memory_free(g->groups[i].hits);
+        g->groups[i] = (group){0};
+    }
+    g->count = 0;
+}
+
+static ww_status how_check(const ww_results *results, const ww_grouping *how)
+{
+    static const char function[] = "ww_results_group";
+    if (!how->field || !how->field[0] || strnlen(how->field, FIELD_BYTES_MAX + 1) > FIELD_BYTES_MAX)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: field is %s; it must be the name of a field of 1 to %d bytes", function,
+                       !how->field     ? "NULL"
+                       : how->field[0] ? "too long"
+                                       : "empty",
+                       FIELD_BYTES_MAX);
+    if (how->groups < 1 || how->size < 1)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: groups is %lld and size %lld; both must be 1 or more", function,
+                       (long long)how->groups, (long long)how->size);
+    if (results && results_hits(results) > 0 && !results->payloads)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the results have no payloads; fetch them with WW_FETCH_PAYLOADS", function);
+    return WW_OK;
+}
+
+/* Groups all queries; `full` says whether each has as many groups as were asked for, all of them full. */
+static ww_status group_all(const ww_results *results, const ww_grouping *how, bool *full, ww_results **grouped)
+{
+    const int64_t hits = results_hits(results);
+    grouping_state g = {.results = results, .how = how, .room = min_i64(how->groups, hits)};
+    int64_t *starts = NULL;
+    picked_hit *picked = NULL;
+    g.groups = memory_alloc_zeroed((size_t)g.room + 1, sizeof *g.groups);
+    ww_status status = g.groups ? picked_create(results->query_count, hits, &starts, &picked)
+                                : memory_failed("groups", (size_t)g.room * sizeof *g.groups);
+    *full = true;
+    for (int64_t q = 0; status == WW_OK && q < results->query_count; q++) {
+        for (int64_t i = results->starts[q]; status == WW_OK && i < results->starts[q + 1]; i++)
+            status = hit_put(&g, i);
+        int64_t at = starts[q];
+        for (int64_t i = 0; status == WW_OK && i < g.count; i++) {
+            for (int64_t j = 0; j < g.groups[i].count; j++, at++)
+                picked[at] = (picked_hit){results, g.groups[i].hits[j], results->scores[g.groups[i].hits[j]]};
+            *full = *full && g.groups[i].count == how->size;
+        }
+        *full = *full && g.count == how->groups;
+        starts[q + 1] = at;
+        groups_empty(&g);
+    }
+    if (status == WW_OK)
+        status = results_pick(&(picked_hits){results->query_count, starts, picked}, grouped);
+    groups_empty(&g);
+    memory_free(g.groups);
+    memory_free(starts);
+    memory_free(picked);
+    return status;
+}
+
+ww_status ww_results_group(const ww_results *results, const ww_grouping *how, ww_results **grouped)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_results_group";
+    ww_grouping read;
+    bool full = false;
+    if (!results || !how || !grouped)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", function, !results ? "results" : !how ? "how" : "grouped");
+    ww_status status = struct_read(&read, sizeof read, how, function, "ww_grouping");
+    if (status == WW_OK)
+        status = how_check(results, &read);
+    return status == WW_OK ? group_all(results, &read, &full, grouped) : status;
+}
+
+/* ---- searching for groups and for diversity -------------------------------------------------------------------------------
+ */
+
+/* Asks for `count` hits of each query: the nearest, or beyond WW_K_MAX a range without a bound. */
+static ww_status find_some(ww_collection *c, const ww_query *query, int64_t count, ww_results **found)
+{
+    ww_query more = *query;
+    if (count <= WW_K_MAX) {
+        more.k = (int32_t)count;
+        return ww_collection_query(c, &more, found);
+    }
+    more.mode = WW_QUERY_RANGE;
+    more.k = 0;
+    more.bound = c->metric == WW_L2 ? __builtin_inff() : -__builtin_inff();
+    more.limit = count;
+    return ww_collection_query(c, &more, found);
+}
+
+/* Looks at four times as many hits until the groups are full, or there are no more. A search by words ends at WW_K_MAX hits. */
+static ww_status find_groups(ww_collection *c, const ww_query *query, const ww_grouping *how, ww_results **results)
+{
+    const int64_t most = query->match ? WW_K_MAX : WW_ROWS_MAX;
+    int64_t count = min_i64(max_i64(CANDIDATES_MIN, min_i64(how->groups, most) * min_i64(how->size, most)), most);
+    bool done = false;
+    ww_status status = how_check(NULL, how);
+    while (status == WW_OK && !done) {
+        ww_results *found = NULL, *grouped = NULL;
+        bool full = false, more = false;
+        status = find_some(c, query, count, &found);
+        if (status == WW_OK)
+            status = group_all(found, how, &full, &grouped);
+        for (int64_t q = 0; status == WW_OK && q < found->query_count; q++)
+            more = more || ww_results_count(found, q) == count;
+        ww_results_destroy(found);
+        done = full || !more || count == most;
+        if (status == WW_OK && done)
+            *results = grouped;
+        else
+            ww_results_destroy(grouped);
+        count = min_i64(count * CANDIDATES_PER_K, most);
+    }
+    return status;
+}
+
+static ww_status find_diverse(ww_collection *c, const ww_query *query, const ww_diversity *how, int64_t candidates,
+                              ww_results **results)
+{
+    ww_diversity read = *how;
+    ww_results *found = NULL;
+    int64_t count = candidates > 0 ? candidates : max_i64(CANDIDATES_MIN, (int64_t)CANDIDATES_PER_K * query->k);
+    count = query->k > 0 ? min_i64(max_i64(count, query->k), WW_K_MAX) : 0;
+    read.limit = query->k;
+    read.metric = c->metric;
+    if (query->match && !read.queries && query->queries && (query->query_stride == 0 || query->query_stride == query->dim))
+        read.queries = query->queries; /* fused scores and similarities are of different scales */
+    ww_status status = find_some(c, query, count, &found);
+    if (status == WW_OK)
+        status = ww_results_diversify(found, &read, results);
+    ww_results_destroy(found);
+    return status;
+}
+
+static ww_status rank_check(const char *function, const ww_query *query, int64_t candidates)
+{
+    if (query->mode != WW_QUERY_NEAREST)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: it is for WW_QUERY_NEAREST", function);
+    if (candidates < 0 || candidates > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: candidates is %lld; it must be 0 to %d", function, (long long)candidates,
+                       WW_K_MAX);
+    if (query->k < 0 || query->k > WW_K_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must be 0 to %d", function, query->k, WW_K_MAX);
+    return WW_OK;
+}
+
+ww_status ww_collection_rank(ww_collection *collection, const ww_query *query, const ww_diversity *diversity,
+                             const ww_grouping *grouping, int64_t candidates, ww_results **results)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_collection_rank";
+    ww_query asked;
+    ww_diversity diverse;
+    ww_grouping grouped;
+    ww_status status = collection_check(collection, function);
+    if (status != WW_OK)
+        return status;
+    if (!query || !results)
+        return fail_null(function, query ? "results" : "query");
+    if ((diversity != NULL) == (grouping != NULL))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: give one of diversity and grouping", function);
+    status = struct_read(&asked, sizeof asked, query, function, "ww_query");
+    if (status == WW_OK)
+        status = rank_check(function, &asked, candidates);
+    if (status == WW_OK)
+        asked.struct_size = sizeof asked; /* all of it is ours now */
+    if (status == WW_OK && diversity)
+        status = struct_read(&diverse, sizeof diverse, diversity, function, "ww_diversity");
+    if (status == WW_OK && grouping)
+        status = struct_read(&grouped, sizeof grouped, grouping, function, "ww_grouping");
+    if (status != WW_OK)
+        return status;
+    asked.fetch |= diversity ? WW_FETCH_VECTORS : WW_FETCH_PAYLOADS;
+    if (diversity) {
+        diverse.struct_size = sizeof diverse;
+        return find_diverse(collection, &asked, &diverse, candidates, results);
+    }
+    return find_groups(collection, &asked, &grouped, results);
+}
