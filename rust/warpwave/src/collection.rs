@@ -224,7 +224,7 @@ impl Collection {
     }
 
     #[inline]
-    fn raw(&self) -> *mut sys::ww_collection {
+    pub(crate) fn raw(&self) -> *mut sys::ww_collection {
         self.handle.raw()
     }
 
@@ -267,16 +267,26 @@ impl Collection {
 
     /// Gives rows new payloads, None for none. All or nothing.
     pub fn set_payloads<T: AsRef<str>, P: AsRef<str>>(&self, ids: &[T], payloads: &[Option<P>]) -> Result<()> {
+        self.with_payloads(ids, payloads, |ids, payloads, count| {
+            // SAFETY: both lists have `count` entries and live until the call returns.
+            call(|| unsafe { sys::ww_collection_set_payloads(self.raw(), ids, payloads, count) })
+        })
+    }
+
+    /// Calls a function with as many ids as payloads.
+    pub(crate) fn with_payloads<T: AsRef<str>, P: AsRef<str>, R>(
+        &self,
+        ids: &[T],
+        payloads: &[Option<P>],
+        function: impl FnOnce(*const *const c_char, *const *const c_char, i64) -> Result<R>,
+    ) -> Result<R> {
         if ids.len() != payloads.len() {
             let message = format!("{} ids and {} payloads; each id needs one", ids.len(), payloads.len());
             return Err(Error::new(Status::InvalidArgument, message));
         }
         let texts = Texts::new(payloads.iter().map(Option::as_ref));
-        let texts = texts.pointers("a payload").map(|pointers| (pointers, texts))?;
-        with_texts(ids, |ids, count| {
-            // SAFETY: both lists have `count` entries and live until the call returns.
-            call(|| unsafe { sys::ww_collection_set_payloads(self.raw(), ids, texts.0.as_ptr(), count) })
-        })
+        let payloads = texts.pointers("a payload")?;
+        with_texts(ids, |ids, count| function(ids, payloads.as_ptr(), count))
     }
 
     /// Forgets all rows and frees their memory.
@@ -470,7 +480,7 @@ impl fmt::Debug for Collection {
 
 /// A number that a call gives.
 #[inline]
-fn given(function: impl FnOnce(*mut i64) -> sys::ww_status) -> Result<i64> {
+pub(crate) fn given(function: impl FnOnce(*mut i64) -> sys::ww_status) -> Result<i64> {
     let mut value = 0;
     call(|| function(&mut value)).map(|()| value)
 }

@@ -60,6 +60,7 @@ mod quant;
 mod query;
 mod results;
 mod rows;
+mod selection;
 #[cfg(feature = "store")]
 mod store;
 mod tensor;
@@ -80,6 +81,13 @@ pub use quant::{Activations, Product, QuantType, Quantized, QuantizedInfo};
 pub use query::{Mask, Query, SearchStats, Value};
 pub use results::{Fetch, Hit, Hits, Results};
 pub use rows::Rows;
+pub use selection::Selection;
 #[cfg(feature = "store")]
 pub use store::{Store, StoreConfig, StoreInfo, StoreModel, Synchronous};
 pub use tensor::{Tensor, View, ViewMut};
+
+/// The programs of the guide and of the crate's README, as tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/from-rust.md")]
+#[doc = include_str!("../README.md")]
+struct Guide;

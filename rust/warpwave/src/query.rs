@@ -20,6 +20,8 @@ pub enum Value {
     Real(f64),
     /// A text.
     Text(String),
+    /// A list, as the text of a JSON array, for `IN`: `payload->>'$.lang' IN :langs`.
+    List(String),
 }
 
 macro_rules! value_from {
@@ -79,6 +81,53 @@ impl FromIterator<bool> for Mask {
     }
 }
 
+/// Which rows, by their payloads: what queries and selections share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conditions<'a> {
+    pub(crate) filter: Option<String>,
+    pub(crate) filter_sql: Option<&'a str>,
+    pub(crate) parameters: Vec<(String, Value)>,
+}
+
+/// The same as C has it.
+pub(crate) struct RawConditions {
+    pub(crate) filter: *const c_char,
+    pub(crate) filter_sql: *const c_char,
+    pub(crate) parameters: *const sys::ww_parameter,
+    pub(crate) parameter_count: i64,
+}
+
+impl Conditions<'_> {
+    /// Makes a call with pointers that are valid until it returns.
+    #[inline]
+    pub(crate) fn with_raw<R>(&self, function: impl FnOnce(RawConditions) -> Result<R>) -> Result<R> {
+        if self.filter.is_none() && self.filter_sql.is_none() && self.parameters.is_empty() {
+            let none = ptr::null();
+            return function(RawConditions { filter: none, filter_sql: none, parameters: ptr::null(), parameter_count: 0 });
+        }
+        let texts = Texts::new([self.filter.as_deref(), self.filter_sql]);
+        let pointers = texts.pointers("a filter")?;
+        let names = Texts::new(self.parameters.iter().map(|(name, _)| Some(name)));
+        let values = Texts::new(self.parameters.iter().map(|(_, value)| match value {
+            Value::Text(text) | Value::List(text) => Some(text),
+            _ => None,
+        }));
+        let parameters: Vec<sys::ww_parameter> = (self.parameters.iter())
+            .zip(names.pointers("a parameter's name")?)
+            .zip(values.pointers("a parameter's text")?)
+            .map(|(((_, value), name), text)| parameter(value, name, text))
+            .collect();
+        let parameter_count = number(parameters.len(), "the number of parameters")?;
+        let parameters = parameters.as_slice();
+        function(RawConditions {
+            filter: pointers[0],
+            filter_sql: pointers[1],
+            parameters: parameters.as_ptr(),
+            parameter_count,
+        })
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Vectors<'a> {
     Host(&'a [f32], usize),
@@ -104,9 +153,7 @@ pub struct Query<'a> {
     bound: f32,
     limit: usize,
     mask: Option<&'a Mask>,
-    filter_sql: Option<&'a str>,
-    parameters: Vec<(Option<String>, Value)>,
-    filter: Option<String>,
+    conditions: Conditions<'a>,
     fetch: Fetch,
 }
 
@@ -119,9 +166,7 @@ impl<'a> Query<'a> {
             bound: 0.0,
             limit: 0,
             mask: None,
-            filter_sql: None,
-            parameters: Vec::new(),
-            filter: None,
+            conditions: Conditions::default(),
             fetch: Fetch::NONE,
         }
     }
@@ -162,20 +207,20 @@ impl<'a> Query<'a> {
 
     /// Finds only rows whose payload meets these conditions, JSON as in `{"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}`.
     pub fn filter(mut self, conditions: impl Into<String>) -> Self {
-        self.filter = Some(conditions.into());
+        self.conditions.filter = Some(conditions.into());
         self
     }
 
     /// Finds only rows for which an SQL expression over id, handle and payload is true, as in `payload->>'$.lang' = :lang`. For
     /// collections of a store.
     pub fn filter_sql(mut self, expression: &'a str) -> Self {
-        self.filter_sql = Some(expression);
+        self.conditions.filter_sql = Some(expression);
         self
     }
 
     /// Binds a value to a parameter of the SQL expression, by its name (`":lang"`, `"?1"`).
     pub fn bind(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.parameters.push((Some(name.to_owned()), value.into()));
+        self.conditions.parameters.push((name.to_owned(), value.into()));
         self
     }
 
@@ -217,25 +262,11 @@ impl<'a> Query<'a> {
             raw.mask_rows = number(mask.rows, "the number of rows of the mask")?;
         }
         raw.fetch = self.fetch.0;
-        if self.filter_sql.is_none() && self.filter.is_none() {
-            return function(&mut raw);
-        }
-        let texts = Texts::new([self.filter_sql, self.filter.as_deref()]);
-        let pointers = texts.pointers("a filter")?;
-        (raw.r#where, raw.filter) = (pointers[0], pointers[1]);
-        let names = Texts::new(self.parameters.iter().map(|(name, _)| name.as_deref()));
-        let values = Texts::new(self.parameters.iter().map(|(_, value)| match value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }));
-        let parameters: Vec<sys::ww_parameter> = (self.parameters.iter())
-            .zip(names.pointers("a parameter's name")?)
-            .zip(values.pointers("a parameter's text")?)
-            .map(|(((_, value), name), text)| parameter(value, name, text))
-            .collect();
-        raw.parameters = parameters.as_ptr();
-        raw.parameter_count = number(parameters.len(), "the number of parameters")?;
-        function(&mut raw)
+        self.conditions.with_raw(|conditions| {
+            (raw.filter, raw.r#where) = (conditions.filter, conditions.filter_sql);
+            (raw.parameters, raw.parameter_count) = (conditions.parameters, conditions.parameter_count);
+            function(&mut raw)
+        })
     }
 }
 
@@ -246,6 +277,7 @@ fn parameter(value: &Value, name: *const c_char, text: *const c_char) -> sys::ww
         Value::Integer(integer) => (raw.r#type, raw.integer) = (sys::WW_VALUE_INTEGER, *integer),
         Value::Real(real) => (raw.r#type, raw.real) = (sys::WW_VALUE_REAL, *real),
         Value::Text(_) => (raw.r#type, raw.text) = (sys::WW_VALUE_TEXT, text),
+        Value::List(_) => (raw.r#type, raw.text) = (sys::WW_VALUE_LIST, text),
     }
     raw
 }

@@ -1,4 +1,5 @@
 //! Callbacks: cancelled calls, panics, and calls from within.
+#![cfg(all(feature = "store", feature = "model"))]
 mod common;
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, AssertUnwindSafe};

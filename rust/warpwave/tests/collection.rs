@@ -1,7 +1,9 @@
 //! Collections and results.
 mod common;
 use common::{cpu, winds};
-use warpwave::{score, Collection, CollectionConfig, Fetch, Mask, Metric, Query, Rows, Screen, Status, Tensor, VectorType};
+use warpwave::{
+    score, Collection, CollectionConfig, Fetch, Mask, Metric, Query, Rows, Screen, Selection, Status, Tensor, VectorType,
+};
 
 fn ids(results: &warpwave::Results) -> Vec<&str> {
     results.hits().filter_map(|hit| hit.id()).collect()
@@ -128,4 +130,23 @@ fn threads_read_and_write_at_once() {
         }
     });
     assert_eq!(collection.len(), 200);
+}
+
+#[test]
+fn rows_are_selected_changed_and_removed_by_conditions() {
+    let collection = winds();
+    let dated = Selection::new().filter(r#"{"year": {"$gt": 0}}"#);
+    let page = collection.select(&dated.clone().limit(1), Fetch::IDS).unwrap();
+    assert_eq!(ids(&page), ["east"]);
+    let rest = dated.clone().first_handle(page.handles()[0] + 1);
+    assert_eq!(ids(&collection.select(&rest, Fetch::IDS).unwrap()), ["northeast"]);
+    assert_eq!(collection.select_merge_payload(&dated, r#"{"lang": "en"}"#).unwrap(), 2);
+    collection.merge_payloads(&["north"], &[r#"{"lang": "de"}"#]).unwrap();
+    assert_eq!(collection.select_count(&Selection::new().filter(r#"{"lang": "de"}"#)).unwrap(), 1);
+    assert_eq!(collection.select_set_payload(&rest, None).unwrap(), 1);
+    assert_eq!((collection.payload(2).unwrap(), collection.select_count(&Selection::new()).unwrap()), (None, 3));
+    assert_eq!(collection.select_remove(&Selection::new()).unwrap_err().status(), Status::InvalidArgument);
+    assert_eq!(collection.select_remove(&dated).unwrap(), 1);
+    assert_eq!(collection.len(), 2);
+    assert!(collection.merge_payloads(&["north"], &[] as &[&str]).is_err());
 }

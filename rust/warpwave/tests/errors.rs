@@ -1,4 +1,5 @@
 //! Errors of every kind that a program can meet without MPI, a broken GPU or a defect.
+#![cfg(all(feature = "store", feature = "model"))]
 mod common;
 use common::{cpu, winds, Folder};
 use warpwave::{Collection, CollectionConfig, DType, Device, Gguf, Metric, Query, Rows, Status, Store, StoreConfig, Tensor};

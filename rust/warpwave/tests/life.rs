@@ -1,4 +1,5 @@
 //! What outlives what: every order in which things may be dropped, on other threads too.
+#![cfg(all(feature = "store", feature = "model"))]
 mod common;
 use common::{cpu, reference, winds, Folder};
 use warpwave::{

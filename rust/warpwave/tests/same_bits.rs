@@ -1,4 +1,5 @@
 //! The crate's results have the bits of C's, which tests/rust/reference.c prints.
+#![cfg(all(feature = "store", feature = "model"))]
 mod common;
 use std::ops::ControlFlow;
 
