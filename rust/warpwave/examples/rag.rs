@@ -45,14 +45,13 @@ fn quoted(text: &str) -> String {
 
 fn answer(decoder: &Model, context: &str, question: &str) -> Result<(), Box<dyn Error>> {
     let asked = format!("{context}\n\nQuestion: {question}");
-    let (prompt, flags) = if decoder.info()?.has_chat() {
-        let messages = [("system", "Answer from the text."), ("user", asked.as_str())];
-        (decoder.chat(&messages)?, TokenFlags { no_add: true, ..Default::default() })
+    let tokens = if decoder.info()?.has_chat() {
+        decoder.chat_tokens(&[("system", "Answer from the text."), ("user", &asked)], true)?
     } else {
-        (format!("{asked}\nAnswer:"), TokenFlags::default())
+        decoder.tokenize(&format!("{asked}\nAnswer:"), TokenFlags::default())?
     };
     let mut session = decoder.session()?;
-    session.feed(&decoder.tokenize(&prompt, flags)?)?;
+    session.feed(&tokens)?;
     let mut print = |text: &str| {
         print!("{text}");
         let _ = std::io::stdout().flush();

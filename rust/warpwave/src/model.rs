@@ -209,15 +209,25 @@ impl Model {
     /// A conversation, of roles (`"system"`, `"user"`, `"assistant"`) and texts, as the model's chat template writes it, up to
     /// where the assistant begins to speak. To be tokenized with `no_add`.
     pub fn chat(&self, messages: &[(&str, &str)]) -> Result<String> {
-        let roles = Texts::new(messages.iter().map(|(role, _)| Some(role)));
-        let texts = Texts::new(messages.iter().map(|(_, text)| Some(text)));
-        let pairs = roles.pointers("a role")?.into_iter().zip(texts.pointers("a message")?);
-        let raw: Vec<_> = pairs.map(|(role, text)| sys::ww_chat_message { role, text }).collect();
-        // SAFETY: the model is open, there are this many messages, and room for `capacity` bytes.
-        let text = filled(0u8, |text, capacity, bytes| unsafe {
-            sys::ww_model_chat(self.raw(), raw.as_ptr(), raw.len(), text.cast(), capacity, bytes)
+        let text = with_messages(messages, |raw| {
+            // SAFETY: the model is open, there are this many messages, and room for `capacity` bytes.
+            filled(0u8, |text, capacity, bytes| unsafe {
+                sys::ww_model_chat(self.raw(), raw.as_ptr(), raw.len(), text.cast(), capacity, bytes)
+            })
         })?;
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The tokens of such a conversation, to be fed to a session. With `plain`, names of special tokens in the messages are text,
+    /// so that nobody can end a turn by what they write.
+    pub fn chat_tokens(&self, messages: &[(&str, &str)], plain: bool) -> Result<Vec<i32>> {
+        let flags = if plain { sys::WW_TOKENS_PLAIN as u32 } else { 0 };
+        with_messages(messages, |raw| {
+            // SAFETY: the model is open, there are this many messages, and room for `capacity` tokens.
+            filled(0, |ids, capacity, count| unsafe {
+                sys::ww_model_chat_tokens(self.raw(), raw.as_ptr(), raw.len(), flags, ids, capacity, count)
+            })
+        })
     }
 
     /// Embeds texts: a vector of `width` numbers and length 1 for each, one after the other. `progress` counts texts.
@@ -280,6 +290,15 @@ impl fmt::Debug for Model {
             Err(error) => write!(out, "Model({error})"),
         }
     }
+}
+
+/// Calls a function with messages as C has them.
+fn with_messages<R>(messages: &[(&str, &str)], function: impl FnOnce(&[sys::ww_chat_message]) -> Result<R>) -> Result<R> {
+    let roles = Texts::new(messages.iter().map(|(role, _)| Some(role)));
+    let texts = Texts::new(messages.iter().map(|(_, text)| Some(text)));
+    let pairs = roles.pointers("a role")?.into_iter().zip(texts.pointers("a message")?);
+    let raw: Vec<_> = pairs.map(|(role, text)| sys::ww_chat_message { role, text }).collect();
+    function(&raw)
 }
 
 /// A list that a call fills in: asked for its length first.

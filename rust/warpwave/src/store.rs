@@ -101,7 +101,7 @@ impl StoreConfig {
         self
     }
 
-    /// A file that is not there is [`Status::NotFound`](crate::Status::NotFound).
+    /// A file that is not there is [`Status::IoError`](crate::Status::IoError).
     pub fn must_exist(mut self) -> Self {
         self.must_exist = true;
         self
@@ -231,6 +231,14 @@ impl Store {
     pub fn drop_collection(&self, name: &str) -> Result<()> {
         // SAFETY: the store is open, the name lives until the call returns.
         with_text(name, "the collection's name", |name| call(|| unsafe { sys::ww_store_drop(self.handle.raw(), name) }))
+    }
+
+    /// Gives a collection another name. Calls on one that is open under the old name fail from then on.
+    pub fn rename_collection(&self, name: &str, to: &str) -> Result<()> {
+        with_text(name, "the collection's name", |name| {
+            // SAFETY: the store is open, both names live until the call returns.
+            with_text(to, "the new name", |to| call(|| unsafe { sys::ww_store_rename(self.handle.raw(), name, to) }))
+        })
     }
 
     /// Lists the collections, by name: the id of a hit is the name, the payload says what it is.

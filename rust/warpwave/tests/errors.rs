@@ -46,7 +46,7 @@ fn a_file_that_another_has_is_busy() {
     store.create(&CollectionConfig::new(2, Metric::L2).name("a")).unwrap();
     assert_eq!(status(Store::open_with(&path, &device, &StoreConfig::new().busy_ms(10).exclusive())), Status::Busy);
     let missing = Store::open_with(folder.join("none.db"), &device, &StoreConfig::new().must_exist());
-    assert_eq!(status(missing), Status::NotFound);
+    assert_eq!(status(missing), Status::IoError);
 }
 
 #[test]

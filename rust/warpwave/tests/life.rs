@@ -46,6 +46,10 @@ fn collections_stay_when_the_store_is_gone() {
     store.backup(folder.join("b.db"), None).unwrap();
     store.check(None).unwrap();
     assert_eq!(store.info().unwrap().collections(), 1);
+    store.create(&CollectionConfig::new(2, Metric::L2).name("c")).unwrap();
+    store.rename_collection("c", "d").unwrap();
+    store.drop_collection("d").unwrap();
+    assert!(store.collection("d").is_err() && store.rename_collection("c", "e").is_err());
     drop(store);
     a.add(&Rows::new(2, &[1.0, 2.0])).unwrap();
     drop(a);
@@ -57,6 +61,7 @@ fn sessions_stay_when_the_model_is_gone() {
     let Some((folder, _)) = reference() else { return };
     let model = Model::open(folder.join("decoder.gguf"), &cpu()).unwrap();
     let (mut a, mut b) = (model.session().unwrap(), model.session().unwrap());
+    assert!(model.chat(&[("user", "a fox")]).is_err() && model.chat_tokens(&[("user", "a fox")], true).is_err()); // it has no template
     a.feed(&[1, 2]).unwrap();
     a.save(folder.join("a.session")).unwrap();
     let mut loaded = model.load_session(folder.join("a.session")).unwrap();
