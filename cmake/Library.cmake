@@ -84,7 +84,7 @@ endif()
 # The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects. It is compiled
 # once for itself and for the Python wheel's library (cmake/Python.cmake).
 file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
-list(FILTER command_sources EXCLUDE REGEX "/src/cli/(mpi/|store/|absent/|model/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake
+list(FILTER command_sources EXCLUDE REGEX "/src/cli/(mpi/|store/|absent/|model/|serve/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake, cmake/ServerCommand.cmake
 add_library(warpwave_command_objects OBJECT ${command_sources})
 target_link_libraries(warpwave_command_objects PRIVATE warpwave_objects)
 target_compile_definitions(warpwave_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")

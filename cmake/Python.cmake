@@ -7,7 +7,7 @@ option(WARPWAVE_WHEEL "Make the files of the Python wheel" OFF)
 set(WARPWAVE_WHEEL_ZIG "" CACHE STRING "The command of zig (a list) that links the wheel's files for an old glibc; empty: the usual linker")
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
 
-add_library(wheel_command_objects OBJECT ${CMAKE_SOURCE_DIR}/python/command_library.c)
+add_library(wheel_command_objects OBJECT ${CMAKE_SOURCE_DIR}/python/command_library.c ${no_serve}) # without a server
 target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 set(wheel_objects $<TARGET_OBJECTS:warpwave_objects> $<TARGET_OBJECTS:warpwave_command_objects> $<TARGET_OBJECTS:wheel_command_objects>)
 set(wheel_wants jansson zstd)

@@ -61,6 +61,8 @@ ARROWS = {
     "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
     "model/tokenizer": ["model/.", "gguf", "files", "base"],
     "model/convert": ["model/tokenizer/vocabulary.h", "gguf", "files", "base"],
+    "server": ["model", "vectors/filter", "base"],
+    "cli/serve": ["cli/.", "server/.", "base"],
     "cli": ["model", "gguf", "vectors", "tensor", "quant", "files", "device", "arithmetic", "base"],
 }
 # Where a kernel or shared arithmetic may ask which vendor it is compiled for (docs/design/kernels.md says why); everywhere else what
@@ -98,6 +100,7 @@ MANY_PARAMETERS = {
     "src/cpu/tensor/element_loops*.h": "the table of inner loops that instruction sets fill",
     "src/cpu/tensor/row_loops*.h": "likewise",
     "src/store/filter.c": "SQLite's authorizer",
+    "src/server/http.c": "libmicrohttpd's callback for requests",
     "src/store/sqlite/table.c": "SQLite's functions of a virtual table",
     "src/store/sqlite/hybrid.c": "likewise",
 }

@@ -12,8 +12,8 @@
 static const command command_help;
 
 static const command *const commands[] = {
-    &command_devices, &command_search,      &command_store, &command_demo,    &command_bench, &command_model,
-    &command_gguf,    &command_safetensors, &command_quant, &command_version, &command_help,
+    &command_devices, &command_search, &command_store,       &command_demo,  &command_bench,   &command_model,
+    &command_serve,   &command_gguf,   &command_safetensors, &command_quant, &command_version, &command_help,
 };
 
 static const command *find(const char *name)
@@ -92,8 +92,8 @@ int main(int argc, char **argv)
     command_watch_json(arguments, count);
     if (argc < 2)
         return (int)command_misused(NULL,
-                                    "no command given; the commands are devices, search, store, demo, bench, model, gguf, "
-                                    "safetensors, quant, version and help");
+                                    "no command given; the commands are devices, search, store, demo, bench, model, serve, "
+                                    "gguf, safetensors, quant, version and help");
     if (asks_for_help(argv[1]))
         return (int)command_help.run(NULL, 0);
     if (strcmp(argv[1], "--version") == 0)

@@ -90,7 +90,8 @@ int filter_functions_register(sqlite3 *db);
  * `held` gets (memory_free(); NULL: none). */
 ww_status filter_where_of(const ww_query *query, filter_where *where, void **held);
 
-/* Registers ww_filter(payload, filter), which is true for payloads that meet a filter given as a dictionary. */
+/* Registers ww_filter(payload, filter) and ww_filter(payload, filter, id), which are true for rows that meet a filter given as
+ * a dictionary. */
 int filter_dictionary_register(sqlite3 *db);
 
 /* The places of the rows for which a checked expression is true, in the target's open transaction. */

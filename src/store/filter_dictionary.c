@@ -1,4 +1,5 @@
-/* ww_filter(payload, filter): a filter as a dictionary (vectors/filter/filter.h) in SQL. 1 if the payload meets it, else 0. */
+/* ww_filter(payload, filter) and ww_filter(payload, filter, id): a filter as a dictionary (vectors/filter/filter.h) in SQL. 1
+ * if the row meets it, else 0. Without the id no condition on ids is met. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,20 +44,24 @@ static filter *read_filter(sqlite3_context *context, sqlite3_value *value)
 static void filter_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
     FLOAT_GUARD(); /* numbers are read */
-    (void)count;
     filter *kept = sqlite3_get_auxdata(context, 1);
     filter *f = kept ? kept : read_filter(context, values[1]);
     if (!f)
         return;
     const char *payload = (const char *)sqlite3_value_text(values[0]);
     const size_t length = payload ? strlen(payload) : 0;
+    filter_row row = {.payload = payload};
+    if (count > 2 && sqlite3_value_type(values[2]) == SQLITE_TEXT) {
+        row.id = (const char *)sqlite3_value_text(values[2]);
+        row.id_length = (size_t)sqlite3_value_bytes(values[2]);
+    }
     json_fault fault;
     bool matches = false;
     /* What the file has was checked when it was written, but the file may be anybody's. */
     const bool read = payload || sqlite3_value_type(values[0]) == SQLITE_NULL;
     if (payload && (length != (size_t)sqlite3_value_bytes(values[0]) || !json_check(payload, length, &fault)))
         sqlite3_result_error(context, "ww_filter: a payload is not JSON", -1);
-    else if (read && filter_matches(f, payload, &matches) == WW_OK)
+    else if (read && filter_matches(f, &row, &matches) == WW_OK)
         sqlite3_result_int(context, matches);
     else
         sqlite3_result_error_nomem(context);
@@ -66,14 +71,17 @@ static void filter_function(sqlite3_context *context, int count, sqlite3_value *
 
 int filter_dictionary_register(sqlite3 *db)
 {
-    return sqlite3_create_function_v2(db, "ww_filter", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
-                                      filter_function, NULL, NULL, NULL);
+    int code = SQLITE_OK;
+    for (int arguments = 2; code == SQLITE_OK && arguments <= 3; arguments++)
+        code = sqlite3_create_function_v2(db, "ww_filter", arguments, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                                          NULL, filter_function, NULL, NULL, NULL);
+    return code;
 }
 
 /* The query's where is checked by itself first: with brackets that do not close it could leave those that it is put in here. */
 ww_status filter_where_of(const ww_query *query, filter_where *where, void **held)
 {
-    static const char name[] = ":warpwave_filter", call[] = "ww_filter(payload, :warpwave_filter)";
+    static const char name[] = ":warpwave_filter", call[] = "ww_filter(payload, :warpwave_filter, id)";
     *where = (filter_where){query->where, query->parameters, query->parameter_count};
     *held = NULL;
     if (!query->filter)

@@ -9,6 +9,7 @@
  * - A field with a list meets a condition if one of its elements does.
  * - Numbers compare with numbers, exactly (2 is 2.0, true is not 1), texts with texts by their bytes, {"$date": "2024-01-31"}
  *   with texts that are dates or times. null is equal to null and to a missing field.
+ * - {"$qdrant": {...}} is a filter as Qdrant writes them, with "must", "should" and so on, and with its meaning.
  */
 #ifndef WW_VECTORS_FILTER_H
 #define WW_VECTORS_FILTER_H
@@ -31,6 +32,21 @@ typedef enum filter_operation {
     FILTER_EXISTS,
     FILTER_IN, /* equal to one of the operands */
     FILTER_CONTAINS,
+    /* Those of Qdrant's filters (filter_qdrant.c), whose fields may lead through lists: "a[].b", "a[0]". */
+    FILTER_AT_LEAST,  /* at least `count` of the children hold */
+    FILTER_NESTED,    /* the child holds for one of the objects in the field's list */
+    FILTER_IDS,       /* the row's id is one of the operands, which are sorted */
+    FILTER_SAME,      /* as FILTER_IN, but 2 is not 2.0 */
+    FILTER_OTHER,     /* has a value that is none of the operands */
+    FILTER_ALL_WORDS, /* a text with each word of the operand, in any order and case */
+    FILTER_ANY_WORD,  /* with one of them */
+    FILTER_PHRASE,    /* with all of them one behind the other */
+    FILTER_PREFIX,    /* begins with the operand */
+    FILTER_SUBSTRING,
+    FILTER_WITHIN, /* is within all bounds */
+    FILTER_COUNT,  /* the number of values is within all bounds */
+    FILTER_EMPTY,  /* missing, null or an empty list */
+    FILTER_NULLS,  /* null, or a list with null in it */
     FILTER_LESS,
     FILTER_LESS_EQUAL,
     FILTER_GREATER,
@@ -51,20 +67,25 @@ typedef struct filter_operand {
     json_number number; /* of an instant its microseconds */
     const char *text;   /* without escapes and without a NUL */
     size_t length;
+    filter_operation bound; /* of FILTER_WITHIN and FILTER_COUNT: how a value must compare */
 } filter_operand;
+
+typedef enum filter_step { FILTER_KEY, FILTER_EACH, FILTER_INDEX } filter_step; /* "a", "[]" and "[7]" */
 
 typedef struct filter_part { /* of a field's name: "a" and "b" of "a.b" */
     const char *text;
     size_t length;
+    filter_step step;
+    int64_t index;
 } filter_part;
 
-/* $not is carried down to the conditions, so that no AND and no OR is negated. */
 typedef struct filter_node {
     filter_operation operation;
-    bool negated;        /* of a condition */
-    int32_t first, next; /* the first child of AND and OR, and the next child of the same parent; -1: none */
+    bool negated;
+    int32_t first, next; /* the first child, and the next child of the same parent; -1: none */
     int32_t part, part_count;
     int32_t operand, operand_count;
+    int64_t count; /* of FILTER_AT_LEAST */
 } filter_node;
 
 /* A filter that was read. nodes[0] is the whole. */
@@ -82,7 +103,18 @@ typedef struct filter {
 ww_status filter_read(const char *json, filter *out);
 void filter_free(filter *f);
 
-/* Whether a payload (JSON text, or NULL for none) meets the filter. Fails only for want of memory, for texts with escapes. */
-ww_status filter_matches(const filter *f, const char *payload, bool *matches);
+/* What a filter is held against. */
+typedef struct filter_row {
+    const char *id; /* NULL: unknown, and equal to none; not terminated */
+    size_t id_length;
+    const char *payload; /* JSON text, or NULL for none */
+} filter_row;
+
+/* Whether a row meets the filter. Fails only for want of memory, for texts with escapes. */
+ww_status filter_matches(const filter *f, const filter_row *row, bool *matches);
+
+/* Calls `tell` for each value that the field of the first condition leads to, for the elements of a list in place of the list,
+ * until it returns false. For filters of Qdrant's form. */
+void filter_field_visit(const filter *f, const char *payload, bool (*tell)(void *user, const char *value), void *user);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "device/backend.h"
 #include "vectors/filter/filter.h"
+#include "vectors/ids/automatic_ids.h"
 #include "vectors/payloads.h"
 
 enum {
@@ -16,6 +17,7 @@ enum {
 };
 
 typedef struct mask_job {
+    const ww_collection *collection;
     const row_store *store;
     const ww_query *query;
     const filter *filter;
@@ -43,7 +45,10 @@ static ww_status fill_word(const mask_job *job, int64_t word)
         bool matches = false;
         if (row >= job->store->rows_count || !(admitted >> bit & 1) || !store_is_live(job->store, row))
             continue;
-        const ww_status status = filter_matches(job->filter, payload_get(job->store, row), &matches);
+        char digits[HANDLE_DIGITS];
+        const id_text id = collection_row_id(job->collection, row, digits);
+        const filter_row held = {id.bytes, id.length, payload_get(job->store, row)};
+        const ww_status status = filter_matches(job->filter, &held, &matches);
         if (status != WW_OK)
             return status;
         job->mask[word] |= (uint64_t)matches << bit;
@@ -69,7 +74,7 @@ ww_status filter_mask_make(const ww_collection *collection, const ww_query *quer
     ww_status status = filter_read(query->filter, &read);
     if (status != WW_OK)
         return status;
-    mask_job job = {.store = &collection->store, .query = query, .filter = &read};
+    mask_job job = {.collection = collection, .store = &collection->store, .query = query, .filter = &read};
     job.words = divide_up_i64(job.store->rows_count, 64);
     atomic_init(&job.failed, WW_OK);
     job.mask = memory_alloc_zeroed((size_t)job.words + 1, sizeof *job.mask);

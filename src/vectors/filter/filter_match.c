@@ -3,7 +3,7 @@
 
 #include "base/instant.h"
 #include "base/memory.h"
-#include "vectors/filter/filter.h"
+#include "vectors/filter/filter_match.h"
 
 enum { INSTANT_BYTES_MAX = 64 }; /* of a text with its escapes that can be a date */
 
@@ -24,7 +24,7 @@ static ww_status compare_texts(const char *value, const filter_operand *operand,
     return WW_OK;
 }
 
-static ww_status contains_text(const char *value, const filter_operand *operand, bool *out)
+ww_status filter_contains(const char *value, const filter_operand *operand, bool *out)
 {
     const size_t room = (size_t)(json_end(value) - value);
     char *read = memory_alloc(room);
@@ -36,8 +36,7 @@ static ww_status contains_text(const char *value, const filter_operand *operand,
     return WW_OK;
 }
 
-/* Can the two be compared, and how do they? */
-static ww_status compare(const char *value, const filter_operand *operand, bool *comparable, int *order)
+ww_status filter_compare(const char *value, const filter_operand *operand, bool *comparable, int *order)
 {
     const json_type type = json_type_of(value);
     *comparable = false;
@@ -61,7 +60,7 @@ static ww_status compare(const char *value, const filter_operand *operand, bool 
     return WW_OK;
 }
 
-static bool order_is(filter_operation operation, int order)
+bool filter_order_is(filter_operation operation, int order)
 {
     switch (operation) {
     case FILTER_LESS:
@@ -88,10 +87,10 @@ static ww_status value_matches(const filter *f, const filter_node *node, const c
         ww_status status = WW_OK;
         if (node->operation == FILTER_CONTAINS && whole) {
             if (operand->type == FILTER_TEXT && json_type_of(value) == JSON_TEXT)
-                status = contains_text(value, operand, out);
+                status = filter_contains(value, operand, out);
         } else {
-            status = compare(value, operand, &comparable, &order);
-            *out = comparable && order_is(node->operation, order);
+            status = filter_compare(value, operand, &comparable, &order);
+            *out = comparable && filter_order_is(node->operation, order);
         }
         if (status != WW_OK)
             return status;
@@ -132,24 +131,35 @@ static ww_status condition_matches(const filter *f, const filter_node *node, con
             status = value_matches(f, node, at, false, out);
     else
         status = value_matches(f, node, value, true, out);
+    return status;
+}
+
+/* The first child that is `decisive` decides. */
+static ww_status group_matches(const filter *f, const filter_node *node, const filter_row *row, bool *out)
+{
+    const bool decisive = node->operation == FILTER_OR;
+    ww_status status = WW_OK;
+    *out = !decisive;
+    for (int32_t child = node->first; status == WW_OK && child >= 0 && *out != decisive; child = f->nodes[child].next)
+        status = filter_node_matches(f, child, row, out);
+    return status;
+}
+
+ww_status filter_node_matches(const filter *f, int32_t index, const filter_row *row, bool *out)
+{
+    const filter_node *node = &f->nodes[index];
+    ww_status status = WW_OK;
+    if (node->operation == FILTER_AND || node->operation == FILTER_OR)
+        status = group_matches(f, node, row, out);
+    else if (node->operation >= FILTER_AT_LEAST && node->operation <= FILTER_NULLS)
+        status = filter_qdrant_matches(f, node, row, out);
+    else
+        status = condition_matches(f, node, row->payload, out);
     *out = *out != node->negated;
     return status;
 }
 
-static ww_status node_matches(const filter *f, int32_t index, const char *payload, bool *out)
+ww_status filter_matches(const filter *f, const filter_row *row, bool *matches)
 {
-    const filter_node *node = &f->nodes[index];
-    if (node->operation != FILTER_AND && node->operation != FILTER_OR)
-        return condition_matches(f, node, payload, out);
-    const bool decisive = node->operation == FILTER_OR; /* the first child that is so decides */
-    ww_status status = WW_OK;
-    *out = !decisive;
-    for (int32_t child = node->first; status == WW_OK && child >= 0 && *out != decisive; child = f->nodes[child].next)
-        status = node_matches(f, child, payload, out);
-    return status;
-}
-
-ww_status filter_matches(const filter *f, const char *payload, bool *matches)
-{
-    return node_matches(f, 0, payload, matches);
+    return filter_node_matches(f, 0, row, matches);
 }

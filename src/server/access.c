@@ -1,0 +1,187 @@
+/* Who may ask. */
+#include "server/access.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/memory.h"
+#include "server/route.h"
+
+/* ---- keys ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* Reads a key a line. Empty lines do not count. */
+static ww_status keys_read(const char *path, key_list *list)
+{
+    char line[KEY_BYTES_MAX + 2];
+    ww_status status = WW_OK;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s", path);
+    *list = (key_list){memory_alloc_zeroed(KEYS_MAX, KEY_BYTES_MAX), 0};
+    if (!list->keys)
+        status = memory_failed("keys", (size_t)KEYS_MAX * KEY_BYTES_MAX);
+    while (status == WW_OK && fgets(line, sizeof line, file)) {
+        const size_t length = strcspn(line, "\r\n");
+        if (length >= KEY_BYTES_MAX)
+            status = ww_fail(WW_OUT_OF_RANGE, "%s: a key has %d bytes at most", path, KEY_BYTES_MAX - 1);
+        else if (length > 0 && list->count == KEYS_MAX)
+            status = ww_fail(WW_OUT_OF_RANGE, "%s: more than %d keys", path, KEYS_MAX);
+        else if (length > 0)
+            memcpy(list->keys[list->count++], line, length);
+    }
+    fclose(file);
+    if (status == WW_OK && list->count == 0)
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: there is no key in it", path);
+    if (status != WW_OK) {
+        memory_free(list->keys);
+        *list = (key_list){0};
+    }
+    return status;
+}
+
+/* Looks at every byte of every key, whatever it finds. */
+static bool keys_have(const key_list *list, const char key[KEY_BYTES_MAX])
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        unsigned different = 0;
+        for (size_t byte = 0; byte < KEY_BYTES_MAX; byte++)
+            different |= (unsigned char)(list->keys[i][byte] ^ key[byte]);
+        found |= different == 0;
+    }
+    return found != 0;
+}
+
+ww_status access_reload(access_rules *rules)
+{
+    const server_config *config = rules->config;
+    key_list keys = {0}, read_only = {0};
+    ww_status status = config->key_file ? keys_read(config->key_file, &keys) : WW_OK;
+    if (status == WW_OK && config->read_only_key_file)
+        status = keys_read(config->read_only_key_file, &read_only);
+    if (status != WW_OK) {
+        memory_free(keys.keys);
+        return status;
+    }
+    pthread_rwlock_wrlock(&rules->lock);
+    const key_list old[2] = {rules->keys, rules->read_only};
+    rules->keys = keys;
+    rules->read_only = read_only;
+    pthread_rwlock_unlock(&rules->lock);
+    memory_free(old[0].keys);
+    memory_free(old[1].keys);
+    return WW_OK;
+}
+
+bool access_is_public(const char *address)
+{
+    return strcmp(address, "::1") != 0 && strncmp(address, "127.", 4) != 0 && strcmp(address, "localhost") != 0;
+}
+
+ww_status access_open(access_rules *rules, const server_config *config)
+{
+    *rules = (access_rules){.config = config};
+    pthread_rwlock_init(&rules->lock, NULL);
+    if (access_is_public(config->address) && !config->key_file && !config->no_auth)
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "other machines reach the address %s, and there is no key: give --api-key-file, or --no-auth if everybody "
+            "may read and write",
+            config->address);
+    return access_reload(rules);
+}
+
+void access_close(access_rules *rules)
+{
+    memory_free(rules->keys.keys);
+    memory_free(rules->read_only.keys);
+    pthread_rwlock_destroy(&rules->lock);
+    *rules = (access_rules){0};
+}
+
+/* The key of the request, zeros behind it; false if there is none or it is too long. */
+static bool key_of(request *r, char key[KEY_BYTES_MAX])
+{
+    const char *given = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "api-key");
+    const char *bearer = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "authorization");
+    if (!given && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
+        given = bearer + 7;
+    const size_t length = given ? strlen(given) : 0;
+    memset(key, 0, KEY_BYTES_MAX);
+    if (length == 0 || length >= KEY_BYTES_MAX)
+        return false;
+    memcpy(key, given, length);
+    return true;
+}
+
+static bool check_key(access_rules *rules, request *r)
+{
+    char key[KEY_BYTES_MAX];
+    const bool given = key_of(r, key);
+    pthread_rwlock_rdlock(&rules->lock);
+    const bool needed = rules->keys.count + rules->read_only.count > 0;
+    const bool writes = given && keys_have(&rules->keys, key), reads = given && keys_have(&rules->read_only, key);
+    const bool key_writes = rules->keys.count > 0; /* else read-only keys say who reads, and nobody writes */
+    pthread_rwlock_unlock(&rules->lock);
+    if (!needed || r->route->right == RIGHT_NONE || writes || (reads && r->route->right == RIGHT_READ))
+        return true;
+    if (reads)
+        return request_fail(r, 403, "this key may only read%s", key_writes ? "" : "; the server has no other");
+    return request_fail(r, 401, "a key is needed, in the header api-key or as Authorization: Bearer");
+}
+
+/* ---- the Host header -------------------------------------------------------------------------------------------------------
+ */
+
+/* Writes the host without its port, and an IPv6 address without brackets. */
+static bool host_name(const char *header, char *name, size_t capacity)
+{
+    const bool brackets = header[0] == '[';
+    const char *end = brackets ? strchr(header, ']') : header + strcspn(header, ":");
+    if (!end)
+        return false;
+    const size_t length = (size_t)(end - header) - (brackets ? 1 : 0);
+    const char *port = brackets ? end + 1 : end;
+    if (length == 0 || length >= capacity ||
+        (*port != '\0' && (*port != ':' || strspn(port + 1, "0123456789") != strlen(port + 1))))
+        return false;
+    memcpy(name, header + (brackets ? 1 : 0), length);
+    name[length] = '\0';
+    return true;
+}
+
+/* A page that a browser has loaded from elsewhere can reach this server by a name of its own (DNS rebinding), but not by an
+ * address: so addresses pass, and names that were given. */
+static bool check_host(const access_rules *rules, request *r)
+{
+    char name[256];
+    struct in6_addr address;
+    const char *header = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "host");
+    if (!header || !host_name(header, name, sizeof name))
+        return request_fail(r, 400, "the header Host is missing or wrong");
+    if (strcasecmp(name, "localhost") == 0 || inet_pton(AF_INET, name, &address) == 1 ||
+        inet_pton(AF_INET6, name, &address) == 1)
+        return true;
+    for (size_t i = 0; i < rules->config->host_count; i++)
+        if (strcasecmp(name, rules->config->hosts[i]) == 0)
+            return true;
+    return request_fail(r, 403, "the host '%s' is not served here; --host NAME permits it", name);
+}
+
+bool access_check(access_rules *rules, struct request *r)
+{
+    return check_host(rules, r) && check_key(rules, r);
+}
+
+const char *access_origin(const access_rules *rules, struct request *r)
+{
+    const char *origin = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "origin");
+    for (size_t i = 0; origin && i < rules->config->origin_count; i++)
+        if (strcmp(rules->config->origins[i], origin) == 0 || strcmp(rules->config->origins[i], "*") == 0)
+            return rules->config->origins[i];
+    return NULL;
+}

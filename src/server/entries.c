@@ -1,0 +1,182 @@
+/* The collections that are served, by name and alias. */
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/notes.h"
+#include "server/state.h"
+
+/* With the lock. */
+static entry *find_locked(server *s, const char *name)
+{
+    for (const alias *a = s->aliases; a; a = a->next)
+        if (strcmp(a->name, name) == 0) {
+            name = a->collection;
+            break;
+        }
+    for (entry *e = s->entries; e; e = e->next)
+        if (strcmp(e->name, name) == 0) {
+            e->references++;
+            return e;
+        }
+    return NULL;
+}
+
+entry *entry_find(server *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    entry *found = find_locked(s, name);
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+static void entry_free(entry *e)
+{
+    ww_collection_destroy(e->collection);
+    memory_free(e->name);
+    memory_free(e);
+}
+
+/* An entry with two references: the list's and the caller's. */
+static ww_status entry_create(server *s, const char *name, entry **made)
+{
+    ww_collection_info info = ww_collection_info_default();
+    entry *e = memory_alloc_zeroed(1, sizeof *e);
+    char *copy = e ? memory_copy_text(name, strlen(name)) : NULL;
+    if (!copy) {
+        memory_free(e);
+        return memory_failed("a collection", sizeof *e);
+    }
+    e->name = copy;
+    e->references = 2;
+    ww_status status = ww_store_collection(s->store, name, &e->collection);
+    if (status == WW_OK)
+        status = ww_collection_describe(e->collection, &info);
+    e->dim = info.dim;
+    e->metric = info.metric;
+    queue_init(&e->queue, s, e->name, collection_run);
+    e->queue.held = e;
+    if (status != WW_OK) {
+        entry_free(e);
+        return status;
+    }
+    *made = e;
+    return WW_OK;
+}
+
+entry *entry_open(server *s, const char *name)
+{
+    entry *found = entry_find(s, name), *made = NULL;
+    if (found || strcmp(name, NOTES_COLLECTION) == 0)
+        return found;
+    if (entry_create(s, name, &made) != WW_OK)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    found = find_locked(s, name); /* another thread was faster? */
+    if (!found) {
+        made->next = s->entries;
+        s->entries = made;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (found)
+        entry_free(made);
+    return found ? found : made;
+}
+
+void entry_release(server *s, entry *e)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool last = --e->references == 0;
+    pthread_mutex_unlock(&s->lock);
+    if (last)
+        entry_free(e);
+}
+
+void entry_forget(server *s, const char *name)
+{
+    entry *forgotten = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (entry **at = &s->entries; *at; at = &(*at)->next)
+        if (strcmp((*at)->name, name) == 0) {
+            forgotten = *at;
+            *at = forgotten->next;
+            break;
+        }
+    pthread_mutex_unlock(&s->lock);
+    if (forgotten)
+        entry_release(s, forgotten);
+}
+
+/* ---- at the beginning and at the end ---------------------------------------------------------------------------------------
+ */
+
+ww_status alias_set(server *s, const char *name, const char *collection)
+{
+    alias *made = memory_alloc_zeroed(1, sizeof *made);
+    char *name_copy = memory_copy_text(name, strlen(name)), *copy = memory_copy_text(collection, strlen(collection));
+    if (!made || !name_copy || !copy) {
+        memory_free(made);
+        memory_free(name_copy);
+        memory_free(copy);
+        return memory_failed("an alias", sizeof *made);
+    }
+    alias_forget(s, name);
+    *made = (alias){name_copy, copy, NULL};
+    pthread_mutex_lock(&s->lock);
+    made->next = s->aliases;
+    s->aliases = made;
+    pthread_mutex_unlock(&s->lock);
+    return WW_OK;
+}
+
+bool alias_forget(server *s, const char *name)
+{
+    alias *forgotten = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (alias **at = &s->aliases; *at; at = &(*at)->next)
+        if (strcmp((*at)->name, name) == 0) {
+            forgotten = *at;
+            *at = forgotten->next;
+            break;
+        }
+    pthread_mutex_unlock(&s->lock);
+    if (!forgotten)
+        return false;
+    memory_free(forgotten->name);
+    memory_free(forgotten->collection);
+    memory_free(forgotten);
+    return true;
+}
+
+static void load_alias(void *user, const char *rest, const char *value)
+{
+    const char *collection = json_given(json_root(value), "collection");
+    char name[512];
+    if (!collection || json_type_of(collection) != JSON_TEXT || json_end(collection) - collection > (long)sizeof name)
+        return;
+    name[json_text_read(collection, name)] = '\0';
+    (void)alias_set(user, rest, name);
+}
+
+ww_status entries_load(server *s)
+{
+    ww_results *list = NULL;
+    ww_status status = ww_store_list(s->store, &list);
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(list, 0); i++) {
+        entry *e = entry_open(s, ww_results_id(list, 0, i)); /* one that is damaged is not served, and says so when asked for */
+        if (e)
+            entry_release(s, e);
+    }
+    ww_results_destroy(list);
+    return status == WW_OK ? notes_each(s, "alias:", load_alias, s) : status;
+}
+
+void entries_free(server *s)
+{
+    while (s->aliases)
+        alias_forget(s, s->aliases->name);
+    while (s->entries)
+        entry_forget(s, s->entries->name);
+    ww_collection_destroy(s->notes);
+    s->notes = NULL;
+}

@@ -1,0 +1,390 @@
+/* Between libmicrohttpd and requests: reading them, suspending them, sending answers, and the access log. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "server/http.h"
+#include "server/route.h"
+#include "server/state.h"
+#include "server/stream.h"
+
+double server_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the access log --------------------------------------------------------------------------------------------------------
+ */
+
+static void put_client(out *o, const request *r)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    char text[NI_MAXHOST] = "";
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    if (address)
+        (void)getnameinfo(address, address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
+                          text, sizeof text, NULL, 0, NI_NUMERICHOST);
+    out_quoted(o, text, strlen(text));
+}
+
+static void log_request(const request *r, double seconds)
+{
+    const server *s = r->server;
+    out line = {0};
+    struct timespec now;
+    struct tm utc;
+    char text[32];
+    if (s->log < 0)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+    out_format(&line, "{\"time\":\"%s.%03ldZ\",\"client\":", text, now.tv_nsec / 1000000);
+    put_client(&line, r);
+    out_format(&line, ",\"method\":\"%s\",\"path\":", r->method);
+    out_quoted(&line, r->url ? r->url : "", r->url ? strlen(r->url) : 0);
+    out_format(&line, ",\"status\":%d,\"request_bytes\":%zu,\"ms\":%.3f}\n", r->status, r->body_length, 1e3 * seconds);
+    if (!line.failed)
+        (void)!write(s->log, line.bytes, line.length); /* a log that cannot be written must not end an answer */
+    out_free(&line);
+}
+
+/* ---- the life of a request -------------------------------------------------------------------------------------------------
+ */
+
+static request *request_create(server *s, struct MHD_Connection *connection, const char *url, const char *method)
+{
+    request *r = memory_alloc_zeroed(1, sizeof *r);
+    char *copy = r ? memory_copy_text(url, strlen(url)) : NULL;
+    if (!copy) {
+        memory_free(r);
+        return NULL;
+    }
+    r->server = s;
+    r->connection = connection;
+    r->url = copy;
+    snprintf(r->method, sizeof r->method, "%s", strcmp(method, "HEAD") == 0 ? "GET" : method);
+    r->begun_seconds = server_seconds();
+    r->deadline_seconds = r->begun_seconds + s->config.request_seconds;
+    r->status = 500;
+    pthread_mutex_lock(&s->lock);
+    r->number = ++s->requests;
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+static void request_free(request *r)
+{
+    if (r->plan_free)
+        r->plan_free(r->plan);
+    if (r->entry)
+        entry_release(r->server, r->entry);
+    if (r->stream)
+        stream_release(r->stream);
+    for (size_t i = 0; i < PATH_NAMES_MAX; i++)
+        memory_free(r->names[i]);
+    memory_free(r->body);
+    memory_free(r->url);
+    out_free(&r->answer);
+    memory_free(r);
+}
+
+static void completed(void *cls, struct MHD_Connection *connection, void **con_cls, enum MHD_RequestTerminationCode code)
+{
+    request *r = *con_cls;
+    (void)cls;
+    (void)connection;
+    (void)code;
+    if (!r)
+        return;
+    const double seconds = server_seconds() - r->begun_seconds;
+    watch_remove(r);
+    if (r->stream)
+        stream_leave(r->stream);
+    metrics_answered(&r->server->metrics, r, seconds);
+    log_request(r, seconds);
+    request_free(r);
+    *con_cls = NULL;
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------------------
+ */
+
+static void free_bytes(void *bytes)
+{
+    memory_free(bytes);
+}
+
+static struct MHD_Response *make_response(request *r)
+{
+    if (r->stream)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, r->stream, NULL);
+    if (r->answer.failed || !r->answer.bytes)
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback(r->answer.length, r->answer.bytes, free_bytes);
+    if (response)
+        r->answer = (out){0};
+    return response;
+}
+
+static enum MHD_Result respond(request *r)
+{
+    server *s = r->server;
+    if (r->answer.failed && !r->stream)
+        r->status = 507; /* no memory for the answer */
+    struct MHD_Response *response = make_response(r);
+    if (!response)
+        return MHD_NO;
+    const char *type = r->stream ? "text/event-stream" : r->content_type ? r->content_type : "application/json";
+    const char *origin = access_origin(&s->access, r);
+    MHD_add_response_header(response, "content-type", type);
+    if (r->stream)
+        MHD_add_response_header(response, "cache-control", "no-cache");
+    if (r->status == 429 || r->status == 503)
+        MHD_add_response_header(response, "retry-after", "1");
+    if (r->status == 401)
+        MHD_add_response_header(response, "www-authenticate", "Bearer");
+    if (origin) {
+        MHD_add_response_header(response, "access-control-allow-origin", origin);
+        MHD_add_response_header(response, "vary", "origin");
+    }
+    if (s->draining || r->status == 400 || r->status == 413)
+        MHD_add_response_header(response, "connection", "close");
+    const enum MHD_Result result = MHD_queue_response(r->connection, (unsigned)r->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+    http_framing *f = cls;
+    (void)kind;
+    if (strcasecmp(key, "content-length") == 0) {
+        f->lengths++;
+        f->length = value;
+    } else if (strcasecmp(key, "transfer-encoding") == 0) {
+        f->encodings++;
+        f->chunked = value && strcasecmp(value, "chunked") == 0;
+    } else if (strcasecmp(key, "host") == 0) {
+        f->hosts++;
+    }
+    return MHD_YES;
+}
+
+int http_framing_check(const http_framing *f, int64_t body_bytes_max, const char **why)
+{
+    *why = "";
+    if (f->lengths > 1 || f->encodings > 1 || (f->lengths > 0 && f->encodings > 0) || f->hosts > 1)
+        *why = "the headers contradict each other: a request has one Host, and one Content-Length or Transfer-Encoding";
+    else if (f->encodings > 0 && !f->chunked)
+        *why = "Transfer-Encoding: only chunked is supported";
+    else if (f->length && (f->length[0] == '\0' || strspn(f->length, "0123456789") != strlen(f->length)))
+        *why = "Content-Length must be a number";
+    if (**why != '\0')
+        return 400;
+    if (!f->length)
+        return 200;
+    int64_t length = 0;
+    for (const char *digit = f->length; *digit != '\0' && length <= body_bytes_max; digit++)
+        length = 10 * length + (*digit - '0');
+    if (length > body_bytes_max)
+        *why = "the body is too large; --body-limit says how large it may be";
+    return length > body_bytes_max ? 413 : 200;
+}
+
+/* A request that a page sends before its own: which methods and headers are permitted. */
+static void answer_preflight(request *r)
+{
+    r->status = access_origin(&r->server->access, r) ? 204 : 403;
+    r->content_type = "text/plain";
+}
+
+/* What can be refused before the body comes. False: there is an answer. */
+static bool begin(request *r)
+{
+    server *s = r->server;
+    http_framing f = {0};
+    const char *why = "";
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &f);
+    const int framing = http_framing_check(&f, s->config.body_bytes, &why);
+    if (framing != 200)
+        return request_fail(r, framing, "%s", why);
+    if (strcmp(r->method, "OPTIONS") == 0) {
+        answer_preflight(r);
+        return false;
+    }
+    const int found = route_find(r);
+    if (found == 400)
+        return request_fail(r, 400, "the path is wrong");
+    if (found != 200)
+        return request_fail(r, found, found == 405 ? "%s cannot be asked of %s" : "there is no %s %s", r->method, r->url);
+    if (!access_check(&s->access, r))
+        return false;
+    if (s->draining && r->route->work != WORK_HERE)
+        return request_fail(r, 503, "the server is stopping");
+    if (!s->ready && r->route->work != WORK_HERE)
+        return request_fail(r, 503, "the server is loading");
+    return true;
+}
+
+/* Appends a piece of the body. What is beyond the limit is not kept. */
+static bool add_body(request *r, const char *bytes, size_t count)
+{
+    const size_t limit = (size_t)r->server->config.body_bytes;
+    if (r->body_length + count > limit) {
+        r->body_length = limit + 1;
+        return true;
+    }
+    if (r->body_length + count >= r->body_capacity) {
+        size_t larger = r->body_capacity > 0 ? r->body_capacity : 4096;
+        while (larger <= r->body_length + count)
+            larger *= 2;
+        char *moved = memory_resize(r->body, larger);
+        if (!moved)
+            return false;
+        r->body = moved;
+        r->body_capacity = larger;
+    }
+    memcpy(r->body + r->body_length, bytes, count);
+    r->body_length += count;
+    r->body[r->body_length] = '\0';
+    return true;
+}
+
+/* The whole request is here: checks it, and puts it where it waits. */
+static enum MHD_Result process(request *r)
+{
+    server *s = r->server;
+    if (r->body_length > (size_t)s->config.body_bytes) {
+        r->body_length = 0;
+        request_fail(r, 413, "the body is too large: the maximum is %lld bytes", (long long)s->config.body_bytes);
+        return respond(r);
+    }
+    if (r->route->prepare && !r->route->prepare(r))
+        return respond(r);
+    if (r->route->work == WORK_HERE)
+        return respond(r);
+    queue *q = &s->store_queue;
+    if (r->route->work == WORK_COLLECTION) {
+        r->entry = entry_find(s, r->names[0]);
+        q = r->entry ? &r->entry->queue : q; /* else the store is asked first */
+    } else if (r->route->work == WORK_MODEL) {
+        q = r->queue;
+    }
+    MHD_suspend_connection(r->connection);
+    watch_add(r);
+    queue_submit(q, r);
+    return MHD_YES;
+}
+
+/* libmicrohttpd's own list of parameters. */
+static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+                              const char *version, const char *upload, size_t *upload_bytes, void **con_cls)
+{
+    request *r = *con_cls;
+    (void)version;
+    if (!r) {
+        r = request_create(cls, connection, url, method);
+        *con_cls = r;
+        if (!r)
+            return MHD_NO;
+        return begin(r) ? MHD_YES : respond(r);
+    }
+    if (r->state == REQUEST_DONE)
+        return respond(r);
+    if (*upload_bytes > 0) {
+        const bool added = add_body(r, upload, *upload_bytes);
+        *upload_bytes = 0;
+        return added ? MHD_YES : MHD_NO;
+    }
+    return process(r);
+}
+
+/* Escapes in paths are resolved part by part (route.c): %2F is no slash. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
+/* ---- starting --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status listen_at(server *s, int *listening)
+{
+    char port[16];
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *found = NULL;
+    const char *address = strcmp(s->config.address, "localhost") == 0 ? "127.0.0.1" : s->config.address;
+    snprintf(port, sizeof port, "%d", (int)s->config.port);
+    const int code = getaddrinfo(address, port, &hints, &found);
+    if (code != 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "the address '%s' cannot be listened at: %s", s->config.address,
+                       gai_strerror(code));
+    const int one = 1;
+    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+                bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0;
+    freeaddrinfo(found);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound = {.v6 = {0}};
+    socklen_t length = sizeof bound;
+    good = good && getsockname(fd, &bound.any, &length) == 0;
+    if (!good) {
+        const ww_status status = ww_fail_errno(WW_IO_ERROR, errno, "%s port %s cannot be listened at", s->config.address, port);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    s->port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
+    *listening = fd;
+    return WW_OK;
+}
+
+ww_status http_start(server *s)
+{
+    const server_config *config = &s->config;
+    const bool tls = s->certificate != NULL;
+    int listening = -1;
+    ww_status status = listen_at(s, &listening);
+    if (status != WW_OK)
+        return status;
+    struct MHD_OptionItem options[] = {{MHD_OPTION_LISTEN_SOCKET, listening, NULL},
+                                       {MHD_OPTION_THREAD_POOL_SIZE, config->http_threads, NULL},
+                                       {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)config->connections, NULL},
+                                       {MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_SECONDS, NULL},
+                                       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_HEADER_BYTES, NULL},
+                                       {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+                                       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, s},
+                                       {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)keep_escapes, NULL},
+                                       {tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, s->certificate},
+                                       {tls ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, 0, s->private_key},
+                                       {MHD_OPTION_END, 0, NULL}};
+    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | (tls ? MHD_USE_TLS : 0);
+    if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        status = ww_fail(WW_UNSUPPORTED, "this libmicrohttpd was built without TLS");
+    s->daemon =
+        status == WW_OK ? MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END) : NULL;
+    if (s->daemon)
+        return WW_OK;
+    close(listening);
+    return status != WW_OK ? status
+                           : ww_fail(WW_IO_ERROR, "the HTTP library could not be started%s",
+                                     tls ? "; are certificate and key PEM files that belong together?" : "");
+}

@@ -1,0 +1,20 @@
+/* What of HTTP is checked here and not by the library. */
+#ifndef WW_SERVER_HTTP_H
+#define WW_SERVER_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HTTP_IDLE_SECONDS = 60, HTTP_HEADER_BYTES = 64 << 10 };
+
+/* The headers that say where a body ends. Two that contradict each other are how requests are smuggled past a proxy. */
+typedef struct http_framing {
+    int lengths, encodings, hosts; /* how many headers there are */
+    const char *length;
+    bool chunked;
+} http_framing;
+
+/* Returns 200, or the status of the refusal and why. */
+int http_framing_check(const http_framing *f, int64_t body_bytes_max, const char **why);
+
+#endif

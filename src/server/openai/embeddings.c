@@ -1,0 +1,233 @@
+/* /v1/embeddings: texts and tokens of all requests that wait go through the model together. */
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/openai/openai.h"
+
+typedef struct embedding_plan {
+    char **texts; /* NULL: there are tokens */
+    size_t *bytes;
+    int32_t *tokens; /* of all inputs, one behind the other */
+    size_t *counts;  /* of the tokens of each */
+    size_t count, token_count;
+    bool base64;
+} embedding_plan;
+
+static void plan_free(void *plan)
+{
+    embedding_plan *p = plan;
+    for (size_t i = 0; p->texts && i < p->count; i++)
+        memory_free(p->texts[i]);
+    memory_free(p->texts);
+    memory_free(p->bytes);
+    memory_free(p->tokens);
+    memory_free(p->counts);
+    memory_free(p);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------
+ */
+
+static bool add_text(request *r, const char *value, const served_model *m, embedding_plan *p)
+{
+    char *text = request_copy_text(r, value, "input");
+    if (!text)
+        return false;
+    p->texts[p->count] = text;
+    p->bytes[p->count++] = strlen(text);
+    size_t tokens = 0;
+    const ww_status status = ww_model_tokenize(m->model, text, strlen(text), 0, NULL, 0, &tokens);
+    if (status != WW_OK)
+        return request_fail_status(r, status);
+    p->token_count += tokens < (size_t)m->info.context ? tokens : (size_t)m->info.context;
+    return text[0] != '\0' ? true : request_fail(r, 400, "input: a text is empty");
+}
+
+static bool add_tokens(request *r, const char *list, const served_model *m, embedding_plan *p)
+{
+    size_t count = 0;
+    for (const char *at = json_type_of(list) == JSON_LIST ? json_first(list) : NULL; at; at = json_next(at), count++) {
+        const json_number number = json_type_of(at) == JSON_NUMBER ? json_number_of(at) : (json_number){0};
+        if (!number.is_integer || number.integer < 0 || number.integer >= m->info.vocabulary)
+            return request_fail(r, 400, "input: a token is an integer from 0 to %lld", (long long)m->info.vocabulary - 1);
+        p->tokens[p->token_count++] = (int32_t)number.integer;
+    }
+    if (count == 0 || count > (size_t)m->info.context)
+        return request_fail(r, 400, "input: %zu tokens; 1 to %lld are possible", count, (long long)m->info.context);
+    p->counts[p->count++] = count;
+    return true;
+}
+
+/* A text, a list of texts, a list of tokens, or a list of those. */
+static bool read_input(request *r, const char *input, const served_model *m, embedding_plan *p)
+{
+    const bool list = input && json_type_of(input) == JSON_LIST;
+    const char *first = list ? json_first(input) : input;
+    if (!first)
+        return request_fail(r, 400, "input: a text, or a list of texts or tokens, is needed");
+    const bool texts = json_type_of(first) == JSON_TEXT, flat = list && json_type_of(first) == JSON_NUMBER;
+    size_t count = 1;
+    for (const char *at = list ? json_first(input) : NULL; at; at = json_next(at))
+        count++;
+    const size_t room = (size_t)(json_end(input) - input); /* a token takes a byte of text at least */
+    if (texts) {
+        p->texts = memory_alloc_zeroed(count, sizeof *p->texts);
+        p->bytes = memory_alloc_zeroed(count, sizeof *p->bytes);
+    } else {
+        p->tokens = memory_alloc(room * sizeof *p->tokens);
+        p->counts = memory_alloc_zeroed(count, sizeof *p->counts);
+    }
+    if (texts ? !p->texts || !p->bytes : !p->tokens || !p->counts)
+        return request_fail_status(r, memory_failed("texts", room));
+    if (!list || flat)
+        return texts ? add_text(r, input, m, p) : add_tokens(r, input, m, p);
+    for (const char *at = json_first(input); at; at = json_next(at))
+        if (!(texts ? add_text(r, at, m, p) : add_tokens(r, at, m, p)))
+            return false;
+    return true;
+}
+
+bool prepare_embeddings(request *r)
+{
+    const char *body = request_body(r);
+    const served_model *m = body ? model_of_request(r, body, WW_MODEL_ENCODER) : NULL;
+    int64_t dimensions = m ? m->info.width : 0;
+    if (!m || !request_read_integer(r, body, "dimensions", 1, &dimensions))
+        return false;
+    if (dimensions != m->info.width)
+        return request_fail(r, 400, "dimensions: is %lld; this model has %d", (long long)dimensions, (int)m->info.width);
+    embedding_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    if (!p)
+        return request_fail_status(r, memory_failed("a request", sizeof *p));
+    r->plan = p;
+    r->plan_free = plan_free;
+    const char *format = json_given(body, "encoding_format");
+    p->base64 = format && json_type_of(format) == JSON_TEXT && json_text_is(format, "base64", 6);
+    if (format && !p->base64 && (json_type_of(format) != JSON_TEXT || !json_text_is(format, "float", 5)))
+        return request_fail(r, 400, "encoding_format: float or base64 is needed");
+    return read_input(r, json_given(body, "input"), m, p);
+}
+
+/* ---- answering -------------------------------------------------------------------------------------------------------------
+ */
+
+static void put_base64(out *o, const unsigned char *bytes, size_t count)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    out_bytes(o, "\"", 1);
+    for (size_t i = 0; i < count; i += 3) {
+        const size_t left = count - i;
+        const uint32_t word =
+            (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
+        const char text[4] = {letters[word >> 18], letters[word >> 12 & 63], left > 1 ? letters[word >> 6 & 63] : '=',
+                              left > 2 ? letters[word & 63] : '='};
+        out_bytes(o, text, 4);
+    }
+    out_bytes(o, "\"", 1);
+}
+
+static void answer(request *r, const served_model *m, const float *vectors)
+{
+    const embedding_plan *p = r->plan;
+    const size_t width = (size_t)m->info.width;
+    r->status = 200;
+    out_text(&r->answer, "{\"object\":\"list\",\"data\":[");
+    for (size_t i = 0; i < p->count; i++) {
+        out_format(&r->answer, "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i > 0 ? "," : "", i);
+        if (p->base64) /* little-endian floats, which every machine that this runs on has */
+            put_base64(&r->answer, (const unsigned char *)(vectors + i * width), width * sizeof(float));
+        else
+            out_floats(&r->answer, vectors + i * width, (int64_t)width);
+        out_text(&r->answer, "}");
+    }
+    out_text(&r->answer, "],\"model\":");
+    out_quoted(&r->answer, m->name, strlen(m->name));
+    out_format(&r->answer, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}", p->token_count, p->token_count);
+}
+
+/* ---- computing -------------------------------------------------------------------------------------------------------------
+ */
+
+/* The inputs of one kind, of all requests together. */
+typedef struct inputs {
+    const char **texts;
+    size_t *bytes, *counts;
+    int32_t *tokens;
+    size_t count, token_count;
+} inputs;
+
+static void add_inputs(inputs *all, const embedding_plan *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->texts) {
+            all->texts[all->count] = p->texts[i];
+            all->bytes[all->count] = p->bytes[i];
+        } else {
+            all->counts[all->count] = p->counts[i];
+        }
+        all->count++;
+    }
+    if (p->tokens)
+        memcpy(all->tokens + all->token_count, p->tokens, p->token_count * sizeof *p->tokens);
+    all->token_count += p->tokens ? p->token_count : 0;
+}
+
+/* Embeds the texts, or the tokens, of the requests. */
+static ww_status embed(served_model *m, request *list, bool texts, float **vectors)
+{
+    inputs all = {0};
+    for (const request *r = list; r; r = r->next) {
+        const embedding_plan *p = r->plan;
+        all.count += (p->texts != NULL) == texts ? p->count : 0;
+        all.token_count += !texts && p->tokens ? p->token_count : 0;
+    }
+    *vectors = memory_alloc((all.count * (size_t)m->info.width + 1) * sizeof **vectors);
+    all.texts = memory_alloc((all.count + 1) * sizeof *all.texts);
+    all.bytes = memory_alloc((all.count + 1) * sizeof *all.bytes);
+    all.counts = memory_alloc((all.count + 1) * sizeof *all.counts);
+    all.tokens = memory_alloc((all.token_count + 1) * sizeof *all.tokens);
+    ww_status status = WW_OK;
+    if (!*vectors || !all.texts || !all.bytes || !all.counts || !all.tokens)
+        status = memory_failed("texts to embed", all.count * (size_t)m->info.width * sizeof **vectors);
+    all.count = all.token_count = 0;
+    for (const request *r = list; status == WW_OK && r; r = r->next)
+        if ((((const embedding_plan *)r->plan)->texts != NULL) == texts)
+            add_inputs(&all, r->plan);
+    if (status == WW_OK && all.count > 0)
+        status = texts ? ww_model_embed(m->model, all.texts, all.bytes, all.count, *vectors, NULL, NULL)
+                       : ww_model_embed_tokens(m->model, all.tokens, all.counts, all.count, *vectors);
+    memory_free(all.texts);
+    memory_free(all.bytes);
+    memory_free(all.counts);
+    memory_free(all.tokens);
+    return status;
+}
+
+bool embeddings_run(queue *q, request *taken)
+{
+    served_model *m = q->owner;
+    float *vectors[2] = {NULL, NULL};
+    const float *next_vector[2];
+    ww_status status[2];
+    for (int texts = 0; texts < 2; texts++) {
+        status[texts] = embed(m, taken, texts != 0, &vectors[texts]);
+        next_vector[texts] = vectors[texts];
+    }
+    for (request *r = taken, *next; r; r = next) {
+        const embedding_plan *p = r->plan;
+        const int texts = p->texts != NULL;
+        next = r->next;
+        if (status[texts] == WW_OK)
+            answer(r, m, next_vector[texts]);
+        else
+            request_fail_status(r, status[texts]);
+        if (status[texts] == WW_OK)
+            next_vector[texts] += p->count * (size_t)m->info.width;
+        atomic_fetch_add(&q->server->metrics.tokens_read, (long long)p->token_count);
+        request_done(r);
+    }
+    memory_free(vectors[0]);
+    memory_free(vectors[1]);
+    return false;
+}

@@ -1,0 +1,123 @@
+/* Aliases: other names of collections. */
+#include "server/qdrant/aliases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/notes.h"
+#include "server/state.h"
+
+bool prepare_aliases(request *r)
+{
+    const char *body = request_body(r), *actions = body ? json_given(body, "actions") : NULL;
+    size_t number = 0;
+    if (!body)
+        return false;
+    if (!actions || json_type_of(actions) != JSON_LIST)
+        return request_fail(r, 400, "actions: a list is needed");
+    for (const char *at = json_first(actions); at; at = json_next(at), number++)
+        if (json_type_of(at) != JSON_OBJECT ||
+            (!json_given(at, "create_alias") && !json_given(at, "delete_alias") && !json_given(at, "rename_alias")))
+            return request_fail(r, 400, "actions[%zu]: create_alias, delete_alias or rename_alias is needed", number);
+    return true;
+}
+
+static bool make_alias(request *r, const char *name, const char *collection)
+{
+    server *s = r->server;
+    out note = {0}, value = {0};
+    entry *e = entry_open(s, collection);
+    if (!e)
+        return request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", collection);
+    out_format(&note, "alias:%s", name);
+    out_text(&value, "{\"collection\":");
+    out_quoted(&value, e->name, strlen(e->name));
+    out_text(&value, "}");
+    ww_status status =
+        note.failed || value.failed ? memory_failed("an alias", note.length) : notes_put(s, note.bytes, value.bytes);
+    if (status == WW_OK)
+        status = alias_set(s, name, e->name);
+    out_free(&note);
+    out_free(&value);
+    entry_release(s, e);
+    return status == WW_OK ? true : request_fail_status(r, status);
+}
+
+static bool remove_alias(request *r, const char *name)
+{
+    out note = {0};
+    out_format(&note, "alias:%s", name);
+    const ww_status status = note.failed ? memory_failed("an alias", note.length) : notes_remove(r->server, note.bytes);
+    out_free(&note);
+    if (status != WW_OK)
+        return request_fail_status(r, status);
+    return alias_forget(r->server, name) ? true : request_fail(r, 404, "Not found: Alias %s does not exists!", name);
+}
+
+/* The new name of an alias, for the collection of the old one. */
+static bool rename_alias(request *r, const char *old, const char *new)
+{
+    char collection[256] = "";
+    pthread_mutex_lock(&r->server->lock);
+    for (const alias *a = r->server->aliases; a; a = a->next)
+        if (strcmp(a->name, old) == 0)
+            snprintf(collection, sizeof collection, "%s", a->collection);
+    pthread_mutex_unlock(&r->server->lock);
+    if (collection[0] == '\0')
+        return request_fail(r, 404, "Not found: Alias %s does not exists!", old);
+    return make_alias(r, new, collection) && remove_alias(r, old);
+}
+
+static bool act(request *r, const char *action)
+{
+    static const char *const KEYS[][3] = {{"create_alias", "alias_name", "collection_name"},
+                                          {"delete_alias", "alias_name", "alias_name"},
+                                          {"rename_alias", "old_alias_name", "new_alias_name"}};
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+        const char *value = json_given(action, KEYS[i][0]);
+        if (!value)
+            continue;
+        char *first = request_copy_text(r, json_given(value, KEYS[i][1]), KEYS[i][1]);
+        char *second = first ? request_copy_text(r, json_given(value, KEYS[i][2]), KEYS[i][2]) : NULL;
+        const bool done = second && (i == 0   ? make_alias(r, first, second)
+                                     : i == 1 ? remove_alias(r, first)
+                                              : rename_alias(r, first, second));
+        memory_free(first);
+        memory_free(second);
+        return done;
+    }
+    return true;
+}
+
+void run_aliases(request *r)
+{
+    const char *actions = json_given(json_root(r->body), "actions");
+    for (const char *at = json_first(actions); at; at = json_next(at))
+        if (!act(r, at))
+            return;
+    request_result_true(r);
+}
+
+void run_list_aliases(request *r)
+{
+    server *s = r->server;
+    bool begun = false;
+    request_result_begin(r);
+    out_text(&r->answer, "{\"aliases\":[");
+    pthread_mutex_lock(&s->lock);
+    for (const alias *a = s->aliases; a; a = a->next) {
+        if (r->names[0] && strcmp(a->collection, r->names[0]) != 0)
+            continue;
+        out_text(&r->answer, begun ? ",{\"alias_name\":" : "{\"alias_name\":");
+        out_quoted(&r->answer, a->name, strlen(a->name));
+        out_text(&r->answer, ",\"collection_name\":");
+        out_quoted(&r->answer, a->collection, strlen(a->collection));
+        out_text(&r->answer, "}");
+        begun = true;
+    }
+    pthread_mutex_unlock(&s->lock);
+    out_text(&r->answer, "]}");
+    request_result_end(r);
+}

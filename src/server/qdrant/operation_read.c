@@ -1,0 +1,230 @@
+/* Reading operations on points. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/qdrant/operation.h"
+#include "server/qdrant/select.h"
+
+void operation_free(operation *o)
+{
+    for (int64_t i = 0; o->payloads && i < o->count; i++)
+        memory_free(o->payloads[i]);
+    memory_free(o->payloads);
+    memory_free(o->ids);
+    memory_free(o->vectors);
+    memory_free(o->filter);
+    memory_free(o->payload);
+    *o = (operation){0};
+}
+
+/* ---- one point -------------------------------------------------------------------------------------------------------------
+ */
+
+/* Room for one more point with a vector of `dim` numbers; 0: points without vectors. */
+static bool reserve(request *r, operation *o, int64_t dim)
+{
+    if (o->count < o->capacity)
+        return true;
+    const int64_t larger = o->capacity > 0 ? 2 * o->capacity : 16;
+    point_id *ids = memory_resize(o->ids, (size_t)larger * sizeof *ids);
+    if (ids)
+        o->ids = ids;
+    char **payloads = memory_resize(o->payloads, (size_t)larger * sizeof *payloads);
+    if (payloads)
+        o->payloads = payloads;
+    float *vectors = dim > 0 ? memory_resize(o->vectors, (size_t)larger * (size_t)dim * sizeof *vectors) : NULL;
+    if (vectors)
+        o->vectors = vectors;
+    if (!ids || !payloads || (dim > 0 && !vectors))
+        return request_fail_status(r, memory_failed("points", (size_t)larger * ((size_t)dim * sizeof(float) + sizeof *ids)));
+    o->capacity = larger;
+    return true;
+}
+
+static bool read_id(request *r, const char *value, int64_t number, point_id id)
+{
+    if (value && point_id_read(value, id))
+        return true;
+    return request_fail(r, 400, "points[%lld].id: an unsigned number of 64 bits or a UUID is needed", (long long)number);
+}
+
+/* What a vector is, if it is no list of numbers. */
+static bool refuse_vector(request *r, const char *value, int64_t number)
+{
+    const char *first = value && json_type_of(value) == JSON_LIST ? json_first(value) : NULL;
+    if (!value)
+        return request_fail(r, 400, "points[%lld].vector: a list of numbers is needed", (long long)number);
+    if (first && json_type_of(first) == JSON_LIST)
+        return request_fail(r, 501, "points[%lld].vector: several vectors for a point are not supported", (long long)number);
+    if (json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
+        return request_fail(r, 501, "points[%lld].vector: sparse vectors are not supported", (long long)number);
+    if (json_type_of(value) == JSON_OBJECT && json_given(value, "text"))
+        return request_fail(r, 501, "points[%lld].vector: texts in place of vectors are not supported", (long long)number);
+    if (json_type_of(value) == JSON_OBJECT)
+        return request_fail(r, 501, "points[%lld].vector: vectors with names are not supported", (long long)number);
+    return request_fail(r, 400, "points[%lld].vector: a list of numbers is needed", (long long)number);
+}
+
+/* Reads numbers into `out`, if that is not NULL; returns how many there are, -1 if one of them is none. */
+int64_t point_vector_read(const char *list, float *vector)
+{
+    int64_t count = 0;
+    if (!list || json_type_of(list) != JSON_LIST)
+        return -1;
+    for (const char *at = json_first(list); at; at = json_next(at), count++) {
+        if (json_type_of(at) != JSON_NUMBER)
+            return -1;
+        if (!vector)
+            continue;
+        const json_number number = json_number_of(at);
+        vector[count] = number.is_integer ? (float)number.integer : (float)number.real;
+    }
+    return count;
+}
+
+static bool read_vector(request *r, const char *value, operation *o)
+{
+    const char *named = value && json_type_of(value) == JSON_OBJECT ? json_find(value, "", 0) : NULL;
+    value = named ? named : value; /* {"": [...]} is the one without a name */
+    const int64_t dim = point_vector_read(value, NULL);
+    if (dim <= 0)
+        return refuse_vector(r, value, o->count);
+    if (o->count == 0)
+        o->dim = dim;
+    if (dim != o->dim)
+        return request_fail(r, 400, "points[%lld].vector: has %lld numbers, and the one before %lld", (long long)o->count,
+                            (long long)dim, (long long)o->dim);
+    if (!reserve(r, o, dim))
+        return false;
+    point_vector_read(value, o->vectors + o->count * dim);
+    return true;
+}
+
+/* A payload as a copy; one that is missing or null is none. */
+static bool read_payload(request *r, const char *value, operation *o)
+{
+    char *copy = NULL;
+    if (value && json_type_of(value) != JSON_NULL) {
+        if (json_type_of(value) != JSON_OBJECT)
+            return request_fail(r, 400, "points[%lld].payload: an object is needed", (long long)o->count);
+        copy = memory_copy_text(value, (size_t)(json_end(value) - value));
+        if (!copy)
+            return request_fail_status(r, memory_failed("a payload", (size_t)(json_end(value) - value)));
+    }
+    o->payloads[o->count] = copy;
+    return true;
+}
+
+/* What belongs to one point of an upsert. */
+typedef struct point_parts {
+    const char *id, *vector, *payload;
+} point_parts;
+
+static bool add_point(request *r, operation *o, point_parts p)
+{
+    if (!read_vector(r, p.vector, o) || !read_id(r, p.id, o->count, o->ids[o->count]) || !read_payload(r, p.payload, o))
+        return false;
+    o->count++;
+    return true;
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------------------
+ */
+
+static bool read_points(request *r, const char *list, operation *o)
+{
+    if (json_type_of(list) != JSON_LIST)
+        return request_fail(r, 400, "points: a list is needed");
+    for (const char *at = json_first(list); at; at = json_next(at)) {
+        if (json_type_of(at) != JSON_OBJECT)
+            return request_fail(r, 400, "points[%lld]: an object is needed", (long long)o->count);
+        if (!add_point(r, o, (point_parts){json_given(at, "id"), json_given(at, "vector"), json_given(at, "payload")}))
+            return false;
+    }
+    return true;
+}
+
+/* {"ids": [...], "vectors": [...], "payloads": [...]} */
+static bool read_columns(request *r, const char *batch, operation *o)
+{
+    const char *ids = json_given(batch, "ids"), *vectors = json_given(batch, "vectors");
+    const char *payloads = json_given(batch, "payloads");
+    if (vectors && json_type_of(vectors) == JSON_OBJECT)
+        return request_fail(r, 501, "batch.vectors: vectors with names are not supported");
+    if (!ids || json_type_of(ids) != JSON_LIST || !vectors || json_type_of(vectors) != JSON_LIST ||
+        (payloads && json_type_of(payloads) != JSON_LIST))
+        return request_fail(r, 400, "batch: the lists ids and vectors are needed, and payloads if there are any");
+    const char *vector = json_first(vectors), *payload = payloads ? json_first(payloads) : NULL;
+    for (const char *id = json_first(ids); id; id = json_next(id)) {
+        if (!vector || (payloads && !payload))
+            return request_fail(r, 400, "batch: ids, vectors and payloads have different lengths");
+        if (!add_point(r, o, (point_parts){id, vector, payload}))
+            return false;
+        vector = json_next(vector);
+        payload = payload ? json_next(payload) : NULL;
+    }
+    return vector || payload ? request_fail(r, 400, "batch: ids, vectors and payloads have different lengths") : true;
+}
+
+/* The ids of points, or a filter that finds them. */
+static bool read_selector(request *r, const char *object, operation *o)
+{
+    const char *list = json_given(object, "points");
+    if (!list && json_given(object, "filter"))
+        return filter_of_request(r, object, "filter", &o->filter);
+    if (!list || json_type_of(list) != JSON_LIST)
+        return request_fail(r, 400, "points: a list of ids is needed, or a filter");
+    for (const char *at = json_first(list); at; at = json_next(at)) {
+        if (!reserve(r, o, 0) || !read_id(r, at, o->count, o->ids[o->count]))
+            return false;
+        o->payloads[o->count++] = NULL;
+    }
+    return true;
+}
+
+static bool read_set(request *r, const char *object, operation *o)
+{
+    const char *payload = json_given(object, "payload");
+    if (!payload || json_type_of(payload) != JSON_OBJECT)
+        return request_fail(r, 400, "payload: an object is needed");
+    o->set_key = json_given(object, "key");
+    if (o->set_key && json_type_of(o->set_key) != JSON_TEXT)
+        return request_fail(r, 400, "key: a text is needed");
+    o->payload = memory_copy_text(payload, (size_t)(json_end(payload) - payload));
+    return o->payload ? true : request_fail_status(r, memory_failed("a payload", (size_t)(json_end(payload) - payload)));
+}
+
+static bool read_keys(request *r, const char *object, operation *o)
+{
+    o->keys = json_given(object, "keys");
+    if (!o->keys || json_type_of(o->keys) != JSON_LIST)
+        return request_fail(r, 400, "keys: a list of texts is needed");
+    for (const char *at = json_first(o->keys); at; at = json_next(at))
+        if (json_type_of(at) != JSON_TEXT)
+            return request_fail(r, 400, "keys: a list of texts is needed");
+    return true;
+}
+
+bool operation_read(request *r, const char *object, operation_kind kind, operation *o)
+{
+    *o = (operation){.kind = kind};
+    const char *points = json_given(object, "points"), *batch = json_given(object, "batch");
+    switch (kind) {
+    case OPERATION_UPSERT:
+        if (batch && json_type_of(batch) == JSON_OBJECT)
+            return read_columns(r, batch, o);
+        return points ? read_points(r, points, o) : request_fail(r, 400, "points: a list is needed, or a batch");
+    case OPERATION_UPDATE_VECTORS:
+        return points ? read_points(r, points, o) : request_fail(r, 400, "points: a list is needed");
+    case OPERATION_SET_PAYLOAD:
+    case OPERATION_OVERWRITE_PAYLOAD:
+        return read_set(r, object, o) && read_selector(r, object, o);
+    case OPERATION_DELETE_PAYLOAD:
+        return read_keys(r, object, o) && read_selector(r, object, o);
+    default:
+        return read_selector(r, object, o);
+    }
+}

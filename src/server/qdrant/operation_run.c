@@ -1,0 +1,288 @@
+/* Carrying out operations on points: one call of the store, so one transaction each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/qdrant/operation.h"
+#include "server/qdrant/select.h"
+
+/* ---- upserts ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct place {
+    const char *id;
+    int64_t number;
+} place;
+
+static int compare_places(const void *first, const void *second)
+{
+    const place *a = first, *b = second;
+    const int ids = strcmp(a->id, b->id);
+    return ids != 0 ? ids : (a->number > b->number) - (a->number < b->number);
+}
+
+/* The points of which no later one has the same id, in their order; `kept` has room for all. */
+static ww_status keep_last(const operation *o, int64_t *kept, int64_t *count)
+{
+    place *places = memory_alloc((size_t)(o->count + 1) * sizeof *places);
+    char *replaced = memory_alloc_zeroed((size_t)o->count + 1, 1);
+    const bool memory = places && replaced;
+    for (int64_t i = 0; memory && i < o->count; i++)
+        places[i] = (place){o->ids[i], i};
+    if (memory && o->count > 1)
+        qsort(places, (size_t)o->count, sizeof *places, compare_places);
+    for (int64_t i = 0; memory && i + 1 < o->count; i++)
+        if (strcmp(places[i].id, places[i + 1].id) == 0)
+            replaced[places[i].number] = 1;
+    *count = 0;
+    for (int64_t i = 0; memory && i < o->count; i++)
+        if (!replaced[i])
+            kept[(*count)++] = i;
+    memory_free(places);
+    memory_free(replaced);
+    return memory ? WW_OK : memory_failed("points", (size_t)o->count * sizeof *places);
+}
+
+static ww_status upsert(entry *e, const operation *o)
+{
+    const size_t count = (size_t)o->count, dim = (size_t)o->dim;
+    if (o->count == 0)
+        return WW_OK;
+    if (o->dim != e->dim)
+        return ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld", (int)e->dim,
+                       (long long)o->dim);
+    int64_t *kept = memory_alloc(count * sizeof *kept), rows_count = 0;
+    const char **ids = memory_alloc(count * sizeof *ids), **payloads = memory_alloc(count * sizeof *payloads);
+    ww_status status =
+        kept && ids && payloads ? keep_last(o, kept, &rows_count) : memory_failed("points", 3 * count * sizeof *kept);
+    ww_rows rows = ww_rows_default();
+    for (int64_t i = 0; status == WW_OK && i < rows_count; i++) {
+        ids[i] = o->ids[kept[i]];
+        payloads[i] = o->payloads[kept[i]];
+        if (kept[i] != i)
+            memmove(o->vectors + (size_t)i * dim, o->vectors + (size_t)kept[i] * dim, dim * sizeof(float));
+    }
+    rows.count = rows_count;
+    rows.dim = e->dim;
+    rows.vectors = o->vectors;
+    rows.ids = ids;
+    rows.payloads = o->kind == OPERATION_UPSERT ? payloads : NULL;
+    if (status == WW_OK)
+        status = o->kind == OPERATION_UPSERT ? ww_collection_upsert(e->collection, &rows)
+                                             : ww_collection_update(e->collection, &rows);
+    memory_free(kept);
+    memory_free(ids);
+    memory_free(payloads);
+    return status;
+}
+
+/* ---- payloads --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Has the object the key? One that is longer than the buffer is compared as it is written. */
+static bool has_key(const char *object, const char *key)
+{
+    char name[256];
+    const size_t bytes = (size_t)(json_end(key) - key);
+    if (bytes <= sizeof name)
+        return json_find(object, name, json_text_read(key, name)) != NULL;
+    for (const char *at = json_first(object); at; at = json_next(at))
+        if ((size_t)(json_end(at) - at) == bytes && memcmp(at, key, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Writes the members of an object that `without` does not have, after a comma where one is needed. */
+static void put_members(out *o, const char *object, const char *without)
+{
+    for (const char *key = json_first(object); key; key = json_next(key)) {
+        const size_t bytes = (size_t)(json_end(key) - key);
+        if (without && has_key(without, key))
+            continue;
+        if (o->length > 0 && o->bytes[o->length - 1] != '{')
+            out_bytes(o, ",", 1);
+        const char *value = json_member(key);
+        out_bytes(o, key, bytes);
+        out_bytes(o, ":", 1);
+        out_bytes(o, value, (size_t)(json_end(value) - value));
+    }
+}
+
+/* The object `old` with the members of `set` in place of its own. */
+static void put_merged(out *o, const char *old, const char *set)
+{
+    out_bytes(o, "{", 1);
+    if (old && json_type_of(old) == JSON_OBJECT)
+        put_members(o, old, set);
+    put_members(o, set, NULL);
+    out_bytes(o, "}", 1);
+}
+
+/* `old` with `set` merged into the object that `path`, "a.b", names; what is missing on the way is made. */
+static void put_merged_at(out *o, const char *old, const char *path, const char *set)
+{
+    const size_t length = strcspn(path, ".");
+    const bool object = old && json_type_of(old) == JSON_OBJECT;
+    const char *below = object ? json_find(old, path, length) : NULL;
+    if (path[0] == '\0') {
+        put_merged(o, old, set);
+        return;
+    }
+    out_bytes(o, "{", 1);
+    for (const char *key = object ? json_first(old) : NULL; key; key = json_next(key)) {
+        if (json_text_is(key, path, length))
+            continue;
+        const char *value = json_member(key);
+        out_bytes(o, key, (size_t)(json_end(key) - key));
+        out_bytes(o, ":", 1);
+        out_bytes(o, value, (size_t)(json_end(value) - value));
+        out_bytes(o, ",", 1);
+    }
+    out_quoted(o, path, length);
+    out_bytes(o, ":", 1);
+    put_merged_at(o, below, path[length] == '.' ? path + length + 1 : path + length, set);
+    out_bytes(o, "}", 1);
+}
+
+/* Does the list have a key that is this path? */
+static bool lists_path(const char *keys, const char *path, size_t length)
+{
+    for (const char *at = json_first(keys); at; at = json_next(at))
+        if (json_text_is(at, path, length))
+            return true;
+    return false;
+}
+
+enum { PATH_BYTES = 512, DEPTH_MAX = 32 };
+
+/* An object without the members that the list names, "a" or "a.b". */
+static void put_without(out *o, const char *object, const char *keys, const char *path, int depth)
+{
+    bool begun = false;
+    out_bytes(o, "{", 1);
+    for (const char *key = json_first(object); key; key = json_next(key)) {
+        char below[PATH_BYTES];
+        const char *value = json_member(key);
+        const int length = snprintf(below, sizeof below, "%s%s%.*s", path, path[0] != '\0' ? "." : "",
+                                    (int)(json_end(key) - key) - 2, key + 1);
+        if (length < PATH_BYTES && lists_path(keys, below, (size_t)length))
+            continue;
+        out_text(o, begun ? "," : "");
+        begun = true;
+        out_bytes(o, key, (size_t)(json_end(key) - key));
+        out_bytes(o, ":", 1);
+        if (json_type_of(value) == JSON_OBJECT && length < PATH_BYTES && depth < DEPTH_MAX)
+            put_without(o, value, keys, below, depth + 1);
+        else
+            out_bytes(o, value, (size_t)(json_end(value) - value));
+    }
+    out_bytes(o, "}", 1);
+}
+
+/* The new payload of a point, with a NUL behind it. */
+static void put_payload(out *all, const operation *o, const char *old)
+{
+    const char *object = old ? json_root(old) : NULL;
+    char path[PATH_BYTES];
+    switch (o->kind) {
+    case OPERATION_OVERWRITE_PAYLOAD:
+        out_text(all, o->payload);
+        break;
+    case OPERATION_SET_PAYLOAD:
+        path[o->set_key && json_end(o->set_key) - o->set_key < PATH_BYTES ? json_text_read(o->set_key, path) : 0] = '\0';
+        put_merged_at(all, object, path, o->payload);
+        break;
+    case OPERATION_DELETE_PAYLOAD:
+        if (object && json_type_of(object) == JSON_OBJECT)
+            put_without(all, object, o->keys, "", 0);
+        else
+            out_text(all, "{}");
+        break;
+    default:
+        break;
+    }
+    out_bytes(all, "", 1);
+}
+
+/* Gives each of the points in `found` its new payload. */
+static ww_status change_payloads(entry *e, const operation *o, const ww_results *found)
+{
+    const int64_t count = ww_results_count(found, 0);
+    const char **ids = memory_alloc((size_t)(count + 1) * sizeof *ids);
+    const char **payloads = memory_alloc((size_t)(count + 1) * sizeof *payloads);
+    size_t *starts = memory_alloc((size_t)(count + 1) * sizeof *starts);
+    ww_status status = ids && payloads && starts ? WW_OK : memory_failed("payloads", (size_t)count * 3 * sizeof *ids);
+    out all = {0};
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        ids[i] = ww_results_id(found, 0, i);
+        starts[i] = all.length;
+        if (!ids[i])
+            status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", o->ids[i]);
+        else if (o->kind != OPERATION_CLEAR_PAYLOAD)
+            put_payload(&all, o, ww_results_payload(found, 0, i));
+    }
+    if (status == WW_OK && all.failed)
+        status = memory_failed("payloads", all.length);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        payloads[i] = o->kind == OPERATION_CLEAR_PAYLOAD ? NULL : all.bytes + starts[i];
+    if (status == WW_OK && count > 0)
+        status = ww_collection_set_payloads(e->collection, ids, payloads, count);
+    out_free(&all);
+    memory_free(ids);
+    memory_free(payloads);
+    memory_free(starts);
+    return status;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------------------
+ */
+
+/* The points that an operation names, or its filter finds. */
+static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found)
+{
+    if (o->filter)
+        return rows_matching(e, o->filter, fetch, found);
+    const char **ids = memory_alloc((size_t)(o->count + 1) * sizeof *ids);
+    if (!ids)
+        return memory_failed("ids", (size_t)o->count * sizeof *ids);
+    for (int64_t i = 0; i < o->count; i++)
+        ids[i] = o->ids[i];
+    ww_get get = ww_get_default();
+    get.count = o->count;
+    get.ids = ids;
+    get.fetch = fetch;
+    const ww_status status = ww_collection_get(e->collection, &get, found);
+    memory_free(ids);
+    return status;
+}
+
+static ww_status delete_points(entry *e, const ww_results *found)
+{
+    const int64_t count = ww_results_count(found, 0);
+    const char **ids = memory_alloc((size_t)(count + 1) * sizeof *ids);
+    int64_t there = 0;
+    if (!ids)
+        return memory_failed("ids", (size_t)count * sizeof *ids);
+    for (int64_t i = 0; i < count; i++)
+        if (ww_results_id(found, 0, i))
+            ids[there++] = ww_results_id(found, 0, i);
+    const ww_status status = there > 0 ? ww_collection_discard(e->collection, ids, there, NULL) : WW_OK;
+    memory_free(ids);
+    return status;
+}
+
+ww_status operation_run(entry *e, const operation *o)
+{
+    if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS)
+        return upsert(e, o);
+    ww_results *found = NULL;
+    if (!o->filter && o->count == 0)
+        return WW_OK;
+    ww_status status = find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &found);
+    if (status == WW_OK)
+        status = o->kind == OPERATION_DELETE ? delete_points(e, found) : change_payloads(e, o, found);
+    ww_results_destroy(found);
+    return status;
+}

@@ -1,0 +1,300 @@
+/* Points: changing them, and getting them by id. */
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/qdrant/listing.h"
+#include "server/qdrant/operation.h"
+#include "server/qdrant/select.h"
+#include "server/route.h"
+
+/* ---- changing --------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct change_plan {
+    operation *operations;
+    size_t count;
+    bool list; /* the answer is a list: one for each operation */
+} change_plan;
+
+static void change_free(void *plan)
+{
+    change_plan *p = plan;
+    for (size_t i = 0; i < p->count; i++)
+        operation_free(&p->operations[i]);
+    memory_free(p->operations);
+    memory_free(p);
+}
+
+static change_plan *change_create(request *r, size_t count)
+{
+    change_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    operation *operations = p ? memory_alloc_zeroed(count + 1, sizeof *operations) : NULL;
+    if (!operations) {
+        memory_free(p);
+        request_fail_status(r, memory_failed("operations", count * sizeof *operations));
+        return NULL;
+    }
+    p->operations = operations;
+    r->plan = p;
+    r->plan_free = change_free;
+    return p;
+}
+
+static bool prepare_change(request *r, operation_kind kind)
+{
+    const char *body = request_body(r);
+    change_plan *p = body ? change_create(r, 1) : NULL;
+    if (!p)
+        return false;
+    p->count = 1;
+    return operation_read(r, body, kind, p->operations);
+}
+
+static bool prepare_upsert(request *r)
+{
+    return prepare_change(r, OPERATION_UPSERT);
+}
+static bool prepare_vectors(request *r)
+{
+    return prepare_change(r, OPERATION_UPDATE_VECTORS);
+}
+static bool prepare_delete(request *r)
+{
+    return prepare_change(r, OPERATION_DELETE);
+}
+static bool prepare_set(request *r)
+{
+    return prepare_change(r, OPERATION_SET_PAYLOAD);
+}
+static bool prepare_overwrite(request *r)
+{
+    return prepare_change(r, OPERATION_OVERWRITE_PAYLOAD);
+}
+static bool prepare_delete_keys(request *r)
+{
+    return prepare_change(r, OPERATION_DELETE_PAYLOAD);
+}
+static bool prepare_clear(request *r)
+{
+    return prepare_change(r, OPERATION_CLEAR_PAYLOAD);
+}
+
+/* One of a list of operations: {"upsert": {...}}. */
+static bool read_operation(request *r, const char *object, operation *o, size_t number)
+{
+    static const struct {
+        const char *name;
+        operation_kind kind;
+    } KINDS[] = {{"upsert", OPERATION_UPSERT},
+                 {"delete", OPERATION_DELETE},
+                 {"set_payload", OPERATION_SET_PAYLOAD},
+                 {"overwrite_payload", OPERATION_OVERWRITE_PAYLOAD},
+                 {"delete_payload", OPERATION_DELETE_PAYLOAD},
+                 {"clear_payload", OPERATION_CLEAR_PAYLOAD},
+                 {"update_vectors", OPERATION_UPDATE_VECTORS}};
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
+        const char *value = json_given(object, KINDS[i].name);
+        if (value && json_type_of(value) == JSON_OBJECT)
+            return operation_read(r, value, KINDS[i].kind, o);
+    }
+    return request_fail(
+        r, 400,
+        "operations[%zu]: one of upsert, delete, set_payload, overwrite_payload, delete_payload, clear_payload and "
+        "update_vectors is needed",
+        number);
+}
+
+static bool prepare_batch(request *r)
+{
+    const char *body = request_body(r), *list = body ? json_given(body, "operations") : NULL;
+    size_t count = 0;
+    if (!body)
+        return false;
+    if (!list || json_type_of(list) != JSON_LIST)
+        return request_fail(r, 400, "operations: a list is needed");
+    for (const char *at = json_first(list); at; at = json_next(at))
+        count++;
+    change_plan *p = change_create(r, count);
+    if (!p)
+        return false;
+    p->list = true;
+    for (const char *at = json_first(list); at; at = json_next(at)) {
+        operation *o = &p->operations[p->count++];
+        if (!read_operation(r, at, o, p->count - 1))
+            return false;
+    }
+    return true;
+}
+
+static void run_change(request *r)
+{
+    change_plan *p = r->plan;
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && i < p->count; i++)
+        status = operation_run(r->entry, &p->operations[i]);
+    if (status != WW_OK) {
+        request_fail_status(r, status);
+        return;
+    }
+    request_result_begin(r);
+    out_text(&r->answer, p->list ? "[" : "");
+    for (size_t i = 0; i < p->count; i++)
+        out_format(&r->answer, "%s{\"operation_id\":%lld,\"status\":\"completed\"}", i > 0 ? "," : "",
+                   atomic_fetch_add(&r->server->operations, 1));
+    out_text(&r->answer, p->list ? "]" : "");
+    request_result_end(r);
+}
+
+/* ---- getting by id ---------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct get_plan {
+    point_id *ids;
+    int64_t count;
+    selection with;
+    bool one;
+} get_plan;
+
+static void get_free(void *plan)
+{
+    get_plan *p = plan;
+    selection_free(&p->with);
+    memory_free(p->ids);
+    memory_free(p);
+}
+
+static get_plan *get_create(request *r, int64_t count)
+{
+    get_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    point_id *ids = p ? memory_alloc_zeroed((size_t)count + 1, sizeof *ids) : NULL;
+    if (!ids) {
+        memory_free(p);
+        request_fail_status(r, memory_failed("ids", (size_t)count * sizeof *ids));
+        return NULL;
+    }
+    p->ids = ids;
+    p->with.payload = true;
+    r->plan = p;
+    r->plan_free = get_free;
+    return p;
+}
+
+static bool prepare_get(request *r)
+{
+    const char *body = request_body(r), *list = body ? json_given(body, "ids") : NULL;
+    int64_t count = 0;
+    if (!body)
+        return false;
+    if (!list || json_type_of(list) != JSON_LIST)
+        return request_fail(r, 400, "ids: a list is needed");
+    for (const char *at = json_first(list); at; at = json_next(at))
+        count++;
+    get_plan *p = get_create(r, count);
+    if (!p || !selection_read(r, body, &p->with))
+        return false;
+    for (const char *at = json_first(list); at; at = json_next(at))
+        if (!point_id_read(at, p->ids[p->count++]))
+            return request_fail(r, 400, "ids[%lld]: an unsigned number of 64 bits or a UUID is needed",
+                                (long long)p->count - 1);
+    return true;
+}
+
+static bool prepare_get_one(request *r)
+{
+    get_plan *p = get_create(r, 1);
+    out quoted = {0};
+    uint64_t number = 0;
+    if (!p)
+        return false;
+    p->one = p->with.vector = true;
+    if (point_id_is_number(r->names[1], strlen(r->names[1]), &number))
+        out_text(&quoted, r->names[1]);
+    else
+        out_quoted(&quoted, r->names[1], strlen(r->names[1]));
+    const bool read = quoted.bytes && !quoted.failed && point_id_read(quoted.bytes, p->ids[p->count++]);
+    out_free(&quoted);
+    return read ? true : request_fail(r, 400, "'%s' is neither an unsigned number of 64 bits nor a UUID", r->names[1]);
+}
+
+static void put_found(request *r, const get_plan *p, const ww_results *found)
+{
+    bool begun = false;
+    request_result_begin(r);
+    out_text(&r->answer, p->one ? "" : "[");
+    for (int64_t i = 0; i < ww_results_count(found, 0); i++) {
+        if (!ww_results_id(found, 0, i))
+            continue;
+        out_text(&r->answer, begun ? "," : "");
+        put_record(&r->answer, &(point){r->entry, found, 0, i, &p->with});
+        begun = true;
+    }
+    out_text(&r->answer, p->one ? "" : "]");
+    request_result_end(r);
+}
+
+static void run_get(request *r)
+{
+    const get_plan *p = r->plan;
+    const char **ids = memory_alloc((size_t)(p->count + 1) * sizeof *ids);
+    ww_results *found = NULL;
+    ww_get get = ww_get_default();
+    for (int64_t i = 0; ids && i < p->count; i++)
+        ids[i] = p->ids[i];
+    get.count = p->count;
+    get.ids = ids;
+    get.fetch = selection_fetch(&p->with);
+    const ww_status status =
+        ids ? ww_collection_get(r->entry->collection, &get, &found) : memory_failed("ids", (size_t)p->count * sizeof *ids);
+    if (status != WW_OK)
+        request_fail_status(r, status);
+    else if (p->one && !ww_results_id(found, 0, 0))
+        request_fail(r, 404, "Not found: Point with id %s does not exists!", r->names[1]);
+    else
+        put_found(r, p, found);
+    ww_results_destroy(found);
+    memory_free(ids);
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------------------
+ */
+
+#define SELECTOR "\"points\":{\"type\":\"array\",\"items\":{}},\"filter\":{\"type\":\"object\"}"
+#define CHANGED  "The number and the state of the operation."
+#define POINTS   "/collections/{collection_name}/points"
+
+static const route routes[] = {
+    {"PUT", POINTS, RIGHT_WRITE, WORK_COLLECTION, prepare_upsert, run_change, "Add or replace points",
+     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"batch\":{\"type\":\"object\"}", CHANGED, false},
+    {"POST", POINTS, RIGHT_READ, WORK_COLLECTION, prepare_get, run_get, "Get points by id",
+     "\"ids\":{\"type\":\"array\",\"items\":{}},\"with_payload\":{},\"with_vector\":{}", "The points that are there.", false},
+    {"POST", POINTS "/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete, run_change, "Delete points", SELECTOR, CHANGED,
+     false},
+    {"PUT", POINTS "/vectors", RIGHT_WRITE, WORK_COLLECTION, prepare_vectors, run_change, "Give points new vectors",
+     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED, false},
+    {"POST", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_set, run_change, "Set keys of payloads",
+     "\"payload\":{\"type\":\"object\"},\"key\":{\"type\":\"string\"}," SELECTOR, CHANGED, false},
+    {"PUT", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_overwrite, run_change, "Replace payloads",
+     "\"payload\":{\"type\":\"object\"}," SELECTOR, CHANGED, false},
+    {"POST", POINTS "/payload/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_keys, run_change, "Delete keys of payloads",
+     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, false},
+    {"POST", POINTS "/payload/clear", RIGHT_WRITE, WORK_COLLECTION, prepare_clear, run_change, "Remove payloads", SELECTOR,
+     CHANGED, false},
+    {"POST", POINTS "/batch", RIGHT_WRITE, WORK_COLLECTION, prepare_batch, run_change,
+     "Several operations, one after the other", "\"operations\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED,
+     false},
+    {"POST", POINTS "/scroll", RIGHT_READ, WORK_COLLECTION, prepare_scroll, run_scroll, "List points page by page",
+     "\"limit\":{\"type\":\"integer\"},\"offset\":{},\"filter\":{\"type\":\"object\"},\"with_payload\":{},\"with_vector\":{},"
+     "\"order_by\":{}",
+     "The points of the page, and the id that the next one begins with.", false},
+    {"POST", POINTS "/count", RIGHT_READ, WORK_COLLECTION, prepare_count, run_count, "Count points",
+     "\"filter\":{\"type\":\"object\"},\"exact\":{\"type\":\"boolean\"}", "The number, which is exact.", false},
+    {"POST", "/collections/{collection_name}/facet", RIGHT_READ, WORK_COLLECTION, prepare_facet, run_facet,
+     "Count the values of a key",
+     "\"key\":{\"type\":\"string\"},\"limit\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},\"exact\":{\"type\":"
+     "\"boolean\"}",
+     "Values, the most frequent first.", false},
+    {"GET", POINTS "/{id}", RIGHT_READ, WORK_COLLECTION, prepare_get_one, run_get, "Get one point", NULL, "The point.", false},
+};
+
+const route_table routes_points = {routes, sizeof routes / sizeof *routes};

@@ -1,0 +1,316 @@
+/* Searches of Qdrant's API, and the batch that a collection's worker computes. */
+#include "server/qdrant/search.h"
+
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/route.h"
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------
+ */
+
+static void plan_free(void *plan)
+{
+    search_plan *p = plan;
+    for (size_t i = 0; i < p->count; i++)
+        search_free(&p->searches[i]);
+    memory_free(p->searches);
+    values_key_free(&p->group_by);
+    memory_free(p);
+}
+
+static search_plan *plan_create(request *r, size_t count, search_form form)
+{
+    search_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    search *searches = p ? memory_alloc_zeroed(count + 1, sizeof *searches) : NULL;
+    if (!searches) {
+        memory_free(p);
+        request_fail_status(r, memory_failed("searches", count * sizeof *searches));
+        return NULL;
+    }
+    p->searches = searches;
+    p->form = form;
+    r->plan = p;
+    r->plan_free = plan_free;
+    return p;
+}
+
+static bool prepare_query(request *r)
+{
+    const char *body = request_body(r);
+    search_plan *p = body ? plan_create(r, 1, FORM_POINTS) : NULL;
+    if (!p)
+        return false;
+    p->count = 1;
+    return search_read_query(r, body, p->searches);
+}
+
+static bool prepare_search(request *r)
+{
+    const char *body = request_body(r);
+    search_plan *p = body ? plan_create(r, 1, FORM_LIST) : NULL;
+    if (!p)
+        return false;
+    p->count = 1;
+    return search_read_search(r, body, p->searches);
+}
+
+static bool prepare_many(request *r, search_form form)
+{
+    const char *body = request_body(r), *list = body ? json_given(body, "searches") : NULL;
+    size_t count = 0;
+    if (!body)
+        return false;
+    if (!list || json_type_of(list) != JSON_LIST)
+        return request_fail(r, 400, "searches: a list is needed");
+    for (const char *at = json_first(list); at; at = json_next(at), count++)
+        if (json_type_of(at) != JSON_OBJECT)
+            return request_fail(r, 400, "searches[%zu]: an object is needed", count);
+    search_plan *p = plan_create(r, count, form);
+    for (const char *at = p ? json_first(list) : NULL; at; at = json_next(at)) {
+        search *s = &p->searches[p->count++];
+        if (!(form == FORM_BATCH_POINTS ? search_read_query(r, at, s) : search_read_search(r, at, s)))
+            return false;
+    }
+    return p != NULL;
+}
+
+static bool prepare_queries(request *r)
+{
+    return prepare_many(r, FORM_BATCH_POINTS);
+}
+
+static bool prepare_searches(request *r)
+{
+    return prepare_many(r, FORM_BATCH_LIST);
+}
+
+/* Groups are made of all rows in the order of their scores: as many are looked at as there are. */
+static bool prepare_groups(request *r)
+{
+    const char *body = request_body(r);
+    search_plan *p = body ? plan_create(r, 1, FORM_GROUPS) : NULL;
+    if (!p)
+        return false;
+    p->count = 1;
+    p->group_size = 3;
+    if (!search_read_query(r, body, p->searches) || !request_read_integer(r, body, "group_size", 1, &p->group_size) ||
+        !values_key_read(r, json_given(body, "group_by"), "group_by", &p->group_by))
+        return false;
+    if (json_given(body, "with_lookup"))
+        return request_fail(r, 501, "with_lookup: is not supported");
+    p->group_limit = p->searches->limit;
+    p->searches->limit = WW_ROWS_MAX;
+    p->group_payload = p->searches->with.payload;
+    p->searches->with.payload = true; /* which has the key */
+    return true;
+}
+
+/* ---- answering -------------------------------------------------------------------------------------------------------------
+ */
+
+static void put_hit(request *r, const search *s, const found_point *f)
+{
+    put_scored(&r->answer, &(point){r->entry, f->results, f->query, f->hit, &s->with}, f->score);
+}
+
+static void put_hits(request *r, const search *s)
+{
+    out_text(&r->answer, "[");
+    for (int64_t i = 0; i < s->found_count; i++) {
+        out_text(&r->answer, i > 0 ? "," : "");
+        put_hit(r, s, &s->found[i]);
+    }
+    out_text(&r->answer, "]");
+}
+
+typedef struct group {
+    value_counted key;
+    int64_t *hits; /* numbers of found points */
+} group;
+
+typedef struct grouping {
+    request *request;
+    const search_plan *plan;
+    group *groups;
+    int64_t count;
+    int64_t hit; /* the point whose keys are told */
+    bool failed;
+} grouping;
+
+/* Puts a point into the group of one of its keys. */
+static bool tell_key(void *user, const char *value)
+{
+    grouping *g = user;
+    const json_type type = json_type_of(value);
+    const value_counted key = {value, (size_t)(json_end(value) - value), 0};
+    int64_t at = 0;
+    if (type != JSON_TEXT && (type != JSON_NUMBER || !json_number_of(value).is_integer))
+        return true;
+    while (at < g->count && (g->groups[at].key.bytes != key.bytes || memcmp(g->groups[at].key.json, key.json, key.bytes) != 0))
+        at++;
+    if (at == g->plan->group_limit)
+        return true;
+    group *to = &g->groups[at];
+    if (at == g->count) {
+        *to = (group){key, memory_alloc((size_t)g->plan->group_size * sizeof *to->hits)};
+        g->failed = !to->hits;
+        g->count += to->hits != NULL;
+    }
+    if (to->hits && to->key.count < g->plan->group_size)
+        to->hits[to->key.count++] = g->hit;
+    return !g->failed;
+}
+
+static void put_groups(request *r, const search_plan *p, selection with)
+{
+    const search *s = p->searches;
+    grouping g = {.request = r, .plan = p};
+    g.groups = memory_alloc_zeroed((size_t)p->group_limit + 1, sizeof *g.groups);
+    g.failed = !g.groups;
+    for (g.hit = 0; !g.failed && g.hit < s->found_count; g.hit++) {
+        const char *payload = ww_results_payload(s->found[g.hit].results, s->found[g.hit].query, s->found[g.hit].hit);
+        if (payload)
+            filter_field_visit(&p->group_by.field, payload, tell_key, &g);
+    }
+    out_text(&r->answer, "{\"groups\":[");
+    for (int64_t i = 0; i < g.count; i++) {
+        out_text(&r->answer, i > 0 ? ",{\"id\":" : "{\"id\":");
+        out_bytes(&r->answer, g.groups[i].key.json, g.groups[i].key.bytes);
+        out_text(&r->answer, ",\"hits\":[");
+        for (int64_t k = 0; k < g.groups[i].key.count; k++) {
+            const found_point *f = &s->found[g.groups[i].hits[k]];
+            out_text(&r->answer, k > 0 ? "," : "");
+            put_scored(&r->answer, &(point){r->entry, f->results, f->query, f->hit, &with}, f->score);
+        }
+        out_text(&r->answer, "]}");
+        memory_free(g.groups[i].hits);
+    }
+    out_text(&r->answer, "]}");
+    r->answer.failed = r->answer.failed || g.failed;
+    memory_free(g.groups);
+}
+
+static void put_answer(request *r, const search_plan *p)
+{
+    const bool batch = p->form == FORM_BATCH_POINTS || p->form == FORM_BATCH_LIST;
+    const bool object = p->form == FORM_POINTS || p->form == FORM_BATCH_POINTS;
+    request_result_begin(r);
+    out_text(&r->answer, batch ? "[" : "");
+    for (size_t i = 0; i < p->count; i++) {
+        out_text(&r->answer, i > 0 ? "," : "");
+        if (p->form == FORM_GROUPS) {
+            selection with = p->searches[i].with;
+            with.payload = p->group_payload;
+            put_groups(r, p, with);
+            continue;
+        }
+        out_text(&r->answer, object ? "{\"points\":" : "");
+        put_hits(r, &p->searches[i]);
+        out_text(&r->answer, object ? "}" : "");
+    }
+    out_text(&r->answer, batch ? "]" : "");
+    request_result_end(r);
+}
+
+/* Answers a request whose searches were computed. */
+static void answer(request *r)
+{
+    const search_plan *p = r->plan;
+    for (size_t i = 0; i < p->count; i++) {
+        const search *s = &p->searches[i];
+        if (s->failure_status == 0)
+            continue;
+        (void)ww_fail((ww_status)s->failure_status, "%s", s->failure ? s->failure : "out of memory");
+        request_fail_status(r, (ww_status)s->failure_status);
+        return;
+    }
+    put_answer(r, p);
+}
+
+/* All searches that wait, a list by `next`. */
+static void run_searches(request *list)
+{
+    size_t count = 0, at = 0;
+    for (const request *r = list; r; r = r->next)
+        count += ((const search_plan *)r->plan)->count;
+    search **searches = memory_alloc((count + 1) * sizeof *searches);
+    kept_results kept = {0};
+    for (request *r = list; searches && r; r = r->next) {
+        search_plan *p = r->plan;
+        for (size_t i = 0; i < p->count; i++)
+            searches[at++] = &p->searches[i];
+    }
+    if (searches)
+        searches_run(list->entry, searches, count, &kept);
+    for (request *r = list, *next; r; r = next) {
+        next = r->next;
+        if (searches)
+            answer(r);
+        else
+            request_fail_status(r, memory_failed("searches", count * sizeof *searches));
+    }
+    memory_free(searches);
+    kept_free(&kept);
+}
+
+/* ---- a collection's worker -------------------------------------------------------------------------------------------------
+ */
+
+bool collection_run(queue *q, request *taken)
+{
+    request *batch = NULL, **batch_end = &batch, *others = NULL, **others_end = &others;
+    (void)q;
+    for (request *r = taken, *next; r; r = next) {
+        next = r->next;
+        r->next = NULL;
+        if (atomic_load(&r->gone)) {
+            request_fail(r, 499, "the client has gone, or the deadline is over");
+            request_done(r);
+        } else if (r->route->batched) {
+            *batch_end = r;
+            batch_end = &r->next;
+        } else {
+            *others_end = r;
+            others_end = &r->next;
+        }
+    }
+    if (batch)
+        batch->route->run(batch);
+    for (request *r = batch, *next; r; r = next) {
+        next = r->next;
+        request_done(r);
+    }
+    for (request *r = others, *next; r; r = next) {
+        next = r->next;
+        r->route->run(r);
+        request_done(r);
+    }
+    return false;
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------------------
+ */
+
+#define POINTS "/collections/{collection_name}/points"
+#define COMMON                                                                                                                 \
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1},\"offset\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},"       \
+    "\"with_payload\":{},\"with_vector\":{},\"score_threshold\":{\"type\":\"number\"},\"params\":{\"type\":\"object\"}"
+
+static const route routes[] = {
+    {"POST", POINTS "/query", RIGHT_READ, WORK_COLLECTION, prepare_query, run_searches, "Search, or fuse several searches",
+     "\"query\":{},\"prefetch\":{}," COMMON, "The points, the best first.", true},
+    {"POST", POINTS "/query/batch", RIGHT_READ, WORK_COLLECTION, prepare_queries, run_searches, "Several queries at once",
+     "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", "The points of each query.", true},
+    {"POST", POINTS "/query/groups", RIGHT_READ, WORK_COLLECTION, prepare_groups, run_searches, "Search, in groups by a key",
+     "\"query\":{},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}," COMMON,
+     "The groups with the best points.", true},
+    {"POST", POINTS "/search", RIGHT_READ, WORK_COLLECTION, prepare_search, run_searches, "Search (older clients)",
+     "\"vector\":{}," COMMON, "The points, the best first.", true},
+    {"POST", POINTS "/search/batch", RIGHT_READ, WORK_COLLECTION, prepare_searches, run_searches,
+     "Several searches at once (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
+     "The points of each search.", true},
+};
+
+const route_table routes_search = {routes, sizeof routes / sizeof *routes};

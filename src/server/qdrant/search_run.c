@@ -1,0 +1,387 @@
+/* Computing searches together. The leaves of all trees come first: those with the same k, filter and selection are one call of
+ * the library. Then each tree is put together from its leaves. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "server/qdrant/search.h"
+
+/* ---- results that are kept -------------------------------------------------------------------------------------------------
+ */
+
+bool kept_add(kept_results *kept, ww_results *results)
+{
+    if (kept->count == kept->capacity) {
+        const size_t larger = kept->capacity > 0 ? 2 * kept->capacity : 16;
+        ww_results **moved = memory_resize(kept->list, larger * sizeof *moved);
+        if (!moved) {
+            ww_results_destroy(results);
+            return false;
+        }
+        kept->list = moved;
+        kept->capacity = larger;
+    }
+    kept->list[kept->count++] = results;
+    return true;
+}
+
+void kept_free(kept_results *kept)
+{
+    for (size_t i = 0; i < kept->count; i++)
+        ww_results_destroy(kept->list[i]);
+    memory_free(kept->list);
+    *kept = (kept_results){0};
+}
+
+/* The message of this thread is the reason. */
+static void search_failed(search *s, ww_status status)
+{
+    const char *message = ww_error_message();
+    if (s->failure_status == 0) {
+        s->failure_status = (int)status;
+        s->failure = memory_copy_text(message, strlen(message));
+    }
+}
+
+/* ---- one call for searches that are alike ----------------------------------------------------------------------------------
+ */
+
+/* As many hits as the search may have to look at. */
+static int64_t depth_of(const search *s)
+{
+    return s->limit + s->offset + (s->kind == SEARCH_BY_ID ? 1 : 0);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool alike(const search *a, const search *b)
+{
+    return depth_of(a) == depth_of(b) && selection_fetch(&a->with) == selection_fetch(&b->with) &&
+           same_text(a->filter, b->filter);
+}
+
+/* Searches for `count` queries of the same depth, filter and selection. */
+static ww_status query_together(entry *e, search *const *alike_ones, size_t count, ww_results **results)
+{
+    const search *first = alike_ones[0];
+    const size_t dim = (size_t)e->dim;
+    float *vectors = memory_alloc(count * dim * sizeof *vectors);
+    ww_search_stats stats = ww_search_stats_default();
+    if (!vectors)
+        return memory_failed("queries", count * dim * sizeof *vectors);
+    for (size_t i = 0; i < count; i++)
+        memcpy(vectors + i * dim, alike_ones[i]->vector, dim * sizeof *vectors);
+    ww_query query = ww_query_default();
+    query.queries = vectors;
+    query.query_count = (int64_t)count;
+    query.dim = e->dim;
+    query.filter = first->filter;
+    query.fetch = selection_fetch(&first->with);
+    query.stats = &stats;
+    if (depth_of(first) <= WW_K_MAX) {
+        query.k = (int32_t)depth_of(first);
+    } else { /* all rows, of which the best are taken */
+        query.mode = WW_QUERY_RANGE;
+        query.bound = e->metric == WW_L2 ? INFINITY : -INFINITY;
+        query.limit = depth_of(first) < WW_ROWS_MAX ? depth_of(first) : WW_ROWS_MAX;
+    }
+    const ww_status status = ww_collection_query(e->collection, &query, results);
+    memory_free(vectors);
+    metrics *m = &e->queue.server->metrics;
+    atomic_fetch_add(&m->searches, (long long)count);
+    atomic_fetch_add(&m->rows_read, stats.rows_screened + stats.rows_scored);
+    return status;
+}
+
+/* All leaves from number `first` on that are like it. */
+static void run_group(entry *e, search **leaves, size_t first, size_t count, kept_results *kept)
+{
+    search **group = memory_alloc(count * sizeof *group);
+    size_t members = 0;
+    for (size_t i = first; group && i < count; i++)
+        if (leaves[i]->ready && alike(leaves[i], leaves[first]))
+            group[members++] = leaves[i];
+    ww_results *results = NULL;
+    ww_status status = group ? query_together(e, group, members, &results) : memory_failed("queries", count * sizeof *group);
+    if (status == WW_OK && !kept_add(kept, results))
+        status = memory_failed("results", sizeof results);
+    for (size_t i = 0; i < members; i++) {
+        group[i]->ready = false;
+        group[i]->results = results;
+        group[i]->query = (int64_t)i;
+        if (status != WW_OK)
+            search_failed(group[i], status);
+    }
+    if (!group) {
+        leaves[first]->ready = false;
+        search_failed(leaves[first], status);
+    }
+    memory_free(group);
+}
+
+/* ---- leaves ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Gives a search by id the vector of its point. */
+static ww_status find_vector(entry *e, search *s)
+{
+    const char *id = s->id;
+    ww_results *found = NULL;
+    ww_get get = ww_get_default();
+    get.count = 1;
+    get.ids = &id;
+    get.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
+    ww_status status = ww_collection_get(e->collection, &get, &found);
+    if (status == WW_OK && !ww_results_id(found, 0, 0))
+        status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", id);
+    s->vector = status == WW_OK ? memory_alloc((size_t)e->dim * sizeof *s->vector) : NULL;
+    if (status == WW_OK && !s->vector)
+        status = memory_failed("a query", (size_t)e->dim * sizeof *s->vector);
+    if (status == WW_OK)
+        memcpy(s->vector, ww_results_vector(found, 0, 0), (size_t)e->dim * sizeof *s->vector);
+    s->dim = e->dim;
+    ww_results_destroy(found);
+    return status;
+}
+
+static size_t count_leaves(const search *s)
+{
+    size_t count = s->child_count == 0;
+    for (size_t i = 0; i < s->child_count; i++)
+        count += count_leaves(&s->children[i]);
+    return count;
+}
+
+static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
+{
+    for (size_t i = 0; i < s->child_count; i++)
+        collect_leaves(e, &s->children[i], leaves, count);
+    ww_status status = s->kind == SEARCH_BY_ID ? find_vector(e, s) : WW_OK;
+    if (status == WW_OK && s->vector && s->dim != e->dim)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld", (int)e->dim,
+                         (long long)s->dim);
+    if (status != WW_OK) {
+        search_failed(s, status);
+        return;
+    }
+    if (s->child_count > 0)
+        return;
+    s->ready = s->vector != NULL;
+    leaves[(*count)++] = s;
+}
+
+/* ---- trees -----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool within(const search *s, const entry *e, double score)
+{
+    if (!s->has_threshold)
+        return true;
+    const bool distance = e->metric == WW_L2 && (s->kind == SEARCH_NEAREST || s->kind == SEARCH_BY_ID);
+    return distance ? score <= s->threshold : score >= s->threshold;
+}
+
+/* Takes the hits of a leaf, or of a rescoring, that the search asks for. */
+static ww_status take_hits(const entry *e, search *s)
+{
+    const int64_t hits = ww_results_count(s->results, s->query);
+    const float *scores = ww_results_scores(s->results, s->query);
+    int64_t skipped = 0;
+    s->found = memory_alloc((size_t)(hits + 1) * sizeof *s->found);
+    if (!s->found)
+        return memory_failed("hits", (size_t)hits * sizeof *s->found);
+    for (int64_t i = 0; i < hits && s->found_count < s->limit; i++) {
+        const char *id = ww_results_id(s->results, s->query, i);
+        if (!id || (s->kind == SEARCH_BY_ID && strcmp(id, s->id) == 0) || !within(s, e, (double)scores[i]))
+            continue;
+        if (skipped++ < s->offset)
+            continue;
+        s->found[s->found_count++] = (found_point){id, (double)scores[i], s->results, s->query, i};
+    }
+    return WW_OK;
+}
+
+static int compare_found_ids(const void *first, const void *second)
+{
+    const found_point *a = first, *b = second;
+    return point_id_compare(a->id, b->id);
+}
+
+/* Without a query: by ids, all with score 0. */
+static ww_status list_points(entry *e, search *s, kept_results *kept)
+{
+    ww_results *all = NULL;
+    ww_status status = rows_matching(e, s->filter, selection_fetch(&s->with), &all);
+    if (status == WW_OK && !kept_add(kept, all))
+        return memory_failed("results", sizeof all);
+    if (status != WW_OK)
+        return status;
+    const int64_t count = ww_results_count(all, 0);
+    s->found = memory_alloc((size_t)(count + 1) * sizeof *s->found);
+    if (!s->found)
+        return memory_failed("hits", (size_t)count * sizeof *s->found);
+    for (int64_t i = 0; i < count; i++)
+        s->found[i] = (found_point){ww_results_id(all, 0, i), 0, all, 0, i};
+    if (count > 1)
+        qsort(s->found, (size_t)count, sizeof *s->found, compare_found_ids);
+    const int64_t rest = count > s->offset ? count - s->offset : 0;
+    s->found_count = rest < s->limit ? rest : s->limit;
+    memmove(s->found, s->found + (count - rest), (size_t)s->found_count * sizeof *s->found);
+    return WW_OK;
+}
+
+/* The ids of all that was prefetched, as a filter. */
+static ww_status rescore(entry *e, search *s, kept_results *kept)
+{
+    out text = {0};
+    bool begun = false;
+    out_text(&text, "{\"$and\":[{\"$qdrant\":{\"must\":[{\"has_id\":[");
+    for (size_t c = 0; c < s->child_count; c++)
+        for (int64_t i = 0; i < s->children[c].found_count; i++) {
+            out_text(&text, begun ? "," : "");
+            put_point_id(&text, s->children[c].found[i].id);
+            begun = true;
+        }
+    out_format(&text, "]}]}}%s%s]}", s->filter ? "," : "", s->filter ? s->filter : "");
+    if (text.failed)
+        return memory_failed("a filter", text.length);
+    memory_free(s->filter);
+    s->filter = text.bytes;
+    ww_results *results = NULL;
+    ww_status status = query_together(e, &s, 1, &results);
+    if (status == WW_OK && !kept_add(kept, results))
+        status = memory_failed("results", sizeof results);
+    s->results = results;
+    return status == WW_OK ? take_hits(e, s) : status;
+}
+
+/* What a hit of a prefetch adds to the score of its point. */
+static double fused_score(const search *s, size_t child, int64_t rank)
+{
+    const search *c = &s->children[child];
+    if (s->kind == SEARCH_RRF) {
+        const double weight = s->weights ? s->weights[child] : 1;
+        return weight <= 0 ? 0 : 1 / ((double)(rank + 1) / weight + s->rank_constant - 1);
+    }
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < c->found_count; i++)
+        sum += c->found[i].score;
+    const double mean = sum / (double)c->found_count;
+    for (int64_t i = 0; i < c->found_count; i++)
+        squares += (c->found[i].score - mean) * (c->found[i].score - mean);
+    if (c->found_count < 2 || squares == 0)
+        return 0.5;
+    const double deviation = sqrt(squares / (double)(c->found_count - 1));
+    return (c->found[rank].score - (mean - 3 * deviation)) / (6 * deviation);
+}
+
+static int compare_scores(const void *first, const void *second)
+{
+    const found_point *a = first, *b = second;
+    if (a->score != b->score)
+        return (a->score < b->score) - (a->score > b->score);
+    return (a->hit > b->hit) - (a->hit < b->hit); /* the order in which they were found */
+}
+
+static ww_status fuse(const entry *e, search *s)
+{
+    int64_t total = 0, count = 0;
+    for (size_t c = 0; c < s->child_count; c++)
+        total += s->children[c].found_count;
+    s->found = memory_alloc((size_t)(total + 1) * sizeof *s->found);
+    if (!s->found)
+        return memory_failed("hits", (size_t)total * sizeof *s->found);
+    for (size_t c = 0; c < s->child_count; c++)
+        for (int64_t i = 0; i < s->children[c].found_count; i++) {
+            const char *id = s->children[c].found[i].id;
+            int64_t at = 0;
+            while (at < count && strcmp(s->found[at].id, id) != 0)
+                at++;
+            if (at == count)
+                s->found[count++] = (found_point){.id = id, .hit = at};
+            s->found[at].score += fused_score(s, c, i);
+        }
+    if (count > 1)
+        qsort(s->found, (size_t)count, sizeof *s->found, compare_scores);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count && i < s->offset + s->limit; i++)
+        if (i >= s->offset && within(s, e, s->found[i].score))
+            s->found[kept++] = s->found[i];
+    s->found_count = kept;
+    return WW_OK;
+}
+
+/* Gets what was selected of points that were found by their ids only. */
+static ww_status complete(entry *e, search *s, kept_results *kept)
+{
+    const char **ids = memory_alloc((size_t)(s->found_count + 1) * sizeof *ids);
+    ww_results *results = NULL;
+    ww_get get = ww_get_default();
+    if (!ids)
+        return memory_failed("ids", (size_t)s->found_count * sizeof *ids);
+    for (int64_t i = 0; i < s->found_count; i++)
+        ids[i] = s->found[i].id;
+    get.count = s->found_count;
+    get.ids = ids;
+    get.fetch = selection_fetch(&s->with);
+    ww_status status = ww_collection_get(e->collection, &get, &results);
+    if (status == WW_OK && !kept_add(kept, results))
+        status = memory_failed("results", sizeof results);
+    int64_t there = 0;
+    for (int64_t i = 0; status == WW_OK && i < s->found_count; i++)
+        if (ww_results_id(results, 0, i)) /* else it was removed meanwhile */
+            s->found[there++] = (found_point){s->found[i].id, s->found[i].score, results, 0, i};
+    s->found_count = status == WW_OK ? there : 0;
+    memory_free(ids);
+    return status;
+}
+
+static void finish(entry *e, search *s, kept_results *kept, bool top)
+{
+    for (size_t i = 0; i < s->child_count; i++) {
+        finish(e, &s->children[i], kept, false);
+        if (s->children[i].failure_status != 0 && s->failure_status == 0) {
+            s->failure_status = s->children[i].failure_status;
+            s->failure = s->children[i].failure;
+            s->children[i].failure = NULL;
+        }
+    }
+    if (s->failure_status != 0)
+        return;
+    ww_status status = WW_OK;
+    if (s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF) {
+        status = fuse(e, s);
+        if (status == WW_OK && top)
+            status = complete(e, s, kept);
+    } else if (s->kind == SEARCH_LIST) {
+        status = list_points(e, s, kept);
+    } else {
+        status = s->child_count > 0 ? rescore(e, s, kept) : take_hits(e, s);
+    }
+    if (status != WW_OK)
+        search_failed(s, status);
+}
+
+void searches_run(entry *e, search **searches, size_t count, kept_results *kept)
+{
+    size_t capacity = 0, leaf_count = 0;
+    for (size_t i = 0; i < count; i++)
+        capacity += count_leaves(searches[i]);
+    search **leaves = memory_alloc((capacity + 1) * sizeof *leaves);
+    for (size_t i = 0; i < count; i++) {
+        if (leaves)
+            collect_leaves(e, searches[i], leaves, &leaf_count);
+        else
+            search_failed(searches[i], memory_failed("searches", capacity * sizeof *leaves));
+    }
+    for (size_t i = 0; i < leaf_count; i++)
+        if (leaves[i]->ready)
+            run_group(e, leaves, i, leaf_count, kept);
+    for (size_t i = 0; i < count; i++)
+        finish(e, searches[i], kept, true);
+    memory_free(leaves);
+}

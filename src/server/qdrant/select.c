@@ -1,0 +1,269 @@
+/* What of a point an answer has. */
+#include "server/qdrant/select.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "vectors/filter/filter.h"
+#include "vectors/filter/point_id.h"
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------
+ */
+
+static bool read_keys(request *r, const char *list, selection *with)
+{
+    size_t count = 0;
+    if (json_type_of(list) != JSON_LIST)
+        return request_fail(r, 400, "with_payload: a list of keys is needed");
+    for (const char *at = json_first(list); at; at = json_next(at), count++)
+        if (json_type_of(at) != JSON_TEXT)
+            return request_fail(r, 400, "with_payload[%zu]: a text is needed", count);
+    const size_t bytes = (size_t)(json_end(list) - list) + count;
+    with->text = memory_alloc(bytes);
+    with->keys = memory_alloc((count + 1) * sizeof *with->keys);
+    if (!with->text || !with->keys)
+        return request_fail_status(r, memory_failed("keys of a payload", bytes));
+    char *free_text = with->text;
+    for (const char *at = json_first(list); at; at = json_next(at)) {
+        with->keys[with->key_count++] = free_text;
+        free_text += json_text_read(at, free_text);
+        *free_text++ = '\0';
+    }
+    return true;
+}
+
+bool selection_read(request *r, const char *object, selection *with)
+{
+    const char *payload = json_given(object, "with_payload"), *vector = json_given(object, "with_vector");
+    vector = vector ? vector : json_given(object, "with_vectors");
+    if (vector && json_type_of(vector) != JSON_TRUE && json_type_of(vector) != JSON_FALSE && json_type_of(vector) != JSON_LIST)
+        return request_fail(r, 400, "with_vector: true, false or a list of names is needed");
+    if (vector)
+        with->vector = json_type_of(vector) == JSON_TRUE || (json_type_of(vector) == JSON_LIST && json_first(vector));
+    if (!payload)
+        return true;
+    with->payload = json_type_of(payload) != JSON_FALSE;
+    switch (json_type_of(payload)) {
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return true;
+    case JSON_LIST:
+        return read_keys(r, payload, with);
+    case JSON_OBJECT: {
+        const char *include = json_given(payload, "include"), *exclude = json_given(payload, "exclude");
+        with->exclude = !include && exclude;
+        if (include || exclude)
+            return read_keys(r, include ? include : exclude, with);
+        break;
+    }
+    default:
+        break;
+    }
+    return request_fail(r, 400, "with_payload: true, false, a list of keys, or an object with include or exclude is needed");
+}
+
+void selection_free(selection *s)
+{
+    memory_free(s->keys);
+    memory_free(s->text);
+    *s = (selection){0};
+}
+
+uint32_t selection_fetch(const selection *s)
+{
+    return WW_FETCH_IDS | (s->payload ? (uint32_t)WW_FETCH_PAYLOADS : 0) | (s->vector ? (uint32_t)WW_FETCH_VECTORS : 0);
+}
+
+/* ---- parts of payloads -----------------------------------------------------------------------------------------------------
+ */
+
+enum { PATH_BYTES = 512, DEPTH_MAX = 64 };
+
+typedef enum chosen { CHOSEN_NONE, CHOSEN_PARTS, CHOSEN_ALL } chosen;
+
+/* Is the path one of the keys, does one of them lead below it, or neither? */
+static chosen choose(const selection *s, const char *path)
+{
+    const size_t length = strlen(path);
+    chosen found = CHOSEN_NONE;
+    for (size_t i = 0; i < s->key_count; i++) {
+        if (strncmp(s->keys[i], path, length) != 0)
+            continue;
+        if (s->keys[i][length] == '\0')
+            return CHOSEN_ALL;
+        if (s->keys[i][length] == '.' || s->keys[i][length] == '[')
+            found = CHOSEN_PARTS;
+    }
+    return found;
+}
+
+static void put_parts(out *o, const selection *s, const char *value, const char *path, int depth);
+
+/* One member of an object or one element of a list, or nothing of it. Returns whether something was written. */
+static bool put_part(out *o, const selection *s, const char *at, const char *path, int depth)
+{
+    const bool member = path[strlen(path) - 1] != ']';
+    const char *value = member ? json_member(at) : at;
+    const chosen c = depth < DEPTH_MAX ? choose(s, path) : CHOSEN_NONE;
+    if (c == (s->exclude ? CHOSEN_ALL : CHOSEN_NONE))
+        return false;
+    if (o->bytes[o->length - 1] != '{' && o->bytes[o->length - 1] != '[')
+        out_bytes(o, ",", 1);
+    if (member) {
+        out_bytes(o, at, (size_t)(json_end(at) - at));
+        out_bytes(o, ":", 1);
+    }
+    if (c == CHOSEN_PARTS)
+        put_parts(o, s, value, path, depth + 1);
+    else
+        out_bytes(o, value, (size_t)(json_end(value) - value));
+    return true;
+}
+
+/* What the keys choose of a value at a path. */
+static void put_parts(out *o, const selection *s, const char *value, const char *path, int depth)
+{
+    char below[PATH_BYTES];
+    const json_type type = json_type_of(value);
+    if (type != JSON_OBJECT && type != JSON_LIST) {
+        out_bytes(o, value, (size_t)(json_end(value) - value));
+        return;
+    }
+    out_bytes(o, type == JSON_OBJECT ? "{" : "[", 1);
+    for (const char *at = json_first(value); at && o->bytes; at = json_next(at)) {
+        if (type == JSON_LIST)
+            snprintf(below, sizeof below, "%s[]", path);
+        else
+            snprintf(below, sizeof below, "%s%s%.*s", path, path[0] != '\0' ? "." : "", (int)(json_end(at) - at) - 2, at + 1);
+        put_part(o, s, at, below, depth);
+    }
+    out_bytes(o, type == JSON_OBJECT ? "}" : "]", 1);
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------------------
+ */
+
+void put_point_id(out *o, const char *id)
+{
+    uint64_t number = 0;
+    if (point_id_is_number(id, strlen(id), &number))
+        out_text(o, id);
+    else
+        out_quoted(o, id, strlen(id));
+}
+
+/* A cosine collection keeps vectors as they came; Qdrant's clients expect them with length 1. */
+static void put_vector(out *o, const entry *e, const float *vector)
+{
+    if (e->metric != WW_COSINE) {
+        out_floats(o, vector, e->dim);
+        return;
+    }
+    double sum = 0;
+    for (int32_t i = 0; i < e->dim; i++)
+        sum += (double)vector[i] * (double)vector[i];
+    const double norm = sum > 0 ? sqrt(sum) : 1;
+    out_bytes(o, "[", 1);
+    for (int32_t i = 0; i < e->dim; i++) {
+        if (i > 0)
+            out_bytes(o, ",", 1);
+        out_float(o, (float)((double)vector[i] / norm));
+    }
+    out_bytes(o, "]", 1);
+}
+
+void put_point_parts(out *o, const point *p)
+{
+    if (p->with->payload) {
+        const char *payload = ww_results_payload(p->results, p->query, p->hit);
+        out_text(o, ",\"payload\":");
+        if (!payload)
+            out_text(o, "{}");
+        else if (p->with->keys)
+            put_parts(o, p->with, json_root(payload), "", 0);
+        else
+            out_text(o, payload);
+    }
+    const float *vector = p->with->vector ? ww_results_vector(p->results, p->query, p->hit) : NULL;
+    if (vector) {
+        out_text(o, ",\"vector\":");
+        put_vector(o, p->entry, vector);
+    }
+}
+
+void put_record(out *o, const point *p)
+{
+    out_text(o, "{\"id\":");
+    put_point_id(o, ww_results_id(p->results, p->query, p->hit));
+    put_point_parts(o, p);
+    out_text(o, "}");
+}
+
+void put_scored(out *o, const point *p, double score)
+{
+    out_text(o, "{\"id\":");
+    put_point_id(o, ww_results_id(p->results, p->query, p->hit));
+    out_text(o, ",\"version\":0,\"score\":");
+    if ((double)(float)score == score)
+        out_float(o, (float)score);
+    else
+        out_double(o, score);
+    put_point_parts(o, p);
+    out_text(o, "}");
+}
+
+/* ---- filters ---------------------------------------------------------------------------------------------------------------
+ */
+
+bool filter_of_request(request *r, const char *object, const char *key, char **filter_text)
+{
+    static const char before[] = "{\"$qdrant\":";
+    const char *value = json_given(object, key);
+    *filter_text = NULL;
+    if (!value)
+        return true;
+    const size_t length = (size_t)(json_end(value) - value);
+    char *text = memory_alloc(sizeof before + length + 1);
+    if (!text)
+        return request_fail_status(r, memory_failed("a filter", sizeof before + length + 1));
+    memcpy(text, before, sizeof before - 1);
+    memcpy(text + sizeof before - 1, value, length);
+    memcpy(text + sizeof before - 1 + length, "}", 2);
+    filter read;
+    const ww_status status = filter_read(text, &read);
+    if (status != WW_OK) {
+        memory_free(text);
+        return request_fail_status(r, status);
+    }
+    filter_free(&read);
+    *filter_text = text;
+    return true;
+}
+
+ww_status rows_matching(const entry *e, const char *filter_text, uint32_t fetch, ww_results **results)
+{
+    if (!filter_text) {
+        ww_get get = ww_get_default();
+        get.count = WW_ROWS_MAX;
+        get.fetch = fetch;
+        return ww_collection_get(e->collection, &get, results);
+    }
+    float *zero = memory_alloc_zeroed((size_t)e->dim, sizeof *zero);
+    if (!zero)
+        return memory_failed("a query", (size_t)e->dim * sizeof *zero);
+    ww_query query = ww_query_default();
+    query.queries = zero;
+    query.query_count = 1;
+    query.dim = e->dim;
+    query.mode = WW_QUERY_RANGE;
+    query.bound = e->metric == WW_L2 ? INFINITY : -1; /* every row is within it: of a zero all products are 0 */
+    query.limit = WW_ROWS_MAX;
+    query.filter = filter_text;
+    query.fetch = fetch;
+    const ww_status status = ww_collection_query(e->collection, &query, results);
+    memory_free(zero);
+    return status;
+}

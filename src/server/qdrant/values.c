@@ -1,0 +1,150 @@
+/* Values of a key of payloads. */
+#include "server/qdrant/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/instant.h"
+#include "base/json_value.h"
+#include "base/memory.h"
+
+bool values_key_read(request *r, const char *value, const char *what, values_key *key)
+{
+    if (!value || json_type_of(value) != JSON_TEXT)
+        return request_fail(r, 400, "%s: the name of a key is needed", what);
+    out text = {0};
+    out_text(&text, "{\"$qdrant\":{\"must\":[{\"key\":");
+    out_bytes(&text, value, (size_t)(json_end(value) - value));
+    out_text(&text, ",\"is_null\":true}]}}");
+    const ww_status status = text.failed ? memory_failed("a key", text.length) : filter_read(text.bytes, &key->field);
+    out_free(&text);
+    key->read = status == WW_OK;
+    return status == WW_OK ? true : request_fail_status(r, status);
+}
+
+void values_key_free(values_key *key)
+{
+    if (key->read)
+        filter_free(&key->field);
+    key->read = false;
+}
+
+/* ---- order -----------------------------------------------------------------------------------------------------------------
+ */
+
+bool value_order(const char *value, double *order)
+{
+    char text[64];
+    int64_t microseconds = 0;
+    if (json_type_of(value) == JSON_NUMBER) {
+        const json_number number = json_number_of(value);
+        *order = number.is_integer ? (double)number.integer : number.real;
+        return true;
+    }
+    if (json_type_of(value) != JSON_TEXT || (size_t)(json_end(value) - value) > sizeof text ||
+        !instant_read(text, json_text_read(value, text), &microseconds))
+        return false;
+    *order = (double)microseconds;
+    return true;
+}
+
+typedef struct first_order {
+    double value;
+    bool found;
+} first_order;
+
+static bool tell_order(void *user, const char *value)
+{
+    first_order *first = user;
+    first->found = value_order(value, &first->value);
+    return !first->found;
+}
+
+bool values_order(const values_key *key, const char *payload, double *order)
+{
+    first_order first = {0};
+    filter_field_visit(&key->field, payload, tell_order, &first);
+    *order = first.value;
+    return first.found;
+}
+
+/* ---- counts ----------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct counting {
+    value_counts *counts;
+    int64_t begun; /* the first value of this payload */
+} counting;
+
+static bool same_value(const value_counted *a, const value_counted *b)
+{
+    return a->bytes == b->bytes && memcmp(a->json, b->json, a->bytes) == 0;
+}
+
+static bool tell_value(void *user, const char *value)
+{
+    counting *c = user;
+    value_counts *all = c->counts;
+    const json_type type = json_type_of(value);
+    const value_counted made = {value, (size_t)(json_end(value) - value), 1};
+    if (type == JSON_NULL || type == JSON_OBJECT || type == JSON_LIST ||
+        (type == JSON_NUMBER && !json_number_of(value).is_integer))
+        return true;
+    for (int64_t i = c->begun; i < all->count; i++)
+        if (same_value(&all->values[i], &made))
+            return true;
+    if (all->count == all->capacity) {
+        const int64_t larger = all->capacity > 0 ? 2 * all->capacity : 64;
+        value_counted *moved = memory_resize(all->values, (size_t)larger * sizeof *moved);
+        all->failed = !moved;
+        if (!moved)
+            return false;
+        all->values = moved;
+        all->capacity = larger;
+    }
+    all->values[all->count++] = made;
+    return true;
+}
+
+ww_status values_count(value_counts *counts, const values_key *key, const char *payload)
+{
+    counting c = {counts, counts->count};
+    filter_field_visit(&key->field, payload, tell_value, &c);
+    return counts->failed ? memory_failed("values", (size_t)counts->count * 2 * sizeof *counts->values) : WW_OK;
+}
+
+static int compare_texts(const void *first, const void *second)
+{
+    const value_counted *a = first, *b = second;
+    const int bytes = memcmp(a->json, b->json, a->bytes < b->bytes ? a->bytes : b->bytes);
+    return bytes != 0 ? bytes : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+static int compare_counts(const void *first, const void *second)
+{
+    const value_counted *a = first, *b = second;
+    return a->count != b->count ? (a->count < b->count) - (a->count > b->count) : compare_texts(a, b);
+}
+
+ww_status values_sort(value_counts *counts)
+{
+    int64_t kept = 0;
+    if (counts->count < 2)
+        return WW_OK;
+    qsort(counts->values, (size_t)counts->count, sizeof *counts->values, compare_texts);
+    for (int64_t i = 0; i < counts->count; i++) {
+        if (kept > 0 && same_value(&counts->values[kept - 1], &counts->values[i]))
+            counts->values[kept - 1].count++;
+        else
+            counts->values[kept++] = counts->values[i];
+    }
+    counts->count = kept;
+    qsort(counts->values, (size_t)kept, sizeof *counts->values, compare_counts);
+    return WW_OK;
+}
+
+void values_free(value_counts *counts)
+{
+    memory_free(counts->values);
+    *counts = (value_counts){0};
+}

@@ -1,0 +1,42 @@
+/* Values of a key of payloads: their order, and how often each is there. */
+#ifndef WW_SERVER_QDRANT_VALUES_H
+#define WW_SERVER_QDRANT_VALUES_H
+
+#include "server/request.h"
+#include "vectors/filter/filter.h"
+
+/* A key as filters name fields: "a.b", "a[].b". */
+typedef struct values_key {
+    filter field;
+    bool read;
+} values_key;
+
+bool values_key_read(request *r, const char *value, const char *what, values_key *key);
+void values_key_free(values_key *key);
+
+/* Where a value is in an order: a number, or the microseconds of a date. False: it has no place. */
+bool value_order(const char *value, double *order);
+
+/* The same for the first value of the key that has a place. */
+bool values_order(const values_key *key, const char *payload, double *order);
+
+typedef struct value_counted {
+    const char *json; /* the value as it is written in a payload */
+    size_t bytes;
+    int64_t count;
+} value_counted;
+
+typedef struct value_counts {
+    value_counted *values;
+    int64_t count, capacity;
+    bool failed;
+} value_counts;
+
+/* Adds the values of a payload: texts, integers and booleans, each once. Payloads must stay until the counts are freed. */
+ww_status values_count(value_counts *counts, const values_key *key, const char *payload);
+
+/* Brings equal values together, the most frequent first, equals by their text. */
+ww_status values_sort(value_counts *counts);
+void values_free(value_counts *counts);
+
+#endif

@@ -1,0 +1,130 @@
+/* Queues and the workers that run them. A queue that has something to do is in the list of scheduled ones once; a worker takes
+ * the first queue with everything that waits in it. */
+#include "server/state.h"
+
+#include "base/memory.h"
+#include "base/system/threads.h"
+
+void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, request *taken))
+{
+    *q = (queue){.server = s, .name = name, .run = run};
+}
+
+/* With the lock. */
+static void schedule(queue *q)
+{
+    server *s = q->server;
+    if (q->scheduled)
+        return;
+    q->scheduled = true;
+    q->next_scheduled = NULL;
+    if (q->held)
+        q->held->references++;
+    *(s->last_scheduled ? &s->last_scheduled->next_scheduled : &s->first_scheduled) = q;
+    s->last_scheduled = q;
+    pthread_cond_signal(&s->work);
+}
+
+void queue_submit(queue *q, request *r)
+{
+    server *s = q->server;
+    pthread_mutex_lock(&s->lock);
+    const bool stopping = s->draining && r->state == REQUEST_READING;
+    const bool full = q->waiting >= s->config.queue_limit;
+    if (!stopping && !full && !atomic_load(&r->gone)) {
+        r->queue = q;
+        r->state = REQUEST_WAITING;
+        r->next = NULL;
+        r->previous = q->last;
+        *(q->last ? &q->last->next : &q->first) = r;
+        q->last = r;
+        q->waiting++;
+        schedule(q);
+        pthread_mutex_unlock(&s->lock);
+        return;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (stopping)
+        request_fail(r, 503, "the server is stopping");
+    else if (full)
+        request_fail(r, 429, "%lld requests wait already; try again", (long long)s->config.queue_limit);
+    else
+        request_fail(r, 504, "the deadline is over");
+    request_done(r);
+}
+
+void queue_wake(queue *q)
+{
+    pthread_mutex_lock(&q->server->lock);
+    schedule(q);
+    pthread_mutex_unlock(&q->server->lock);
+}
+
+/* Everything that waits in a queue, as running. With the lock. */
+static request *take_all(queue *q)
+{
+    request *taken = q->first;
+    for (request *r = taken; r; r = r->next)
+        r->state = REQUEST_RUNNING;
+    if (taken)
+        metrics_batch(&q->server->metrics, q->waiting);
+    q->first = q->last = NULL;
+    q->waiting = 0;
+    return taken;
+}
+
+static void *work(void *argument)
+{
+    server *s = argument;
+    pthread_mutex_lock(&s->lock);
+    while (!s->stopping) {
+        queue *q = s->first_scheduled;
+        if (!q) {
+            pthread_cond_wait(&s->work, &s->lock);
+            continue;
+        }
+        s->first_scheduled = q->next_scheduled;
+        if (!s->first_scheduled)
+            s->last_scheduled = NULL;
+        request *taken = take_all(q);
+        pthread_mutex_unlock(&s->lock);
+        const bool more = q->run(q, taken);
+        pthread_mutex_lock(&s->lock);
+        entry *held = q->held;
+        q->scheduled = false;
+        if (more || q->first)
+            schedule(q);
+        pthread_mutex_unlock(&s->lock);
+        if (held)
+            entry_release(s, held); /* from here on the queue may be gone */
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+ww_status workers_start(server *s)
+{
+    s->workers = memory_alloc_zeroed((size_t)s->config.workers, sizeof *s->workers);
+    if (!s->workers)
+        return memory_failed("workers", (size_t)s->config.workers * sizeof *s->workers);
+    for (; s->worker_count < s->config.workers; s->worker_count++) {
+        const int code = thread_start(&s->workers[s->worker_count], "ww-worker", work, s);
+        if (code != 0)
+            return ww_fail_errno(WW_IO_ERROR, code, "a worker could not be started");
+    }
+    return WW_OK;
+}
+
+void workers_stop(server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    for (int32_t i = 0; i < s->worker_count; i++)
+        pthread_join(s->workers[i], NULL);
+    memory_free(s->workers);
+    s->workers = NULL;
+    s->worker_count = 0;
+}

@@ -1,0 +1,54 @@
+/* The table of routes: from it requests find their handlers, and /openapi.json is made. */
+#ifndef WW_SERVER_ROUTE_H
+#define WW_SERVER_ROUTE_H
+
+#include "server/request.h"
+
+typedef enum right {
+    RIGHT_NONE, /* anybody, also without a key */
+    RIGHT_READ, /* a key of either kind, where there are keys */
+    RIGHT_WRITE
+} right;
+
+typedef enum work {
+    WORK_HERE,       /* prepare() answers: nothing is computed */
+    WORK_STORE,      /* in the queue of the store itself */
+    WORK_COLLECTION, /* in the queue of the collection that the path names */
+    WORK_MODEL       /* in the queue of the model that the body names; prepare() finds it */
+} work;
+
+struct route {
+    const char *method;
+    const char *path; /* "/collections/{name}/points/{id}" */
+    right right;
+    work work;
+    /* Reads and checks the request, on a thread of the HTTP library. False: it has an answer. May be NULL. */
+    bool (*prepare)(request *r);
+    /* Computes the answer, on a worker's thread. */
+    void (*run)(request *r);
+    const char *summary;
+    const char *body;   /* the properties of the body in OpenAPI, as JSON; NULL: there is no body */
+    const char *answer; /* what the answer is, in words */
+    bool batched;       /* run() is called for all that wait together, as a list by `next` */
+};
+
+/* The routes of a family of endpoints. */
+typedef struct route_table {
+    const route *routes;
+    size_t count;
+} route_table;
+
+extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai;
+
+/* Finds the route for a request and sets r->route and r->names. Returns 200, 404 or 405. */
+int route_find(request *r);
+
+/* /openapi.json */
+void route_describe(out *o);
+
+/* The number of a route in all tables, and their number; for metrics. */
+size_t route_number(const route *wanted);
+size_t route_count(void);
+const route *route_at(size_t number);
+
+#endif

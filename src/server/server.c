@@ -1,0 +1,191 @@
+/* The life of a server. */
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "server/state.h"
+
+server_config server_config_default(void)
+{
+    return (server_config){.address = "127.0.0.1",
+                           .port = 6333,
+                           .queue_limit = 1024,
+                           .body_bytes = 32 << 20,
+                           .connections = 10240,
+                           .request_seconds = 60,
+                           .drain_seconds = 10,
+                           .http_threads = 2,
+                           .workers = 4};
+}
+
+int32_t server_port(const server *s)
+{
+    return s->port;
+}
+
+/* ---- starting --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Reads a PEM file as text. */
+static ww_status read_pem(const char *path, char **text)
+{
+    enum { PEM_BYTES_MAX = 1 << 20 };
+    ww_status status = WW_OK;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s", path);
+    char *bytes = memory_alloc(PEM_BYTES_MAX);
+    const ssize_t length = bytes ? read(file, bytes, PEM_BYTES_MAX - 1) : 0;
+    if (!bytes)
+        status = memory_failed("a certificate", PEM_BYTES_MAX);
+    else if (length <= 0)
+        status = length < 0 ? ww_fail_errno(WW_IO_ERROR, errno, "%s", path) : ww_fail(WW_INVALID_ARGUMENT, "%s is empty", path);
+    close(file);
+    if (status != WW_OK) {
+        memory_free(bytes);
+        return status;
+    }
+    bytes[length] = '\0';
+    memory_free(*text);
+    *text = bytes;
+    return WW_OK;
+}
+
+static ww_status read_certificate(server *s)
+{
+    const server_config *config = &s->config;
+    if (!config->certificate != !config->private_key)
+        return ww_fail(WW_INVALID_ARGUMENT, "--tls-cert and --tls-key belong together");
+    if (!config->certificate)
+        return WW_OK;
+    const ww_status status = read_pem(config->certificate, &s->certificate);
+    return status == WW_OK ? read_pem(config->private_key, &s->private_key) : status;
+}
+
+static ww_status open_log(server *s)
+{
+    const char *path = s->config.access_log;
+    if (!path)
+        return WW_OK;
+    s->log = strcmp(path, "-") == 0 ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    return s->log >= 0 ? WW_OK : ww_fail_errno(WW_IO_ERROR, errno, "%s", path);
+}
+
+static ww_status open_all(server *s)
+{
+    ww_status status = access_open(&s->access, &s->config);
+    if (status == WW_OK)
+        status = read_certificate(s);
+    if (status == WW_OK)
+        status = open_log(s);
+    if (status == WW_OK)
+        status = ww_store_open(s->config.store, s->config.device, NULL, &s->store);
+    if (status == WW_OK)
+        status = watch_start(s);
+    if (status == WW_OK)
+        status = workers_start(s);
+    if (status == WW_OK)
+        status = http_start(s);
+    if (status == WW_OK)
+        status = entries_load(s);
+    return status == WW_OK ? models_load(s) : status;
+}
+
+ww_status server_start(const server_config *config, server **started)
+{
+    server *s = memory_alloc_zeroed(1, sizeof *s);
+    if (!s)
+        return memory_failed("a server", sizeof *s);
+    s->config = *config;
+    s->log = s->watch = -1;
+    s->started_seconds = server_seconds();
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    queue_init(&s->store_queue, s, "store", store_run);
+    const ww_status status = open_all(s);
+    if (status != WW_OK) {
+        server_stop(s);
+        return status;
+    }
+    pthread_mutex_lock(&s->lock);
+    s->ready = true;
+    pthread_mutex_unlock(&s->lock);
+    *started = s;
+    return WW_OK;
+}
+
+ww_status server_reload(server *s)
+{
+    return access_reload(&s->access);
+}
+
+/* ---- stopping --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Waits until no request is under way, or the time is over. */
+static void drain(server *s)
+{
+    const double end = server_seconds() + s->config.drain_seconds;
+    for (bool busy = true; busy && server_seconds() < end;) {
+        pthread_mutex_lock(&s->lock);
+        busy = s->active_count > 0;
+        pthread_mutex_unlock(&s->lock);
+        if (busy)
+            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+}
+
+/* What still waits is answered; what runs is told to end and waited for: a write is never cut. */
+static void give_up_rest(server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    for (request *r = s->active; r; r = r->next_active)
+        r->deadline_seconds = 0; /* the watcher answers those that wait and marks those that run */
+    bool busy = s->active_count > 0;
+    pthread_mutex_unlock(&s->lock);
+    while (busy) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        pthread_mutex_lock(&s->lock);
+        busy = false;
+        for (const request *r = s->active; r; r = r->next_active)
+            busy = busy || r->state != REQUEST_DONE || r->stream;
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+void server_stop(server *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->ready = false;
+    s->draining = true;
+    pthread_mutex_unlock(&s->lock);
+    const int listening = s->daemon ? (int)MHD_quiesce_daemon(s->daemon) : -1;
+    if (s->daemon) {
+        drain(s);
+        give_up_rest(s);
+        MHD_stop_daemon(s->daemon);
+    }
+    if (listening >= 0)
+        close(listening);
+    workers_stop(s);
+    watch_stop(s);
+    models_free(s);
+    entries_free(s);
+    ww_store_close(s->store);
+    if (s->log >= 0)
+        close(s->log);
+    access_close(&s->access);
+    memory_free(s->certificate);
+    memory_free(s->private_key);
+    pthread_cond_destroy(&s->work);
+    pthread_mutex_destroy(&s->lock);
+    memory_free(s);
+}

@@ -1,0 +1,61 @@
+/* `warpwave serve`: one process that owns a store, a device and models, over HTTP.
+ *
+ * Threads of the HTTP library read requests and send answers; they never compute and never wait for a disk. Each collection and
+ * each model has a queue; a worker takes everything that waits in one and computes it together. That changes no bit of any
+ * answer.
+ */
+#ifndef WW_SERVER_SERVER_H
+#define WW_SERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/device.h>
+
+#include "base/status.h"
+
+typedef struct server server;
+
+enum { SERVER_LIST_MAX = 32 };
+
+typedef struct server_config {
+    const char *store;   /* the file */
+    ww_device *device;   /* which the server keeps open for itself by the store and the models */
+    const char *address; /* "127.0.0.1", "::1", "0.0.0.0" */
+    int32_t port;        /* 0: any that is free; server_port() says which */
+    const char *model_names[SERVER_LIST_MAX];
+    const char *model_paths[SERVER_LIST_MAX];
+    size_t model_count;
+    const char *key_file, *read_only_key_file; /* a key a line; NULL: none */
+    bool no_auth;                              /* a public address without keys is wanted */
+    const char *certificate, *private_key;     /* PEM files; NULL: no TLS */
+    const char *hosts[SERVER_LIST_MAX];        /* names that requests may give as Host, beside addresses and localhost */
+    size_t host_count;
+    const char *origins[SERVER_LIST_MAX]; /* whose pages may call: CORS */
+    size_t origin_count;
+    const char *access_log; /* a file; "-" is stdout; NULL: none */
+    int64_t queue_limit;    /* requests that may wait in one queue */
+    int64_t body_bytes;     /* of a request, at most */
+    int64_t connections;    /* at most */
+    double request_seconds; /* how long a request may wait and run */
+    double drain_seconds;   /* how long server_stop() lets requests finish */
+    int32_t http_threads, workers;
+} server_config;
+
+server_config server_config_default(void);
+
+/* Opens the store and the models, binds the address and answers requests from then on. Refuses a public address without a key.
+ * Blocks until the models are loaded; /readyz answers 503 meanwhile. */
+ww_status server_start(const server_config *config, server **started);
+
+int32_t server_port(const server *s);
+
+/* Reads the files of keys and certificates again. If that fails the old ones stay. */
+ww_status server_reload(server *s);
+
+/* Stops: not ready, no new connections, requests that are there are finished or, after drain_seconds, answered with 503; then
+ * the store is closed and everything freed. Accepts NULL. */
+void server_stop(server *s);
+
+#endif

@@ -1,0 +1,147 @@
+/* What a server holds. One lock guards queues, requests' states, the list of collections and aliases; nothing is computed and
+ * no file is touched while it is held. */
+#ifndef WW_SERVER_STATE_H
+#define WW_SERVER_STATE_H
+
+#include <pthread.h>
+
+#include <warpwave/model.h>
+#include <warpwave/store.h>
+
+#include "server/access.h"
+#include "server/metrics.h"
+#include "server/request.h"
+#include "server/server.h"
+
+/* Requests that wait for the same thing. One worker at a time has a queue. */
+struct queue {
+    server *server;
+    const char *name; /* for metrics */
+    /* Computes what was taken: a list by `next`, in the order of arrival. Calls request_done() for each sooner or later.
+     * Returns true if it has more to do without new requests. */
+    bool (*run)(queue *q, request *taken);
+    void *owner;
+    entry *held; /* the collection whose queue it is, retained while it is scheduled; NULL: another queue */
+    request *first, *last;
+    int64_t waiting;
+    bool scheduled; /* in the list of those to run, or running */
+    queue *next_scheduled;
+};
+
+/* A collection that is served. It lives as long as somebody holds a reference. */
+struct entry {
+    char *name;
+    ww_collection *collection;
+    int32_t dim;
+    ww_metric metric;
+    queue queue;
+    int64_t references;
+    entry *next;
+};
+
+typedef struct alias {
+    char *name, *collection;
+    struct alias *next;
+} alias;
+
+typedef struct served_model {
+    char *name;
+    ww_model *model;
+    ww_model_info info;
+    int64_t created; /* seconds since 1970 */
+    queue queue;
+    struct generation *generations; /* that are running, of a decoder */
+} served_model;
+
+struct server {
+    server_config config;
+    ww_store *store;
+    ww_collection
+        *notes; /* what Qdrant's API keeps and the store does not: aliases and indexes. NULL until something is kept */
+    access_rules access;
+    metrics metrics;
+    struct MHD_Daemon *daemon;
+    char *certificate, *private_key; /* PEM texts; NULL: no TLS */
+    int32_t port;
+    int log; /* a file descriptor, -1: none */
+    double started_seconds;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* a queue was scheduled, or it is time to stop */
+    queue *first_scheduled, *last_scheduled;
+    request *active;
+    int64_t active_count;
+    uint64_t requests;
+    entry *entries;
+    alias *aliases;
+    served_model *models;
+    size_t model_count;
+    queue store_queue;
+    atomic_bool ready, draining;
+    bool stopping;
+    pthread_t *workers;
+    int32_t worker_count;
+    pthread_t watcher;
+    bool watching;
+    int watch; /* epoll: clients that leave */
+    atomic_llong operations;
+};
+
+/* ---- queues (queue.c) ------------------------------------------------------------------------------------------------------
+ */
+
+void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, request *taken));
+
+/* Puts a request whose connection is suspended into a queue. Where the queue is full or the server stops it is answered. */
+void queue_submit(queue *q, request *r);
+
+/* Has a queue run although nothing waits in it. */
+void queue_wake(queue *q);
+
+/* Starts and ends the workers. */
+ww_status workers_start(server *s);
+void workers_stop(server *s);
+
+/* ---- clients that leave, and deadlines (watch.c) ----------------------------------------------------------------------------
+ */
+
+ww_status watch_start(server *s);
+void watch_stop(server *s);
+void watch_add(request *r);    /* from now on its client and its deadline are looked at */
+void watch_remove(request *r); /* before it is freed */
+
+/* ---- collections (entries.c) ------------------------------------------------------------------------------------------------
+ */
+
+/* The collection of a name or an alias, retained; NULL if it is not known. */
+entry *entry_find(server *s, const char *name);
+
+/* The same, and looks into the store where it is not known: another process may have made it. NULL after a failure. */
+entry *entry_open(server *s, const char *name);
+void entry_release(server *s, entry *e);
+void entry_forget(server *s, const char *name); /* it was dropped */
+ww_status alias_set(server *s, const char *name, const char *collection);
+bool alias_forget(server *s, const char *name); /* false: there is none */
+ww_status entries_load(server *s);
+void entries_free(server *s);
+
+/* Runs what waits for a collection: searches together, then the others. */
+bool collection_run(queue *q, request *taken);
+
+/* Runs what is asked of the store itself, and sends requests for collections on to their queues. */
+bool store_run(queue *q, request *taken);
+
+/* ---- models (openai/) -------------------------------------------------------------------------------------------------------
+ */
+
+ww_status models_load(server *s);
+void models_free(server *s);
+
+/* ---- HTTP (http.c) ----------------------------------------------------------------------------------------------------------
+ */
+
+ww_status http_start(server *s);
+
+double server_seconds(void);
+
+#endif

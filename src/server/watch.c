@@ -1,0 +1,138 @@
+/* Clients that leave, and deadlines. The HTTP library does not look at suspended connections, so this thread does: a request
+ * whose client has gone, or whose time is over, leaves its queue at once and is answered; one that runs is marked, and its
+ * worker gives it up as soon as it can. Nobody else's work is touched. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/system/threads.h"
+#include "server/state.h"
+
+enum { EVENTS = 64, TICK_MS = 50 };
+
+static int socket_of(const request *r)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? (int)info->connect_fd : -1;
+}
+
+void watch_add(request *r)
+{
+    server *s = r->server;
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = r->number};
+    pthread_mutex_lock(&s->lock);
+    r->next_active = s->active;
+    r->previous_active = NULL;
+    if (s->active)
+        s->active->previous_active = r;
+    s->active = r;
+    s->active_count++;
+    (void)epoll_ctl(s->watch, EPOLL_CTL_ADD, socket_of(r), &event); /* without it the deadline still holds */
+    pthread_mutex_unlock(&s->lock);
+}
+
+void watch_remove(request *r)
+{
+    server *s = r->server;
+    pthread_mutex_lock(&s->lock);
+    if (r->previous_active || r->next_active || s->active == r) {
+        *(r->previous_active ? &r->previous_active->next_active : &s->active) = r->next_active;
+        if (r->next_active)
+            r->next_active->previous_active = r->previous_active;
+        r->previous_active = r->next_active = NULL;
+        s->active_count--;
+        (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, socket_of(r), NULL);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Takes a request out of its queue. With the lock. */
+static void unqueue(request *r)
+{
+    queue *q = r->queue;
+    *(r->previous ? &r->previous->next : &q->first) = r->next;
+    *(r->next ? &r->next->previous : &q->last) = r->previous;
+    r->previous = r->next = NULL;
+    q->waiting--;
+    r->state = REQUEST_RUNNING; /* this thread has it now */
+}
+
+/* Marks a request, and gives it back if it waits, so that the caller answers it without the lock. With the lock. */
+static request *give_up(request *r)
+{
+    atomic_store(&r->gone, true);
+    if (r->state != REQUEST_WAITING)
+        return NULL;
+    unqueue(r);
+    return r;
+}
+
+/* One request whose deadline is over; NULL if there is none that waits. */
+static request *next_late(server *s, double now)
+{
+    request *late = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (request *r = s->active; !late && r; r = r->next_active)
+        if (now > r->deadline_seconds && !atomic_load(&r->gone))
+            late = give_up(r);
+    pthread_mutex_unlock(&s->lock);
+    return late;
+}
+
+static void client_left(server *s, uint64_t number)
+{
+    request *waiting = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (request *r = s->active; r; r = r->next_active)
+        if (r->number == number) {
+            waiting = give_up(r);
+            break;
+        }
+    pthread_mutex_unlock(&s->lock);
+    if (waiting) {
+        request_fail(waiting, 499, "the client closed the connection");
+        request_done(waiting);
+    }
+}
+
+static void *watch(void *argument)
+{
+    server *s = argument;
+    struct epoll_event events[EVENTS];
+    for (bool stop = false; !stop;) {
+        const int count = epoll_wait(s->watch, events, EVENTS, TICK_MS);
+        for (int i = 0; i < count; i++)
+            client_left(s, events[i].data.u64);
+        for (request *late; (late = next_late(s, server_seconds()));) {
+            request_fail(late, 504, "the request waited for %g seconds, which is its deadline",
+                         late->deadline_seconds - late->begun_seconds);
+            request_done(late);
+        }
+        pthread_mutex_lock(&s->lock);
+        stop = s->stopping;
+        pthread_mutex_unlock(&s->lock);
+    }
+    return NULL;
+}
+
+ww_status watch_start(server *s)
+{
+    s->watch = epoll_create1(EPOLL_CLOEXEC);
+    if (s->watch < 0)
+        return ww_fail_errno(WW_IO_ERROR, errno, "epoll");
+    const int code = thread_start(&s->watcher, "ww-watch", watch, s);
+    s->watching = code == 0;
+    return code == 0 ? WW_OK : ww_fail_errno(WW_IO_ERROR, code, "the thread that watches clients could not be started");
+}
+
+void watch_stop(server *s)
+{
+    if (s->watching)
+        pthread_join(s->watcher, NULL);
+    s->watching = false;
+    if (s->watch >= 0)
+        close(s->watch);
+    s->watch = -1;
+}

@@ -1,0 +1,205 @@
+/* A small HTTP client over loopback. */
+#include "server/client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { ANSWER_SECONDS = 20 };
+
+static ww_device *device;
+
+void http_free(http_answer *a)
+{
+    free(a->head);
+    free(a->body);
+    *a = (http_answer){0};
+}
+
+int http_connect(int port)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+    const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(connection >= 0);
+    setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(connection, (const struct sockaddr *)&to, sizeof to) != 0)
+        fail_msg("connect: %s", strerror(errno));
+    return connection;
+}
+
+void http_send(int connection, const void *bytes, size_t count)
+{
+    for (const char *at = bytes; count > 0;) {
+        const ssize_t sent = send(connection, at, count, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return; /* the server has closed; what it said is read */
+        at += sent;
+        count -= (size_t)sent;
+    }
+}
+
+/* Receives more bytes behind `*bytes`; false at the end. */
+static bool receive_more(int connection, char **bytes, size_t *length)
+{
+    enum { PIECE = 1 << 16 };
+    char *larger = realloc(*bytes, *length + PIECE + 1);
+    assert_non_null(larger);
+    *bytes = larger;
+    const ssize_t count = recv(connection, larger + *length, PIECE, 0);
+    if (count > 0)
+        *length += (size_t)count;
+    larger[*length] = '\0';
+    return count > 0;
+}
+
+/* The chunks of a body put together; false if the last one is not there yet. */
+static bool join_chunks(const char *from, http_answer *a)
+{
+    a->length = 0;
+    for (;;) {
+        char *end = NULL;
+        const unsigned long size = strtoul(from, &end, 16);
+        if (end == from || strncmp(end, "\r\n", 2) != 0)
+            return false;
+        if (size == 0)
+            break;
+        from = end + 2;
+        if (strnlen(from, size) < size)
+            return false;
+        memcpy(a->body + a->length, from, size);
+        a->length += size;
+        from += size + 2;
+    }
+    a->body[a->length] = '\0';
+    return true;
+}
+
+/* Is the whole answer there? Fills it in. */
+static bool complete(const char *bytes, size_t length, http_answer *a)
+{
+    const char *behind = bytes ? strstr(bytes, "\r\n\r\n") : NULL;
+    if (!behind)
+        return false;
+    http_free(a);
+    a->head = strndup(bytes, (size_t)(behind - bytes) + 4);
+    a->body = calloc(length + 1, 1);
+    assert_true(a->head && a->body);
+    a->status = atoi(bytes + 9);
+    const char *size = strcasestr(a->head, "\r\ncontent-length:");
+    const char *body = behind + 4;
+    const size_t there = length - (size_t)(body - bytes);
+    if (strcasestr(a->head, "transfer-encoding: chunked"))
+        return join_chunks(body, a);
+    a->length = size ? strtoul(size + 17, NULL, 10) : 0;
+    if (there < a->length)
+        return false;
+    memcpy(a->body, body, a->length);
+    return true;
+}
+
+http_answer http_receive(int connection)
+{
+    http_answer a = {0};
+    char *bytes = NULL;
+    size_t length = 0;
+    while (!complete(bytes, length, &a))
+        if (!receive_more(connection, &bytes, &length)) {
+            if (!complete(bytes, length, &a))
+                http_free(&a);
+            break;
+        }
+    if (a.status == 100) { /* go on: the answer follows */
+        http_free(&a);
+        free(bytes);
+        return http_receive(connection);
+    }
+    free(bytes);
+    return a;
+}
+
+http_answer http_ask(int port, const char *method, const char *path, const char *body)
+{
+    char head[1024];
+    const int connection = http_connect(port);
+    const int length = snprintf(head, sizeof head,
+                                "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                                "Content-Length: %zu\r\n\r\n",
+                                method, path, body ? strlen(body) : 0);
+    http_send(connection, head, (size_t)length);
+    if (body)
+        http_send(connection, body, strlen(body));
+    http_answer a = http_receive(connection);
+    close(connection);
+    return a;
+}
+
+static int send_raw(int port, const char *bytes, bool cut)
+{
+    const int connection = http_connect(port);
+    http_send(connection, bytes, strlen(bytes));
+    if (cut) {
+        const struct timeval patience = {.tv_sec = 1};
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        shutdown(connection, SHUT_WR);
+    }
+    http_answer a = http_receive(connection);
+    const int status = a.status;
+    http_free(&a);
+    close(connection);
+    return status;
+}
+
+int http_raw_status(int port, const char *bytes)
+{
+    return send_raw(port, bytes, false);
+}
+
+int http_cut_status(int port, const char *bytes)
+{
+    return send_raw(port, bytes, true);
+}
+
+json_t *http_json(const char *file, int line, http_expected expected, const char *method, const char *path, const char *body)
+{
+    http_answer a = http_ask(expected.port, method, path, body);
+    json_error_t error;
+    if (a.status != expected.status)
+        fail_msg("%s:%d: %s %s: status %d, not %d: %s", file, line, method, path, a.status, expected.status,
+                 a.body ? a.body : "");
+    json_t *value = json_loadb(a.body, a.length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
+    json_t *exact = json_loadb(a.body, a.length, JSON_DECODE_ANY, &error); /* but for integers above 2^63 */
+    if (!value)
+        fail_msg("%s:%d: %s %s: no JSON: %s: %s", file, line, method, path, error.text, a.body);
+    http_free(&a);
+    if (exact)
+        json_decref(value);
+    return exact ? exact : value;
+}
+
+server *server_for_test(void (*change)(server_config *config))
+{
+    server *s = NULL;
+    server_config config = server_config_default();
+    CHECK_OK(ww_device_open("cpu", &device));
+    config.store = scratch_path("served.db");
+    config.device = device;
+    config.port = 0;
+    if (change)
+        change(&config);
+    CHECK_OK(server_start(&config, &s));
+    return s;
+}
+
+void server_test_end(server *s)
+{
+    server_stop(s);
+    ww_device_close(device);
+    device = NULL;
+}

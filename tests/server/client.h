@@ -1,0 +1,50 @@
+/* A small HTTP client over loopback, and a server to talk to. */
+#ifndef TESTS_SERVER_CLIENT_H
+#define TESTS_SERVER_CLIENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "server/server.h"
+#include "support/check.h"
+#include "support/scratch.h"
+
+typedef struct http_answer {
+    int status; /* 0: the connection was closed without an answer */
+    char *head; /* with its last empty line; NULL without an answer */
+    char *body; /* chunks put together; with a NUL behind it */
+    size_t length;
+} http_answer;
+
+void http_free(http_answer *a);
+
+/* Connects; the test fails if that is not possible. */
+int http_connect(int port);
+
+/* Sends bytes as they are; receives one answer. */
+void http_send(int connection, const void *bytes, size_t count);
+http_answer http_receive(int connection);
+
+/* One request over a connection of its own. `body` may be NULL. */
+http_answer http_ask(int port, const char *method, const char *path, const char *body);
+
+/* Bytes as they are over a connection of their own, and the status of the answer; the second closes its side behind them. */
+int http_raw_status(int port, const char *bytes);
+int http_cut_status(int port, const char *bytes);
+
+/* Asks, checks the status, and gives the body as JSON, which the caller decrefs. */
+#define ASK(port, expected, method, path, body)                                                                                \
+    http_json(__FILE__, __LINE__, (http_expected){port, expected}, method, path, body)
+typedef struct http_expected {
+    int port, status;
+} http_expected;
+json_t *http_json(const char *file, int line, http_expected expected, const char *method, const char *path, const char *body);
+
+/* Asks and checks the status. */
+#define ASK_STATUS(port, expected, method, path, body) json_decref(ASK(port, expected, method, path, body))
+
+/* A server over a new store in the scratch folder, at any port. `change` may set more of the configuration; may be NULL. */
+server *server_for_test(void (*change)(server_config *config));
+void server_test_end(server *s);
+
+#endif

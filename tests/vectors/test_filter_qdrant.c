@@ -1,0 +1,175 @@
+/* Filters as Qdrant writes them: what they admit, and what they refuse and where. */
+#include "support/check.h"
+
+#include <string.h>
+
+#include "vectors/filter/filter.h"
+#include "vectors/filter/point_id.h"
+
+static bool admits(const char *condition, const char *id, const char *payload)
+{
+    char text[1024];
+    filter f;
+    bool matches = false;
+    snprintf(text, sizeof text, "{\"$qdrant\": %s}", condition);
+    CHECK_OK(filter_read(text, &f));
+    CHECK_OK(filter_matches(&f, &(filter_row){id, strlen(id), payload}, &matches));
+    filter_free(&f);
+    return matches;
+}
+
+#define CITY                                                                                                                   \
+    "{\"n\": 7, \"f\": 7.0, \"name\": \"New York City\", \"tags\": [\"a\", \"b\", null], \"none\": null, \"empty\": [],"       \
+    " \"when\": \"2024-03-01T12:00:00Z\", \"yes\": true, \"deep\": {\"list\": [{\"a\": 1, \"b\": 2}, {\"a\": 3, \"b\": 4}]}}"
+#define MUST(condition)     "{\"must\": [" condition "]}"
+#define KEY(key, condition) MUST("{\"key\": \"" key "\", " condition "}")
+
+static const struct {
+    const char *filter;
+    bool admitted;
+} cases[] = {
+    {"{}", true},
+    {KEY("n", "\"match\": {\"value\": 7}"), true},
+    {KEY("f", "\"match\": {\"value\": 7}"), false}, /* 7.0 is no integer there */
+    {KEY("yes", "\"match\": {\"value\": true}"), true},
+    {KEY("yes", "\"match\": {\"value\": 1}"), false},
+    {KEY("tags", "\"match\": {\"any\": [\"x\", \"b\"]}"), true},
+    {KEY("tags", "\"match\": {\"any\": []}"), false},
+    {KEY("tags", "\"match\": {\"except\": [\"a\", \"b\"]}"), false}, /* null is no other value */
+    {KEY("tags", "\"match\": {\"except\": [\"a\"]}"), true},
+    {KEY("missing", "\"match\": {\"except\": [\"a\"]}"), false},
+    {KEY("name", "\"match\": {\"text\": \"city NEW\"}"), true},
+    {KEY("name", "\"match\": {\"text\": \"ci\"}"), false},
+    {KEY("name", "\"match\": {\"text\": \"\"}"), false},
+    {KEY("name", "\"match\": {\"text_any\": \"old city\"}"), true},
+    {KEY("name", "\"match\": {\"phrase\": \"york city\"}"), true},
+    {KEY("name", "\"match\": {\"phrase\": \"new city\"}"), false},
+    {KEY("name", "\"match\": {\"prefix\": \"New Y\"}"), true},
+    {KEY("name", "\"match\": {\"substring\": \"ork C\"}"), true},
+    {KEY("f", "\"range\": {\"gt\": 6.5, \"lte\": 7}"), true},
+    {KEY("f", "\"range\": {\"gt\": 7}"), false},
+    {KEY("n", "\"range\": {\"gte\": null, \"lt\": 8}"), true},
+    {KEY("name", "\"range\": {\"gt\": 0}"), false},
+    {KEY("when", "\"range\": {\"gt\": \"2024-02-28\", \"lt\": \"2024-03-01T13:00:00+00:30\"}"), true},
+    {KEY("tags", "\"values_count\": {\"gte\": 3}"), true},
+    {KEY("missing", "\"values_count\": {\"lt\": 1}"), true},
+    {KEY("n", "\"values_count\": {\"gt\": 1}"), false},
+    {KEY("empty", "\"is_empty\": true"), true},
+    {KEY("n", "\"is_empty\": false"), true},
+    {MUST("{\"is_empty\": {\"key\": \"missing\"}}"), true},
+    {MUST("{\"is_empty\": {\"key\": \"tags\"}}"), false},
+    {MUST("{\"is_null\": {\"key\": \"none\"}}"), true},
+    {MUST("{\"is_null\": {\"key\": \"tags\"}}"), true},
+    {MUST("{\"is_null\": {\"key\": \"missing\"}}"), false},
+    {KEY("deep.list[].a", "\"match\": {\"value\": 3}"), true},
+    {KEY("deep.list[0].a", "\"match\": {\"value\": 3}"), false},
+    {KEY("deep.list[1].a", "\"match\": {\"value\": 3}"), true},
+    {KEY("deep.list.a", "\"match\": {\"value\": 3}"), false},
+    {MUST("{\"nested\": {\"key\": \"deep.list\", \"filter\": " MUST("{\"key\": \"a\", \"match\": {\"value\": 1}}, {\"key\": "
+                                                                    "\"b\", \"match\": {\"value\": 2}}") "}}"),
+     true},
+    {MUST("{\"nested\": {\"key\": \"deep.list[]\", \"filter\": " MUST("{\"key\": \"a\", \"match\": {\"value\": 1}}, {\"key\": "
+                                                                      "\"b\", \"match\": {\"value\": 4}}") "}}"),
+     false},
+    {MUST("{\"has_id\": [3, 12, 18446744073709551615]}"), true},
+    {MUST("{\"has_id\": [13]}"), false},
+    {"{\"must_not\": {\"has_id\": [12]}}", false},
+    {"{\"should\": []}", true},
+    {"{\"should\": [{\"has_id\": [1]}, {\"has_id\": [12]}]}", true},
+    {"{\"should\": [{\"has_id\": [1]}]}", false},
+    {"{\"min_should\": {\"min_count\": 2, \"conditions\": [{\"has_id\": [12]}, {\"has_id\": [1]}, {\"is_empty\": {\"key\": "
+     "\"empty\"}}]}}",
+     true},
+    {"{\"min_should\": {\"min_count\": 3, \"conditions\": [{\"has_id\": [12]}, {\"has_id\": [1]}, {\"is_empty\": {\"key\": "
+     "\"empty\"}}]}}",
+     false},
+    {MUST("{\"must_not\": [{\"has_id\": [1]}]}"), true},
+};
+
+static void each_condition_admits_what_qdrant_admits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char opposite[1024];
+        snprintf(opposite, sizeof opposite, "{\"must_not\": [%s]}", cases[i].filter);
+        if (admits(cases[i].filter, "12", CITY) != cases[i].admitted)
+            fail_msg("%s: admitted is not %d", cases[i].filter, cases[i].admitted);
+        if (admits(opposite, "12", CITY) == cases[i].admitted)
+            fail_msg("%s: the opposite is not %d", cases[i].filter, !cases[i].admitted);
+    }
+}
+
+static void uuids_are_the_same_however_they_are_written(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"\"936da01f-9abd-4d9d-80c7-02af85c822a8\"", "\"936DA01F9ABD4D9D80C702AF85C822A8\"",
+                                        "\"urn:uuid:936da01f-9abd-4d9d-80c7-02af85c822a8\"",
+                                        "\"{936da01f-9abd-4d9d-80c7-02af85c822a8}\""};
+    char id[POINT_ID_BYTES], text[128];
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        assert_true(point_id_read(forms[i], id));
+        assert_string_equal(id, "936da01f-9abd-4d9d-80c7-02af85c822a8");
+        snprintf(text, sizeof text, "{\"must\": {\"has_id\": [%s, 7]}}", forms[i]);
+        assert_true(admits(text, id, NULL));
+    }
+    static const char *const wrong[] = {"-1",
+                                        "1.0",
+                                        "18446744073709551616",
+                                        "\"936da01f-9abd-4d9d-80c7-02af85c822a\"",
+                                        "\"7\"",
+                                        "\"936da01f9abd-4d9d-80c7-02af85c822a8-\"",
+                                        "01",
+                                        "null",
+                                        "[]"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (point_id_read(wrong[i], id))
+            fail_msg("%s was read as %s", wrong[i], id);
+}
+
+static void numbers_come_before_uuids_in_their_own_order(void **state)
+{
+    (void)state;
+    assert_true(point_id_compare("9", "10") < 0);
+    assert_true(point_id_compare("18446744073709551615", "00000000-0000-0000-0000-000000000000") < 0);
+    assert_true(point_id_compare("a", "b") < 0);
+}
+
+static void wrong_filters_are_refused_where_they_are_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        ww_status status;
+        const char *filter, *place;
+    } wrong[] = {
+        {WW_INVALID_ARGUMENT, "{\"mst\": []}", "mst"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{}, {\"key\": \"a\"}]}", "must.1"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a..b\", \"match\": {\"value\": 1}}]}", "a..b"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a[\", \"match\": {\"value\": 1}}]}", "a["},
+        {WW_INVALID_ARGUMENT, "{\"should\": [{\"key\": \"a\", \"match\": {\"value\": 1.5}}]}", "should.0.match"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a\", \"match\": {\"vlaue\": 1}}]}", "must.0.match"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a\", \"range\": {\"gt\": \"x\"}}]}", "must.0.range"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"has_id\": [1.5]}]}", "must.0"},
+        {WW_INVALID_ARGUMENT, "{\"min_should\": {\"conditions\": [], \"min_count\": 0}}", "min_should"},
+        {WW_UNSUPPORTED, "{\"must\": [{\"key\": \"a\", \"geo_radius\": {}}]}", "must.0"},
+        {WW_INVALID_ARGUMENT, "[]", "$qdrant"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[512];
+        filter f;
+        snprintf(text, sizeof text, "{\"$qdrant\": %s}", wrong[i].filter);
+        CHECK_FAILS(wrong[i].status, filter_read(text, &f));
+        if (!strstr(ww_error_message(), wrong[i].place))
+            fail_msg("%s: the message does not name %s: %s", wrong[i].filter, wrong[i].place, ww_error_message());
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_condition_admits_what_qdrant_admits),
+        cmocka_unit_test(uuids_are_the_same_however_they_are_written),
+        cmocka_unit_test(numbers_come_before_uuids_in_their_own_order),
+        cmocka_unit_test(wrong_filters_are_refused_where_they_are_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
