@@ -13,6 +13,7 @@
 #include "base/structs.h"
 #include "vectors/fetch.h"
 #include "vectors/filter/filter.h"
+#include "vectors/ids/automatic_ids.h"
 #include "vectors/filter/filter_mask.h"
 #include "vectors/ids/handles.h"
 #include "vectors/payloads.h"
@@ -70,8 +71,11 @@ static ww_status find_first(const ww_collection *c, const ww_selection *s, selec
         page = row / PAGE_ROWS;
         const int64_t handle = store_handle(&c->store, row);
         bool matches = handle >= s->first_handle;
-        if (matches && s->filter)
-            status = filter_matches(&read, payload_get(&c->store, row), &matches);
+        if (matches && s->filter) {
+            char digits[HANDLE_DIGITS];
+            const id_text id = collection_row_id(c, row, digits);
+            status = filter_matches(&read, &(filter_row){id.bytes, id.length, payload_get(&c->store, row)}, &matches);
+        }
         if (status == WW_OK && matches)
             status = append(found, (selected_row){handle, row});
     }
