@@ -135,7 +135,7 @@ static ww_status start_and_serve(const serve_settings *given, server_config *con
 
 static exit_code run(const char *const *arguments, size_t count)
 {
-    const syntax takes = {options, sizeof options / sizeof *options, "STORE", 1};
+    const action takes = {.operands = "STORE", .options = options, .option_count = sizeof options / sizeof *options};
     server_config config = server_config_default();
     serve_settings s = {.listen = "127.0.0.1:6333",
                         .device = NULL,
