@@ -27,9 +27,9 @@ _warpwave()
         ;;
     esac
     if [ "$COMP_CWORD" -eq 1 ]; then
-        choices='devices search store demo bench model gguf safetensors quant version help --help --version'
+        choices='devices search store demo bench model serve gguf safetensors quant version help --help --version'
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 2 ]; then
-        choices='devices search store demo bench model gguf safetensors quant version help --json'
+        choices='devices search store demo bench model serve gguf safetensors quant version help --json'
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
         store) choices='create drop rename list info add import export get remove count search index compact backup check' ;;
@@ -293,6 +293,28 @@ _warpwave()
             --system) compopt +o default 2>/dev/null; return ;;
             --cache) choices='f16 f32 q8_0' ;;
             --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'serve')
+            options='--model --listen --device --api-key-file --read-only-key-file --no-auth --tls-cert --tls-key --host --cors --access-log --queue-limit --body-limit --connections --timeout --drain --http-threads --workers'
+            case $previous in
+            --model) compopt +o default 2>/dev/null; return ;;
+            --listen) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            --api-key-file) return ;;
+            --read-only-key-file) return ;;
+            --tls-cert) return ;;
+            --tls-key) return ;;
+            --host) compopt +o default 2>/dev/null; return ;;
+            --cors) compopt +o default 2>/dev/null; return ;;
+            --access-log) return ;;
+            --queue-limit) compopt +o default 2>/dev/null; return ;;
+            --body-limit) compopt +o default 2>/dev/null; return ;;
+            --connections) compopt +o default 2>/dev/null; return ;;
+            --timeout) compopt +o default 2>/dev/null; return ;;
+            --drain) compopt +o default 2>/dev/null; return ;;
+            --http-threads) compopt +o default 2>/dev/null; return ;;
+            --workers) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         'gguf info')

@@ -1,12 +1,13 @@
 # Completion of the command `warpwave` for fish. Made by scripts/command-reference.py from the command's own tables; do not edit.
 complete -c warpwave -f
-set -l commands devices search store demo bench model gguf safetensors quant version help
+set -l commands devices search store demo bench model serve gguf safetensors quant version help
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a devices -d 'List the devices of this machine, and say why others are missing'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a search -d 'For each row of one file, find the nearest rows of another, exactly'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a store -d 'Keep vectors, ids and payloads in a SQLite file, and search them with filters'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a demo -d 'Recognise handwritten digits by their nearest neighbours, and draw them'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a bench -d 'Measure adding and searching on a device, next to a plain read of memory'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a model -d 'Embed texts and generate text with a model from a GGUF file'
+complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve a store and models over HTTP, for clients of Qdrant and OpenAI'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a gguf -d 'Inspect, verify, quantize, convert and compare GGUF model files'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a safetensors -d 'Inspect .safetensors files'
 complete -c warpwave -n "not __fish_seen_subcommand_from $commands" -a quant -d 'Encode raw f32 numbers as blocks of a quantized type, or decode them'
@@ -244,6 +245,25 @@ complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'auto, cpu, cuda:0, ...; default: auto'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l quiet -d 'show no progress bar and no notes'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l json -d 'print JSON; for tokenize a line for each text'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -F
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l model -x -d 'a GGUF file to serve; may be given several times. NAME is the file'\''s without .gguf unless told'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l listen -x -d 'where; 127.0.0.1:6333 unless told, port 0 is any'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'where it is computed; the best unless told'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l api-key-file -r -F -d 'keys that may read and write, one a line'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l read-only-key-file -r -F -d 'keys that may read'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l no-auth -d 'a public address without a key is wanted'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l tls-cert -r -F -d 'the certificate (PEM); then HTTPS is spoken'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l tls-key -r -F -d 'its key (PEM)'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l host -x -d 'a name of this server, beside addresses and localhost'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l cors -x -d 'web pages of this origin may call; "*" for all'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l access-log -r -F -d 'a JSON line for each request; "-" is stdout'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l queue-limit -x -d 'requests that may wait for one collection or model; 1024 unless told, beyond it 429 is answered'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l body-limit -x -d 'largest body of a request; 32 unless told'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l connections -x -d 'connections at once; 10240 unless told'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l timeout -x -d 'how long a request may wait and run; 60 unless told'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l drain -x -d 'how long requests may finish after SIGTERM; 10 unless told'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l http-threads -x -d 'threads for HTTP; 2 unless told'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l workers -x -d 'collections and models that are computed at once; 4 unless told'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from info" -F
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from info" -l json -d 'print one JSON object'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from verify" -F

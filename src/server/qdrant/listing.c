@@ -30,7 +30,7 @@ typedef struct list_plan {
 static void list_free(void *plan)
 {
     list_plan *p = plan;
-    selection_free(&p->with);
+    parts_free(&p->with);
     values_key_free(&p->key);
     memory_free(p->filter);
     memory_free(p);
@@ -73,7 +73,7 @@ bool prepare_scroll(request *r)
         return false;
     const char *offset = json_given(body, "offset"), *order = json_given(body, "order_by");
     p->with.payload = true;
-    if (!request_read_integer(r, body, "limit", 1, &p->limit) || !selection_read(r, body, &p->with) ||
+    if (!request_read_integer(r, body, "limit", 1, &p->limit) || !parts_read(r, body, &p->with) ||
         !filter_of_request(r, body, "filter", &p->filter))
         return false;
     if (offset && !point_id_read(offset, p->offset))
@@ -150,7 +150,7 @@ static ww_status put_page(request *r, const list_plan *p, const listed *rows, in
         ids[i] = rows[i].id;
     get.count = page;
     get.ids = ids;
-    get.fetch = selection_fetch(&p->with);
+    get.fetch = parts_fetch(&p->with);
     const ww_status status =
         ids ? ww_collection_get(r->entry->collection, &get, &found) : memory_failed("ids", 8 * (size_t)page);
     request_result_begin(r);

@@ -159,7 +159,7 @@ typedef struct get_plan {
 static void get_free(void *plan)
 {
     get_plan *p = plan;
-    selection_free(&p->with);
+    parts_free(&p->with);
     memory_free(p->ids);
     memory_free(p);
 }
@@ -191,7 +191,7 @@ static bool prepare_get(request *r)
     for (const char *at = json_first(list); at; at = json_next(at))
         count++;
     get_plan *p = get_create(r, count);
-    if (!p || !selection_read(r, body, &p->with))
+    if (!p || !parts_read(r, body, &p->with))
         return false;
     for (const char *at = json_first(list); at; at = json_next(at))
         if (!point_id_read(at, p->ids[p->count++]))
@@ -243,7 +243,7 @@ static void run_get(request *r)
         ids[i] = p->ids[i];
     get.count = p->count;
     get.ids = ids;
-    get.fetch = selection_fetch(&p->with);
+    get.fetch = parts_fetch(&p->with);
     const ww_status status =
         ids ? ww_collection_get(r->entry->collection, &get, &found) : memory_failed("ids", (size_t)p->count * sizeof *ids);
     if (status != WW_OK)

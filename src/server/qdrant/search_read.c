@@ -17,7 +17,7 @@ void search_free(search *s)
     memory_free(s->weights);
     memory_free(s->found);
     memory_free(s->failure);
-    selection_free(&s->with);
+    parts_free(&s->with);
     *s = (search){0};
 }
 
@@ -161,7 +161,7 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
     return request_read_integer(r, object, "limit", 1, &s->limit) && request_read_integer(r, object, "offset", 0, &s->offset) &&
            request_read_number(r, object, "score_threshold", &s->threshold) &&
            filter_of_request(r, object, "filter", &s->filter) && join_filters(r, at.filter, &s->filter) &&
-           (at.depth > 0 || selection_read(r, object, &s->with));
+           (at.depth > 0 || parts_read(r, object, &s->with));
 }
 
 static bool read_tree(request *r, const char *object, search *s, tree_place at)

@@ -60,8 +60,7 @@ static bool same_text(const char *a, const char *b)
 
 static bool alike(const search *a, const search *b)
 {
-    return depth_of(a) == depth_of(b) && selection_fetch(&a->with) == selection_fetch(&b->with) &&
-           same_text(a->filter, b->filter);
+    return depth_of(a) == depth_of(b) && parts_fetch(&a->with) == parts_fetch(&b->with) && same_text(a->filter, b->filter);
 }
 
 /* Searches for `count` queries of the same depth, filter and selection. */
@@ -80,7 +79,7 @@ static ww_status query_together(entry *e, search *const *alike_ones, size_t coun
     query.query_count = (int64_t)count;
     query.dim = e->dim;
     query.filter = first->filter;
-    query.fetch = selection_fetch(&first->with);
+    query.fetch = parts_fetch(&first->with);
     query.stats = &stats;
     if (depth_of(first) <= WW_K_MAX) {
         query.k = (int32_t)depth_of(first);
@@ -215,7 +214,7 @@ static int compare_found_ids(const void *first, const void *second)
 static ww_status list_points(entry *e, search *s, kept_results *kept)
 {
     ww_results *all = NULL;
-    ww_status status = rows_matching(e, s->filter, selection_fetch(&s->with), &all);
+    ww_status status = rows_matching(e, s->filter, parts_fetch(&s->with), &all);
     if (status == WW_OK && !kept_add(kept, all))
         return memory_failed("results", sizeof all);
     if (status != WW_OK)
@@ -327,7 +326,7 @@ static ww_status complete(entry *e, search *s, kept_results *kept)
         ids[i] = s->found[i].id;
     get.count = s->found_count;
     get.ids = ids;
-    get.fetch = selection_fetch(&s->with);
+    get.fetch = parts_fetch(&s->with);
     ww_status status = ww_collection_get(e->collection, &get, &results);
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);

@@ -35,7 +35,7 @@ static bool read_keys(request *r, const char *list, selection *with)
     return true;
 }
 
-bool selection_read(request *r, const char *object, selection *with)
+bool parts_read(request *r, const char *object, selection *with)
 {
     const char *payload = json_given(object, "with_payload"), *vector = json_given(object, "with_vector");
     vector = vector ? vector : json_given(object, "with_vectors");
@@ -65,14 +65,14 @@ bool selection_read(request *r, const char *object, selection *with)
     return request_fail(r, 400, "with_payload: true, false, a list of keys, or an object with include or exclude is needed");
 }
 
-void selection_free(selection *s)
+void parts_free(selection *s)
 {
     memory_free(s->keys);
     memory_free(s->text);
     *s = (selection){0};
 }
 
-uint32_t selection_fetch(const selection *s)
+uint32_t parts_fetch(const selection *s)
 {
     return WW_FETCH_IDS | (s->payload ? (uint32_t)WW_FETCH_PAYLOADS : 0) | (s->vector ? (uint32_t)WW_FETCH_VECTORS : 0);
 }

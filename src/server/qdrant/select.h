@@ -13,11 +13,11 @@ typedef struct selection {
 } selection;
 
 /* Reads with_payload and with_vector of an object; `with` holds the defaults. False: the request failed. */
-bool selection_read(request *r, const char *object, selection *with);
-void selection_free(selection *s);
+bool parts_read(request *r, const char *object, selection *with);
+void parts_free(selection *s);
 
 /* WW_FETCH_... that it needs, ids included. */
-uint32_t selection_fetch(const selection *s);
+uint32_t parts_fetch(const selection *s);
 
 /* An id: a number where it is one, else a text. */
 void put_point_id(out *o, const char *id);
