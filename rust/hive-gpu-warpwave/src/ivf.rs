@@ -1,16 +1,18 @@
 //! The calls of hive-gpu's IVF indexes.
 use hive_gpu::error::{HiveGpuError, Result};
 use hive_gpu::traits::GpuVectorStorage;
-use hive_gpu::types::{GpuDistanceMetric, GpuSearchResult, GpuVector, IvfConfig};
+use hive_gpu::types::{GpuDistanceMetric, GpuSearchResult, GpuVector, IvfConfig as HiveIvfConfig};
+use warpwave::IvfConfig;
 
-use crate::{WarpwaveContext, WarpwaveStorage};
+use crate::{error, WarpwaveContext, WarpwaveStorage};
 
-/// An index with the calls of hive-gpu's IVF indexes. Its searches are exact: they find what an index of theirs finds when it
-/// probes every cell. `n_list` and `nprobe` are checked and kept, as a program may ask for them, and change no result.
+/// An index with the calls of hive-gpu's IVF indexes, on Warpwave's: the same seed gives the same cells on every device. Without a
+/// seed it is 0, so that builds can be repeated. A search reads the rows of `nprobe` cells; with `nprobe` of `n_list` it is exact.
+/// Only the CPU is faster with fewer cells: a GPU reads all rows and leaves out those of other cells.
 #[derive(Debug)]
 pub struct WarpwaveIvfIndex {
     storage: WarpwaveStorage,
-    config: IvfConfig,
+    config: HiveIvfConfig,
     trained: bool,
 }
 
@@ -23,7 +25,7 @@ fn check_nprobe(nprobe: usize, n_list: usize) -> Result<()> {
 
 impl WarpwaveIvfIndex {
     /// An index without vectors.
-    pub fn new(context: &WarpwaveContext, dimension: usize, metric: GpuDistanceMetric, config: IvfConfig) -> Result<Self> {
+    pub fn new(context: &WarpwaveContext, dimension: usize, metric: GpuDistanceMetric, config: HiveIvfConfig) -> Result<Self> {
         if config.n_list == 0 {
             return Err(HiveGpuError::InvalidConfiguration("n_list is 0; the minimum is 1".to_owned()));
         }
@@ -40,6 +42,13 @@ impl WarpwaveIvfIndex {
         self.trained = false;
         self.storage.clear()?;
         self.storage.add_vectors(vectors)?;
+        let config = IvfConfig {
+            nlist: self.config.n_list,
+            sample_rows: self.config.training_sample_size.clamp(self.config.n_list, vectors.len()),
+            iterations: u32::try_from(self.config.kmeans_iters).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32),
+            seed: self.config.seed.unwrap_or(0),
+        };
+        self.storage.collection().build_ivf(&config, None).map_err(error)?;
         self.trained = true;
         Ok(())
     }
@@ -49,17 +58,17 @@ impl WarpwaveIvfIndex {
         if !self.trained {
             return Err(HiveGpuError::InvalidConfiguration("build the index before it is searched".to_owned()));
         }
-        self.storage.search(query, k)
+        self.storage.nearest(query, k, self.config.nprobe)
     }
 
-    /// Changes how many cells a search is to look at.
+    /// Changes how many cells a search reads.
     pub fn set_nprobe(&mut self, nprobe: usize) -> Result<()> {
         check_nprobe(nprobe, self.config.n_list)?;
         self.config.nprobe = nprobe;
         Ok(())
     }
 
-    /// How many cells a search is to look at.
+    /// How many cells a search reads.
     pub fn nprobe(&self) -> usize {
         self.config.nprobe
     }

@@ -211,6 +211,27 @@ impl WarpwaveStorage {
         Ok(())
     }
 
+    /// The best `limit` vectors; with `nprobe`, those of this many cells of the index.
+    fn nearest(&self, query: &[f32], limit: usize, nprobe: usize) -> Result<Vec<GpuSearchResult>> {
+        self.check(query)?;
+        let query = Query::new(query).fetch(Fetch::IDS);
+        let query = match self.metric {
+            _ if limit <= NEAREST_MAX => query.nearest(limit).nprobe(nprobe),
+            GpuDistanceMetric::Euclidean => query.within(f32::MAX, limit.min(u32::MAX as usize)),
+            _ => query.within(f32::MIN, limit.min(u32::MAX as usize)),
+        };
+        let results = self.collection.query(&query).map_err(error)?;
+        let found = results.hits().map(|hit| GpuSearchResult {
+            id: hit.id().unwrap_or("").to_owned(),
+            score: match self.metric {
+                GpuDistanceMetric::Euclidean => 1.0 / (1.0 + hit.score()),
+                _ => hit.score(),
+            },
+            index: hit.row() as usize,
+        });
+        Ok(found.collect())
+    }
+
     /// The rows of ids, in their order; an id that is not there is an error.
     fn rows_of<T: AsRef<str>>(&self, ids: &[T]) -> Result<Vec<usize>> {
         let got = self.collection.get(ids, Fetch::NONE).map_err(error)?;
@@ -235,23 +256,7 @@ impl GpuVectorStorage for WarpwaveStorage {
     }
 
     fn search(&self, query: &[f32], limit: usize) -> Result<Vec<GpuSearchResult>> {
-        self.check(query)?;
-        let query = Query::new(query).fetch(Fetch::IDS);
-        let query = match self.metric {
-            _ if limit <= NEAREST_MAX => query.nearest(limit),
-            GpuDistanceMetric::Euclidean => query.within(f32::MAX, limit.min(u32::MAX as usize)),
-            _ => query.within(f32::MIN, limit.min(u32::MAX as usize)),
-        };
-        let results = self.collection.query(&query).map_err(error)?;
-        let found = results.hits().map(|hit| GpuSearchResult {
-            id: hit.id().unwrap_or("").to_owned(),
-            score: match self.metric {
-                GpuDistanceMetric::Euclidean => 1.0 / (1.0 + hit.score()),
-                _ => hit.score(),
-            },
-            index: hit.row() as usize,
-        });
-        Ok(found.collect())
+        self.nearest(query, limit, 0)
     }
 
     fn remove_vectors(&mut self, ids: &[String]) -> Result<()> {

@@ -77,7 +77,7 @@ fn devices_describe_themselves() {
 }
 
 #[test]
-fn an_ivf_index_finds_what_probing_every_cell_finds() {
+fn an_ivf_index_reads_as_many_cells_as_it_should() {
     let context = WarpwaveContext::open("cpu").unwrap();
     let config = IvfConfig { n_list: 4, nprobe: 1, training_sample_size: 100, kmeans_iters: 5, seed: Some(1) };
     let mut index = WarpwaveIvfIndex::new(&context, 2, GpuDistanceMetric::Euclidean, config.clone()).unwrap();
@@ -87,7 +87,10 @@ fn an_ivf_index_finds_what_probing_every_cell_finds() {
     index.build(&vectors).unwrap();
     let ids: Vec<_> = index.search(&[41.2, 0.0], 2).unwrap().into_iter().map(|hit| hit.id).collect();
     assert_eq!(ids, ["41", "42"]);
+    assert!(index.search(&[0.0, 0.0], 100).unwrap().len() == 100, "more cells are read until there are enough");
     index.set_nprobe(4).unwrap();
+    let all: Vec<_> = index.search(&[41.2, 0.0], 100).unwrap().into_iter().map(|hit| hit.score).collect();
+    assert!(all.windows(2).all(|pair| pair[0] >= pair[1]) && all.len() == 100);
     assert!(index.set_nprobe(5).is_err() && index.set_nprobe(0).is_err());
     assert_eq!((index.nprobe(), index.n_list(), index.vector_count()), (4, 4, 100));
     assert!(WarpwaveIvfIndex::new(&context, 2, GpuDistanceMetric::Cosine, IvfConfig { n_list: 0, ..config }).is_err());

@@ -28,7 +28,7 @@ fn paragraphs(store: &Store, encoder: &Model, text: &str) -> Result<Collection, 
     let payloads: Vec<Option<String>> = pieces.iter().map(|piece| Some(format!("{{\"text\": {}}}", quoted(piece)))).collect();
     collection.add(&Rows::new(info.width() as usize, &vectors).payloads(&payloads))?;
     let fingerprint = info.fingerprint().to_owned();
-    store.set_model("paragraphs", &StoreModel { name: info.name().to_owned(), fingerprint, path: String::new() })?;
+    store.set_model("paragraphs", &StoreModel { name: info.name().to_owned(), fingerprint, ..Default::default() })?;
     println!("{} paragraphs embedded", pieces.len());
     Ok(collection)
 }

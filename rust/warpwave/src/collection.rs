@@ -353,17 +353,28 @@ impl Collection {
 
     /// The same with a callback, which counts queries.
     pub fn query_with(&self, query: &Query<'_>, progress: Option<Progress<'_>>) -> Result<Results> {
-        query.with_raw(|raw| self.results(raw, progress))
+        self.with_query(query, |raw| self.results(raw, progress))
     }
 
     /// The same with what the search did.
     pub fn query_stats(&self, query: &Query<'_>) -> Result<(Results, SearchStats)> {
         let mut stats = sys::ww_search_stats::default();
-        let results = query.with_raw(|raw| {
+        let results = self.with_query(query, |raw| {
             raw.stats = &mut stats;
             self.results(raw, None)
         })?;
         Ok((results, SearchStats(stats)))
+    }
+
+    /// Calls a function with a query as C has it. One without vectors has the collection's dimension.
+    #[inline]
+    pub(crate) fn with_query<R>(&self, query: &Query<'_>, function: impl FnOnce(&mut sys::ww_query) -> Result<R>) -> Result<R> {
+        query.with_raw(|raw| {
+            if raw.queries.is_null() && raw.query_tensor.is_null() {
+                raw.dim = self.info()?.dim();
+            }
+            function(raw)
+        })
     }
 
     fn results(&self, raw: &mut sys::ww_query, progress: Option<Progress<'_>>) -> Result<Results> {
@@ -378,15 +389,8 @@ impl Collection {
     /// The k nearest rows of each query without an object, for loops that want no allocation: `rows` and `scores` have k entries
     /// for each query. Where fewer rows are admitted the rest is row -1 with the worst score.
     pub fn search(&self, query: &Query<'_>, rows: &mut [i64], scores: &mut [f32]) -> Result<()> {
-        query.with_raw(|raw| {
-            // The tensor's own number of queries is not below 1, so an empty slice is never enough unless k is 0.
-            // SAFETY: the struct holds a tensor only if the query does, which is there until the call returns.
-            let queries = match unsafe { raw.query_tensor.as_ref() } {
-                Some(tensor) if tensor.layout.rank == 2 => tensor.layout.shape[0],
-                Some(_) => 1,
-                None => raw.query_count,
-            };
-            let needed = (queries as usize).saturating_mul(query.k());
+        self.with_query(query, |raw| {
+            let needed = query.count().saturating_mul(query.k());
             if rows.len() != needed || scores.len() != needed {
                 let message = format!("{} rows and {} scores; {needed} of each are needed", rows.len(), scores.len());
                 return Err(Error::new(Status::DimensionMismatch, message));

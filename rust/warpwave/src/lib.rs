@@ -51,6 +51,7 @@ mod element;
 mod error;
 mod gguf;
 mod handle;
+mod ivf;
 #[cfg(feature = "serde_json")]
 mod json;
 #[cfg(feature = "model")]
@@ -58,6 +59,7 @@ mod model;
 mod operations;
 mod quant;
 mod query;
+mod ranking;
 mod results;
 mod rows;
 mod selection;
@@ -72,6 +74,7 @@ pub use device::{version, Device, DeviceInfo, MemberInfo, MemoryInfo};
 pub use element::{DType, Element, VectorElement, VectorType};
 pub use error::{Error, Result, Status, Vendor};
 pub use gguf::{Gguf, GgufInfo, GgufTensor, GgufValue, GgufWriter};
+pub use ivf::{IvfConfig, IvfInfo};
 #[cfg(feature = "model")]
 pub use model::{
     Canceller, Generation, GenerationEnd, Model, ModelInfo, ModelKind, ModelOptions, Pooling, Sampling, Session, TokenFlags,
@@ -79,7 +82,8 @@ pub use model::{
 pub use operations::{Attention, AttentionType, Binary, Cmp, Conv, Math, Pool, Reduce, Unary};
 pub use quant::{Activations, Product, QuantType, Quantized, QuantizedInfo};
 pub use query::{Mask, Query, SearchStats, Value};
-pub use results::{Fetch, Hit, Hits, Results};
+pub use ranking::{Diversity, Fuse, Fusion, Grouping};
+pub use results::{Fetch, Hit, Hits, Part, Results};
 pub use rows::Rows;
 pub use selection::Selection;
 #[cfg(feature = "store")]

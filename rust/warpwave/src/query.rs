@@ -5,6 +5,7 @@ use std::ptr;
 use warpwave_sys as sys;
 
 use crate::error::{number, Error, Result, Status};
+use crate::ranking::Fuse;
 use crate::results::Fetch;
 use crate::tensor::Tensor;
 use crate::text::Texts;
@@ -132,6 +133,16 @@ impl Conditions<'_> {
 enum Vectors<'a> {
     Host(&'a [f32], usize),
     Tensor(&'a Tensor),
+    None(usize),
+}
+
+/// A search by words.
+#[derive(Clone)]
+struct Words {
+    texts: Texts,
+    mode: sys::ww_match_mode,
+    fuse: Option<Fuse>,
+    candidates: usize,
 }
 
 /// A search: vectors, what to find for each of them, among which rows, and what to copy. By default it finds the 10 nearest.
@@ -155,6 +166,8 @@ pub struct Query<'a> {
     mask: Option<&'a Mask>,
     conditions: Conditions<'a>,
     fetch: Fetch,
+    nprobe: usize,
+    words: Option<Words>,
 }
 
 impl<'a> Query<'a> {
@@ -168,6 +181,8 @@ impl<'a> Query<'a> {
             mask: None,
             conditions: Conditions::default(),
             fetch: Fetch::NONE,
+            nprobe: 0,
+            words: None,
         }
     }
 
@@ -184,6 +199,36 @@ impl<'a> Query<'a> {
     /// The rows of a tensor of shape `[queries, dim]` or `[dim]`. On the collection's device they stay there.
     pub fn tensor(vectors: &'a Tensor) -> Self {
         Query::of(Vectors::Tensor(vectors))
+    }
+
+    /// Queries by words only, one text each, in a collection of a store whose rows have texts ([`Rows::texts`](crate::Rows::texts)).
+    /// Scores are those of BM25.
+    pub fn words<T: AsRef<str>>(texts: &[T]) -> Self {
+        let words = Words { texts: Texts::of(texts), mode: sys::WW_MATCH_TEXT, fuse: None, candidates: 0 };
+        Query { words: Some(words), ..Query::of(Vectors::None(texts.len())) }
+    }
+
+    /// Finds rows by words, too: one text for each query. The best of both are fused into one list, and
+    /// [`Hit::parts`](crate::Hit::parts) has the ranks and scores of each.
+    pub fn hybrid<T: AsRef<str>>(mut self, texts: &[T]) -> Self {
+        self.words = Some(Words { texts: Texts::of(texts), mode: sys::WW_MATCH_HYBRID, fuse: None, candidates: 0 });
+        self
+    }
+
+    /// How [`Query::hybrid`] fuses, and how many hits of each part (0: 100, or k if that is more).
+    pub fn fuse(mut self, how: Fuse, candidates: usize) -> Self {
+        if let Some(words) = &mut self.words {
+            (words.fuse, words.candidates) = (Some(how), candidates);
+        }
+        self
+    }
+
+    /// Reads only the rows of this many lists of the collection's index ([`Collection::build_ivf`](crate::Collection::build_ivf)):
+    /// faster, and it may miss a neighbour. [`Results::proven`](crate::Results::proven) says how many hits are certainly right.
+    /// 0: exact.
+    pub fn nprobe(mut self, lists: usize) -> Self {
+        self.nprobe = lists;
+        self
     }
 
     /// Finds the `k` nearest rows of each query, at most 2048.
@@ -252,7 +297,9 @@ impl<'a> Query<'a> {
                 raw.dim = number(vectors.len() / count, "the dimension")?;
             }
             Vectors::Tensor(tensor) => raw.query_tensor = tensor.raw(),
+            Vectors::None(count) => raw.query_count = number(count, "the number of queries")?,
         }
+        raw.nprobe = number(self.nprobe, "nprobe")?;
         raw.mode = self.mode;
         raw.k = number(self.k, "k")?;
         raw.bound = self.bound;
@@ -265,7 +312,40 @@ impl<'a> Query<'a> {
         self.conditions.with_raw(|conditions| {
             (raw.filter, raw.r#where) = (conditions.filter, conditions.filter_sql);
             (raw.parameters, raw.parameter_count) = (conditions.parameters, conditions.parameter_count);
-            function(&mut raw)
+            match &self.words {
+                None => function(&mut raw),
+                Some(words) => words.with_raw(self.count(), |words| {
+                    raw.r#match = words;
+                    function(&mut raw)
+                }),
+            }
+        })
+    }
+
+    /// How many queries there are.
+    pub(crate) fn count(&self) -> usize {
+        match self.vectors {
+            Vectors::Host(_, count) | Vectors::None(count) => count,
+            Vectors::Tensor(tensor) if tensor.shape().len() == 2 => tensor.shape()[0] as usize,
+            Vectors::Tensor(_) => 1,
+        }
+    }
+}
+
+impl Words {
+    fn with_raw<R>(&self, queries: usize, function: impl FnOnce(&sys::ww_match) -> Result<R>) -> Result<R> {
+        if self.texts.len() != queries {
+            let message = format!("{} texts for {queries} queries; each needs one", self.texts.len());
+            return Err(Error::new(Status::InvalidArgument, message));
+        }
+        let texts = self.texts.pointers("a text")?;
+        let fuse = self.fuse.as_ref().map(Fuse::raw);
+        function(&sys::ww_match {
+            texts: texts.as_ptr(),
+            mode: self.mode,
+            fuse: fuse.as_ref().map_or(ptr::null(), |fuse| fuse),
+            candidates: number(self.candidates, "the number of candidates")?,
+            ..Default::default()
         })
     }
 }
@@ -298,5 +378,11 @@ info! {
         count certificate: f32,
         /// Queries that were searched again, which proves a defect; the results are right all the same.
         count repeated_queries: i64,
+        /// Lists of an index that queries with [`Query::nprobe`] read; here and below 0 for exact queries.
+        count lists_read: i64,
+        /// Rows in these lists.
+        count list_rows_read: i64,
+        /// Bytes of their codes, or of the rows themselves without a screen.
+        count list_bytes_read: i64,
     }
 }

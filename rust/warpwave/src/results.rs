@@ -23,6 +23,8 @@ impl Fetch {
     pub const PAYLOADS: Fetch = Fetch(sys::WW_FETCH_PAYLOADS as u32);
     /// Their vectors.
     pub const VECTORS: Fetch = Fetch(sys::WW_FETCH_VECTORS as u32);
+    /// Their texts, of rows in a store.
+    pub const TEXTS: Fetch = Fetch(sys::WW_FETCH_TEXTS as u32);
 }
 
 impl BitOr for Fetch {
@@ -46,7 +48,7 @@ impl BitOr for Fetch {
 /// ```
 pub struct Results {
     columns: sys::ww_results_columns, // points into what the handle owns
-    _handle: Handle<sys::ww_results>,
+    handle: Handle<sys::ww_results>,
 }
 
 // SAFETY: the columns are addresses of memory that the handle owns and nobody writes to; results.h says that any number of threads
@@ -60,7 +62,11 @@ impl Results {
         let mut columns = sys::ww_results_columns::default();
         // SAFETY: the results are there and the struct is initialized.
         call(|| unsafe { sys::ww_results_describe(handle.raw(), &mut columns) })?;
-        Ok(Results { columns, _handle: handle })
+        Ok(Results { columns, handle })
+    }
+
+    pub(crate) fn raw(&self) -> *const sys::ww_results {
+        self.handle.raw()
     }
 
     /// How many queries were asked.
@@ -89,6 +95,13 @@ impl Results {
         totals.get(query).map_or(self.range(query).len(), |&total| total as usize)
     }
 
+    /// How many of a query's hits, from the first on, are certainly those of an exact search: all of an exact query, fewer of
+    /// one with [`Query::nprobe`](crate::Query::nprobe).
+    pub fn proven(&self, query: usize) -> usize {
+        let proven = self.column(self.columns.proven, self.query_count());
+        proven.get(query).map_or(self.range(query).len(), |&hits| hits as usize)
+    }
+
     /// The row numbers of all hits of all queries.
     pub fn rows(&self) -> &[i64] {
         self.column(self.columns.rows, self.columns.hit_count as usize)
@@ -106,7 +119,12 @@ impl Results {
 
     /// The vectors of all hits of all queries, one after the other; empty if they were not fetched.
     pub fn vectors(&self) -> &[f32] {
-        self.column(self.columns.vectors, self.columns.hit_count as usize * self.columns.dim as usize)
+        self.column(self.columns.vectors, self.columns.hit_count as usize * self.dim())
+    }
+
+    /// How many numbers each vector of the hits has.
+    pub fn dim(&self) -> usize {
+        self.columns.dim as usize
     }
 
     fn range(&self, query: usize) -> Range<usize> {
@@ -184,6 +202,15 @@ impl fmt::Debug for Hits<'_> {
     }
 }
 
+/// A hit's place in one of the lists that were fused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// From 1 on.
+    pub rank: usize,
+    /// The score that it had there.
+    pub score: f32,
+}
+
 /// One hit.
 #[derive(Clone, Copy)]
 pub struct Hit<'a> {
@@ -215,6 +242,22 @@ impl<'a> Hit<'a> {
     /// The payload, a JSON text, if it was fetched and the row has one.
     pub fn payload(&self) -> Option<&'a str> {
         self.results.text(self.results.columns.payloads, self.index)?.to_str().ok()
+    }
+
+    /// The text, if it was fetched and the row has one.
+    pub fn text(&self) -> Option<&'a str> {
+        self.results.text(self.results.columns.texts, self.index)?.to_str().ok()
+    }
+
+    /// How a fused search found the hit: by its vector, or in the first results, and by its words, or in the second. None if the
+    /// results were not fused.
+    pub fn parts(&self) -> Option<[Option<Part>; 2]> {
+        let parts = self.results.column(self.results.columns.parts, self.results.columns.hit_count as usize).get(self.index)?;
+        let part = |which: usize| {
+            let (rank, score) = (parts.ranks[which], parts.scores[which]);
+            (rank > 0).then_some(Part { rank: rank as usize, score })
+        };
+        Some([part(0), part(1)])
     }
 
     /// The vector, if it was fetched and the row is there.

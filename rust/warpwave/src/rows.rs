@@ -29,11 +29,12 @@ pub struct Rows<'a> {
     vectors: Vectors<'a>,
     ids: Option<Texts>,
     payloads: Option<Texts>,
+    texts: Option<Texts>,
 }
 
 impl<'a> Rows<'a> {
     fn of(vectors: Vectors<'a>) -> Self {
-        Rows { vectors, ids: None, payloads: None }
+        Rows { vectors, ids: None, payloads: None, texts: None }
     }
 
     /// Vectors of `dim` numbers, one after the other. They are rounded to the collection's type.
@@ -66,6 +67,13 @@ impl<'a> Rows<'a> {
     /// A payload, a JSON text, for each row that has one.
     pub fn payloads<T: AsRef<str>>(mut self, payloads: &[Option<T>]) -> Self {
         self.payloads = Some(Texts::new(payloads.iter().map(Option::as_ref)));
+        self
+    }
+
+    /// A text for each row that has one, for a collection in a store: it is kept with the row and found by its words
+    /// ([`Query::words`](crate::Query::words), [`Query::hybrid`](crate::Query::hybrid)).
+    pub fn texts<T: AsRef<str>>(mut self, texts: &[Option<T>]) -> Self {
+        self.texts = Some(Texts::new(texts.iter().map(Option::as_ref)));
         self
     }
 
@@ -112,6 +120,10 @@ impl<'a> Rows<'a> {
         };
         let ids = pointers(&self.ids, "an id")?;
         let payloads = pointers(&self.payloads, "a payload")?;
+        let texts = pointers(&self.texts, "a text")?;
+        if self.texts.is_some() {
+            raw.texts = texts.as_ptr();
+        }
         if self.ids.is_some() {
             raw.ids = ids.as_ptr();
         }

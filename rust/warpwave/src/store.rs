@@ -55,6 +55,12 @@ pub struct StoreModel {
     pub fingerprint: String,
     /// Where its file was; may be empty.
     pub path: String,
+    /// `"mean"`, `"cls"`, `"none"`; may be empty.
+    pub pooling: String,
+    /// Put before a text that is searched for; may be empty.
+    pub query_prefix: String,
+    /// Put before a text that is added; may be empty.
+    pub document_prefix: String,
 }
 
 /// How a store is opened.
@@ -262,6 +268,9 @@ impl Store {
             (&model.name, &mut raw.name[..]),
             (&model.fingerprint, &mut raw.fingerprint[..]),
             (&model.path, &mut raw.path[..]),
+            (&model.pooling, &mut raw.pooling[..]),
+            (&model.query_prefix, &mut raw.query_prefix[..]),
+            (&model.document_prefix, &mut raw.document_prefix[..]),
         ];
         for (text, field) in fields {
             if text.len() >= field.len() {
@@ -285,8 +294,15 @@ impl Store {
             // SAFETY: the store is open and the struct is initialized.
             call(|| unsafe { sys::ww_store_get_model(self.handle.raw(), collection, &mut raw) })
         })?;
-        let text = |field| text_of(field).to_owned();
-        Ok(StoreModel { name: text(&raw.name), fingerprint: text(&raw.fingerprint), path: text(&raw.path) })
+        let text = |field: &[std::ffi::c_char]| text_of(field).to_owned();
+        Ok(StoreModel {
+            name: text(&raw.name),
+            fingerprint: text(&raw.fingerprint),
+            path: text(&raw.path),
+            pooling: text(&raw.pooling),
+            query_prefix: text(&raw.query_prefix),
+            document_prefix: text(&raw.document_prefix),
+        })
     }
 
     /// Copies the store to another file, a snapshot. `progress` counts pages.

@@ -1,8 +1,9 @@
 //! Collections and results.
 mod common;
-use common::{cpu, winds};
+use common::{cpu, numbers, winds};
 use warpwave::{
-    score, Collection, CollectionConfig, Fetch, Mask, Metric, Query, Rows, Screen, Selection, Status, Tensor, VectorType,
+    score, Collection, CollectionConfig, Diversity, Fetch, Fuse, Grouping, IvfConfig, Mask, Metric, Query, Rows, Screen,
+    Selection, Status, Tensor, VectorType,
 };
 
 fn ids(results: &warpwave::Results) -> Vec<&str> {
@@ -149,4 +150,51 @@ fn rows_are_selected_changed_and_removed_by_conditions() {
     assert_eq!(collection.select_remove(&dated).unwrap(), 1);
     assert_eq!(collection.len(), 2);
     assert!(collection.merge_payloads(&["north"], &[] as &[&str]).is_err());
+}
+
+#[test]
+fn an_index_is_built_used_and_dropped() {
+    let (collection, vectors) = (Collection::new(&cpu(), 8, Metric::L2).unwrap(), numbers(7, 8 * 2000));
+    collection.add(&Rows::new(8, &vectors)).unwrap();
+    assert_eq!(collection.ivf_info().unwrap_err().status(), Status::NotFound);
+    let query = Query::new(&vectors[80..88]).nearest(5);
+    assert!(collection.query(&query.clone().nprobe(2)).is_err());
+    collection.build_ivf(&IvfConfig { nlist: 20, seed: 3, ..Default::default() }, None).unwrap();
+    assert_eq!((collection.ivf_info().unwrap().nlist(), collection.ivf_info().unwrap().rows()), (20, 2000));
+    let exact = collection.query(&query).unwrap();
+    assert_eq!((exact.proven(0), exact.proven(1)), (5, 0));
+    let (near, stats) = collection.query_stats(&query.clone().nprobe(2)).unwrap();
+    assert!(near.rows()[0] == 10 && near.proven(0) <= 5 && near.rows()[..near.proven(0)] == exact.rows()[..near.proven(0)]);
+    assert!(stats.lists_read() >= 2 && stats.list_rows_read() < 2000, "{stats:?}");
+    assert_eq!(collection.query(&query.nprobe(20)).unwrap().rows(), exact.rows());
+    let stop = &mut |_, _| std::ops::ControlFlow::Break(());
+    assert_eq!(collection.build_ivf(&IvfConfig::default(), Some(stop)).unwrap_err().status(), Status::Cancelled);
+    collection.drop_ivf().unwrap();
+    assert!(collection.drop_ivf().is_err());
+}
+
+#[test]
+fn results_are_fused_thinned_out_grouped_and_reranked() {
+    let collection = winds();
+    let everything = Fetch::IDS | Fetch::PAYLOADS | Fetch::VECTORS;
+    let query = Query::new(&[1.0, 0.1]).nearest(3).fetch(everything);
+    let (first, second) = (collection.query(&query).unwrap(), collection.query(&Query::new(&[0.0, 1.0]).nearest(1)).unwrap());
+    let fused = first.fuse(&second, &Fuse { weights: [1.0, 10.0], limit: 2, ..Default::default() }).unwrap();
+    assert_eq!(ids(&fused), ["north", "east"]);
+    let [in_first, in_second] = fused.hits().next().unwrap().parts().unwrap();
+    assert_eq!((in_first.unwrap().rank, in_second.unwrap().rank), (3, 1));
+    assert_eq!(fused.hits().nth(1).unwrap().parts().unwrap()[1], None);
+    assert!(first.hits().next().unwrap().parts().is_none());
+
+    let apart = Diversity { lambda: 0.1, limit: 2, queries: Some(&[1.0, 0.1]) };
+    assert_eq!(ids(&first.diversify(Metric::Cosine, &apart).unwrap()), ["east", "north"]);
+    assert_eq!(ids(&collection.query_diverse(&query.clone().nearest(2), &apart, 3).unwrap()), ["east", "north"]);
+    let short = Diversity { queries: Some(&[1.0]), ..Default::default() };
+    assert!(first.diversify(Metric::Cosine, &short).is_err() && collection.query_diverse(&query, &short, 0).is_err());
+
+    let by_year = Grouping { groups: 1, ..Grouping::new("year") };
+    assert_eq!(ids(&first.group(&by_year).unwrap()), ["east"]);
+    assert_eq!(ids(&collection.query_grouped(&query, &by_year).unwrap()), ["east"]);
+    assert_eq!(ids(&first.rerank(&[0.0, 1.0, 2.0], 2).unwrap()), ["north", "northeast"]);
+    assert!(first.rerank(&[0.0], 0).is_err() && second.group(&by_year).is_err());
 }

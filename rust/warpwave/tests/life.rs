@@ -38,7 +38,8 @@ fn collections_stay_when_the_store_is_gone() {
     let a = store.create(&CollectionConfig::new(2, Metric::L2).name("a")).unwrap();
     let again = store.collection("a").unwrap();
     store.index("a", "$.lang").unwrap();
-    let model = StoreModel { name: "words".into(), fingerprint: "0123".into(), path: String::new() };
+    let model =
+        StoreModel { name: "words".into(), fingerprint: "0123".into(), query_prefix: "query: ".into(), ..Default::default() };
     store.set_model("a", &model).unwrap();
     assert_eq!(store.model("a").unwrap(), model);
     assert!(store.set_model("a", &StoreModel { name: "n".repeat(128), ..model }).is_err());
@@ -148,4 +149,22 @@ fn what_threads_may_share_is_what_the_headers_say() {
     sent::<Session>();
     sent::<GgufWriter>();
     drop(winds());
+}
+
+#[test]
+fn texts_are_found_by_their_words() {
+    let folder = Folder::new("texts");
+    let store = Store::open(folder.join("a.db"), &cpu()).unwrap();
+    let collection = store.create(&CollectionConfig::new(2, Metric::Cosine).name("a")).unwrap();
+    let texts = [Some("the quick fox"), None, Some("a lazy dog")];
+    collection.add(&Rows::new(2, &[1.0, 0.0, 0.9, 0.1, 0.0, 1.0]).ids(&["fox", "none", "dog"]).texts(&texts)).unwrap();
+    let results = collection.query(&Query::words(&["dog"]).nearest(3).fetch(Fetch::IDS | Fetch::TEXTS)).unwrap();
+    let found: Vec<_> = results.hits().map(|hit| (hit.id(), hit.text())).collect();
+    assert_eq!(found, [(Some("dog"), Some("a lazy dog"))]);
+    let hybrid = Query::new(&[1.0, 0.0]).nearest(3).hybrid(&["dog"]).fuse(Default::default(), 10).fetch(Fetch::IDS);
+    let results = collection.query(&hybrid).unwrap();
+    let best = results.hits().find(|hit| hit.id() == Some("dog")).unwrap();
+    assert_eq!(best.parts().unwrap()[1].unwrap().rank, 1);
+    assert!(collection.query(&Query::new(&[1.0, 0.0]).hybrid(&["a", "b"])).is_err());
+    assert!(winds().query(&Query::words(&["dog"])).is_err());
 }

@@ -1,0 +1,91 @@
+//! IVF: an index for collections of very many rows.
+use warpwave_sys as sys;
+
+use crate::callback::{with_progress, Progress};
+use crate::collection::Collection;
+use crate::error::{call, number, Result};
+
+info! {
+    /// What an index is.
+    IvfInfo(ww_ivf_info) {
+        /// Lists.
+        count nlist: i64,
+        /// Rows in lists; removed rows count until compact.
+        count rows: i64,
+        /// Rows of the largest list.
+        count rows_largest: i64,
+        /// Rows of a list on average.
+        count rows_mean: f64,
+        /// The mean squared distance of rows to their centroid, or 1 - cosine.
+        count loss: f64,
+        /// Of lists and centroids, on host and device.
+        count bytes: i64,
+        /// Rows when the index was built.
+        count rows_trained: i64,
+        /// Rows that were added since.
+        count rows_added: i64,
+        /// Lists that were split.
+        count lists_split: i64,
+    }
+}
+
+/// How an index is built. Zeros mean what the library finds fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IvfConfig {
+    /// Lists; 0: 4 times the square root of the rows, but at least 16 rows a list.
+    pub nlist: usize,
+    /// Rows that k-means learns from; 0: 256 for each list.
+    pub sample_rows: usize,
+    /// Iterations of k-means at most; 0: 10.
+    pub iterations: u32,
+    /// Of the sample and the first centroids.
+    pub seed: u64,
+}
+
+impl Collection {
+    /// Builds an index from the live rows, in place of the one that there is. Queries with [`Query::nprobe`](crate::Query::nprobe)
+    /// use it; all others stay exact. `progress` counts rows compared with centroids.
+    ///
+    /// ```
+    /// use warpwave::{Collection, Device, IvfConfig, Metric, Query, Rows};
+    ///
+    /// let collection = Collection::new(&Device::open("cpu")?, 1, Metric::L2)?;
+    /// let vectors: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+    /// collection.add(&Rows::new(1, &vectors))?;
+    /// collection.build_ivf(&IvfConfig { nlist: 10, ..Default::default() }, None)?;
+    /// let results = collection.query(&Query::new(&[500.2]).nearest(3).nprobe(2))?;
+    /// println!("{} of {} hits are proven", results.proven(0), results.hits().len());
+    /// # Ok::<(), warpwave::Error>(())
+    /// ```
+    pub fn build_ivf(&self, config: &IvfConfig, progress: Option<Progress<'_>>) -> Result<()> {
+        let nlist = number(config.nlist, "nlist")?;
+        let sample_rows = number(config.sample_rows, "sample_rows")?;
+        let iterations = number(config.iterations, "iterations")?;
+        with_progress(progress, |told, user| {
+            let raw = sys::ww_ivf_config {
+                nlist,
+                sample_rows,
+                iterations,
+                seed: config.seed,
+                progress: told,
+                progress_user: user,
+                ..Default::default()
+            };
+            // SAFETY: the collection is there; the struct and the callback live until the call returns.
+            call(|| unsafe { sys::ww_collection_build_ivf(self.raw(), &raw) })
+        })
+    }
+
+    /// Removes the index; [`Status::NotFound`](crate::Status::NotFound) if there is none.
+    pub fn drop_ivf(&self) -> Result<()> {
+        // SAFETY: the collection is there.
+        call(|| unsafe { sys::ww_collection_drop_ivf(self.raw()) })
+    }
+
+    /// Describes the index; [`Status::NotFound`](crate::Status::NotFound) if there is none.
+    pub fn ivf_info(&self) -> Result<IvfInfo> {
+        let mut info = sys::ww_ivf_info::default();
+        // SAFETY: the collection is there and the struct is initialized.
+        call(|| unsafe { sys::ww_collection_describe_ivf(self.raw(), &mut info) }).map(|()| IvfInfo(info))
+    }
+}

@@ -1,0 +1,187 @@
+//! Ranking: results that are made of results, and an order that a search gives its hits.
+use std::ptr;
+
+use warpwave_sys as sys;
+
+use crate::collection::{Collection, Metric};
+use crate::error::{number, Error, Result, Status};
+use crate::handle::Handle;
+use crate::query::Query;
+use crate::results::Results;
+use crate::text::with_text;
+
+c_enum! {
+    /// What the score of a fused hit is made of.
+    Fusion(ww_fusion) {
+        /// 1 / (constant + rank): reciprocal rank fusion.
+        Ranks = WW_FUSION_RANKS,
+        /// The score, scaled so that a list's best is 1 and its worst 0.
+        Scores = WW_FUSION_SCORES,
+    }
+}
+
+/// How two lists become one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fuse {
+    /// Ranks or scores.
+    pub fusion: Fusion,
+    /// Of [`Fusion::Ranks`].
+    pub constant: f64,
+    /// Of the first list and of the second.
+    pub weights: [f64; 2],
+    /// Hits of each query at most; 0: all.
+    pub limit: usize,
+}
+
+impl Default for Fuse {
+    /// By ranks with a constant of 60, both lists alike.
+    fn default() -> Self {
+        let raw = sys::ww_fuse::default();
+        Fuse { fusion: Fusion::Ranks, constant: raw.constant, weights: raw.weights, limit: 0 }
+    }
+}
+
+impl Fuse {
+    pub(crate) fn raw(&self) -> sys::ww_fuse {
+        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
+        let (fusion, constant, weights) = (self.fusion.raw(), self.constant, self.weights);
+        sys::ww_fuse { fusion, constant, weights, limit, ..Default::default() }
+    }
+}
+
+/// Maximal marginal relevance: hits that are relevant and differ from those before them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diversity<'a> {
+    /// 0 to 1: 1 is the order of relevance alone.
+    pub lambda: f64,
+    /// Hits of each query at most; 0: all.
+    pub limit: usize,
+    /// A vector for each query, one after the other, whose score is the relevance. None: the score that the hit has.
+    pub queries: Option<&'a [f32]>,
+}
+
+impl Default for Diversity<'_> {
+    /// Relevance and difference alike.
+    fn default() -> Self {
+        Diversity { lambda: sys::ww_diversity::default().lambda, limit: 0, queries: None }
+    }
+}
+
+impl Diversity<'_> {
+    fn raw(&self, metric: Metric) -> Result<sys::ww_diversity> {
+        Ok(sys::ww_diversity {
+            metric: metric.raw(),
+            lambda: self.lambda,
+            limit: number(self.limit, "the limit")?,
+            queries: self.queries.map_or(ptr::null(), <[f32]>::as_ptr),
+            ..Default::default()
+        })
+    }
+
+    /// Refuses another number of vectors than the library will read.
+    fn check(&self, queries: usize, dim: usize) -> Result<()> {
+        match self.queries {
+            Some(vectors) if Some(vectors.len()) != queries.checked_mul(dim) => {
+                let message = format!("{} numbers are not {queries} queries of dimension {dim}", vectors.len());
+                Err(Error::new(Status::DimensionMismatch, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Groups by a field of the payloads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grouping<'a> {
+    /// `"source"`, or `"author.name"` for a field of an object.
+    pub field: &'a str,
+    /// Groups of each query at most.
+    pub groups: usize,
+    /// Hits of a group at most.
+    pub size: usize,
+}
+
+impl<'a> Grouping<'a> {
+    /// Ten groups of one hit.
+    pub fn new(field: &'a str) -> Self {
+        Grouping { field, groups: 10, size: 1 }
+    }
+
+    fn with_raw<R>(&self, function: impl FnOnce(&sys::ww_grouping) -> Result<R>) -> Result<R> {
+        let (groups, size) = (number(self.groups, "the number of groups")?, number(self.size, "the size of a group")?);
+        with_text(self.field, "the field", |field| function(&sys::ww_grouping { field, groups, size, ..Default::default() }))
+    }
+}
+
+impl Results {
+    fn made(function: impl FnOnce(*mut *mut sys::ww_results) -> sys::ww_status) -> Result<Results> {
+        Results::new(Handle::make(function)?)
+    }
+
+    /// Fuses these results with others, query by query; hits with the same handle are one hit.
+    ///
+    /// ```
+    /// use warpwave::{Collection, Device, Fuse, Metric, Query, Rows};
+    ///
+    /// let collection = Collection::new(&Device::open("cpu")?, 2, Metric::L2)?;
+    /// collection.add(&Rows::new(2, &[0.0, 0.0, 1.0, 0.0, 0.0, 1.0]))?;
+    /// let first = collection.query(&Query::new(&[1.0, 0.1]).nearest(2))?;
+    /// let second = collection.query(&Query::new(&[0.1, 0.2]).nearest(2))?;
+    /// let fused = first.fuse(&second, &Fuse::default())?;
+    /// assert_eq!(fused.rows()[0], 0); // in both lists
+    /// # Ok::<(), warpwave::Error>(())
+    /// ```
+    pub fn fuse(&self, other: &Results, how: &Fuse) -> Result<Results> {
+        let raw = how.raw();
+        // SAFETY: both results are there and the struct is initialized.
+        Results::made(|made| unsafe { sys::ww_results_fuse(self.raw(), other.raw(), &raw, made) })
+    }
+
+    /// Orders the hits of each query by maximal marginal relevance. Refuses results without vectors.
+    pub fn diversify(&self, metric: Metric, how: &Diversity<'_>) -> Result<Results> {
+        how.check(self.query_count(), self.dim())?;
+        let raw = how.raw(metric)?;
+        // SAFETY: the results are there; the struct is initialized, and its vectors are as many as the results have queries.
+        Results::made(|made| unsafe { sys::ww_results_diversify(self.raw(), &raw, made) })
+    }
+
+    /// Orders the hits of each query by groups, the one with the best hit first. Refuses results without payloads.
+    pub fn group(&self, how: &Grouping<'_>) -> Result<Results> {
+        // SAFETY: the results are there; the struct and its text live until the call returns.
+        how.with_raw(|raw| Results::made(|made| unsafe { sys::ww_results_group(self.raw(), raw, made) }))
+    }
+
+    /// Gives the hits new scores, one each, and orders each query by them, larger first. Keeps `limit` hits of each query; 0: all.
+    pub fn rerank(&self, scores: &[f32], limit: usize) -> Result<Results> {
+        if scores.len() != self.scores().len() {
+            let message = format!("{} scores for {} hits; each needs one", scores.len(), self.scores().len());
+            return Err(Error::new(Status::DimensionMismatch, message));
+        }
+        let limit = number(limit, "the limit")?;
+        // SAFETY: the results are there, and there is a score for each hit.
+        Results::made(|made| unsafe { sys::ww_results_rerank(self.raw(), scores.as_ptr(), limit, made) })
+    }
+}
+
+impl Collection {
+    /// Finds `candidates` hits (0: 100, or four times k if that is more) and chooses k of them by maximal marginal relevance.
+    pub fn query_diverse(&self, query: &Query<'_>, how: &Diversity<'_>, candidates: usize) -> Result<Results> {
+        how.check(query.count(), self.info()?.dim() as usize)?;
+        let (raw_how, candidates) = (how.raw(Metric::Cosine)?, number(candidates, "the number of candidates")?);
+        self.with_query(query, |raw| {
+            // SAFETY: the collection is there, all that the query points to until the call returns, and as many vectors as it
+            // has queries.
+            Results::made(|made| unsafe { sys::ww_collection_rank(self.raw(), raw, &raw_how, ptr::null(), candidates, made) })
+        })
+    }
+
+    /// Finds as many hits as are needed to fill the groups.
+    pub fn query_grouped(&self, query: &Query<'_>, how: &Grouping<'_>) -> Result<Results> {
+        self.with_query(query, |raw| {
+            how.with_raw(|how| {
+                // SAFETY: the collection is there, and all that both structs point to until the call returns.
+                Results::made(|made| unsafe { sys::ww_collection_rank(self.raw(), raw, ptr::null(), how, 0, made) })
+            })
+        })
+    }
+}
