@@ -228,6 +228,20 @@ def check_library_manners(path, lines):
             offend(path, number, f"{taking.group(1)}() in the library: memory comes from base/memory.h")
 
 
+def check_messages(path, lines):
+    """A message names a C function at its beginning only, where the command, SQL and Python leave it out, and constants of C only where it tells of
+    the number that stood in their place: elsewhere it would tell people of what they cannot see."""
+    text = re.sub(r"/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match.group()), "\n".join(lines), flags=re.S)
+    for match in re.finditer(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*', text):
+        said = re.sub(r'"\s*"', "", match.group())[1:-1]
+        behind = re.sub(r"^ww_\w+(: |$)", "", said)
+        number = text.count("\n", 0, match.start()) + 1
+        if re.search(r"\bww_[a-z]\w*\(\)", behind):
+            offend(path, number, "a message that names a C function: say what it does")
+        if re.search(r"\bWW_[A-Z]", behind) and not re.search(r"(is|type) %[du];", behind):
+            offend(path, number, "a message that names a constant of C: say what it means")
+
+
 def check_float_guards(files):
     """Every public call that returns a status begins with FLOAT_GUARD(): whoever adds one need not think of the caller's rounding
     mode. ..._init() only fills a struct."""
@@ -279,6 +293,7 @@ def check_file(path, lines):
         # The emulated driver stands for a vendor's library, whose memory is not the library's.
         if not path.startswith(("src/cli/", "src/kernels/", "src/arithmetic/", "src/gpu/driver/emulated/")):
             check_library_manners(path, lines)
+        check_messages(path, lines)
     if is_code and path.startswith(("src/", "bench/")):
         check_parameters(path, lines)
     if is_code and len(lines) - 1 > FILE_LINES_MAX:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 import os
+import re
 from ctypes import byref, sizeof
 from dataclasses import dataclass
 from typing import Optional
@@ -169,9 +170,13 @@ _KINDS: dict[int, type[Error]] = {
 }
 
 
+# Names of C functions at the beginning of a message and behind colons: whoever reads it in Python did not call them.
+_CALLS = re.compile(r"(^|: )(?:ww_[a-z0-9_]+: )+")
+
+
 def error_of(status: int, path: Optional[str] = None) -> Error:
     """The exception for a status that the calling thread has just got; `path` is the file that was asked for."""
-    message = c.ww_error_message().decode("utf-8", "replace")
+    message = _CALLS.sub(r"\1", c.ww_error_message().decode("utf-8", "replace"))
     info = c.ww_error_info(struct_size=sizeof(c.ww_error_info))
     detail = None
     if c.ww_error_detail(byref(info)) == c.WW_OK and info.library:

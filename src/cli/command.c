@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/text.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
@@ -112,7 +113,7 @@ exit_code command_end(const command *self, ww_status status)
     if (status == WW_OK)
         return EXIT_CODE_OK;
     char message[2048]; /* what follows may fail, too */
-    text_copy(message, sizeof message, status == WW_CANCELLED ? "interrupted" : ww_error_message());
+    text_without_calls(message, sizeof message, status == WW_CANCELLED ? "interrupted" : ww_error_message());
     const exit_code code = line_is_wrong ? EXIT_CODE_USAGE : code_for(status);
     complain(self, message);
     if (failures_as_json)

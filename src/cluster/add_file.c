@@ -30,10 +30,11 @@ static ww_status check_shard(ww_collection *shard, slice *s)
     const ww_status status = ww_collection_describe(shard, &info);
     s->type = info.type;
     if (status == WW_OK && info.mask_rows > 0)
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "ww_cluster_add_file: the shard has %" PRId64
-                       " rows already, so its rows would not be numbered as in the file; add more with ww_collection_add()",
-                       info.mask_rows);
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "ww_cluster_add_file: the shard has %" PRId64
+            " rows already, so its rows would not be numbered as in the file; add more rows to the collection instead",
+            info.mask_rows);
     return status;
 }
 

@@ -133,7 +133,8 @@ ww_status ww_gguf_writer_value(ww_gguf_writer *writer, const ww_gguf_value *valu
     if (!v.key)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: value->key is NULL");
     if (writer->file)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: '%.200s' was added after ww_gguf_writer_open()", v.key);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_value: '%.200s' was added after the file was opened for writing",
+                       v.key);
     if (v.key[0] == '\0' || strlen(v.key) > GGUF_KEY_BYTES_MAX || strcmp(v.key, "general.alignment") == 0 ||
         gguf_names_have(&writer->keys, v.key))
         return ww_fail(WW_INVALID_ARGUMENT,
@@ -227,7 +228,8 @@ ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *te
     if (!t.name)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: tensor->name is NULL");
     if (writer->file)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%.200s' was added after ww_gguf_writer_open()", t.name);
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: '%.200s' was added after the file was opened for writing",
+                       t.name);
     if (strlen(t.name) > GGUF_NAME_BYTES_MAX || gguf_names_have(&writer->names, t.name))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_writer_tensor: the name '%.200s' is longer than %d bytes, or a duplicate",
                        t.name, GGUF_NAME_BYTES_MAX);

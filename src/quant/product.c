@@ -47,7 +47,7 @@ static ww_status check_product(product *p, const ww_tensor *x, ww_tensor *out)
     if (type != WW_F32 && type != WW_F16 && type != WW_BF16)
         return refuse_type(call, type);
     if (x->storage->device != p->matrix->memory->device)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, x on %s; copy x with ww_tensor_copy_to()", call,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, x on %s; copy x to the matrix's device", call,
                        p->matrix->memory->device->info.id, x->storage->device->info.id);
     const int32_t rank = x->layout.rank;
     if (rank < 1 || x->layout.shape[rank - 1] != p->matrix->cols)
@@ -66,17 +66,16 @@ static ww_status check_coded(product *p)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, matrix ? "activations" : "matrix");
     const int32_t wanted = dot_activations((int32_t)matrix->type);
     if (wanted < 0)
-        return ww_fail(WW_UNSUPPORTED, "%s: %s weights meet activations that are not coded; use ww_quant_multiply()", call,
-                       ww_quant_name(matrix->type));
+        return ww_fail(WW_UNSUPPORTED, "%s: %s weights need activations that are not coded; multiply by the tensor itself",
+                       call, ww_quant_name(matrix->type));
     if ((int32_t)coded->type != wanted)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the activations are %s; %s weights meet %s", call, ww_quant_name(coded->type),
                        ww_quant_name(matrix->type), ww_quant_name((ww_quant_type)wanted));
     if (coded->loaded)
-        return ww_fail(
-            WW_INVALID_ARGUMENT,
-            "%s: the activations were loaded as blocks; code them with ww_quant_from_tensor() or ww_quant_from_f32()", call);
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: the activations were loaded as blocks; make them from a tensor or from f32 numbers", call);
     if (p->decoded)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: float activations are not coded; use ww_quant_multiply()", call);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: float activations are not coded; multiply by the tensor itself", call);
     if (coded->memory->device != matrix->memory->device)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, the activations on %s; they must be on one device", call,
                        matrix->memory->device->info.id, coded->memory->device->info.id);
@@ -280,8 +279,8 @@ static ww_status run_asked(product *p, const ww_tensor *x, const ww_quant_produc
     const bool experts = asked.experts || asked.expert_ids;
     if (asked.norm_weight || asked.up || asked.accumulate)
         return p->coded ? ww_fail(WW_INVALID_ARGUMENT,
-                                  "%s: norm_weight, up and accumulate go with x, not with activations that are coded; use "
-                                  "ww_quant_multiply()",
+                                  "%s: norm_weight, up and accumulate go with a tensor x, not with activations that "
+                                  "are coded",
                                   p->call)
                         : quant_multiply_beside(p->matrix, x, &asked, out);
     p->experts = asked.experts;

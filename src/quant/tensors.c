@@ -184,7 +184,7 @@ ww_status quant_check_ids(const char *call, const ww_quant *matrix, const ww_ten
     if (status != WW_OK)
         return status;
     if (ids->storage->device != matrix->memory->device)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, the ids on %s; copy them with ww_tensor_copy_to()", call,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the matrix is on %s, the ids on %s; copy them to the matrix's device", call,
                        matrix->memory->device->info.id, ids->storage->device->info.id);
     return check_ids_type(call, ids);
 }

@@ -277,7 +277,7 @@ ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
         status =
             ww_fail(WW_CORRUPT_FILE,
                     "collection '%s': there are %lld vectors in the file; its list of collections says %lld. Its tables were "
-                    "changed by other means: see ww_store_check()",
+                    "changed by other means; a check of the store says more",
                     v->name, (long long)after.rows_live, (long long)record->live);
     if (status == WW_OK)
         status = ww_core()->mirror_tidy(m);

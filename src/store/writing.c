@@ -187,10 +187,8 @@ static ww_status cannot_remove(const change *w, const char *const *ids, int64_t 
         if (strcmp(ids[i], ids[number]) == 0)
             return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
                            w->c->base.name, ids[number]);
-    return ww_fail(WW_NOT_FOUND,
-                   "collection '%s': there is no id '%.*s' to remove; nothing was removed (ww_collection_discard() leaves such "
-                   "ids out)",
-                   w->c->base.name, WW_ID_BYTES_MAX, ids[number]);
+    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to remove; nothing was removed", w->c->base.name,
+                   WW_ID_BYTES_MAX, ids[number]);
 }
 
 ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t count, int64_t *missing)

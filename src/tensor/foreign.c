@@ -58,8 +58,7 @@ ww_status wrap_memory(const char *operation, ww_device *device, const ww_foreign
                      .owner = foreign->owner};
     const size_t bytes = ww_dtype_bytes(foreign->dtype);
     if (out->storage)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: out already has a storage; release it with ww_tensor_release() first",
-                       operation);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: out already has a storage; release it first", operation);
     as.elements = elements_under(&foreign->layout);
     const ww_tensor seen = {.storage = &as, .layout = foreign->layout};
     if (as.elements < 0)

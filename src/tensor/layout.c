@@ -112,15 +112,15 @@ ww_status check_same_device(const char *operation, const ww_tensor *x, const ww_
         return WW_OK;
     const char *one = x->storage->device->info.id;
     const char *other = y->storage->device->info.id;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: one tensor is on %s, another on %s%s; copy one with ww_tensor_copy_to()",
-                   operation, one, other, strcmp(one, other) == 0 ? " that was opened a second time" : "");
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: one tensor is on %s, another on %s%s; copy one to the other's device", operation,
+                   one, other, strcmp(one, other) == 0 ? " that was opened a second time" : "");
 }
 
 ww_status check_same_type(const char *operation, const ww_tensor *x, const ww_tensor *y)
 {
     if (x->storage->dtype == y->storage->dtype)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "%s: the types are %s and %s; cast one with ww_tensor_cast()", operation,
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: the types are %s and %s; cast one of them", operation,
                    ww_dtype_name(x->storage->dtype), ww_dtype_name(y->storage->dtype));
 }
 
@@ -139,9 +139,7 @@ ww_status check_not_read_only(const char *operation, const char *role, const ww_
 {
     if (!x->storage->read_only)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT,
-                   "%s: %s is memory of another library that may only be read; copy it with "
-                   "ww_tensor_contiguous()",
+    return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is memory of another library that may only be read; give a copy of it",
                    operation, role);
 }
 

@@ -13,8 +13,7 @@ static ww_status give_view(const char *operation, const ww_tensor *x, const ww_l
         return WW_OK;
     }
     if (view->storage)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the view already has a storage; release it with ww_tensor_release() first",
-                       operation);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the view already has a storage; release it first", operation);
     *view = (ww_tensor){.storage = ww_storage_retain(x->storage), .layout = *layout};
     return WW_OK;
 }
@@ -276,8 +275,8 @@ ww_status ww_tensor_reshape(const ww_tensor *x, int32_t rank, const int64_t *sha
     layout.offset = x->layout.offset;
     if (count_of(&x->layout) > 0 && !reshape_strides(&x->layout, &layout))
         return ww_fail(WW_UNSUPPORTED,
-                       "reshape: a tensor of shape %s and strides %s cannot be seen as %s; make it dense with "
-                       "ww_tensor_contiguous() first",
+                       "reshape: a tensor of shape %s and strides %s cannot be seen as %s; make it contiguous "
+                       "first",
                        SHAPE_TEXT(&x->layout), shape_to_text(x->layout.rank, x->layout.strides).text, SHAPE_TEXT(&layout));
     return give_view("reshape", x, &layout, view);
 }

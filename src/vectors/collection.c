@@ -109,8 +109,7 @@ ww_status collection_check_rows(const char *function, const ww_collection_config
     if (config->rows == WW_ROWS_DEVICE)
         return WW_OK;
     if (config->screen == WW_SCREEN_NONE)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows on the host need codes on the device; screen must be WW_SCREEN_INT8",
-                       function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: rows on the host need codes on the device; the screen must be int8", function);
     if (row_type_is_bytes((int32_t)config->type))
         return ww_fail(WW_INVALID_ARGUMENT,
                        "%s: rows of %s are their own codes, which a search reads on the device; only f32, f16 "

@@ -157,11 +157,10 @@ static ww_status check_mode(const ww_collection *c, const char *function, const 
     if (query->nprobe < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: nprobe is %lld; it must not be negative", function, (long long)query->nprobe);
     if (query->nprobe > 0 && query->mode != WW_QUERY_NEAREST)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: nprobe is of WW_QUERY_NEAREST; a range reads all rows", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: nprobe is for the nearest; a range reads all rows", function);
     if (query->mode == WW_QUERY_NEAREST) {
         if (query->bound != 0.0f || query->limit != 0)
-            return ww_fail(WW_INVALID_ARGUMENT, "%s: bound and limit are of WW_QUERY_RANGE, but mode is WW_QUERY_NEAREST",
-                           function);
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: bound and limit are for ranges, but mode is the nearest k", function);
         if (query->k < 0)
             return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must not be negative", function, query->k);
         if (query->k > WW_K_MAX)
@@ -172,8 +171,7 @@ static ww_status check_mode(const ww_collection *c, const char *function, const 
         return ww_fail(WW_INVALID_ARGUMENT, "%s: mode is %d; it must be WW_QUERY_NEAREST or WW_QUERY_RANGE", function,
                        (int)query->mode);
     if (query->k != 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: k is of WW_QUERY_NEAREST; in mode WW_QUERY_RANGE limit says how many",
-                       function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: k is for the nearest; for a range limit says how many", function);
     if (isnan(query->bound))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is not a number", function);
     if (c->metric == WW_L2 && query->bound < 0.0f)
@@ -303,11 +301,11 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
 static ww_status check_for_buffers(const char *function, const ww_query *query)
 {
     if (query->mode == WW_QUERY_RANGE)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: mode is WW_QUERY_RANGE; ww_collection_query() finds ranges", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: a search into buffers finds the nearest k, not ranges", function);
     if (query->match)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: there is a match; ww_collection_query() searches by words", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: there is a match; a search into buffers does not search by words", function);
     if (query->fetch != 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; ww_collection_query() gives ids, payloads and vectors", function,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; a search into buffers gives rows and scores only", function,
                        query->fetch);
     return WW_OK;
 }

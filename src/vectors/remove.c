@@ -41,10 +41,8 @@ static ww_status cannot_remove(const removal *r, const ww_collection *c, int64_t
         if (strcmp(r->ids[i], r->ids[number]) == 0)
             return ww_fail(WW_DUPLICATE_ID, "collection '%s': id '%s' appears twice in the list to remove; nothing was removed",
                            c->name, r->ids[number]);
-    return ww_fail(WW_NOT_FOUND,
-                   "collection '%s': there is no id '%.*s' to remove; nothing was removed (ww_collection_discard() leaves such "
-                   "ids out)",
-                   c->name, WW_ID_BYTES_MAX, r->ids[number]);
+    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no id '%.*s' to remove; nothing was removed", c->name,
+                   WW_ID_BYTES_MAX, r->ids[number]);
 }
 
 /* Masks one row on the host and notes its number. */

@@ -1,6 +1,7 @@
 /* Texts: what is UTF-8, what may be shown as it is, and that messages have nothing else. */
 #include <string.h>
 
+#include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "support/check.h"
@@ -110,13 +111,33 @@ static void messages_are_plain_whatever_they_quote(void **state)
 }
 /* NOLINTEND(misc-misleading-bidirectional) */
 
+static void users_of_other_surfaces_see_no_names_of_c(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"ww_store_open: there is no file a.db", "there is no file a.db"},
+        {"member cuda:0 of the group: ww_device_open: ww_driver: lost", "member cuda:0 of the group: lost"},
+        {"collection 'ww_a: b': no id", "collection 'ww_a: b': no id"},
+        {"ww_vector:5", "ww_vector:5"},
+        {"ww_: a", "ww_: a"},
+        {"ww_query: ", ""},
+        {"", ""},
+    };
+    char text[64], cut[8];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text_without_calls(text, sizeof text, cases[i][0]);
+        assert_string_equal(text, cases[i][1]);
+    }
+    text_without_calls(cut, sizeof cut, "ww_score: twelve and more");
+    assert_string_equal(cut, "twelve ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_character_is_read_and_nothing_else),
-        cmocka_unit_test(plain_text_stays_and_orders_are_spelt),
-        cmocka_unit_test(copies_are_cut_between_characters),
-        cmocka_unit_test(messages_are_plain_whatever_they_quote),
+        cmocka_unit_test(every_character_is_read_and_nothing_else),  cmocka_unit_test(plain_text_stays_and_orders_are_spelt),
+        cmocka_unit_test(copies_are_cut_between_characters),         cmocka_unit_test(messages_are_plain_whatever_they_quote),
+        cmocka_unit_test(users_of_other_surfaces_see_no_names_of_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -557,9 +557,26 @@ static void exact_is_what_the_certificate_proves(void **state)
     }
 }
 
+static void an_id_that_is_no_utf8_is_spelt_in_json(void **state)
+{
+    (void)state;
+    json_kept report;
+    CHECK_OK(json_keep(&report, JSON_DIGITS_F32));
+    report.writer.compact = true;
+    json_open(&report.writer, NULL, '[');
+    json_put_id(&report.writer, NULL, "r\xff");
+    json_put_id(&report.writer, NULL, "r\xc3\xa9");
+    json_put_id(&report.writer, NULL, NULL);
+    json_close(&report.writer);
+    CHECK_OK(json_kept_check(&report));
+    assert_string_equal(report.text, "[\"r\\\\xff\", \"r\\u00e9\", null]\n");
+    json_kept_free(&report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_id_that_is_no_utf8_is_spelt_in_json),
         cmocka_unit_test(results_equal_a_naive_search_for_each_metric),
         cmocka_unit_test(rows_are_stored_as_their_type_says),
         cmocka_unit_test(rows_of_bytes_are_taken_from_files_of_bytes),

@@ -298,6 +298,11 @@ static void wrong_command_lines_are_refused(void **state)
                  "l2");
     COMMAND_SAYS(3, "there is no file", "store", "list", scratch_path("none.db"));
     COMMAND_SAYS(3, "there is no file", "store", "search", scratch_path("none.db"), "docs", "--vector", "[1,0,0]");
+    command_result missing = COMMAND_RUN("store", "remove", store, "docs", "--id", "nobody");
+    assert_int_equal(missing.code, 1);
+    assert_non_null(strstr(missing.err, "there is no id 'nobody' to remove; nothing was removed"));
+    assert_null(strstr(missing.err, "ww_"));
+    command_free(&missing);
     COMMAND_SAYS(2, "unknown option '--colour'", "store", "search", store, "docs", "--colour", "red");
     COMMAND_SAYS(2, "unknown option '--colour=red'", "store", "search", store, "docs", "--colour=red");
     assert_int_equal(scratch_entries() > 0, 1);

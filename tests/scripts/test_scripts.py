@@ -125,6 +125,52 @@ class Reference(unittest.TestCase):
                 reference.section(header, {})
 
 
+class Messages(unittest.TestCase):
+    def test_a_message_that_names_what_only_c_has_is_refused(self):
+        check = load(ROOT / "scripts/check-tree.py")
+        check.check_messages("a.c", ['/* ww_drop() */', 'ww_fail(s, "ww_store_open: there is no file %s", p);', 'ww_fail(s, "%s: metric is %d; it must be WW_L2", f, m);'])
+        self.assertEqual(check.offences, [])
+        check.check_messages("a.c", ['ww_fail(s, "nothing was removed "', '           "(ww_collection_discard() leaves it)");'])
+        check.check_messages("a.c", ['ww_fail(s, "screen must be WW_SCREEN_INT8");'])
+        self.assertEqual(len(check.offences), 2)
+
+
+class Demo(unittest.TestCase):
+    def test_a_sample_of_glosses_is_spread_over_all_kinds_of_words(self):
+        glosses = load(ROOT / "scripts/glosses.py")
+        with tempfile.TemporaryDirectory() as folder:
+            for kind in glosses.KINDS:
+                lines = "".join(f"{i:08d} 03 n 01 word_{i} 0 000 @ | what {kind} {i} is; \n" for i in range(25))
+                (pathlib.Path(folder) / f"data.{kind}").write_text("  1 a licence | of many words\n" + lines, encoding="latin-1")
+            all_of_them = list(glosses.meanings(pathlib.Path(folder)))
+        self.assertEqual(len(all_of_them), 100)
+        self.assertEqual(all_of_them[25], {"id": "verb.00000000", "text": "what verb 0 is;", "payload": {"words": "word 0", "gloss": "what verb 0 is;"}})
+        chosen = glosses.spread(all_of_them, 8)
+        self.assertEqual([one["id"].split(".")[0] for one in chosen], ["noun"] * 2 + ["verb"] * 2 + ["adj"] * 2 + ["adv"] * 2)
+        self.assertEqual(len(glosses.spread(all_of_them, 0)), 100)
+        self.assertEqual(len(glosses.spread(all_of_them, 1000)), 100)
+
+    def test_a_missing_driver_is_no_gpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = pathlib.Path(folder)
+            kept = build / "demo-text"
+            kept.mkdir()
+            (kept / "all-MiniLM-L6-v2.q8_0.gguf").touch()
+            for glosses in ("10000", "all"):
+                (kept / f"wordnet-spread-{glosses}.db.done").touch()
+            command = build / "warpwave"
+            command.write_text("""#!/bin/sh
+case "$*" in
+"devices --json") echo '{"devices": [{"id": "cpu", "backend": "cpu"}]}' ;;
+devices) printf 'cpu: a processor\\ncuda: no driver (libcuda.so.1 not found)\\n' ;;
+search*) cat >/dev/null; printf '{"results": [[]]\\n}\\n' ;;
+esac
+""", encoding="utf-8")
+            command.chmod(0o755)
+            done = subprocess.run([ROOT / "scripts/demo-text.sh", build, "a question"], check=True, capture_output=True, text=True)
+        self.assertIn("10,000 of the 117,659 glosses", done.stdout)
+
+
 class Floors(unittest.TestCase):
     def test_a_floor_that_is_beaten_is_wrong_and_not_met(self):
         absent = {name: mock.MagicMock() for name in ("numpy", "machine", "quant_cases", "search_cases")}

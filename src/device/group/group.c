@@ -19,7 +19,7 @@ ww_status member_failed(const group_device *group, int32_t member, ww_status sta
     text_copy(reason, sizeof reason, ww_error_message());
     const char *id = group->members[member].device->info.id;
     if (status == WW_DRIVER_ERROR)
-        return ww_fail(status, "member %s of the group: %s; ww_device_drop() lets the group go on without it", id, reason);
+        return ww_fail(status, "member %s of the group: %s; if you drop it, the group goes on without it", id, reason);
     return ww_fail(status, "member %s of the group: %s", id, reason);
 }
 
@@ -28,8 +28,8 @@ ww_status member_check(group_device *group, int32_t member)
     if (member_is_in(&group->members[member]))
         return WW_OK;
     return ww_fail(WW_DRIVER_ERROR,
-                   "these rows are on %s, which the group goes on without; ww_collection_move() to the same group brings them "
-                   "to the other members, if host memory or a store has them",
+                   "these rows are on %s, which the group goes on without; moving the collection to the same group brings "
+                   "them to the other members, if host memory or a store has them",
                    group->members[member].device->info.id);
 }
 

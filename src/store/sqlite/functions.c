@@ -7,6 +7,7 @@
 #include <warpwave/vectors.h>
 
 #include "base/float_guard.h"
+#include "base/message.h"
 #include "store/filter.h"
 #include "store/sqlite/value.h"
 
@@ -18,7 +19,9 @@ void function_fail(sqlite3_context *context, ww_status status, const char *funct
         sqlite3_result_error_nomem(context);
         return;
     }
-    char *text = sqlite3_mprintf("%s: %s", function, ww_error_message());
+    char message[1024];
+    text_without_calls(message, sizeof message, ww_error_message());
+    char *text = sqlite3_mprintf("%s: %s", function, message);
     if (text)
         sqlite3_result_error(context, text, -1);
     else

@@ -7,18 +7,21 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
+#include "base/message.h"
 #include "base/text.h"
 #include "store/sqlite/functions.h"
 #include "store/texts/texts.h"
 
 static const char *const SUFFIXES[] = {"rows", "vectors", "removed"}; /* of the tables behind it: NAME_rows, ... */
 
+enum { MESSAGE_BYTES = 1024 };
+
 static const char REENTERED[] =
     "a trigger, a foreign key action or a view uses the table while its own tables are read or written; drop it";
 
 int table_refuse(table *t, int code, const char *format, ...)
 {
-    char text[1024];
+    char text[MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -34,7 +37,9 @@ int table_failed(table *t, ww_status status)
         return value_result_code(status);
     if (t->reentered && !t->busy)
         return table_refuse(t, SQLITE_ERROR, "%s", REENTERED);
-    return table_refuse(t, value_result_code(status), "%s", ww_error_message());
+    char message[MESSAGE_BYTES];
+    text_without_calls(message, sizeof message, ww_error_message());
+    return table_refuse(t, value_result_code(status), "%s", message);
 }
 
 static void forget_filter(kept_filter *kept)
@@ -231,8 +236,10 @@ static ww_status table_find(table *t)
 
 static int refuse_new(ww_status status, char **message)
 {
+    char text[MESSAGE_BYTES];
+    text_without_calls(text, sizeof text, ww_error_message());
     if (status != WW_OUT_OF_MEMORY)
-        *message = sqlite3_mprintf("warpwave: %s", ww_error_message());
+        *message = sqlite3_mprintf("warpwave: %s", text);
     return value_result_code(status);
 }
 
@@ -301,10 +308,14 @@ static int table_destroy(sqlite3_vtab *vtab)
         status == WW_CORRUPT_FILE) /* the last: no table of records, or one that is not as it was made */
         status = drop_remains(t);
     table_leave(t);
-    if (status != WW_OK)
-        return table_failed(t, status);
-    table_free(t);
-    return SQLITE_OK;
+    if (status == WW_OK) {
+        table_free(t);
+        return SQLITE_OK;
+    }
+    const int code = table_failed(t, status);
+    if (t->base.zErrMsg) /* DROP TABLE is the one statement whose message SQLite does not take from the table */
+        sqlite3_log(code, "%s", t->base.zErrMsg);
+    return code;
 }
 
 static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
@@ -419,7 +430,9 @@ static int table_integrity(sqlite3_vtab *vtab, const char *schema, const char *n
     }
     if (status == WW_OK || *problem || status == WW_OUT_OF_MEMORY)
         return status == WW_OUT_OF_MEMORY ? SQLITE_NOMEM : SQLITE_OK;
-    *problem = sqlite3_mprintf("%s: %s", t->name, ww_error_message());
+    char message[MESSAGE_BYTES];
+    text_without_calls(message, sizeof message, ww_error_message());
+    *problem = sqlite3_mprintf("%s: %s", t->name, message);
     return *problem ? SQLITE_OK : SQLITE_NOMEM;
 }
 

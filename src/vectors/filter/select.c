@@ -219,7 +219,7 @@ ww_status ww_collection_select_remove(ww_collection *collection, const ww_select
     ww_status status = selection_read(collection, function, selection, &read);
     if (status == WW_OK && !read.filter && !read.where)
         status = ww_fail(WW_INVALID_ARGUMENT,
-                         "%s: there is neither a filter nor a where; ww_collection_clear() removes all rows", function);
+                         "%s: there is neither a filter nor a where; to remove all rows, clear the collection", function);
     if (status == WW_OK)
         status = collection->operations->select_remove(collection, &read, &gone);
     if (status == WW_OK && removed)

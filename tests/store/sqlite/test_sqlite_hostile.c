@@ -277,10 +277,35 @@ static void a_filter_reads_its_own_rows_only(void **state)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+static char logged[512];
+
+static void keep_logged(void *user, int code, const char *message)
+{
+    (void)user, (void)code;
+    if (strstr(message, "docs: "))
+        snprintf(logged, sizeof logged, "%s", message);
+}
+
+/* SQLite takes no message from a table that cannot be dropped, so its log has it. */
+static void a_table_that_cannot_be_dropped_says_why_in_the_log(void **state)
+{
+    (void)state;
+    sqlite3 *db = sql_open(":memory:");
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2); INSERT INTO docs(vector) VALUES('[1,2]');"
+                "ALTER TABLE docs_rows RENAME TO hidden; CREATE VIEW docs_rows AS SELECT * FROM hidden");
+    logged[0] = '\0';
+    sql_fails(db, "DROP TABLE docs", "");
+    assert_non_null(strstr(logged, "DROP VIEW"));
+    sql_run(db, "DROP VIEW docs_rows; ALTER TABLE hidden RENAME TO docs_rows; DROP TABLE docs");
+    sqlite3_close(db);
+}
+
 int main(void)
 {
+    sqlite3_config(SQLITE_CONFIG_LOG, keep_logged, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rowid_that_leaves_no_room_is_refused),
+        cmocka_unit_test(a_table_that_cannot_be_dropped_says_why_in_the_log),
         cmocka_unit_test(a_refused_replacement_takes_no_row_away),
         cmocka_unit_test(a_trigger_on_the_tables_behind_is_refused),
         cmocka_unit_test(a_refused_rename_tells_nobody_of_rows_that_are_not_committed),
