@@ -129,7 +129,7 @@ static ww_status put(const conversation *c, const char *const *texts)
 static ww_status put_message(const conversation *c, const char *before, const char *text, const char *behind)
 {
     ww_status status = PUT(before);
-    if (status == WW_OK)
+    if (status == WW_OK && text) /* check_messages() has refused NULL */
         status = put_quote(c, text, strlen(text));
     return status == WW_OK ? PUT(behind) : status;
 }
