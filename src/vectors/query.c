@@ -211,7 +211,7 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
         return ww_fail(WW_INVALID_ARGUMENT, "%s: collection '%s' is in memory, and only a store searches by words", function,
                        c->name);
     if (query->mode != WW_QUERY_NEAREST)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a match goes with WW_QUERY_NEAREST", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: a match is for the nearest, not for a range", function);
     if (match->mode != WW_MATCH_HYBRID && match->mode != WW_MATCH_TEXT)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: match->mode is %d; it must be WW_MATCH_HYBRID or WW_MATCH_TEXT", function,
                        (int)match->mode);

@@ -80,8 +80,8 @@ static ww_status index_check(const ww_collection *c, const ww_query *query)
     if (query->nprobe == 0 || c->index || c->store.rows_live == 0)
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT,
-                   "collection '%s': nprobe is %lld, but there is no index; build one with ww_collection_build_ivf(), or leave "
-                   "nprobe at 0 for an exact search",
+                   "collection '%s': nprobe is %lld, but there is no index; build one, or leave nprobe at 0 for an "
+                   "exact search",
                    c->name, (long long)query->nprobe);
 }
 

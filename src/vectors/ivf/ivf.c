@@ -243,7 +243,7 @@ static ww_status check_collection(ww_collection *c, const char *function)
 
 static ww_status no_index(const ww_collection *c, const char *function)
 {
-    return ww_fail(WW_NOT_FOUND, "%s: collection '%s' has no index; ww_collection_build_ivf() builds one", function, c->name);
+    return ww_fail(WW_NOT_FOUND, "%s: collection '%s' has no index; build one first", function, c->name);
 }
 
 ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf_config *config)

@@ -96,7 +96,7 @@ static ww_status how_check(const ww_results *results, const ww_diversity *how)
     if (how->limit < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must not be negative", function, (long long)how->limit);
     if (results_hits(results) > 0 && !results->vectors)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the results have no vectors; fetch them with WW_FETCH_VECTORS", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the results have no vectors; the query must fetch them", function);
     for (int64_t i = 0; i < results_hits(results); i++)
         if (results->rows[i] < 0)
             return ww_fail(WW_INVALID_ARGUMENT, "%s: hit %lld is an entry that was not found", function, (long long)i);

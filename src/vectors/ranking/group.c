@@ -129,7 +129,7 @@ static ww_status how_check(const ww_results *results, const ww_grouping *how)
         return ww_fail(WW_OUT_OF_RANGE, "%s: groups is %lld and size %lld; both must be 1 or more", function,
                        (long long)how->groups, (long long)how->size);
     if (results && results_hits(results) > 0 && !results->payloads)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the results have no payloads; fetch them with WW_FETCH_PAYLOADS", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the results have no payloads; the query must fetch them", function);
     return WW_OK;
 }
 
@@ -245,7 +245,7 @@ static ww_status find_diverse(ww_collection *c, const ww_query *query, const ww_
 static ww_status rank_check(const char *function, const ww_query *query, int64_t candidates)
 {
     if (query->mode != WW_QUERY_NEAREST)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: it is for WW_QUERY_NEAREST", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: it is for the nearest, not for a range", function);
     if (candidates < 0 || candidates > WW_K_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: candidates is %lld; it must be 0 to %d", function, (long long)candidates,
                        WW_K_MAX);
