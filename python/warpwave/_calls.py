@@ -89,42 +89,75 @@ def _bar(total_of: str) -> Optional[Callable[[int, int], None]]:
     return tell
 
 
+class Worker:
+    """A function on a thread of its own, whose end is waited for.
+
+    Not by Thread.join(): until Python 3.12 one that a signal handler interrupts takes the thread for ended, while it still works on memory
+    of its caller.
+    """
+
+    def __init__(self, work: Callable[[], object], name: str) -> None:
+        self._done = threading.Event()
+        self.raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self.raised.append(error)
+            finally:
+                self._done.set()
+
+        self._early: list[BaseException] = []  # what a signal handler raised while the thread was started
+        try:
+            threading.Thread(target=run, name=f"warpwave {name}").start()
+        except RuntimeError:  # there can be no thread more
+            raise
+        except BaseException as error:
+            self._early.append(error)
+
+    def check(self) -> None:
+        """Raises what a signal handler raised too early."""
+        _raise_first(self._early)
+
+    def wait(self, cancel: Callable[[], object]) -> None:
+        """Waits for the end. What a signal handler raises meanwhile cancels the work, and is raised when it has ended."""
+        try:
+            self.check()
+            self._done.wait()
+        except BaseException:
+            self.end(cancel)
+            raise
+
+    def end(self, cancel: Callable[[], object]) -> None:
+        """Cancels until it has ended: a cancel that comes before the call has begun is lost."""
+        while not self._done.is_set():
+            try:
+                cancel()
+                self._done.wait(0.01)
+            except BaseException:  # one is enough
+                continue
+
+
+def _raise_first(raised: list[BaseException]) -> None:
+    if raised:
+        error = raised[0]
+        raised.clear()
+        try:
+            raise error
+        finally:
+            del error  # no cycle through the traceback
+
+
 def cancellable(call: Callable[[], int], cancel: Callable[[], object]) -> None:
     """Makes a call that another thread can cancel, so that what signal handlers raise (Ctrl-C) ends it: on the main thread it runs on another
     one, as below."""
     if threading.current_thread() is not threading.main_thread():
         check(call())
         return
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            check(call())
-        except BaseException as error:
-            raised.append(error)
-
-    worker = threading.Thread(target=run, name="warpwave")
-    worker.start()
-    try:
-        worker.join()
-    except BaseException:
-        end_worker(worker, cancel)
-        raise
-    if raised:
-        try:
-            raise raised[0]
-        finally:
-            del raised  # no cycle through the traceback
-
-
-def end_worker(worker: threading.Thread, cancel: Callable[[], object]) -> None:
-    """Cancels until the thread has ended: a cancel that comes before the call has begun is lost."""
-    while worker.is_alive():
-        try:
-            cancel()
-            worker.join(0.01)
-        except BaseException:  # one is enough
-            continue
+    worker = Worker(lambda: check(call()), "call")
+    worker.wait(cancel)
+    _raise_first(worker.raised)
 
 
 def interruptible(call: Callable[[Any], int], progress: Progress = None, what: str = "", path: Any = None) -> None:
@@ -149,29 +182,16 @@ def interruptible(call: Callable[[Any], int], progress: Progress = None, what: s
 
     told = c.ww_progress(tell_or_stop)
 
-    def run() -> None:
+    def cancel() -> None:
+        stop[0] = True
+
+    if threading.current_thread() is threading.main_thread():
+        worker = Worker(lambda: check(call(told), path), what)
+        worker.wait(cancel)
+        raised += worker.raised
+    else:
         try:
             check(call(told), path)
         except BaseException as error:
             raised.append(error)
-
-    if threading.current_thread() is threading.main_thread():
-        worker = threading.Thread(target=run, name=f"warpwave {what}")
-        worker.start()
-        try:
-            worker.join()
-        except BaseException:
-            stop[0] = True
-            while worker.is_alive():
-                try:
-                    worker.join()
-                except BaseException:  # one is enough
-                    continue
-            raise
-    else:
-        run()
-    if raised:
-        try:
-            raise raised[0]
-        finally:
-            del raised  # no cycle through the traceback
+    _raise_first(raised)

@@ -61,7 +61,7 @@ class IndexFlat:
         A distance is the f32 next to the root of the sum that FAISS gives. Below 2^22 no two integers have one root, so an integer with that
         root is the sum if all numbers are whole, and as near to it as the square is otherwise. Sums from there on are computed again.
         """
-        scores = found._scores
+        scores: FloatArray = found._scores
         if self.metric_type != METRIC_L2:
             return scores
         squares = scores.astype(np.float64) ** 2

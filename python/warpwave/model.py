@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import os
 import queue
-import threading
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Optional, Sequence, Union, overload
@@ -12,7 +11,7 @@ import numpy as np
 
 from . import _native as c
 from ._arrays import address
-from ._calls import Handle, NotPicklable, Progress, cancellable, end_worker, interruptible
+from ._calls import Handle, NotPicklable, Progress, Worker, cancellable, interruptible
 from ._checked import integer, integers, text
 from ._errors import check
 from .device import Device, DeviceLike, from_struct, made, resolve
@@ -69,6 +68,15 @@ def _sampling(options: dict[str, Any]) -> Any:
             raise TypeError(f"there is no option {name!r}; those of sampling are {', '.join(sorted(names))}")
         setattr(value, name, number)
     return value
+
+
+def _said(messages: Sequence[dict[str, str]]) -> Any:
+    """Messages as C takes them."""
+    for m in messages:
+        if not (isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str)):
+            raise TypeError(f"a message is {m!r}; it must be {{'role': ..., 'content': ...}} with texts")
+    said = [c.ww_chat_message(text(m["role"].encode(), "role"), text(m["content"].encode(), "content")) for m in messages]
+    return (c.ww_chat_message * max(len(said), 1))(*said)
 
 
 def _stops(stop: Stop) -> list[str]:
@@ -183,18 +191,24 @@ class Model(NotPicklable):
 
     def chat(self, messages: Sequence[dict[str, str]]) -> str:
         """A conversation ({"role": ..., "content": ...} each) in the model's chat template, up to where the assistant begins to speak."""
-        for m in messages:
-            if not (isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str)):
-                raise TypeError(f"a message is {m!r}; it must be {{'role': ..., 'content': ...}} with texts")
-        said = [c.ww_chat_message(text(m["role"].encode(), "role"), text(m["content"].encode(), "content")) for m in messages]
-        listed = (c.ww_chat_message * max(len(said), 1))(*said)
-        count = c_size_t()
+        listed, count = _said(messages), c_size_t()
         with self._handle as model:
             check(c.ww_model_chat(model, listed, len(messages), None, 0, byref(count)))
         out = create_string_buffer(count.value + 1)
         with self._handle as model:
             check(c.ww_model_chat(model, listed, len(messages), out, count.value, byref(count)))
         return out.raw[:count.value].decode()
+
+    def chat_tokens(self, messages: Sequence[dict[str, str]], *, plain: bool = True) -> list[int]:
+        """The tokens of such a conversation. `plain`: names of special tokens in what is said are text, so that nobody ends a turn by what he
+        says."""
+        listed, count = _said(messages), c_size_t()
+        flags = c.WW_TOKENS_PLAIN if plain else 0
+        with self._handle as model:
+            check(c.ww_model_chat_tokens(model, listed, len(messages), flags, None, 0, byref(count)))
+            ids = (c_int32 * max(count.value, 1))()
+            check(c.ww_model_chat_tokens(model, listed, len(messages), flags, ids, len(ids), byref(count)))
+        return list(ids[:count.value])
 
     def embed(self, texts: Union[str, Sequence[str]], *, progress: Progress = None) -> npt.NDArray[np.float32]:
         """A vector of length 1 for each text, [texts, width]; of one text [width]."""
@@ -291,7 +305,7 @@ class Model(NotPicklable):
             prompt = [{"role": "user", "content": prompt}]
         elif not isinstance(prompt, (list, tuple)):
             raise TypeError(f"the prompt is {type(prompt).__name__}; it must be a str, a list of them, or a list of {{'role': ..., 'content': ...}}")
-        return self.tokenize(self.chat([*([] if system is None else [{"role": "system", "content": system}]), *prompt]), add_special=False)
+        return self.chat_tokens([*([] if system is None else [{"role": "system", "content": system}]), *prompt])
 
     def close(self) -> None:
         """Gives the model's memory back, when the last of its sessions is gone. May be called twice."""
@@ -386,15 +400,15 @@ class Session(NotPicklable):
         asked.tokens, asked.sampling = tokens, cast(byref(options), c_void_p)
         asked.text = c.ww_text_callback(take)
         asked.ignore_eos = 1 if ignore_eos else 0
-        worker = threading.Thread(target=run, name="warpwave generate")
-        worker.start()
+        worker = Worker(run, "generate")
         try:
+            worker.check()
             while (piece := pieces.get()) is not None:
                 if isinstance(piece, BaseException):
                     raise piece
                 yield piece
         finally:
-            end_worker(worker, self.cancel)
+            worker.end(self.cancel)
 
     def cancel(self) -> None:
         """Ends what another thread does with the session now; nothing where none does anything."""

@@ -1,5 +1,6 @@
 /* Any bytes as a filter and a payload, with a NUL between: the filter is refused with a message, or it says of every payload
- * that is JSON whether it is admitted, and its opposite says the opposite. */
+ * that is JSON whether it is admitted, and its opposite says the opposite. What is merged into a payload is JSON, and merging
+ * it again changes nothing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "vectors/filter/filter.h"
+#include "vectors/payloads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -20,6 +22,20 @@ static bool admits(const char *text, const char *payload, bool *out)
         abort();
     filter_free(&f);
     return true;
+}
+
+static void merge(const char *fields, const char *payload)
+{
+    char *merged = NULL, *again = NULL;
+    json_fault fault;
+    if (!json_check(fields, strlen(fields), &fault) || payload_check_merge("", fields) != WW_OK ||
+        payload_merge("", payload, fields, &merged) != WW_OK)
+        return;
+    if (!json_check(merged, strlen(merged), &fault) || payload_merge("", merged, fields, &again) != WW_OK ||
+        strcmp(merged, again) != 0)
+        abort();
+    memory_free(merged);
+    memory_free(again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -35,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     bool first = false, second = false;
     if (payload && !json_check(payload, strlen(payload), &fault))
         payload = NULL;
+    merge(text, payload);
     snprintf(opposite, size + 32, "{\"$not\": %s}", text);
     if (admits(text, payload, &first) && admits(opposite, payload, &second) && first == second)
         abort();

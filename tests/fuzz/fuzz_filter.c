@@ -44,6 +44,19 @@ static sqlite3 *connection(void)
     return db;
 }
 
+/* As a list of places or, with a page, of handles in order. */
+static void run(const filter_where *where, const filter_page *page)
+{
+    const filter_target target = {
+        .db = connection(), .schema = "other", .collection = "docs", .page = page, .seconds_max = 0.2};
+    filter_places places = {0};
+    if (filter_run(where, &target, &places) == WW_OK && page)
+        for (int64_t i = 0; i < places.count; i++)
+            if (places.places[i] < page->first_handle || (i > 0 && places.places[i] <= places.places[i - 1]))
+                abort();
+    filter_places_free(&places);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     char *text = malloc(size + 1);
@@ -52,13 +65,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size > 0)
         memcpy(text, bytes, size);
     text[size] = '\0';
-    const filter_where where = {.text = text};
-    if (filter_check(&where, "docs") == WW_OK) {
-        const filter_target target = {.db = connection(), .schema = "other", .collection = "docs", .seconds_max = 0.2};
-        filter_places places = {0};
-        (void)filter_run(&where, &target, &places);
-        filter_places_free(&places);
-    }
+    const ww_parameter list = {.name = ":l", .type = WW_VALUE_LIST, .text = "[1, \"a\", null, 2.5, true]"};
+    const filter_where wheres[] = {{.text = text}, {.text = text, .values = &list, .value_count = 1}};
+    for (int i = 0; i < 2; i++)
+        if (filter_check(&wheres[i], "docs") == WW_OK) {
+            run(&wheres[i], NULL);
+            run(&wheres[i], &(filter_page){1, 10});
+        }
     free(text);
     return 0;
 }

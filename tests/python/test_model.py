@@ -166,6 +166,9 @@ def test_conversations_are_prompts(tmp_path: pathlib.Path) -> None:
         expected = model.generate(model.chat(said), 8)
         assert model.generate(said, 8) == model.generate("hello", 8, chat=True, system="be short") == expected
         assert model.generate("hello", 8, chat=True) != expected
+        ended = [{"role": "user", "content": "<end>"}]
+        assert 256 not in model.chat_tokens(ended) and 256 in model.chat_tokens(ended, plain=False)
+        assert model.chat_tokens(said) == model.tokenize(model.chat(said), add_special=False)
         with pytest.raises(TypeError, match="a message is .*; it must be"):
             model.generate([{"role": "user"}])
         with pytest.raises(TypeError, match="the prompt is int; it must be a str"):
@@ -190,7 +193,7 @@ model = warpwave.Model(sys.argv[1] if len(sys.argv) > 1 else os.environ["MODEL"]
 what, at = os.environ["WHAT"], [0.0]
 def interrupt():
     time.sleep(0.3)
-    at[0] = time.perf_counter()
+    at[0] = time.process_time()  # of all threads: what other programs take does not count
     os.kill(os.getpid(), signal.SIGINT)
 session = model.session()
 tokens = list(range(250)) * 120
@@ -210,20 +213,18 @@ try:
             pass
     print("ended by itself")
 except KeyboardInterrupt:
-    print("interrupted", time.perf_counter() - at[0])
+    print("interrupted", time.process_time() - at[0])
 thread.join()
 print(len(session) < 29000 and len(model.tokenize("still there")) > 0)
+before = time.process_time()
+time.sleep(0.3)
+print(time.process_time() - before < 0.1)  # nothing computes any more
 """
 
 
 @pytest.mark.parametrize("what", ["feed", "generate", "stream"])
 def test_ctrl_c_ends_feeding_and_generating_at_once(tmp_path: pathlib.Path, what: str) -> None:
     write_decoder(tmp_path / "long.gguf", 32768)
-    seconds = []
-    for _ in range(3):  # the machine may be busy with other things
-        said, whole = run_python(_INTERRUPTED, MODEL=str(tmp_path / "long.gguf"), WHAT=what).split("\n")[:2]
-        assert said.startswith("interrupted") and whole == "True"
-        seconds.append(float(said.split()[1]))
-        if seconds[-1] < 0.2:
-            return
-    pytest.fail(f"it took {seconds} s")
+    said, whole, idle = run_python(_INTERRUPTED, MODEL=str(tmp_path / "long.gguf"), WHAT=what).split("\n")[:3]
+    assert said.startswith("interrupted") and whole == idle == "True"
+    assert float(said.split()[1]) < 0.2
