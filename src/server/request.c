@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/memory.h"
+#include "base/message.h"
 #include "server/state.h"
 
 /* ---- answers ---------------------------------------------------------------------------------------------------------------
@@ -55,7 +56,9 @@ bool request_fail_status(request *r, ww_status status)
         [WW_INTERNAL] = 500,         [WW_OTHER_PROCESS] = 500,      [WW_BUSY] = 503,          [WW_DAMAGED] = 500,
         [WW_TIMEOUT] = 504};
     const size_t known = sizeof STATUSES / sizeof *STATUSES;
-    return request_fail(r, (size_t)status < known && STATUSES[status] ? STATUSES[status] : 500, "%s", ww_error_message());
+    char message[1024];
+    text_without_calls(message, sizeof message, ww_error_message());
+    return request_fail(r, (size_t)status < known && STATUSES[status] ? STATUSES[status] : 500, "%s", message);
 }
 
 void request_done(request *r)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/message.h"
 #include "model/model.h"
 #include "model/tokenizer/tokenizer.h"
 #include "server/openai/generation.h"
@@ -156,7 +157,8 @@ static void put_answer(generation *g)
 
 void generation_fail(generation *g, ww_status status)
 {
-    const char *message = ww_error_message();
+    char message[1024];
+    text_without_calls(message, sizeof message, ww_error_message());
     g->status = status;
     g->finish = "stop";
     if (g->request) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/message.h"
 #include "server/qdrant/search.h"
 
 /* ---- results that are kept -------------------------------------------------------------------------------------------------
@@ -37,7 +38,8 @@ void kept_free(kept_results *kept)
 /* The message of this thread is the reason. */
 static void search_failed(search *s, ww_status status)
 {
-    const char *message = ww_error_message();
+    char message[1024];
+    text_without_calls(message, sizeof message, ww_error_message());
     if (s->failure_status == 0) {
         s->failure_status = (int)status;
         s->failure = memory_copy_text(message, strlen(message));
