@@ -36,21 +36,44 @@ typedef struct ww_ivf_info {
     int64_t rows;         /* in lists; removed rows count until compact */
     int64_t rows_largest; /* of the largest list */
     double rows_mean;
-    double loss;          /* mean over the rows of the build: squared distance to the centroid, or 1 - cosine */
-    int64_t bytes;        /* of lists and centroids, on host and device */
-    int64_t rows_trained; /* when the index was built */
-    int64_t rows_added;   /* since then; an upsert counts as one */
-    int64_t lists_split;  /* since the index was built, and while it was */
+    double loss;                 /* mean over the rows of the build: squared distance to the centroid, or 1 - cosine */
+    int64_t bytes;               /* of lists and centroids, on host and device */
+    int64_t rows_trained;        /* when the index was built */
+    int64_t rows_added;          /* since then; an upsert counts as one */
+    int64_t lists_split;         /* since the index was built, and while it was */
+    int64_t calibration_queries; /* of the last ww_collection_calibrate(); 0: there was none since the index was built */
+    int32_t calibration_k;
+    int64_t calibration_rows_added; /* since then */
 } ww_ivf_info;
+
+/* How many lists a wanted recall needs is learnt from queries whose true neighbours are known. */
+typedef struct ww_calibrate_config {
+    size_t struct_size;
+    const float *queries; /* query_count x dim, such as will be asked; NULL: rows of the collection, drawn at random, for which
+                           * the row itself does not count as a neighbour */
+    int64_t query_count;  /* 0: 1000, or 299 where there are fewer rows; at least 299 */
+    int64_t query_stride; /* floats from one query to the next; 0 means the collection's dimension */
+    int32_t k;            /* neighbours of each query; 0: 10; at most 1024, and fewer than there are rows */
+    uint64_t seed;        /* of the rows that are drawn */
+    ww_progress progress; /* in queries; may be NULL */
+    void *progress_user;
+} ww_calibrate_config;
 
 /* Every default is zero; device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_ivf_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_ivf_info_init(void *value, size_t struct_size);
+WW_API ww_status ww_calibrate_config_init(void *value, size_t struct_size);
 
 static inline ww_ivf_config ww_ivf_config_default(void)
 {
     ww_ivf_config value;
     ww_ivf_config_init(&value, sizeof value);
+    return value;
+}
+static inline ww_calibrate_config ww_calibrate_config_default(void)
+{
+    ww_calibrate_config value;
+    ww_calibrate_config_init(&value, sizeof value);
     return value;
 }
 static inline ww_ivf_info ww_ivf_info_default(void)
@@ -64,6 +87,14 @@ static inline ww_ivf_info ww_ivf_info_default(void)
  * without rows, a number out of range and more lists than rows. WW_CANCELLED if the callback stops it. After a failure the
  * collection is as it was, with its old index. Waits for readers, and they wait until it is done. */
 WW_API ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf_config *config);
+
+/* Learns for every recall how many lists a query must read, so that queries can ask for a `recall`. NULL for `config`: the
+ * defaults. A recall R then holds in this sense: among such queries, at most 1% fall below R, at a confidence of 95%. It speaks
+ * of queries without a filter, like those of the calibration, and of the rows that there were: ww_ivf_info says how many were
+ * added since. The same rows, queries and seed give the same numbers on every device. WW_NOT_FOUND without an index. Refuses
+ * fewer than 299 queries, which could not show that, and queries that are not finite. WW_CANCELLED if the callback stops it.
+ * After a failure the last calibration stays. Waits for readers, and they wait until it is done. */
+WW_API ww_status ww_collection_calibrate(ww_collection *collection, const ww_calibrate_config *config);
 
 /* Removes the index. WW_NOT_FOUND if there is none. Waits for readers. */
 WW_API ww_status ww_collection_drop_ivf(ww_collection *collection);

@@ -215,6 +215,9 @@ typedef struct ww_query {
      * only by those. Scores are then those of the fusion or of BM25; ww_results_parts() has the ranks and scores of each part.
      * `mask`, `where` and `filter` hold for both parts. NULL: vectors only. */
     const ww_match *match;
+    /* In place of nprobe, after ww_collection_calibrate(), else refused: reads as many lists as this recall needs, more than 0
+     * and at most 1. 1 is the exact search. 0: not asked for. */
+    float recall;
 } ww_query;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */

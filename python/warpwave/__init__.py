@@ -12,13 +12,14 @@ from ._errors import (Busy, Cancelled, CorruptFile, DimensionMismatch, DriverErr
                       MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats
-from .flat import IndexFlat, IndexFlatIP, IndexFlatL2
+from .flat import IndexFlat, IndexFlatIP, IndexFlatL2, IndexIVFFlat
 from .model import Model, ModelInfo, Session
 from .quant import Gguf, QuantMatrix, open_gguf
 from .sql import load
 from .store import Store, StoreInfo
 from .tensor import *  # noqa: F403  the names of the array API
 from .tensor import __all__ as _tensor_names
+from ._ivf import IvfInfo
 from .vectors import Collection, CollectionInfo, score
 from .aio import AsyncCollection, AsyncModel, AsyncStore
 
@@ -26,7 +27,7 @@ __version__: str = _native.ww_version().decode()
 
 __all__ = [
     "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
-    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "InternalError", "InvalidArgument", "IoError", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
+    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
     "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
 ]
 __all__ += _tensor_names

@@ -791,7 +791,8 @@ class ww_query(Structure):
                 ("progress_user", c_void_p),
                 ("stats", c_void_p),
                 ("nprobe", c_int64),
-                ("match", c_void_p)]
+                ("match", c_void_p),
+                ("recall", c_float)]
 
 
 @struct
@@ -907,12 +908,29 @@ class ww_ivf_info(Structure):
                 ("bytes", c_int64),
                 ("rows_trained", c_int64),
                 ("rows_added", c_int64),
-                ("lists_split", c_int64)]
+                ("lists_split", c_int64),
+                ("calibration_queries", c_int64),
+                ("calibration_k", c_int32),
+                ("calibration_rows_added", c_int64)]
+
+
+@struct
+class ww_calibrate_config(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("queries", c_void_p),
+                ("query_count", c_int64),
+                ("query_stride", c_int64),
+                ("k", c_int32),
+                ("seed", c_uint64),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
 
 
 ww_ivf_config_init = function("warpwave", "ww_ivf_config_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_ivf_info_init = function("warpwave", "ww_ivf_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_calibrate_config_init = function("warpwave", "ww_calibrate_config_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_collection_build_ivf = function("warpwave", "ww_collection_build_ivf", c_int, c_void_p, POINTER(ww_ivf_config))
+ww_collection_calibrate = function("warpwave", "ww_collection_calibrate", c_int, c_void_p, POINTER(ww_calibrate_config))
 ww_collection_drop_ivf = function("warpwave", "ww_collection_drop_ivf", c_int, c_void_p)
 ww_collection_describe_ivf = function("warpwave", "ww_collection_describe_ivf", c_int, c_void_p, POINTER(ww_ivf_info))
 

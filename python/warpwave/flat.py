@@ -1,4 +1,4 @@
-"""An index with the calls of FAISS's IndexFlat, for those who come from there: results by position, L2 squared."""
+"""Indexes with the calls of FAISS's IndexFlat and IndexIVFFlat, for those who come from there: results by position, L2 squared."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from .device import DeviceLike
 from .results import FETCH_IDS, FETCH_VECTORS
 from .vectors import Collection
 
-__all__ = ["IndexFlat", "IndexFlatIP", "IndexFlatL2"]
+__all__ = ["IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat"]
 
 METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
 _LARGEST = np.finfo(np.float32).max
@@ -84,10 +84,13 @@ class IndexFlat:
             return np.atleast_2d(np.asarray(x, np.float32))
         return tensor if tensor.ndim == 2 else tensor.reshape((1, -1))
 
+    def _found(self, queries: Any, k: int) -> Any:
+        return self.collection.search(queries, k, ids=False)
+
     def search(self, x: Any, k: int) -> tuple[FloatArray, IntArray]:
         """Distances and positions of the k nearest of each query; -1 where there are fewer."""
         queries = self._asked(x)
-        found = self.collection.search(queries, k, ids=False)
+        found = self._found(queries, k)
         count, width = found.rows.shape
         distances = np.full((count, k), _LARGEST if self.metric_type == METRIC_L2 else -_LARGEST, np.float32)
         positions = np.full((count, k), -1, np.int64)
@@ -144,3 +147,46 @@ class IndexFlatIP(IndexFlat):
 
     def __init__(self, d: int, *, device: DeviceLike = "auto") -> None:
         super().__init__(d, METRIC_INNER_PRODUCT, device=device)
+
+
+class IndexIVFFlat(IndexFlat):
+    """Vectors in `nlist` lists, of which a search reads the `nprobe` nearest.
+
+    The lists are made of the vectors that are added, when they are first searched; `train` only checks that there are enough. With fewer
+    vectors than lists a search is exact.
+
+    >>> index = warpwave.IndexIVFFlat(None, 2, 4, device="cpu")
+    >>> index.train(np.random.default_rng(1).normal(size=(100, 2)))
+    >>> index.add(np.random.default_rng(1).normal(size=(100, 2)))
+    >>> index.nprobe = 2
+    >>> index.search(np.float32([[0, 1]]), 3)[1].shape
+    (1, 3)
+    """
+
+    is_trained = False
+
+    def __init__(self, quantizer: Any, d: int, nlist: int, metric: int = METRIC_L2, *, device: DeviceLike = "auto", seed: int = 0) -> None:
+        super().__init__(d, metric, device=device)
+        self.quantizer = quantizer  # FAISS has its centroids there; here they are in the collection
+        self.nlist = nlist
+        self.nprobe = 1
+        self.seed = seed
+
+    def train(self, x: Any) -> None:
+        """Checks that there is a vector for every list."""
+        if len(x) < self.nlist:
+            raise ValueError(f"train: {len(x)} vectors cannot make {self.nlist} lists")
+        self.is_trained = True
+
+    def add(self, x: Any) -> None:
+        """Adds vectors behind those that are there, after `train`."""
+        if not self.is_trained:
+            raise ValueError("add: the index is not trained; call train() first")
+        super().add(x)
+
+    def _found(self, queries: Any, k: int) -> Any:
+        if self.ntotal < self.nlist:
+            return super()._found(queries, k)
+        if self.collection.ivf is None:
+            self.collection.build_ivf(self.nlist, seed=self.seed)
+        return self.collection.search(queries, k, ids=False, nprobe=self.nprobe)

@@ -93,6 +93,9 @@ class SearchStats:
     fallback_queries: int
     certificate: float
     repeated_queries: int
+    lists_read: int = 0
+    list_rows_read: int = 0
+    list_bytes_read: int = 0
 
 
 def _copied(pointer: Optional[int], count: int, kind: Any) -> Any:
@@ -135,6 +138,7 @@ _COLUMNS: dict[str, Callable[[Any], Any]] = {
     "_handles": lambda c: _copied(c.handles, c.hit_count, _I64),
     "_scores": lambda c: _copied(c.scores, c.hit_count, _F32),
     "_totals": lambda c: _copied(c.totals, c.query_count, _I64) if c.totals else None,
+    "_proven": lambda c: _copied(c.proven, c.query_count, _I64) if c.proven else None,
     "_id_places": lambda c: _copied(c.ids, c.hit_count, _I64) if c.ids else None,
     "_payload_places": lambda c: _copied(c.payloads, c.hit_count, _I64) if c.payloads else None,
     "_text": lambda c: string_at(c.text, c.text_bytes) if c.text else b"",
@@ -163,7 +167,7 @@ class Results:
     array([0.9939, 0.8614], dtype=float32)
     """
 
-    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_id_places", "_payload_places", "_text", "_vectors",
+    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors",
                  "_ids", "_payload_texts", "_payloads", "stats")
 
     _found: Handle
@@ -175,6 +179,7 @@ class Results:
     _handles: IntArray
     _scores: FloatArray
     _totals: Optional[IntArray]
+    _proven: Optional[IntArray]
     _id_places: Optional[IntArray]
     _payload_places: Optional[IntArray]
     _text: bytes
@@ -291,6 +296,12 @@ class Results:
         return int(found[0]) if self._single else found
 
     @property
+    def proven(self) -> Any:
+        """How many of the first hits of each query are proven to be the nearest rows: all of an exact search."""
+        found = np.diff(self._starts) if self._proven is None else self._proven
+        return int(found[0]) if self._single else found
+
+    @property
     def starts(self) -> IntArray:
         """Where the hits of each query begin among all, and the end: what FAISS calls lims."""
         return self._starts
@@ -332,6 +343,7 @@ class Results:
         some._shape = None if single or self._shape is None else (len(queries), self._shape[1])
         some._rows, some._handles, some._scores = self._rows[hits], self._handles[hits], self._scores[hits]
         some._totals = None if self._totals is None or not queries else self._totals[queries]
+        some._proven = None if self._proven is None or not queries else self._proven[queries]
         some._id_places = None if self._id_places is None else self._id_places[hits]
         some._payload_places = None if self._payload_places is None else self._payload_places[hits]
         some._text = self._text
@@ -383,7 +395,7 @@ class Results:
 def stats_of(value: Any) -> SearchStats:
     """The struct as an object."""
     return SearchStats(value.rows_screened, value.rows_kept, value.rows_scored, value.fallback_queries, value.certificate,
-                       value.repeated_queries)
+                       value.repeated_queries, value.lists_read, value.list_rows_read, value.list_bytes_read)
 
 
 FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS

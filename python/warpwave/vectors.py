@@ -18,6 +18,7 @@ from ._checked import integer
 from ._errors import NotFound, check
 from .device import Device, DeviceLike, from_struct, made, resolve
 from ._frames import Frames
+from ._ivf import Indexed
 from ._select import Where, selected
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, Results, Row, SearchStats, stats_of
 
@@ -74,7 +75,7 @@ class CollectionInfo:
     mask_rows: int
 
 
-class Collection(Frames, NotPicklable):
+class Collection(Frames, Indexed, NotPicklable):
     """Vectors of one length on a device, with ids and JSON payloads.
 
     `metric` is "cosine", "l2" or "dot"; `type` what rows are stored as: "f32", "f16", "bf16", "i8" or "u8"; `device` a name ("auto", "cpu", "cuda:0") or a `Device`. Any number of threads may use it at once,
@@ -259,8 +260,12 @@ class Collection(Frames, NotPicklable):
     # ---- searching ----------------------------------------------------------------------------------------------------------------
 
     def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[Where] = None, parameters: Any = None, mask: Any = None,
-               ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None) -> Results:
+               ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None,
+               nprobe: int = 0, recall: float = 0.0) -> Results:
         """Finds the `k` nearest rows of each query (10 if nothing is said), exactly.
+
+        With an index (`build_ivf`), `nprobe` reads that many lists only, and `recall`, after `calibrate`, as many as that recall needs:
+        then rows may be missed, and `proven` of the results says how many hits are certainly right.
 
         With `radius`: all rows within it (l2), or with at least that score (cosine, dot), of which `k`, if given, keeps the best. `mask` is
         a bool for each row (see `mask_rows`) that says which may be found. `where` is a dict of conditions on the payloads' fields, as in
@@ -286,6 +291,10 @@ class Collection(Frames, NotPicklable):
         else:
             asked.mode, asked.bound, asked.limit = c.WW_QUERY_RANGE, radius, c.WW_ROWS_MAX if k is None else integer(k, "k")
         asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        if nprobe:
+            asked.nprobe = integer(nprobe, "nprobe")
+        if recall:
+            asked.recall = recall
         if tensor is not None:
             asked.query_tensor = addressof(tensor._tensor)
         if where is not None or parameters is not None:

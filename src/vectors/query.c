@@ -156,8 +156,12 @@ static ww_status check_mode(const ww_collection *c, const char *function, const 
 {
     if (query->nprobe < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: nprobe is %lld; it must not be negative", function, (long long)query->nprobe);
-    if (query->nprobe > 0 && query->mode != WW_QUERY_NEAREST)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: nprobe is for the nearest; a range reads all rows", function);
+    if (!(query->recall >= 0.0f && query->recall <= 1.0f))
+        return ww_fail(WW_OUT_OF_RANGE, "%s: recall is %g; it must be 0 to 1", function, (double)query->recall);
+    if (query->nprobe > 0 && query->recall > 0.0f)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: nprobe and recall are both given; give one of them", function);
+    if ((query->nprobe > 0 || query->recall > 0.0f) && query->mode != WW_QUERY_NEAREST)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: nprobe and recall are for the nearest; a range reads all rows", function);
     if (query->mode == WW_QUERY_NEAREST) {
         if (query->bound != 0.0f || query->limit != 0)
             return ww_fail(WW_INVALID_ARGUMENT, "%s: bound and limit are for ranges, but mode is the nearest k", function);

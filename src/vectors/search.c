@@ -35,7 +35,7 @@ static ww_status place_queries(search *s)
     tensor_rows held = {.dense = *s->query->query_tensor};
     int64_t refused = -1;
     ww_status status;
-    if (tensor_rows_on(&held, c->device) && s->query->nprobe == 0) {
+    if (tensor_rows_on(&held, c->device) && s->query->nprobe == 0 && s->query->recall == 0.0f) {
         const float *queries = tensor_rows_data(&held);
         status = c->device->backend->rows_check_here(c->device, queries, s->query->query_count, c->dim, &refused);
         s->job.queries = queries;
@@ -75,14 +75,25 @@ ww_status search_lock(ww_collection *c)
     return WW_OK;
 }
 
+static bool asks_for_lists(const ww_query *query)
+{
+    return query->nprobe > 0 || query->recall > 0.0f;
+}
+
 static ww_status index_check(const ww_collection *c, const ww_query *query)
 {
-    if (query->nprobe == 0 || c->index || c->store.rows_live == 0)
+    if (!asks_for_lists(query) || c->store.rows_live == 0)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT,
-                   "collection '%s': nprobe is %lld, but there is no index; build one, or leave nprobe at 0 for an "
-                   "exact search",
-                   c->name, (long long)query->nprobe);
+    if (!c->index)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "collection '%s': the query has nprobe or recall, but there is no index; build one, or leave both "
+                       "at 0 for an exact search",
+                       c->name);
+    if (query->recall > 0.0f && query->recall < 1.0f && c->index->calibration.k == 0)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "collection '%s': recall is %g, but its index is not calibrated; calibrate it first", c->name,
+                       (double)query->recall);
+    return WW_OK;
 }
 
 /* Takes the lock and makes the job. Not locked after a failure. */
@@ -144,8 +155,8 @@ static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *
     const ww_collection *c = s->collection;
     s->job.rows = rows;
     s->job.scores = scores;
-    if (c->store.rows_live > 0 && s->query->nprobe > 0)
-        return ivf_search(c, &s->job, s->query->nprobe, proven);
+    if (c->store.rows_live > 0 && asks_for_lists(s->query))
+        return ivf_search(c, &s->job, ivf_rule_of(c->index, s->query), proven);
     if (c->store.rows_live > 0)
         return c->device->backend->rows_search(c->device, &s->job);
     results_pad(s->job.metric, s->job.query_count * s->job.k, rows, scores);
@@ -160,7 +171,7 @@ static ww_status nearest_results(search *s, ww_results **results)
     ww_status status = results_create(job->query_count, job->query_count * job->k, results);
     if (status != WW_OK || job->query_count == 0 || job->k == 0)
         return status;
-    if (s->query->nprobe > 0)
+    if (asks_for_lists(s->query))
         status = results_proven(*results);
     if (status == WW_OK)
         status = find_nearest(s, (*results)->rows, (*results)->scores, (*results)->proven);

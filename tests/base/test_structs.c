@@ -55,6 +55,7 @@ static int make_cases(void **state)
     CASE(ww_search_stats);
     CASE(ww_ivf_config);
     CASE(ww_ivf_info);
+    CASE(ww_calibrate_config);
     CASE(ww_collection_info);
     CASE(ww_damage_report);
     CASE(ww_results_columns);
@@ -65,7 +66,7 @@ static int make_cases(void **state)
 static void init_fills_the_callers_struct_and_not_a_byte_more(void **state)
 {
     (void)state;
-    assert_int_equal(case_count, 26);
+    assert_int_equal(case_count, 27);
     for (size_t i = 0; i < case_count; i++) {
         const case_of *c = &cases[i];
         assert_true(c->bytes + 64 < ROOM);

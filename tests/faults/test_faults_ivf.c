@@ -43,6 +43,17 @@ static ww_status search_lists(ww_collection *c)
     return status;
 }
 
+static ww_status calibrate(ww_collection *c)
+{
+    float queries[299 * DIM];
+    test_random random = {12};
+    ww_calibrate_config config = ww_calibrate_config_default();
+    random_normals(&random, queries, sizeof queries / sizeof queries[0]);
+    config.queries = queries;
+    config.query_count = 299;
+    return ww_collection_calibrate(c, &config);
+}
+
 static ww_status write_rows(ww_collection *c, int64_t count, const char *prefix, int64_t first)
 {
     test_random random = {9};
@@ -78,7 +89,7 @@ static ww_status move_to_the_cpu(ww_collection *c)
 }
 
 typedef ww_status (*operation)(ww_collection *collection);
-static const operation operations[] = {build_again, search_lists, add_few, replace_some, compact, move_to_the_cpu};
+static const operation operations[] = {build_again, search_lists, calibrate, add_few, replace_some, compact, move_to_the_cpu};
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
 static ww_collection *make_and_index(ww_device *device)

@@ -317,6 +317,87 @@ static void the_statistics_say_what_was_read(void **state)
     scene_free(s);
 }
 
+static void a_recall_reads_enough_lists(void **state)
+{
+    for (int m = 0; m < METRICS; m++) {
+        if (!is_tried(*state, m, 1))
+            continue;
+        const ww_collection_config config = config_of(metrics[m], WW_VECTOR_F32);
+        scene *s = scene_of(*state, &config);
+        ww_ivf_info info = ww_ivf_info_default();
+        ww_calibrate_config asked = ww_calibrate_config_default();
+        asked.query_count = 299;
+        asked.k = 5;
+        CHECK_OK(ww_collection_calibrate(s->collection, &asked));
+        CHECK_OK(ww_collection_calibrate(s->on_cpu, &asked));
+        CHECK_OK(ww_collection_describe_ivf(s->collection, &info));
+        assert_int_equal(info.calibration_queries, 299);
+        const ivf *index = s->collection->index;
+        assert_memory_equal(index->calibration.rules, s->on_cpu->index->calibration.rules, 5 * sizeof(ivf_rule));
+        for (int64_t r = 0; r < 40; r++) { /* all rows could have been drawn; with few of 502 left over most were */
+            ww_query query = ww_query_default();
+            ww_results *some = NULL;
+            query.queries = s->rows + r * DIM;
+            query.query_count = 1;
+            query.dim = DIM;
+            query.k = 6;
+            query.recall = 0.6f;
+            CHECK_OK(ww_collection_query(s->on_cpu, &query, &some));
+            ww_results *exact = query_lists(s->on_cpu, s->rows + r * DIM, 1, 6, 0);
+            int64_t found = 0;
+            for (int64_t i = 0; i < 6; i++)
+                for (int64_t j = 0; j < 6; j++)
+                    found += ww_results_rows(some, 0)[i] == ww_results_rows(exact, 0)[j];
+            assert_true(found >= 3);
+            ww_results_destroy(some);
+            ww_results_destroy(exact);
+        }
+        scene_free(s);
+    }
+}
+
+static void a_calibration_refuses_what_it_cannot_promise(void **state)
+{
+    const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
+    scene *s = scene_of(*state, &config);
+    ww_calibrate_config asked = ww_calibrate_config_default();
+    ww_query query = ww_query_default();
+    ww_results *results = NULL;
+    query.queries = s->queries;
+    query.query_count = 1;
+    query.dim = DIM;
+    query.k = 3;
+    query.recall = 0.5f;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(s->collection, &query, &results)); /* not calibrated */
+    asked.query_count = 298;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->collection, &asked));
+    asked.query_count = COUNT + 1;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->collection, &asked));
+    asked.query_count = 299;
+    asked.k = COUNT;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->collection, &asked));
+    asked.k = 4;
+    asked.queries = s->rows;
+    asked.query_stride = 1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_calibrate(s->collection, &asked));
+    asked.query_stride = 0;
+    CHECK_OK(ww_collection_calibrate(s->collection, &asked));
+    CHECK_OK(ww_collection_query(s->collection, &query, &results));
+    ww_results_destroy(results);
+    query.recall = 1.5f;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(s->collection, &query, &results));
+    query.recall = NAN;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(s->collection, &query, &results));
+    query.recall = 0.5f;
+    query.nprobe = 2;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(s->collection, &query, &results));
+    s->rows[77] = INFINITY;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_calibrate(s->collection, &asked));
+    CHECK_OK(ww_collection_drop_ivf(s->collection));
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_calibrate(s->collection, NULL));
+    scene_free(s);
+}
+
 /* ---- writes -----------------------------------------------------------------------------------------------------------------
  */
 
@@ -519,6 +600,8 @@ int main(void)
         cmocka_unit_test(rows_without_codes_are_read_too),
         cmocka_unit_test(a_filtered_query_finds_as_many_rows_as_there_are),
         cmocka_unit_test(the_statistics_say_what_was_read),
+        cmocka_unit_test(a_recall_reads_enough_lists),
+        cmocka_unit_test(a_calibration_refuses_what_it_cannot_promise),
         cmocka_unit_test(the_index_follows_every_write),
         cmocka_unit_test(a_list_that_grows_is_split),
         cmocka_unit_test(equal_rows_can_be_indexed),

@@ -916,6 +916,7 @@ mod vectors {
         pub stats: *mut ww_search_stats,
         pub nprobe: i64,
         pub r#match: *const ww_match,
+        pub recall: f32,
     }
     impl Default for ww_query {
         fn default() -> Self {
@@ -1056,16 +1057,38 @@ mod ivf {
         pub rows_trained: i64,
         pub rows_added: i64,
         pub lists_split: i64,
+        pub calibration_queries: i64,
+        pub calibration_k: i32,
+        pub calibration_rows_added: i64,
     }
     impl Default for ww_ivf_info {
         fn default() -> Self {
             initialized(ww_ivf_info_init)
         }
     }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_calibrate_config {
+        pub struct_size: usize,
+        pub queries: *const f32,
+        pub query_count: i64,
+        pub query_stride: i64,
+        pub k: i32,
+        pub seed: u64,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+    }
+    impl Default for ww_calibrate_config {
+        fn default() -> Self {
+            initialized(ww_calibrate_config_init)
+        }
+    }
     extern "C" {
         pub fn ww_ivf_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_ivf_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_calibrate_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_collection_build_ivf(collection: *mut ww_collection, config: *const ww_ivf_config) -> ww_status;
+        pub fn ww_collection_calibrate(collection: *mut ww_collection, config: *const ww_calibrate_config) -> ww_status;
         pub fn ww_collection_drop_ivf(collection: *mut ww_collection) -> ww_status;
         pub fn ww_collection_describe_ivf(collection: *mut ww_collection, info: *mut ww_ivf_info) -> ww_status;
     }

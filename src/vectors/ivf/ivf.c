@@ -29,6 +29,7 @@ void ivf_destroy(ivf *index)
     for (int64_t i = 0; index->lists && i < index->nlist; i++)
         memory_free(index->lists[i].rows);
     store_destroy(&index->store);
+    memory_free(index->calibration.rules);
     memory_free(index->lists);
     memory_free(index->centroids);
     memory_free(index);
@@ -74,14 +75,14 @@ typedef struct build {
     ivf_progress progress;
 } build;
 
-/* `wanted` of `count` numbers, ascending, each choice equally likely: a number is taken with the probability that is left. */
-static void choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to)
+/* A number is taken with the probability that is left. */
+void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to)
 {
     int64_t taken = 0;
     for (int64_t i = 0; i < count && taken < wanted; i++) {
         const uint64_t word = philox(seed, (uint64_t)i).word[0];
         if (word * (uint64_t)(count - i) >> 32 < (uint64_t)(wanted - taken)) /* count < 2^32 */
-            to[taken++] = from[i];
+            to[taken++] = from ? from[i] : i;
     }
 }
 
@@ -138,7 +139,7 @@ static ww_status train(build *b)
     int64_t *chosen = b->numbers + rows, live = 0;
     for (int64_t row = store_next(&c->store, -1); row >= 0; row = store_next(&c->store, row))
         b->numbers[live++] = row;
-    choose(b->config.seed, b->numbers, rows, count, chosen);
+    ivf_choose(b->config.seed, b->numbers, rows, count, chosen);
     const kmeans_job job = {.sample = b->sample,
                             .count = count,
                             .iterations = b->config.iterations,
@@ -232,7 +233,7 @@ static ww_status build_index(build *b)
 /* ---- the calls --------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status check_collection(ww_collection *c, const char *function)
+ww_status ivf_check_collection(ww_collection *c, const char *function)
 {
     const ww_status status = collection_check(c, function);
     if (status != WW_OK || c->operations->has_index)
@@ -241,7 +242,7 @@ static ww_status check_collection(ww_collection *c, const char *function)
                    c->name);
 }
 
-static ww_status no_index(const ww_collection *c, const char *function)
+ww_status ivf_not_found(const ww_collection *c, const char *function)
 {
     return ww_fail(WW_NOT_FOUND, "%s: collection '%s' has no index; build one first", function, c->name);
 }
@@ -251,7 +252,7 @@ ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf_config
     FLOAT_GUARD();
     static const char function[] = "ww_collection_build_ivf";
     build b = {.collection = collection};
-    ww_status status = check_collection(collection, function);
+    ww_status status = ivf_check_collection(collection, function);
     if (status == WW_OK && config)
         status = struct_read(&b.config, sizeof b.config, config, function, "ww_ivf_config");
     if (status != WW_OK)
@@ -266,12 +267,12 @@ ww_status ww_collection_drop_ivf(ww_collection *collection)
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_drop_ivf";
-    ww_status status = check_collection(collection, function);
+    ww_status status = ivf_check_collection(collection, function);
     if (status != WW_OK)
         return status;
     collection_lock_write(collection);
     if (!collection->index)
-        status = no_index(collection, function);
+        status = ivf_not_found(collection, function);
     ivf_destroy(collection->index);
     collection->index = NULL;
     collection_unlock(collection);
@@ -286,7 +287,11 @@ static ww_ivf_info info_of(const ivf *index)
                         .loss = index->loss,
                         .rows_trained = index->rows_trained,
                         .rows_added = index->rows_added,
-                        .lists_split = index->lists_split};
+                        .lists_split = index->lists_split,
+                        .calibration_queries = index->calibration.queries,
+                        .calibration_k = index->calibration.k};
+    if (index->calibration.k > 0)
+        info.calibration_rows_added = index->rows_added - index->calibration.rows_added;
     info.bytes = index->nlist * (int64_t)(sizeof *index->lists + (size_t)index->dim * sizeof *index->centroids);
     for (int64_t i = 0; i < index->nlist; i++) {
         info.rows_largest = max_i64(info.rows_largest, index->lists[i].count);
@@ -304,7 +309,7 @@ ww_status ww_collection_describe_ivf(ww_collection *collection, ww_ivf_info *inf
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_describe_ivf";
-    ww_status status = check_collection(collection, function);
+    ww_status status = ivf_check_collection(collection, function);
     if (status != WW_OK)
         return status;
     if (!info)
@@ -314,7 +319,7 @@ ww_status ww_collection_describe_ivf(ww_collection *collection, ww_ivf_info *inf
     if (collection->index)
         found = info_of(collection->index);
     else
-        status = no_index(collection, function);
+        status = ivf_not_found(collection, function);
     collection_unlock(collection);
     return status == WW_OK ? struct_write(info, &found, sizeof found, function, "ww_ivf_info") : status;
 }

@@ -15,6 +15,7 @@
 
 #include <warpwave/ivf.h>
 
+#include "arithmetic/canon.h"
 #include "vectors/collection.h"
 
 enum {
@@ -30,6 +31,23 @@ typedef struct ivf_list {
     int64_t equal_rows; /* how many rows it had, all equal, when it could not be split; it is tried again with twice that */
 } ivf_list;
 
+enum { CALIBRATION_K_MAX = 1024 };
+
+/* Which lists a query reads: the nearest `nprobe`, or, with a factor, those whose centroid is at most that many times as far
+ * away as the nearest one. */
+typedef struct ivf_rule {
+    int64_t nprobe; /* with a factor: lists on average */
+    double factor;  /* 0: by nprobe */
+} ivf_rule;
+
+/* What was learnt about recall (calibrate.c): rules[h - 1] finds h of the k nearest rows. */
+typedef struct ivf_calibration {
+    int32_t k; /* 0: not calibrated */
+    int64_t queries;
+    int64_t rows_added; /* the index's, at that time */
+    ivf_rule *rules;
+} ivf_calibration;
+
 typedef struct ivf {
     int32_t dim;
     int32_t metric;   /* of the collection: the order in which lists are read */
@@ -41,6 +59,7 @@ typedef struct ivf {
     int64_t rows; /* in all lists */
     int64_t rows_trained, rows_added, lists_split;
     double loss;
+    ivf_calibration calibration;
 } ivf;
 
 typedef struct ivf_size {
@@ -60,6 +79,13 @@ typedef struct ivf_place {
 
 /* Frees it and all it holds. Accepts NULL. */
 void ivf_destroy(ivf *index);
+
+/* What every public call about indexes asks first: may this collection have one? And what it says if there is none. */
+ww_status ivf_check_collection(ww_collection *c, const char *function);
+ww_status ivf_not_found(const ww_collection *c, const char *function);
+
+/* `wanted` of `count` numbers (NULL: 0, 1, ...), ascending, each choice equally likely by the seed. */
+void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to);
 
 /* Makes room in a list for `more` rows. */
 ww_status ivf_list_reserve(ivf_list *list, int64_t more);
@@ -140,9 +166,21 @@ ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_
 /* ---- search.c ---------------------------------------------------------------------------------------------------------------
  */
 
-/* Carries out the job by reading `nprobe` lists of each query, which are on the host, and writes its rows and scores. `proven`
- * gets the number of proven hits of each query, or is NULL. */
-ww_status ivf_search(const ww_collection *c, const search_job *job, int64_t nprobe, int64_t *proven);
+/* Carries out the job by reading the lists of each query that the rule says; the queries are on the host; and writes its rows
+ * and scores. `proven` gets the number of proven hits of each query, or is NULL. */
+ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, int64_t *proven);
+
+/* All lists for each query that is asked, nearest first, as keys that the caller frees, after a failure too. */
+ww_status ivf_order_lists(const ivf *index, const search_job *asked, key_list *order);
+
+/* How far away a centroid is, as a number that factors apply to: the distance, or 1 - cosine. Rows by dot have none. */
+double ivf_distance(const ivf *index, canon_key key);
+
+/* ---- calibrate.c ------------------------------------------------------------------------------------------------------------
+ */
+
+/* The rule for a query that has nprobe, or a recall for which the index is calibrated. */
+ivf_rule ivf_rule_of(const ivf *index, const ww_query *query);
 
 /* ---- proof.c ----------------------------------------------------------------------------------------------------------------
  */

@@ -1,8 +1,9 @@
 /* Searching some lists only.
  *
- * The centroids are searched for all their scores, which gives each query the order of its lists. The first nprobe of them are
- * read, and more while they hold fewer rows than the query must find. Which rows are read depends on nothing else, so results
- * are the same bits on every device, for every batch and number of threads. How they are read:
+ * The centroids are searched for all their scores, which gives each query the order of its lists. The first nprobe of them, or
+ * as many as a wanted recall needs (calibrate.c), are read, and more while they hold fewer rows than the query must find. Which
+ * rows are read depends on nothing else, so results are the same bits on every device, for every batch and number of threads.
+ * How they are read:
  *
  *   rows_search_lists   by the backend itself, where it has a way
  *   with masks          else: a search of all rows for each query, with a mask of the rows in its lists
@@ -27,7 +28,7 @@ typedef struct probing {
     const ww_collection *collection;
     const ivf *index;
     const search_job *job;
-    int64_t nprobe;
+    ivf_rule rule;
     int64_t wanted;    /* hits that each query must have */
     int64_t *admitted; /* rows of each list that count, -1: not counted yet; NULL: all do */
     row_list *lists;   /* as the backend takes them */
@@ -146,13 +147,11 @@ static ww_status put_number(probing *p, uint32_t list)
 /* ---- a round of queries -----------------------------------------------------------------------------------------------------
  */
 
-/* All lists of each query, nearest first. */
-static ww_status order_lists(const probing *p, const search_job *round)
+ww_status ivf_order_lists(const ivf *index, const search_job *asked, key_list *order)
 {
-    const ivf *index = p->index;
     ww_device *device = index->store.device;
-    range_job job = {.bound = index->metric == CANON_L2 ? INFINITY : -INFINITY, .limit = index->nlist, .found = p->order};
-    job.search = *round;
+    range_job job = {.bound = index->metric == CANON_L2 ? INFINITY : -INFINITY, .limit = index->nlist, .found = order};
+    job.search = *asked;
     job.search.type = ROW_F32;
     job.search.segments = index->store.segments;
     job.search.segment_count = store_segments_used(&index->store);
@@ -164,11 +163,24 @@ static ww_status order_lists(const probing *p, const search_job *round)
     return device->backend->rows_range(device, &job);
 }
 
+double ivf_distance(const ivf *index, canon_key key)
+{
+    const double score = (double)canon_key_score(index->metric, key);
+    return index->metric == CANON_L2 ? score : 1.0 - score;
+}
+
+static bool rule_reads(const probing *p, const key_list *order, int64_t number)
+{
+    if (!(p->rule.factor > 0.0))
+        return number < p->rule.nprobe;
+    return ivf_distance(p->index, order->keys[number]) <= p->rule.factor * ivf_distance(p->index, order->keys[0]);
+}
+
 /* How many of a query's lists are read. */
 static int64_t lists_to_read(probing *p, const key_list *order)
 {
     int64_t lists = 0, rows = 0;
-    while (lists < order->count && (lists < p->nprobe || rows < p->wanted))
+    while (lists < order->count && (rows < p->wanted || rule_reads(p, order, lists)))
         rows += rows_admitted(p, canon_key_row(order->keys[lists++]));
     return lists;
 }
@@ -254,7 +266,7 @@ static int64_t count_proven(const probing *p, const search_job *round, int64_t q
 static ww_status search_round(probing *p, const search_job *round, int64_t *proven)
 {
     const backend *api = p->collection->device->backend;
-    ww_status status = order_lists(p, round);
+    ww_status status = ivf_order_lists(p->index, round, p->order);
     if (status == WW_OK)
         status = choose_lists(p, round);
     const list_job job = {.search = *round, .lists = p->lists, .numbers = p->numbers, .starts = p->starts};
@@ -309,17 +321,17 @@ static ww_status search_exactly(const ww_collection *c, const search_job *job, i
     return status;
 }
 
-ww_status ivf_search(const ww_collection *c, const search_job *job, int64_t nprobe, int64_t *proven)
+ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, int64_t *proven)
 {
     const ivf *index = c->index;
     const int64_t admitted = count_admitted(c, job);
-    const bool few = job->mask && (double)admitted * (double)index->nlist <= (double)nprobe * (double)index->rows;
-    if (nprobe >= index->nlist || few)
+    const bool few = job->mask && (double)admitted * (double)index->nlist <= (double)rule.nprobe * (double)index->rows;
+    if ((rule.factor == 0.0 && rule.nprobe >= index->nlist) || few)
         return search_exactly(c, job, proven);
     probing p = {.collection = c,
                  .index = index,
                  .job = job,
-                 .nprobe = nprobe,
+                 .rule = rule,
                  .wanted = min_i64(job->k, admitted),
                  .round_queries = min_i64(max_i64(ROUND_KEYS / index->nlist, 1), job->query_count)};
     return search_rounds(&p, proven);

@@ -1,0 +1,340 @@
+/* Recall on request: which lists a query must read to find h of its k nearest rows, learnt from queries whose nearest rows are
+ * known.
+ *
+ * For each such query the exact search says which rows are to be found, and the order of its lists says how many must be read
+ * until h of them are found. Two rules are learnt for every h, and the one that reads fewer lists on average is kept:
+ *
+ *   nprobe   the nearest so many lists, the same number for every query
+ *   factor   the lists whose centroid is at most so many times as far away as the nearest one: few where a query is near a
+ *            centroid, more where it lies between several. Not by dot, where scores are no distances
+ *
+ * A rule is that of the worst query, or of the worst but m. With n queries m is the largest number for which a rule that fails
+ * for 1% of all queries would fail for m or fewer of n with a probability of at most 5%: 0 for 299 queries, 4 for 1000.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arithmetic/row_types.h"
+#include "base/float_guard.h"
+#include "base/integers.h"
+#include "base/memory.h"
+#include "base/structs.h"
+#include "vectors/ivf/ivf.h"
+
+enum {
+    QUERIES_MIN = 299, /* 0.99^299 < 0.05 */
+    QUERIES_DEFAULT = 1000,
+    QUERIES_MAX = 1 << 20,
+    K_DEFAULT = 10,
+    ROUND_KEYS = 1 << 22, /* scores of queries and centroids at hand */
+};
+
+STRUCT_INIT(ww_calibrate_config, {0})
+
+/* What a query needs to find its neighbours, the nearest list first. */
+typedef struct need {
+    int64_t nprobe;
+    double factor;
+} need;
+
+typedef struct calibration {
+    ww_collection *collection;
+    ivf *index;
+    ww_calibrate_config config; /* every number is set */
+    float *drawn;               /* queries that are rows, or NULL */
+    int64_t *numbers;           /* of these rows */
+    int64_t *truth;             /* k + 1 rows for each query of a round */
+    float *scores;
+    uint32_t *lists;           /* of each row of the collection */
+    key_list *order;           /* the lists of each query of a round */
+    uint32_t *places;          /* of each list in the order of a query */
+    need *needs;               /* of each query for each h: query_count x k */
+    double *factors, *nprobes; /* of all queries for one h */
+    float *ratios;             /* of the first QUERIES_MIN queries: how much farther away each list is than the nearest */
+    ivf_rule *rules;
+    int64_t round_queries;
+} calibration;
+
+ivf_rule ivf_rule_of(const ivf *index, const ww_query *query)
+{
+    if (query->nprobe > 0)
+        return (ivf_rule){.nprobe = query->nprobe};
+    if (query->recall >= 1.0f)
+        return (ivf_rule){.nprobe = index->nlist};
+    const int32_t k = index->calibration.k;
+    const int32_t found = (int32_t)ceil((double)query->recall * k - 1e-6); /* 0.95f is a little less or more than 0.95 */
+    return index->calibration.rules[max_i32(min_i32(found, k), 1) - 1];
+}
+
+/* ---- checks and memory ------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status check_numbers(const ww_collection *c, ww_calibrate_config *config)
+{
+    const int64_t rows = c->store.rows_live;
+    if (config->query_count == 0)
+        config->query_count = config->queries || rows >= QUERIES_DEFAULT ? QUERIES_DEFAULT : QUERIES_MIN;
+    if (config->query_count < QUERIES_MIN || config->query_count > QUERIES_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_calibrate: query_count is %lld; it must be %d to %d",
+                       (long long)config->query_count, QUERIES_MIN, QUERIES_MAX);
+    if (!config->queries && config->query_count > rows)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_calibrate: %lld queries cannot be drawn from %lld rows; give queries",
+                       (long long)config->query_count, (long long)rows);
+    if (config->query_stride == 0)
+        config->query_stride = c->dim;
+    if (config->query_stride < c->dim)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_calibrate: query_stride is %lld; it must be at least dim, %d",
+                       (long long)config->query_stride, c->dim);
+    if (config->k == 0)
+        config->k = K_DEFAULT;
+    if (config->k < 1 || config->k > CALIBRATION_K_MAX || config->k >= rows)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_calibrate: k is %d; it must be 1 to %lld", config->k,
+                       (long long)min_i64(CALIBRATION_K_MAX, rows - 1));
+    return WW_OK;
+}
+
+static ww_status check_queries(const ww_collection *c, const ww_calibrate_config *config)
+{
+    char fault[VECTOR_FAULT_BYTES];
+    for (int64_t q = 0; config->queries && q < config->query_count; q++) {
+        const float *query = config->queries + q * config->query_stride;
+        if (!vector_is_finite(query, c->dim))
+            return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': query %lld: %s", c->name, (long long)q,
+                           vector_fault(query, c->dim, fault));
+    }
+    return WW_OK;
+}
+
+static ww_status take_memory(calibration *m)
+{
+    const ww_calibrate_config *config = &m->config;
+    const ww_collection *c = m->collection;
+    const size_t queries = (size_t)config->query_count, k = (size_t)config->k, rows = (size_t)c->store.rows_count;
+    const size_t round = (size_t)m->round_queries, nlist = (size_t)m->index->nlist, dim = (size_t)c->dim;
+    const size_t drawn = config->queries ? 0 : queries;
+    m->drawn = memory_alloc(drawn * dim * sizeof *m->drawn);
+    m->numbers = memory_alloc((drawn + (size_t)c->store.rows_live) * sizeof *m->numbers);
+    m->truth = memory_alloc(round * (k + 1) * sizeof *m->truth);
+    m->scores = memory_alloc(round * (k + 1) * sizeof *m->scores);
+    m->lists = memory_alloc(rows * sizeof *m->lists);
+    m->order = memory_alloc_zeroed(round, sizeof *m->order);
+    m->places = memory_alloc(nlist * sizeof *m->places);
+    m->needs = memory_alloc(queries * k * sizeof *m->needs);
+    m->factors = memory_alloc(2 * queries * sizeof *m->factors);
+    m->ratios = memory_alloc(QUERIES_MIN * nlist * sizeof *m->ratios);
+    m->rules = memory_alloc(k * sizeof *m->rules);
+    if (!m->drawn || !m->numbers || !m->truth || !m->scores || !m->lists || !m->order || !m->places || !m->needs ||
+        !m->factors || !m->ratios || !m->rules)
+        return memory_failed("calibrating an index", rows * sizeof *m->lists + queries * k * sizeof *m->needs);
+    m->nprobes = m->factors + queries;
+    return WW_OK;
+}
+
+static void forget_order(const calibration *m)
+{
+    for (int64_t q = 0; m->order && q < m->round_queries; q++) {
+        key_list_free(&m->order[q]);
+        m->order[q] = (key_list){0};
+    }
+}
+
+static void free_memory(calibration *m)
+{
+    forget_order(m);
+    memory_free(m->rules);
+    memory_free(m->ratios);
+    memory_free(m->factors);
+    memory_free(m->needs);
+    memory_free(m->places);
+    memory_free(m->order);
+    memory_free(m->lists);
+    memory_free(m->scores);
+    memory_free(m->truth);
+    memory_free(m->numbers);
+    memory_free(m->drawn);
+}
+
+/* ---- queries ----------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status draw_queries(calibration *m)
+{
+    const ww_collection *c = m->collection;
+    int64_t *live = m->numbers + (m->config.queries ? 0 : m->config.query_count), count = 0;
+    if (m->config.queries)
+        return WW_OK;
+    for (int64_t row = store_next(&c->store, -1); row >= 0; row = store_next(&c->store, row))
+        live[count++] = row;
+    ivf_choose(m->config.seed, live, count, m->config.query_count, m->numbers);
+    return ivf_read_rows(c, m->numbers, m->config.query_count, m->drawn);
+}
+
+static void find_lists(const calibration *m)
+{
+    for (int64_t l = 0; l < m->index->nlist; l++)
+        for (int64_t i = 0; i < m->index->lists[l].count; i++)
+            m->lists[m->index->lists[l].rows[i]] = (uint32_t)l;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What query `q` of the round, number `number` of all, needs. */
+static void measure_query(const calibration *m, int64_t q, int64_t number)
+{
+    const int32_t k = m->config.k;
+    const key_list *order = &m->order[q];
+    const int64_t *truth = m->truth + q * (k + 1);
+    uint32_t wanted[CALIBRATION_K_MAX];
+    int32_t found = 0;
+    for (int64_t i = 0; i < order->count; i++)
+        m->places[canon_key_row(order->keys[i])] = (uint32_t)i;
+    for (int32_t i = 0; i <= k && found < k; i++)
+        if (truth[i] >= 0 && (m->config.queries || truth[i] != m->numbers[number]))
+            wanted[found++] = m->places[m->lists[truth[i]]];
+    qsort(wanted, (size_t)found, sizeof *wanted, by_number);
+    const double nearest = ivf_distance(m->index, order->keys[0]);
+    for (int64_t i = 0; number < QUERIES_MIN && i < order->count; i++)
+        m->ratios[number * m->index->nlist + i] = (float)(ivf_distance(m->index, order->keys[i]) / nearest);
+    for (int32_t h = 0; h < k; h++) {
+        const int64_t last = found > 0 ? wanted[min_i32(h, found - 1)] : 0; /* fewer rows than k: all of them do */
+        const double distance = ivf_distance(m->index, order->keys[last]);
+        const double factor = m->index->metric == CANON_DOT ? INFINITY
+                              : last == 0                   ? 1.0
+                              : nearest > 0.0               ? distance / nearest * (1.0 + 0x1p-40)
+                                                            : INFINITY;
+        m->needs[number * k + h] = (need){last + 1, factor};
+    }
+}
+
+static ww_status measure_round(calibration *m, int64_t first)
+{
+    const ww_collection *c = m->collection;
+    const float *queries = m->config.queries ? m->config.queries : m->drawn;
+    const int64_t stride = m->config.queries ? m->config.query_stride : c->dim;
+    search_job job = {.metric = (int32_t)c->metric,
+                      .dim = c->dim,
+                      .type = (int32_t)c->type,
+                      .segments = c->store.segments,
+                      .segment_count = store_segments_used(&c->store),
+                      .queries = queries + first * stride,
+                      .query_count = min_i64(m->round_queries, m->config.query_count - first),
+                      .query_stride = stride,
+                      .k = m->config.k + 1,
+                      .rows = m->truth,
+                      .scores = m->scores,
+                      .screen = c->store.screen};
+    ww_status status = c->device->backend->rows_search(c->device, &job);
+    if (status == WW_OK)
+        status = ivf_order_lists(m->index, &job, m->order);
+    for (int64_t q = 0; status == WW_OK && q < job.query_count; q++)
+        measure_query(m, q, first + q);
+    forget_order(m);
+    return status;
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* How many of n queries may fail. */
+static int64_t failures_allowed(int64_t n)
+{
+    double term = 1.0; /* of the binomial distribution, for 0 failures, and so on */
+    for (int64_t i = 0; i < n; i++)
+        term *= 0.99;
+    double sum = term;
+    int64_t allowed = 0;
+    while (sum <= 0.05 && term > 0.0) {
+        term *= (double)(n - allowed) / (double)(allowed + 1) * (0.01 / 0.99);
+        sum += term;
+        allowed++;
+    }
+    return max_i64(allowed - 1, 0);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How many lists the queries of `ratios` read by a factor, on average. A query in the place of a centroid, whose ratios are no
+ * numbers, reads all. */
+static double lists_by_factor(const calibration *m, double factor)
+{
+    const int64_t nlist = m->index->nlist;
+    int64_t lists = 0;
+    for (int64_t q = 0; q < QUERIES_MIN; q++)
+        for (int64_t i = 0; i < nlist && !((double)m->ratios[q * nlist + i] > factor); i++)
+            lists++;
+    return (double)lists / QUERIES_MIN;
+}
+
+/* Of both rules for h neighbours the one that reads fewer lists. */
+static ivf_rule choose_rule(const calibration *m, int32_t h)
+{
+    const int64_t n = m->config.query_count, worst = n - 1 - failures_allowed(n);
+    const int32_t k = m->config.k;
+    for (int64_t q = 0; q < n; q++) {
+        m->nprobes[q] = (double)m->needs[q * k + h].nprobe;
+        m->factors[q] = m->needs[q * k + h].factor;
+    }
+    qsort(m->nprobes, (size_t)n, sizeof *m->nprobes, by_value);
+    qsort(m->factors, (size_t)n, sizeof *m->factors, by_value);
+    const double nprobe = m->nprobes[worst], factor = m->factors[worst];
+    const double lists = isinf(factor) ? INFINITY : lists_by_factor(m, factor);
+    return lists < nprobe ? (ivf_rule){.nprobe = (int64_t)ceil(lists), .factor = factor}
+                          : (ivf_rule){.nprobe = (int64_t)nprobe};
+}
+
+static ww_status calibrate(calibration *m)
+{
+    ww_status status = check_numbers(m->collection, &m->config);
+    if (status == WW_OK)
+        status = check_queries(m->collection, &m->config);
+    if (status != WW_OK)
+        return status;
+    ivf_progress progress = {.told = m->config.progress, .user = m->config.progress_user, .total = m->config.query_count};
+    m->round_queries = min_i64(max_i64(ROUND_KEYS / m->index->nlist, 1), m->config.query_count);
+    status = take_memory(m);
+    if (status == WW_OK)
+        status = draw_queries(m);
+    if (status == WW_OK)
+        find_lists(m);
+    for (int64_t first = 0; status == WW_OK && first < m->config.query_count; first += m->round_queries) {
+        status = ivf_progress_add(&progress, first > 0 ? m->round_queries : 0);
+        if (status == WW_OK)
+            status = measure_round(m, first);
+    }
+    if (status == WW_OK) {
+        for (int32_t h = 0; h < m->config.k; h++)
+            m->rules[h] = choose_rule(m, h);
+        memory_free(m->index->calibration.rules);
+        m->index->calibration = (ivf_calibration){
+            .k = m->config.k, .queries = m->config.query_count, .rows_added = m->index->rows_added, .rules = m->rules};
+        m->rules = NULL;
+    }
+    free_memory(m);
+    return status;
+}
+
+ww_status ww_collection_calibrate(ww_collection *collection, const ww_calibrate_config *config)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_collection_calibrate";
+    calibration m = {.collection = collection};
+    ww_status status = ivf_check_collection(collection, function);
+    if (status == WW_OK && config)
+        status = struct_read(&m.config, sizeof m.config, config, function, "ww_calibrate_config");
+    if (status != WW_OK)
+        return status;
+    collection_lock_write(collection);
+    m.index = collection->index;
+    status = m.index ? calibrate(&m) : ivf_not_found(collection, function);
+    collection_unlock(collection);
+    return status;
+}
