@@ -200,6 +200,9 @@ static void a_filter_takes_parameters(void **state)
         {all_rows, "?1 IS NULL AND ?2 AND NOT ?3", "json_array(NULL, json('true'), json('false'))"},
         {no_row, "id = :id", "json_object('id', NULL)"},
         {all_rows, "1", "json_array()"},
+        {one_row, "id IN :ids", "json_object('ids', json_array('r77', 'nobody', NULL))"},
+        {one_row, "handle IN ( @h ) AND ':ids' = ':ids'", "'{\"@h\": [77, 100000]}'"},
+        {no_row, "id IN :ids", "'{\"ids\": []}'"},
     };
     scored found[ROWS];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -432,6 +435,9 @@ static void questions_that_make_no_sense_are_refused(void **state)
          "parameter 0 is an array"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = :a' AND parameters = '{\"b\": 1}'",
          ":b"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = :a' AND parameters = '{\"a\": "
+         "[1]}'",
+         "stands alone behind IN"},
         {"INSERT INTO docs(id, vector, parameters) VALUES('new', '[1,2,3,4,5]', '[]')", "parameters cannot be written"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
