@@ -46,6 +46,7 @@ mod macros;
 mod arrays;
 mod callback;
 mod collection;
+mod config;
 mod device;
 mod element;
 mod error;
@@ -63,22 +64,23 @@ mod ranking;
 mod results;
 mod rows;
 mod selection;
+#[cfg(feature = "model")]
+mod session;
 #[cfg(feature = "store")]
 mod store;
 mod tensor;
 mod text;
 
 pub use callback::Progress;
-pub use collection::{score, Collection, CollectionConfig, CollectionInfo, DamageReport, Metric, RowPlace, Screen};
+pub use collection::{score, Collection};
+pub use config::{CollectionConfig, CollectionInfo, DamageReport, Metric, RowPlace, Screen};
 pub use device::{version, Device, DeviceInfo, MemberInfo, MemoryInfo};
 pub use element::{DType, Element, VectorElement, VectorType};
 pub use error::{Error, Result, Status, Vendor};
 pub use gguf::{Gguf, GgufInfo, GgufTensor, GgufValue, GgufWriter};
 pub use ivf::{IvfConfig, IvfInfo};
 #[cfg(feature = "model")]
-pub use model::{
-    Canceller, Generation, GenerationEnd, Model, ModelInfo, ModelKind, ModelOptions, Pooling, Sampling, Session, TokenFlags,
-};
+pub use model::{Model, ModelInfo, ModelKind, ModelOptions, Pooling, TokenFlags};
 pub use operations::{Attention, AttentionType, Binary, Cmp, Conv, Math, Pool, Reduce, Unary};
 pub use quant::{Activations, Product, QuantType, Quantized, QuantizedInfo};
 pub use query::{Mask, Query, SearchStats, Value};
@@ -86,6 +88,8 @@ pub use ranking::{Diversity, Fuse, Fusion, Grouping};
 pub use results::{Fetch, Hit, Hits, Part, Results};
 pub use rows::Rows;
 pub use selection::Selection;
+#[cfg(feature = "model")]
+pub use session::{Canceller, Generation, GenerationEnd, Sampling, Session};
 #[cfg(feature = "store")]
 pub use store::{Store, StoreConfig, StoreInfo, StoreModel, Synchronous};
 pub use tensor::{Tensor, View, ViewMut};

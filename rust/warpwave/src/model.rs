@@ -1,20 +1,17 @@
 //! Models: text in, embeddings or text out.
-use std::cell::Cell;
 use std::ffi::c_char;
 use std::fmt;
-use std::marker::PhantomData;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::ptr;
-use std::sync::Arc;
 
 use warpwave_sys as sys;
 
-use crate::callback::{with_progress, with_text_callback, Progress};
+use crate::callback::{with_progress, Progress};
 use crate::device::Device;
-use crate::error::{call, number, Error, Result, Status};
+use crate::error::{call, number, Result};
 use crate::handle::Handle;
 use crate::quant::{Activations, QuantType};
+use crate::session::Session;
 use crate::text::{with_path, Texts};
 
 c_enum! {
@@ -36,20 +33,6 @@ c_enum! {
         Mean = WW_POOLING_MEAN,
         /// The first.
         Cls = WW_POOLING_CLS,
-    }
-}
-
-c_enum! {
-    /// Why generating ended.
-    GenerationEnd(ww_generation_end) {
-        /// As many tokens as were asked for.
-        Length = WW_GENERATION_LENGTH,
-        /// The model ended its text.
-        Eos = WW_GENERATION_EOS,
-        /// The context is full.
-        Context = WW_GENERATION_CONTEXT,
-        /// The callback stopped it.
-        Stopped = WW_GENERATION_STOPPED,
     }
 }
 
@@ -310,214 +293,4 @@ fn filled<T: Clone>(zero: T, function: impl Fn(*mut T, usize, *mut usize) -> sys
         call(|| function(list.as_mut_ptr(), list.len(), &mut count))?;
     }
     Ok(list)
-}
-
-/// How a token is chosen. The default takes the one with the largest logit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sampling {
-    /// 0: the first is taken.
-    pub temperature: f64,
-    /// The largest this many stay; 0: all.
-    pub top_k: i32,
-    /// Of these the fewest that have so much of the probability; 1: all.
-    pub top_p: f64,
-    /// Of these the ones with at least so much of the first one's; 0: all.
-    pub min_p: f64,
-    /// Logits of recent tokens are divided by it; 1: not.
-    pub repetition_penalty: f64,
-    /// How many tokens are recent; -1: all.
-    pub repetition_window: i32,
-    /// The same text with the same seed goes on the same way, anywhere.
-    pub seed: u64,
-}
-
-impl Default for Sampling {
-    fn default() -> Self {
-        let raw = sys::ww_sampling::default();
-        Sampling {
-            temperature: raw.temperature,
-            top_k: raw.top_k,
-            top_p: raw.top_p,
-            min_p: raw.min_p,
-            repetition_penalty: raw.repetition_penalty,
-            repetition_window: raw.repetition_window,
-            seed: raw.seed,
-        }
-    }
-}
-
-impl Sampling {
-    fn raw(&self) -> sys::ww_sampling {
-        let mut raw = sys::ww_sampling::default();
-        (raw.temperature, raw.top_k, raw.top_p, raw.min_p) = (self.temperature, self.top_k, self.top_p, self.min_p);
-        (raw.repetition_penalty, raw.repetition_window) = (self.repetition_penalty, self.repetition_window);
-        raw.seed = self.seed;
-        raw
-    }
-}
-
-/// How text is generated.
-#[derive(Clone, Debug)]
-pub struct Generation {
-    /// At most this many tokens.
-    pub tokens: i64,
-    /// How each is chosen.
-    pub sampling: Sampling,
-    /// Go on after the model has ended its text.
-    pub ignore_eos: bool,
-}
-
-impl Default for Generation {
-    /// 128 tokens, each the one with the largest logit.
-    fn default() -> Self {
-        Generation { tokens: sys::ww_generation::default().tokens, sampling: Sampling::default(), ignore_eos: false }
-    }
-}
-
-/// Tokens that a decoder was fed. One thread at a time uses a session; a [`Canceller`] ends what it does from another.
-///
-/// ```no_run
-/// use std::ops::ControlFlow;
-/// use warpwave::{Device, Generation, Model, TokenFlags};
-///
-/// let model = Model::open("SmolLM2.gguf", &Device::auto()?)?;
-/// let mut session = model.session()?;
-/// session.feed(&model.tokenize("Once upon a time", TokenFlags::default())?)?;
-/// session.generate(&Generation::default(), &mut |text| {
-///     print!("{text}");
-///     ControlFlow::Continue(())
-/// })?;
-/// # Ok::<(), warpwave::Error>(())
-/// ```
-pub struct Session {
-    handle: Arc<Owned>,
-    vocabulary: usize,
-    _one_thread: PhantomData<Cell<()>>, // Send, not Sync
-}
-
-/// A session's handle, which the session and its cancellers share.
-struct Owned(Handle<sys::ww_session>);
-
-// SAFETY: cancellers use it for ww_session_cancel() only, which is made for other threads than the one that uses the session. All
-// other uses go through Session, which is not Sync.
-unsafe impl Sync for Owned {}
-
-/// Ends what a session does, from any thread.
-#[derive(Clone)]
-pub struct Canceller(Arc<Owned>);
-
-impl Canceller {
-    /// Ends feeding or generating with [`Status::Cancelled`](crate::Status::Cancelled), at the next layer. Does nothing where
-    /// nothing is under way.
-    pub fn cancel(&self) {
-        // SAFETY: the session is there as long as this is; the header allows this from any thread.
-        unsafe { sys::ww_session_cancel((self.0).0.raw()) }
-    }
-}
-
-impl Session {
-    fn make(vocabulary: usize, function: impl FnOnce(*mut *mut sys::ww_session) -> sys::ww_status) -> Result<Self> {
-        let handle = Arc::new(Owned(Handle::make(function)?));
-        Ok(Session { handle, vocabulary, _one_thread: PhantomData })
-    }
-
-    fn raw(&self) -> *mut sys::ww_session {
-        self.handle.0.raw()
-    }
-
-    /// What another thread can end this session's work with.
-    pub fn canceller(&self) -> Canceller {
-        Canceller(self.handle.clone())
-    }
-
-    /// How many tokens it holds.
-    pub fn len(&self) -> usize {
-        // SAFETY: the session is there.
-        unsafe { sys::ww_session_length(self.raw()) }
-    }
-
-    /// Whether it holds none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Its tokens.
-    pub fn tokens(&self) -> Result<Vec<i32>> {
-        let mut ids = vec![0; self.len()];
-        // SAFETY: there is room for all of them.
-        call(|| unsafe { sys::ww_session_tokens(self.raw(), 0, ids.as_mut_ptr(), ids.len()) }).map(|()| ids)
-    }
-
-    /// Feeds tokens. A call that fails leaves the session as it was.
-    pub fn feed(&mut self, ids: &[i32]) -> Result<()> {
-        // SAFETY: there are this many tokens.
-        call(|| unsafe { sys::ww_session_feed(self.raw(), ids.as_ptr(), ids.len()) })
-    }
-
-    /// Feeds several sessions of one model in one pass over the weights: all of them or none.
-    pub fn feed_many(sessions: &mut [(&mut Session, &[i32])]) -> Result<()> {
-        let raw: Vec<*mut sys::ww_session> = sessions.iter().map(|(session, _)| session.raw()).collect();
-        let ids: Vec<*const i32> = sessions.iter().map(|(_, ids)| ids.as_ptr()).collect();
-        let counts: Vec<usize> = sessions.iter().map(|(_, ids)| ids.len()).collect();
-        // SAFETY: each session is borrowed alone, so none stands there twice; each has this many tokens.
-        call(|| unsafe { sys::ww_sessions_feed(raw.as_ptr(), ids.as_ptr(), counts.as_ptr(), raw.len()) })
-    }
-
-    /// The logits behind the last token, one for each token of the vocabulary.
-    pub fn logits(&self) -> Result<Vec<f32>> {
-        let mut logits = vec![0.0; self.vocabulary];
-        // SAFETY: there is room for the vocabulary of the session's model.
-        call(|| unsafe { sys::ww_session_logits(self.raw(), logits.as_mut_ptr()) }).map(|()| logits)
-    }
-
-    /// Forgets all but the first `length` tokens, and the logits until the next feed.
-    pub fn truncate(&mut self, length: usize) -> Result<()> {
-        // SAFETY: the session is there.
-        call(|| unsafe { sys::ww_session_truncate(self.raw(), length) })
-    }
-
-    /// A session with the same tokens, which goes its own way.
-    pub fn fork(&mut self) -> Result<Session> {
-        // SAFETY: the session is there.
-        Session::make(self.vocabulary, |fork| unsafe { sys::ww_session_fork(self.raw(), fork) })
-    }
-
-    /// Writes it to a file, cache and all.
-    pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
-        // SAFETY: the session is there, the path lives until the call returns.
-        with_path(path.as_ref(), |path| call(|| unsafe { sys::ww_session_save(self.raw(), path) }))
-    }
-
-    /// Chooses a token from the logits; it is not fed.
-    pub fn sample(&self, sampling: &Sampling) -> Result<i32> {
-        let (raw, mut token) = (sampling.raw(), 0);
-        // SAFETY: the session is there and the struct is initialized.
-        call(|| unsafe { sys::ww_session_sample(self.raw(), &raw, &mut token) }).map(|()| token)
-    }
-
-    /// Chooses a token, feeds it, and so on; `heard` is given each piece of text, and may stop it. What was generated is then in
-    /// the session.
-    pub fn generate(&mut self, how: &Generation, heard: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<GenerationEnd> {
-        let (sampling, mut end) = (how.sampling.raw(), 0);
-        let mut raw = sys::ww_generation::default();
-        (raw.tokens, raw.sampling, raw.ignore_eos) = (how.tokens, &sampling, i32::from(how.ignore_eos));
-        with_text_callback(heard, |text, user| {
-            (raw.text, raw.user) = (text, user);
-            // SAFETY: the session is there, and all that the struct names until the call returns.
-            call(|| unsafe { sys::ww_session_generate(self.raw(), &raw, &mut end) })
-        })?;
-        GenerationEnd::from_raw(end).ok_or_else(|| Error::new(Status::Internal, format!("generating ended with {end}")))
-    }
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Session({} tokens)", self.len())
-    }
-}
-
-impl fmt::Debug for Canceller {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Canceller")
-    }
 }

@@ -3,7 +3,8 @@ use std::ptr;
 
 use warpwave_sys as sys;
 
-use crate::collection::{Collection, Metric};
+use crate::collection::Collection;
+use crate::config::Metric;
 use crate::error::{number, Error, Result, Status};
 use crate::handle::Handle;
 use crate::query::Query;

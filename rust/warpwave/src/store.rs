@@ -7,7 +7,8 @@ use std::sync::Arc;
 use warpwave_sys as sys;
 
 use crate::callback::{with_progress, Loading, Progress};
-use crate::collection::{Collection, CollectionConfig, RowPlace};
+use crate::collection::Collection;
+use crate::config::{CollectionConfig, RowPlace};
 use crate::device::Device;
 use crate::error::{call, number, Error, Result, Status};
 use crate::handle::Handle;
