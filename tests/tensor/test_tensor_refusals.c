@@ -96,7 +96,7 @@ static void two_devices_are_refused(void **state)
     test_tensor x = test_tensor_make(*state, &random, WW_F32, 1, &count, TEST_DENSE);
     test_tensor y = test_tensor_make(other, &random, WW_F32, 1, &count, TEST_DENSE);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_binary(WW_ADD, &x.tensor, &y.tensor, &out));
-    says("ww_tensor_copy_to");
+    says("copy one to the other");
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_copy_strided(&x.tensor, &y.tensor));
     assert_null(out.storage);
     ww_device_close(other); /* the storage keeps it */

@@ -109,7 +109,7 @@ static void views_that_are_none_are_refused(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_transpose(&x, 0, 1, &held));
     says("release");
     CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_reshape(&held, 1, (int64_t[]){12}, &view));
-    says("ww_tensor_contiguous");
+    says("make it contiguous first");
     ww_tensor_release(&held);
     ww_tensor_release(&x);
 }

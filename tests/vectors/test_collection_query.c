@@ -217,7 +217,7 @@ static void refusals_leave_the_pointer_alone(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, NULL, &results));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &good, NULL));
     ww_query query = good;
-    query.fetch = 8;
+    query.fetch = 16;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &query, &results));
     assert_non_null(strstr(ww_error_message(), "WW_FETCH_IDS"));
     query = good;

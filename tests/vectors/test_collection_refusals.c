@@ -242,7 +242,7 @@ static void searches_that_cannot_be(void **state)
     range.mode = WW_QUERY_RANGE;
     range.k = 0;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, &range, rows, scores));
-    assert_string_equal(ww_error_message(), "ww_collection_search: mode is WW_QUERY_RANGE; ww_collection_query() finds ranges");
+    assert_string_equal(ww_error_message(), "ww_collection_search: a search into buffers finds the nearest k, not ranges");
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, &good, NULL, scores));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, &good, rows, NULL));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_search(s.collection, NULL, rows, scores));

@@ -491,8 +491,7 @@ static void bounds_and_limits_that_make_no_sense_are_refused(void **state)
     bad = good;
     bad.k = 5;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
-    assert_string_equal(ww_error_message(),
-                        "ww_collection_query: k is of WW_QUERY_NEAREST; in mode WW_QUERY_RANGE limit says how many");
+    assert_string_equal(ww_error_message(), "ww_collection_query: k is for the nearest; for a range limit says how many");
     assert_ptr_equal(found, &found); /* nothing was written */
     ww_collection_destroy(c);
 }
@@ -517,7 +516,7 @@ static void modes_and_queries_that_make_no_sense_are_refused(void **state)
     bad.dim = 3;
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_collection_query(c, &bad, &found));
     bad = good;
-    bad.fetch = 8;
+    bad.fetch = 16;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
     assert_ptr_equal(found, &found); /* nothing was written */
     bad = good;
