@@ -79,6 +79,10 @@ static request *request_create(server *s, struct MHD_Connection *connection, con
     pthread_mutex_lock(&s->lock);
     r->number = ++s->requests;
     pthread_mutex_unlock(&s->lock);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    r->client = info ? info->socket_context : NULL;
+    if (r->client)
+        watch_client_request(r->client, r);
     return r;
 }
 
@@ -108,12 +112,25 @@ static void completed(void *cls, struct MHD_Connection *connection, void **con_c
         return;
     const double seconds = server_seconds() - r->begun_seconds;
     watch_remove(r);
+    if (r->client)
+        watch_client_request(r->client, NULL);
     if (r->stream)
         stream_leave(r->stream);
     metrics_answered(&r->server->metrics, r, seconds);
     log_request(r, seconds);
     request_free(r);
     *con_cls = NULL;
+}
+
+static void connected(void *cls, struct MHD_Connection *connection, void **context, enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *context = info ? watch_client(cls, (int)info->connect_fd) : NULL;
+    } else if (*context) {
+        watch_client_end(*context);
+        *context = NULL;
+    }
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------------
@@ -140,6 +157,9 @@ static struct MHD_Response *make_response(request *r)
 static enum MHD_Result respond(request *r)
 {
     server *s = r->server;
+    pthread_mutex_lock(&s->lock);
+    r->state = REQUEST_DONE; /* also of one that was answered at once */
+    pthread_mutex_unlock(&s->lock);
     if (r->answer.failed && !r->stream)
         r->status = 507; /* no memory for the answer */
     struct MHD_Response *response = make_response(r);
@@ -157,6 +177,10 @@ static enum MHD_Result respond(request *r)
     if (origin) {
         MHD_add_response_header(response, "access-control-allow-origin", origin);
         MHD_add_response_header(response, "vary", "origin");
+        if (r->status == 204) {
+            MHD_add_response_header(response, "access-control-allow-methods", "GET, PUT, POST, PATCH, DELETE");
+            MHD_add_response_header(response, "access-control-allow-headers", "content-type, api-key, authorization");
+        }
     }
     if (s->draining || r->status == 400 || r->status == 413)
         MHD_add_response_header(response, "connection", "close");
@@ -372,6 +396,7 @@ ww_status http_start(server *s)
                                        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_HEADER_BYTES, NULL},
                                        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
                                        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, s},
+                                       {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connected, s},
                                        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)keep_escapes, NULL},
                                        {tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, s->certificate},
                                        {tls ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, 0, s->private_key},

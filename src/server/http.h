@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How long a connection may be without a complete request, and how long its header may be. */
 enum { HTTP_IDLE_SECONDS = 60, HTTP_HEADER_BYTES = 64 << 10 };
 
 /* The headers that say where a body ends. Two that contradict each other are how requests are smuggled past a proxy. */

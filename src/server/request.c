@@ -25,7 +25,7 @@ static const char *error_type(int status)
     return status < 500 ? "invalid_request_error" : "server_error";
 }
 
-bool request_fail(request *r, int status, const char *format, ...)
+bool(request_fail)(request *r, int status, const char *format, ...)
 {
     char message[1024];
     va_list arguments;
@@ -47,7 +47,7 @@ bool request_fail(request *r, int status, const char *format, ...)
     return false;
 }
 
-bool request_fail_status(request *r, ww_status status)
+bool(request_fail_status)(request *r, ww_status status)
 {
     static const int STATUSES[] = {
         [WW_INVALID_ARGUMENT] = 400, [WW_DIMENSION_MISMATCH] = 400, [WW_OUT_OF_MEMORY] = 507, [WW_NO_DEVICE] = 500,

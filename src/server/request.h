@@ -22,6 +22,7 @@ typedef struct route route;
 typedef struct request request;
 typedef struct stream stream;
 typedef struct entry entry;
+typedef struct client client;
 
 enum { PATH_NAMES_MAX = 2 };
 
@@ -35,6 +36,7 @@ typedef enum request_state {
 struct request {
     server *server;
     struct MHD_Connection *connection;
+    client *client;
     const route *route; /* NULL: none fits */
     char *url;          /* without what stands behind the question mark */
     char method[8];
@@ -68,6 +70,12 @@ __attribute__((format(printf, 3, 4))) bool request_fail(request *r, int status, 
 
 /* The same with the calling thread's message and the HTTP status that fits. */
 bool request_fail_status(request *r, ww_status status);
+
+/* The static analyzer cannot see that they return false. */
+#ifdef __clang_analyzer__
+#define request_fail(...)        ((void)(request_fail)(__VA_ARGS__), false)
+#define request_fail_status(...) ((void)(request_fail_status)(__VA_ARGS__), false)
+#endif
 
 /* The end of a worker's part: the answer goes out. */
 void request_done(request *r);

@@ -39,6 +39,16 @@ struct entry {
     entry *next;
 };
 
+/* A connection. */
+struct client {
+    server *server;
+    int socket;
+    uint64_t number;
+    request *request;     /* that was begun and not answered; NULL: none */
+    double since_seconds; /* the connection was made, or the last request was answered */
+    client *previous, *next;
+};
+
 typedef struct alias {
     char *name, *collection;
     struct alias *next;
@@ -69,6 +79,8 @@ struct server {
     pthread_mutex_t lock;
     pthread_cond_t work; /* a queue was scheduled, or it is time to stop */
     queue *first_scheduled, *last_scheduled;
+    client *clients;
+    uint64_t connections;
     request *active;
     int64_t active_count;
     uint64_t requests;
@@ -107,8 +119,13 @@ void workers_stop(server *s);
 
 ww_status watch_start(server *s);
 void watch_stop(server *s);
-void watch_add(request *r);    /* from now on its client and its deadline are looked at */
+void watch_add(request *r);    /* it waits: from now on its deadline is looked at */
 void watch_remove(request *r); /* before it is freed */
+
+/* A new connection, and the end of one. NULL without memory: then only the HTTP library looks at it. */
+client *watch_client(server *s, int socket);
+void watch_client_end(client *c);
+void watch_client_request(client *c, request *r); /* NULL: it was answered */
 
 /* ---- collections (entries.c) ------------------------------------------------------------------------------------------------
  */

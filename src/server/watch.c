@@ -7,21 +7,77 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/system/threads.h"
+#include "server/http.h"
 #include "server/state.h"
+#include "server/stream.h"
 
 enum { EVENTS = 64, TICK_MS = 50 };
 
-static int socket_of(const request *r)
+/* ---- connections -----------------------------------------------------------------------------------------------------------
+ */
+
+client *watch_client(server *s, int socket)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return info ? (int)info->connect_fd : -1;
+    client *c = memory_alloc_zeroed(1, sizeof *c);
+    if (!c)
+        return NULL;
+    *c = (client){.server = s, .socket = socket, .since_seconds = server_seconds()};
+    pthread_mutex_lock(&s->lock);
+    c->number = ++s->connections;
+    c->next = s->clients;
+    if (s->clients)
+        s->clients->previous = c;
+    s->clients = c;
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = c->number};
+    (void)epoll_ctl(s->watch, EPOLL_CTL_ADD, socket, &event); /* without it deadlines still hold */
+    pthread_mutex_unlock(&s->lock);
+    return c;
 }
+
+void watch_client_end(client *c)
+{
+    server *s = c->server;
+    pthread_mutex_lock(&s->lock);
+    (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, c->socket, NULL);
+    *(c->previous ? &c->previous->next : &s->clients) = c->next;
+    if (c->next)
+        c->next->previous = c->previous;
+    pthread_mutex_unlock(&s->lock);
+    memory_free(c);
+}
+
+void watch_client_request(client *c, request *r)
+{
+    pthread_mutex_lock(&c->server->lock);
+    c->request = r;
+    c->since_seconds = server_seconds();
+    pthread_mutex_unlock(&c->server->lock);
+}
+
+/* Ends a connection whose request is not complete: the HTTP library closes it then. With the lock. */
+static void hang_up(const client *c)
+{
+    if (!c->request || c->request->state == REQUEST_READING)
+        (void)shutdown(c->socket, SHUT_RDWR);
+}
+
+static void hang_up_slow(server *s, double now)
+{
+    pthread_mutex_lock(&s->lock);
+    for (const client *c = s->clients; c; c = c->next)
+        if (now > c->since_seconds + HTTP_IDLE_SECONDS)
+            hang_up(c);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- requests --------------------------------------------------------------------------------------------------------------
+ */
 
 void watch_add(request *r)
 {
     server *s = r->server;
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = r->number};
     pthread_mutex_lock(&s->lock);
     r->next_active = s->active;
     r->previous_active = NULL;
@@ -29,7 +85,6 @@ void watch_add(request *r)
         s->active->previous_active = r;
     s->active = r;
     s->active_count++;
-    (void)epoll_ctl(s->watch, EPOLL_CTL_ADD, socket_of(r), &event); /* without it the deadline still holds */
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -43,7 +98,6 @@ void watch_remove(request *r)
             r->next_active->previous_active = r->previous_active;
         r->previous_active = r->next_active = NULL;
         s->active_count--;
-        (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, socket_of(r), NULL);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -63,6 +117,8 @@ static void unqueue(request *r)
 static request *give_up(request *r)
 {
     atomic_store(&r->gone, true);
+    if (r->state == REQUEST_DONE && r->stream)
+        stream_leave(r->stream);
     if (r->state != REQUEST_WAITING)
         return NULL;
     unqueue(r);
@@ -75,21 +131,24 @@ static request *next_late(server *s, double now)
     request *late = NULL;
     pthread_mutex_lock(&s->lock);
     for (request *r = s->active; !late && r; r = r->next_active)
-        if (now > r->deadline_seconds && !atomic_load(&r->gone))
+        if (now > r->deadline_seconds && !atomic_load(&r->gone) && (r->state != REQUEST_DONE || s->draining))
             late = give_up(r);
     pthread_mutex_unlock(&s->lock);
     return late;
 }
 
+/* The client has closed its side. */
 static void client_left(server *s, uint64_t number)
 {
     request *waiting = NULL;
     pthread_mutex_lock(&s->lock);
-    for (request *r = s->active; r; r = r->next_active)
-        if (r->number == number) {
-            waiting = give_up(r);
-            break;
-        }
+    const client *c = s->clients;
+    while (c && c->number != number)
+        c = c->next;
+    if (c && c->request && c->request->state != REQUEST_READING)
+        waiting = give_up(c->request);
+    else if (c)
+        hang_up(c);
     pthread_mutex_unlock(&s->lock);
     if (waiting) {
         request_fail(waiting, 499, "the client closed the connection");
@@ -110,6 +169,7 @@ static void *watch(void *argument)
                          late->deadline_seconds - late->begun_seconds);
             request_done(late);
         }
+        hang_up_slow(s, server_seconds());
         pthread_mutex_lock(&s->lock);
         stop = s->stopping;
         pthread_mutex_unlock(&s->lock);

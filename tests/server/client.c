@@ -20,7 +20,7 @@ void http_free(http_answer *a)
     *a = (http_answer){0};
 }
 
-int http_connect(int port)
+static int connect_to(int port)
 {
     const struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -29,7 +29,16 @@ int http_connect(int port)
     assert_true(connection >= 0);
     setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (connect(connection, (const struct sockaddr *)&to, sizeof to) != 0)
+    if (connect(connection, (const struct sockaddr *)&to, sizeof to) == 0)
+        return connection;
+    close(connection);
+    return -1;
+}
+
+int http_connect(int port)
+{
+    const int connection = connect_to(port);
+    if (connection < 0)
         fail_msg("connect: %s", strerror(errno));
     return connection;
 }
@@ -127,7 +136,9 @@ http_answer http_receive(int connection)
 http_answer http_ask(int port, const char *method, const char *path, const char *body)
 {
     char head[1024];
-    const int connection = http_connect(port);
+    const int connection = connect_to(port);
+    if (connection < 0)
+        return (http_answer){0};
     const int length = snprintf(head, sizeof head,
                                 "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
                                 "Content-Length: %zu\r\n\r\n",
@@ -173,8 +184,8 @@ json_t *http_json(const char *file, int line, http_expected expected, const char
     if (a.status != expected.status)
         fail_msg("%s:%d: %s %s: status %d, not %d: %s", file, line, method, path, a.status, expected.status,
                  a.body ? a.body : "");
-    json_t *value = json_loadb(a.body, a.length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
-    json_t *exact = json_loadb(a.body, a.length, JSON_DECODE_ANY, &error); /* but for integers above 2^63 */
+    json_t *value = json_loadb(a.body, a.length, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error);
+    json_t *exact = json_loadb(a.body, a.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error); /* but for integers above 2^63 */
     if (!value)
         fail_msg("%s:%d: %s %s: no JSON: %s: %s", file, line, method, path, error.text, a.body);
     http_free(&a);

@@ -100,16 +100,16 @@ static generation_plan *read_common(request *r, const char *body, bool chat)
 /* ---- prompts ---------------------------------------------------------------------------------------------------------------
  */
 
-static bool tokenize(request *r, const served_model *m, const char *text, uint32_t flags)
+static bool tokenize(request *r, const served_model *m, const char *text)
 {
     generation_plan *p = r->plan;
     size_t count = 0;
-    ww_status status = ww_model_tokenize(m->model, text, strlen(text), flags, NULL, 0, &count);
+    ww_status status = ww_model_tokenize(m->model, text, strlen(text), WW_TOKENS_PLAIN, NULL, 0, &count);
     p->prompt = status == WW_OK ? memory_alloc((count + 1) * sizeof *p->prompt) : NULL;
     if (status == WW_OK && !p->prompt)
         status = memory_failed("tokens", count * sizeof *p->prompt);
     if (status == WW_OK)
-        status = ww_model_tokenize(m->model, text, strlen(text), flags, p->prompt, count, &p->prompt_count);
+        status = ww_model_tokenize(m->model, text, strlen(text), WW_TOKENS_PLAIN, p->prompt, count, &p->prompt_count);
     return status == WW_OK ? true : request_fail_status(r, status);
 }
 
@@ -155,7 +155,7 @@ bool prepare_completion(request *r)
     if (first && !json_next(first))
         prompt = first; /* a list of one */
     char *text = request_copy_text(r, prompt, "prompt");
-    const bool read = text && tokenize(r, m, text, WW_TOKENS_PLAIN) && check_prompt(r, m);
+    const bool read = text && tokenize(r, m, text) && check_prompt(r, m);
     memory_free(text);
     return read;
 }
@@ -197,19 +197,19 @@ static bool read_message(request *r, const char *value, size_t number, ww_chat_m
     return message->text != NULL;
 }
 
-/* The conversation as the model's template writes it, as tokens. */
+/* The conversation as the model's template writes it. Names of special tokens in messages are text: nobody ends a turn by what
+ * he says. */
 static bool tokenize_chat(request *r, const served_model *m, const ww_chat_message *messages, size_t count)
 {
-    size_t bytes = 0;
-    ww_status status = ww_model_chat(m->model, messages, count, NULL, 0, &bytes);
-    char *text = status == WW_OK ? memory_alloc_zeroed(bytes + 1, 1) : NULL;
-    if (status == WW_OK && !text)
-        status = memory_failed("a conversation", bytes + 1);
+    generation_plan *p = r->plan;
+    size_t tokens = 0;
+    ww_status status = ww_model_chat_tokens(m->model, messages, count, WW_TOKENS_PLAIN, NULL, 0, &tokens);
+    p->prompt = status == WW_OK ? memory_alloc((tokens + 1) * sizeof *p->prompt) : NULL;
+    if (status == WW_OK && !p->prompt)
+        status = memory_failed("tokens", tokens * sizeof *p->prompt);
     if (status == WW_OK)
-        status = ww_model_chat(m->model, messages, count, text, bytes, &bytes);
-    const bool read = status == WW_OK ? tokenize(r, m, text, WW_TOKENS_NO_ADD) : request_fail_status(r, status);
-    memory_free(text);
-    return read;
+        status = ww_model_chat_tokens(m->model, messages, count, WW_TOKENS_PLAIN, p->prompt, tokens, &p->prompt_count);
+    return status == WW_OK ? true : request_fail_status(r, status);
 }
 
 bool prepare_chat(request *r)

@@ -14,7 +14,8 @@
 static bool find_stop(generation *g)
 {
     for (size_t i = 0; i < g->plan->stop_count; i++) {
-        const char *at = g->text.bytes ? strstr(g->text.bytes + g->sent, g->plan->stops[i]) : NULL;
+        const char *stop = g->plan->stops[i];
+        const char *at = g->text.bytes ? memmem(g->text.bytes + g->sent, g->text.length - g->sent, stop, strlen(stop)) : NULL;
         if (at) {
             g->text.length = (size_t)(at - g->text.bytes);
             g->text.bytes[g->text.length] = '\0';
@@ -55,9 +56,20 @@ ww_status generation_add(generation *g, int32_t token)
         g->pieces.bytes = 0;
         status = g->text.failed ? memory_failed("a text", g->text.length) : WW_OK;
     }
-    if (status == WW_OK && find_stop(g))
+    if (status == WW_OK && find_stop(g)) {
         g->finish = "stop";
+        g->pieces.begun_bytes = 0; /* what follows a stop is not told */
+    }
     return status;
+}
+
+/* The end of the text: a character that was begun becomes U+FFFD. */
+static void finish_text(generation *g)
+{
+    text_stream_finish(&g->pieces);
+    if (g->pieces.bytes > 0)
+        out_bytes(&g->text, g->pieces.text, g->pieces.bytes);
+    g->pieces.bytes = 0;
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------------------------
@@ -175,6 +187,7 @@ void generation_fail(generation *g, ww_status status)
 
 void generation_end(generation *g)
 {
+    finish_text(g);
     if (g->status == WW_OK && g->stream)
         end_stream(g);
     else if (g->status == WW_OK)

@@ -233,6 +233,8 @@ static void answer(request *r)
 static void run_searches(request *list)
 {
     size_t count = 0, at = 0;
+    if (!list)
+        return;
     for (const request *r = list; r; r = r->next)
         count += ((const search_plan *)r->plan)->count;
     search **searches = memory_alloc((count + 1) * sizeof *searches);

@@ -1,0 +1,132 @@
+/* Who may ask, and how much: keys, origins, full queues, stopping. */
+#include <string.h>
+#include <unistd.h>
+
+#include "server/client.h"
+#include "server/http.h"
+
+static char keys[SCRATCH_PATH_BYTES], read_only[SCRATCH_PATH_BYTES];
+
+static void with_keys(server_config *config)
+{
+    snprintf(keys, sizeof keys, "%s", scratch_write("keys", "secret\nother\n", 13));
+    snprintf(read_only, sizeof read_only, "%s", scratch_write("read-only", "look\n", 5));
+    config->key_file = keys;
+    config->read_only_key_file = read_only;
+    config->origins[0] = "https://pages.example";
+    config->origin_count = 1;
+}
+
+static int status_with(int port, const char *method, const char *header)
+{
+    char request[512];
+    snprintf(request, sizeof request, "%s /collections%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n", method,
+             strcmp(method, "DELETE") == 0 ? "/none" : "", header);
+    return http_raw_status(port, request);
+}
+
+static void a_key_is_needed_where_there_are_keys(void **state)
+{
+    (void)state;
+    server *s = server_for_test(with_keys);
+    const int port = server_port(s);
+    assert_int_equal(status_with(port, "GET", ""), 401);
+    assert_int_equal(status_with(port, "GET", "api-key: wrong\r\n"), 401);
+    assert_int_equal(status_with(port, "GET", "api-key: secre\r\n"), 401);
+    assert_int_equal(status_with(port, "GET", "api-key: secret\r\n"), 200);
+    assert_int_equal(status_with(port, "GET", "Authorization: Bearer other\r\n"), 200);
+    assert_int_equal(status_with(port, "GET", "api-key: look\r\n"), 200);
+    assert_int_equal(status_with(port, "DELETE", "api-key: look\r\n"), 403);
+    assert_int_equal(status_with(port, "DELETE", "api-key: secret\r\n"), 200);
+    assert_int_equal(http_raw_status(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), 200);
+    scratch_write("keys", "fresh\n", 6);
+    CHECK_OK(server_reload(s));
+    assert_int_equal(status_with(port, "GET", "api-key: secret\r\n"), 401);
+    assert_int_equal(status_with(port, "GET", "api-key: fresh\r\n"), 200);
+    scratch_write("keys", "", 0);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, server_reload(s));
+    assert_int_equal(status_with(port, "GET", "api-key: fresh\r\n"), 200);
+    server_test_end(s);
+}
+
+static void a_public_address_without_a_key_is_refused(void **state)
+{
+    (void)state;
+    server *s = NULL;
+    server_config config = server_config_default();
+    CHECK_OK(ww_device_open("cpu", &config.device));
+    config.store = scratch_path("served.db");
+    config.address = "0.0.0.0";
+    config.port = 0;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, server_start(&config, &s));
+    config.no_auth = true;
+    CHECK_OK(server_start(&config, &s));
+    server_stop(s);
+    ww_device_close(config.device);
+}
+
+static void only_origins_that_were_named_are_permitted(void **state)
+{
+    (void)state;
+    server *s = server_for_test(with_keys);
+    const int port = server_port(s), connection = http_connect(port);
+    static const char good[] = "OPTIONS /collections HTTP/1.1\r\nHost: localhost\r\nOrigin: https://pages.example\r\n"
+                               "Access-Control-Request-Method: PUT\r\nConnection: close\r\n\r\n";
+    http_send(connection, good, sizeof good - 1);
+    http_answer a = http_receive(connection);
+    assert_int_equal(a.status, 204);
+    assert_non_null(strcasestr(a.head, "access-control-allow-origin: https://pages.example"));
+    assert_non_null(strcasestr(a.head, "access-control-allow-methods:"));
+    http_free(&a);
+    close(connection);
+    assert_int_equal(
+        http_raw_status(port, "OPTIONS /collections HTTP/1.1\r\nHost: localhost\r\nOrigin: https://other.example\r\n\r\n"),
+        403);
+    server_test_end(s);
+}
+
+static void no_room(server_config *config)
+{
+    config->queue_limit = 0;
+}
+
+static void a_full_queue_says_when_to_try_again(void **state)
+{
+    (void)state;
+    server *s = server_for_test(no_room);
+    http_answer a = http_ask(server_port(s), "GET", "/collections", NULL);
+    assert_int_equal(a.status, 429);
+    assert_non_null(strcasestr(a.head, "retry-after: 1"));
+    http_free(&a);
+    server_test_end(s);
+}
+
+static void the_description_has_every_route_and_is_json(void **state)
+{
+    (void)state;
+    server *s = server_for_test(NULL);
+    const int port = server_port(s);
+    json_t *description = ASK(port, 200, "GET", "/openapi.json", NULL), *paths = json_object_get(description, "paths");
+    assert_non_null(json_object_get(json_object_get(paths, "/collections/{collection_name}/points/query"), "post"));
+    assert_non_null(json_object_get(json_object_get(paths, "/v1/embeddings"), "post"));
+    assert_true(json_object_size(paths) > 30);
+    json_decref(description);
+    http_answer figures = http_ask(port, "GET", "/metrics", NULL);
+    assert_non_null(strstr(figures.body, "# TYPE warpwave_requests_total counter\n"));
+    assert_non_null(strstr(figures.body, "path=\"/openapi.json\",status=\"2xx\"} 1\n"));
+    http_free(&figures);
+    ASK_STATUS(port, 200, "GET", "/telemetry", NULL);
+    server_test_end(s);
+}
+
+#define SCRATCHED(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCHED(a_key_is_needed_where_there_are_keys),        SCRATCHED(a_public_address_without_a_key_is_refused),
+        SCRATCHED(only_origins_that_were_named_are_permitted),  SCRATCHED(a_full_queue_says_when_to_try_again),
+        SCRATCHED(the_description_has_every_route_and_is_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

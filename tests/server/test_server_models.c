@@ -1,0 +1,340 @@
+/* OpenAI's API over HTTP, with small models: the bits and the texts of the same calls in the process. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <warpwave/model.h>
+
+#include "server/client.h"
+#include "support/data/vocabulary.h"
+#include "support/models/tiny.h"
+
+#define CHATML                                                                                                                 \
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"      \
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+
+enum { TOKENS = 12, CLIENTS = 4 };
+
+static server *running;
+static int port;
+static ww_device *device;
+static ww_model *encoder, *decoder;
+
+static void write_decoder(const char *path)
+{
+    test_vocabulary bytes = vocabulary_empty("gpt2");
+    tiny_model m;
+    tiny_shape shape = tiny_default("llama");
+    bytes.pre = "gpt-2";
+    vocabulary_add_alphabet(&bytes);
+    bytes.merge_count = 0;
+    vocabulary_add(&bytes, "<|im_start|>", 3, 0);
+    bytes.eos = vocabulary_add(&bytes, "<|im_end|>", 3, 0);
+    shape.vocabulary = bytes.count;
+    shape.tokens = &bytes;
+    shape.chat_template = CHATML;
+    tiny_make(&m, &shape);
+    tiny_write(&m, path);
+    tiny_free(&m);
+}
+
+static void with_models(server_config *config)
+{
+    static char paths[2][SCRATCH_PATH_BYTES];
+    snprintf(paths[0], sizeof paths[0], "%s", scratch_path("encoder.gguf"));
+    snprintf(paths[1], sizeof paths[1], "%s", scratch_path("decoder.gguf"));
+    config->model_names[0] = "encoder";
+    config->model_names[1] = "decoder";
+    config->model_paths[0] = paths[0];
+    config->model_paths[1] = paths[1];
+    config->model_count = 2;
+}
+
+static int begin(void **state)
+{
+    scratch_setup(state);
+    tiny_write_words("bert", scratch_path("encoder.gguf"));
+    write_decoder(scratch_path("decoder.gguf"));
+    running = server_for_test(with_models);
+    port = server_port(running);
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(ww_model_open(scratch_path("encoder.gguf"), device, NULL, &encoder));
+    CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, NULL, &decoder));
+    return 0;
+}
+
+static int end(void **state)
+{
+    ww_model_close(encoder);
+    ww_model_close(decoder);
+    ww_device_close(device);
+    server_test_end(running);
+    return scratch_teardown(state);
+}
+
+/* ---- embeddings ------------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *vector_at(json_t *answer, size_t i)
+{
+    return json_object_get(json_array_get(json_object_get(answer, "data"), i), "embedding");
+}
+
+static int base64_value(char c)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c != '\0' ? strchr(letters, c) : NULL;
+    return at ? (int)(at - letters) : -1;
+}
+
+static size_t base64_read(const char *text, unsigned char *bytes)
+{
+    size_t count = 0;
+    unsigned word = 0, bits = 0;
+    for (; base64_value(*text) >= 0; text++) {
+        word = word << 6 | (unsigned)base64_value(*text);
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            bytes[count++] = (unsigned char)(word >> bits);
+        }
+    }
+    return count;
+}
+
+static void embeddings_have_the_bits_of_the_library(void **state)
+{
+    (void)state;
+    static const char *const texts[2] = {"a fox", "dogs"};
+    enum { WIDTH = 64 };
+    float expected[2][WIDTH];
+    unsigned char bytes[4 * WIDTH + 4];
+    CHECK_OK(ww_model_embed(encoder, texts, NULL, 2, expected[0], NULL, NULL));
+    json_t *answer = ASK(port, 200, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": [\"a fox\", \"dogs\"]}");
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < WIDTH; k++) {
+            const float value = (float)json_number_value(json_array_get(vector_at(answer, i), k));
+            assert_memory_equal(&value, &expected[i][k], sizeof value);
+        }
+    assert_true(json_integer_value(json_object_get(json_object_get(answer, "usage"), "prompt_tokens")) > 0);
+    json_decref(answer);
+    answer = ASK(port, 200, "POST", "/v1/embeddings",
+                 "{\"model\": \"encoder\", \"input\": \"dogs\", \"encoding_format\": \"base64\"}");
+    assert_int_equal(base64_read(json_string_value(vector_at(answer, 0)), bytes), sizeof expected[1]);
+    assert_memory_equal(bytes, expected[1], sizeof expected[1]);
+    json_decref(answer);
+}
+
+static void tokens_are_embedded_as_their_text(void **state)
+{
+    (void)state;
+    json_t *text = ASK(port, 200, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": \"a fox\"}");
+    json_t *tokens = ASK(port, 200, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": [2, 4, 5, 3]}");
+    assert_true(json_equal(vector_at(text, 0), vector_at(tokens, 0)));
+    json_decref(text);
+    json_decref(tokens);
+}
+
+static void what_a_model_cannot_do_is_refused(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 404, "POST", "/v1/embeddings", "{\"model\": \"other\", \"input\": \"a\"}");
+    ASK_STATUS(port, 400, "POST", "/v1/embeddings", "{\"model\": \"decoder\", \"input\": \"a\"}");
+    ASK_STATUS(port, 400, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": \"a\", \"dimensions\": 3}");
+    ASK_STATUS(port, 400, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": []}");
+    ASK_STATUS(port, 400, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": [99999]}");
+    ASK_STATUS(port, 400, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": [\"a\", 1]}");
+    ASK_STATUS(port, 400, "POST", "/v1/completions", "{\"model\": \"encoder\", \"prompt\": \"a\"}");
+    ASK_STATUS(port, 400, "POST", "/v1/completions", "{\"model\": \"decoder\", \"prompt\": \"a\", \"temperature\": 3}");
+    ASK_STATUS(port, 501, "POST", "/v1/completions", "{\"model\": \"decoder\", \"prompt\": \"a\", \"n\": 2}");
+    ASK_STATUS(port, 400, "POST", "/v1/chat/completions",
+               "{\"model\": \"decoder\", \"messages\": [{\"role\": \"tool\", \"content\": \"a\"}]}");
+    json_t *models = ASK(port, 200, "GET", "/v1/models", NULL);
+    assert_int_equal(json_array_size(json_object_get(models, "data")), 2);
+    json_decref(models);
+}
+
+/* ---- texts -----------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct text {
+    char bytes[1024];
+    size_t length;
+} text;
+
+static int collect(const char *piece, size_t bytes, void *user)
+{
+    text *all = user;
+    assert_true(all->length + bytes < sizeof all->bytes);
+    memcpy(all->bytes + all->length, piece, bytes + 1);
+    all->length += bytes;
+    return 0;
+}
+
+/* What the library generates behind a prompt. */
+static void generate_here(const char *prompt, text *out)
+{
+    ww_session *session = NULL;
+    int32_t ids[64];
+    size_t count = 0;
+    ww_generation generation = ww_generation_default();
+    *out = (text){0};
+    generation.tokens = TOKENS;
+    generation.text = collect;
+    generation.user = out;
+    CHECK_OK(ww_model_tokenize(decoder, prompt, strlen(prompt), WW_TOKENS_PLAIN, ids, 64, &count));
+    CHECK_OK(ww_session_create(decoder, &session));
+    CHECK_OK(ww_session_feed(session, ids, count));
+    CHECK_OK(ww_session_generate(session, &generation, NULL));
+    ww_session_destroy(session);
+}
+
+static const char *const prompts[CLIENTS] = {"a", "fox and dog", "zebra?", "the longest of these prompts"};
+static text expected_texts[CLIENTS], answered_texts[CLIENTS];
+
+static void keep(json_t *value, text *to)
+{
+    *to = (text){.length = json_string_length(value)};
+    assert_true(to->length < sizeof to->bytes);
+    memcpy(to->bytes, json_string_value(value), to->length);
+}
+
+static void check_same(const text *a, const text *b)
+{
+    assert_int_equal(a->length, b->length);
+    assert_memory_equal(a->bytes, b->bytes, a->length);
+}
+
+static void *complete(void *user)
+{
+    const int i = (int)(intptr_t)user;
+    char body[256];
+    snprintf(body, sizeof body, "{\"model\": \"decoder\", \"prompt\": \"%s\", \"max_tokens\": %d, \"temperature\": 0}",
+             prompts[i], TOKENS);
+    json_t *answer = ASK(port, 200, "POST", "/v1/completions", body);
+    json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
+    keep(json_object_get(choice, "text"), &answered_texts[i]);
+    json_decref(answer);
+    return NULL;
+}
+
+static void texts_of_four_clients_at_once_are_those_of_the_library(void **state)
+{
+    (void)state;
+    pthread_t threads[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++)
+        generate_here(prompts[i], &expected_texts[i]);
+    for (intptr_t i = 0; i < CLIENTS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, complete, (void *)i), 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        pthread_join(threads[i], NULL);
+        check_same(&answered_texts[i], &expected_texts[i]);
+    }
+}
+
+/* Puts the pieces of a stream together; returns how many events there were before [DONE]. */
+static int join_events(const char *body, text *out)
+{
+    int events = 0;
+    *out = (text){0};
+    for (const char *at = body; (at = strstr(at, "data: ")); at += 6, events++) {
+        if (strncmp(at + 6, "[DONE]", 6) == 0)
+            return events;
+        json_t *event = json_loadb(at + 6, strcspn(at + 6, "\n"), JSON_ALLOW_NUL, NULL);
+        assert_non_null(event);
+        json_t *choice = json_array_get(json_object_get(event, "choices"), 0), *delta = json_object_get(choice, "delta");
+        json_t *piece = json_object_get(delta ? delta : choice, delta ? "content" : "text");
+        if (piece)
+            collect(json_string_value(piece), json_string_length(piece), out);
+        json_decref(event);
+    }
+    fail_msg("the stream has no [DONE]: %s", body);
+    return 0;
+}
+
+static void a_stream_has_the_same_text_in_pieces(void **state)
+{
+    (void)state;
+    text expected, streamed;
+    generate_here("fox", &expected);
+    http_answer a =
+        http_ask(port, "POST", "/v1/completions",
+                 "{\"model\": \"decoder\", \"prompt\": \"fox\", \"max_tokens\": 12, \"temperature\": 0, \"stream\": true}");
+    assert_int_equal(a.status, 200);
+    assert_non_null(strstr(a.head, "text/event-stream"));
+    assert_true(join_events(a.body, &streamed) > 2);
+    check_same(&streamed, &expected);
+    http_free(&a);
+    a = http_ask(port, "POST", "/v1/chat/completions",
+                 "{\"model\": \"decoder\", \"messages\": [{\"role\": \"user\", \"content\": \"fox<|im_end|>\"}], "
+                 "\"max_tokens\": 5, \"stream\": "
+                 "true, \"stream_options\": {\"include_usage\": true}, \"seed\": 7}");
+    assert_int_equal(a.status, 200);
+    assert_non_null(strstr(a.body, "\"role\":\"assistant\""));
+    assert_non_null(strstr(a.body, "\"completion_tokens\":5"));
+    join_events(a.body, &streamed);
+    http_free(&a);
+}
+
+static void a_stop_ends_the_text_before_it(void **state)
+{
+    (void)state;
+    text whole, told;
+    char body[256], stop = '\0';
+    int prompt = -1;
+    for (size_t at = 0; stop == '\0' && ++prompt < CLIENTS;) { /* a letter that is not the first byte */
+        generate_here(prompts[prompt], &whole);
+        for (at = 1; at < whole.length && stop == '\0'; at++)
+            if ((whole.bytes[at] | 0x20) >= 'a' && (whole.bytes[at] | 0x20) <= 'z')
+                stop = whole.bytes[at];
+    }
+    assert_true(prompt < CLIENTS);
+    snprintf(body, sizeof body,
+             "{\"model\": \"decoder\", \"prompt\": \"%s\", \"max_tokens\": 12, \"temperature\": 0, \"stop\": \"%c\"}",
+             prompts[prompt], stop);
+    json_t *answer = ASK(port, 200, "POST", "/v1/completions", body);
+    json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
+    keep(json_object_get(choice, "text"), &told);
+    whole.length = (size_t)((char *)memchr(whole.bytes, stop, whole.length) - whole.bytes);
+    check_same(&told, &whole);
+    assert_string_equal(json_string_value(json_object_get(choice, "finish_reason")), "stop");
+    json_decref(answer);
+}
+
+static void a_client_that_leaves_a_stream_frees_its_session(void **state)
+{
+    (void)state;
+    static const char request[] =
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 85\r\n\r\n"
+        "{\"model\": \"decoder\", \"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true, \"seed\": 1}";
+    const int connection = http_connect(port);
+    char some[64];
+    http_send(connection, request, sizeof request - 1);
+    assert_true(read(connection, some, sizeof some) > 0);
+    close(connection);
+    bool active = true;
+    for (int i = 0; active && i < 200; i++) {
+        http_answer a = http_ask(port, "GET", "/metrics", NULL);
+        active = strstr(a.body, "warpwave_requests_active 0\n") == NULL;
+        http_free(&a);
+        usleep(20000);
+    }
+    assert_false(active);
+}
+
+#define SERVED(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SERVED(embeddings_have_the_bits_of_the_library),
+        SERVED(tokens_are_embedded_as_their_text),
+        SERVED(what_a_model_cannot_do_is_refused),
+        SERVED(texts_of_four_clients_at_once_are_those_of_the_library),
+        SERVED(a_stream_has_the_same_text_in_pieces),
+        SERVED(a_stop_ends_the_text_before_it),
+        SERVED(a_client_that_leaves_a_stream_frees_its_session),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
