@@ -10,6 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
+from . import _native as c
 from .device import DeviceLike
 from .model import Model
 from .results import Results
@@ -20,12 +21,21 @@ __all__ = ["WarpwaveEmbeddings", "WarpwaveVectorStore"]
 Filter = Union[dict[str, Any], Callable[[Document], bool]]
 
 
-def _document(identifier: str, payload: Any) -> Document:
-    """A document that this module wrote, or a row of anybody's: its field `text`, and the others as metadata."""
+def _document(identifier: str, payload: Any, text: Optional[str] = None) -> Document:
+    """A document that this module wrote, or a row of anybody's: its own text or its field `text`, and the other fields as metadata."""
     fields = payload if isinstance(payload, dict) else {} if payload is None else {"payload": payload}
+    content = str(fields.get("text", "")) if text is None else text
     if isinstance(fields.get("metadata"), dict):
-        return Document(id=identifier, page_content=str(fields.get("text", "")), metadata=fields["metadata"])
-    return Document(id=identifier, page_content=str(fields.get("text", "")), metadata={name: value for name, value in fields.items() if name != "text"})
+        return Document(id=identifier, page_content=content, metadata=fields["metadata"])
+    return Document(id=identifier, page_content=content, metadata={name: value for name, value in fields.items() if name != "text" or text is not None})
+
+
+def _documents(collection: Collection, found: Results) -> list[Document]:
+    """The rows that were found. Rows of a store may have texts of their own, which are asked for by the rows' handles."""
+    texts: Any = [None] * len(found._rows)
+    if collection._stored and len(texts):
+        texts = collection._get(None, c.WW_FETCH_TEXTS, handles=np.ascontiguousarray(found._handles))._row_texts()
+    return [_document(identifier, payload, text) for identifier, payload, text in zip(found._all_ids(), found._all_payloads(), texts)]
 
 
 def _conditions(conditions: dict[str, Any]) -> dict[str, Any]:
@@ -123,8 +133,7 @@ class WarpwaveVectorStore(VectorStore):
             return []
         there = [identifier for identifier in ids if identifier in self._collection]
         found = self._collection.get(there, vectors=False)
-        assert isinstance(found, Results)
-        return [_document(identifier, payload) for identifier, payload in zip(found._all_ids(), found._all_payloads())]
+        return _documents(self._collection, found)
 
     def _found(self, embedding: Any, k: int, filter: Optional[Filter], vectors: bool, options: dict[str, Any]) -> Optional[Results]:
         if self._collection is None:
@@ -139,9 +148,8 @@ class WarpwaveVectorStore(VectorStore):
         elif filter is not None:
             mask = np.zeros(self._collection.mask_rows, bool)
             rows = self._collection.get(vectors=False)
-            assert isinstance(rows, Results)
-            for row, identifier, payload in zip(rows._rows, rows._all_ids(), rows._all_payloads()):
-                mask[row] = filter(_document(identifier, payload))
+            for row, document in zip(rows._rows, _documents(self._collection, rows)):
+                mask[row] = filter(document)
             options["mask"] = mask
         return self._collection.search(np.asarray(embedding, np.float32), min(k, 2048), payloads=True, vectors=vectors, **options)
 
@@ -149,7 +157,9 @@ class WarpwaveVectorStore(VectorStore):
                                                **kwargs: Any) -> list[tuple[Document, float]]:
         """The nearest documents and their scores: larger is nearer for cosine and dot, smaller for l2."""
         found = self._found(embedding, k, filter, False, _options(kwargs))
-        return [] if found is None else [(_document(str(hit.id), hit.payload), hit.score) for hit in found.hits()]
+        if found is None or self._collection is None:
+            return []
+        return [(document, float(score)) for document, score in zip(_documents(self._collection, found), found._scores)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
         """The same for a text."""
@@ -167,11 +177,11 @@ class WarpwaveVectorStore(VectorStore):
                                                 filter: Optional[Filter] = None, **kwargs: Any) -> list[Document]:
         """Near documents that differ from each other."""
         found = self._found(embedding, fetch_k, filter, True, _options(kwargs))
-        if found is None or len(found) == 0:
+        if found is None or self._collection is None or len(found) == 0:
             return []
         chosen = maximal_marginal_relevance(np.asarray(embedding, np.float32), list(found.vectors), lambda_mult, k)
-        hits = list(found.hits())
-        return [_document(str(hits[i].id), hits[i].payload) for i in chosen]
+        documents = _documents(self._collection, found)
+        return [documents[i] for i in chosen]
 
     def max_marginal_relevance_search(self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any) -> list[Document]:
         """The same for a text."""

@@ -240,6 +240,12 @@ class Results:
                 self._payload_texts = _texts(self._text, self._payload_places)
         return self._payload_texts
 
+    def _row_texts(self) -> ObjectArray:
+        """The texts of the rows themselves, of a store; None for those without one."""
+        if self._columns is None or not self._columns.texts:
+            return np.empty(len(self._rows), object)
+        return _texts(self._text, _copied(self._columns.texts, self._columns.hit_count, _I64))
+
     def _all_payloads(self) -> list[Any]:
         if self._payloads is None:
             self._payloads = parse_payloads(self._all_payload_texts()) if self._payload_places is not None else [None] * len(self._rows)

@@ -2,6 +2,7 @@
 import os
 import subprocess
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -82,3 +83,23 @@ def test_a_collection_that_the_command_wrote_is_opened(tmp_path):
         store.add_texts(["a new one"], [{"year": 2010}], ids=["4"])
         assert sorted(document.id for document in store.similarity_search_by_vector([0.0, 1.0], k=9, filter={"year": {"$gt": 2000}})) == ["1", "4"]
         assert store.get_by_ids(["1"])[0].page_content == "a dog"
+
+
+def test_rows_with_texts_of_their_own_are_documents(tmp_path):
+    from ctypes import byref, c_char_p, cast, c_void_p, sizeof
+
+    c = warpwave._native
+    with warpwave.Store(tmp_path / "s.db", device="cpu") as file:
+        docs = file.create("docs", dim=2)
+        vectors = np.eye(2, dtype=np.float32)
+        texts = (c_char_p * 2)("a fox".encode(), None)
+        payloads = (c_char_p * 2)(b'{"text": "a field", "year": 1}', b'{"text": "a dog", "year": 2}')
+        rows = c.ww_rows(sizeof(c.ww_rows), 2, 2, vectors.__array_interface__["data"][0], texts=cast(texts, c_void_p), payloads=cast(payloads, c_void_p))
+        with docs._handle as pointer:
+            assert c.ww_collection_add(pointer, byref(rows)) == 0
+        store = WarpwaveVectorStore(DeterministicFakeEmbedding(size=2), collection=docs)
+        found = store.similarity_search_by_vector([1.0, 0.0])
+        assert [(one.page_content, one.metadata) for one in found] == [("a fox", {"text": "a field", "year": 1}), ("a dog", {"year": 2})]
+        assert [one.page_content for one in store.get_by_ids(["1", "0"])] == ["a dog", "a fox"]
+        assert [one.id for one in store.similarity_search_by_vector([0.0, 1.0], filter=lambda one: one.page_content == "a fox")] == ["0"]
+        assert len(store.max_marginal_relevance_search_by_vector([1.0, 0.0], k=2)) == 2
