@@ -14,6 +14,9 @@ endif()
 if(WARPWAVE_MODEL)
     list(APPEND installed_libraries warpwave_model)
 endif()
+if(WARPWAVE_TEXT)
+    list(APPEND installed_libraries warpwave_text)
+endif()
 
 install(TARGETS ${installed_libraries} EXPORT warpwave_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
@@ -80,4 +83,8 @@ endif()
 if(WARPWAVE_MODEL)
     configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave_model.pc.in ${CMAKE_BINARY_DIR}/warpwave_model.pc @ONLY)
     install(FILES ${CMAKE_BINARY_DIR}/warpwave_model.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endif()
+if(WARPWAVE_TEXT)
+    configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave_text.pc.in ${CMAKE_BINARY_DIR}/warpwave_text.pc @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/warpwave_text.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()

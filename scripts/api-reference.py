@@ -18,7 +18,7 @@ Written by `make docs` from the headers and examples. What holds for every funct
 messages) and [architecture](docs/design/architecture.md#what-crosses-the-api) (ownership, structs, threads).
 """
 # In the order of the reference; headers that are not named follow as warpwave.h has them.
-SUBJECTS = {"vectors": "Collections", "ivf": "Indexes of collections", "ranking": "Ranking", "store": "Stores", "cluster": "Clusters", "device": "Devices", "status": "Statuses and messages", "files": "Files of vectors", "arrays": "Arrays in files", "tensor": "Tensors",
+SUBJECTS = {"vectors": "Collections", "ivf": "Indexes of collections", "ranking": "Ranking", "store": "Stores", "text": "Collections of text", "cluster": "Clusters", "device": "Devices", "status": "Statuses and messages", "files": "Files of vectors", "arrays": "Arrays in files", "tensor": "Tensors",
             "tensor_rows": "Tensors: reductions and rows", "tensor_foreign": "Tensors: memory of other libraries",
             "tensor_files": "Tensors from files", "quant": "Quantized matrices", "gguf": "GGUF files", "model": "Models"}
 
@@ -150,7 +150,7 @@ def linked_from(text, folder):
 def reference():
     umbrella = (ROOT / "include" / "warpwave.h").read_text(encoding="utf-8")
     headers = [ROOT / "include" / path for path in re.findall(r"^#include <(warpwave/\w+\.h)>", umbrella, flags=re.M)]
-    headers += [ROOT / "include" / "warpwave" / name for name in ("store.h", "cluster.h", "model.h")]  # parts of other libraries
+    headers += [ROOT / "include" / "warpwave" / name for name in ("store.h", "cluster.h", "model.h", "text.h")]  # parts of other libraries
     # dlpack.h has the structs of DLPack, for programs that do not have that header.
     strays = sorted(path for path in set((ROOT / "include" / "warpwave").glob("*.h")) - set(headers) if path.stem != "dlpack")
     if strays:

@@ -58,6 +58,7 @@ ARROWS = {
     "gguf": ["quant", "tensor", "files", "device", "arithmetic", "base"],
     "cluster": ["vectors/internal", "vectors/file_rows.h", "arithmetic", "base"],
     "cli/mpi": ["cli/.", "cluster", "files", "arithmetic", "base"],
+    "text": ["vectors/internal", "base"],
     "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
     "model/tokenizer": ["model/.", "gguf", "files", "base"],
     "model/convert": ["model/tokenizer/vocabulary.h", "gguf", "files", "base"],

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Kernels of one's own are written and launched from C. DLPack's structs are opaque to other languages. Clusters need MPI.
 LEFT_OUT = {"kernel", "dlpack", "cluster"}
-LIBRARIES = {"store": "warpwave_store", "model": "warpwave_model"}  # headers that are not in libwarpwave
+LIBRARIES = {"store": "warpwave_store", "model": "warpwave_model", "text": "warpwave_text"}  # headers that are not in libwarpwave
 
 SCALARS = {"int", "float", "double", "bool", "char", "size_t", "long long", "void",
            *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))}

@@ -4,7 +4,7 @@
  * Everything here is a function of the results alone, for collections in memory and in stores alike. The order is the same on
  * every machine: equal values are ordered by handle when lists are fused, and otherwise stay in the order in which they came.
  * New results are copies with everything that was fetched for the hits that stay; the given results stay as they are. Functions
- * refuse NULL and fail for want of memory; none waits, except ww_collection_rank(), which searches.
+ * refuse NULL and fail without memory; none waits, except ww_collection_rank(), which searches.
  */
 #ifndef WARPWAVE_RANKING_H
 #define WARPWAVE_RANKING_H
@@ -30,8 +30,8 @@ typedef enum ww_fusion {
 typedef struct ww_fuse {
     size_t struct_size;
     ww_fusion fusion;
-    double constant;   /* of WW_FUSION_RANKS: 60 unless told; more than 0 */
-    double weights[2]; /* of the first list and of the second: 1 each unless told; finite, not negative */
+    double constant;   /* of WW_FUSION_RANKS: 60 by default; more than 0 */
+    double weights[2]; /* of the first list and of the second: 1 each by default; finite, not negative */
     int64_t limit;     /* hits of each query at most; 0: all */
 } ww_fuse;
 
@@ -41,7 +41,7 @@ typedef struct ww_fuse {
 typedef struct ww_diversity {
     size_t struct_size;
     ww_metric metric;     /* of the collection */
-    double lambda;        /* 0 to 1: 1 is the order of relevance alone. 0.5 unless told */
+    double lambda;        /* 0 to 1: 1 is the order of relevance alone. 0.5 by default */
     int64_t limit;        /* hits of each query at most; 0: all */
     const float *queries; /* one vector of the results' dimension for each query, one behind the other: relevance is the score
                              to it. NULL: relevance is the score that the hit has */
@@ -51,8 +51,8 @@ typedef struct ww_diversity {
 typedef struct ww_grouping {
     size_t struct_size;
     const char *field; /* "source", or "author.name" for a field of an object */
-    int64_t groups;    /* at most, of each query; 10 unless told */
-    int64_t size;      /* hits of a group at most; 1 unless told */
+    int64_t groups;    /* at most, of each query; 10 by default */
+    int64_t size;      /* hits of a group at most; 1 by default */
 } ww_grouping;
 
 /* device.h says how ..._default() and ..._init() differ. */
@@ -94,7 +94,7 @@ WW_API ww_status ww_results_diversify(const ww_results *results, const ww_divers
 WW_API ww_status ww_results_group(const ww_results *results, const ww_grouping *how, ww_results **grouped);
 
 /* Gives the hits new scores, one each, all queries behind each other, and orders each query by them, larger first, equal ones
- * as they came. `limit` keeps so many of each query; 0: all. Refuses scores that are not finite. */
+ * as they came. `limit` is how many of each query stay; 0: all. Refuses scores that are not finite. */
 WW_API ww_status ww_results_rerank(const ww_results *results, const float *scores, int64_t limit, ww_results **reranked);
 
 /* Searches as ww_collection_query() does and thins out or groups what it finds; give one of `diversity` and `grouping`, and

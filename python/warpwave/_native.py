@@ -1248,3 +1248,94 @@ ww_tensor_rope = function("warpwave", "ww_tensor_rope", c_int, POINTER(ww_tensor
 ww_tensor_sort = function("warpwave", "ww_tensor_sort", c_int, POINTER(ww_tensor), c_bool, POINTER(ww_tensor), POINTER(ww_tensor))
 ww_tensor_top_k = function("warpwave", "ww_tensor_top_k", c_int, POINTER(ww_tensor), ("k", c_int64), c_bool, POINTER(ww_tensor),
                            POINTER(ww_tensor))
+
+# ---- warpwave/text.h -----------------------------------------------------------------------------------------------------
+WW_EXPAND_MAX = 100
+WW_TEXT_VECTOR = 0
+WW_TEXT_WORDS = 1
+WW_TEXT_HYBRID = 2
+
+
+@struct
+class ww_text_config(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("opened", c_void_p),
+                ("model", c_char_p),
+                ("device", c_void_p),
+                ("create", c_int32),
+                ("metric", c_int),
+                ("type", c_int),
+                ("query_prefix", c_char_p),
+                ("document_prefix", c_char_p),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
+
+
+@struct
+class ww_text_rows(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("count", c_int64),
+                ("texts", c_void_p),
+                ("ids", c_void_p),
+                ("payloads", c_void_p),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
+
+
+@struct
+class ww_chunking(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("tokens", c_int64),
+                ("overlap", c_int64)]
+
+
+@struct
+class ww_chunk(Structure):
+    _fields_ = [("start", c_int64),
+                ("end", c_int64)]
+
+
+@struct
+class ww_documents(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("count", c_int64),
+                ("texts", c_void_p),
+                ("sources", c_void_p),
+                ("payloads", c_void_p),
+                ("chunking", c_void_p),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
+
+
+@struct
+class ww_text_query(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("texts", c_void_p),
+                ("count", c_int64),
+                ("mode", c_int),
+                ("query", c_void_p),
+                ("fuse", c_void_p),
+                ("candidates", c_int64),
+                ("diversity", c_void_p),
+                ("grouping", c_void_p),
+                ("expand", c_int32)]
+
+
+ww_text_config_init = function("warpwave_text", "ww_text_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_text_rows_init = function("warpwave_text", "ww_text_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_chunking_init = function("warpwave_text", "ww_chunking_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_documents_init = function("warpwave_text", "ww_documents_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_text_query_init = function("warpwave_text", "ww_text_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_text_open = function("warpwave_text", "ww_text_open", c_int, c_void_p, ("collection", c_char_p), POINTER(ww_text_config),
+                        c_void_p)
+ww_text_close = function("warpwave_text", "ww_text_close", None, c_void_p)
+ww_text_collection = function("warpwave_text", "ww_text_collection", c_void_p, c_void_p)
+ww_text_model = function("warpwave_text", "ww_text_model", c_void_p, c_void_p)
+ww_text_kept = function("warpwave_text", "ww_text_kept", c_void_p, c_void_p)
+ww_text_add = function("warpwave_text", "ww_text_add", c_int, c_void_p, POINTER(ww_text_rows))
+ww_text_upsert = function("warpwave_text", "ww_text_upsert", c_int, c_void_p, POINTER(ww_text_rows))
+ww_text_add_documents = function("warpwave_text", "ww_text_add_documents", c_int, c_void_p, POINTER(ww_documents), c_void_p)
+ww_text_upsert_documents = function("warpwave_text", "ww_text_upsert_documents", c_int, c_void_p, POINTER(ww_documents), c_void_p)
+ww_text_chunks = function("warpwave_text", "ww_text_chunks", c_int, c_void_p, c_char_p, ("bytes", c_size_t), POINTER(ww_chunking),
+                          POINTER(ww_chunk), ("capacity", c_size_t), c_void_p)
+ww_text_search = function("warpwave_text", "ww_text_search", c_int, c_void_p, POINTER(ww_text_query), c_void_p)

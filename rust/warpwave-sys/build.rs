@@ -14,6 +14,9 @@ fn libraries() -> Vec<&'static str> {
     if env::var_os("CARGO_FEATURE_MODEL").is_some() {
         names.push("warpwave_model");
     }
+    if env::var_os("CARGO_FEATURE_TEXT").is_some() {
+        names.push("warpwave_text");
+    }
     names
 }
 

@@ -142,6 +142,66 @@ static void texts_bring_ids_and_payloads(void **state)
                  "cpu");
 }
 
+static void the_kept_model_is_found_and_shown(void **state)
+{
+    (void)state;
+    static const char lines[] = "a small animal\na boat with sails\n";
+    char model[SCRATCH_PATH_BYTES], store[SCRATCH_PATH_BYTES], texts[SCRATCH_PATH_BYTES];
+    snprintf(model, sizeof model, "%s", make_model("kept", 8));
+    snprintf(store, sizeof store, "%s", scratch_path("kept.db"));
+    snprintf(texts, sizeof texts, "%s", scratch_write("kept.txt", lines, strlen(lines)));
+    COMMAND_SAYS(0, "2 rows", "store", "add", store, "docs", "--text", texts, "--model", model, "--query-prefix", "a ",
+                 "--device", "cpu");
+    COMMAND_SAYS(0, "4 rows, 2 before", "store", "add", store, "docs", "--text", texts, "--device", "cpu");
+    COMMAND_SAYS(0, "docs  (model ", "store", "list", store);
+    COMMAND_SAYS(0, "\"query_prefix\":\"a \"", "store", "list", store, "--json");
+    COMMAND_SAYS(0, "\"pooling\":\"mean\"", "store", "info", store, "--json");
+    COMMAND_SAYS(3, "prefixes", "store", "add", store, "docs", "--text", texts, "--query-prefix", "b ", "--device", "cpu");
+    COMMAND_SAYS(2, "--model M is missing", "store", "add", store, "new", "--text", texts, "--device", "cpu");
+    COMMAND_SAYS(0, "boat", "store", "search", store, "docs", "--text", "sails", "--mode", "text"); /* words need no model */
+    json_t *report =
+        COMMAND_JSON("store", "search", store, "docs", "--text", "boat", "--mode", "hybrid", "--device", "cpu", "--json");
+    json_t *hit = json_array_get(json_array_get(json_object_get(report, "results"), 0), 0);
+    assert_string_equal(json_string_value(json_object_get(hit, "text")), "a boat with sails");
+    assert_int_equal(json_integer_value(json_object_get(hit, "text_rank")), 1);
+    assert_true(json_is_integer(json_object_get(hit, "vector_rank")));
+    json_decref(report);
+    COMMAND_SAYS(2, "--mode hybrid", "store", "search", store, "docs", "--text", "boat", "--fusion", "scores");
+    COMMAND_SAYS(2, "two numbers", "store", "search", store, "docs", "--text", "boat", "--mode", "hybrid", "--weights", "1",
+                 "--device", "cpu");
+    COMMAND_SAYS(2, "from 0 to 1", "store", "search", store, "docs", "--text", "boat", "--mmr", "2", "--device", "cpu");
+    COMMAND_SAYS(0, "animal", "store", "search", store, "docs", "--text", "boat", "--mmr", "0.1", "-k", "2", "--device", "cpu");
+    COMMAND_SAYS(2, "go with --text", "store", "add", store, "docs", "--vector", "[1]", "--chunk", "5");
+}
+
+static void documents_of_a_folder_become_chunks(void **state)
+{
+    (void)state;
+    char model[SCRATCH_PATH_BYTES], store[SCRATCH_PATH_BYTES], folder[SCRATCH_PATH_BYTES];
+    snprintf(model, sizeof model, "%s", make_model("chunks", 9));
+    snprintf(store, sizeof store, "%s", scratch_path("chunks.db"));
+    snprintf(folder, sizeof folder, "%s", scratch_path("folder"));
+    mkdir(folder, 0700);
+    write_text("folder", "one.txt", "A small animal. A boat with sails. Bread. A small boat. Animals with bread.");
+    write_text("folder", "two.md", "Bread with bread.");
+    write_text("folder", "three.bin", "not text");
+    COMMAND_SAYS(0, "1 files that do not end in .txt", "store", "add", store, "docs", "--text", folder, "--model", model,
+                 "--chunk", "8", "--overlap", "4", "--device", "cpu");
+    json_t *report = COMMAND_JSON("store", "search", store, "docs", "--text", "sails", "--mode", "text", "-k", "1", "--json");
+    json_t *hit = json_array_get(json_array_get(json_object_get(report, "results"), 0), 0);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(hit, "payload"), "source")), "one.txt");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(hit, "payload"), "chunk")), 1);
+    json_decref(report);
+    COMMAND_SAYS(0, "A small animal. A boat with sails. Bread. A small boat", "store", "search", store, "docs", "--text",
+                 "sails", "--mode", "text", "-k", "1", "--expand", "1", "--device", "cpu");
+    report = COMMAND_JSON("store", "search", store, "docs", "--text", "bread", "--mode", "hybrid", "--group-by", "source",
+                          "--device", "cpu", "--json");
+    assert_int_equal(json_array_size(json_array_get(json_object_get(report, "results"), 0)), 2);
+    json_decref(report);
+    write_text("folder", "one.txt", "Bread.");
+    COMMAND_SAYS(0, "2 rows", "store", "add", store, "docs", "--text", folder, "--upsert", "--device", "cpu");
+}
+
 static void what_does_not_go_together_is_refused(void **state)
 {
     (void)state;
@@ -188,6 +248,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_found_by_texts),
         cmocka_unit_test(texts_bring_ids_and_payloads),
+        cmocka_unit_test(the_kept_model_is_found_and_shown),
+        cmocka_unit_test(documents_of_a_folder_become_chunks),
         cmocka_unit_test(what_does_not_go_together_is_refused),
         cmocka_unit_test(a_folder_becomes_the_same_file_under_every_rounding_mode),
     };

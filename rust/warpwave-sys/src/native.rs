@@ -1494,6 +1494,130 @@ mod tensor_rows {
 }
 pub use tensor_rows::*;
 
+#[cfg(feature = "text")]
+mod text {
+    use super::*;
+    pub type ww_text_mode = c_int;
+    pub const WW_EXPAND_MAX: i64 = 100;
+    pub const WW_TEXT_VECTOR: ww_text_mode = 0;
+    pub const WW_TEXT_WORDS: ww_text_mode = 1;
+    pub const WW_TEXT_HYBRID: ww_text_mode = 2;
+    #[repr(C)]
+    pub struct ww_text {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_text_config {
+        pub struct_size: usize,
+        pub opened: *mut ww_model,
+        pub model: *const c_char,
+        pub device: *mut ww_device,
+        pub create: i32,
+        pub metric: ww_metric,
+        pub r#type: ww_vector_type,
+        pub query_prefix: *const c_char,
+        pub document_prefix: *const c_char,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+    }
+    impl Default for ww_text_config {
+        fn default() -> Self {
+            initialized(ww_text_config_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_text_rows {
+        pub struct_size: usize,
+        pub count: i64,
+        pub texts: *const *const c_char,
+        pub ids: *const *const c_char,
+        pub payloads: *const *const c_char,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+    }
+    impl Default for ww_text_rows {
+        fn default() -> Self {
+            initialized(ww_text_rows_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_chunking {
+        pub struct_size: usize,
+        pub tokens: i64,
+        pub overlap: i64,
+    }
+    impl Default for ww_chunking {
+        fn default() -> Self {
+            initialized(ww_chunking_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_chunk {
+        pub start: i64,
+        pub end: i64,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_documents {
+        pub struct_size: usize,
+        pub count: i64,
+        pub texts: *const *const c_char,
+        pub sources: *const *const c_char,
+        pub payloads: *const *const c_char,
+        pub chunking: *const ww_chunking,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+    }
+    impl Default for ww_documents {
+        fn default() -> Self {
+            initialized(ww_documents_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_text_query {
+        pub struct_size: usize,
+        pub texts: *const *const c_char,
+        pub count: i64,
+        pub mode: ww_text_mode,
+        pub query: *const ww_query,
+        pub fuse: *const ww_fuse,
+        pub candidates: i64,
+        pub diversity: *const ww_diversity,
+        pub grouping: *const ww_grouping,
+        pub expand: i32,
+    }
+    impl Default for ww_text_query {
+        fn default() -> Self {
+            initialized(ww_text_query_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_text_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_text_rows_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_chunking_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_documents_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_text_query_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_text_open(store: *mut ww_store, collection: *const c_char, config: *const ww_text_config, text: *mut *mut ww_text) -> ww_status;
+        pub fn ww_text_close(text: *mut ww_text);
+        pub fn ww_text_collection(text: *mut ww_text) -> *mut ww_collection;
+        pub fn ww_text_model(text: *mut ww_text) -> *mut ww_model;
+        pub fn ww_text_kept(text: *const ww_text) -> *const ww_store_model;
+        pub fn ww_text_add(text: *mut ww_text, rows: *const ww_text_rows) -> ww_status;
+        pub fn ww_text_upsert(text: *mut ww_text, rows: *const ww_text_rows) -> ww_status;
+        pub fn ww_text_add_documents(text: *mut ww_text, documents: *const ww_documents, chunks: *mut i64) -> ww_status;
+        pub fn ww_text_upsert_documents(text: *mut ww_text, documents: *const ww_documents, chunks: *mut i64) -> ww_status;
+        pub fn ww_text_chunks(model: *const ww_model, document: *const c_char, bytes: usize, how: *const ww_chunking, chunks: *mut ww_chunk, capacity: usize, count: *mut usize) -> ww_status;
+        pub fn ww_text_search(text: *mut ww_text, query: *const ww_text_query, results: *mut *mut ww_results) -> ww_status;
+    }
+}
+#[cfg(feature = "text")]
+pub use text::*;
+
 #[repr(C)]
 pub struct DLManagedTensor {
     _opaque: Opaque,

@@ -1,8 +1,10 @@
 /* In place of what needs src/model where the library was built without PCRE2 or utf8proc: says so. */
+#include <warpwave/text.h>
+
 #include "base/status.h"
+#include "base/structs.h"
 #include "cli/command.h"
 #include "cli/gguf/gguf.h"
-#include "cli/text/text_model.h"
 
 static ww_status say_missing(void)
 {
@@ -22,45 +24,53 @@ ww_status gguf_from_safetensors_check(const char *type)
     return WW_OK;
 }
 
-ww_status text_model_open(const char *path, ww_device *device, text_model **model)
+/* ---- collections of text (warpwave/text.h) --------------------------------------------------------------------------------
+ */
+
+STRUCT_INIT(ww_text_config, {0})
+STRUCT_INIT(ww_text_rows, {0})
+STRUCT_INIT(ww_chunking, {0})
+STRUCT_INIT(ww_documents, {0})
+STRUCT_INIT(ww_text_query, {0})
+
+ww_status ww_text_open(ww_store *store, const char *collection, const ww_text_config *config, ww_text **text)
 {
-    (void)path;
-    (void)device;
-    (void)model;
+    (void)store, (void)collection, (void)config, (void)text;
     return say_missing();
 }
 
-void text_model_close(text_model *model)
+void ww_text_close(ww_text *text)
 {
-    (void)model;
+    (void)text;
 }
 
-const char *text_model_name(const text_model *model)
+ww_status ww_text_add(ww_text *text, const ww_text_rows *rows)
 {
-    (void)model;
-    return "";
+    (void)text, (void)rows;
+    return say_missing();
 }
 
-const char *text_model_fingerprint(const text_model *model)
+ww_status ww_text_upsert(ww_text *text, const ww_text_rows *rows)
 {
-    (void)model;
-    return "";
+    (void)text, (void)rows;
+    return say_missing();
 }
 
-int32_t text_model_width(const text_model *model)
+ww_status ww_text_add_documents(ww_text *text, const ww_documents *documents, int64_t *chunks)
 {
-    (void)model;
-    return 0;
+    (void)text, (void)documents, (void)chunks;
+    return say_missing();
 }
 
-/* as the other one has it: NOLINTNEXTLINE(readability-non-const-parameter) */
-ww_status text_model_embed(text_model *model, const char *const *texts, size_t count, float *vectors, progress *bar)
+ww_status ww_text_upsert_documents(ww_text *text, const ww_documents *documents, int64_t *chunks)
 {
-    (void)model;
-    (void)texts;
-    (void)count;
-    (void)vectors;
-    (void)bar;
+    (void)text, (void)documents, (void)chunks;
+    return say_missing();
+}
+
+ww_status ww_text_search(ww_text *text, const ww_text_query *query, ww_results **results)
+{
+    (void)text, (void)query, (void)results;
     return say_missing();
 }
 

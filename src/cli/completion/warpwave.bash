@@ -113,7 +113,7 @@ _warpwave()
             esac
             ;;
         'store add')
-            options='--in --format --ids --id-column --payloads --vector --id --payload --text --model --device --upsert --synchronous --quiet --json'
+            options='--in --format --ids --id-column --payloads --vector --id --payload --text --model --chunk --overlap --query-prefix --document-prefix --device --upsert --synchronous --quiet --json'
             case $previous in
             --in) return ;;
             --format) compopt +o default 2>/dev/null; return ;;
@@ -125,6 +125,10 @@ _warpwave()
             --payload) compopt +o default 2>/dev/null; return ;;
             --text) return ;;
             --model) return ;;
+            --chunk) compopt +o default 2>/dev/null; return ;;
+            --overlap) compopt +o default 2>/dev/null; return ;;
+            --query-prefix) compopt +o default 2>/dev/null; return ;;
+            --document-prefix) compopt +o default 2>/dev/null; return ;;
             --device) choices='auto cpu cuda rocm' ;;
             --synchronous) choices='full normal off' ;;
             esac
@@ -181,7 +185,7 @@ _warpwave()
             esac
             ;;
         'store search')
-            options='--queries -k --where --filter --param --radius --min-score --limit --device --text --model --vector --format --quiet --json'
+            options='--queries -k --where --filter --param --radius --min-score --limit --device --text --model --mode --fusion --weights --candidates --mmr --group-by --groups --group-size --expand --vector --format --quiet --json'
             case $previous in
             --queries) return ;;
             -k) compopt +o default 2>/dev/null; return ;;
@@ -194,6 +198,15 @@ _warpwave()
             --device) choices='auto cpu cuda rocm' ;;
             --text) compopt +o default 2>/dev/null; return ;;
             --model) return ;;
+            --mode) choices='vector text hybrid' ;;
+            --fusion) choices='ranks scores' ;;
+            --weights) compopt +o default 2>/dev/null; return ;;
+            --candidates) compopt +o default 2>/dev/null; return ;;
+            --mmr) compopt +o default 2>/dev/null; return ;;
+            --group-by) compopt +o default 2>/dev/null; return ;;
+            --groups) compopt +o default 2>/dev/null; return ;;
+            --group-size) compopt +o default 2>/dev/null; return ;;
+            --expand) compopt +o default 2>/dev/null; return ;;
             --vector) compopt +o default 2>/dev/null; return ;;
             --format) compopt +o default 2>/dev/null; return ;;
             esac

@@ -126,8 +126,9 @@ ww_status store_add(store_call *call)
             say_added(call, before);
         return added;
     }
-    if (s->model)
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model goes with --text"));
+    if (s->model || s->chunk > 0 || s->overlap >= 0 || s->query_prefix || s->document_prefix)
+        return command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT, "--model, --chunk, --overlap, --query-prefix and --document-prefix go with --text"));
     if ((s->vector != NULL) == (s->queries != NULL))
         return command_line_wrong(ww_fail(
             WW_INVALID_ARGUMENT, "give one of --vector, for one row, --in, for those of a file, and --text, for texts"));
@@ -189,6 +190,13 @@ void hit_put(json_writer *w, const hit_of *h)
     if (h->scored)
         json_put_real(w, "score", (double)ww_results_scores(h->results, h->query)[h->hit]);
     json_put_json(w, "payload", ww_results_payload(h->results, h->query, h->hit));
+    if (ww_results_text(h->results, h->query, h->hit))
+        json_put_text(w, "text", ww_results_text(h->results, h->query, h->hit));
+    const ww_hit_parts *parts = ww_results_parts(h->results, h->query);
+    if (parts && parts[h->hit].ranks[0] > 0)
+        json_put_integer(w, "vector_rank", parts[h->hit].ranks[0]);
+    if (parts && parts[h->hit].ranks[1] > 0)
+        json_put_integer(w, "text_rank", parts[h->hit].ranks[1]);
     if (vector) {
         json_open(w, "vector", '[');
         for (int32_t i = 0; i < h->dim; i++)
@@ -206,6 +214,11 @@ void hit_print(const hit_of *h)
     if (payload) {
         printf("  ");
         print_plain(stdout, payload);
+    }
+    const char *text = ww_results_text(h->results, h->query, h->hit);
+    if (text && !(payload && strstr(payload, "\"text\":"))) {
+        printf("  ");
+        print_plain(stdout, text);
     }
     for (int32_t i = 0; vector && i < h->dim; i++)
         printf("%s%.9g", i == 0 ? "  [" : ", ", (double)vector[i]);

@@ -29,7 +29,8 @@ typedef struct asked {
     parameters parameters;
     ww_search_stats stats;
     double seconds;
-    text_model *model; /* of --text */
+    ww_text *text;     /* of --text, but for words only */
+    const char *words; /* the text that is searched for at the moment */
 } asked;
 
 static ww_status read_file(asked *a)
@@ -61,15 +62,36 @@ static ww_status read_file(asked *a)
     return status;
 }
 
-/* A text as the query. The model stays open for the next. */
-static ww_status embed_text(asked *a, const char *text)
+enum { MODE_VECTOR, MODE_TEXT, MODE_HYBRID }; /* as --mode lists them */
+
+/* A text as the query. The model stays open for the next; words alone need none. */
+static ww_status take_words(asked *a, const char *text)
 {
-    const size_t bytes = (size_t)a->call->info.dim * sizeof *a->queries;
-    ww_status status = a->model ? WW_OK : store_open_text_model(a->call, &a->model);
-    if (status == WW_OK && !a->queries && !(a->queries = memory_alloc(bytes)))
-        status = memory_failed("the query", bytes);
+    const store_settings *s = &a->call->settings;
+    const bool needs_model = s->mode != MODE_TEXT || s->expand > 0 || s->mmr;
+    a->words = text;
     a->count = 1;
-    return status == WW_OK ? text_model_embed(a->model, &text, 1, a->queries, NULL) : status;
+    return a->text || !needs_model ? WW_OK : store_open_text(a->call, false, &a->text);
+}
+
+/* Options that belong to others. */
+static ww_status check_text_options(const asked *a)
+{
+    const store_settings *s = &a->call->settings;
+    if (!s->text && (s->model || s->mode != MODE_VECTOR || s->expand > 0))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model, --mode and --expand go with --text"));
+    if (s->mode != MODE_HYBRID && (s->fusion != 0 || s->weights))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--fusion and --weights go with --mode hybrid"));
+    if (s->mode != MODE_HYBRID && !s->mmr && s->candidates > 0)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--candidates goes with --mode hybrid or --mmr"));
+    if (s->mmr && s->group_by)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--mmr and --group-by: give one of them"));
+    if (!s->group_by && (s->groups != 10 || s->group_size != 1))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--groups and --group-size go with --group-by"));
+    if (a->ranged && (s->mmr || s->group_by || s->mode != MODE_VECTOR))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--radius and --min-score go with neither --mode nor --mmr nor "
+                                                               "--group-by"));
+    return WW_OK;
 }
 
 static ww_status read_queries(asked *a)
@@ -80,10 +102,8 @@ static ww_status read_queries(asked *a)
         return command_line_wrong(
             ww_fail(WW_INVALID_ARGUMENT,
                     "give one of --vector, for one query, --text, for one in words, and --queries, for those of a file"));
-    if (s->model && !s->text)
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model goes with --text"));
     if (s->text)
-        return embed_text(a, s->text);
+        return take_words(a, s->text);
     if (s->queries)
         return read_file(a);
     a->count = 1;
@@ -116,6 +136,73 @@ static ww_status read_bound(asked *a)
     return WW_OK;
 }
 
+/* "0.7,0.3". */
+static ww_status read_weights(const store_settings *s, ww_fuse *fuse)
+{
+    char *end = NULL;
+    *fuse = ww_fuse_default();
+    fuse->fusion = (ww_fusion)s->fusion;
+    if (!s->weights)
+        return WW_OK;
+    fuse->weights[0] = strtod(s->weights, &end);
+    const bool first = end != s->weights && *end == ',';
+    const char *second = first ? end + 1 : s->weights;
+    fuse->weights[1] = strtod(second, &end);
+    if (first && end != second && *end == '\0')
+        return WW_OK;
+    return command_line_wrong(
+        ww_fail(WW_INVALID_ARGUMENT, "--weights '%s': it must be two numbers, as in 0.7,0.3", s->weights));
+}
+
+static ww_status read_lambda(const store_settings *s, ww_diversity *diversity)
+{
+    char *end = NULL;
+    *diversity = ww_diversity_default();
+    diversity->lambda = strtod(s->mmr, &end);
+    if (end != s->mmr && *end == '\0' && diversity->lambda >= 0.0 && diversity->lambda <= 1.0)
+        return WW_OK;
+    return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--mmr '%s': it must be a number from 0 to 1", s->mmr));
+}
+
+/* The query by vectors, by words, or by both, thinned out or grouped. */
+static ww_status run_query(const asked *a, ww_query *query, ww_results **results)
+{
+    static const ww_text_mode MODES[] = {
+        [MODE_VECTOR] = WW_TEXT_VECTOR, [MODE_TEXT] = WW_TEXT_WORDS, [MODE_HYBRID] = WW_TEXT_HYBRID};
+    const store_settings *s = &a->call->settings;
+    ww_text_query by_text = ww_text_query_default();
+    ww_match match = ww_match_default();
+    ww_grouping grouping = ww_grouping_default();
+    ww_diversity diversity;
+    ww_fuse fuse;
+    ww_status status = read_weights(s, &fuse);
+    if (status == WW_OK && s->mmr)
+        status = read_lambda(s, &diversity);
+    if (status != WW_OK)
+        return status;
+    grouping.field = s->group_by;
+    grouping.groups = s->groups;
+    grouping.size = s->group_size;
+    by_text.diversity = s->mmr ? &diversity : NULL;
+    by_text.grouping = s->group_by ? &grouping : NULL;
+    if (!a->text) {
+        match.texts = &a->words;
+        match.mode = WW_MATCH_TEXT;
+        query->match = a->words ? &match : NULL;
+        return s->mmr || s->group_by
+                   ? ww_collection_rank(a->call->collection, query, by_text.diversity, by_text.grouping, s->candidates, results)
+                   : ww_collection_query(a->call->collection, query, results);
+    }
+    by_text.texts = &a->words;
+    by_text.count = 1;
+    by_text.mode = MODES[s->mode];
+    by_text.query = query;
+    by_text.fuse = &fuse;
+    by_text.candidates = s->candidates;
+    by_text.expand = (int32_t)s->expand;
+    return ww_text_search(a->text, &by_text, results);
+}
+
 static ww_status ask(asked *a, progress *bar, ww_results **results)
 {
     const store_settings *s = &a->call->settings;
@@ -133,12 +220,12 @@ static ww_status ask(asked *a, progress *bar, ww_results **results)
     query.progress = progress_report;
     query.progress_user = bar;
     query.stats = &a->stats;
-    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | (a->words ? WW_FETCH_TEXTS : 0);
     query.where = s->where;
     query.filter = s->filter;
     query.parameters = a->parameters.list;
     query.parameter_count = s->params.count;
-    return ww_collection_query(a->call->collection, &query, results);
+    return run_query(a, &query, results);
 }
 
 /* ---- reports --------------------------------------------------------------------------------------------------------------
@@ -221,7 +308,7 @@ static ww_status converse(asked *a)
     const bool person = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     ww_status status = lines_open(&lines, "-");
     if (status == WW_OK)
-        status = embed_text(a, ""); /* the model is loaded before the first question */
+        status = take_words(a, ""); /* the model is loaded before the first question */
     while (status == WW_OK && !end) {
         if (person) {
             printf("? ");
@@ -231,7 +318,7 @@ static ww_status converse(asked *a)
         end = end || (person && lines.length == 0);
         if (status != WW_OK || end || lines.length == 0)
             continue;
-        status = embed_text(a, lines.text);
+        status = take_words(a, lines.text);
         if (status == WW_OK)
             status = answer(a);
         fflush(stdout);
@@ -246,12 +333,14 @@ ww_status store_search(store_call *call)
     const bool talks = call->settings.text && strcmp(call->settings.text, "-") == 0;
     ww_status status = read_bound(&a);
     if (status == WW_OK)
+        status = check_text_options(&a);
+    if (status == WW_OK)
         status = given_parameters_read(&a.parameters, &call->settings);
     if (status == WW_OK && talks && !call->settings.vector && !call->settings.queries)
         status = converse(&a);
     else if (status == WW_OK && (status = read_queries(&a)) == WW_OK)
         status = answer(&a);
-    text_model_close(a.model);
+    ww_text_close(a.text);
     given_parameters_free(&a.parameters);
     memory_free(a.queries);
     return status;
@@ -286,6 +375,9 @@ ww_status search_in_store(const search_settings *s)
                                     .min_score = s->min_score,
                                     .limit = s->limit,
                                     .k = s->k,
+                                    .overlap = -1,
+                                    .groups = 10,
+                                    .group_size = 1,
                                     .json = s->json},
                        .operands = {s->store, s->collection}};
     ww_store_config config = ww_store_config_default();

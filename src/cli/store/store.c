@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,6 +119,22 @@ static ww_status print_damaged(const char *name, const char *error, json_writer 
     return ww_fail(WW_CORRUPT_FILE, "collection '%s': %s; the other collections are listed", name, error);
 }
 
+/* What is kept of a collection's model, if there is one. */
+static void print_model(const json_t *told, json_writer *w)
+{
+    const json_t *model = json_object_get(told, "model");
+    const char *name = json_string_value(json_object_get(model, "name"));
+    char *text = w && model ? json_dumps(model, JSON_COMPACT) : NULL;
+    if (text)
+        json_put_json(w, "model", text);
+    free(text);
+    if (!w && model) {
+        printf("  (model ");
+        print_plain(stdout, name ? name : "");
+        printf(", %.12s)", json_string_value(json_object_get(model, "fingerprint")));
+    }
+}
+
 /* Prints the collections: each is a hit whose payload says what it is. */
 static ww_status print_collections(const ww_results *list, json_writer *w)
 {
@@ -145,10 +162,12 @@ static ww_status print_collections(const ww_results *list, json_writer *w)
             json_put_integer(w, "dim", c.dim);
             json_put_text(w, "metric", c.metric);
             json_put_text(w, "type", c.type);
+            print_model(told, w);
             json_close(w);
         } else {
             printf("%12lld  %6lld  %-6s  %-4s  ", (long long)c.rows, (long long)c.dim, c.metric, c.type);
             print_plain(stdout, c.name);
+            print_model(told, NULL);
             putchar('\n');
         }
         json_decref(told);
@@ -241,27 +260,39 @@ static ww_status info_run(store_call *call)
     TEXT(model, false, "--model", "M", "with --text: the model (a GGUF file); for search: the one kept, where it has moved")
 #define DEVICE  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
 #define VECTORS FLAG(vectors, "--vectors", "the vectors, too")
+#define MODE    CHOICE(mode, false, "--mode", "vector|text|hybrid", "with --text: by vectors, words or both; default: vector")
+#define FUSION  CHOICE(fusion, false, "--fusion", "ranks|scores", "with --mode hybrid: how both become one list; default: ranks")
 #define FORCE   FLAG(force, "--force", "replace a store that is there")
 
 static const option none_options[] = {JSON};
 static const option create_options[] = {DIM, METRIC, TYPE, SYNC, JSON};
 static const option write_options[] = {QUIET, SYNC, JSON};
 static const option backup_options[] = {FORCE, QUIET, SYNC, JSON};
-static const option add_options[] = {TEXT(queries, false, "--in", "FILE", "the vectors"),
-                                     FORMAT,
-                                     IDS,
-                                     ID_COLUMN,
-                                     PAYLOADS,
-                                     VECTOR,
-                                     ID,
-                                     TEXT(payload, false, "--payload", "JSON", "the payload of the one row"),
-                                     TEXT(text, false, "--text", "FILE", "texts to embed, one per line, or JSON lines"),
-                                     MODEL,
-                                     DEVICE,
-                                     UPSERT,
-                                     SYNC,
-                                     QUIET,
-                                     JSON};
+static const option add_options[] = {
+    TEXT(queries, false, "--in", "FILE", "the vectors"),
+    FORMAT,
+    IDS,
+    ID_COLUMN,
+    PAYLOADS,
+    VECTOR,
+    ID,
+    TEXT(payload, false, "--payload", "JSON", "the payload of the one row"),
+    TEXT(text, false, "--text", "FILE",
+         "texts to embed, one per line, or JSON lines; or a folder of documents (.txt, .md, ...)"),
+    MODEL,
+    INTEGER(chunk, false, "--chunk", "N", 1, 1000000,
+            "with --text: cut documents into chunks of N tokens; default for a folder: 256"),
+    INTEGER(overlap, false, "--overlap", "N", 0, 1000000,
+            "with --chunk: tokens that a chunk shares with the one before; default: 32"),
+    TEXT(query_prefix, false, "--query-prefix", "P",
+         "with --text: put before texts that are searched for; kept with the collection"),
+    TEXT(document_prefix, false, "--document-prefix", "P",
+         "with --text: put before texts that are added; kept with the collection"),
+    DEVICE,
+    UPSERT,
+    SYNC,
+    QUIET,
+    JSON};
 static const option import_options[] = {FORMAT, IDS, ID_COLUMN, PAYLOADS, METRIC, TYPE, UPSERT, SYNC, QUIET, JSON};
 static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
 #define CONDITIONS                                                                                                             \
@@ -286,6 +317,15 @@ static const option search_options[] = {
     SEARCH_OPTIONS,
     TEXT(text, false, "--text", "T", "a text to search for; - reads texts from standard input, one per line"),
     MODEL,
+    MODE,
+    FUSION,
+    TEXT(weights, false, "--weights", "V,T", "with --mode hybrid: the weights of vectors and of words; default: 1,1"),
+    INTEGER(candidates, false, "--candidates", "N", 1, WW_K_MAX, "with --mode hybrid or --mmr: how many hits are ranked again"),
+    TEXT(mmr, false, "--mmr", "L", "prefer hits that differ: 0 to 1, where 1 is relevance alone"),
+    TEXT(group_by, false, "--group-by", "F", "group hits by a field of their payloads"),
+    INTEGER(groups, false, "--groups", "N", 1, WW_K_MAX, "with --group-by: groups at most; default: 10"),
+    INTEGER(group_size, false, "--group-size", "N", 1, WW_K_MAX, "with --group-by: hits of a group at most; default: 1"),
+    INTEGER(expand, false, "--expand", "N", 0, WW_EXPAND_MAX, "with --text: give a chunk's text with N chunks on either side"),
     VECTOR,
     FORMAT,
     QUIET,
@@ -385,7 +425,7 @@ static ww_status act(const action *a, store_call *call)
 
 static exit_code store_run(const char *const *arguments, size_t count)
 {
-    store_call call = {.settings = {.k = 10, .limit = -1, .after = -1}};
+    store_call call = {.settings = {.k = 10, .limit = -1, .after = -1, .overlap = -1, .groups = 10, .group_size = 1}};
     const action *asked = command_action(&command_store, arguments, count);
     if (!asked)
         return EXIT_CODE_USAGE;
@@ -412,8 +452,12 @@ const command command_store = {
         "\n"
         "Texts to add are lines, or in .jsonl files lines {\"text\": ..., \"id\": ..., \"payload\": ...} of which id and "
         "payload may be left\n"
-        "out; the payload is then {\"text\": ...}. The model's name and fingerprint are kept with the collection, and another "
-        "one is refused.\n"
+        "out; the payload is then {\"text\": ...}. The texts are kept and found by their words, too. The model's name, "
+        "fingerprint, "
+        "pooling and\n"
+        "prefixes are kept with the collection, which finds its model by itself from then on; another one is refused. "
+        "Documents\n"
+        "of a folder are cut into chunks at the ends of sentences; a chunk's payload has its source, number and place.\n"
         "\n"
         "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as one, null, "
         "or\n"

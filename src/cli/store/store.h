@@ -7,18 +7,19 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <warpwave/store.h>
+#include <warpwave/text.h>
 
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/text/lines.h"
-#include "cli/text/text_model.h"
 
 typedef struct store_settings {
     const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *filter, *radius, *min_score,
-        *text, *model;
+        *text, *model, *query_prefix, *document_prefix, *mmr, *group_by, *weights;
     text_list id, params;
-    int metric, type, synchronous;
-    int64_t dim, k, limit, after; /* a limit of -1, or -1 to begin after: none was given */
+    int metric, type, synchronous, mode, fusion;
+    int64_t chunk, overlap, candidates, groups, group_size, expand; /* chunk 0, overlap -1: not given */
+    int64_t dim, k, limit, after;                                   /* a limit of -1, or -1 to begin after: none was given */
     bool json, quiet, upsert, missing_ok, vectors, force;
 } store_settings;
 
@@ -35,8 +36,9 @@ typedef struct store_call {
 ww_status store_add(store_call *call);
 /* Adds the texts of a file, as vectors that a model makes of them; makes the collection if it is not there. */
 ww_status store_add_texts(store_call *call, int64_t *before);
-/* Opens the model that made the vectors of the collection, or the one that --model names if it is the same. */
-ww_status store_open_text_model(store_call *call, text_model **model);
+/* Opens the collection with the model that made its vectors, or the one that --model names if it is the same. With `create` the
+ * collection is made if it is not there. */
+ww_status store_open_text(store_call *call, bool create, ww_text **text);
 /* Makes the collection if it is not there, and adds what is in a file: JSON lines with ids and payloads, or vectors. */
 ww_status store_import(store_call *call);
 /* Writes a collection to a file. */

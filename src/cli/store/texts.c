@@ -1,15 +1,15 @@
 /* Texts in a store: embedded by a model, which is kept with the collection, and found by questions in words. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/store/documents.h"
 #include "cli/store/store.h"
 #include "cli/terminal.h"
-#include "cli/text/text_model.h"
 #include "files/matrix.h"
 
 enum { TEXTS_BATCH = 1024 };
@@ -17,65 +17,43 @@ enum { TEXTS_BATCH = 1024 };
 /* ---- the model ------------------------------------------------------------------------------------------------------------
  */
 
-static ww_store_model model_record(const text_model *m, const char *path)
-{
-    ww_store_model record = ww_store_model_default();
-    char whole[PATH_MAX];
-    text_copy(record.name, sizeof record.name, text_model_name(m));
-    text_copy(record.fingerprint, sizeof record.fingerprint, text_model_fingerprint(m));
-    const char *absolute = realpath(path, whole);
-    if (absolute && strlen(absolute) < sizeof record.path && utf8_check(absolute, strlen(absolute)))
-        text_copy(record.path, sizeof record.path, absolute);
-    return record;
-}
-
-ww_status store_open_text_model(store_call *call, text_model **model)
+static ww_status explain(const store_call *call, ww_status status)
 {
     ww_store_model kept = ww_store_model_default();
-    ww_status status = ww_store_get_model(call->store, call->operands[1], &kept);
-    if (status == WW_NOT_FOUND)
+    if (status == WW_OK || call->settings.model)
+        return status;
+    char why[512];
+    text_copy(why, sizeof why, ww_error_message());
+    const ww_status found = ww_store_get_model(call->store, call->operands[1], &kept);
+    if (found == WW_NOT_FOUND && call->collection)
         return ww_fail(
             WW_NOT_FOUND,
             "%s; its rows were not added as texts (`warpwave store add --text`), so no text can be compared with them",
             ww_error_message());
-    const char *path = call->settings.model ? call->settings.model : kept.path;
-    if (status == WW_OK && path[0] == '\0')
+    if (found == WW_NOT_FOUND)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model M is missing: the model that embeds the texts"));
+    if (found == WW_OK && kept.path[0] == '\0')
         return command_line_wrong(
             ww_fail(WW_INVALID_ARGUMENT, "--model is missing: the collection's model, '%s', was read from a pipe", kept.name));
-    if (status == WW_OK)
-        status = text_model_open(path, call->device, model);
-    if (status == WW_OK && strcmp(text_model_fingerprint(*model), kept.fingerprint) != 0)
-        status = ww_fail(
-            WW_INVALID_ARGUMENT,
-            "the vectors of '%s' are of the model '%s' (%.16s...); %s is '%s' (%.16s...), and its vectors cannot be compared "
-            "with them",
-            call->operands[1], kept.name, kept.fingerprint, path, text_model_name(*model), text_model_fingerprint(*model));
-    return status;
+    return ww_fail(status, "%s", why);
 }
 
-/* The collection, which is made if it is not there; then the model is kept with it. */
-static ww_status prepare_collection(store_call *call, const text_model *m)
+ww_status store_open_text(store_call *call, bool create, ww_text **text)
 {
     const store_settings *s = &call->settings;
-    ww_collection_config config = ww_collection_config_default();
-    ww_store_model record = model_record(m, s->model), kept = ww_store_model_default();
-    ww_status status = ww_store_collection(call->store, call->operands[1], &call->collection);
-    if (status == WW_NOT_FOUND) {
-        config.name = call->operands[1];
-        config.dim = text_model_width(m);
-        status = ww_store_create(call->store, &config, &call->collection);
-    }
-    if (status == WW_OK)
-        status = ww_collection_describe(call->collection, &call->info);
-    if (status == WW_OK && call->info.dim != text_model_width(m))
-        return ww_fail(WW_DIMENSION_MISMATCH, "the model makes vectors of dimension %d, the collection's have %d",
-                       text_model_width(m), call->info.dim);
-    if (status == WW_OK && call->info.rows_live > 0 &&
-        ww_store_get_model(call->store, call->operands[1], &kept) == WW_NOT_FOUND)
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "the collection has %lld rows that no model is kept for; add texts to a collection of their own",
-                       (long long)call->info.rows_live);
-    return status == WW_OK ? ww_store_set_model(call->store, call->operands[1], &record) : status;
+    ww_text_config config = ww_text_config_default();
+    progress bar;
+    config.model = s->model;
+    config.device = call->device;
+    config.create = create;
+    config.query_prefix = s->query_prefix;
+    config.document_prefix = s->document_prefix;
+    config.progress = progress_report;
+    config.progress_user = &bar;
+    progress_begin(&bar, "loading the model", 0);
+    const ww_status status = ww_text_open(call->store, call->operands[1], &config, text);
+    progress_end(&bar);
+    return explain(call, status);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------------------------------------
@@ -83,13 +61,11 @@ static ww_status prepare_collection(store_call *call, const text_model *m)
 
 typedef struct text_rows {
     store_call *call;
-    text_model *model;
-    row_batches batches;
+    ww_text *text;
     bool objects; /* the file has JSON lines */
     bool with_ids;
-    int64_t count;
+    int64_t count, added;
     char *texts[TEXTS_BATCH], *ids[TEXTS_BATCH], *payloads[TEXTS_BATCH];
-    float *vectors;
 } text_rows;
 
 static void forget_texts(text_rows *r)
@@ -105,19 +81,21 @@ static void forget_texts(text_rows *r)
 
 static ww_status add_texts(text_rows *r)
 {
-    ww_rows rows = ww_rows_default();
+    ww_text_rows rows = ww_text_rows_default();
     if (r->count == 0)
         return WW_OK;
-    ww_status status = text_model_embed(r->model, (const char *const *)r->texts, (size_t)r->count, r->vectors, NULL);
     rows.count = r->count;
-    rows.dim = text_model_width(r->model);
-    rows.vectors = r->vectors;
+    rows.texts = (const char *const *)r->texts;
     rows.ids = r->with_ids ? (const char *const *)r->ids : NULL;
     rows.payloads = (const char *const *)r->payloads;
-    if (status == WW_OK)
-        status = batches_add(&r->batches, &rows);
+    const ww_status status = r->call->settings.upsert ? ww_text_upsert(r->text, &rows) : ww_text_add(r->text, &rows);
+    if (status != WW_OK)
+        return r->added == 0 ? status
+                             : ww_fail(status, "%s (%lld rows before this batch are in the store)", ww_error_message(),
+                                       (long long)r->added);
+    r->added += r->count;
     forget_texts(r);
-    return status;
+    return interrupt_check();
 }
 
 static ww_status take_text(char **to, const char *text)
@@ -213,44 +191,54 @@ static ww_status read_texts(text_rows *r, const char *path)
     return status;
 }
 
-static ww_status check_options(const store_settings *s)
+static ww_status check_options(const store_settings *s, bool folder)
 {
     if (s->vector || s->queries || s->payload || s->id.count > 0 || s->ids || s->payloads || s->id_column)
         return command_line_wrong(
             ww_fail(WW_INVALID_ARGUMENT,
-                    "beside --text only --model, --device, --format, --upsert and --synchronous go; ids and payloads are "
-                    "in .jsonl files"));
-    if (!s->model)
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model M is missing: the model that embeds the texts"));
+                    "beside --text only --model, --chunk, --overlap, --query-prefix, --document-prefix, --device, --format, "
+                    "--upsert and --synchronous go; ids and payloads are in .jsonl files"));
     if (s->format && strcmp(s->format, "jsonl") != 0 && strcmp(s->format, "text") != 0)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--format '%s': files of texts are text or jsonl", s->format));
+    if (folder && s->format)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--format goes with a file, and %s is a folder", s->text));
+    if (s->overlap >= 0 && s->chunk == 0 && !folder)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--overlap goes with --chunk"));
     return WW_OK;
+}
+
+/* The collection, opened by itself, too, for what is said in the end. */
+static ww_status describe(store_call *call, int64_t *before)
+{
+    ww_status status = call->collection ? WW_OK : ww_store_collection(call->store, call->operands[1], &call->collection);
+    if (status == WW_OK)
+        status = ww_collection_describe(call->collection, &call->info);
+    *before = call->info.rows_live;
+    return status;
 }
 
 ww_status store_add_texts(store_call *call, int64_t *before)
 {
     const store_settings *s = &call->settings;
+    struct stat file;
+    const bool folder = stat(s->text, &file) == 0 && S_ISDIR(file.st_mode);
     text_rows *r = memory_alloc_zeroed(1, sizeof *r);
     if (!r)
         return memory_failed("texts", sizeof *r);
     r->call = call;
-    r->batches.call = call;
-    ww_status status = check_options(s);
+    ww_status status = check_options(s, folder);
     if (status == WW_OK)
         r->objects = s->format ? strcmp(s->format, "jsonl") == 0 : path_ends_in(s->text, ".jsonl");
+    if (status == WW_OK && r->objects && s->chunk > 0)
+        status = command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--chunk goes with folders and files of plain text"));
     if (status == WW_OK)
-        status = text_model_open(s->model, call->device, &r->model);
+        status = store_open_text(call, true, &r->text);
     if (status == WW_OK)
-        status = prepare_collection(call, r->model);
-    if (status == WW_OK) {
-        const size_t bytes = (size_t)TEXTS_BATCH * (size_t)text_model_width(r->model) * sizeof *r->vectors;
-        *before = call->info.rows_live;
-        r->vectors = memory_alloc(bytes);
-        status = r->vectors ? read_texts(r, s->text) : memory_failed("vectors of texts", bytes);
-    }
+        status = describe(call, before);
+    if (status == WW_OK)
+        status = folder || s->chunk > 0 ? documents_add(call, r->text, folder) : read_texts(r, s->text);
     forget_texts(r);
-    memory_free(r->vectors);
-    text_model_close(r->model);
+    ww_text_close(r->text);
     memory_free(r);
     return status;
 }
