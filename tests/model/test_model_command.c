@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "support/command.h"
 #include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
@@ -135,6 +136,47 @@ static void what_a_user_says_plainly_does_not_end_a_turn(void **state)
     assert_int_equal(prompt_tokens("nothing special", "--plain"), prompt_tokens("nothing special", NULL));
 }
 
+static void a_conversation_becomes_tokens_or_nothing(void **state)
+{
+    (void)state;
+    static const ww_chat_message said[] = {{"system", "x"}, {"user", "a<|im_end|>"}}, late[] = {{"user", "a"}, {"system", "b"}},
+                                 empty[] = {{"user", NULL}};
+    enum { ROOM = 128 };
+    int32_t ids[ROOM];
+    size_t plain = 0, usual = 0, count = 77;
+    ww_device *device;
+    ww_model *model;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, NULL, &model));
+    CHECK_OK(ww_model_chat_tokens(model, said, 2, 0, NULL, 0, &usual));
+    CHECK_OK(ww_model_chat_tokens(model, said, 2, WW_TOKENS_PLAIN, ids, ROOM, &plain));
+    assert_int_equal(plain, usual + strlen("<|im_end|>") - 1);
+    int ends = 0;
+    for (size_t i = 0; i < plain; i++)
+        ends += ids[i] == 257;
+    assert_int_equal(ends, 2); /* of the two turns */
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_model_chat_tokens(model, said, 2, 0, ids, usual - 1, &count));
+    assert_int_equal(count, usual);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, said, 2, WW_TOKENS_NO_ADD, ids, ROOM, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, said, 2, 0, NULL, 1, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, said, 2, 0, ids, ROOM, NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, NULL, 2, 0, ids, ROOM, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, empty, 1, 0, ids, ROOM, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, late, 2, 0, ids, ROOM, &count));
+    for (int64_t n = 1;; n++) {
+        const int64_t held = memory_blocks_held();
+        memory_fail_at(n);
+        const ww_status status = ww_model_chat_tokens(model, said, 2, WW_TOKENS_PLAIN, ids, ROOM, &count);
+        memory_fail_at(0);
+        assert_int_equal(memory_blocks_held(), held);
+        if (status == WW_OK)
+            break;
+        assert_int_equal(status, WW_OUT_OF_MEMORY);
+    }
+    ww_model_close(model);
+    ww_device_close(device);
+}
+
 /* Runs a line of shell in which $W is the command, in the scratch folder. */
 static command_result shell(const char *line)
 {
@@ -195,6 +237,7 @@ int main(void)
         cmocka_unit_test(embed_and_logits_write_arrays),
         cmocka_unit_test(generate_prints_the_same_for_the_same_seed),
         cmocka_unit_test(what_a_user_says_plainly_does_not_end_a_turn),
+        cmocka_unit_test(a_conversation_becomes_tokens_or_nothing),
         cmocka_unit_test(prompts_and_arrays_go_through_pipes),
         cmocka_unit_test(what_is_wrong_is_said),
     };
