@@ -34,6 +34,15 @@ def test_the_message_says_what_to_do():
         warpwave.load_npy("/nowhere/nothing.npy")
 
 
+def test_messages_name_no_functions_of_c():
+    collection = warpwave.Collection(2, device="cpu")
+    for wrong in (lambda: collection.remove(["nobody"]), lambda: collection.search([1.0, 2.0], k=5000), lambda: warpwave.open_gguf("/nowhere.gguf"),
+                  lambda: warpwave.Collection(2, device="cpu", rows="host", screen="none"), lambda: warpwave.Collection(0, device="cpu")):
+        with pytest.raises(warpwave.Error) as caught:
+            wrong()
+        assert "ww_" not in str(caught.value).lower(), str(caught.value)
+
+
 def test_a_vendor_failure_has_its_detail():
     device = warpwave.Device("emulator:32")
     with pytest.raises(warpwave.Error) as caught:
