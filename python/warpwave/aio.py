@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import time
 from typing import Any, AsyncIterator, Callable, Iterator, Optional
 
-from .model import Model, Prompt, Stop
+from .model import Model, Prompt, Session, Stop
 from .store import Store
 from .vectors import Collection
 
@@ -108,12 +109,29 @@ class AsyncModel(_Asynchronous):
     async def stream(self, prompt: Prompt, max_tokens: int = 128, *, stop: Stop = None, chat: bool = False, system: Optional[str] = None,
                      **sampling: Any) -> AsyncIterator[str]:
         """As Model.generate(..., stream=True)."""
-        pieces = self.sync.generate(prompt, max_tokens, stream=True, stop=stop, chat=chat, system=system, **sampling)
+        session = await asyncio.to_thread(self.sync.session)
+        steps = self._steps(session, self.sync._prompt(prompt, chat, system), session.stream(max_tokens, stop=stop, **sampling))
         try:
-            while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+            while (piece := await asyncio.to_thread(next, steps, None)) is not None:
                 yield piece
         finally:
-            pieces.close()
+            await asyncio.shield(asyncio.to_thread(_end, session, steps))
+
+    @staticmethod
+    def _steps(session: Session, prompt: list[int], pieces: Iterator[str]) -> Iterator[str]:
+        session.feed(prompt)
+        yield from pieces
+
+
+def _end(session: Session, steps: Any) -> None:
+    """Closes an iterator that a thread may still be in: until it is not, its session is cancelled."""
+    while True:
+        try:
+            steps.close()
+            return
+        except ValueError:  # it is executing
+            session.cancel()
+            time.sleep(0.002)
 
 
 async def _stepped(make: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:

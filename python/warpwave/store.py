@@ -219,12 +219,18 @@ class Store(NotPicklable):
 
 
 def _file_in_memory(store: Store) -> str:
-    """A file for a store that is only in memory, which goes with it: where the system has a file system in memory, there."""
+    """A file for a store that is only in memory, which goes with it: in a file system in memory, or where temporary files are if there is none
+    or, as in many containers, next to nothing fits into it."""
     shared = "/dev/shm"
-    folder = tempfile.mkdtemp(prefix="warpwave-", dir=shared if os.access(shared, os.W_OK) else None)
-    store._folder = weakref.finalize(store, _remove, folder)
+    fits = os.access(shared, os.W_OK) and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize >= _SHARED_BYTES_MIN
+    folder = tempfile.mkdtemp(prefix="warpwave-", dir=shared if fits else None)
+    store._folder = weakref.finalize(store, _remove, folder, os.getpid())
     return os.path.join(folder, "store.db")
 
 
-def _remove(folder: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # and not in a child of fork()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_SHARED_BYTES_MIN = 1 << 30

@@ -67,6 +67,17 @@ def test_a_model_streams_and_ends_with_its_reader(tmp_path: pathlib.Path) -> Non
             await stream.aclose()
             assert time.perf_counter() - start < 5
 
+            async def read(prompt: str) -> None:
+                async for _ in asynchronous.stream(prompt, 30000, ignore_eos=True):
+                    pass
+
+            for prompt in ("a fox", "a fox " * 5000):  # while it generates, and while the prompt is fed
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(read(prompt), 0.3)
+                before = time.process_time()
+                await asyncio.sleep(0.3)
+                assert time.process_time() - before < 0.15  # nothing computes any more
+
     asyncio.run(work())
     with pytest.raises(ValueError, match="closed"):
         model.tokenize("x")
