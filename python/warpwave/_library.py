@@ -115,7 +115,22 @@ def _load_model() -> ctypes.CDLL:
         raise ImportError(f"{path} cannot be loaded: {error}; models need a library that was built with PCRE2 and utf8proc") from None
 
 
-_LATER = {"warpwave_store": _load_store, "warpwave_model": _load_model}
+def _load_text() -> ctypes.CDLL:
+    """Collections of text stand on the store and on models, which are loaded first; in a wheel they are in the one library."""
+    core = _libraries["warpwave"]
+    for name in ("warpwave_store", "warpwave_model"):
+        if name not in _libraries:
+            _libraries[name] = _LATER[name]()
+    if hasattr(core, "ww_text_config_init"):
+        return core
+    path = pathlib.Path(os.environ.get("WARPWAVE_LIBRARY", "")).resolve().parent / "python" / "libwarpwave_text.so"
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(f"{path} cannot be loaded: {error}; collections of text need a library that was built with stores and models") from None
+
+
+_LATER = {"warpwave_store": _load_store, "warpwave_model": _load_model, "warpwave_text": _load_text}
 _libraries: dict[str, ctypes.CDLL] = {"warpwave": _load("warpwave")}
 _loading = threading.Lock()
 
