@@ -58,14 +58,15 @@ import ast, pathlib, sys
 ast.parse(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[1])'
 }
 
-# The crates for Rust: formatting, and clippy with warnings as errors.
+# The crates for Rust: formatting, clippy and documentation, with warnings as errors.
 rust_crates() {
     local options=(--quiet --locked --offline --manifest-path rust/Cargo.toml --workspace --all-targets)
     cargo fmt --manifest-path rust/Cargo.toml --all --check || { echo "cargo fmt in rust/ mends it"; return 1; }
     local -x WARPWAVE_LIB_DIR CARGO_TARGET_DIR
     WARPWAVE_LIB_DIR=$(realpath "$build")
     CARGO_TARGET_DIR=$WARPWAVE_LIB_DIR/rust
-    cargo clippy "${options[@]}" --all-features -- -D warnings && cargo clippy "${options[@]}" -- -D warnings
+    cargo clippy "${options[@]}" --all-features -- -D warnings && cargo clippy "${options[@]}" -- -D warnings &&
+        RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --offline --manifest-path rust/Cargo.toml --workspace --no-deps --all-features
 }
 
 # The nightly workflow runs what `make nightly` does, and what else takes too long for every change.

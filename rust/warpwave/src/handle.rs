@@ -79,6 +79,8 @@ opaque! {
     ww_results by ww_results_destroy is Shared;
     ww_quant by ww_quant_destroy is Shared;
     ww_gguf by ww_gguf_close is Shared;
+    ww_matrix by ww_matrix_close is Shared;
+    ww_safetensors by ww_safetensors_close is Shared;
     ww_gguf_writer by ww_gguf_writer_destroy;
 }
 

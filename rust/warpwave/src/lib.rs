@@ -50,6 +50,7 @@ mod config;
 mod device;
 mod element;
 mod error;
+mod files;
 mod gguf;
 mod handle;
 mod ivf;
@@ -77,6 +78,7 @@ pub use config::{CollectionConfig, CollectionInfo, DamageReport, Metric, RowPlac
 pub use device::{version, Device, DeviceInfo, MemberInfo, MemoryInfo};
 pub use element::{DType, Element, VectorElement, VectorType};
 pub use error::{Error, Result, Status, Vendor};
+pub use files::{write_matrix, write_safetensors, Matrix, MatrixInfo, Safetensors};
 pub use gguf::{Gguf, GgufInfo, GgufTensor, GgufValue, GgufWriter};
 pub use ivf::{IvfConfig, IvfInfo};
 #[cfg(feature = "model")]

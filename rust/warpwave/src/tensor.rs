@@ -173,6 +173,15 @@ impl Tensor {
         call(|| unsafe { sys::ww_tensor_to_host(&self.raw, data.as_mut_ptr().cast()) })
     }
 
+    /// The elements as bytes, in row-major order.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>> {
+        // SAFETY: takes any number.
+        let each = unsafe { sys::ww_dtype_bytes(self.dtype().raw()) };
+        let mut bytes = vec![0u8; self.elements() * each];
+        // SAFETY: there is room for all elements.
+        call(|| unsafe { sys::ww_tensor_to_host(&self.raw, bytes.as_mut_ptr().cast()) }).map(|()| bytes)
+    }
+
     fn check_elements<T: Element>(&self, elements: usize) -> Result<()> {
         if T::DTYPE != self.dtype() || elements != self.elements() {
             let message = format!(

@@ -3,8 +3,8 @@
 mod common;
 use common::{cpu, reference, winds, Folder};
 use warpwave::{
-    Collection, CollectionConfig, DType, Device, Fetch, Gguf, GgufValue, GgufWriter, Metric, Model, QuantType, Quantized,
-    Query, Results, Rows, Session, Store, StoreModel, Tensor,
+    Collection, CollectionConfig, DType, Device, Fetch, Gguf, GgufValue, GgufWriter, Matrix, Metric, Model, QuantType,
+    Quantized, Query, Results, Rows, Safetensors, Session, Store, StoreModel, Tensor,
 };
 
 #[test]
@@ -113,6 +113,33 @@ fn a_gguf_file_is_written_and_read() {
 }
 
 #[test]
+fn files_of_vectors_and_tensors_are_written_and_read() {
+    let folder = Folder::new("files");
+    warpwave::write_matrix(folder.join("a.fbin"), &[1.0, 2.0, 3.0, 4.0], 2).unwrap();
+    let matrix = Matrix::open(folder.join("a.fbin")).unwrap();
+    assert_eq!((matrix.info().unwrap().rows(), matrix.read(1, 1).unwrap(), matrix.id(0)), (2, vec![3.0, 4.0], None));
+    assert!(matrix.read(1, 2).is_err() && matrix.read(i64::MAX, 1).is_err() && Matrix::open(folder.join("a.png")).is_err());
+    std::fs::write(folder.join("b.csv"), "name,x,y\neast,1,0\nnorth,0,1\n").unwrap();
+    let named = Matrix::open_csv(folder.join("b.csv"), "name").unwrap();
+    assert_eq!((named.id(1), named.id(2), named.read(0, 1).unwrap()), (Some("north"), None, vec![1.0, 0.0]));
+    assert!(warpwave::write_matrix(folder.join("c.npy"), &[1.0], 2).is_err());
+
+    let (x, y) = (Tensor::arange(&cpu(), DType::I64, 0.0, 6.0, 1.0).unwrap(), Tensor::zeros(&cpu(), DType::BF16, &[]).unwrap());
+    let path = folder.join("a.safetensors");
+    let turned = x.reshape(&[2, 3]).unwrap().transpose(0, 1).unwrap();
+    warpwave::write_safetensors(&path, &[("x", &turned), ("y", &y)], &[("format", "test")]).unwrap();
+    let file = Safetensors::open(&path).unwrap();
+    assert_eq!((file.len(), file.metadata("format").unwrap()), (2, "test"));
+    let mut listed: Vec<_> = file.tensors().map(|tensor| tensor.unwrap()).collect();
+    listed.sort();
+    assert_eq!(listed, [("x", vec![3, 2]), ("y", vec![])]);
+    assert_eq!(file.load("x", &cpu()).unwrap().to_vec::<i64>().unwrap(), [0, 3, 1, 4, 2, 5]);
+    assert_eq!(Tensor::load_safetensors(&cpu(), &path, "y").unwrap().dtype(), DType::BF16);
+    assert!(file.load("z", &cpu()).is_err() && file.metadata("none").is_err());
+    assert!(warpwave::write_safetensors(&path, &[("x", &x), ("x", &y)], &[]).is_err());
+}
+
+#[test]
 fn views_write_where_they_look() {
     let mut x = Tensor::arange(&cpu(), DType::F32, 0.0, 6.0, 1.0).unwrap();
     x.view_mut().reshape(&[2, 3]).unwrap().transpose(0, 1).unwrap().select(0, 1).unwrap().write(&[9.0f32, 8.0]).unwrap();
@@ -141,6 +168,8 @@ fn what_threads_may_share_is_what_the_headers_say() {
     shared::<Tensor>();
     shared::<Quantized>();
     shared::<Gguf>();
+    shared::<Matrix>();
+    shared::<Safetensors>();
     shared::<Model>();
     shared::<warpwave::Canceller>();
     shared::<warpwave::Error>();
