@@ -101,7 +101,7 @@ static void demo_draws_half_blocks_in_grays(void **state)
     assert_int_equal(terminal_end(&shown), 0);
     assert_non_null(strstr(shown.text, half_block));
     assert_non_null(strstr(shown.text, "\033[38;5;232;48;5;"));
-    assert_non_null(strstr(shown.text, "accuracy  0.95"));
+    assert_non_null(strstr(shown.text, "accuracy  0.9495"));
 }
 
 static void demo_draws_shades_where_the_terminal_cannot(void **state)
