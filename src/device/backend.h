@@ -148,10 +148,17 @@ typedef struct search_job {
     uint8_t *marks; /* a byte a query, to which MARK_... are added; may be NULL */
 } search_job;
 
+/* What the screen reads of some rows, one behind the other, in memory of the host. */
+typedef struct row_codes {
+    int8_t *codes; /* canon_padded(dim) for each row; the order inside a row is the backend's own affair */
+    float *scales, *residuals, *norms;
+} row_codes;
+
 /* Rows of a collection by their numbers, ascending. */
 typedef struct row_list {
     const uint32_t *rows;
     int64_t count;
+    row_codes codes; /* of these rows, by codes_copy; all NULL: the backend finds them in the segments */
 } row_list;
 
 /* One search that reads some lists of rows only: query q reads lists[numbers[i]] for starts[q] <= i < starts[q + 1]. A query
@@ -161,6 +168,7 @@ typedef struct list_job {
     const row_list *lists;
     const uint32_t *numbers; /* nearest first, so that thresholds are tight from the start */
     const int64_t *starts;   /* query_count + 1 */
+    bool all_count;          /* every row of every list is live and admitted */
 } list_job;
 
 /* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
@@ -261,6 +269,9 @@ struct backend {
     /* The same among the rows of some lists. NULL: the backend has no way of its own, and rows_search with a mask for each
      * query stands in for it. Blocking. */
     ww_status (*rows_search_lists)(ww_device *device, const list_job *job);
+    /* Copies codes, scales, residuals and norms of a row of the segment, which has a screen, to place `at` of `to`. NULL: the
+     * backend's searches of lists do not want them. */
+    void (*codes_copy)(const segment *from, int64_t row, int32_t dim, const row_codes *to, int64_t at);
     /* All live and admitted rows of each query that are at least as good as a bound. Blocking. */
     ww_status (*rows_range)(ww_device *device, const range_job *job);
 

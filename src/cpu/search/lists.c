@@ -1,9 +1,8 @@
 /* Search of some lists of rows on the CPU: what an index reads.
  *
- * The rows of a list lie anywhere in the segments. Up to 64 of them are gathered at a time, their codes into a block that stays
- * in the first-level cache, while the codes of the next are on their way from memory; then the block is screened as any other
- * (screen.c), and what is kept is scored where it lies. Until a query has k scores its rows are scored without a screen, and so
- * are all rows of a collection without codes.
+ * A list has its rows' codes one behind the other. Up to 64 of them are screened at a time as any other rows are (screen.c),
+ * and what is kept is scored where it lies in the segments. Whether a row is live and admitted is looked up for kept rows only.
+ * Until a query has k scores its rows are scored without a screen, and so are all rows of lists without codes.
  *
  * With many queries a query is one thread's. With few, threads share a query: each takes every so many-th block, so that all
  * begin with the nearest lists, and they tell each other their thresholds.
@@ -24,19 +23,17 @@
 enum {
     QUERIES_PER_WORKER = 2, /* fewer are shared by the workers */
     HERE_LIST_ROWS = 2048,  /* fewer rows are read before a worker has woken */
-    AHEAD = 24,             /* rows whose codes are on their way */
-    LINES_AHEAD = 8,        /* cache lines at most that are asked for of a row; the rest follows by itself */
 };
 
 #define NO_LIST_THRESHOLD UINT32_MAX
 
-/* What a worker gathers and makes of it. */
+/* A block of a list, and what a worker knows of its query. */
 typedef struct list_worker {
-    int8_t *codes; /* UNIT_ROWS x padded */
-    float scales[UNIT_ROWS], residuals[UNIT_ROWS], norms[UNIT_ROWS];
-    const void *rows[UNIT_ROWS]; /* where they lie */
-    uint32_t numbers[UNIT_ROWS];
-    int32_t count; /* gathered */
+    int8_t *codes; /* UNIT_ROWS x padded: of a block that is no whole strips, filled up with zeros */
+    float values[3][UNIT_ROWS];
+    const void *rows[UNIT_ROWS]; /* where kept rows lie, */
+    float norms[UNIT_ROWS];      /* and their norms */
+    const uint32_t *numbers;     /* of the block's rows */
     int32_t products[UNIT_ROWS];
     screen_limits limits; /* of query 0 of a group of which there is no other */
     uint32_t threshold;   /* that they are of */
@@ -76,53 +73,32 @@ static const segment *segment_of_row(const search_job *job, int64_t row)
     return &job->segments[low];
 }
 
-static const int8_t *codes_of(const list_scan *s, const segment *seg, int64_t at)
+void cpu_codes_copy(const segment *from, int64_t row, int32_t dim, const row_codes *to, int64_t at)
 {
-    const buffer *codes = row_type_is_bytes(seg->type) ? &seg->rows : &seg->codes;
-    return (const int8_t *)codes->data + at * s->padded;
+    const int64_t padded = canon_padded(dim);
+    const buffer *codes = row_type_is_bytes(from->type) ? &from->rows : &from->codes;
+    memcpy(to->codes + at * padded, (const int8_t *)codes->data + row * padded, (size_t)padded);
+    to->scales[at] = ((const float *)from->scales.data)[row];
+    to->residuals[at] = ((const float *)from->residuals.data)[row];
+    to->norms[at] = ((const float *)from->norms.data)[row];
 }
 
-static void ask_for(const list_scan *s, const segment *seg, int64_t at)
+/* Finds out where the rows in `rows` (bit r for row r of the block) lie. Returns those that are live and admitted. */
+static uint64_t find_rows(const list_scan *s, list_worker *w, uint64_t rows)
 {
-    const int8_t *codes = codes_of(s, seg, at);
-    for (int32_t i = 0; i < s->padded && i < LINES_AHEAD * CACHE_LINE_BYTES; i += CACHE_LINE_BYTES)
-        __builtin_prefetch(codes + i);
-    __builtin_prefetch((const float *)seg->scales.data + at);
-    __builtin_prefetch((const float *)seg->residuals.data + at);
-    __builtin_prefetch((const float *)seg->norms.data + at);
-}
-
-static void gather_row(const list_scan *s, list_worker *w, const segment *seg, int64_t at)
-{
-    const int32_t n = w->count++;
-    w->numbers[n] = (uint32_t)(seg->first_row + at);
-    w->rows[n] = (const char *)seg->rows.data + at * s->padded * (int64_t)row_type_bytes(seg->type);
-    w->norms[n] = ((const float *)seg->norms.data)[at];
-    if (!s->products)
-        return;
-    w->scales[n] = ((const float *)seg->scales.data)[at];
-    w->residuals[n] = ((const float *)seg->residuals.data)[at];
-    memcpy(w->codes + (int64_t)n * s->padded, codes_of(s, seg, at), (size_t)s->padded);
-}
-
-/* Gathers those of `count` rows that are live and admitted. Rows ascend, and so do segments. */
-static void gather(const list_scan *s, list_worker *w, const uint32_t *rows, int64_t count, int64_t behind)
-{
-    const segment *seg = segment_of_row(s->job, rows[0]), *far = seg;
-    w->count = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t row = rows[i], next = i + AHEAD;
-        if (s->products && next < count + behind && next - i <= AHEAD) {
-            while (rows[next] >= far->first_row + far->capacity)
-                far++;
-            ask_for(s, far, rows[next] - far->first_row);
-        }
-        while (row >= seg->first_row + seg->capacity)
-            seg++;
-        const int64_t at = row - seg->first_row;
-        if (admitted_rows(s->job, seg, at / 64) >> at % 64 & 1)
-            gather_row(s, w, seg, at);
+    uint64_t found = 0;
+    for (uint64_t left = rows; left != 0; left &= left - 1) {
+        const int32_t r = __builtin_ctzll(left);
+        const segment *seg = segment_of_row(s->job, w->numbers[r]);
+        const int64_t at = (int64_t)w->numbers[r] - seg->first_row;
+        if (!s->lists->all_count && !(admitted_rows(s->job, seg, at / 64) >> at % 64 & 1))
+            continue;
+        w->rows[r] = (const char *)seg->rows.data + at * s->padded * (int64_t)row_type_bytes(seg->type);
+        w->norms[r] = ((const float *)seg->norms.data)[at];
+        __builtin_prefetch(w->rows[r]);
+        found |= UINT64_C(1) << r;
     }
+    return found;
 }
 
 /* ---- what is kept -----------------------------------------------------------------------------------------------------------
@@ -155,8 +131,6 @@ static void score(const list_scan *s, list_worker *w, int64_t query, canon_key *
 {
     const int32_t metric = s->job->metric, k = s->job->k;
     bool changed = false;
-    for (uint64_t left = rows; left != 0; left &= left - 1)
-        __builtin_prefetch(w->rows[__builtin_ctzll(left)]);
     for (uint64_t left = rows; left != 0; left &= left - 1) {
         const int32_t r = __builtin_ctzll(left);
         const float value = canon_score(metric, sum_of(s, w, w->rows[r]), w->query_norm, w->norms[r]);
@@ -171,33 +145,33 @@ static void score(const list_scan *s, list_worker *w, int64_t query, canon_key *
         learn(s, w, query, topk_worst(heap));
 }
 
-/* Behind the last row the test sees copies of it. */
-static void fill_block(list_worker *w, int32_t end)
+/* A block that ends within a strip, as whole strips: behind the last row the test sees copies of it. */
+static void fill_block(const list_scan *s, list_worker *w, const int8_t **codes, screen_rows *block, int32_t count, int32_t end)
 {
-    for (int32_t r = w->count; r < end; r++) {
-        w->scales[r] = w->scales[w->count - 1];
-        w->residuals[r] = w->residuals[w->count - 1];
-        w->norms[r] = w->norms[w->count - 1];
-    }
+    const float *const from[] = {block->scales, block->residuals, block->norms};
+    memcpy(w->codes, *codes, (size_t)count * (size_t)s->padded);
+    for (int32_t v = 0; v < 3; v++)
+        for (int32_t r = 0; r < end; r++)
+            w->values[v][r] = from[v][r < count ? r : count - 1];
+    *codes = w->codes;
+    *block = (screen_rows){w->values[0], w->values[1], w->values[2]};
 }
 
-static void search_block(const list_scan *s, list_worker *w, int64_t query, canon_key *heap)
+/* Which of `count` rows of a list from `first` on the screen keeps. */
+static uint64_t screen_block(const list_scan *s, list_worker *w, const row_codes *list, int64_t first, int32_t count)
 {
-    if (w->count == 0)
-        return;
-    uint64_t rows = UINT64_MAX >> (64 - w->count);
-    if (s->products && w->threshold != NO_LIST_THRESHOLD) {
-        const int32_t end = (w->count + SCREEN_STRIP - 1) / SCREEN_STRIP * SCREEN_STRIP;
-        const screen_rows block = {w->scales, w->residuals, w->norms};
-        fill_block(w, end);
-        s->products->one(w->query_codes, w->codes, end, s->padded, w->products);
-        for (int32_t r = 0; w->offset != 0 && r < end; r++)
-            w->products[r] += w->offset;
-        rows &= s->isa->filter_one(w->products, &block, end, &w->limits, 0);
-        w->screened += w->count;
-        w->kept += __builtin_popcountll(rows);
-    }
-    score(s, w, query, heap, rows);
+    const int32_t end = (count + SCREEN_STRIP - 1) / SCREEN_STRIP * SCREEN_STRIP;
+    const int8_t *codes = list->codes + first * s->padded;
+    screen_rows block = {list->scales + first, list->residuals + first, list->norms + first};
+    if (end > count)
+        fill_block(s, w, &codes, &block, count, end);
+    s->products->one(w->query_codes, codes, end, s->padded, w->products);
+    for (int32_t r = 0; w->offset != 0 && r < end; r++)
+        w->products[r] += w->offset;
+    const uint64_t rows = s->isa->filter_one(w->products, &block, end, &w->limits, 0) & UINT64_MAX >> (UNIT_ROWS - count);
+    w->screened += count;
+    w->kept += __builtin_popcountll(rows);
+    return rows;
 }
 
 /* ---- a query ----------------------------------------------------------------------------------------------------------------
@@ -235,10 +209,13 @@ static void search_item(void *context, int64_t item, int32_t worker)
         for (int64_t first = 0; first < list->count; first += UNIT_ROWS, block++) {
             if (block % s->shares != share)
                 continue;
-            const int64_t count = min_i64(UNIT_ROWS, list->count - first);
+            const int32_t count = (int32_t)min_i64(UNIT_ROWS, list->count - first);
+            uint64_t rows = UINT64_MAX >> (UNIT_ROWS - count);
+            w->numbers = list->rows + first;
             learn(s, w, query, topk_worst(heap));
-            gather(s, w, list->rows + first, count, s->shares == 1 ? list->count - first - count : 0);
-            search_block(s, w, query, heap);
+            if (s->products && list->codes.codes && w->threshold != NO_LIST_THRESHOLD)
+                rows = screen_block(s, w, &list->codes, first, count);
+            score(s, w, query, heap, find_rows(s, w, rows));
         }
     }
     if (s->products && s->products->end)

@@ -27,7 +27,7 @@ void ivf_destroy(ivf *index)
     if (!index)
         return;
     for (int64_t i = 0; index->lists && i < index->nlist; i++)
-        memory_free(index->lists[i].rows);
+        ivf_list_free(&index->lists[i]);
     store_destroy(&index->store);
     memory_free(index->calibration.rules);
     memory_free(index->lists);
@@ -35,7 +35,14 @@ void ivf_destroy(ivf *index)
     memory_free(index);
 }
 
-ww_status ivf_list_reserve(ivf_list *list, int64_t more)
+void ivf_list_free(ivf_list *list)
+{
+    ivf_codes_free(&list->codes);
+    memory_free(list->rows);
+    list->rows = NULL;
+}
+
+ww_status ivf_list_reserve(const ivf *index, ivf_list *list, int64_t more)
 {
     if (list->capacity - list->count >= more)
         return WW_OK;
@@ -44,11 +51,13 @@ ww_status ivf_list_reserve(ivf_list *list, int64_t more)
     if (!rows)
         return memory_failed("a list of an index", (size_t)capacity * sizeof *rows);
     list->rows = rows;
-    list->capacity = capacity;
-    return WW_OK;
+    const ww_status status = ivf_codes_reserve(index->padded, &list->codes, capacity);
+    if (status == WW_OK)
+        list->capacity = capacity;
+    return status;
 }
 
-void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_place *place)
+void ivf_list_append(const ivf *index, const ww_collection *c, ivf_list *list, uint32_t row, const ivf_place *place)
 {
     const bool l2 = index->assigned == CANON_L2;
     const bool first = list->count == 0;
@@ -59,6 +68,8 @@ void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_p
     if (first || nearer)
         list->nearest = place->score;
     list->unbounded = list->unbounded || place->unbounded;
+    if (index->padded > 0)
+        ivf_codes_take(c, row, &list->codes, list->count);
     list->rows[list->count++] = row;
 }
 
@@ -122,6 +133,7 @@ static ww_status take_memory(build *b)
         *b->index = (ivf){.dim = c->dim,
                           .metric = (int32_t)c->metric,
                           .assigned = c->metric == WW_COSINE ? CANON_COSINE : CANON_L2,
+                          .padded = ivf_codes_padded(c),
                           .nlist = nlist};
         b->index->centroids = memory_alloc((size_t)nlist * (size_t)c->dim * sizeof *b->index->centroids);
         b->index->lists = memory_alloc_zeroed((size_t)nlist, sizeof *b->index->lists);
@@ -191,10 +203,10 @@ static ww_status make_lists(build *b)
         const int64_t count = index->lists[l].capacity;
         index->lists[l].capacity = 0;
         if (count > 0)
-            status = ivf_list_reserve(&index->lists[l], count);
+            status = ivf_list_reserve(index, &index->lists[l], count);
     }
     for (int64_t i = 0; status == WW_OK && i < rows; i++)
-        ivf_list_append(index, &index->lists[b->places[i].list], (uint32_t)b->numbers[i], &b->places[i]);
+        ivf_list_append(index, b->collection, &index->lists[b->places[i].list], (uint32_t)b->numbers[i], &b->places[i]);
     index->rows = index->rows_trained = rows;
     return status;
 }
@@ -296,6 +308,8 @@ static ww_ivf_info info_of(const ivf *index)
     for (int64_t i = 0; i < index->nlist; i++) {
         info.rows_largest = max_i64(info.rows_largest, index->lists[i].count);
         info.bytes += index->lists[i].capacity * (int64_t)sizeof *index->lists[i].rows;
+        if (index->padded > 0)
+            info.bytes += index->lists[i].capacity * (index->padded + 3 * (int64_t)sizeof(float));
     }
     for (int64_t s = 0; s < index->store.segment_count; s++) {
         const segment *part = &index->store.segments[s];

@@ -1,8 +1,8 @@
 /* The index of a collection in memory (warpwave/ivf.h): centroids, and for each the list of the rows that belong to it.
  *
- * A list holds row numbers only. Vectors, codes, norms and live bits stay in the collection's segments, in the order of rows,
- * and a search gathers what it reads. So every row type, place of rows and device can be indexed, and the index of a row is
- * four bytes.
+ * A list holds row numbers. On the CPU it also holds a copy of what the screen reads of these rows, so that reading a list is
+ * reading memory in order. Vectors and live bits stay in the collection's segments, in the order of rows. So every row type,
+ * place of rows and device can be indexed.
  *
  * A row belongs to the centroid that an exact search of the centroids finds: by cosine if that is the collection's metric, else
  * by l2. Everything else is computed on the host in double precision, in an order that does not depend on threads. So the lists
@@ -24,7 +24,8 @@ enum {
 
 /* A list and what bounds its rows (proof.c). Scores are canonical, of a row and the centroid it belonged to when it entered. */
 typedef struct ivf_list {
-    uint32_t *rows; /* ascending */
+    uint32_t *rows;  /* ascending */
+    row_codes codes; /* of these rows, if the index keeps them; else NULL */
     int64_t count, capacity;
     float farthest, nearest; /* the worst and the best score of a row; meaningless without rows */
     bool unbounded;          /* a row or the centroid is too small or too large for bounds to hold */
@@ -52,6 +53,7 @@ typedef struct ivf {
     int32_t dim;
     int32_t metric;   /* of the collection: the order in which lists are read */
     int32_t assigned; /* the metric that rows were assigned by */
+    int32_t padded;   /* bytes of a row's codes that lists keep; 0: they keep none (codes.c) */
     int64_t nlist;
     float *centroids; /* nlist x dim */
     row_store store;  /* the same on the device */
@@ -87,11 +89,30 @@ ww_status ivf_not_found(const ww_collection *c, const char *function);
 /* `wanted` of `count` numbers (NULL: 0, 1, ...), ascending, each choice equally likely by the seed. */
 void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to);
 
-/* Makes room in a list for `more` rows. */
-ww_status ivf_list_reserve(ivf_list *list, int64_t more);
+/* Makes room in a list for `more` rows. Frees what a list holds. */
+ww_status ivf_list_reserve(const ivf *index, ivf_list *list, int64_t more);
+void ivf_list_free(ivf_list *list);
 
-/* Appends a row, for which there is room, and widens the list's bounds. */
-void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_place *place);
+/* Appends a row of the collection, for which there is room, and widens the list's bounds. */
+void ivf_list_append(const ivf *index, const ww_collection *c, ivf_list *list, uint32_t row, const ivf_place *place);
+
+/* ---- codes.c ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Should the lists of an index of this collection keep codes? Then canon_padded(dim), else 0. */
+int32_t ivf_codes_padded(const ww_collection *c);
+
+/* Makes room for the codes of `capacity` rows, and frees it. */
+ww_status ivf_codes_reserve(int32_t padded, row_codes *codes, int64_t capacity);
+void ivf_codes_free(row_codes *codes);
+
+/* Copies the codes of a row of the collection to a place of a list's; moves those of one place to another. */
+void ivf_codes_take(const ww_collection *c, uint32_t row, const row_codes *to, int64_t at);
+void ivf_codes_move(int32_t padded, const row_codes *codes, int64_t from, int64_t to);
+
+/* The collection is on another device: the lists take codes if that one wants them and there is memory, and give them back if
+ * not. Without codes searches are slower and the same. */
+void ivf_codes_refresh(ww_collection *c);
 
 /* ---- centroids.c ------------------------------------------------------------------------------------------------------------
  */

@@ -39,7 +39,7 @@ static ww_status reserve_lists(ivf *index, const ivf_place *places, int64_t coun
         more[places[i].list]++;
     for (int64_t l = 0; status == WW_OK && l < index->nlist; l++)
         if (more[l] > 0)
-            status = ivf_list_reserve(&index->lists[l], more[l]);
+            status = ivf_list_reserve(index, &index->lists[l], more[l]);
     memory_free(more);
     return status;
 }
@@ -68,7 +68,7 @@ void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place 
     if (!index || !places)
         return;
     for (int64_t i = 0; i < count; i++)
-        ivf_list_append(index, &index->lists[places[i].list], (uint32_t)(first + i), &places[i]);
+        ivf_list_append(index, c, &index->lists[places[i].list], (uint32_t)(first + i), &places[i]);
     index->rows += count;
     index->rows_added += count;
     (void)ivf_split_large(index, c);
@@ -113,8 +113,10 @@ void ivf_compact(ww_collection *c, const int64_t *ranks)
         for (int64_t i = 0; i < list->count; i++) {
             const int64_t row = list->rows[i];
             const uint64_t live = live_word(&c->store, row / PAGE_ROWS), bit = UINT64_C(1) << row % PAGE_ROWS;
-            if (live & bit)
-                list->rows[kept++] = (uint32_t)(ranks[row / PAGE_ROWS] + __builtin_popcountll(live & (bit - 1)));
+            if (!(live & bit))
+                continue;
+            ivf_codes_move(index->padded, &list->codes, i, kept);
+            list->rows[kept++] = (uint32_t)(ranks[row / PAGE_ROWS] + __builtin_popcountll(live & (bit - 1)));
         }
         list->count = kept;
         index->rows += kept;

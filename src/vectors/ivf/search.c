@@ -104,7 +104,7 @@ static ww_status take_memory(probing *p)
     if (!p->order || !p->starts || !p->lists || (!all && !p->admitted) || (masks && !p->mask))
         return memory_failed("a search by an index", (nlist + queries) * sizeof *p->order + words * sizeof *p->mask);
     for (int64_t i = 0; i < index->nlist; i++) {
-        p->lists[i] = (row_list){index->lists[i].rows, index->lists[i].count};
+        p->lists[i] = (row_list){index->lists[i].rows, index->lists[i].count, index->lists[i].codes};
         if (p->admitted)
             p->admitted[i] = -1;
     }
@@ -269,7 +269,8 @@ static ww_status search_round(probing *p, const search_job *round, int64_t *prov
     ww_status status = ivf_order_lists(p->index, round, p->order);
     if (status == WW_OK)
         status = choose_lists(p, round);
-    const list_job job = {.search = *round, .lists = p->lists, .numbers = p->numbers, .starts = p->starts};
+    const list_job job = {
+        .search = *round, .lists = p->lists, .numbers = p->numbers, .starts = p->starts, .all_count = !p->admitted};
     if (status == WW_OK)
         status = api->rows_search_lists ? api->rows_search_lists(p->collection->device, &job) : read_with_masks(p, round);
     for (int64_t q = 0; status == WW_OK && proven && q < round->query_count; q++)

@@ -58,8 +58,8 @@ static ww_status take_memory(split *s)
 static void free_memory(split *s)
 {
     store_destroy(&s->store);
-    memory_free(s->parts[0].rows);
-    memory_free(s->parts[1].rows);
+    ivf_list_free(&s->parts[0]);
+    ivf_list_free(&s->parts[1]);
     memory_free(s->centroids);
     memory_free(s->lists);
     memory_free(s->sums);
@@ -162,14 +162,14 @@ static ww_status make_part(split *s, int32_t part, int64_t first, int64_t end)
     const int32_t dim = s->index->dim;
     const ww_metric metric = s->index->assigned == CANON_COSINE ? WW_COSINE : WW_L2;
     const float *center = s->centers + (int64_t)part * dim;
-    ww_status status = ivf_list_reserve(&s->parts[part], end - first);
+    ww_status status = ivf_list_reserve(s->index, &s->parts[part], end - first);
     qsort(s->sided + first, (size_t)(end - first), sizeof *s->sided, by_number);
     for (int64_t i = first; status == WW_OK && i < end; i++) {
         const float *row = s->vectors + s->sided[i].number * dim;
         ivf_place place = {.unbounded = s->list->unbounded};
         status = ww_score(metric, row, center, dim, &place.score);
         if (status == WW_OK)
-            ivf_list_append(s->index, &s->parts[part], s->list->rows[s->sided[i].number], &place);
+            ivf_list_append(s->index, s->collection, &s->parts[part], s->list->rows[s->sided[i].number], &place);
     }
     return status;
 }
@@ -191,10 +191,10 @@ static void commit(split *s)
 {
     ivf *index = s->index;
     const int64_t at = s->list - index->lists;
-    memory_free(s->list->rows);
+    ivf_list_free(s->list);
     s->lists[at] = s->parts[0];
     s->lists[index->nlist] = s->parts[1];
-    s->parts[0].rows = s->parts[1].rows = NULL;
+    s->parts[0] = s->parts[1] = (ivf_list){0};
     ivf_list *const lists = index->lists;
     float *const centroids = index->centroids;
     const row_store store = index->store;
