@@ -8,7 +8,7 @@ import threading
 import weakref
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, interruptible
@@ -57,7 +57,8 @@ class Store(NotPicklable):
                  must_exist: bool = False, read_only: bool = False, exclusive: bool = False, rows: str = "device") -> None:
         self.path = os.fspath(path)
         if self.path == ":memory:":
-            path, synchronous = _file_in_memory(self), "off"
+            self._folder, synchronous = _Folder(), "off"
+            path = os.path.join(self._folder.path, "store.db")
         config = made(c.ww_store_config)
         check(c.ww_store_config_init(byref(config), config.struct_size))
         config.synchronous = _chosen(_LEVELS, synchronous, "synchronous")
@@ -118,6 +119,7 @@ class Store(NotPicklable):
         with self._lock:
             self._open_collections[name] = collection
             self._given.add(collection)
+            collection._file = self._folder  # which stays as long as one of them does
         if self._handle.closed:  # by another thread, which may have looked before
             collection.close()
         return collection
@@ -192,9 +194,9 @@ class Store(NotPicklable):
         for collection in given:
             collection.close()
         if self._folder is not None:
-            self._folder()
+            self._folder.remove()
 
-    _folder: Any = None
+    _folder: Optional[_Folder] = None
 
     def __enter__(self) -> Store:
         return self
@@ -218,14 +220,15 @@ class Store(NotPicklable):
                 f"<th>type</th></tr></thead><tbody>{''.join(lines)}</tbody></table>")
 
 
-def _file_in_memory(store: Store) -> str:
-    """A file for a store that is only in memory, which goes with it: in a file system in memory, or where temporary files are if there is none
-    or, as in many containers, next to nothing fits into it."""
-    shared = "/dev/shm"
-    fits = os.access(shared, os.W_OK) and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize >= _SHARED_BYTES_MIN
-    folder = tempfile.mkdtemp(prefix="warpwave-", dir=shared if fits else None)
-    store._folder = weakref.finalize(store, _remove, folder, os.getpid())
-    return os.path.join(folder, "store.db")
+class _Folder:
+    """The file of a store that is only in memory, which goes with the store and its collections: in a file system in memory, or where temporary
+    files are if there is none or, as in many containers, next to nothing fits into it."""
+
+    def __init__(self) -> None:
+        shared = "/dev/shm"
+        fits = os.access(shared, os.W_OK) and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize >= _SHARED_BYTES_MIN
+        self.path = tempfile.mkdtemp(prefix="warpwave-", dir=shared if fits else None)
+        self.remove = weakref.finalize(self, _remove, self.path, os.getpid())
 
 
 def _remove(folder: str, process: int) -> None:

@@ -109,6 +109,7 @@ class Collection(Frames, Indexed, NotPicklable):
         return self
 
     _stored = False
+    _file: Any = None
 
     def _attach(self, pointer: c_void_p, name: str) -> None:
         self._handle = Handle(pointer.value or 0, c.ww_collection_destroy, f"the collection {name!r}" if name else "the collection")

@@ -48,17 +48,22 @@ def test_a_store_in_memory_leaves_nothing():
     assert list(docs.search([1, 0], where="payload->>'$.a' = 2").ids) == ["1"] and store.path == ":memory:"
     with warpwave.Store(":memory:", device="cpu") as other:
         assert list(other) == []
-    folder = pathlib.Path(store._folder.peek()[2][0])
+    folder = pathlib.Path(store._folder.path)
     child = os.fork()
     if child == 0:
-        store._folder()  # as at the end of a child that runs its exit handlers
+        store._folder.remove()  # as at the end of a child that runs its exit handlers
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0 and folder.exists()
     store.close()
     assert not folder.exists()
     forgotten = warpwave.Store(":memory:", device="cpu")
-    folder = pathlib.Path(forgotten._folder.peek()[2][0])
+    folder = pathlib.Path(forgotten._folder.path)
+    kept = forgotten.create("docs", dim=2)
     del forgotten
+    gc.collect()
+    kept.add([[1, 0]], ids=["a"])  # a collection keeps its store
+    assert list(kept.search([1, 0]).ids) == ["a"] and folder.exists()
+    del kept
     gc.collect()
     assert not folder.exists()
 

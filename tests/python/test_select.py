@@ -1,5 +1,6 @@
 """Rows by conditions: got, counted, removed, changed and iterated; the same in memory and in a store."""
 import datetime
+import threading
 import uuid
 
 import numpy as np
@@ -155,3 +156,25 @@ def test_uuids_are_ids(collection):
     assert one in collection and collection[one].id == str(one)
     collection.remove(one)
     assert one not in collection
+
+
+def test_threads_that_change_and_remove_by_conditions_meet_whole_rows(collection):
+    failed = []
+
+    def work(thread):
+        try:
+            for i in range(12):
+                collection.add(np.full((3, 2), 100 + i), ids=[f"{thread}-{i}-{j}" for j in range(3)], payloads=[{"t": thread, "i": i}] * 3)
+                assert collection.update(where={"t": thread, "i": i}, payloads={"seen": True}, merge=True) == 3
+                assert collection.count({"t": thread, "i": i, "seen": True}) == 3
+                assert i % 2 == 0 or collection.remove(where={"t": thread, "i": i}) == 3
+                collection.search([0, 1])
+        except BaseException as error:  # pytest sees those of the main thread alone
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and len(collection) == 20 + 4 * 6 * 3 and collection.count({"seen": True}) == 4 * 6 * 3
