@@ -59,7 +59,7 @@ class Frames:
         def upsert(self, vectors: Any, ids: Any, payloads: Any = None) -> None: ...
         def _get(self, texts: Any = None, fetch: int = 0) -> Results: ...
         def _select(self, where: Optional[Where], parameters: Any, fetch: int) -> Results: ...
-        def _pages(self, where: Optional[Where], parameters: Any, fetch: int) -> Iterator[Results]: ...
+        def _live(self, fetch: int, where: Optional[Where] = None, parameters: Any = None) -> Iterator[Results]: ...
 
     def to_pandas(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
         """The rows, or those that meet `where`, as a data frame: id, vector, and a column for each field of the payloads."""
@@ -73,7 +73,7 @@ class Frames:
 
     def _arrow_batches(self, pyarrow: Any, where: Optional[Where], parameters: Any, vectors: bool) -> Iterator[Any]:
         schema = self._schema(pyarrow, vectors)
-        for page in self._pages(where, parameters, FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0)):
+        for page in self._live(FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0), where, parameters):
             there = np.flatnonzero(page._rows >= 0)
             columns = [pyarrow.array(page._all_ids()[there], pyarrow.string()), pyarrow.array(page._all_payload_texts()[there], pyarrow.string())]
             if vectors:
@@ -123,7 +123,7 @@ class Frames:
         with Store(path, device="cpu") as store:
             made = store.create(called, self.dim, self.metric, self.type)
             try:
-                for page in self._pages(None, None, FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS):
+                for page in self._live(FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS):
                     there = np.flatnonzero(page._rows >= 0)
                     if len(there) and page._vectors is not None:
                         payloads = page._all_payloads()

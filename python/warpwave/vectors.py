@@ -436,22 +436,12 @@ class Collection(Frames, Indexed, NotPicklable):
         wanted = everything._handles[(everything._rows >= first) & (everything._rows <= last)]
         return self._get(None, FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS, handles=np.ascontiguousarray(wanted))
 
-    def _live(self, fetch: int) -> Iterator[Results]:
-        """All rows of this moment, batch by batch; those that were removed meanwhile are left out."""
-        handles = self._get(None, 0)._handles
+    def _live(self, fetch: int, where: Optional[Where] = None, parameters: Any = None) -> Iterator[Results]:
+        """All rows of this moment, or those that meet a where, batch by batch; those that were removed meanwhile are left out."""
+        found = self._get(None, 0) if where is None and parameters is None else self._select(where, parameters, 0)
+        handles = found._handles
         for first in range(0, len(handles), _BATCH):
             yield self._get(None, fetch, handles=np.ascontiguousarray(handles[first:first + _BATCH]))
-
-    def _pages(self, where: Optional[Where], parameters: Any, fetch: int) -> Iterator[Results]:
-        """The same of the rows that meet a where, as they are when their page comes; without one, all of this moment."""
-        if where is None and parameters is None:
-            yield from self._live(fetch)
-            return
-        after, page = -1, self._select(where, parameters, fetch, _BATCH)
-        while len(page):
-            yield page
-            after = int(page._handles[-1])
-            page = self._select(where, parameters, fetch, _BATCH, after)
 
     def __iter__(self) -> Iterator[str]:
         """The ids, in the order of the rows."""
@@ -459,9 +449,9 @@ class Collection(Frames, Indexed, NotPicklable):
             yield from (identifier for identifier in batch._all_ids() if identifier is not None)
 
     def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True) -> Iterator[Row]:
-        """The rows that meet `where`, or all, one after the other; a page of them is in memory at a time."""
+        """The rows that meet `where`, or all, of this moment, one after the other; some of them are in memory at a time."""
         fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
-        for batch in self._pages(where, parameters, fetch):
+        for batch in self._live(fetch, where, parameters):
             loaded, found = batch._all_payloads(), batch._vectors
             for i, identifier in enumerate(batch._all_ids()):
                 if identifier is not None:

@@ -64,7 +64,7 @@ static ww_status find_first(const ww_collection *c, const ww_selection *s, selec
     ww_status status = s->filter ? filter_read(s->filter, &read) : WW_OK;
     if (status != WW_OK)
         return status;
-    int64_t row = store_next(&c->store, -1), page = -1;
+    int64_t row = store_next(&c->store, handle_page(&c->store, s->first_handle) - 1), page = -1;
     for (; status == WW_OK && row >= 0; row = store_next(&c->store, row)) {
         if (row / PAGE_ROWS != page && found->count >= s->limit)
             break;

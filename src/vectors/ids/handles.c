@@ -41,8 +41,7 @@ uint64_t handle_hash(const id_table *moved, int64_t handle)
     return id_hash(moved, (id_text){(const char *)&handle, sizeof handle});
 }
 
-/* The first row of the last page that begins with `handle` or less: if a row in order has the handle, it is there. */
-static int64_t page_with(const row_store *store, int64_t handle)
+int64_t handle_page(const row_store *store, int64_t handle)
 {
     int64_t low = 0, high = (store->rows_count - 1) / PAGE_ROWS;
     while (low < high) {
@@ -72,7 +71,7 @@ int64_t handle_find(const id_table *moved, const row_store *store, int64_t handl
 {
     if (handle < 0 || store->rows_count == 0)
         return -1;
-    const int64_t found = find_in_page(store, page_with(store, handle), handle);
+    const int64_t found = find_in_page(store, handle_page(store, handle), handle);
     if (found >= 0 || moved->entries == 0)
         return found;
     id_probe probe = id_table_probe(moved, handle_hash(moved, handle));

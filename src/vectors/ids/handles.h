@@ -23,6 +23,10 @@ bool handle_order(const row_store *store, int64_t row, int64_t *handle);
 /* The live row with this handle, or -1. `moved` is the table of rows that are out of order. */
 int64_t handle_find(const id_table *moved, const row_store *store, int64_t handle);
 
+/* The first row of the last page that begins with `handle` or less: if a row in order has the handle, it is there, and rows in
+ * order with larger ones are there or behind it. */
+int64_t handle_page(const row_store *store, int64_t handle);
+
 /* The handles of `count` rows that ascend, for one page of another store. */
 void store_handles(const row_store *store, const int64_t *rows, int64_t count, int64_t *handles);
 
