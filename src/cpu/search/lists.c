@@ -4,8 +4,8 @@
  * and what is kept is scored where it lies in the segments. Whether a row is live and admitted is looked up for kept rows only.
  * Until a query has k scores its rows are scored without a screen, and so are all rows of lists without codes.
  *
- * With many queries a query is one thread's. With few, threads share a query: each takes every so many-th block, so that all
- * begin with the nearest lists, and they tell each other their thresholds.
+ * With many queries a query is one thread's. With few, threads share a query: each takes one block in as many as there are
+ * threads, so that all begin with the nearest lists, and they tell each other their thresholds.
  *
  * Rows do not come in order here, so keys are compared as a whole: a row with an equal score and a smaller number enters.
  */
