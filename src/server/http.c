@@ -251,8 +251,8 @@ static bool begin(request *r)
         return false;
     }
     const int found = route_find(r);
-    if (found == 400)
-        return request_fail(r, 400, "the path is wrong");
+    if (found == 400 || found == 507)
+        return request_fail(r, found, found == 400 ? "the path is wrong" : "no memory for the request");
     if (found != 200)
         return request_fail(r, found, found == 405 ? "%s cannot be asked of %s" : "there is no %s %s", r->method, r->url);
     if (!access_check(&s->access, r))

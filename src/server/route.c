@@ -44,17 +44,20 @@ static int hex(char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
-/* A copy of a part of a path with %20 and the like resolved; NULL if it is empty, or where that makes a NUL. */
-static char *decode(const char *text, size_t length)
+/* A copy of a part of a path with %20 and the like resolved. NULL where that makes a NUL, with status 400, or without memory, with
+ * 507. */
+static char *decode(const char *text, size_t length, int *status)
 {
-    char *copy = length > 0 ? memory_alloc(length + 1) : NULL;
+    char *copy = memory_alloc(length + 1);
     size_t bytes = 0;
+    *status = copy ? 200 : 507;
     for (size_t i = 0; copy && i < length; i++) {
-        const bool escape = text[i] == '%' && i + 2 < length + 0 && hex(text[i + 1]) >= 0 && hex(text[i + 2]) >= 0;
+        const bool escape = text[i] == '%' && i + 2 < length && hex(text[i + 1]) >= 0 && hex(text[i + 2]) >= 0;
         copy[bytes] = escape ? (char)(16 * hex(text[i + 1]) + hex(text[i + 2])) : text[i];
         i += escape ? 2 : 0;
         if (copy[bytes++] == '\0') {
             memory_free(copy);
+            *status = 400;
             return NULL;
         }
     }
@@ -96,9 +99,10 @@ int route_find(request *r)
         if (strcmp(at->method, r->method) != 0)
             continue;
         for (size_t i = 0; i < PATH_NAMES_MAX && parts[i]; i++) {
-            r->names[i] = decode(parts[i], lengths[i]);
+            int status = 200;
+            r->names[i] = decode(parts[i], lengths[i], &status);
             if (!r->names[i])
-                return 400;
+                return status;
         }
         r->route = at;
         return 200;

@@ -40,7 +40,7 @@ typedef struct route_table {
 
 extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai;
 
-/* Finds the route for a request and sets r->route and r->names. Returns 200, 404 or 405. */
+/* Finds the route for a request and sets r->route and r->names. Returns 200, or 400, 404, 405 or 507. */
 int route_find(request *r);
 
 /* /openapi.json */

@@ -26,7 +26,7 @@ void operation_free(operation *o)
 /* Room for one more point with a vector of `dim` numbers; 0: points without vectors. */
 static bool reserve(request *r, operation *o, int64_t dim)
 {
-    if (o->count < o->capacity)
+    if (o->payloads && o->count < o->capacity)
         return true;
     const int64_t larger = o->capacity > 0 ? 2 * o->capacity : 16;
     point_id *ids = memory_resize(o->ids, (size_t)larger * sizeof *ids);

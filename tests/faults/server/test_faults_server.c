@@ -1,0 +1,73 @@
+/* Requests while allocations fail in turn: each gets an answer, and the server goes on. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "server/client.h"
+
+enum { FAILURES = 60 };
+
+static server *running;
+static int port;
+
+static int begin(void **state)
+{
+    scratch_setup(state);
+    running = server_for_test(NULL);
+    port = server_port(running);
+    ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
+    ASK_STATUS(
+        port, 200, "PUT", "/collections/docs/points",
+        "{\"points\": [{\"id\": 1, \"vector\": [1, 2], \"payload\": {\"a\": [1, 2]}}, {\"id\": 2, \"vector\": [2, 1]}]}");
+    return 0;
+}
+
+static int end(void **state)
+{
+    memory_fail_at(0);
+    server_test_end(running);
+    return scratch_teardown(state);
+}
+
+static const struct {
+    const char *method, *path, *body;
+} requests[] = {
+    {"PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1, 2], \"payload\": {\"a\": [1, 2]}}]}"},
+    {"POST", "/collections/docs/points/query",
+     "{\"query\": [1, 2], \"with_payload\": [\"a\"], \"with_vector\": true, \"filter\": {\"must\": [{\"key\": \"a\", "
+     "\"match\": {\"value\": 1}}]}}"},
+    {"POST", "/collections/docs/points/query",
+     "{\"prefetch\": [{\"query\": [1, 2]}, {\"query\": 2}], \"query\": {\"fusion\": \"rrf\"}}"},
+    {"POST", "/collections/docs/points/query/groups", "{\"query\": [1, 2], \"group_by\": \"a\"}"},
+    {"POST", "/collections/docs/points/scroll", "{\"order_by\": \"a\"}"},
+    {"POST", "/collections/docs/points/payload", "{\"payload\": {\"b\": 1}, \"points\": [1]}"},
+    {"POST", "/collections/docs/facet", "{\"key\": \"a\"}"},
+    {"GET", "/collections/docs", NULL},
+    {"PUT", "/collections/docs/index", "{\"field_name\": \"a\", \"field_schema\": \"integer\"}"},
+    {"GET", "/openapi.json", NULL},
+};
+
+static void every_request_is_answered_whichever_allocation_fails(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        for (int n = 1; n <= FAILURES; n++) {
+            memory_fail_at(n);
+            http_answer a = http_ask(port, requests[i].method, requests[i].path, requests[i].body);
+            memory_fail_at(0);
+            /* 0: there was no memory for the request itself, and the connection was closed */
+            if (a.status != 0 && a.status != 200 && a.status != 507 && a.status != 404 && a.status != 500)
+                fail_msg("%s %s, allocation %d: status %d: %s", requests[i].method, requests[i].path, n, a.status, a.body);
+            http_free(&a);
+        }
+    json_t *answer = ASK(port, 200, "POST", "/collections/docs/points/count", "{}");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(answer, "result"), "count")), 2);
+    json_decref(answer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_request_is_answered_whichever_allocation_fails, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
