@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "server/http.h"
+#include "server/openai/documents.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/stream.h"
@@ -90,6 +91,7 @@ static void request_free(request *r)
 {
     if (r->plan_free)
         r->plan_free(r->plan);
+    documents_free(r->documents);
     if (r->entry)
         entry_release(r->server, r->entry);
     if (r->stream)
@@ -308,6 +310,8 @@ static enum MHD_Result process(request *r)
     } else if (r->route->work == WORK_MODEL) {
         q = r->queue;
     }
+    if (r->documents)
+        q = &r->documents->model->queue; /* which sends it on to the collection */
     MHD_suspend_connection(r->connection);
     watch_add(r);
     queue_submit(q, r);

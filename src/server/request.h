@@ -23,6 +23,7 @@ typedef struct request request;
 typedef struct stream stream;
 typedef struct entry entry;
 typedef struct client client;
+typedef struct documents documents;
 
 enum { PATH_NAMES_MAX = 2 };
 
@@ -57,6 +58,7 @@ struct request {
     entry *entry; /* the collection, retained */
     void *plan;   /* what prepare() read from the body */
     void (*plan_free)(void *plan);
+    documents *documents; /* texts in place of vectors; NULL: none */
 
     int status; /* of HTTP */
     out answer;

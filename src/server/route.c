@@ -44,8 +44,8 @@ static int hex(char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
-/* A copy of a part of a path with %20 and the like resolved. NULL where that makes a NUL, with status 400, or without memory, with
- * 507. */
+/* A copy of a part of a path with %20 and the like resolved. NULL where that makes a NUL, with status 400, or without memory,
+ * with 507. */
 static char *decode(const char *text, size_t length, int *status)
 {
     char *copy = memory_alloc(length + 1);

@@ -155,6 +155,37 @@ static void what_a_model_cannot_do_is_refused(void **state)
     json_decref(models);
 }
 
+/* The id of the first point that a query finds. */
+static long long first_found(const char *query)
+{
+    char body[256];
+    snprintf(body, sizeof body, "{\"query\": %s, \"limit\": 1}", query);
+    json_t *answer = ASK(port, 200, "POST", "/collections/docs/points/query", body);
+    json_t *points = json_object_get(json_object_get(answer, "result"), "points");
+    assert_int_equal(json_array_size(points), 1);
+    json_t *point = json_array_get(points, 0);
+    const long long id = json_integer_value(json_object_get(point, "id"));
+    assert_true(json_number_value(json_object_get(point, "score")) > 0.9999); /* the same text, so the same vector */
+    json_decref(answer);
+    return id;
+}
+
+static void texts_take_the_place_of_vectors(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 64, \"distance\": \"Cosine\"}}");
+    ASK_STATUS(port, 200, "PUT", "/collections/docs/points",
+               "{\"points\": [{\"id\": 1, \"vector\": {\"text\": \"a fox\", \"model\": \"encoder\"}}, {\"id\": 2, \"vector\": "
+               "{\"text\": \"dogs\"}, \"payload\": {\"a\": 1}}]}");
+    assert_int_equal(first_found("{\"text\": \"a fox\"}"), 1);
+    assert_int_equal(first_found("{\"nearest\": {\"text\": \"dogs\", \"model\": \"encoder\"}}"), 2);
+    ASK_STATUS(port, 400, "POST", "/collections/docs/points/query", "{\"query\": {\"text\": \"a\", \"model\": \"decoder\"}}");
+    ASK_STATUS(port, 400, "POST", "/collections/docs/points/query", "{\"query\": {\"text\": 7}}");
+    ASK_STATUS(port, 200, "PUT", "/collections/small", "{\"vectors\": {\"size\": 2, \"distance\": \"Cosine\"}}");
+    ASK_STATUS(port, 400, "POST", "/collections/small/points/query", "{\"query\": {\"text\": \"a\"}}");
+    ASK_STATUS(port, 404, "POST", "/collections/none/points/query", "{\"query\": {\"text\": \"a\"}}");
+}
+
 /* ---- texts -----------------------------------------------------------------------------------------------------------------
  */
 
@@ -331,6 +362,7 @@ int main(void)
         SERVED(embeddings_have_the_bits_of_the_library),
         SERVED(tokens_are_embedded_as_their_text),
         SERVED(what_a_model_cannot_do_is_refused),
+        SERVED(texts_take_the_place_of_vectors),
         SERVED(texts_of_four_clients_at_once_are_those_of_the_library),
         SERVED(a_stream_has_the_same_text_in_pieces),
         SERVED(a_stop_ends_the_text_before_it),

@@ -3,33 +3,25 @@
 
 #include "base/json_value.h"
 #include "base/memory.h"
+#include "server/openai/documents.h"
 #include "server/openai/openai.h"
 
 typedef struct embedding_plan {
-    char **texts; /* NULL: there are tokens */
-    size_t *bytes;
-    int32_t *tokens; /* of all inputs, one behind the other */
-    size_t *counts;  /* of the tokens of each */
-    size_t count, token_count;
+    embedding_inputs inputs;
     bool base64;
 } embedding_plan;
 
 static void plan_free(void *plan)
 {
     embedding_plan *p = plan;
-    for (size_t i = 0; p->texts && i < p->count; i++)
-        memory_free(p->texts[i]);
-    memory_free(p->texts);
-    memory_free(p->bytes);
-    memory_free(p->tokens);
-    memory_free(p->counts);
+    embedding_inputs_free(&p->inputs);
     memory_free(p);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------
  */
 
-static bool add_text(request *r, const char *value, const served_model *m, embedding_plan *p)
+static bool add_text(request *r, const char *value, const served_model *m, embedding_inputs *p)
 {
     char *text = request_copy_text(r, value, "input");
     if (!text)
@@ -44,7 +36,7 @@ static bool add_text(request *r, const char *value, const served_model *m, embed
     return text[0] != '\0' ? true : request_fail(r, 400, "input: a text is empty");
 }
 
-static bool add_tokens(request *r, const char *list, const served_model *m, embedding_plan *p)
+static bool add_tokens(request *r, const char *list, const served_model *m, embedding_inputs *p)
 {
     size_t count = 0;
     for (const char *at = json_type_of(list) == JSON_LIST ? json_first(list) : NULL; at; at = json_next(at), count++) {
@@ -60,7 +52,7 @@ static bool add_tokens(request *r, const char *list, const served_model *m, embe
 }
 
 /* A text, a list of texts, a list of tokens, or a list of those. */
-static bool read_input(request *r, const char *input, const served_model *m, embedding_plan *p)
+static bool read_input(request *r, const char *input, const served_model *m, embedding_inputs *p)
 {
     const bool list = input && json_type_of(input) == JSON_LIST;
     const char *first = list ? json_first(input) : input;
@@ -106,7 +98,7 @@ bool prepare_embeddings(request *r)
     p->base64 = format && json_type_of(format) == JSON_TEXT && json_text_is(format, "base64", 6);
     if (format && !p->base64 && (json_type_of(format) != JSON_TEXT || !json_text_is(format, "float", 5)))
         return request_fail(r, 400, "encoding_format: float or base64 is needed");
-    return read_input(r, json_given(body, "input"), m, p);
+    return read_input(r, json_given(body, "input"), m, &p->inputs);
 }
 
 /* ---- answering -------------------------------------------------------------------------------------------------------------
@@ -129,13 +121,14 @@ static void put_base64(out *o, const unsigned char *bytes, size_t count)
 
 static void answer(request *r, const served_model *m, const float *vectors)
 {
-    const embedding_plan *p = r->plan;
+    const embedding_plan *plan = r->plan;
+    const embedding_inputs *p = &plan->inputs;
     const size_t width = (size_t)m->info.width;
     r->status = 200;
     out_text(&r->answer, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < p->count; i++) {
         out_format(&r->answer, "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i > 0 ? "," : "", i);
-        if (p->base64) /* little-endian floats, which every machine that this runs on has */
+        if (plan->base64) /* little-endian floats, which every machine that this runs on has */
             put_base64(&r->answer, (const unsigned char *)(vectors + i * width), width * sizeof(float));
         else
             out_floats(&r->answer, vectors + i * width, (int64_t)width);
@@ -157,7 +150,7 @@ typedef struct inputs {
     size_t count, token_count;
 } inputs;
 
-static void add_inputs(inputs *all, const embedding_plan *p)
+static void add_inputs(inputs *all, const embedding_inputs *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         if (p->texts) {
@@ -173,12 +166,18 @@ static void add_inputs(inputs *all, const embedding_plan *p)
     all->token_count += p->tokens ? p->token_count : 0;
 }
 
+/* What a request wants embedded. */
+static const embedding_inputs *inputs_of(const request *r)
+{
+    return r->documents ? &r->documents->inputs : &((const embedding_plan *)r->plan)->inputs;
+}
+
 /* Embeds the texts, or the tokens, of the requests. */
 static ww_status embed(served_model *m, request *list, bool texts, float **vectors)
 {
     inputs all = {0};
     for (const request *r = list; r; r = r->next) {
-        const embedding_plan *p = r->plan;
+        const embedding_inputs *p = inputs_of(r);
         all.count += (p->texts != NULL) == texts ? p->count : 0;
         all.token_count += !texts && p->tokens ? p->token_count : 0;
     }
@@ -192,8 +191,8 @@ static ww_status embed(served_model *m, request *list, bool texts, float **vecto
         status = memory_failed("texts to embed", all.count * (size_t)m->info.width * sizeof **vectors);
     all.count = all.token_count = 0;
     for (const request *r = list; status == WW_OK && r; r = r->next)
-        if ((((const embedding_plan *)r->plan)->texts != NULL) == texts)
-            add_inputs(&all, r->plan);
+        if ((inputs_of(r)->texts != NULL) == texts)
+            add_inputs(&all, inputs_of(r));
     if (status == WW_OK && all.count > 0)
         status = texts ? ww_model_embed(m->model, all.texts, all.bytes, all.count, *vectors, NULL, NULL)
                        : ww_model_embed_tokens(m->model, all.tokens, all.counts, all.count, *vectors);
@@ -202,6 +201,16 @@ static ww_status embed(served_model *m, request *list, bool texts, float **vecto
     memory_free(all.counts);
     memory_free(all.tokens);
     return status;
+}
+
+/* Puts the vectors of documents where they belong, and sends the request on to its collection. */
+static void send_on(request *r, const served_model *m, const float *vectors)
+{
+    const documents *d = r->documents;
+    const size_t width = (size_t)m->info.width;
+    for (size_t i = 0; i < d->inputs.count; i++)
+        memcpy(*d->places[i].base + d->places[i].offset, vectors + i * width, width * sizeof *vectors);
+    queue_submit(r->entry ? &r->entry->queue : &r->server->store_queue, r);
 }
 
 bool embeddings_run(queue *q, request *taken)
@@ -215,16 +224,21 @@ bool embeddings_run(queue *q, request *taken)
         next_vector[texts] = vectors[texts];
     }
     for (request *r = taken, *next; r; r = next) {
-        const embedding_plan *p = r->plan;
+        const embedding_inputs *p = inputs_of(r);
         const int texts = p->texts != NULL;
+        const float *own = next_vector[texts];
         next = r->next;
-        if (status[texts] == WW_OK)
-            answer(r, m, next_vector[texts]);
-        else
-            request_fail_status(r, status[texts]);
-        if (status[texts] == WW_OK)
+        if (own)
             next_vector[texts] += p->count * (size_t)m->info.width;
         atomic_fetch_add(&q->server->metrics.tokens_read, (long long)p->token_count);
+        if (status[texts] == WW_OK && r->documents) {
+            send_on(r, m, own);
+            continue;
+        }
+        if (status[texts] == WW_OK)
+            answer(r, m, own);
+        else
+            request_fail_status(r, status[texts]);
         request_done(r);
     }
     memory_free(vectors[0]);

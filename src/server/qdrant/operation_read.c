@@ -5,6 +5,7 @@
 
 #include "base/json_value.h"
 #include "base/memory.h"
+#include "server/openai/documents.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
 
@@ -61,8 +62,6 @@ static bool refuse_vector(request *r, const char *value, int64_t number)
         return request_fail(r, 501, "points[%lld].vector: several vectors for a point are not supported", (long long)number);
     if (json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
         return request_fail(r, 501, "points[%lld].vector: sparse vectors are not supported", (long long)number);
-    if (json_type_of(value) == JSON_OBJECT && json_given(value, "text"))
-        return request_fail(r, 501, "points[%lld].vector: texts in place of vectors are not supported", (long long)number);
     if (json_type_of(value) == JSON_OBJECT)
         return request_fail(r, 501, "points[%lld].vector: vectors with names are not supported", (long long)number);
     return request_fail(r, 400, "points[%lld].vector: a list of numbers is needed", (long long)number);
@@ -89,9 +88,10 @@ static bool read_vector(request *r, const char *value, operation *o)
 {
     const char *named = value && json_type_of(value) == JSON_OBJECT ? json_find(value, "", 0) : NULL;
     value = named ? named : value; /* {"": [...]} is the one without a name */
-    const int64_t dim = point_vector_read(value, NULL);
+    const bool text = is_document(value);
+    const int64_t dim = text ? document_add(r, value, &o->vectors, o->count * o->dim) : point_vector_read(value, NULL);
     if (dim <= 0)
-        return refuse_vector(r, value, o->count);
+        return text ? false : refuse_vector(r, value, o->count);
     if (o->count == 0)
         o->dim = dim;
     if (dim != o->dim)
@@ -99,7 +99,8 @@ static bool read_vector(request *r, const char *value, operation *o)
                             (long long)dim, (long long)o->dim);
     if (!reserve(r, o, dim))
         return false;
-    point_vector_read(value, o->vectors + o->count * dim);
+    if (!text)
+        point_vector_read(value, o->vectors + o->count * dim);
     return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/json_value.h"
 #include "base/memory.h"
+#include "server/openai/documents.h"
 #include "server/route.h"
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------
@@ -269,6 +270,8 @@ bool collection_run(queue *q, request *taken)
         r->next = NULL;
         if (atomic_load(&r->gone)) {
             request_fail(r, 499, "the client has gone, or the deadline is over");
+            request_done(r);
+        } else if (!documents_check(r)) {
             request_done(r);
         } else if (r->route->batched) {
             *batch_end = r;

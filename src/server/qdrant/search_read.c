@@ -3,6 +3,7 @@
 
 #include "base/json_value.h"
 #include "base/memory.h"
+#include "server/openai/documents.h"
 #include "server/qdrant/search.h"
 
 enum { PREFETCH_DEPTH_MAX = 8 };
@@ -37,18 +38,29 @@ static bool read_vector(request *r, const char *value, search *s)
     return true;
 }
 
-/* A vector, or the id of a point. */
+/* A text that a model embeds. */
+static bool read_document(request *r, const char *value, search *s)
+{
+    s->dim = document_add(r, value, &s->vector, 0);
+    if (s->dim < 0)
+        return false;
+    s->kind = SEARCH_NEAREST;
+    s->vector = memory_alloc_zeroed((size_t)s->dim, sizeof *s->vector);
+    return s->vector ? true : request_fail_status(r, memory_failed("a query", (size_t)s->dim * sizeof *s->vector));
+}
+
+/* A vector, the id of a point, or a text. */
 static bool read_nearest(request *r, const char *value, search *s)
 {
     if (json_type_of(value) == JSON_LIST)
         return read_vector(r, value, s);
+    if (is_document(value))
+        return read_document(r, value, s);
     s->kind = SEARCH_BY_ID;
     if (point_id_read(value, s->id))
         return true;
     if (json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
         return request_fail(r, 501, "query: sparse vectors are not supported");
-    if (json_type_of(value) == JSON_OBJECT && json_given(value, "text"))
-        return request_fail(r, 501, "query: texts in place of vectors are not supported");
     return request_fail(r, 400, "query: a list of numbers, an unsigned number of 64 bits or a UUID is needed");
 }
 
@@ -98,7 +110,7 @@ static bool read_query(request *r, const char *value, search *s)
         return true;
     }
     for (const char *const *name = (const char *const[]){"recommend", "discover", "context", "order_by", "formula", "sample",
-                                                         "relevance_feedback", "text", NULL};
+                                                         "relevance_feedback", NULL};
          *name; name++)
         if (json_given(value, *name))
             return request_fail(r, 501, "query.%s: is not supported", *name);
