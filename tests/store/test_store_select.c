@@ -281,6 +281,28 @@ static void every_allocation_of_a_selection_may_fail(void **state)
     pair_free(&p);
 }
 
+static void every_allocation_of_renaming_may_fail(void **state)
+{
+    pair p;
+    ww_collection *renamed = NULL;
+    pair_make(&p, *state);
+    CHECK_OK(ww_store_index(p.store, "rows", "$.kind"));
+    ww_status status = WW_OUT_OF_MEMORY;
+    for (int64_t n = 1; status == WW_OUT_OF_MEMORY && n < 2000; n++) {
+        memory_fail_at(n);
+        status = ww_store_rename(p.store, "rows", "books");
+        memory_fail_at(0);
+        if (status == WW_OUT_OF_MEMORY)
+            assert_true(collections_equal(p.both[0], p.both[1])); /* under its old name */
+    }
+    CHECK_OK(status);
+    CHECK_OK(ww_store_collection(p.store, "books", &renamed));
+    assert_true(collections_equal(p.both[0], renamed));
+    CHECK_OK(ww_store_check(p.store, NULL, NULL));
+    ww_collection_destroy(renamed);
+    pair_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +314,7 @@ int main(void)
         cmocka_unit_test(selections_that_make_no_sense_are_refused),
         cmocka_unit_test(a_renamed_collection_has_everything),
         cmocka_unit_test(every_allocation_of_a_selection_may_fail),
+        cmocka_unit_test(every_allocation_of_renaming_may_fail),
     };
     return RUN_ON_EVERY_DEVICE("selections", tests);
 }
