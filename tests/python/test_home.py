@@ -237,10 +237,12 @@ except sqlite3.OperationalError as error:
 def test_a_connection_of_sqlite3_gets_the_extension(tmp_path):
     with warpwave.Store(tmp_path / "s.db", device="cpu") as store:
         store.create("docs", dim=2).add([[1, 0], [0, 1]], ids=["east", "north"])
+    # The system's Python takes this one's NumPy, if both are of one version.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(pathlib.Path(np.__file__).parents[1])])}
     for python in (sys.executable, "/usr/bin/python3"):
         probe = "import sqlite3, numpy, sys; sys.exit(not hasattr(sqlite3.Connection, 'enable_load_extension'))"
-        if subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode == 0:
-            done = subprocess.run([python, "-c", _LOAD, str(tmp_path / "s.db")], capture_output=True, text=True, check=False, env=os.environ)
+        if os.access(python, os.X_OK) and subprocess.run([python, "-c", probe], capture_output=True, check=False, env=environment).returncode == 0:
+            done = subprocess.run([python, "-c", _LOAD, str(tmp_path / "s.db")], capture_output=True, text=True, check=False, env=environment)
             assert done.stdout.split("\n")[:2] == ["[('east',)]", "True"], done.stderr
             return
     with pytest.raises(warpwave.Unsupported, match="built without"):
