@@ -11,12 +11,13 @@ from . import _native
 from ._errors import (Busy, Cancelled, CorruptFile, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError,
                       MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
-from .results import Hit, Results, Row, SearchStats
+from .results import Hit, Results, Row, SearchStats, TextHit
 from .flat import IndexFlat, IndexFlatIP, IndexFlatL2, IndexIVFFlat
 from .model import Model, ModelInfo, Session
 from .quant import Gguf, QuantMatrix, open_gguf
 from .sql import load
 from .store import Store, StoreInfo
+from .text import TextCollection
 from .tensor import *  # noqa: F403  the names of the array API
 from .tensor import __all__ as _tensor_names
 from ._ivf import IvfInfo
@@ -28,6 +29,6 @@ __version__: str = _native.ww_version().decode()
 __all__ = [
     "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
     "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
-    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
+    "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
 ]
 __all__ += _tensor_names

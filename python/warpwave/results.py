@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 else:
     ObjectArray = np.ndarray
 _I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
+_PART = np.dtype([("vector_rank", np.int64), ("text_rank", np.int64), ("vector_score", np.float32), ("text_score", np.float32)])  # ww_hit_parts
 _FEW = 32  # texts that are faster taken one by one
 _SHOWN = 10  # hits and queries of a table in a notebook
 
@@ -83,6 +84,12 @@ class Hit(_HitFields):
         return _fetched(self[3], "payload")
 
 
+class TextHit(Hit):
+    """A hit with its text."""
+
+    text: Optional[str]
+
+
 @dataclass(frozen=True)
 class SearchStats:
     """What a search did, over all its queries; a row counts once for each query."""
@@ -143,6 +150,8 @@ _COLUMNS: dict[str, Callable[[Any], Any]] = {
     "_payload_places": lambda c: _copied(c.payloads, c.hit_count, _I64) if c.payloads else None,
     "_text": lambda c: string_at(c.text, c.text_bytes) if c.text else b"",
     "_vectors": _vectors,
+    "_parts": lambda c: _copied(c.parts, c.hit_count, _PART) if c.parts else None,
+    "_texts": lambda c: _texts(string_at(c.text, c.text_bytes) if c.text else b"", _copied(c.texts, c.hit_count, _I64)) if c.texts else None,
 }
 
 
@@ -167,7 +176,7 @@ class Results:
     array([0.9939, 0.8614], dtype=float32)
     """
 
-    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors",
+    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors", "_parts", "_texts",
                  "_ids", "_payload_texts", "_payloads", "stats")
 
     _found: Handle
@@ -187,6 +196,8 @@ class Results:
     _ids: Optional[ObjectArray]
     _payload_texts: Optional[ObjectArray]
     _payloads: Optional[list[Any]]
+    _parts: Any
+    _texts: Optional[ObjectArray]
     stats: Optional[SearchStats]
 
     def __init__(self) -> None:
@@ -291,6 +302,32 @@ class Results:
         return [found[first:end] for first, end in zip(self._starts[:-1], self._starts[1:])]
 
     @property
+    def texts(self) -> Any:
+        """The texts of the rows, as `str` objects in an array, None for a row without one, if the search was asked for them (`texts=True`)."""
+        if self._texts is None:
+            if len(self._rows) == 0:
+                return self._by_query(np.empty(0, object))
+            raise ValueError("the search was not asked for texts: search(..., texts=True)")
+        return self._by_query(self._texts)
+
+    @property
+    def vector_ranks(self) -> Any:
+        """Of a search by words, the place of each hit among those by vectors, from 1; 0 where it is not among them."""
+        return self._by_query(self._part("vector_rank"))
+
+    @property
+    def text_ranks(self) -> Any:
+        """Of a search by words, the place of each hit among those by words, from 1; 0 where it is not among them."""
+        return self._by_query(self._part("text_rank"))
+
+    def _part(self, name: str) -> IntArray:
+        if self._parts is None:
+            if len(self._rows) == 0:
+                return np.empty(0, np.int64)
+            raise ValueError("the search was by vectors only; mode='hybrid' and mode='text' have ranks of their parts")
+        return np.ascontiguousarray(self._parts[name])
+
+    @property
     def counts(self) -> Any:
         """How many hits each query has."""
         return len(self._rows) if self._single else np.diff(self._starts)
@@ -319,7 +356,11 @@ class Results:
 
     def _hit(self, i: int) -> Hit:
         payload = self._all_payloads()[i] if self._payload_places is not None else NOT_FETCHED
-        return Hit(self._all_ids()[i], float(self._scores[i]), int(self._rows[i]), payload)
+        if self._texts is None:
+            return Hit(self._all_ids()[i], float(self._scores[i]), int(self._rows[i]), payload)
+        hit = TextHit(self._all_ids()[i], float(self._scores[i]), int(self._rows[i]), payload)
+        hit.text = self._texts[i]
+        return hit
 
     def __len__(self) -> int:
         return len(self._rows) if self._single else len(self._starts) - 1
@@ -356,6 +397,8 @@ class Results:
         some._ids = self._all_ids()[hits]
         some._payload_texts = None if self._payload_places is None else self._all_payload_texts()[hits]
         some._vectors = None if self._vectors is None else self._vectors[hits]
+        some._parts = None if self._parts is None else self._parts[hits]
+        some._texts = None if self._texts is None else self._texts[hits]
         return some
 
     def to_pandas(self) -> Any:

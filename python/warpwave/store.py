@@ -8,13 +8,14 @@ import threading
 import weakref
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, overload
 
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._arrays import name_text
 from ._errors import InvalidArgument, check
 from .device import DeviceLike, from_struct, made, resolve
+from .text import TextCollection, open_text
 from .vectors import _METRICS, _PLACES, _SCREENS, _TYPES, Collection, _chosen, _taken
 
 __all__ = ["Store", "StoreInfo"]
@@ -67,15 +68,38 @@ class Store(NotPicklable):
         config.rows = _chosen(_PLACES, rows, "the place of rows")
         opened, pointer = resolve(device), c_void_p()
         handle = opened._open()
+        self._device = opened
         check(c.ww_store_open(os.fsencode(path), handle.pointer, byref(config), byref(pointer)), str(self.path))
         self._handle = Handle(pointer.value or 0, c.ww_store_close, f"the store {self.path}")
         self._open_collections: dict[str, Collection] = {}
         self._given: weakref.WeakSet[Collection] = weakref.WeakSet()
         self._lock = threading.Lock()
 
-    def create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False,
-               rows: str = "device", exist_ok: bool = False) -> Collection:
-        """Makes an empty collection. Refuses a name that is taken; with `exist_ok` gives that collection, if it is what was asked for."""
+    @overload
+    def create(self, name: str, dim: int, metric: str = ..., type: str = ..., *, screen: str = ..., keep_host_copy: bool = ..., rows: str = ...,
+               exist_ok: bool = ...) -> Collection:
+        ...
+
+    @overload
+    def create(self, name: str, dim: Optional[int] = ..., metric: str = ..., type: str = ..., *, model: Any, exist_ok: bool = ...,
+               query_prefix: Optional[str] = ..., document_prefix: Optional[str] = ...) -> TextCollection:
+        ...
+
+    def create(self, name: str, dim: Optional[int] = None, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False,
+               rows: str = "device", exist_ok: bool = False, model: Any = None, query_prefix: Optional[str] = None,
+               document_prefix: Optional[str] = None) -> Collection:
+        """Makes an empty collection. Refuses a name that is taken; with `exist_ok` gives that collection, if it is what was asked for.
+
+        With `model`, the path of an embedding model or an open `Model`, it is a `TextCollection`: `c.add(texts=[...])` and
+        `c.search(text=...)` embed texts with it, after the prefixes for documents and queries that some models want. What the model is
+        lives with the collection, and `store[name]` is a `TextCollection` from then on.
+        """
+        if model is not None:
+            return self._create_text(name, dim, metric, type, exist_ok, model, query_prefix, document_prefix)
+        if query_prefix is not None or document_prefix is not None:
+            raise ValueError("prefixes are for a collection with a model")
+        if dim is None:
+            raise TypeError("dim is missing: the numbers of a vector; or give a model")
         if exist_ok and name in self:
             return self._as_asked(self[name], dim, metric, type)
         config = made(c.ww_collection_config, name=name_text(name, "the name"), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
@@ -86,16 +110,33 @@ class Store(NotPicklable):
             check(c.ww_store_create(store, byref(config), byref(pointer)))
             return self._keep(name, Collection._of_store(pointer, name))
 
-    def get_or_create(self, name: str, dim: int, metric: str = "cosine", type: str = "f32", **options: Any) -> Collection:
+    def _create_text(self, name: str, dim: Optional[int], metric: str, type: str, exist_ok: bool, model: Any, query_prefix: Optional[str],
+                     document_prefix: Optional[str]) -> TextCollection:
+        if not exist_ok and name in self:
+            raise InvalidArgument(f"collection {name!r}: there is one already; choose another name, or say exist_ok=True")
+        text, held = open_text(self, name, self._device, model, True, _chosen(_METRICS, metric, "the metric"), _chosen(_TYPES, type, "the type"), query_prefix,
+                               document_prefix)
+        self._forget(name)
+        found = self[name]
+        assert isinstance(found, TextCollection)
+        if (dim is not None and found.dim != dim) or (found.metric, found.type) != (metric, type):
+            text.close()
+            raise ValueError(f"the collection {name!r} has dim={found.dim}, metric={found.metric!r}, type={found.type!r}; asked for were dim={dim!r}, "
+                             f"metric={metric!r}, type={type!r}")
+        found._text, found._held = text, held
+        return found
+
+    def get_or_create(self, name: str, dim: Optional[int] = None, metric: str = "cosine", type: str = "f32", **options: Any) -> Collection:
         """The collection of this name, which is made if it is not there; `create` has the options."""
         try:
-            return self.create(name, dim, metric, type, exist_ok=True, **options)
+            found: Collection = self.create(name, dim, metric, type, exist_ok=True, **options)
+            return found
         except InvalidArgument:
-            if name not in self:  # nobody else made it meanwhile
+            if name not in self or options.get("model") is not None:  # nobody else made it meanwhile, or with another model
                 raise
         return self._as_asked(self[name], dim, metric, type)
 
-    def _as_asked(self, found: Collection, dim: int, metric: str, type: str) -> Collection:
+    def _as_asked(self, found: Collection, dim: Optional[int], metric: str, type: str) -> Collection:
         if (found.dim, found.metric, found.type) != (dim, metric, type):
             raise ValueError(f"the collection {found.name!r} is there already, with dim={found.dim}, metric={found.metric!r}, type={found.type!r}; "
                              f"asked for were dim={dim!r}, metric={metric!r}, type={type!r}")
@@ -133,6 +174,9 @@ class Store(NotPicklable):
                 return kept
             pointer = c_void_p()
             check(c.ww_store_collection(store, name_text(name, "the name of a collection"), byref(pointer)))
+            kept_model = made(c.ww_store_model)
+            if c.ww_store_get_model(store, name_text(name, "the name of a collection"), byref(kept_model)) == c.WW_OK:
+                return self._keep(name, TextCollection._of_text(pointer, name, self, self._device))
             return self._keep(name, Collection._of_store(pointer, name))
 
     def drop(self, name: str) -> None:

@@ -18,6 +18,7 @@ from ._checked import integer
 from ._errors import NotFound, check
 from .device import Device, DeviceLike, from_struct, made, resolve
 from ._frames import Frames
+from ._ranking import Ranking
 from ._ivf import Indexed
 from ._select import Where, selected
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, Results, Row, SearchStats, stats_of
@@ -262,7 +263,8 @@ class Collection(Frames, Indexed, NotPicklable):
 
     def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[Where] = None, parameters: Any = None, mask: Any = None,
                ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None,
-               nprobe: int = 0, recall: float = 0.0) -> Results:
+               nprobe: int = 0, recall: float = 0.0, mmr: Optional[float] = None, candidates: Optional[int] = None, group_by: Optional[str] = None, groups: int = 10,
+               group_size: int = 1, texts: bool = False) -> Results:
         """Finds the `k` nearest rows of each query (10 if nothing is said), exactly.
 
         With an index (`build_ivf`), `nprobe` reads that many lists only, and `recall`, after `calibrate`, as many as that recall needs:
@@ -273,6 +275,10 @@ class Collection(Frames, Indexed, NotPicklable):
         {"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}, or, for the collections of a `Store`, an SQL expression over id, handle and
         payload, with `parameters` by name (a dict) or by place (a list). `payloads` and `vectors` are fetched on request; `ids=False`
         leaves the ids out. Queries that are on the collection's GPU (PyTorch, JAX, CuPy) are searched from there.
+
+        `mmr`, from 0 to 1, prefers hits that differ from each other (maximal marginal relevance): of the `candidates` nearest, `k` are
+        chosen; 1 is the order of nearness alone. `group_by` names a field of the payloads: the best `group_size` hits of each of the best
+        `groups` values are found, group by group. `texts` fetches the texts of rows in a store.
         """
         tensor = None
         if type(queries) is np.ndarray and queries.shape == (self.dim,) and queries.dtype is _F32 and queries.strides == (4,):
@@ -291,7 +297,10 @@ class Collection(Frames, Indexed, NotPicklable):
             asked.k = width = K_DEFAULT if k is None else integer(k, "k", c_int32)
         else:
             asked.mode, asked.bound, asked.limit = c.WW_QUERY_RANGE, radius, c.WW_ROWS_MAX if k is None else integer(k, "k")
-        asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) | (c.WW_FETCH_TEXTS if texts else 0)
+        ranking = Ranking(mmr, candidates, group_by, groups, group_size) if mmr is not None or group_by is not None else None
+        if group_by is not None:
+            width = None
         if nprobe:
             asked.nprobe = integer(nprobe, "nprobe")
         if recall:
@@ -302,11 +311,12 @@ class Collection(Frames, Indexed, NotPicklable):
             with self._selected(where, parameters) as selection:
                 asked.filter, asked.where, asked.parameters, asked.parameter_count = (selection.filter, selection.where, selection.parameters,
                                                                                        selection.parameter_count)
-                return self._ask(asked, single, width, mask, stats, progress)
-        return self._ask(asked, single, width, mask, stats, progress)
+                return self._ask(asked, single, width, mask, stats, progress, ranking)
+        return self._ask(asked, single, width, mask, stats, progress, ranking)
 
-    def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress) -> Results:
+    def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress, ranking: Optional[Ranking] = None) -> Results:
         """Makes the call and copies what was found."""
+        query = ranking.run if ranking else c.ww_collection_query
         if mask is not None:
             words, asked.mask_rows = as_mask(mask)
             asked.mask = address(words)
@@ -317,13 +327,13 @@ class Collection(Frames, Indexed, NotPicklable):
         found = c_void_p()
         with self._handle as pointer:
             if not progress and asked.query_count * asked.dim * c.ww_collection_count(pointer) < _LONG_SEARCH:
-                status = c.ww_collection_query(pointer, asked, byref(found))
+                status = query(pointer, asked, byref(found))
                 if status:
                     check(status)
             else:
                 def call(told: Any) -> int:
                     asked.progress = told
-                    return c.ww_collection_query(pointer, asked, byref(found))  # type: ignore[no-any-return]
+                    return int(query(pointer, asked, byref(found)))
 
                 interruptible(call, progress, "search")
         results = _taken(found, single, width)

@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 from conftest import run_python
-from small_models import CHATML, HIDDEN, WIDTH, write_decoder, write_gguf
+from small_models import CHATML, WIDTH, write_decoder, write_encoder
 
 import warpwave
 
@@ -94,22 +94,8 @@ def test_what_a_model_cannot_do_is_said(decoder: warpwave.Model, tmp_path: pathl
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> warpwave.Model:
-    rng = np.random.default_rng(4)
-    matrix = lambda rows, cols: (rng.standard_normal((rows, cols)) / np.sqrt(cols)).astype(np.float32)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581a", "\u2581fox", "\u2581dog", "s"]
-    keys = {"general.architecture": "bert", "bert.block_count": 1, "bert.context_length": 16, "bert.embedding_length": WIDTH, "bert.feed_forward_length": HIDDEN,
-            "bert.attention.head_count": 2, "bert.attention.layer_norm_epsilon": 1e-12, "bert.pooling_type": 1, "tokenizer.ggml.model": "bert",
-            "tokenizer.ggml.tokens": words, "tokenizer.ggml.token_type": [3] * 5 + [1] * 4, "tokenizer.ggml.unknown_token_id": 1, "tokenizer.ggml.padding_token_id": 0,
-            "tokenizer.ggml.cls_token_id": 2, "tokenizer.ggml.seperator_token_id": 3, "tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.eos_token_id": 3}
-    vector = lambda size: (0.1 * rng.standard_normal(size)).astype(np.float32)
-    tensors = {"token_embd.weight": matrix(len(words), WIDTH), "position_embd.weight": matrix(16, WIDTH), "token_types.weight": matrix(2, WIDTH)}
-    for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):
-        tensors |= {f"{name}.weight": np.ones(WIDTH, np.float32), f"{name}.bias": vector(WIDTH)}
-    for name, rows, cols in (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, WIDTH), ("attn_v", WIDTH, WIDTH), ("attn_output", WIDTH, WIDTH), ("ffn_up", HIDDEN, WIDTH),
-                             ("ffn_down", WIDTH, HIDDEN)):
-        tensors |= {f"blk.0.{name}.weight": matrix(rows, cols), f"blk.0.{name}.bias": vector(rows)}
     path = tmp_path_factory.mktemp("model") / "encoder.gguf"
-    write_gguf(path, keys, tensors)
+    write_encoder(path)
     return warpwave.Model(path, device="cpu")
 
 
