@@ -29,6 +29,7 @@ typedef struct ivf_list {
     int64_t count, capacity;
     float farthest, nearest; /* the worst and the best score of a row; meaningless without rows */
     bool unbounded;          /* a row or the centroid is too small or too large for bounds to hold */
+    bool was_split;          /* its rows were not assigned to this centroid because it was the nearest of all */
     int64_t equal_rows; /* how many rows it had, all equal, when it could not be split; it is tried again with twice that */
 } ivf_list;
 
@@ -217,6 +218,16 @@ proof_query proof_query_of(const ivf *index, const float *query);
 
 /* A score that no row of the list is better than. `score` is the canonical score of the query and the list's centroid. */
 double proof_bound(const ivf *index, const proof_query *query, int64_t list, float score);
+
+/* A list and the canonical score of a query with its centroid. */
+typedef struct proof_list {
+    int64_t list;
+    float score;
+} proof_list;
+
+/* The same by the plane between the centroid of `far`, whose rows it speaks of, and that of `near`, for rows that are no
+ * farther than `worst`, the score of a hit; a row that is farther is worse than that hit in any case. */
+double proof_plane_bound(const ivf *index, const proof_query *query, proof_list near, proof_list far, float worst);
 
 /* Is a hit with this score certainly better than every row that `bound` is of? */
 bool proof_holds(int32_t metric, float score, double bound);

@@ -7,6 +7,12 @@
  *     dot      q.x <= q.c + |q| far                                                           with far as for l2
  *     cosine   angle(q, x) >= angle(q, c) - far  and  >= near - angle(q, c)                   the same on the sphere
  *
+ * A row is nearer to its own centroid c than to that of another list, n, unless a split has changed one of the two. So the
+ * plane between c and n separates it from a query that is nearer to n. With f(p) = |p - c|^2 - |p - n|^2, which is linear in p:
+ *
+ *     l2       f(x) >= f(q) - 2 |q - x| |c - n|,  so  |q - x| >= (f(q) - f(x)) / (2 |c - n|),  and f(x) <= 0 but for roundings
+ *     cosine   the same for vectors of length 1, of which f(p) = 2 cos(p, n) - 2 cos(p, c)  and  cos(q, x) = 1 - |q - x|^2 / 2
+ *
  * For cosine, cos(a - b) = cos a cos b + sin a sin b, and a sine is the root of 1 - cos^2: nothing but square roots is needed,
  * which every machine rounds alike.
  *
@@ -18,6 +24,10 @@
  *     cosine   2 S, if both lengths are within 2^-40 and 2^60: S for the product and S for the two lengths. A row that was
  *              divided by its length before it was scored (split.c) is off by one rounding for each element more, which is an
  *              angle of less than 2^-23, and S has room for that
+ *
+ * f(x) is at most 0 as far as canonical scores say. By l2, |x - c| (1 - S) - V <= |x - n| (1 + S) + V with V = 2^-64, from
+ * which f(x) <= 8 S (|x - n| + V / S)^2 for S < 2^-6; and |x - n| <= |q - x| + |q - n|, in which |q - x| is at most the
+ * distance of the worst hit: farther rows are of no interest. By cosine f(x) <= 4 * 2 S.
  *
  * So a canonical score of a hit proves something if it is better than the bound by these errors of three scores: that of q and
  * c, that of a row and c, and that of q and x. The arithmetic here is in double precision, whose own roundings are below
@@ -131,6 +141,53 @@ double proof_bound(const ivf *index, const proof_query *query, int64_t list, flo
         return bound_l2(rows, query->slack, (double)score);
     return index->metric == CANON_DOT ? bound_dot(index, query, list, (double)score)
                                       : bound_cosine(rows, query->slack, (double)score);
+}
+
+static double squares_between(const float *a, const float *b, int32_t dim)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < dim; i++) {
+        const double t = (double)a[i] - (double)b[i];
+        sum += t * t;
+    }
+    return sum;
+}
+
+static double plane_bound_l2(double slack, double near, double far, double between, double worst)
+{
+    const double to_near = distance_most(near, slack), to_far = distance_least(far, slack);
+    const double reach = distance_most(worst, slack) * 2.0; /* rows behind it are worse than the worst hit */
+    const double widest = reach + to_near + VANISHED / slack;
+    const double rounded = 8.0 * slack * widest * widest;
+    const double separated = to_far * to_far * LESS - to_near * to_near * MORE - rounded * MORE;
+    const double distance = separated > 0.0 ? separated / (2.0 * between) * LESS : 0.0;
+    return max_f64(min_f64(distance, reach) * (1.0 - slack) * LESS - VANISHED, 0.0);
+}
+
+static double plane_bound_cosine(double slack, double near, double far, double between)
+{
+    const double error = 2.0 * slack + 0x1p-40;
+    const double separated = 2.0 * (near - far - 2.0 * error) - 4.0 * error;
+    const double distance = separated > 0.0 ? separated / (2.0 * (between + 0x1p-20)) * LESS : 0.0; /* lengths are rounded */
+    return 1.0 - min_f64(distance, 2.0) * min_f64(distance, 2.0) / 2.0 + error;
+}
+
+double proof_plane_bound(const ivf *index, const proof_query *query, proof_list near, proof_list far, float worst)
+{
+    const double none = index->metric == CANON_L2 ? 0.0 : INFINITY;
+    const ivf_list *rows = &index->lists[far.list];
+    const float *n = index->centroids + near.list * index->dim, *c = index->centroids + far.list * index->dim;
+    if (index->metric == CANON_DOT || !query->bounded || rows->unbounded || rows->was_split ||
+        index->lists[near.list].was_split)
+        return none;
+    const double between = sqrt(squares_between(n, c, index->dim)) * MORE;
+    const bool known = isfinite(near.score) && isfinite(far.score) && isfinite(worst) && between > 0.0;
+    if (!known)
+        return none;
+    if (index->metric == CANON_L2)
+        return plane_bound_l2(query->slack, (double)near.score, (double)far.score, between, (double)worst);
+    const bool unit = length_of(n, index->dim) > 0.5 && length_of(c, index->dim) > 0.5; /* a centroid may have no direction */
+    return unit ? plane_bound_cosine(query->slack, (double)near.score, (double)far.score, between) : none;
 }
 
 bool proof_holds(int32_t metric, float score, double bound)

@@ -243,23 +243,38 @@ static ww_status read_with_masks(const probing *p, const search_job *round)
     return status;
 }
 
+static proof_list list_of_key(const ivf *index, canon_key key)
+{
+    return (proof_list){canon_key_row(key), canon_key_score(index->metric, key)};
+}
+
+static double better_bound(const ivf *index, double a, double b)
+{
+    return index->metric == CANON_L2 ? fmax(a, b) : fmin(a, b);
+}
+
 /* The hits of query q that are better than everything in the lists that were not read. */
 static int64_t count_proven(const probing *p, const search_job *round, int64_t q)
 {
     const ivf *index = p->index;
     const key_list *order = &p->order[q];
     const proof_query query = proof_query_of(index, round->queries + q * round->query_stride);
-    double best = index->metric == CANON_L2 ? INFINITY : -INFINITY;
-    for (int64_t i = p->starts[q + 1] - p->starts[q]; i < order->count; i++) {
-        const double bound =
-            proof_bound(index, &query, canon_key_row(order->keys[i]), canon_key_score(index->metric, order->keys[i]));
-        best = index->metric == CANON_L2 ? fmin(best, bound) : fmax(best, bound);
-    }
-    int64_t proven = 0;
     const float *scores = round->scores + q * round->k;
     const int64_t *rows = round->rows + q * round->k;
-    while (proven < round->k && rows[proven] >= 0 && proof_holds(index->metric, scores[proven], best))
-        proven++;
+    int64_t hits = 0;
+    while (hits < round->k && rows[hits] >= 0)
+        hits++;
+    /* Lists whose own bound excludes them from all hits need no other; when the first hit is not proven, none is. */
+    int64_t proven = hits;
+    for (int64_t i = p->starts[q + 1] - p->starts[q]; proven > 0 && i < order->count; i++) {
+        const proof_list list = list_of_key(index, order->keys[i]);
+        double bound = proof_bound(index, &query, list.list, list.score);
+        if (!proof_holds(index->metric, scores[proven - 1], bound))
+            bound = better_bound(index, bound,
+                                 proof_plane_bound(index, &query, list_of_key(index, order->keys[0]), list, scores[hits - 1]));
+        while (proven > 0 && !proof_holds(index->metric, scores[proven - 1], bound))
+            proven--;
+    }
     return proven;
 }
 

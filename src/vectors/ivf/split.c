@@ -194,6 +194,7 @@ static void commit(split *s)
     ivf_list_free(s->list);
     s->lists[at] = s->parts[0];
     s->lists[index->nlist] = s->parts[1];
+    s->lists[at].was_split = s->lists[index->nlist].was_split = true;
     s->parts[0] = s->parts[1] = (ivf_list){0};
     ivf_list *const lists = index->lists;
     float *const centroids = index->centroids;
