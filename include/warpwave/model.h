@@ -184,6 +184,26 @@ WW_API ww_status ww_session_load(ww_model *model, const char *path, ww_session *
  * none does anything. Does not block. */
 WW_API void ww_session_cancel(ww_session *session);
 
+/* ---- grammars -------------------------------------------------------------------------------------------------------------
+ */
+
+/* What a generated text must be, and where the text is in it: one grammar for each text. It holds the model; one thread may use
+ * it at a time. docs/guide/models.md says what is known of GBNF and of JSON schemas. */
+typedef struct ww_grammar ww_grammar;
+typedef enum ww_grammar_kind { WW_GRAMMAR_GBNF = 0, WW_GRAMMAR_JSON_SCHEMA = 1 } ww_grammar_kind;
+
+/* Makes a grammar from `bytes` bytes of GBNF or of a JSON schema, at the beginning of a text. Refuses, with the line or the
+ * keyword: what is neither, left recursion, rules that never end, keywords that are not supported, and a model without a
+ * tokenizer. Does not block, but for the first grammar of a model, which sorts its tokens. */
+WW_API ww_status ww_grammar_create(ww_model *model, ww_grammar_kind kind, const char *text, size_t bytes, ww_grammar **grammar);
+
+/* Ends it. Accepts NULL. */
+WW_API void ww_grammar_destroy(ww_grammar *grammar);
+
+/* Goes on by a token that ww_session_sample() chose; ww_session_generate() does so by itself. Refuses a token that may not come
+ * next, and then is as it was. Does not block. */
+WW_API ww_status ww_grammar_accept(ww_grammar *grammar, int32_t token);
+
 /* ---- sampling and generating ----------------------------------------------------------------------------------------------
  */
 
@@ -201,6 +221,7 @@ typedef struct ww_sampling {
     double repetition_penalty; /* 1: none */
     int32_t repetition_window; /* tokens; -1: all */
     uint64_t seed;
+    ww_grammar *grammar; /* NULL: none; otherwise only tokens that it lets come next are there to choose from */
 } ww_sampling;
 
 /* The largest logit, whatever came before. */
@@ -213,7 +234,8 @@ static inline ww_sampling ww_sampling_default(void)
 }
 
 /* Chooses a token from the session's logits; it is not fed. `sampling` may be NULL. Refuses numbers that make no sense, and a
- * session without logits. */
+ * session without logits. With a grammar of this model a token that ends the text is chosen only where the grammar is satisfied,
+ * and WW_NOT_FOUND says that no token of the vocabulary can come next. */
 WW_API ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampling, int32_t *token);
 
 /* Given a piece of text: UTF-8 with all bytes of each character, and a NUL behind it. Not 0 ends generating. What status.h says
@@ -246,7 +268,8 @@ static inline ww_generation ww_generation_default(void)
 }
 
 /* Chooses a token, feeds it, and so on. `end` may be NULL. What was generated is then in the session, also when it fails in
- * between; the last chosen token is fed, too. Refuses a session without logits. Blocks. */
+ * between; the last chosen token is fed, too. A grammar goes on with the tokens; where no text can follow, the text ends as by
+ * EOS. Refuses a session without logits, and ignore_eos with a grammar. Blocks. */
 WW_API ww_status ww_session_generate(ww_session *session, const ww_generation *generation, ww_generation_end *end);
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@
 #include "model/architecture.h"
 #include "model/body/pages.h"
 #include "model/body/workspace.h"
+#include "model/grammar/grammar.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/weights.h"
 
@@ -31,6 +32,7 @@ struct ww_model {
     pthread_mutex_t lock; /* held while anything below is used */
     page_pool pool;
     workspace work;
+    token_order *token_order; /* NULL until a grammar needs it; then it does not change */
 };
 
 /* WW_OK, or a refusal of NULL and of another process's model. */

@@ -35,6 +35,7 @@ void model_release(ww_model *model)
         return;
     workspace_free(&model->work);
     page_pool_trim(&model->pool);
+    token_order_free(model->token_order);
     tokenizer_destroy(model->tokenizer);
     memory_free(model->chat_template);
     weights_free(&model->weights);

@@ -15,7 +15,7 @@ static const float logits[TOKENS] = {1.0f, 3.0f, 2.0f, 3.0f, -1.0f, 0.5f, -4.0f,
 
 static int32_t choose(const ww_sampling *s, const int32_t *tokens, size_t length)
 {
-    const sampled_text text = {logits, TOKENS, tokens, length};
+    const sampled_text text = {logits, TOKENS, tokens, length, NULL};
     int32_t token = -1;
     ww_sampling checked;
     CHECK_OK(sampling_read(s, "test", &checked));

@@ -198,35 +198,71 @@ static int32_t draw_token(const draw *d, double share)
     return last;
 }
 
+/* What is chosen from: the logits, and where not all tokens are, which ones. */
+typedef struct candidates {
+    float *adjusted; /* NULL: those of the text */
+    int32_t *tokens; /* ascending; NULL: all */
+    int32_t *ids;    /* of a heap; NULL: there is none */
+    int64_t count;
+} candidates;
+
+static ww_status candidates_reserve(candidates *c, const sampled_text *t, bool adjusted, bool ordered)
+{
+    const size_t count = (size_t)t->vocabulary;
+    if (adjusted || t->allowed)
+        c->adjusted = memory_alloc(count * sizeof *c->adjusted);
+    if (t->allowed)
+        c->tokens = memory_alloc(count * sizeof *c->tokens);
+    if (ordered)
+        c->ids = memory_alloc(count * sizeof *c->ids);
+    const bool there = (c->adjusted || !(adjusted || t->allowed)) && (c->tokens || !t->allowed) && (c->ids || !ordered);
+    return there ? WW_OK : memory_failed("sampling", count * sizeof *c->ids);
+}
+
+/* Moves the logits of allowed tokens together, so that no other one is there to be chosen. */
+static void keep_allowed(candidates *c, const uint64_t *allowed)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < c->count; i++)
+        if (allowed[i / 64] >> i % 64 & 1) {
+            c->adjusted[kept] = c->adjusted[i];
+            c->tokens[kept++] = (int32_t)i;
+        }
+    c->count = kept;
+}
+
+static int32_t choose(const ww_sampling *s, const candidates *c, const float *logits, size_t length)
+{
+    const int32_t best = first_largest(logits, c->count);
+    draw d = {logits, c->count, (double)logits[best], s->temperature, s->min_p, -1};
+    if (c->ids) {
+        heap h = {logits, c->ids, c->count};
+        heap_build(&h);
+        d.last = last_kept(&h, s, d.largest);
+    }
+    const philox_block random = philox(s->seed, length);
+    return s->temperature == 0.0 ? best : draw_token(&d, random_uniform_f64(random.word[0], random.word[1], 0.0, 1.0));
+}
+
 ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *token)
 {
     const int64_t count = t->vocabulary;
     const bool penalised = s->repetition_penalty != 1.0 && s->repetition_window != 0;
     const bool ordered = s->temperature > 0.0 && ((s->top_k > 0 && s->top_k < count) || s->top_p < 1.0);
-    ww_status status = WW_OK;
-    float *adjusted = NULL;
-    int32_t *ids = NULL;
-    if (penalised && !(adjusted = memory_alloc((size_t)count * sizeof *adjusted)))
-        status = memory_failed("sampling", (size_t)count * sizeof *adjusted);
-    if (status == WW_OK && ordered && !(ids = memory_alloc((size_t)count * sizeof *ids)))
-        status = memory_failed("sampling", (size_t)count * sizeof *ids);
+    candidates c = {.count = count};
+    const ww_status status = candidates_reserve(&c, t, penalised, ordered);
     if (status == WW_OK) {
-        if (penalised) {
-            memcpy(adjusted, t->logits, (size_t)count * sizeof *adjusted);
-            penalise(adjusted, s, t);
-        }
-        const float *logits = penalised ? adjusted : t->logits;
-        const int32_t best = first_largest(logits, count);
-        draw d = {logits, count, (double)logits[best], s->temperature, s->min_p, -1};
-        if (ordered) {
-            heap h = {logits, ids, count};
-            heap_build(&h);
-            d.last = last_kept(&h, s, d.largest);
-        }
-        const philox_block random = philox(s->seed, t->length);
-        *token = s->temperature == 0.0 ? best : draw_token(&d, random_uniform_f64(random.word[0], random.word[1], 0.0, 1.0));
+        if (c.adjusted)
+            memcpy(c.adjusted, t->logits, (size_t)count * sizeof *c.adjusted);
+        if (penalised)
+            penalise(c.adjusted, s, t);
+        if (t->allowed)
+            keep_allowed(&c, t->allowed);
+        const int32_t chosen = choose(s, &c, c.adjusted ? c.adjusted : t->logits, t->length);
+        *token = c.tokens ? c.tokens[chosen] : chosen;
     }
-    memory_free(ids);
-    memory_free(adjusted);
+    memory_free(c.ids);
+    memory_free(c.tokens);
+    memory_free(c.adjusted);
     return status;
 }

@@ -13,6 +13,7 @@ typedef struct sampled_text {
     int64_t vocabulary;
     const int32_t *tokens;
     size_t length;
+    const uint64_t *allowed; /* a bit for each token; NULL: all of them. One at least is set. */
 } sampled_text;
 
 /* The token that ww_sampling's comment says. */

@@ -169,6 +169,13 @@ ww_status ww_session_logits(const ww_session *session, float *logits)
     return WW_OK;
 }
 
+ww_status session_check_grammar(const ww_session *session, const ww_grammar *grammar, const char *call)
+{
+    return grammar->model == session->model
+               ? WW_OK
+               : ww_fail(WW_INVALID_ARGUMENT, "%s: the grammar was made for another model; make one for this", call);
+}
+
 ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampling, int32_t *token)
 {
     FLOAT_GUARD();
@@ -180,8 +187,16 @@ ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampli
         status = sampling_read(sampling, "ww_session_sample", &checked);
     if (status != WW_OK)
         return status;
-    const sampled_text text = {session->logits, session->model->sizes.vocabulary, session->tokens, session->length};
-    return sampling_choose(&checked, &text, token);
+    sampled_text text = {session->logits, session->model->sizes.vocabulary, session->tokens, session->length, NULL};
+    if (checked.grammar) {
+        bool over = false;
+        status = session_check_grammar(session, checked.grammar, "ww_session_sample");
+        if (status == WW_OK)
+            status = grammar_mask(checked.grammar, &text.allowed, &over);
+        if (status == WW_OK && over && !tokenizer_has_end(session->model->tokenizer))
+            status = ww_fail(WW_NOT_FOUND, "ww_session_sample: the text is complete, and the model has no token that ends it");
+    }
+    return status == WW_OK ? sampling_choose(&checked, &text, token) : status;
 }
 
 ww_status ww_session_truncate(ww_session *session, size_t length)

@@ -18,6 +18,9 @@ struct ww_session {
 /* WW_OK, or a refusal of NULL and of another process's session. */
 ww_status session_check(const ww_session *session, const char *call);
 
+/* Refuses a grammar of another model. */
+ww_status session_check_grammar(const ww_session *session, const ww_grammar *grammar, const char *call);
+
 /* Between these a session can be cancelled. */
 void session_begin(ww_session *session);
 void session_end(ww_session *session);

@@ -423,6 +423,11 @@ bool tokenizer_is_end(const tokenizer *t, int32_t id)
     return false;
 }
 
+bool tokenizer_has_end(const tokenizer *t)
+{
+    return t->end_count > 0;
+}
+
 const char *tokenizer_model(const tokenizer *t)
 {
     return t->family->model;

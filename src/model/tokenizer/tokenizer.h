@@ -83,6 +83,7 @@ int32_t tokenizer_find(const tokenizer *t, const char *piece); /* as the vocabul
 /* Is it a token that stands for no text (control, unknown)? Does it end a text or a turn? False for an invalid id. */
 bool tokenizer_is_special(const tokenizer *t, int32_t id);
 bool tokenizer_is_end(const tokenizer *t, int32_t id);
+bool tokenizer_has_end(const tokenizer *t); /* is there one that does? */
 
 /* "bert", "gpt2" or "llama"; and the pre-tokenizer of "gpt2", else "". */
 const char *tokenizer_model(const tokenizer *t);

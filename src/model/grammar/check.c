@@ -1,0 +1,98 @@
+/* What is true of rules, found by going through them until nothing is added. */
+#include <stdbool.h>
+
+#include "base/memory.h"
+#include "model/grammar/program.h"
+
+typedef enum rule_fact {
+    FACT_EMPTY = 1, /* it matches the empty text */
+    FACT_ENDS = 2,  /* it matches some text */
+    FACT_READS = 4  /* no rule that it begins with is itself again */
+} rule_fact;
+
+typedef struct checker {
+    const grammar_program *program;
+    grammar_rule *rules;
+    int32_t *waiting, *seen; /* steps to go on with; the walk that was at a step last */
+    int32_t walk;
+} checker;
+
+static void wait_for(checker *c, int32_t *count, int32_t step)
+{
+    if (step >= 0 && c->seen[step] != c->walk) {
+        c->seen[step] = c->walk;
+        c->waiting[(*count)++] = step;
+    }
+}
+
+/* Is the fact true of a rule, by what is known of others? `culprit` gets a rule that it begins with and that does not read. */
+static bool holds(checker *c, int32_t rule, rule_fact fact, int32_t *culprit)
+{
+    int32_t count = 0;
+    c->walk++;
+    wait_for(c, &count, c->rules[rule].start);
+    while (count > 0) {
+        const int32_t at = c->waiting[--count];
+        const grammar_step step = c->program->steps[at];
+        const uint8_t called = step.op == STEP_CALL ? c->rules[step.to].facts : 0;
+        if (step.op == STEP_RETURN && fact != FACT_READS)
+            return true;
+        if (step.op == STEP_CALL && fact == FACT_READS && !(called & FACT_READS)) {
+            *culprit = step.to;
+            return false;
+        }
+        if (step.op == STEP_SPLIT || step.op == STEP_JUMP)
+            wait_for(c, &count, step.to);
+        if (step.op == STEP_SPLIT || (step.op == STEP_BYTE && fact == FACT_ENDS) ||
+            (step.op == STEP_CALL && called & (fact == FACT_ENDS ? FACT_ENDS : FACT_EMPTY)))
+            wait_for(c, &count, at + 1);
+    }
+    return fact == FACT_READS;
+}
+
+static void find_all(checker *c, int32_t count, rule_fact fact)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int32_t i = count - 1; i >= 0; i--) {
+            int32_t culprit;
+            if (!(c->rules[i].facts & fact) && holds(c, i, fact, &culprit)) {
+                c->rules[i].facts |= (uint8_t)fact;
+                changed = true;
+            }
+        }
+    }
+}
+
+static ww_status judge(checker *c, int32_t count)
+{
+    find_all(c, count, FACT_EMPTY);
+    find_all(c, count, FACT_ENDS);
+    find_all(c, count, FACT_READS);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t rule = i;
+        if (!(c->rules[i].facts & FACT_ENDS))
+            return ww_fail(WW_INVALID_ARGUMENT, "grammar: rule '%.*s' never ends", (int)c->rules[i].bytes, c->rules[i].name);
+        if (c->rules[i].facts & FACT_READS)
+            continue;
+        for (int32_t n = 0; n < count; n++) /* so many steps end in the circle */
+            (void)holds(c, rule, FACT_READS, &rule);
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "grammar: rule '%.*s' comes to itself before it reads anything (left recursion); put what is read first",
+                       (int)c->rules[rule].bytes, c->rules[rule].name);
+    }
+    return WW_OK;
+}
+
+ww_status grammar_check(const grammar_program *program, grammar_rule *rules, int32_t count)
+{
+    checker c = {.program = program, .rules = rules};
+    const size_t steps = (size_t)program->count;
+    c.waiting = memory_alloc(steps * sizeof *c.waiting);
+    c.seen = memory_alloc_zeroed(steps, sizeof *c.seen);
+    const ww_status status =
+        c.waiting && c.seen ? judge(&c, count) : memory_failed("grammar", steps * 2 * sizeof *c.waiting);
+    memory_free(c.waiting);
+    memory_free(c.seen);
+    return status;
+}

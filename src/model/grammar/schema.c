@@ -1,0 +1,563 @@
+/* JSON schema to GBNF. Each schema becomes a rule r0, r1, ...; rules of one schema have its name in front. Schemas wait in a
+ * list, so nothing recurses however deep they are inside each other.
+ */
+#include "model/grammar/schema.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+
+enum { SCHEMAS_MAX = 1024, REF_BYTES_MAX = 1024, REFS_MAX = 32, NAME_BYTES_MAX = 64, DISJOINT_DEPTH_MAX = 4 };
+
+typedef enum json_kind { NULLS = 1, BOOLEANS = 2, INTEGERS = 4, NUMBERS = 8, STRINGS = 16, ARRAYS = 32, OBJECTS = 64 } json_kind;
+static const char *const KINDS[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
+enum { KIND_COUNT = 7 };
+
+typedef struct schema_writer {
+    gbnf_writer gbnf;
+    const json_t *root, *schemas[SCHEMAS_MAX];
+    int count, at; /* `at`: the one that is being written */
+} schema_writer;
+
+/* What JSON is made of, for the rules of schemas. */
+static const char COMMON[] =
+    "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
+    "plain ::= [^\\\"\\\\\\x00-\\x1F]\n"
+    "char ::= plain | \"\\\\\" ([\\\"\\\\/bfnrt] | \"u00\" (\"0\" [1-9a-fA-F] | \"1\" [0-9a-fA-F]))\n"
+    "string ::= \"\\\"\" char* \"\\\"\"\n"
+    "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,17})\n"
+    "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
+    "boolean ::= \"true\" | \"false\"\n"
+    "null ::= \"null\"\n"
+    "array ::= \"[\" s (value s (\",\" s value s)*)? \"]\"\n"
+    "member ::= string s \":\" s value s\n"
+    "object ::= \"{\" s (member (\",\" s member)*)? \"}\"\n"
+    "value ::= object | array | string | number | boolean | null\n";
+
+void gbnf_write(gbnf_writer *w, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (w->status == WW_OK)
+        w->status = text_buffer_add_text(w->out, text);
+}
+
+#define REFUSE(w, ...)                                                                                                         \
+    do {                                                                                                                       \
+        if ((w)->gbnf.status == WW_OK)                                                                                         \
+            (w)->gbnf.status = ww_fail(WW_UNSUPPORTED, "JSON schema: " __VA_ARGS__);                                           \
+    } while (0)
+
+static void lack_memory(schema_writer *w, size_t bytes)
+{
+    if (w->gbnf.status == WW_OK)
+        w->gbnf.status = memory_failed("JSON schema", bytes);
+}
+
+/* A value of JSON as a literal. */
+static void write_literal(schema_writer *w, const json_t *value)
+{
+    const size_t bytes = json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = bytes ? memory_alloc(bytes + 1) : NULL;
+    if (!text) {
+        lack_memory(w, bytes);
+        return;
+    }
+    text[json_dumpb(value, text, bytes, JSON_COMPACT | JSON_ENCODE_ANY)] = '\0';
+    gbnf_write(&w->gbnf, "\"");
+    for (const char *from = text; *from && w->gbnf.status == WW_OK;) {
+        const size_t plain = strcspn(from, "\"\\");
+        w->gbnf.status = text_buffer_add(w->gbnf.out, from, plain);
+        from += plain;
+        if (*from)
+            gbnf_write(&w->gbnf, "\\%c", *from++);
+    }
+    gbnf_write(&w->gbnf, "\" ");
+    memory_free(text);
+}
+
+/* The number of a schema's rule, which is written later. */
+static int rule_of(schema_writer *w, const json_t *schema)
+{
+    for (int i = 0; i < w->count; i++)
+        if (w->schemas[i] == schema)
+            return i;
+    if (w->count == SCHEMAS_MAX) {
+        REFUSE(w, "there are more than %d schemas in it", (int)SCHEMAS_MAX);
+        return 0;
+    }
+    w->schemas[w->count] = schema;
+    return w->count++;
+}
+
+/* ---- $ref ------------------------------------------------------------------------------------------------------------------
+ */
+
+static const json_t *child_of(const json_t *parent, const char *name)
+{
+    if (!json_is_array(parent))
+        return json_object_get(parent, name);
+    size_t index = 0;
+    for (; *name >= '0' && *name <= '9' && index < SCHEMAS_MAX; name++)
+        index = 10 * index + (size_t)(*name - '0');
+    return *name ? NULL : json_array_get(parent, index);
+}
+
+/* The schema that a reference such as "#/$defs/node" names. */
+static const json_t *follow(schema_writer *w, const json_t *ref)
+{
+    const char *text = json_string_value(ref);
+    const json_t *found = text && text[0] == '#' && strlen(text) < REF_BYTES_MAX ? w->root : NULL;
+    for (const char *at = found ? text + 1 : ""; found && *at;) {
+        char name[REF_BYTES_MAX];
+        size_t bytes = 0;
+        if (*at++ != '/')
+            found = NULL;
+        for (; *at && *at != '/'; at++) {
+            const bool escaped = *at == '~' && (at[1] == '0' || at[1] == '1');
+            name[bytes++] = !escaped ? *at : at[1] == '0' ? '~' : '/';
+            at += escaped;
+        }
+        name[bytes] = '\0';
+        found = found ? child_of(found, name) : NULL;
+    }
+    if (!found)
+        REFUSE(w, "$ref '%.100s' is no schema of this text; it must be like #/$defs/NAME", text ? text : "(no text)");
+    return found;
+}
+
+static const json_t *follow_all(schema_writer *w, const json_t *schema)
+{
+    for (int i = 0; schema && i < REFS_MAX && json_object_get(schema, "$ref"); i++)
+        schema = follow(w, json_object_get(schema, "$ref"));
+    return schema;
+}
+
+/* ---- kinds -----------------------------------------------------------------------------------------------------------------
+ */
+
+static int kind_of(const json_t *value)
+{
+    const json_type type = json_typeof(value);
+    return type == JSON_NULL      ? NULLS
+           : type == JSON_INTEGER ? INTEGERS | NUMBERS
+           : type == JSON_REAL    ? NUMBERS
+           : type == JSON_STRING  ? STRINGS
+           : type == JSON_ARRAY   ? ARRAYS
+           : type == JSON_OBJECT  ? OBJECTS
+                                  : BOOLEANS;
+}
+
+static int kind_named(schema_writer *w, const json_t *name)
+{
+    for (int i = 0; json_is_string(name) && i < KIND_COUNT; i++)
+        if (strcmp(KINDS[i], json_string_value(name)) == 0)
+            return 1 << i;
+    REFUSE(w, "type '%.100s' is none of JSON's types", json_is_string(name) ? json_string_value(name) : "(no text)");
+    return 0;
+}
+
+/* The kinds that "type" names; 0 where it is missing. */
+static int kinds_named(schema_writer *w, const json_t *schema)
+{
+    const json_t *type = json_object_get(schema, "type");
+    int kinds = 0;
+    if (!json_is_array(type))
+        return type ? kind_named(w, type) : 0;
+    for (size_t i = 0; i < json_array_size(type); i++)
+        kinds |= kind_named(w, json_array_get(type, i));
+    if (kinds == 0)
+        REFUSE(w, "type is an empty list");
+    return kinds;
+}
+
+/* ---- keywords --------------------------------------------------------------------------------------------------------------
+ */
+
+enum { ANNOTATION = 0, FORM = 256, TYPE = 512 }; /* otherwise the kind that it is about */
+
+static const struct keyword {
+    const char *name;
+    int role;
+} KEYWORDS[] = {
+    {"$schema", ANNOTATION},     {"$id", ANNOTATION},         {"$comment", ANNOTATION},
+    {"$defs", ANNOTATION},       {"definitions", ANNOTATION}, {"title", ANNOTATION},
+    {"description", ANNOTATION}, {"default", ANNOTATION},     {"examples", ANNOTATION},
+    {"deprecated", ANNOTATION},  {"readOnly", ANNOTATION},    {"writeOnly", ANNOTATION},
+    {"format", ANNOTATION},      {"type", TYPE},              {"$ref", FORM},
+    {"enum", FORM},              {"const", FORM},             {"anyOf", FORM},
+    {"oneOf", FORM},             {"allOf", FORM},             {"properties", OBJECTS},
+    {"required", OBJECTS},       {"items", ARRAYS},           {"additionalProperties", OBJECTS},
+    {"minItems", ARRAYS},        {"maxItems", ARRAYS},        {"minLength", STRINGS},
+    {"maxLength", STRINGS},      {"pattern", STRINGS},
+};
+
+/* The form of a schema, a keyword, or NULL; and the kinds that its other keywords are about. */
+static const char *form_of(schema_writer *w, json_t *schema, int *roles)
+{
+    const char *key, *form = NULL;
+    json_t *value;
+    *roles = 0;
+    json_object_foreach(schema, key, value)
+    {
+        size_t i = 0;
+        while (i < sizeof KEYWORDS / sizeof KEYWORDS[0] && strcmp(KEYWORDS[i].name, key) != 0)
+            i++;
+        if (i == sizeof KEYWORDS / sizeof KEYWORDS[0]) {
+            REFUSE(w, "the keyword '%.100s' is not supported", key);
+            return NULL;
+        }
+        if (KEYWORDS[i].role == FORM && form)
+            REFUSE(w, "'%s' beside '%s' is not supported", form, KEYWORDS[i].name);
+        if (KEYWORDS[i].role == FORM)
+            form = KEYWORDS[i].name;
+        *roles |= KEYWORDS[i].role;
+    }
+    const bool values = form && (strcmp(form, "enum") == 0 || strcmp(form, "const") == 0);
+    if (form && *roles & ~(FORM | (values ? TYPE : 0)))
+        REFUSE(w, "other keywords beside '%s' are not supported", form);
+    return form;
+}
+
+/* A count such as minItems. */
+static int count_of(schema_writer *w, const json_t *schema, const char *name, int otherwise)
+{
+    const json_t *value = json_object_get(schema, name);
+    if (value && (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > 100000))
+        REFUSE(w, "%s must be an integer from 0 to 100000", name);
+    return value ? (int)json_integer_value(value) : otherwise;
+}
+
+/* {m,n} with `less` less on either side; `most` -1: no end. */
+static void write_counts(schema_writer *w, int least, int most, int less)
+{
+    least = least > less ? least - less : 0;
+    if (most < 0)
+        gbnf_write(&w->gbnf, "{%d,} ", least);
+    else
+        gbnf_write(&w->gbnf, "{%d,%d} ", least, most - less);
+}
+
+/* ---- oneOf -----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool same_value(const json_t *a, const json_t *b)
+{
+    return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b) : json_equal(a, b);
+}
+
+/* Value number i of an enum or a const; NULL behind the last. */
+static const json_t *value_at(const json_t *schema, size_t i)
+{
+    const json_t *constant = json_object_get(schema, "const");
+    return constant ? (i == 0 ? constant : NULL) : json_array_get(json_object_get(schema, "enum"), i);
+}
+
+static int kinds_of(schema_writer *w, const json_t *schema)
+{
+    int kinds = kinds_named(w, schema);
+    for (size_t i = 0; value_at(schema, i); i++)
+        kinds |= kind_of(value_at(schema, i));
+    kinds |= kinds & NUMBERS ? INTEGERS : 0;
+    return kinds ? kinds : -1;
+}
+
+/* Is it certain that no value fits both? */
+static bool disjoint(schema_writer *w, const json_t *a, const json_t *b, int depth)
+{
+    a = follow_all(w, a);
+    b = follow_all(w, b);
+    if (!json_is_object(a) || !json_is_object(b) || depth > DISJOINT_DEPTH_MAX)
+        return false;
+    const json_t *names = json_object_get(a, "required"), *others = json_object_get(b, "required");
+    bool apart = value_at(a, 0) && value_at(b, 0);
+    for (size_t i = 0; apart && value_at(a, i); i++)
+        for (size_t k = 0; apart && value_at(b, k); k++)
+            apart = !same_value(value_at(a, i), value_at(b, k));
+    if (apart || !(kinds_of(w, a) & kinds_of(w, b)))
+        return true;
+    if (kinds_of(w, a) != OBJECTS || kinds_of(w, b) != OBJECTS)
+        return false;
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        bool both = false;
+        for (size_t k = 0; name && k < json_array_size(others); k++)
+            both |= json_equal(json_array_get(names, i), json_array_get(others, k));
+        const json_t *left = both ? json_object_get(json_object_get(a, "properties"), name) : NULL;
+        const json_t *right = both ? json_object_get(json_object_get(b, "properties"), name) : NULL;
+        if (left && right && disjoint(w, left, right, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static void write_choices(schema_writer *w, const char *form, const json_t *list)
+{
+    const size_t count = json_array_size(list);
+    if (count == 0 || (strcmp(form, "allOf") == 0 && count > 1))
+        REFUSE(w, "%s must be a list of %s", form, count ? "one schema; more are not supported" : "schemas");
+    for (size_t i = 0; strcmp(form, "oneOf") == 0 && i < count && w->gbnf.status == WW_OK; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!disjoint(w, json_array_get(list, k), json_array_get(list, i), 0))
+                REFUSE(w, "a value may fit schemas %zu and %zu of oneOf; use anyOf, or a required const that differs", k + 1, i + 1);
+    for (size_t i = 0; i < count && w->gbnf.status == WW_OK; i++)
+        gbnf_write(&w->gbnf, "%sr%d ", i ? "| " : "", rule_of(w, json_array_get(list, i)));
+}
+
+static void write_values(schema_writer *w, const json_t *schema)
+{
+    const int kinds = kinds_named(w, schema);
+    bool any = false;
+    for (size_t i = 0; value_at(schema, i) && w->gbnf.status == WW_OK; i++) {
+        if (kinds && !(kinds & kind_of(value_at(schema, i))))
+            continue;
+        gbnf_write(&w->gbnf, any ? "| " : "");
+        write_literal(w, value_at(schema, i));
+        any = true;
+    }
+    if (!any)
+        REFUSE(w, "enum or const has no value of the type");
+}
+
+/* ---- objects ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Is it a name that a key without escapes can be? */
+static bool is_plain(const char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name < 0x20 || *name == '"' || *name == '\\')
+            return false;
+    return true;
+}
+
+/* Characters of a key that is none of the names that begin with `prefix`, behind that prefix. */
+static void write_other_key(schema_writer *w, json_t *names, const char *prefix)
+{
+    const size_t bytes = strlen(prefix);
+    const char *name;
+    json_t *value, *next = json_object();
+    bool taken = false;
+    if (!next)
+        lack_memory(w, 0);
+    json_object_foreach(names, name, value)
+    {
+        uint32_t c;
+        char longer[NAME_BYTES_MAX + 1];
+        if (strncmp(name, prefix, bytes) != 0 || !is_plain(name))
+            continue;
+        taken |= name[bytes] == '\0';
+        if (strlen(name) > NAME_BYTES_MAX)
+            REFUSE(w, "names of more than %d bytes beside additionalProperties are not supported", (int)NAME_BYTES_MAX);
+        else if (name[bytes]) {
+            (void)snprintf(longer, sizeof longer, "%.*s", (int)(bytes + utf8_read(name + bytes, strlen(name + bytes), &c)), name);
+            if (next && json_object_set_new(next, longer, json_integer((json_int_t)c)) != 0)
+                lack_memory(w, 0);
+        }
+    }
+    gbnf_write(&w->gbnf, "([^\\\"\\\\\\x00-\\x1F");
+    json_object_foreach(next, name, value)
+        gbnf_write(&w->gbnf, "\\U%08X", (unsigned)json_integer_value(value));
+    gbnf_write(&w->gbnf, "] plain* ");
+    json_object_foreach(next, name, value)
+    {
+        if (w->gbnf.status != WW_OK)
+            break;
+        gbnf_write(&w->gbnf, "| \"\\U%08X\" ", (unsigned)json_integer_value(value));
+        write_other_key(w, names, name);
+    }
+    gbnf_write(&w->gbnf, taken ? ") " : ")? ");
+    json_decref(next);
+}
+
+/* Names with their schemas: properties, and what is required besides. A new object, or NULL. */
+static json_t *collect_members(schema_writer *w, const json_t *schema, json_t *others)
+{
+    json_t *properties = json_object_get(schema, "properties"), *required = json_object_get(schema, "required");
+    json_t *all = properties ? json_copy(properties) : json_object();
+    if ((properties && !json_is_object(properties)) || (required && !json_is_array(required)))
+        REFUSE(w, "properties must be an object, and required a list");
+    else if (!all)
+        lack_memory(w, 0);
+    for (size_t i = 0; w->gbnf.status == WW_OK && i < json_array_size(required); i++) {
+        const char *name = json_string_value(json_array_get(required, i));
+        if (!name)
+            REFUSE(w, "required must be a list of names");
+        else if (!json_object_get(all, name) && json_is_false(others))
+            REFUSE(w, "'%.100s' is required, but is none of the properties", name);
+        else if (!json_object_get(all, name) && json_object_set_new(all, name, others ? json_incref(others) : json_true()) != 0)
+            lack_memory(w, 0);
+    }
+    return all;
+}
+
+static bool is_required(const json_t *schema, const char *name)
+{
+    const json_t *required = json_object_get(schema, "required");
+    for (size_t i = 0; i < json_array_size(required); i++)
+        if (strcmp(json_string_value(json_array_get(required, i)), name) == 0)
+            return true;
+    return false;
+}
+
+/* Rules f0, f1, ...: members from number 0, 1, ... on, where none is there yet; a0, a1, ...: where one is. */
+static void write_members(schema_writer *w, const json_t *schema, json_t *members, const json_t *others)
+{
+    const int at = w->at;
+    const char *name;
+    json_t *value;
+    int n = 0;
+    json_object_foreach(members, name, value)
+    {
+        json_t *key = json_string(name);
+        const bool must = is_required(schema, name);
+        gbnf_write(&w->gbnf, "r%d-k%d ::= ", at, n);
+        write_literal(w, key);
+        json_decref(key);
+        gbnf_write(&w->gbnf, "s \":\" s r%d s\n", rule_of(w, value));
+        gbnf_write(&w->gbnf, "r%d-f%d ::= r%d-k%d r%d-a%d\n", at, n, at, n, at, n + 1);
+        if (!must)
+            gbnf_write(&w->gbnf, " | r%d-f%d\n", at, n + 1);
+        gbnf_write(&w->gbnf, "r%d-a%d ::= (\",\" s r%d-k%d)%s r%d-a%d\n", at, n, at, n, must ? "" : "?", at, n + 1);
+        n++;
+    }
+    if (!others || json_is_false(others)) {
+        gbnf_write(&w->gbnf, "r%d-f%d ::= \"\"\nr%d-a%d ::= \"\"\n", at, n, at, n);
+        return;
+    }
+    gbnf_write(&w->gbnf, "r%d-x ::= \"\\\"\" ", at);
+    write_other_key(w, members, "");
+    gbnf_write(&w->gbnf, "\"\\\"\" s \":\" s r%d s\n", rule_of(w, others));
+    gbnf_write(&w->gbnf, "r%d-f%d ::= (r%d-x r%d-a%d)?\nr%d-a%d ::= (\",\" s r%d-x)*\n", at, n, at, at, n, at, n, at);
+}
+
+static void write_object(schema_writer *w, const json_t *schema)
+{
+    json_t *others = json_object_get(schema, "additionalProperties");
+    if (!json_object_get(schema, "properties") && !json_object_get(schema, "required") && !others) {
+        gbnf_write(&w->gbnf, "object\n");
+        return;
+    }
+    json_t *members = collect_members(w, schema, others);
+    gbnf_write(&w->gbnf, "\"{\" s r%d-f0 \"}\"\n", w->at);
+    if (w->gbnf.status == WW_OK)
+        write_members(w, schema, members, others);
+    json_decref(members);
+}
+
+/* ---- the other kinds -------------------------------------------------------------------------------------------------------
+ */
+
+static void write_array(schema_writer *w, const json_t *schema)
+{
+    const json_t *items = json_object_get(schema, "items");
+    const int least = count_of(w, schema, "minItems", 0), most = count_of(w, schema, "maxItems", -1);
+    char item[32] = "value";
+    if (most >= 0 && most < least)
+        REFUSE(w, "maxItems is below minItems");
+    if (items)
+        (void)snprintf(item, sizeof item, "r%d", rule_of(w, items));
+    gbnf_write(&w->gbnf, "\"[\" s ");
+    if (most != 0) {
+        gbnf_write(&w->gbnf, "(%s s (\",\" s %s s)", item, item);
+        write_counts(w, least, most, 1);
+        gbnf_write(&w->gbnf, least ? ") " : ")? ");
+    }
+    gbnf_write(&w->gbnf, "\"]\"\n");
+}
+
+static void write_string(schema_writer *w, const json_t *schema)
+{
+    const json_t *pattern = json_object_get(schema, "pattern");
+    const int least = count_of(w, schema, "minLength", 0), most = count_of(w, schema, "maxLength", -1);
+    if ((most >= 0 && most < least) || (pattern && (least > 0 || most >= 0)))
+        REFUSE(w, "%s", pattern ? "pattern beside minLength or maxLength is not supported" : "maxLength is below minLength");
+    if (pattern && !json_is_string(pattern))
+        REFUSE(w, "pattern must be a text");
+    gbnf_write(&w->gbnf, "\"\\\"\" ");
+    if (pattern && w->gbnf.status == WW_OK) {
+        pattern_write(&w->gbnf, json_string_value(pattern));
+    } else {
+        gbnf_write(&w->gbnf, "char");
+        write_counts(w, least, most, 0);
+    }
+    gbnf_write(&w->gbnf, "\"\\\"\"\n");
+}
+
+static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
+{
+    const char *bar = "";
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (kinds & 1 << i) {
+            gbnf_write(&w->gbnf, "%sr%d-%s ", bar, w->at, KINDS[i]);
+            bar = "| ";
+        }
+    gbnf_write(&w->gbnf, kinds ? "\n" : "value\n");
+    for (int i = 0; i < KIND_COUNT; i++) {
+        if (!(kinds & 1 << i))
+            continue;
+        gbnf_write(&w->gbnf, "r%d-%s ::= ", w->at, KINDS[i]);
+        if (1 << i == OBJECTS)
+            write_object(w, schema);
+        else if (1 << i == ARRAYS)
+            write_array(w, schema);
+        else if (1 << i == STRINGS)
+            write_string(w, schema);
+        else
+            gbnf_write(&w->gbnf, "%s\n", KINDS[i]);
+    }
+}
+
+static void write_schema(schema_writer *w, json_t *schema)
+{
+    int roles = 0;
+    gbnf_write(&w->gbnf, "r%d ::= ", w->at);
+    if (!json_is_object(schema) && !json_is_true(schema)) {
+        REFUSE(w, "%s", json_is_false(schema) ? "nothing fits the schema 'false'" : "a schema must be an object, true or false");
+        return;
+    }
+    const char *form = form_of(w, schema, &roles);
+    if (!form) {
+        const int kinds = kinds_named(w, schema);
+        write_kinds(w, schema, kinds ? kinds : roles & (OBJECTS | ARRAYS | STRINGS));
+        return;
+    }
+    if (strcmp(form, "$ref") == 0) {
+        const json_t *found = follow(w, json_object_get(schema, form));
+        gbnf_write(&w->gbnf, "r%d", found ? rule_of(w, found) : 0);
+    } else if (strcmp(form, "enum") == 0 || strcmp(form, "const") == 0) {
+        write_values(w, schema);
+    } else {
+        write_choices(w, form, json_object_get(schema, form));
+    }
+    gbnf_write(&w->gbnf, "\n");
+}
+
+ww_status schema_to_gbnf(const char *text, size_t bytes, text_buffer *out)
+{
+    json_error_t error;
+    schema_writer *w = memory_alloc_zeroed(1, sizeof *w);
+    if (!w)
+        return memory_failed("JSON schema", sizeof *w);
+    json_t *root = json_loadb(text, bytes, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    w->root = root;
+    w->gbnf.out = out;
+    if (!root)
+        w->gbnf.status = ww_fail(WW_INVALID_ARGUMENT, "JSON schema, line %d: %s", error.line, error.text);
+    gbnf_write(&w->gbnf, "root ::= r%d\n", rule_of(w, root));
+    if (w->gbnf.status == WW_OK)
+        w->gbnf.status = text_buffer_add_text(out, COMMON);
+    for (; w->gbnf.status == WW_OK && w->at < w->count; w->at++)
+        write_schema(w, (json_t *)w->schemas[w->at]);
+    const ww_status status = w->gbnf.status;
+    json_decref(root);
+    memory_free(w);
+    return status;
+}

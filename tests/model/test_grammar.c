@@ -1,0 +1,305 @@
+/* Grammars: a matcher beside PCRE2 over every short text, what is refused and how, and JSON schemas on texts that do and do not
+ * fit them.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/grammar/matcher.h"
+#include "model/grammar/schema.h"
+#include "support/check.h"
+
+/* Does the grammar accept the text? */
+static bool accepts(const grammar_program *program, matcher *m, const char *text, size_t bytes)
+{
+    int32_t state = m->start;
+    (void)program;
+    for (size_t i = 0; i < bytes; i++)
+        CHECK_OK(matcher_step(m, state, (uint8_t)text[i], &state));
+    return m->states[state].ends;
+}
+
+/* ---- beside PCRE2 ----------------------------------------------------------------------------------------------------------
+ */
+
+/* The same language twice; and the characters that texts are made of. */
+static const struct pair {
+    const char *gbnf, *expression;
+    const char *alphabet[6];
+} pairs[] = {
+    {"root ::= \"ab\"", "ab", {"a", "b", "c"}},
+    {"root ::= \"\"", "", {"a", "b"}},
+    {"root ::= \"a\"* \"b\"", "a*b", {"a", "b"}},
+    {"root ::= \"a\"+ | \"b\"? \"c\"", "a+|b?c", {"a", "b", "c"}},
+    {"root ::= (\"a\" | \"b\" \"c\")*", "(a|bc)*", {"a", "b", "c"}},
+    {"root ::= (\"a\"* \"b\"*)* \"c\"", "(a*b*)*c", {"a", "b", "c"}},
+    {"root ::= ((\"a\"?)+)* (\"b\" | )", "a*b?", {"a", "b"}},
+    {"root ::= \"a\"{2} \"b\"{1,} \"c\"{0,2} \"d\"{0} \"a\"{0,}", "aab+c{0,2}a*", {"a", "b", "c", "d"}},
+    {"root ::= (\"a\" \"b\"?){2,4}", "(ab?){2,4}", {"a", "b"}},
+    {"root ::= [a-c]* [^b]", "[a-c]*[^b]", {"a", "b", "d", "\xC3\xA9"}},
+    {"root ::= [^a-b\\u00e9]{2}", "[^a-b\xC3\xA9]{2}", {"a", "c", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"}},
+    {"root ::= . [\\u0080-\\U0001F600] .?", ".[\xC2\x80-\xF0\x9F\x98\x80].?", {"a", "\xC3\xA9", "\xF0\x9F\x98\x80", "\n"}},
+    {"root ::= [\\x22\\]\\\\^-]+", "[\"\\]\\\\^-]+", {"\"", "]", "\\", "^", "-", "a"}},
+    {"root ::= a  # a comment\na ::= \"(\" a \")\" a | ", "(\\((?1)\\)(?1)|)", {"(", ")", "x"}},
+    {"root ::= p\np ::= \"a\" p \"a\" | \"b\" p \"b\" | \"c\"", "(a(?1)a|b(?1)b|c)", {"a", "b", "c"}},
+    {"root ::= e\ne ::= t (\"+\" t)*\nt ::= \"1\" | \"(\" e\n \")\"", "((1|\\((?1)\\))(\\+(?2))*)", {"1", "+", "(", ")"}},
+    {"root ::= n n \"a\"\nn ::= m?\nm ::= \"b\" n", "b*a", {"a", "b"}},
+    {"root ::= x{3}\nx ::= y | \"a\"\ny ::= \"a\" \"a\"", "a{3,6}", {"a", "b"}},
+    {"x ::= \"a\"\n  | \"b\"\nroot ::=\n x\n x", "[ab]{2}", {"a", "b", "c"}},
+};
+
+static bool expression_accepts(pcre2_code *code, pcre2_match_data *match, const char *text, size_t bytes)
+{
+    const int found = pcre2_match(code, (PCRE2_SPTR)text, bytes, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED, match, NULL);
+    assert_true(found >= 0 || found == PCRE2_ERROR_NOMATCH);
+    return found >= 0;
+}
+
+/* Every text of at most seven characters. */
+static int check_texts(const struct pair *p, pcre2_code *code, matcher *m)
+{
+    enum { LENGTH_MAX = 7 };
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(code, NULL);
+    int places[LENGTH_MAX] = {0}, letters = 0, accepted = 0;
+    while (letters < 6 && p->alphabet[letters])
+        letters++;
+    const int longest = letters > 4 ? LENGTH_MAX - 2 : LENGTH_MAX;
+    for (int length = 0; length <= longest; length++) {
+        long count = 1;
+        for (int i = 0; i < length; i++)
+            count *= letters;
+        for (long n = 0; n < count; n++) {
+            char text[4 * LENGTH_MAX + 1] = "";
+            long rest = n;
+            for (int i = 0; i < length; i++, rest /= letters)
+                strcat(text, p->alphabet[places[i] = (int)(rest % letters)]);
+            const bool expected = expression_accepts(code, match, text, strlen(text));
+            accepted += expected;
+            if (accepts(m->program, m, text, strlen(text)) != expected)
+                fail_msg("%s: '%s' is %s", p->gbnf, text, expected ? "refused" : "accepted");
+        }
+    }
+    pcre2_match_data_free(match);
+    return accepted;
+}
+
+static void a_grammar_accepts_what_an_expression_of_the_same_language_does(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        int error;
+        PCRE2_SIZE at;
+        grammar_program program = {0};
+        matcher m = {0};
+        pcre2_code *code = pcre2_compile((PCRE2_SPTR)pairs[i].expression, PCRE2_ZERO_TERMINATED,
+                                         PCRE2_UTF | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY, &error, &at, NULL);
+        assert_non_null(code);
+        CHECK_OK(gbnf_parse(pairs[i].gbnf, strlen(pairs[i].gbnf), &program));
+        CHECK_OK(matcher_begin(&m, &program));
+        if (check_texts(&pairs[i], code, &m) == 0)
+            fail_msg("%s: no text was accepted", pairs[i].gbnf);
+        matcher_free(&m);
+        grammar_program_free(&program);
+        pcre2_code_free(code);
+    }
+}
+
+static void a_class_has_all_characters_of_its_ranges_and_no_others(void **state)
+{
+    static const struct {
+        const char *gbnf;
+        uint32_t low, high;
+    } classes[] = {{"root ::= [\\x41-\\U0010FFFF]", 0x41, 0x10FFFF},     {"root ::= [\\u07f0-\\U00010002]", 0x7f0, 0x10002},
+                   {"root ::= [\\u1234-\\u5432]", 0x1234, 0x5432},       {"root ::= [\\U00012345-\\U000FEDCB]", 0x12345, 0xFEDCB},
+                   {"root ::= [^\\x00-\\u00fe\\u0900-\\U0010FFFF]", 0xFF, 0x8FF}};
+    (void)state;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        grammar_program program = {0};
+        matcher m = {0};
+        CHECK_OK(gbnf_parse(classes[i].gbnf, strlen(classes[i].gbnf), &program));
+        CHECK_OK(matcher_begin(&m, &program));
+        for (uint32_t c = 0; c <= 0x10FFFF; c++) {
+            char text[4];
+            const size_t count = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+            for (size_t k = count - 1; k > 0; k--)
+                text[k] = (char)(0x80 | (c >> 6 * (count - 1 - k) & 0x3F));
+            text[0] = (char)(count == 1 ? c : (0xF00u >> count & 0xFF) | c >> 6 * (count - 1));
+            const bool expected = c >= classes[i].low && c <= classes[i].high && (c < 0xD800 || c > 0xDFFF);
+            if (accepts(&program, &m, text, count) != expected)
+                fail_msg("%s: U+%04X", classes[i].gbnf, (unsigned)c);
+        }
+        matcher_free(&m);
+        grammar_program_free(&program);
+    }
+}
+
+/* ---- refusals --------------------------------------------------------------------------------------------------------------
+ */
+
+static void what_is_no_grammar_is_refused_with_a_reason(void **state)
+{
+    static const struct {
+        const char *text, *reason;
+    } wrong[] = {
+        {"", "'root'"},
+        {"root", "line 1: a rule"},
+        {"root ::= a", "'a' is used and not defined"},
+        {"root ::= \"a\"\nroot ::= \"b\"", "line 2: rule 'root' is defined twice"},
+        {"root ::= \"a", "line 1: a literal"},
+        {"root ::= [a", "does not end"},
+        {"root ::= []", "empty"},
+        {"root ::= [^\\x00-\\U0010FFFF]", "empty"},
+        {"root ::= [z-a]", "ends before it begins"},
+        {"root ::= (\"a\"", "not closed"},
+        {"root ::= \"a\")", "closes no group"},
+        {"root ::= \"a\"{2,1}", "repetition"},
+        {"root ::= \"a\"{,1}", "repetition"},
+        {"root ::= \"a\"{100001}", "repetition"},
+        {"root ::= * \"a\"", "expected"},
+        {"root ::= \"a\" % \"b\"", "expected"},
+        {"root ::= \"\\q\"", "escape"},
+        {"root ::= \"\\ud800\"", "no character"},
+        {"root ::= \"\\x4\"", "hexadecimal"},
+        {"root ::= root \"a\" | \"b\"", "'root' comes to itself"},
+        {"root ::= \"c\" a\na ::= b \"x\" | \"y\"\nb ::= \"\"? a", "left recursion"},
+        {"root ::= n root | \"b\"\nn ::= \"a\"*", "'root' comes to itself"},
+        {"root ::= \"a\" | x\nx ::= \"b\" x", "'x' never ends"},
+        {"root ::= ((\"a\"{1000}){1000})", "more than 262144 steps"},
+        {"root ::= \"\xFF\"", "not UTF-8"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        grammar_program program = {0};
+        if (gbnf_parse(wrong[i].text, strlen(wrong[i].text), &program) == WW_OK)
+            fail_msg("%s: accepted", wrong[i].text);
+        if (!strstr(ww_error_message(), wrong[i].reason))
+            fail_msg("%s: %s", wrong[i].text, ww_error_message());
+        assert_null(program.steps);
+    }
+    assert_int_equal(memory_blocks_held(), 0);
+}
+
+static void groups_inside_each_other_have_a_limit_and_no_recursion_beyond_it(void **state)
+{
+    static char text[200000];
+    grammar_program program = {0};
+    (void)state;
+    memcpy(text, "root ::= ", 9);
+    memset(text + 9, '(', sizeof text - 9);
+    assert_int_equal(gbnf_parse(text, sizeof text, &program), WW_INVALID_ARGUMENT);
+    assert_non_null(strstr(ww_error_message(), "100 groups"));
+}
+
+static void a_deep_text_is_remembered_and_forgotten_states_change_nothing(void **state)
+{
+    static const char gbnf[] = "root ::= p\np ::= \"(\" p \")\" | \"x\"";
+    enum { DEPTH = 200000 };
+    grammar_program program = {0};
+    matcher m = {0};
+    int32_t at;
+    (void)state;
+    CHECK_OK(gbnf_parse(gbnf, strlen(gbnf), &program));
+    CHECK_OK(matcher_begin(&m, &program));
+    at = m.start;
+    for (int i = 0; i < 2 * DEPTH + 1; i++) {
+        CHECK_OK(matcher_step(&m, at, i < DEPTH ? '(' : i == DEPTH ? 'x' : ')', &at));
+        CHECK_OK(matcher_trim(&m, &at));
+        assert_int_not_equal(at, STATE_DEAD);
+        assert_int_equal(m.states[at].ends, i == 2 * DEPTH);
+        assert_true(m.state_count <= 1 << 12);
+    }
+    matcher_free(&m);
+    grammar_program_free(&program);
+    assert_int_equal(memory_blocks_held(), 0);
+}
+
+/* ---- schemas ---------------------------------------------------------------------------------------------------------------
+ */
+
+static void schema_program(const char *schema, grammar_program *program)
+{
+    text_buffer gbnf = {0};
+    CHECK_OK(schema_to_gbnf(schema, strlen(schema), &gbnf));
+    CHECK_OK(gbnf_parse(gbnf.text, gbnf.bytes, program));
+    text_buffer_free(&gbnf);
+}
+
+static void texts_that_fit_a_schema_are_accepted_and_others_are_not(void **state)
+{
+#include "model/schema_cases.h"
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        grammar_program program = {0};
+        matcher m = {0};
+        schema_program(cases[i].schema, &program);
+        CHECK_OK(matcher_begin(&m, &program));
+        for (int good = 0; good < 2; good++)
+            for (const char *const *text = good ? cases[i].good : cases[i].bad; *text; text++)
+                if (accepts(&program, &m, *text, strlen(*text)) != good)
+                    fail_msg("%s: %s is %s", cases[i].schema, *text, good ? "refused" : "accepted");
+        matcher_free(&m);
+        grammar_program_free(&program);
+    }
+    assert_int_equal(memory_blocks_held(), 0);
+}
+
+static void what_is_no_schema_or_not_supported_is_refused_by_name(void **state)
+{
+    static const struct {
+        const char *text, *reason;
+    } wrong[] = {
+        {"{", "line 1"},
+        {"[]", "must be an object"},
+        {"false", "nothing fits"},
+        {"{\"type\": \"text\"}", "'text'"},
+        {"{\"type\": []}", "empty list"},
+        {"{\"minimum\": 3}", "'minimum'"},
+        {"{\"properties\": {\"a\": {\"uniqueItems\": true}}}", "'uniqueItems'"},
+        {"{\"$ref\": \"#/$defs/a\"}", "'#/$defs/a'"},
+        {"{\"$ref\": \"http://a\"}", "'http://a'"},
+        {"{\"anyOf\": [true], \"minLength\": 2}", "beside 'anyOf'"},
+        {"{\"anyOf\": []}", "anyOf"},
+        {"{\"allOf\": [true, true]}", "allOf"},
+        {"{\"oneOf\": [{\"type\": \"integer\"}, {\"type\": \"number\"}]}", "1 and 2 of oneOf"},
+        {"{\"enum\": []}", "no value"},
+        {"{\"type\": \"string\", \"const\": 3}", "no value"},
+        {"{\"type\": \"array\", \"minItems\": 3, \"maxItems\": 2}", "maxItems"},
+        {"{\"minLength\": -1}", "minLength"},
+        {"{\"maxLength\": 1e9}", "maxLength"},
+        {"{\"pattern\": \"a(?=b)\"}", "(?"},
+        {"{\"pattern\": \"a\\\\b\"}", "punctuation"},
+        {"{\"pattern\": \"^a|b$\"}", "| outside"},
+        {"{\"pattern\": \"a*?\"}", "lazy"},
+        {"{\"pattern\": \"(a\"}", "not closed"},
+        {"{\"pattern\": \"a\", \"minLength\": 1}", "beside minLength"},
+        {"{\"required\": [\"a\"], \"additionalProperties\": false}", "'a' is required"},
+        {"{\"required\": [1]}", "list of names"},
+        {"{\"properties\": []}", "properties"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        text_buffer gbnf = {0};
+        if (schema_to_gbnf(wrong[i].text, strlen(wrong[i].text), &gbnf) == WW_OK)
+            fail_msg("%s: accepted", wrong[i].text);
+        if (!strstr(ww_error_message(), wrong[i].reason))
+            fail_msg("%s: %s", wrong[i].text, ww_error_message());
+        text_buffer_free(&gbnf);
+    }
+    assert_int_equal(memory_blocks_held(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_grammar_accepts_what_an_expression_of_the_same_language_does),
+        cmocka_unit_test(a_class_has_all_characters_of_its_ranges_and_no_others),
+        cmocka_unit_test(what_is_no_grammar_is_refused_with_a_reason),
+        cmocka_unit_test(groups_inside_each_other_have_a_limit_and_no_recursion_beyond_it),
+        cmocka_unit_test(a_deep_text_is_remembered_and_forgotten_states_change_nothing),
+        cmocka_unit_test(texts_that_fit_a_schema_are_accepted_and_others_are_not),
+        cmocka_unit_test(what_is_no_schema_or_not_supported_is_refused_by_name),
+    };
+    return cmocka_run_group_tests_name("grammars", tests, NULL, NULL);
+}
