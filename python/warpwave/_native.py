@@ -942,6 +942,8 @@ WW_POOLING_MEAN = 1
 WW_POOLING_CLS = 2
 WW_TOKENS_PLAIN = 1
 WW_TOKENS_NO_ADD = 2
+WW_GRAMMAR_GBNF = 0
+WW_GRAMMAR_JSON_SCHEMA = 1
 WW_GENERATION_LENGTH = 0
 WW_GENERATION_EOS = 1
 WW_GENERATION_CONTEXT = 2
@@ -1002,7 +1004,8 @@ class ww_sampling(Structure):
                 ("min_p", c_double),
                 ("repetition_penalty", c_double),
                 ("repetition_window", c_int32),
-                ("seed", c_uint64)]
+                ("seed", c_uint64),
+                ("grammar", c_void_p)]
 
 
 @struct
@@ -1047,6 +1050,10 @@ ww_session_fork = function("warpwave_model", "ww_session_fork", c_int, c_void_p,
 ww_session_save = function("warpwave_model", "ww_session_save", c_int, c_void_p, ("path", c_char_p))
 ww_session_load = function("warpwave_model", "ww_session_load", c_int, c_void_p, ("path", c_char_p), c_void_p)
 ww_session_cancel = function("warpwave_model", "ww_session_cancel", None, c_void_p)
+ww_grammar_create = function("warpwave_model", "ww_grammar_create", c_int, c_void_p, ("kind", c_int), c_char_p,
+                             ("bytes", c_size_t), c_void_p)
+ww_grammar_destroy = function("warpwave_model", "ww_grammar_destroy", None, c_void_p)
+ww_grammar_accept = function("warpwave_model", "ww_grammar_accept", c_int, c_void_p, ("token", c_int32))
 ww_sampling_init = function("warpwave_model", "ww_sampling_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_session_sample = function("warpwave_model", "ww_session_sample", c_int, c_void_p, POINTER(ww_sampling), c_void_p)
 ww_generation_init = function("warpwave_model", "ww_generation_init", c_int, c_void_p, ("struct_size", c_size_t))

@@ -1,6 +1,7 @@
 """Models from GGUF files: texts embedded, and continued."""
 from __future__ import annotations
 
+import json
 import os
 import queue
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
@@ -23,6 +24,7 @@ __all__ = ["Model", "ModelInfo", "Session"]
 
 Prompt = Union[str, Sequence[dict[str, str]]]
 Stop = Union[None, str, Sequence[str]]
+Schema = Union[None, str, bool, dict[str, Any]]
 
 _CACHES = {"f16": c.WW_QUANT_F16, "f32": c.WW_QUANT_F32, "q8_0": c.WW_QUANT_Q8_0}
 _POOLINGS = {c.WW_POOLING_NONE: "none", c.WW_POOLING_MEAN: "mean", c.WW_POOLING_CLS: "cls"}
@@ -62,7 +64,7 @@ def _initialised(kind: Any, init: Callable[..., int]) -> Any:
 
 def _sampling(options: dict[str, Any]) -> Any:
     value = _initialised(c.ww_sampling, c.ww_sampling_init)
-    names = {field[0] for field in c.ww_sampling._fields_} - {"struct_size"}
+    names = {field[0] for field in c.ww_sampling._fields_} - {"struct_size", "grammar"}
     for name, number in options.items():
         if name not in names:
             raise TypeError(f"there is no option {name!r}; those of sampling are {', '.join(sorted(names))}")
@@ -77,6 +79,29 @@ def _said(messages: Sequence[dict[str, str]]) -> Any:
             raise TypeError(f"a message is {m!r}; it must be {{'role': ..., 'content': ...}} with texts")
     said = [c.ww_chat_message(text(m["role"].encode(), "role"), text(m["content"].encode(), "content")) for m in messages]
     return (c.ww_chat_message * max(len(said), 1))(*said)
+
+
+class _Grammar:
+    """A grammar of one text; None where neither GBNF nor a schema is given."""
+
+    def __init__(self, model: Model, grammar: Optional[str], schema: Schema) -> None:
+        self.pointer = c_void_p()
+        if grammar is None and schema is None:
+            return
+        if grammar is not None and schema is not None:
+            raise ValueError("grammar and schema cannot both be given")
+        kind = c.WW_GRAMMAR_JSON_SCHEMA if grammar is None else c.WW_GRAMMAR_GBNF
+        written = grammar if grammar is not None else schema if isinstance(schema, str) else json.dumps(schema)
+        if not isinstance(written, str):
+            raise TypeError(f"grammar is {type(written).__name__}; it must be a str")
+        encoded = written.encode()
+        with model._handle as pointer:
+            check(c.ww_grammar_create(pointer, kind, encoded, len(encoded), byref(self.pointer)))
+
+    def __del__(self) -> None:
+        if self.pointer:
+            c.ww_grammar_destroy(self.pointer)
+            self.pointer = c_void_p()
 
 
 def _stops(stop: Stop) -> list[str]:
@@ -243,58 +268,64 @@ class Model(NotPicklable):
 
     @overload
     def generate(self, prompt: Prompt, tokens: int = ..., *, stream: Literal[False] = ..., chat: bool = ..., system: Optional[str] = ...,
-                 stop: Stop = ..., max_tokens: Optional[int] = ..., on_text: Optional[Callable[[str], Any]] = ..., **sampling: Any) -> str:
+                 stop: Stop = ..., max_tokens: Optional[int] = ..., on_text: Optional[Callable[[str], Any]] = ..., grammar: Optional[str] = ..., schema: Schema = ...,
+                 **sampling: Any) -> str:
         ...
 
     @overload
     def generate(self, prompt: Prompt, tokens: int = ..., *, stream: Literal[True], chat: bool = ..., system: Optional[str] = ..., stop: Stop = ...,
-                 max_tokens: Optional[int] = ..., **sampling: Any) -> Iterator[str]:
+                 max_tokens: Optional[int] = ..., grammar: Optional[str] = ..., schema: Schema = ..., **sampling: Any) -> Iterator[str]:
         ...
 
     @overload
     def generate(self, prompt: list[str], tokens: int = ..., *, chat: bool = ..., system: Optional[str] = ..., stop: Stop = ...,
-                 max_tokens: Optional[int] = ..., **sampling: Any) -> list[str]:
+                 max_tokens: Optional[int] = ..., grammar: Optional[str] = ..., schema: Schema = ..., **sampling: Any) -> list[str]:
         ...
 
     def generate(self, prompt: Any, tokens: int = 128, *, stream: bool = False, chat: bool = False, system: Optional[str] = None, stop: Stop = None,
-                 max_tokens: Optional[int] = None, on_text: Optional[Callable[[str], Any]] = None, **sampling: Any) -> Any:
+                 max_tokens: Optional[int] = None, on_text: Optional[Callable[[str], Any]] = None, grammar: Optional[str] = None,
+                 schema: Schema = None, **sampling: Any) -> Any:
         """The text that the model puts behind a prompt.
 
         A prompt is a text, or a conversation, a list of {"role": ..., "content": ...}; with `chat` a text is what a user says, and `system`
         is what comes before it. Of a list of texts all are computed together, each as it would be alone. `max_tokens` (or `tokens`) bounds the
         length, and `stop`, a text or several, ends it where one of them would come. With `stream` the result is an iterator over pieces of the
         text as they come; leaving the loop, and Ctrl-C, ends the computation. `on_text` is called with the pieces, and ends it by returning
-        True. Sampling: temperature, top_k, top_p, min_p, repetition_penalty, repetition_window, seed.
+        True. `grammar`, a text in GBNF, or `schema`, a JSON schema as a dict or a text, says what the text must be; where the tokens do not
+        suffice, it is the beginning of such a text. Sampling: temperature, top_k, top_p, min_p, repetition_penalty, repetition_window, seed.
         """
         most = tokens if max_tokens is None else max_tokens
         if isinstance(prompt, (list, tuple)) and prompt and not isinstance(prompt[0], dict):
             if stream or on_text is not None:
                 raise ValueError("stream and on_text are for one prompt")
-            return self._generate_all([self._prompt(one, chat, system) for one in prompt], most, _stops(stop), sampling)
+            grammars = [_Grammar(self, grammar, schema) for _ in prompt]
+            return self._generate_all([self._prompt(one, chat, system) for one in prompt], most, _stops(stop), sampling, grammars)
         if isinstance(prompt, (list, tuple)) and not prompt:
             return []
         session = self.session()
         fed = self._prompt(prompt, chat, system)
+        options, until, rule = _sampling(sampling), _stops(stop), _Grammar(self, grammar, schema)  # what is wrong is refused now
 
         def pieces() -> Iterator[str]:
             session.feed(fed)
-            yield from session.stream(most, stop=stop, **sampling)
+            yield from _until(session._pieces(integer(most, "tokens"), False, options, rule), until)
 
-        _sampling(sampling)  # what is wrong is refused now, and not with the first piece
         return pieces() if stream else _joined(pieces(), on_text)
 
-    def _generate_all(self, prompts: list[list[int]], tokens: int, stops: list[str], sampling: dict[str, Any]) -> list[str]:
+    def _generate_all(self, prompts: list[list[int]], tokens: int, stops: list[str], sampling: dict[str, Any], grammars: list[_Grammar]) -> list[str]:
         options, sessions = _sampling(sampling), [self.session() for _ in prompts]
         feed_all(sessions, prompts)
         going = [i for i in range(len(sessions)) if tokens > 0]
         written: list[list[int]] = [[] for _ in sessions]
         while going:
-            chosen = {i: sessions[i]._sample(options) for i in going}
+            chosen = {i: sessions[i]._sample(options, grammars[i]) for i in going}
             with self._handle as pointer:
                 going = [i for i in going if not c.ww_model_token_ends(pointer, chosen[i]) and len(sessions[i]) < self.info.context]
             feed_all([sessions[i] for i in going], [[chosen[i]] for i in going])
             for i in going:
                 written[i].append(chosen[i])
+                if grammars[i].pointer:
+                    check(c.ww_grammar_accept(grammars[i].pointer, chosen[i]))
             going = [i for i in going if len(written[i]) < tokens and not (stops and any(one in self.detokenize(written[i]) for one in stops))]
         return [_cut(self.detokenize(ids), stops) for ids in written]
 
@@ -366,21 +397,25 @@ class Session(NotPicklable):
         """Chooses the next token, without feeding it."""
         return self._sample(_sampling(sampling))
 
-    def _sample(self, options: Any) -> int:
+    def _sample(self, options: Any, grammar: Optional[_Grammar] = None) -> int:
         token = c_int32()
+        options.grammar = grammar.pointer if grammar else None
         with self._handle as session:
             check(c.ww_session_sample(session, byref(options), byref(token)))
         return token.value
 
-    def generate(self, tokens: int = 128, *, on_text: Optional[Callable[[str], Any]] = None, ignore_eos: bool = False, stop: Stop = None, **sampling: Any) -> str:
+    def generate(self, tokens: int = 128, *, on_text: Optional[Callable[[str], Any]] = None, ignore_eos: bool = False, stop: Stop = None,
+                 grammar: Optional[str] = None, schema: Schema = None, **sampling: Any) -> str:
         """Chooses tokens and feeds them; returns their text. As Model.generate()."""
-        return _joined(self.stream(tokens, ignore_eos=ignore_eos, stop=stop, **sampling), on_text)
+        return _joined(self.stream(tokens, ignore_eos=ignore_eos, stop=stop, grammar=grammar, schema=schema, **sampling), on_text)
 
-    def stream(self, tokens: int = 128, *, ignore_eos: bool = False, stop: Stop = None, **sampling: Any) -> Iterator[str]:
+    def stream(self, tokens: int = 128, *, ignore_eos: bool = False, stop: Stop = None, grammar: Optional[str] = None, schema: Schema = None,
+               **sampling: Any) -> Iterator[str]:
         """The same as an iterator over pieces of the text, as they come. Tokens behind a `stop` may be in the session."""
-        return _until(self._pieces(integer(tokens, "tokens"), ignore_eos, _sampling(sampling)), _stops(stop))
+        rule = _Grammar(self.model, grammar, schema)
+        return _until(self._pieces(integer(tokens, "tokens"), ignore_eos, _sampling(sampling), rule), _stops(stop))
 
-    def _pieces(self, tokens: int, ignore_eos: bool, options: Any) -> Iterator[str]:
+    def _pieces(self, tokens: int, ignore_eos: bool, options: Any, grammar: _Grammar) -> Iterator[str]:
         """Generates on another thread, so that this one is free for signals, and hands the pieces over."""
         asked = _initialised(c.ww_generation, c.ww_generation_init)
         pieces: queue.SimpleQueue[Union[str, BaseException, None]] = queue.SimpleQueue()
@@ -397,6 +432,7 @@ class Session(NotPicklable):
             except BaseException as error:
                 pieces.put(error)
 
+        options.grammar = grammar.pointer
         asked.tokens, asked.sampling = tokens, cast(byref(options), c_void_p)
         asked.text = c.ww_text_callback(take)
         asked.ignore_eos = 1 if ignore_eos else 0

@@ -27,7 +27,8 @@ static const struct {
      {"{\"a\":null,\"a\":null}", "{\"b\":null,}"}},
     {"{\"properties\": {\"ab\": {\"type\": \"null\"}, \"ac\\u00e9\": {\"type\": \"null\"}},"
      " \"additionalProperties\": {\"type\": \"integer\"}}",
-     {"{}", "{\"ab\":null,\"x\":1,\"\":2}", "{\"a\":1}", "{\"abc\":1,\"ac\":2,\"ac\xC3\xA8\":3}", "{\"ac\xC3\xA9\":null,\"b\":7}"},
+     {"{}", "{\"ab\":null,\"x\":1,\"\":2}", "{\"a\":1}", "{\"abc\":1,\"ac\":2,\"ac\xC3\xA8\":3}",
+      "{\"ac\xC3\xA9\":null,\"b\":7}"},
      {"{\"ab\":1}", "{\"ac\xC3\xA9\":1}", "{\"x\":1,\"ab\":1}", "{\"\\u0061b\":1}", "{\"x\":null}"}},
     {"{\"required\": [\"x\"], \"additionalProperties\": {\"type\": \"integer\"}}",
      {"{\"x\":1}", "{\"x\":1,\"y\":2}"},

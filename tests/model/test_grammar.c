@@ -111,8 +111,10 @@ static void a_class_has_all_characters_of_its_ranges_and_no_others(void **state)
     static const struct {
         const char *gbnf;
         uint32_t low, high;
-    } classes[] = {{"root ::= [\\x41-\\U0010FFFF]", 0x41, 0x10FFFF},     {"root ::= [\\u07f0-\\U00010002]", 0x7f0, 0x10002},
-                   {"root ::= [\\u1234-\\u5432]", 0x1234, 0x5432},       {"root ::= [\\U00012345-\\U000FEDCB]", 0x12345, 0xFEDCB},
+    } classes[] = {{"root ::= [\\x41-\\U0010FFFF]", 0x41, 0x10FFFF},
+                   {"root ::= [\\u07f0-\\U00010002]", 0x7f0, 0x10002},
+                   {"root ::= [\\u1234-\\u5432]", 0x1234, 0x5432},
+                   {"root ::= [\\U00012345-\\U000FEDCB]", 0x12345, 0xFEDCB},
                    {"root ::= [^\\x00-\\u00fe\\u0900-\\U0010FFFF]", 0xFF, 0x8FF}};
     (void)state;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {

@@ -214,6 +214,30 @@ static void prompts_and_arrays_go_through_pipes(void **state)
     shell_says(2, "", "unknown option '--colour'", "\"$W\" model generate decoder.gguf --colour red");
 }
 
+static void a_grammar_or_a_schema_says_what_is_generated(void **state)
+{
+    (void)state;
+    static const char gbnf[] = "# an answer\nroot ::= \"yes, \" \"ab\"{2}\n", schema[] = "{\"enum\":\n [{\"a\": [1, null]}]}";
+    static const char wrong[] = "root ::=\n root [a]";
+    const char *decoder = scratch_path("decoder.gguf");
+    scratch_write("answer.gbnf", gbnf, sizeof gbnf - 1);
+    scratch_write("schema.json", schema, sizeof schema - 1);
+    scratch_write("wrong.gbnf", wrong, sizeof wrong - 1);
+    COMMAND_SAYS(0, "yes, abab\n", "model", "generate", decoder, "--prompt", "a", "--grammar", scratch_path("answer.gbnf"),
+                 "--device", "cpu");
+    COMMAND_SAYS(0, "{\"a\":[1,null]}\n", "model", "generate", decoder, "--prompt", "a", "--json-schema",
+                 scratch_path("schema.json"), "--device", "cpu");
+    shell_says(0, "yes, abab", "", "\"$W\" model generate decoder.gguf --prompt a --grammar - --device cpu < answer.gbnf");
+    COMMAND_SAYS(3, "never ends", "model", "generate", decoder, "--prompt", "a", "--grammar", scratch_path("wrong.gbnf"),
+                 "--device", "cpu");
+    COMMAND_SAYS(3, "nowhere.gbnf", "model", "generate", decoder, "--prompt", "a", "--grammar", scratch_path("nowhere.gbnf"),
+                 "--device", "cpu");
+    COMMAND_SAYS(2, "only one of --grammar", "model", "generate", decoder, "--prompt", "a", "--grammar", "a", "--json-schema",
+                 "b");
+    COMMAND_SAYS(2, "--ignore-eos cannot", "model", "generate", decoder, "--prompt", "a", "--grammar", "a", "--ignore-eos");
+    shell_says(2, "", "can be standard input", "echo a | \"$W\" model generate decoder.gguf --prompt - --grammar -");
+}
+
 static void what_is_wrong_is_said(void **state)
 {
     (void)state;
@@ -239,6 +263,7 @@ int main(void)
         cmocka_unit_test(what_a_user_says_plainly_does_not_end_a_turn),
         cmocka_unit_test(a_conversation_becomes_tokens_or_nothing),
         cmocka_unit_test(prompts_and_arrays_go_through_pipes),
+        cmocka_unit_test(a_grammar_or_a_schema_says_what_is_generated),
         cmocka_unit_test(what_is_wrong_is_said),
     };
     void *scratch;

@@ -1,6 +1,7 @@
 """Models: a small decoder and a small encoder with random weights, written by small_models.py."""
 from __future__ import annotations
 
+import json
 import pathlib
 
 import numpy as np
@@ -214,3 +215,28 @@ def test_ctrl_c_ends_feeding_and_generating_at_once(tmp_path: pathlib.Path, what
     said, whole, idle = run_python(_INTERRUPTED, MODEL=str(tmp_path / "long.gguf"), WHAT=what).split("\n")[:3]
     assert said.startswith("interrupted") and whole == idle == "True"
     assert float(said.split()[1]) < 0.2
+
+
+def test_a_schema_or_a_grammar_says_what_the_text_is(tmp_path: pathlib.Path) -> None:
+    write_decoder(tmp_path / "decoder.gguf", context=512)
+    decoder = warpwave.Model(tmp_path / "decoder.gguf", device="cpu")
+    schema = {"type": "object", "properties": {"a": {"enum": [1, "x"]}, "b": {"type": "string", "maxLength": 3}}, "required": ["a", "b"]}
+    texts = [decoder.generate("the", 400, schema=schema, temperature=1.5, seed=seed) for seed in range(5)]
+    for written in texts:
+        value = json.loads(written)
+        assert list(value) == ["a", "b"] and value["a"] in (1, "x") and len(value["b"]) <= 3
+    assert decoder.generate(["the", "a"], 400, schema=json.dumps(schema), temperature=1.5, seed=3)[0] == texts[3]
+    assert "".join(decoder.generate("the", 50, stream=True, grammar='root ::= "ab" "c"{3}')) == "abccc"
+    session = decoder.session()
+    session.feed(decoder.tokenize("the"))
+    assert session.generate(50, grammar='root ::= "yes"') == "yes"
+    with pytest.raises(ValueError, match="both"):
+        decoder.generate("the", grammar="root ::= [a]", schema=True)
+    with pytest.raises(warpwave.Error, match="'minimum'"):
+        decoder.generate("the", stream=True, schema={"minimum": 3})
+    with pytest.raises(warpwave.Error, match="left recursion"):
+        decoder.generate("the", grammar='root ::= root "a" | "b"')
+    with pytest.raises(TypeError, match="grammar is int"):
+        decoder.generate("the", grammar=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="no option"):
+        decoder.session().sample(grammar=3)

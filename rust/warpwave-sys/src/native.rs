@@ -1101,6 +1101,7 @@ mod model {
     pub type ww_model_kind = c_int;
     pub type ww_pooling = c_int;
     pub type ww_token_flags = c_int;
+    pub type ww_grammar_kind = c_int;
     pub type ww_generation_end = c_int;
     pub const WW_MODEL_ENCODER: ww_model_kind = 0;
     pub const WW_MODEL_DECODER: ww_model_kind = 1;
@@ -1109,6 +1110,8 @@ mod model {
     pub const WW_POOLING_CLS: ww_pooling = 2;
     pub const WW_TOKENS_PLAIN: ww_token_flags = 1;
     pub const WW_TOKENS_NO_ADD: ww_token_flags = 2;
+    pub const WW_GRAMMAR_GBNF: ww_grammar_kind = 0;
+    pub const WW_GRAMMAR_JSON_SCHEMA: ww_grammar_kind = 1;
     pub const WW_GENERATION_LENGTH: ww_generation_end = 0;
     pub const WW_GENERATION_EOS: ww_generation_end = 1;
     pub const WW_GENERATION_CONTEXT: ww_generation_end = 2;
@@ -1119,6 +1122,10 @@ mod model {
     }
     #[repr(C)]
     pub struct ww_session {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    pub struct ww_grammar {
         _opaque: Opaque,
     }
     pub type ww_text_callback = Option<unsafe extern "C" fn(text: *const c_char, bytes: usize, user: *mut c_void) -> c_int>;
@@ -1187,6 +1194,7 @@ mod model {
         pub repetition_penalty: f64,
         pub repetition_window: i32,
         pub seed: u64,
+        pub grammar: *mut ww_grammar,
     }
     impl Default for ww_sampling {
         fn default() -> Self {
@@ -1233,6 +1241,9 @@ mod model {
         pub fn ww_session_save(session: *mut ww_session, path: *const c_char) -> ww_status;
         pub fn ww_session_load(model: *mut ww_model, path: *const c_char, session: *mut *mut ww_session) -> ww_status;
         pub fn ww_session_cancel(session: *mut ww_session);
+        pub fn ww_grammar_create(model: *mut ww_model, kind: ww_grammar_kind, text: *const c_char, bytes: usize, grammar: *mut *mut ww_grammar) -> ww_status;
+        pub fn ww_grammar_destroy(grammar: *mut ww_grammar);
+        pub fn ww_grammar_accept(grammar: *mut ww_grammar, token: i32) -> ww_status;
         pub fn ww_sampling_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_session_sample(session: *const ww_session, sampling: *const ww_sampling, token: *mut i32) -> ww_status;
         pub fn ww_generation_init(value: *mut c_void, struct_size: usize) -> ww_status;

@@ -253,6 +253,8 @@ complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l chat -d 'the prompt is what a user says, in the model'\''s chat template'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l system -x -d 'with --chat: what the system says before'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l ignore-eos -d 'go on where the model ends its text'
+complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l grammar -r -F -d 'the text must be what this grammar (GBNF) says'
+complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l json-schema -r -F -d 'the text must be JSON that fits this schema'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l cache -x -a "f16 f32 q8_0" -d 'what keys and values are kept as; default: f16'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l precise -d 'round no activation to 8 bits: slower, and as near as f32 comes'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'auto, cpu, cuda:0, ...; default: auto'

@@ -8,7 +8,9 @@
 #include "cli/json.h"
 #include "cli/model/model.h"
 #include "cli/terminal.h"
+#include "cli/text/lines.h"
 #include "files/output.h"
+#include "model/text_buffer.h"
 
 /* Tokens of a text, in memory that memory_free() frees. */
 typedef struct tokens {
@@ -202,6 +204,51 @@ static void print_json(const told *t, const ww_session *session, size_t prompt, 
     json_close(&w);
 }
 
+static ww_status read_text(const char *path, text_buffer *text)
+{
+    line_reader lines;
+    bool end = false;
+    ww_status status = lines_open(&lines, path);
+    while (status == WW_OK && !end) {
+        status = lines_next(&lines, &end);
+        if (status == WW_OK && !end)
+            status = text_buffer_add(text, lines.text, lines.length);
+        if (status == WW_OK && !end)
+            status = text_buffer_add(text, "\n", 1);
+    }
+    lines_close(&lines);
+    return status;
+}
+
+/* The grammar of --grammar or --json-schema; none where neither is given. */
+static ww_status open_grammar(const model_call *call, ww_grammar **grammar)
+{
+    const model_settings *s = &call->settings;
+    const char *path = s->grammar ? s->grammar : s->json_schema;
+    const ww_grammar_kind kind = s->grammar ? WW_GRAMMAR_GBNF : WW_GRAMMAR_JSON_SCHEMA;
+    text_buffer text = {0};
+    if (!path)
+        return WW_OK;
+    ww_status status = read_text(path, &text);
+    if (status == WW_OK)
+        status = ww_grammar_create(call->model, kind, text.text ? text.text : "", text.bytes, grammar);
+    text_buffer_free(&text);
+    return status;
+}
+
+static ww_status check_settings(const model_call *call)
+{
+    const model_settings *s = &call->settings;
+    const char *path = s->grammar ? s->grammar : s->json_schema;
+    const char *wrong = s->system && !s->chat          ? "--system is for --chat"
+                        : s->grammar && s->json_schema ? "only one of --grammar and --json-schema can be given"
+                        : path && s->ignore_eos ? "--ignore-eos cannot be used with a grammar, which says where the text ends"
+                        : path && strcmp(path, "-") == 0 && call->input
+                            ? "only one of --prompt and the grammar can be standard input"
+                            : NULL;
+    return wrong ? command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s", wrong)) : WW_OK;
+}
+
 ww_status model_generate_run(model_call *call)
 {
     const model_settings *s = &call->settings;
@@ -223,9 +270,11 @@ ww_status model_generate_run(model_call *call)
     generation.text = take_text;
     generation.user = &t;
     generation.ignore_eos = s->ignore_eos;
-    if (s->system && !s->chat)
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--system is for --chat"));
-    ww_status status = feed_prompt(call, &session, &prompt);
+    ww_status status = check_settings(call);
+    if (status == WW_OK)
+        status = feed_prompt(call, &session, &prompt);
+    if (status == WW_OK)
+        status = open_grammar(call, &sampling.grammar);
     if (status == WW_OK)
         status = ww_session_generate(session, &generation, &end);
     if (status == WW_OK && t.lost)
@@ -238,6 +287,7 @@ ww_status model_generate_run(model_call *call)
         putchar('\n');
     memory_free(t.text);
     memory_free(prompt.ids);
+    ww_grammar_destroy(sampling.grammar);
     ww_session_destroy(session);
     return status;
 }

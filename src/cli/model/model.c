@@ -52,7 +52,9 @@ static const option logits_options[] = {
         INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "another one draws other tokens (default: 0)"),                      \
         FLAG(chat, "--chat", "the prompt is what a user says, in the model's chat template"),                                  \
         TEXT(system, false, "--system", "T", "with --chat: what the system says before"),                                      \
-        FLAG(ignore_eos, "--ignore-eos", "go on where the model ends its text")
+        FLAG(ignore_eos, "--ignore-eos", "go on where the model ends its text"),                                               \
+        TEXT(grammar, false, "--grammar", "FILE", "the text must be what this grammar (GBNF) says"),                           \
+        TEXT(json_schema, false, "--json-schema", "FILE", "the text must be JSON that fits this schema")
 static const option generate_options[] = {PROMPT_OPTION(true), PLAIN_OPTION,  SAMPLING_OPTIONS, CACHE_OPTION,
                                           PRECISE_OPTION,      DEVICE_OPTION, QUIET_OPTION,     JSON_OPTION};
 ww_status model_call_open(model_call *call)

@@ -9,7 +9,7 @@
 #include <warpwave/model.h>
 
 typedef struct model_settings {
-    const char *device, *prompt, *system, *in, *out, *field;
+    const char *device, *prompt, *system, *in, *out, *field, *grammar, *json_schema;
     int64_t tokens, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty;
     int cache; /* place in "f16|f32|q8_0" */

@@ -90,8 +90,7 @@ ww_status grammar_check(const grammar_program *program, grammar_rule *rules, int
     const size_t steps = (size_t)program->count;
     c.waiting = memory_alloc(steps * sizeof *c.waiting);
     c.seen = memory_alloc_zeroed(steps, sizeof *c.seen);
-    const ww_status status =
-        c.waiting && c.seen ? judge(&c, count) : memory_failed("grammar", steps * 2 * sizeof *c.waiting);
+    const ww_status status = c.waiting && c.seen ? judge(&c, count) : memory_failed("grammar", steps * 2 * sizeof *c.waiting);
     memory_free(c.waiting);
     memory_free(c.seen);
     return status;

@@ -186,8 +186,9 @@ ww_status grammar_prepare(ww_grammar *g, int32_t token)
         status = ww_fail(WW_OUT_OF_RANGE, "the text of the grammar has ended");
     else if (text)
         status = walk(g, token, 0, &read, &alive);
-    if (status == WW_OK && text ? !alive || read == 0
-                                : status == WW_OK && !(tokenizer_is_end(g->tokenizer, token) && g->matcher.states[g->state].ends))
+    if (status == WW_OK && text
+            ? !alive || read == 0
+            : status == WW_OK && !(tokenizer_is_end(g->tokenizer, token) && g->matcher.states[g->state].ends))
         status = ww_fail(WW_INVALID_ARGUMENT, "token %d cannot follow by the grammar", (int)token);
     if (status == WW_OK) {
         g->next = text ? g->path[read] : g->state;

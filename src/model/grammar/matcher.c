@@ -48,7 +48,8 @@ static uint64_t hash_place(const matcher *m, int32_t place)
 static uint64_t hash_state(const matcher *m, int32_t state)
 {
     const grammar_state *s = &m->states[state];
-    return hash_bytes(hash_process_key(), (const char *)(m->members + s->first), (size_t)s->count * sizeof *m->members) ^ s->ends;
+    return hash_bytes(hash_process_key(), (const char *)(m->members + s->first), (size_t)s->count * sizeof *m->members) ^
+           s->ends;
 }
 
 static void put(int32_t *table, int32_t slots, uint64_t hash, int32_t entry)
@@ -203,7 +204,8 @@ static ww_status find_state(matcher *m, int32_t *state)
         if (*state < 0)
             break;
         const grammar_state *s = &m->states[*state];
-        if (s->count == m->found_count && s->ends == m->ends && (bytes == 0 || memcmp(m->members + s->first, m->found, bytes) == 0))
+        if (s->count == m->found_count && s->ends == m->ends &&
+            (bytes == 0 || memcmp(m->members + s->first, m->found, bytes) == 0))
             return WW_OK;
     }
     *state = m->state_count++;

@@ -1,5 +1,5 @@
-/* A grammar as a program over bytes. A rule is a list of steps that ends with STEP_RETURN; a character class is spelt out in the
- * bytes of UTF-8, so a text may stop anywhere, also inside a character.
+/* A grammar as a program over bytes. A rule is a list of steps that ends with STEP_RETURN; a character class is spelt out in
+ * the bytes of UTF-8, so a text may stop anywhere, also inside a character.
  */
 #ifndef WW_MODEL_GRAMMAR_PROGRAM_H
 #define WW_MODEL_GRAMMAR_PROGRAM_H

@@ -13,7 +13,15 @@
 
 enum { SCHEMAS_MAX = 1024, REF_BYTES_MAX = 1024, REFS_MAX = 32, NAME_BYTES_MAX = 64, DISJOINT_DEPTH_MAX = 4 };
 
-typedef enum json_kind { NULLS = 1, BOOLEANS = 2, INTEGERS = 4, NUMBERS = 8, STRINGS = 16, ARRAYS = 32, OBJECTS = 64 } json_kind;
+typedef enum json_kind {
+    NULLS = 1,
+    BOOLEANS = 2,
+    INTEGERS = 4,
+    NUMBERS = 8,
+    STRINGS = 16,
+    ARRAYS = 32,
+    OBJECTS = 64
+} json_kind;
 static const char *const KINDS[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
 enum { KIND_COUNT = 7 };
 
@@ -24,19 +32,18 @@ typedef struct schema_writer {
 } schema_writer;
 
 /* What JSON is made of, for the rules of schemas. */
-static const char COMMON[] =
-    "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
-    "plain ::= [^\\\"\\\\\\x00-\\x1F]\n"
-    "char ::= plain | \"\\\\\" ([\\\"\\\\/bfnrt] | \"u00\" (\"0\" [1-9a-fA-F] | \"1\" [0-9a-fA-F]))\n"
-    "string ::= \"\\\"\" char* \"\\\"\"\n"
-    "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,17})\n"
-    "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
-    "boolean ::= \"true\" | \"false\"\n"
-    "null ::= \"null\"\n"
-    "array ::= \"[\" s (value s (\",\" s value s)*)? \"]\"\n"
-    "member ::= string s \":\" s value s\n"
-    "object ::= \"{\" s (member (\",\" s member)*)? \"}\"\n"
-    "value ::= object | array | string | number | boolean | null\n";
+static const char COMMON[] = "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
+                             "plain ::= [^\\\"\\\\\\x00-\\x1F]\n"
+                             "char ::= plain | \"\\\\\" ([\\\"\\\\/bfnrt] | \"u00\" (\"0\" [1-9a-fA-F] | \"1\" [0-9a-fA-F]))\n"
+                             "string ::= \"\\\"\" char* \"\\\"\"\n"
+                             "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,17})\n"
+                             "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
+                             "boolean ::= \"true\" | \"false\"\n"
+                             "null ::= \"null\"\n"
+                             "array ::= \"[\" s (value s (\",\" s value s)*)? \"]\"\n"
+                             "member ::= string s \":\" s value s\n"
+                             "object ::= \"{\" s (member (\",\" s member)*)? \"}\"\n"
+                             "value ::= object | array | string | number | boolean | null\n";
 
 void gbnf_write(gbnf_writer *w, const char *format, ...)
 {
@@ -187,16 +194,35 @@ static const struct keyword {
     const char *name;
     int role;
 } KEYWORDS[] = {
-    {"$schema", ANNOTATION},     {"$id", ANNOTATION},         {"$comment", ANNOTATION},
-    {"$defs", ANNOTATION},       {"definitions", ANNOTATION}, {"title", ANNOTATION},
-    {"description", ANNOTATION}, {"default", ANNOTATION},     {"examples", ANNOTATION},
-    {"deprecated", ANNOTATION},  {"readOnly", ANNOTATION},    {"writeOnly", ANNOTATION},
-    {"format", ANNOTATION},      {"type", TYPE},              {"$ref", FORM},
-    {"enum", FORM},              {"const", FORM},             {"anyOf", FORM},
-    {"oneOf", FORM},             {"allOf", FORM},             {"properties", OBJECTS},
-    {"required", OBJECTS},       {"items", ARRAYS},           {"additionalProperties", OBJECTS},
-    {"minItems", ARRAYS},        {"maxItems", ARRAYS},        {"minLength", STRINGS},
-    {"maxLength", STRINGS},      {"pattern", STRINGS},
+    {"$schema", ANNOTATION},
+    {"$id", ANNOTATION},
+    {"$comment", ANNOTATION},
+    {"$defs", ANNOTATION},
+    {"definitions", ANNOTATION},
+    {"title", ANNOTATION},
+    {"description", ANNOTATION},
+    {"default", ANNOTATION},
+    {"examples", ANNOTATION},
+    {"deprecated", ANNOTATION},
+    {"readOnly", ANNOTATION},
+    {"writeOnly", ANNOTATION},
+    {"format", ANNOTATION},
+    {"type", TYPE},
+    {"$ref", FORM},
+    {"enum", FORM},
+    {"const", FORM},
+    {"anyOf", FORM},
+    {"oneOf", FORM},
+    {"allOf", FORM},
+    {"properties", OBJECTS},
+    {"required", OBJECTS},
+    {"items", ARRAYS},
+    {"additionalProperties", OBJECTS},
+    {"minItems", ARRAYS},
+    {"maxItems", ARRAYS},
+    {"minLength", STRINGS},
+    {"maxLength", STRINGS},
+    {"pattern", STRINGS},
 };
 
 /* The form of a schema, a keyword, or NULL; and the kinds that its other keywords are about. */
@@ -306,7 +332,8 @@ static void write_choices(schema_writer *w, const char *form, const json_t *list
     for (size_t i = 0; strcmp(form, "oneOf") == 0 && i < count && w->gbnf.status == WW_OK; i++)
         for (size_t k = 0; k < i; k++)
             if (!disjoint(w, json_array_get(list, k), json_array_get(list, i), 0))
-                REFUSE(w, "a value may fit schemas %zu and %zu of oneOf; use anyOf, or a required const that differs", k + 1, i + 1);
+                REFUSE(w, "a value may fit schemas %zu and %zu of oneOf; use anyOf, or a required const that differs", k + 1,
+                       i + 1);
     for (size_t i = 0; i < count && w->gbnf.status == WW_OK; i++)
         gbnf_write(&w->gbnf, "%sr%d ", i ? "| " : "", rule_of(w, json_array_get(list, i)));
 }
@@ -357,14 +384,14 @@ static void write_other_key(schema_writer *w, json_t *names, const char *prefix)
         if (strlen(name) > NAME_BYTES_MAX)
             REFUSE(w, "names of more than %d bytes beside additionalProperties are not supported", (int)NAME_BYTES_MAX);
         else if (name[bytes]) {
-            (void)snprintf(longer, sizeof longer, "%.*s", (int)(bytes + utf8_read(name + bytes, strlen(name + bytes), &c)), name);
+            (void)snprintf(longer, sizeof longer, "%.*s", (int)(bytes + utf8_read(name + bytes, strlen(name + bytes), &c)),
+                           name);
             if (next && json_object_set_new(next, longer, json_integer((json_int_t)c)) != 0)
                 lack_memory(w, 0);
         }
     }
     gbnf_write(&w->gbnf, "([^\\\"\\\\\\x00-\\x1F");
-    json_object_foreach(next, name, value)
-        gbnf_write(&w->gbnf, "\\U%08X", (unsigned)json_integer_value(value));
+    json_object_foreach(next, name, value) gbnf_write(&w->gbnf, "\\U%08X", (unsigned)json_integer_value(value));
     gbnf_write(&w->gbnf, "] plain* ");
     json_object_foreach(next, name, value)
     {
@@ -520,7 +547,8 @@ static void write_schema(schema_writer *w, json_t *schema)
     int roles = 0;
     gbnf_write(&w->gbnf, "r%d ::= ", w->at);
     if (!json_is_object(schema) && !json_is_true(schema)) {
-        REFUSE(w, "%s", json_is_false(schema) ? "nothing fits the schema 'false'" : "a schema must be an object, true or false");
+        REFUSE(w, "%s",
+               json_is_false(schema) ? "nothing fits the schema 'false'" : "a schema must be an object, true or false");
         return;
     }
     const char *form = form_of(w, schema, &roles);

@@ -104,7 +104,8 @@ static ww_status check_asked(const generator *g, const char *call)
     if (g->asked.text && !session->model->tokenizer)
         return ww_fail(WW_UNSUPPORTED, "%s: the model has no tokenizer, so there is no text to be told", call);
     if (g->sampling.grammar && g->asked.ignore_eos)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: ignore_eos cannot be used with a grammar, which says where the text ends", call);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: ignore_eos cannot be used with a grammar, which says where the text ends",
+                       call);
     return g->sampling.grammar ? session_check_grammar(session, g->sampling.grammar, call) : WW_OK;
 }
 
