@@ -234,8 +234,8 @@ static inline ww_sampling ww_sampling_default(void)
 }
 
 /* Chooses a token from the session's logits; it is not fed. `sampling` may be NULL. Refuses numbers that make no sense, and a
- * session without logits. With a grammar of this model a token that ends the text is chosen only where the grammar is satisfied,
- * and WW_NOT_FOUND says that no token of the vocabulary can come next. */
+ * session without logits. With a grammar of this model a token that ends the text is chosen only where the grammar is
+ * satisfied, and WW_NOT_FOUND says that no token of the vocabulary can come next. */
 WW_API ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampling, int32_t *token);
 
 /* Given a piece of text: UTF-8 with all bytes of each character, and a NUL behind it. Not 0 ends generating. What status.h says
