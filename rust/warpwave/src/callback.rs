@@ -12,18 +12,24 @@ use crate::error::{Error, Result, Status};
 
 /// Told how far a long call has come: units done, and all units. `ControlFlow::Break(())` cancels the call, which then fails with
 /// [`Status::Cancelled`](crate::Status::Cancelled) and has changed nothing. It runs on the calling thread, and must not call this
-/// crate: such calls fail with [`Status::InvalidArgument`](crate::Status::InvalidArgument). A panic in it cancels the call and
-/// goes on afterwards.
+/// crate: such calls fail with [`Status::InvalidArgument`](crate::Status::InvalidArgument). For the same
+/// reason it leaks what it drops, except results and files. A panic in it cancels the call and goes on afterwards.
 pub type Progress<'a> = &'a mut dyn FnMut(i64, i64) -> ControlFlow<()>;
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether this thread is in a callback.
+#[inline]
+pub(crate) fn inside() -> bool {
+    INSIDE.with(Cell::get)
+}
+
 /// C holds locks while it calls back. A call that would take them again is refused here, where C could not tell.
 #[inline]
 pub(crate) fn refuse_inside() -> Result<()> {
-    if INSIDE.with(Cell::get) {
+    if inside() {
         return Err(Error::new(
             Status::InvalidArgument,
             "called from within a callback, while the library holds its locks; return from the callback first",

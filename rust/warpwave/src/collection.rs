@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use warpwave_sys as sys;
 
-use crate::callback::{with_progress, Progress};
+use crate::callback::{self, with_progress, Progress};
 use crate::config::{CollectionConfig, CollectionInfo, DamageReport, Metric};
 use crate::device::Device;
 use crate::error::{call, number, Error, Result, Status};
@@ -162,9 +162,9 @@ impl Collection {
         call(|| unsafe { sys::ww_collection_move(self.raw(), device.raw()) })
     }
 
-    /// The number of live rows.
+    /// The number of live rows; 0 inside of a callback.
     pub fn len(&self) -> usize {
-        if crate::callback::refuse_inside().is_err() {
+        if callback::inside() {
             return 0;
         }
         // SAFETY: the collection is there.
@@ -301,10 +301,15 @@ impl Collection {
     }
 
     /// Visits the numbers of all live rows in order. Beside writers it sees rows that are added meanwhile, and none that are
-    /// removed; [`Collection::get_all`] is a snapshot.
+    /// removed; [`Collection::get_all`] is a snapshot. Inside of a callback it visits none.
     pub fn rows(&self) -> impl Iterator<Item = i64> + '_ {
-        // SAFETY: the collection is there; any number may be given.
-        let next = |row: i64| unsafe { sys::ww_collection_next(self.raw(), row) };
+        let next = |row: i64| {
+            if callback::inside() {
+                return -1;
+            }
+            // SAFETY: the collection is there; any number may be given.
+            unsafe { sys::ww_collection_next(self.raw(), row) }
+        };
         let present = |row: i64| (row >= 0).then_some(row);
         std::iter::successors(present(next(-1)), move |&row| present(next(row)))
     }

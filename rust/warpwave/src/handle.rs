@@ -3,6 +3,7 @@ use std::ptr::{self, NonNull};
 
 use warpwave_sys as sys;
 
+use crate::callback;
 use crate::error::{call, Result};
 
 /// What a handle points to.
@@ -10,6 +11,9 @@ use crate::error::{call, Result};
 /// # Safety
 /// `release` ends what the library made, whichever thread calls it, if no other thread uses it.
 pub(crate) unsafe trait Opaque {
+    /// Whether ending it takes locks that a call may hold while it calls back.
+    const LOCKS: bool;
+
     /// # Safety
     /// The pointer is the library's, and this is its last use.
     unsafe fn release(pointer: *mut Self);
@@ -45,6 +49,9 @@ impl<T: Opaque> Handle<T> {
 
 impl<T: Opaque> Drop for Handle<T> {
     fn drop(&mut self) {
+        if T::LOCKS && callback::inside() {
+            return; // leaked: the call that is under way on this thread may hold the lock
+        }
         // SAFETY: the pointer came from the library and is released once, here. Every user of it borrows the handle.
         unsafe { T::release(self.0.as_ptr()) }
     }
@@ -56,10 +63,12 @@ unsafe impl<T: Opaque> Send for Handle<T> {}
 unsafe impl<T: Shared> Sync for Handle<T> {}
 
 macro_rules! opaque {
-    ($($name:ident by $release:ident $(is $shared:ident)?;)*) => {
+    ($($name:ident by $release:ident locks $locks:literal $(is $shared:ident)?;)*) => {
         $(
             // SAFETY: the header names this function as the one that ends it, and binds it to no thread.
             unsafe impl Opaque for sys::$name {
+                const LOCKS: bool = $locks;
+
                 unsafe fn release(pointer: *mut Self) {
                     // SAFETY: as the caller promises.
                     unsafe { sys::$release(pointer) }
@@ -74,23 +83,23 @@ macro_rules! opaque {
 }
 
 opaque! {
-    ww_device by ww_device_close is Shared;
-    ww_collection by ww_collection_destroy is Shared;
-    ww_results by ww_results_destroy is Shared;
-    ww_quant by ww_quant_destroy is Shared;
-    ww_gguf by ww_gguf_close is Shared;
-    ww_matrix by ww_matrix_close is Shared;
-    ww_safetensors by ww_safetensors_close is Shared;
-    ww_gguf_writer by ww_gguf_writer_destroy;
+    ww_device by ww_device_close locks true is Shared;
+    ww_collection by ww_collection_destroy locks true is Shared;
+    ww_results by ww_results_destroy locks false is Shared;
+    ww_quant by ww_quant_destroy locks true is Shared;
+    ww_gguf by ww_gguf_close locks false is Shared;
+    ww_matrix by ww_matrix_close locks false is Shared;
+    ww_safetensors by ww_safetensors_close locks false is Shared;
+    ww_gguf_writer by ww_gguf_writer_destroy locks false;
 }
 
 #[cfg(feature = "store")]
 opaque! {
-    ww_store by ww_store_close is Shared;
+    ww_store by ww_store_close locks true is Shared;
 }
 
 #[cfg(feature = "model")]
 opaque! {
-    ww_model by ww_model_close is Shared;
-    ww_session by ww_session_destroy;
+    ww_model by ww_model_close locks true is Shared;
+    ww_session by ww_session_destroy locks true;
 }

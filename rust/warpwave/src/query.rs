@@ -208,18 +208,16 @@ impl<'a> Query<'a> {
         Query { words: Some(words), ..Query::of(Vectors::None(texts.len())) }
     }
 
-    /// Finds rows by words, too: one text for each query. The best of both are fused into one list, and
+    /// Finds rows by words, too: one text for each query. The best of both are fused into one list by their ranks, and
     /// [`Hit::parts`](crate::Hit::parts) has the ranks and scores of each.
-    pub fn hybrid<T: AsRef<str>>(mut self, texts: &[T]) -> Self {
-        self.words = Some(Words { texts: Texts::of(texts), mode: sys::WW_MATCH_HYBRID, fuse: None, candidates: 0 });
-        self
+    pub fn hybrid<T: AsRef<str>>(self, texts: &[T]) -> Self {
+        self.hybrid_with(texts, Fuse::default(), 0)
     }
 
-    /// How [`Query::hybrid`] fuses, and how many hits of each part (0: 100, or k if that is more).
-    pub fn fuse(mut self, how: Fuse, candidates: usize) -> Self {
-        if let Some(words) = &mut self.words {
-            (words.fuse, words.candidates) = (Some(how), candidates);
-        }
+    /// The same with another fusion, of this many hits of each part (0: 100, or k if that is more). The limit of the fusion is
+    /// k.
+    pub fn hybrid_with<T: AsRef<str>>(mut self, texts: &[T], fuse: Fuse, candidates: usize) -> Self {
+        self.words = Some(Words { texts: Texts::of(texts), mode: sys::WW_MATCH_HYBRID, fuse: Some(fuse), candidates });
         self
     }
 

@@ -3,7 +3,7 @@
 mod common;
 use common::{cpu, reference, winds, Folder};
 use warpwave::{
-    Collection, CollectionConfig, DType, Device, Fetch, Gguf, GgufValue, GgufWriter, Matrix, Metric, Model, QuantType,
+    Collection, CollectionConfig, DType, Device, Fetch, Fuse, Gguf, GgufValue, GgufWriter, Matrix, Metric, Model, QuantType,
     Quantized, Query, Results, Rows, Safetensors, Session, Store, StoreModel, Tensor,
 };
 
@@ -190,9 +190,13 @@ fn texts_are_found_by_their_words() {
     let results = collection.query(&Query::words(&["dog"]).nearest(3).fetch(Fetch::IDS | Fetch::TEXTS)).unwrap();
     let found: Vec<_> = results.hits().map(|hit| (hit.id(), hit.text())).collect();
     assert_eq!(found, [(Some("dog"), Some("a lazy dog"))]);
-    let hybrid = Query::new(&[1.0, 0.0]).nearest(3).hybrid(&["dog"]).fuse(Default::default(), 10).fetch(Fetch::IDS);
+    let hybrid = Query::new(&[1.0, 0.0])
+        .nearest(3)
+        .hybrid_with(&["dog"], Fuse { weights: [0.0, 1.0], ..Default::default() }, 10)
+        .fetch(Fetch::IDS);
     let results = collection.query(&hybrid).unwrap();
-    let best = results.hits().find(|hit| hit.id() == Some("dog")).unwrap();
+    let best = results.hits().next().unwrap();
+    assert_eq!(best.id(), Some("dog"));
     assert_eq!(best.parts().unwrap()[1].unwrap().rank, 1);
     assert!(collection.query(&Query::new(&[1.0, 0.0]).hybrid(&["a", "b"])).is_err());
     assert!(winds().query(&Query::words(&["dog"])).is_err());
