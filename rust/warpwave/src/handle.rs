@@ -103,3 +103,8 @@ opaque! {
     ww_model by ww_model_close locks true is Shared;
     ww_session by ww_session_destroy locks true;
 }
+
+#[cfg(feature = "text")]
+opaque! {
+    ww_text by ww_text_close locks true is Shared;
+}

@@ -1,9 +1,11 @@
 //! IVF: an index for collections of very many rows.
+use std::ptr;
+
 use warpwave_sys as sys;
 
 use crate::callback::{with_progress, Progress};
 use crate::collection::Collection;
-use crate::error::{call, number, Result};
+use crate::error::{call, number, Error, Result, Status};
 
 info! {
     /// What an index is.
@@ -26,6 +28,12 @@ info! {
         count rows_added: i64,
         /// Lists that were split.
         count lists_split: i64,
+        /// Queries of the last [`Collection::calibrate`]; 0: there was none.
+        count calibration_queries: i64,
+        /// Neighbours of each of them.
+        count calibration_k: i32,
+        /// Rows that were added since.
+        count calibration_rows_added: i64,
     }
 }
 
@@ -42,7 +50,44 @@ pub struct IvfConfig {
     pub seed: u64,
 }
 
+/// How [`Collection::calibrate`] learns. Zeros mean what the library finds fit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calibration<'a> {
+    /// Queries such as will be asked, one after the other; None: rows of the collection, drawn at random.
+    pub queries: Option<&'a [f32]>,
+    /// How many rows are drawn, at least 299; 0: 1000, or 299 if there are fewer rows. Not used with `queries`.
+    pub drawn: usize,
+    /// Neighbours of each query; 0: 10.
+    pub k: usize,
+    /// Of the rows that are drawn.
+    pub seed: u64,
+}
+
 impl Collection {
+    /// Learns how many lists of the index each recall needs, so that queries can ask for a
+    /// [`recall`](crate::Query::recall): among queries like these at most 1% fall below it, at a confidence of 95%. `progress`
+    /// counts queries.
+    pub fn calibrate(&self, how: &Calibration<'_>, progress: Option<Progress<'_>>) -> Result<()> {
+        let dim = self.info()?.dim() as usize;
+        let count = match how.queries {
+            Some(queries) if queries.is_empty() || queries.len() % dim != 0 => {
+                let message = format!("{} numbers are not queries of dimension {dim}", queries.len());
+                return Err(Error::new(Status::DimensionMismatch, message));
+            }
+            Some(queries) => queries.len() / dim,
+            None => how.drawn,
+        };
+        let (query_count, k) = (number(count, "the number of queries")?, number(how.k, "k")?);
+        let queries = how.queries.map_or(ptr::null(), <[f32]>::as_ptr);
+        with_progress(progress, |progress, progress_user| {
+            let (seed, none) = (how.seed, Default::default());
+            let raw = sys::ww_calibrate_config { queries, query_count, k, seed, progress, progress_user, ..none };
+            // SAFETY: the collection is there; there are this many queries of its dimension, and the callback lives until the
+            // call returns.
+            call(|| unsafe { sys::ww_collection_calibrate(self.raw(), &raw) })
+        })
+    }
+
     /// Builds an index from the live rows, in place of the one that there is. Queries with [`Query::nprobe`](crate::Query::nprobe)
     /// use it; all others stay exact. `progress` counts rows compared with centroids.
     ///

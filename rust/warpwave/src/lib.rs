@@ -16,7 +16,7 @@
 //!
 //! # What is where
 //! [`Device`] is what computes. [`Collection`] holds vectors and answers a [`Query`] with [`Results`]; [`Store`] keeps collections
-//! in a file. [`Tensor`] computes; [`Quantized`] multiplies with weights in ggml's formats, which [`Gguf`] reads. [`Model`] embeds
+//! in a file, and a [`TextCollection`] texts with the model that embeds them. [`Tensor`] computes; [`Quantized`] multiplies with weights in ggml's formats, which [`Gguf`] reads. [`Model`] embeds
 //! texts, and a [`Session`] of it continues them.
 //!
 //! # Errors
@@ -33,7 +33,7 @@
 //! is cancelled, and the panic goes on when C has returned. Calls of this crate from within a callback fail.
 //!
 //! # Features
-//! `store` and `model`, on by default, need `libwarpwave_store` and `libwarpwave_model`. `vendored` builds the C library; without
+//! `store`, `model` and `text`, on by default, need `libwarpwave_store`, `libwarpwave_model` and `libwarpwave_text`. `vendored` builds the C library; without
 //! it pkg-config finds it, or `WARPWAVE_LIB_DIR` names its folder. `serde_json` adds payloads and filters as values, `half` the
 //! types of 16 bits, `ndarray` tensors from and to arrays. None of these three is used unless asked for.
 #![forbid(unsafe_op_in_unsafe_fn)]
@@ -71,6 +71,8 @@ mod session;
 mod store;
 mod tensor;
 mod text;
+#[cfg(feature = "text")]
+mod text_collection;
 
 pub use callback::Progress;
 pub use collection::{score, Collection};
@@ -80,7 +82,7 @@ pub use element::{DType, Element, VectorElement, VectorType};
 pub use error::{Error, Result, Status, Vendor};
 pub use files::{write_matrix, write_safetensors, Matrix, MatrixInfo, Safetensors};
 pub use gguf::{Gguf, GgufInfo, GgufTensor, GgufValue, GgufWriter};
-pub use ivf::{IvfConfig, IvfInfo};
+pub use ivf::{Calibration, IvfConfig, IvfInfo};
 #[cfg(feature = "model")]
 pub use model::{Model, ModelInfo, ModelKind, ModelOptions, Pooling, TokenFlags};
 pub use operations::{Attention, AttentionType, Binary, Cmp, Conv, Math, Pool, Reduce, Unary};
@@ -95,6 +97,8 @@ pub use session::{Canceller, Generation, GenerationEnd, Sampling, Session};
 #[cfg(feature = "store")]
 pub use store::{Store, StoreConfig, StoreInfo, StoreModel, Synchronous};
 pub use tensor::{Tensor, View, ViewMut};
+#[cfg(feature = "text")]
+pub use text_collection::{Chunking, Documents, TextCollection, TextConfig, TextMode, TextQuery, TextRows};
 
 /// The programs of the guide and of the crate's README, as tests of the documentation.
 #[cfg(doctest)]

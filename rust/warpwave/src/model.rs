@@ -154,7 +154,7 @@ impl Model {
         .map(Model)
     }
 
-    fn raw(&self) -> *mut sys::ww_model {
+    pub(crate) fn raw(&self) -> *mut sys::ww_model {
         self.0.raw()
     }
 
@@ -285,7 +285,7 @@ fn with_messages<R>(messages: &[(&str, &str)], function: impl FnOnce(&[sys::ww_c
 }
 
 /// A list that a call fills in: asked for its length first.
-fn filled<T: Clone>(zero: T, function: impl Fn(*mut T, usize, *mut usize) -> sys::ww_status) -> Result<Vec<T>> {
+pub(crate) fn filled<T: Clone>(zero: T, function: impl Fn(*mut T, usize, *mut usize) -> sys::ww_status) -> Result<Vec<T>> {
     let mut count = 0;
     call(|| function(ptr::null_mut(), 0, &mut count))?;
     let mut list = vec![zero; count];

@@ -167,6 +167,7 @@ pub struct Query<'a> {
     conditions: Conditions<'a>,
     fetch: Fetch,
     nprobe: usize,
+    recall: f32,
     words: Option<Words>,
 }
 
@@ -182,8 +183,15 @@ impl<'a> Query<'a> {
             conditions: Conditions::default(),
             fetch: Fetch::NONE,
             nprobe: 0,
+            recall: 0.0,
             words: None,
         }
+    }
+
+    /// A query without vectors: what a [`TextQuery`](crate::TextQuery) says of rows.
+    #[cfg(feature = "text")]
+    pub fn without_vectors() -> Self {
+        Query::of(Vectors::None(0))
     }
 
     /// One query vector.
@@ -226,6 +234,13 @@ impl<'a> Query<'a> {
     /// 0: exact.
     pub fn nprobe(mut self, lists: usize) -> Self {
         self.nprobe = lists;
+        self
+    }
+
+    /// Reads as many lists as this recall needs, more than 0 and at most 1, after
+    /// [`Collection::calibrate`](crate::Collection::calibrate). 0: not asked for.
+    pub fn recall(mut self, recall: f32) -> Self {
+        self.recall = recall;
         self
     }
 
@@ -298,6 +313,7 @@ impl<'a> Query<'a> {
             Vectors::None(count) => raw.query_count = number(count, "the number of queries")?,
         }
         raw.nprobe = number(self.nprobe, "nprobe")?;
+        raw.recall = self.recall;
         raw.mode = self.mode;
         raw.k = number(self.k, "k")?;
         raw.bound = self.bound;

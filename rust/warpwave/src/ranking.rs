@@ -69,7 +69,7 @@ impl Default for Diversity<'_> {
 }
 
 impl Diversity<'_> {
-    fn raw(&self, metric: Metric) -> Result<sys::ww_diversity> {
+    pub(crate) fn raw(&self, metric: Metric) -> Result<sys::ww_diversity> {
         Ok(sys::ww_diversity {
             metric: metric.raw(),
             lambda: self.lambda,
@@ -80,7 +80,7 @@ impl Diversity<'_> {
     }
 
     /// Refuses another number of vectors than the library will read.
-    fn check(&self, queries: usize, dim: usize) -> Result<()> {
+    pub(crate) fn check(&self, queries: usize, dim: usize) -> Result<()> {
         match self.queries {
             Some(vectors) if Some(vectors.len()) != queries.checked_mul(dim) => {
                 let message = format!("{} numbers are not {queries} queries of dimension {dim}", vectors.len());
@@ -108,14 +108,14 @@ impl<'a> Grouping<'a> {
         Grouping { field, groups: 10, size: 1 }
     }
 
-    fn with_raw<R>(&self, function: impl FnOnce(&sys::ww_grouping) -> Result<R>) -> Result<R> {
+    pub(crate) fn with_raw<R>(&self, function: impl FnOnce(&sys::ww_grouping) -> Result<R>) -> Result<R> {
         let (groups, size) = (number(self.groups, "the number of groups")?, number(self.size, "the size of a group")?);
         with_text(self.field, "the field", |field| function(&sys::ww_grouping { field, groups, size, ..Default::default() }))
     }
 }
 
 impl Results {
-    fn made(function: impl FnOnce(*mut *mut sys::ww_results) -> sys::ww_status) -> Result<Results> {
+    pub(crate) fn made(function: impl FnOnce(*mut *mut sys::ww_results) -> sys::ww_status) -> Result<Results> {
         Results::new(Handle::make(function)?)
     }
 

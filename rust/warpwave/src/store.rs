@@ -213,6 +213,11 @@ impl Store {
         Ok(Store { handle, loading: config.loading.clone() })
     }
 
+    #[cfg(feature = "text")]
+    pub(crate) fn raw(&self) -> *mut sys::ww_store {
+        self.handle.raw()
+    }
+
     fn collection_of(&self, handle: Handle<sys::ww_collection>) -> Collection {
         Collection::of_store(handle, self.loading.clone().map(|loading| loading as Arc<dyn Send + Sync>))
     }

@@ -2,8 +2,8 @@
 mod common;
 use common::{cpu, numbers, winds};
 use warpwave::{
-    score, Collection, CollectionConfig, Diversity, Fetch, Fuse, Grouping, IvfConfig, Mask, Metric, Query, Rows, Screen,
-    Selection, Status, Tensor, VectorType,
+    score, Calibration, Collection, CollectionConfig, Diversity, Fetch, Fuse, Grouping, IvfConfig, Mask, Metric, Query, Rows,
+    Screen, Selection, Status, Tensor, VectorType,
 };
 
 fn ids(results: &warpwave::Results) -> Vec<&str> {
@@ -167,6 +167,12 @@ fn an_index_is_built_used_and_dropped() {
     assert!(near.rows()[0] == 10 && near.proven(0) <= 5 && near.rows()[..near.proven(0)] == exact.rows()[..near.proven(0)]);
     assert!(stats.lists_read() >= 2 && stats.list_rows_read() < 2000, "{stats:?}");
     assert_eq!(collection.query(&query.nprobe(20)).unwrap().rows(), exact.rows());
+    assert!(collection.query(&Query::new(&vectors[..8]).recall(0.9)).is_err(), "not calibrated yet");
+    collection.calibrate(&Calibration { k: 5, ..Default::default() }, None).unwrap();
+    assert_eq!(collection.ivf_info().unwrap().calibration_k(), 5);
+    assert_eq!(collection.query(&Query::new(&vectors[..8]).nearest(5).recall(0.9)).unwrap().rows()[0], 0);
+    let short = Calibration { queries: Some(&vectors[..9]), ..Default::default() };
+    assert_eq!(collection.calibrate(&short, None).unwrap_err().status(), Status::DimensionMismatch);
     let stop = &mut |_, _| std::ops::ControlFlow::Break(());
     assert_eq!(collection.build_ivf(&IvfConfig::default(), Some(stop)).unwrap_err().status(), Status::Cancelled);
     collection.drop_ivf().unwrap();

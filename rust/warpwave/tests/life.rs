@@ -201,3 +201,37 @@ fn texts_are_found_by_their_words() {
     assert!(collection.query(&Query::new(&[1.0, 0.0]).hybrid(&["a", "b"])).is_err());
     assert!(winds().query(&Query::words(&["dog"])).is_err());
 }
+
+#[cfg(feature = "text")]
+#[test]
+fn collections_of_text_embed_cut_and_find() {
+    use warpwave::{Chunking, Documents, TextCollection, TextConfig, TextMode, TextQuery, TextRows, VectorType};
+    let Some((folder, _)) = reference() else { return };
+    let device = cpu();
+    let (store, model) =
+        (Store::open(folder.join("t.db"), &device).unwrap(), Model::open(folder.join("encoder.gguf"), &device).unwrap());
+    assert!(TextCollection::open(&store, "t", &model, &TextConfig::default()).is_err(), "it does not exist");
+    let config = TextConfig { create: Some((Metric::Cosine, VectorType::F32)), query_prefix: Some("a "), ..Default::default() };
+    let texts = TextCollection::open(&store, "t", &model, &config).unwrap();
+    texts.add(&TextRows::new(&["a fox", "dogs"]).ids(&["fox", "dogs"]).payloads(&[Some("{}"), None]), None).unwrap();
+    assert!(texts.add(&TextRows::new(&["a", "b"]).ids(&["x"]), None).is_err());
+    texts.upsert(&TextRows::new(&["dogs dogs"]).ids(&["dogs"]), None).unwrap();
+    let results = texts.search(&TextQuery::new(&["fox"])).unwrap();
+    assert_eq!((results.hits().len(), results.hits().next().unwrap().text()), (2, Some("a fox")));
+    let words = TextQuery::new(&["dogs"]).mode(TextMode::Words).query(Query::without_vectors().nearest(1).fetch(Fetch::IDS));
+    assert_eq!(texts.search(&words).unwrap().hits().next().unwrap().id(), Some("dogs"));
+
+    let how = Chunking { tokens: 6, overlap: 1 };
+    let document = "A fox. A dog. A fox. A dog. A fox. A dog.";
+    let chunks = model.chunks(document, &how).unwrap();
+    assert!(chunks.len() > 1 && chunks[0].start == 0 && chunks.last().unwrap().end == document.len());
+    let documents = Documents::new(&[document], &["d"]).payloads(&[Some(r#"{"year": 1}"#)]).chunking(how);
+    assert_eq!(texts.add_documents(&documents, None).unwrap(), chunks.len());
+    assert_eq!(texts.upsert_documents(&documents, None).unwrap(), chunks.len());
+    assert_eq!(texts.collection().len(), 2 + chunks.len());
+    let query = TextQuery::new(&["dog"]).hybrid(Fuse::default(), 5).expand(1);
+    let results = texts.search(&query.clone().query(Query::without_vectors().nearest(1).filter(r#"{"year": 1}"#))).unwrap();
+    assert!(results.hits().next().unwrap().text().unwrap().len() > chunks[0].len());
+    let grouped = texts.search(&query.grouped(warpwave::Grouping::new("source"))).unwrap();
+    assert_eq!(grouped.hits().len(), 1);
+}
