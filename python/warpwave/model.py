@@ -263,7 +263,7 @@ class Model(NotPicklable):
         """A session that was saved, of this model, on whatever device."""
         pointer = c_void_p()
         with self._handle as model:
-            check(c.ww_session_load(model, os.fsencode(path), byref(pointer)))
+            check(c.ww_session_load(model, os.fsencode(path), byref(pointer)), os.fspath(path))
         return Session._of(pointer, self)
 
     @overload

@@ -172,6 +172,8 @@ def test_wrong_types_and_missing_files_are_named(decoder: warpwave.Model) -> Non
         decoder.embed([None])  # type: ignore[list-item]
     with pytest.raises(warpwave.MissingFile, match="nothing.gguf"):
         warpwave.Model("/nowhere/nothing.gguf", device="cpu")
+    with pytest.raises(warpwave.MissingFile, match="nothing.session"):
+        decoder.load_session("/nowhere/nothing.session")
 
 
 _INTERRUPTED = """
