@@ -161,7 +161,7 @@ void json_put_statistics(json_writer *w, const char *key, ww_screen screen, cons
 {
     json_open(w, key, '{');
     json_put_text(w, "screen", ww_screen_name(screen));
-    json_put_bool(w, "exact", stats->certificate >= 0.0f); /* what was proven; NaN proves nothing */
+    json_put_bool(w, "exact", stats->certificate >= 0.0f && stats->lists_read == 0); /* NaN proves nothing */
     json_put_integer(w, "rows_screened", stats->rows_screened);
     json_put_integer(w, "rows_kept", stats->rows_kept);
     json_put_integer(w, "rows_scored", stats->rows_scored);

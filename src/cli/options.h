@@ -38,7 +38,7 @@ typedef struct option {
     int64_t least, most;
 } option;
 
-enum { OPTIONS_MAX = 32 };
+enum { OPTIONS_MAX = 64 };
 
 /* Lines of a table, for a field of the command's settings. */
 #define OPTION_IS_FLAG(settings, field, name, help) {name, NULL, help, OPTION_FLAG, false, offsetof(settings, field), 0, 0}

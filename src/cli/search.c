@@ -10,9 +10,12 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/search_index.h"
 #include "cli/search_range.h"
 #include "cli/terminal.h"
 #include "vectors/file_rows.h"
+
+#include <warpwave/ivf.h>
 
 enum { PIECE_BYTES = 64 << 20, REPEAT_MAX = 10000, METRIC_NOT_GIVEN = -1 };
 
@@ -210,6 +213,8 @@ static ww_status search_repeatedly(search_run *run)
     search.k = (int32_t)run->settings.k;
     search.progress = progress_report;
     search.progress_user = &bar;
+    search.nprobe = run->settings.nprobe;
+    search.recall = run->settings.recall;
     run->stats = ww_search_stats_default();
     search.stats = &run->stats;
     ww_status status = take_array(&seconds, repeat, 1, sizeof *seconds, "the times");
@@ -243,6 +248,8 @@ static ww_status search(const search_settings *settings)
     search_run run = {.settings = *settings};
     ww_status status = search_range_read(&run.settings);
     if (status == WW_OK)
+        status = search_index_read(&run.settings);
+    if (status == WW_OK)
         status = search_output_check(settings);
     if (status == WW_OK)
         status = open_files(&run);
@@ -252,6 +259,8 @@ static ww_status search(const search_settings *settings)
         status = add_rows(&run);
     if (status == WW_OK)
         status = check_rows(&run);
+    if (status == WW_OK)
+        status = search_index_build(&run);
     if (status == WW_OK)
         status = read_queries(&run);
     if (status == WW_OK)
@@ -279,7 +288,8 @@ static ww_status check_where(const search_settings *s)
 {
     const bool of_file = s->base || s->ids || s->id_column || s->query_id_column || s->out_neighbors || s->out_distances ||
                          s->rows_skip > 0 || s->rows_take != ROWS_ALL || s->repeat > 1 || s->check ||
-                         s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8;
+                         s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8 || s->nlist > 0 || s->nprobe > 0 ||
+                         s->recall_text;
     if (!s->text && !s->queries)
         return ww_fail(WW_INVALID_ARGUMENT, "--queries FILE is missing");
     if (!s->store && !s->base)
@@ -340,6 +350,12 @@ static const option options[] = {
          "write row numbers (queries x k) to a .ibin or .npy file, a pipe, or - (as .ibin)"),
     TEXT(out_distances, false, "--out-distances", "F.fbin",
          "write scores (queries x k) to a .fbin or .npy file, a pipe, or - (as .fbin)"),
+    INTEGER(nprobe, false, "--nprobe", "N", 1, WW_IVF_LISTS_MAX,
+            "build an index and read only the N nearest of its lists: faster, and may miss rows; default: all rows, exactly"),
+    OPTION_IS_TEXT(search_settings, recall_text, false, "--recall", "R",
+                   "build an index and read as many lists as this recall needs, such as 0.95"),
+    INTEGER(nlist, false, "--nlist", "N", 1, WW_IVF_LISTS_MAX,
+            "with --nprobe or --recall: lists of the index; default: 4 times the square root of the rows"),
     INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "skip the first N rows of the base; default: 0"),
     INTEGER(rows_take, false, "--rows-take", "N", 0, INT64_MAX, "use N rows of the base; default: all that remain"),
     INTEGER(repeat, false, "--repeat", "N", 1, REPEAT_MAX, "search N times and report the median time; default: 1"),
@@ -376,7 +392,9 @@ const command command_search = {
         "JSON: device, device_name, rows, dim, type, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
         "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
         "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;\n"
-        "a row counts once for each query; exact is whether the certificate proves the results), and, unless --out-neighbors "
+        "a row counts once for each query; exact is whether the certificate proves the results, and false with an index), "
+        "with\n"
+        "--nprobe or --recall index (build_seconds, lists_read, rows_read), and, unless --out-neighbors "
         "or --out-distances is given, results: an array of\n"
         "{row, id, score} for each query, with --query-id-column query_ids, and with --check rows_checked.\n",
     .options = options,

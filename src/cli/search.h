@@ -27,6 +27,9 @@ typedef struct search_settings {
     float bound;
     const char *store, *collection, *where, *filter, *text, *model; /* in place of a base (cli/store) */
     text_list params;
+    int64_t nlist, nprobe; /* of an index (search_index.h); 0: not given */
+    const char *recall_text;
+    float recall; /* read from the text; 0: not given */
 } search_settings;
 
 enum { LIMIT_DEFAULT = 1000 };
@@ -48,7 +51,7 @@ typedef struct search_run {
     int64_t *totals;          /* rows within the bound of each query; NULL without one */
     ww_search_stats stats;    /* of the last repetition */
     ww_damage_report checked; /* with --check; else of no row */
-    double load_seconds, add_seconds, search_seconds;
+    double load_seconds, add_seconds, index_seconds, search_seconds;
 } search_run;
 
 /* Searches a collection in a store and prints what it found: a search with --store. */

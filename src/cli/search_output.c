@@ -188,6 +188,13 @@ static ww_status print_json(const search_run *run)
     json_put_real(&w, "add_seconds", run->add_seconds);
     json_put_real(&w, "search_seconds", run->search_seconds);
     json_put_statistics(&w, "statistics", (ww_screen)s->screen, &run->stats);
+    if (run->index_seconds > 0.0) {
+        json_open(&w, "index", '{');
+        json_put_real(&w, "build_seconds", run->index_seconds);
+        json_put_integer(&w, "lists_read", run->stats.lists_read);
+        json_put_integer(&w, "rows_read", run->stats.list_rows_read);
+        json_close(&w);
+    }
     if (s->check)
         json_put_integer(&w, "rows_checked", run->checked.rows_checked);
     if (s->query_id_column)
@@ -278,6 +285,9 @@ static ww_status print_text(FILE *to, const search_run *run)
     if (s->check)
         fprintf(to, "\n%lld rows were checked: what the device keeps of them is what was made of them",
                 (long long)run->checked.rows_checked);
+    if (run->index_seconds > 0.0)
+        fprintf(to, "\nindexed in %.3g s; read %lld lists with %lld rows", run->index_seconds, (long long)run->stats.lists_read,
+                (long long)run->stats.list_rows_read);
     if (run->stats.rows_screened > 0)
         fprintf(to, "\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
                 (long long)run->stats.rows_screened);

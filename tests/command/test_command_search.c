@@ -479,6 +479,29 @@ static void bounds_that_make_no_sense_are_usage_errors(void **state)
     COMMAND_SAYS(2, "--limit", SEARCH_IN(absent, "--radius", "1", "--limit", "-1"));
 }
 
+static void an_index_reads_some_lists(void **state)
+{
+    (void)state;
+    json_t *report = COMMAND_JSON("search", "--base", scratch_path("base.fbin"), "--queries", scratch_path("queries.fbin"),
+                                  "-k", "9", "--metric", "l2", "--device", "cpu", "--nlist", "8", "--nprobe", "2", "--json");
+    const json_t *index = json_object_get(report, "index");
+    const int64_t rows = json_integer_value(json_object_get(index, "rows_read"));
+    assert_true(json_integer_value(json_object_get(index, "lists_read")) >= 2 * QUERIES);
+    assert_true(rows > 0 && rows < (int64_t)QUERIES * ROWS);
+    assert_true(json_is_false(json_object_get(json_object_get(report, "statistics"), "exact")));
+    json_decref(report);
+    report = COMMAND_JSON("search", "--base", scratch_path("base.fbin"), "--queries", scratch_path("queries.fbin"), "-k", "9",
+                          "--metric", "l2", "--device", "cpu", "--nlist", "8", "--nprobe", "100", "--json");
+    check_results(report, WW_L2, 0, ROWS, K); /* all lists: the exact search */
+    assert_true(json_is_true(json_object_get(json_object_get(report, "statistics"), "exact")));
+    json_decref(report);
+    const char *absent = "/nowhere/at/all.npy";
+    COMMAND_SAYS(2, "--nlist goes with --nprobe or --recall", SEARCH_IN(absent, "--nlist", "5"));
+    COMMAND_SAYS(2, "--nprobe and --recall: give one of them", SEARCH_IN(absent, "--nprobe", "5", "--recall", "0.9"));
+    COMMAND_SAYS(2, "--recall '1.5': it must be a number", SEARCH_IN(absent, "--recall", "1.5"));
+    COMMAND_SAYS(2, "are for the nearest k", SEARCH_IN(absent, "--nprobe", "5", "--radius", "1"));
+}
+
 static void output_paths_are_checked_before_the_work(void **state)
 {
     (void)state;
@@ -596,6 +619,7 @@ int main(void)
         cmocka_unit_test(ranges_past_the_file_are_usage_errors),
         cmocka_unit_test(a_bound_gives_all_rows_within_it),
         cmocka_unit_test(bounds_that_make_no_sense_are_usage_errors),
+        cmocka_unit_test(an_index_reads_some_lists),
         cmocka_unit_test(output_paths_are_checked_before_the_work),
         cmocka_unit_test(bad_files_are_exit_code_3),
         cmocka_unit_test(the_emulated_device_gives_the_same_bits),

@@ -50,7 +50,7 @@ _warpwave()
             esac
             ;;
         'search')
-            options='--base --queries --format -k --metric --radius --min-score --limit --screen --type --rows-on --device --ids --id-column --query-id-column --out-neighbors --out-distances --rows-skip --rows-take --repeat --store --collection --text --model --where --filter --param --check --quiet --json'
+            options='--base --queries --format -k --metric --radius --min-score --limit --screen --type --rows-on --device --ids --id-column --query-id-column --out-neighbors --out-distances --nprobe --recall --nlist --rows-skip --rows-take --repeat --store --collection --text --model --where --filter --param --check --quiet --json'
             case $previous in
             --base) return ;;
             --queries) return ;;
@@ -69,6 +69,9 @@ _warpwave()
             --query-id-column) compopt +o default 2>/dev/null; return ;;
             --out-neighbors) return ;;
             --out-distances) return ;;
+            --nprobe) compopt +o default 2>/dev/null; return ;;
+            --recall) compopt +o default 2>/dev/null; return ;;
+            --nlist) compopt +o default 2>/dev/null; return ;;
             --rows-skip) compopt +o default 2>/dev/null; return ;;
             --rows-take) compopt +o default 2>/dev/null; return ;;
             --repeat) compopt +o default 2>/dev/null; return ;;
