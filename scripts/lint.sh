@@ -102,10 +102,11 @@ check "python scripts" python_scripts
 check "declarations" scripts/python-native.py --check
 check "unsafe code" scripts/rust-unsafe.py --check
 check "nightly targets" nightly_targets
-if cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1; then
+rust_minor=$(rustc --version 2>/dev/null | sed -nE 's/^rustc 1\.([0-9]+)\..*/\1/p')
+if [ "${rust_minor:-0}" -ge 75 ] && cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1; then
     check "rust crates" rust_crates
 else
-    echo "lint: rust crates        skipped: no cargo with clippy and rustfmt"
+    echo "lint: rust crates        skipped: no cargo 1.75 or later with clippy and rustfmt"
 fi
 if [ -e "$build/libwarpwave.so" ]; then
     check "exported symbols" exported_symbols

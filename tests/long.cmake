@@ -19,7 +19,7 @@ set(EVERY_FAULT "every call or allocation fails in turn; the short form fails ea
 set(LONG_FORMS
     "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip"
     "python: every device, type checks by mypy, 100,000 calls that must not grow, the source distribution; the short form leaves these out"
-    "rust: 100,000 handles of each kind are made and dropped under valgrind, and calls are timed beside C; the short form makes 300"
+    "rust: 100,000 handles of each kind are made and dropped under valgrind, calls are timed beside C, and the crate builds the library itself; the short form makes 300"
     "kernels_search: three orders of the emulator's waves; the short form has one"
     "cross_backend: every case with every metric; the short form takes the metrics by turns"
     "ivf: every type of rows with every metric on emulated devices; the short form takes one metric for each type"
