@@ -62,6 +62,7 @@ ARROWS = {
     "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
     "model/tokenizer": ["model/.", "gguf", "files", "base"],
     "model/grammar": ["model/tokenizer", "model/.", "base"],
+    "model/template": ["model/.", "base"],
     "model/convert": ["model/tokenizer/vocabulary.h", "gguf", "files", "base"],
     "server": ["model", "vectors/filter", "base"],
     "cli/serve": ["cli/.", "server/.", "base"],

@@ -37,6 +37,7 @@ typedef struct ww_model_options {
     int64_t context;            /* tokens that a session may hold, at most what the model was made for; 0: as many */
     ww_progress progress;       /* of loading, in bytes; may be NULL */
     void *progress_user;
+    const char *chat_template; /* for ww_model_chat() instead of the file's, a Jinja template; NULL: the file's */
 } ww_model_options;
 
 /* What a model is. Texts that are longer than their field are cut. */
@@ -64,7 +65,7 @@ typedef struct ww_model_info {
     ww_pooling pooling;
     int32_t bos; /* tokens that begin and end a text; -1 where there is none */
     int32_t eos;
-    int32_t has_chat; /* 1: ww_model_chat() knows its template */
+    int32_t has_chat; /* 1: there is a chat template for ww_model_chat(), and it can be read */
 } ww_model_info;
 
 /* All fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */
@@ -85,7 +86,8 @@ static inline ww_model_info ww_model_info_default(void)
 
 /* Opens the GGUF file at `path`, or the folder with config.json, tokenizer.json and safetensors, on a device. Everything is
  * checked here: refuses an architecture or tokenizer that is not known, by name, a tensor that is missing or has another shape
- * than the metadata says, and weights that are not finite. `options` may be NULL. Blocks. */
+ * than the metadata says, weights that are not finite, and options->chat_template if it is no template. `options` may be NULL.
+ * Blocks. */
 WW_API ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model);
 
 /* Gives it back, when its last session is gone. Accepts NULL. */
@@ -115,14 +117,16 @@ WW_API ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, 
 /* Returns 1 for a token that ends a text or a turn, as generating does; else, and for what is no token, 0. */
 WW_API int32_t ww_model_token_ends(const ww_model *model, int32_t token);
 
-/* What one says in a conversation: role is "system", "user" or "assistant". */
+/* What one says in a conversation: role is "system", "user", "assistant", or another one that the model's template knows. */
 typedef struct ww_chat_message {
     const char *role;
     const char *text;
 } ww_chat_message;
 
 /* A conversation as the model's chat template writes it, up to where the assistant begins to speak, without a NUL, to be
- * tokenized with WW_TOKENS_NO_ADD; `bytes` as above. Refuses a model whose template is none of those known. */
+ * tokenized with WW_TOKENS_NO_ADD; `bytes` as above. The template is run as jinja2 does; a message has "role" and "content".
+ * Refuses a model without a template, a template that cannot be read, and what the template refuses, with line and column in
+ * it. Does not block. */
 WW_API ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text,
                                size_t capacity, size_t *bytes);
 

@@ -958,7 +958,8 @@ class ww_model_options(Structure):
                 ("cache", c_int),
                 ("context", c_int64),
                 ("progress", ww_progress),
-                ("progress_user", c_void_p)]
+                ("progress_user", c_void_p),
+                ("chat_template", c_char_p)]
 
 
 @struct

@@ -159,19 +159,23 @@ class Model(NotPicklable):
     """A model on a device. An encoder embeds texts, a decoder continues them; what either gives is the same on every device.
 
     `precise` keeps activations f32, `cache` is what sessions keep keys and values as ("f16", "f32", "q8_0"), `context` how many tokens a
-    session may hold (0: as many as the model was made for).
+    session may hold (0: as many as the model was made for). `chat_template` is a Jinja template, its text, for conversations instead of the
+    file's.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: DeviceLike = None, *, precise: bool = False, cache: str = "f16", context: int = 0,
-                 progress: Progress = None) -> None:
+                 chat_template: Optional[str] = None, progress: Progress = None) -> None:
         if cache not in _CACHES:
             raise ValueError(f"cache is {cache!r}; it must be one of {', '.join(_CACHES)}")
+        if not (chat_template is None or isinstance(chat_template, str)):
+            raise TypeError(f"chat_template is {chat_template!r}; it must be a str")
         self._device = resolve(device)
         opened, pointer = self._device._open(), c_void_p()
         options = _initialised(c.ww_model_options, c.ww_model_options_init)
         options.activations = c.WW_ACTIVATIONS_FLOAT if precise else c.WW_ACTIVATIONS_CODED
         options.cache = _CACHES[cache]
         options.context = context
+        options.chat_template = None if chat_template is None else text(chat_template.encode(), "chat_template")
 
         def call(told: Any) -> int:
             options.progress = told

@@ -13,6 +13,7 @@
 #include "model/body/pages.h"
 #include "model/body/workspace.h"
 #include "model/grammar/grammar.h"
+#include "model/template/template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/weights.h"
 
@@ -23,9 +24,10 @@ struct ww_model {
     const architecture *architecture;
     model_sizes sizes;
     weights weights;
-    tokenizer *tokenizer; /* NULL: the file has none */
-    char *chat_template;  /* as the file has it; NULL: none */
-    int64_t context;      /* of sessions */
+    tokenizer *tokenizer;   /* NULL: the file has none */
+    char *chat_template;    /* the options' or the file's; NULL: none */
+    template_program *chat; /* NULL, too, if the file's template cannot be read */
+    int64_t context;        /* of sessions */
     ww_activations activations;
     ww_model_info info;
 

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
-#include "model/chat.h"
 #include "model/convert/convert.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
@@ -37,6 +36,7 @@ void model_release(ww_model *model)
     page_pool_trim(&model->pool);
     token_order_free(model->token_order);
     tokenizer_destroy(model->tokenizer);
+    template_free(model->chat);
     memory_free(model->chat_template);
     weights_free(&model->weights);
     pthread_mutex_destroy(&model->lock);
@@ -94,14 +94,25 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
 /* ---- text ------------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status copy_template(const ww_gguf *gguf, ww_model *model)
+static ww_status make_chat(const char *text, size_t bytes, ww_model *model)
+{
+    model->chat_template = memory_copy_text(text, bytes);
+    return model->chat_template ? template_parse(text, bytes, &model->chat) : memory_failed("chat template", bytes + 1);
+}
+
+/* A template of the file that cannot be read is no reason not to open it: ww_model_chat() says what is wrong with it. */
+static ww_status make_file_chat(const ww_gguf *gguf, ww_model *model)
 {
     const char *text;
     size_t bytes;
-    if (ww_gguf_text(gguf, "tokenizer.chat_template", &text, &bytes) != WW_OK)
+    if (model->chat || ww_gguf_text(gguf, "tokenizer.chat_template", &text, &bytes) != WW_OK)
         return WW_OK;
-    model->chat_template = memory_copy_text(text, bytes);
-    return model->chat_template ? WW_OK : memory_failed("chat template", bytes + 1);
+    return make_chat(text, bytes, model) == WW_OUT_OF_MEMORY ? WW_OUT_OF_MEMORY : WW_OK;
+}
+
+static ww_status no_tokenizer(const ww_model *model)
+{
+    return model->chat ? ww_fail(WW_UNSUPPORTED, "the model has no tokenizer, so it takes no chat template") : WW_OK;
 }
 
 /* A file for timing may have no tokenizer. One that is there must be one that is known, with a piece for each row. */
@@ -110,15 +121,15 @@ static ww_status make_tokenizer(const ww_gguf *gguf, ww_model *model)
     const char *name;
     int64_t index;
     if (ww_gguf_find_value(gguf, "tokenizer.ggml.model", &index) != WW_OK)
-        return WW_OK;
+        return no_tokenizer(model);
     ww_status status = ww_gguf_text(gguf, "tokenizer.ggml.model", &name, NULL);
     if (status != WW_OK || strcmp(name, "none") == 0)
-        return status;
+        return status == WW_OK ? no_tokenizer(model) : status;
     status = tokenizer_create(gguf, &model->tokenizer);
     if (status == WW_OK && tokenizer_size(model->tokenizer) != model->sizes.vocabulary)
         status = ww_fail(WW_CORRUPT_FILE, "the tokenizer has %d tokens, the embedding %lld rows",
                          (int)tokenizer_size(model->tokenizer), (long long)model->sizes.vocabulary);
-    return status == WW_OK ? copy_template(gguf, model) : status;
+    return status == WW_OK ? make_file_chat(gguf, model) : status;
 }
 
 static void text_of(const ww_gguf *gguf, const char *key, char *to, size_t capacity)
@@ -151,8 +162,7 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
                             .pooling = s->pooling,
                             .bos = model->tokenizer ? tokenizer_bos(model->tokenizer) : -1,
                             .eos = model->tokenizer ? tokenizer_eos(model->tokenizer) : -1};
-    chat_family family;
-    info->has_chat = model->chat_template && chat_find(model->chat_template, &family) == WW_OK;
+    info->has_chat = model->chat != NULL;
     text_copy(info->architecture, sizeof info->architecture, model->architecture->name);
     text_copy(info->tokenizer, sizeof info->tokenizer, model->tokenizer ? tokenizer_model(model->tokenizer) : "none");
     text_copy(info->device, sizeof info->device, device.id);
@@ -226,6 +236,12 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
     made->device = made->work.device = device;
     atomic_init(&made->users, 1);
     pthread_mutex_init(&made->lock, NULL);
+    if (asked.chat_template)
+        status = make_chat(asked.chat_template, strlen(asked.chat_template), made);
+    if (status != WW_OK) {
+        model_release(made);
+        return status;
+    }
     status = is_folder(path) ? convert_open(path, device, &gguf) : ww_gguf_open(path, &gguf);
     if (status == WW_OK)
         status = architecture_find(gguf, &made->architecture);

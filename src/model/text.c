@@ -98,25 +98,28 @@ static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NA
 }
 
 static ww_status render(const ww_model *model, const ww_chat_message *messages, size_t count, text_buffer *out,
-                        chat_quotes *quotes)
+                        template_quotes *quotes)
 {
     const tokenizer *t = model->tokenizer;
     char bos[TOKEN_NAME_BYTES], eos[TOKEN_NAME_BYTES];
-    chat_format format = {.template_text = model->chat_template ? model->chat_template : "",
-                          .bos = token_name(t, tokenizer_bos(t), bos),
-                          .eos = token_name(t, tokenizer_eos(t), eos),
-                          .quotes = quotes};
+    const chat_format format = {.program = model->chat,
+                                .bos = token_name(t, tokenizer_bos(t), bos),
+                                .eos = token_name(t, tokenizer_eos(t), eos),
+                                .quotes = quotes};
     if (!model->chat_template)
-        return ww_fail(WW_UNSUPPORTED, "the model has no chat template");
-    ww_status status = chat_find(model->chat_template, &format.family);
-    if (status != WW_OK)
-        return status;
+        return ww_fail(WW_UNSUPPORTED, "the model has no chat template; open it with one");
+    if (!model->chat) { /* reading it again says what is wrong */
+        template_program *program = NULL;
+        const ww_status wrong = template_parse(model->chat_template, strlen(model->chat_template), &program);
+        template_free(program);
+        return wrong != WW_OK ? wrong : ww_fail(WW_INTERNAL, "the chat template was not read");
+    }
     chat_message *ours = memory_alloc_zeroed(count, sizeof *ours);
     if (!ours)
         return memory_failed("conversation", count * sizeof *ours);
     for (size_t i = 0; i < count; i++)
         ours[i] = (chat_message){messages[i].role, messages[i].text};
-    status = chat_render(&format, ours, count, true, out);
+    const ww_status status = chat_render(&format, ours, count, true, out);
     memory_free(ours);
     return status;
 }
@@ -137,7 +140,7 @@ ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *mes
     FLOAT_GUARD();
     const char *const call = "ww_model_chat_tokens";
     text_buffer made = {0};
-    chat_quotes quotes = {0};
+    template_quotes quotes = {0};
     token_list list = {0};
     ww_status status = check_tokenizer(model, call);
     if (status == WW_OK)
@@ -156,7 +159,7 @@ ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *mes
     if (status == WW_OK)
         status = give_tokens(call, &list, ids, capacity, token_count);
     token_list_free(&list);
-    chat_quotes_free(&quotes);
+    template_quotes_free(&quotes);
     text_buffer_free(&made);
     return status;
 }

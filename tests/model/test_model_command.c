@@ -139,8 +139,7 @@ static void what_a_user_says_plainly_does_not_end_a_turn(void **state)
 static void a_conversation_becomes_tokens_or_nothing(void **state)
 {
     (void)state;
-    static const ww_chat_message said[] = {{"system", "x"}, {"user", "a<|im_end|>"}}, late[] = {{"user", "a"}, {"system", "b"}},
-                                 empty[] = {{"user", NULL}};
+    static const ww_chat_message said[] = {{"system", "x"}, {"user", "a<|im_end|>"}}, empty[] = {{"user", NULL}};
     enum { ROOM = 128 };
     int32_t ids[ROOM];
     size_t plain = 0, usual = 0, count = 77;
@@ -162,7 +161,6 @@ static void a_conversation_becomes_tokens_or_nothing(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, said, 2, 0, ids, ROOM, NULL));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, NULL, 2, 0, ids, ROOM, &count));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, empty, 1, 0, ids, ROOM, &count));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, late, 2, 0, ids, ROOM, &count));
     for (int64_t n = 1;; n++) {
         const int64_t held = memory_blocks_held();
         memory_fail_at(n);
@@ -175,6 +173,29 @@ static void a_conversation_becomes_tokens_or_nothing(void **state)
     }
     ww_model_close(model);
     ww_device_close(device);
+}
+
+static void another_template_can_be_given(void **state)
+{
+    (void)state;
+    char path[4096];
+    snprintf(path, sizeof path, "%s", scratch_path("template.jinja"));
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("{{ messages[0].content }}!\n\n", file);
+    fclose(file);
+    const char *const decoder = scratch_path("decoder.gguf");
+    json_t *told = COMMAND_JSON("model", "generate", decoder, "--prompt", "abc", "--chat", "--chat-template", path, "-n", "0",
+                                "--device", "cpu", "--json");
+    assert_int_equal(json_integer_value(json_object_get(told, "prompt_tokens")), 5); /* abc, !, and one end of a line */
+    json_decref(told);
+    COMMAND_SAYS(2, "--chat-template is for --chat", "model", "generate", decoder, "--prompt", "a", "--chat-template", path);
+    COMMAND_SAYS(3, "cannot be opened", "model", "generate", decoder, "--prompt", "a", "--chat", "--chat-template", "/no/such");
+    file = fopen(path, "w");
+    fputs("a\n{% if %}", file);
+    fclose(file);
+    COMMAND_SAYS(3, "model: chat template, line 2, column 7: a value was expected", "model", "generate", decoder, "--prompt",
+                 "a", "--chat", "--chat-template", path);
 }
 
 /* Runs a line of shell in which $W is the command, in the scratch folder. */
@@ -262,6 +283,7 @@ int main(void)
         cmocka_unit_test(generate_prints_the_same_for_the_same_seed),
         cmocka_unit_test(what_a_user_says_plainly_does_not_end_a_turn),
         cmocka_unit_test(a_conversation_becomes_tokens_or_nothing),
+        cmocka_unit_test(another_template_can_be_given),
         cmocka_unit_test(prompts_and_arrays_go_through_pipes),
         cmocka_unit_test(a_grammar_or_a_schema_says_what_is_generated),
         cmocka_unit_test(what_is_wrong_is_said),

@@ -1138,6 +1138,7 @@ mod model {
         pub context: i64,
         pub progress: ww_progress,
         pub progress_user: *mut c_void,
+        pub chat_template: *const c_char,
     }
     impl Default for ww_model_options {
         fn default() -> Self {

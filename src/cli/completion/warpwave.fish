@@ -255,6 +255,7 @@ complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l seed -x -d 'another one draws other tokens (default: 0)'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l chat -d 'the prompt is what a user says, in the model'\''s chat template'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l system -x -d 'with --chat: what the system says before'
+complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l chat-template -r -F -d 'with --chat: a Jinja template instead of the model'\''s'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l ignore-eos -d 'go on where the model ends its text'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l grammar -r -F -d 'the text must be what this grammar (GBNF) says'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from generate" -l json-schema -r -F -d 'the text must be JSON that fits this schema'

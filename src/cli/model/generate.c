@@ -241,6 +241,7 @@ static ww_status check_settings(const model_call *call)
     const model_settings *s = &call->settings;
     const char *path = s->grammar ? s->grammar : s->json_schema;
     const char *wrong = s->system && !s->chat          ? "--system is for --chat"
+                        : s->chat_template && !s->chat ? "--chat-template is for --chat"
                         : s->grammar && s->json_schema ? "only one of --grammar and --json-schema can be given"
                         : path && s->ignore_eos ? "--ignore-eos cannot be used with a grammar, which says where the text ends"
                         : path && strcmp(path, "-") == 0 && call->input

@@ -69,7 +69,7 @@ static void print(const ww_model_info *i)
     if (i->kind == WW_MODEL_ENCODER)
         printf("\n%-14s%s", "pooling", pooling_name(i->pooling));
     else
-        printf("\n%-14s%s", "chat", i->has_chat ? "has a template that is known" : "no template that is known");
+        printf("\n%-14s%s", "chat", i->has_chat ? "has a template" : "has no template that can be read");
     printf("\n%-14s%s\n", "fingerprint", i->fingerprint);
 }
 

@@ -52,6 +52,7 @@ static const option logits_options[] = {
         INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "another one draws other tokens (default: 0)"),                      \
         FLAG(chat, "--chat", "the prompt is what a user says, in the model's chat template"),                                  \
         TEXT(system, false, "--system", "T", "with --chat: what the system says before"),                                      \
+        TEXT(chat_template, false, "--chat-template", "FILE", "with --chat: a Jinja template instead of the model's"),         \
         FLAG(ignore_eos, "--ignore-eos", "go on where the model ends its text"),                                               \
         TEXT(grammar, false, "--grammar", "FILE", "the text must be what this grammar (GBNF) says"),                           \
         TEXT(json_schema, false, "--json-schema", "FILE", "the text must be JSON that fits this schema")
@@ -68,6 +69,7 @@ ww_status model_call_open(model_call *call)
     progress_begin(&bar, "loading", 0);
     options.activations = call->settings.precise ? WW_ACTIVATIONS_FLOAT : WW_ACTIVATIONS_CODED;
     options.cache = caches[call->settings.cache];
+    options.chat_template = call->chat_template;
     options.progress = progress_report;
     options.progress_user = &bar;
     status = ww_model_open(call->path, call->device, &options, &call->model);
@@ -123,12 +125,15 @@ static exit_code model_run(const char *const *arguments, size_t count)
         terminal_be_quiet();
     const model_way *way = asked->way;
     ww_status status = read_prompt(&call);
+    if (status == WW_OK && call.settings.chat_template)
+        status = whole_file_read(call.settings.chat_template, &call.chat_template);
     if (status == WW_OK)
         status = way->run(&call);
     const exit_code ended = command_end(&command_model, status);
     ww_model_close(call.model);
     ww_device_close(call.device);
     memory_free(call.input);
+    memory_free(call.chat_template);
     return ended;
 }
 

@@ -9,7 +9,7 @@
 #include <warpwave/model.h>
 
 typedef struct model_settings {
-    const char *device, *prompt, *system, *in, *out, *field, *grammar, *json_schema;
+    const char *device, *prompt, *system, *in, *out, *field, *grammar, *json_schema, *chat_template;
     int64_t tokens, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty;
     int cache; /* place in "f16|f32|q8_0" */
@@ -19,7 +19,8 @@ typedef struct model_settings {
 /* An action at work: its operand, its settings, and what is open. */
 typedef struct model_call {
     const char *path;
-    char *input; /* the text of --prompt -, which settings.prompt then is */
+    char *input;         /* the text of --prompt -, which settings.prompt then is */
+    char *chat_template; /* the text of --chat-template */
     model_settings settings;
     ww_device *device;
     ww_model *model;

@@ -41,4 +41,7 @@ void text_file_free(text_file *file);
  * a NUL in it. */
 ww_status standard_input_read(char **text);
 
+/* All of a file as one text with a NUL, in memory that memory_free() frees. Refuses a NUL in it. */
+ww_status whole_file_read(const char *path, char **text);
+
 #endif

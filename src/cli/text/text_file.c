@@ -90,27 +90,50 @@ void text_file_free(text_file *file)
     *file = (text_file){0};
 }
 
-ww_status standard_input_read(char **text)
+/* All of a stream as one text with a NUL. */
+static ww_status read_stream(FILE *stream, const char *name, char **text, size_t *length)
 {
     char *bytes = NULL;
     size_t used = 0, room = 0, got = 1;
     ww_status status = WW_OK;
     while (status == WW_OK && got > 0) {
         status = grow((void **)&bytes, &room, used + 2, 1);
-        got = status == WW_OK ? fread(bytes + used, 1, room - used - 1, stdin) : 0;
+        got = status == WW_OK ? fread(bytes + used, 1, room - used - 1, stream) : 0;
         used += got;
     }
-    if (status == WW_OK && ferror(stdin))
-        status = ww_fail_errno(WW_IO_ERROR, errno, "standard input: cannot be read");
+    if (status == WW_OK && ferror(stream))
+        status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot be read", name);
     if (status == WW_OK && memchr(bytes, '\0', used))
-        status = ww_fail(WW_INVALID_ARGUMENT, "standard input: a text has no NUL");
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: a text has no NUL", name);
     if (status == WW_OK) {
-        used -= used > 0 && bytes[used - 1] == '\n';
-        used -= used > 0 && bytes[used - 1] == '\r';
         bytes[used] = '\0';
         *text = bytes;
+        *length = used;
         bytes = NULL;
     }
     memory_free(bytes);
+    return status;
+}
+
+ww_status whole_file_read(const char *path, char **text)
+{
+    size_t length;
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot be opened", path);
+    const ww_status status = read_stream(stream, path, text, &length);
+    fclose(stream);
+    return status;
+}
+
+ww_status standard_input_read(char **text)
+{
+    size_t length = 0;
+    const ww_status status = read_stream(stdin, "standard input", text, &length);
+    if (status == WW_OK) {
+        length -= length > 0 && (*text)[length - 1] == '\n';
+        length -= length > 0 && (*text)[length - 1] == '\r';
+        (*text)[length] = '\0';
+    }
     return status;
 }

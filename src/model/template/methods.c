@@ -1,0 +1,343 @@
+/* Methods of texts, lists, dictionaries and loops; what they share with filters. */
+#include <string.h>
+#include <utf8proc.h>
+
+#include "base/text.h"
+#include "model/template/evaluate.h"
+
+value argument(run *r, const arguments *given, size_t at, const char *name, value missing)
+{
+    const value *named = at < given->count ? &given->items[at] : dict_find(&r->w, given->named, literal(name));
+    return named ? *named : missing;
+}
+
+bool argument_is_text(run *r, value v, const char *what)
+{
+    if (v.type != VALUE_TEXT)
+        work_fail(&r->w, WW_INVALID_ARGUMENT, "%s is a %s; it must be a text", what, value_kind_name(v));
+    return v.type == VALUE_TEXT;
+}
+
+/* ---- letters ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef enum letter_case { LOWER, UPPER, CAPITALIZED, TITLE, WORDS } letter_case;
+
+/* Each character by Unicode's table of single characters; one that becomes several in other cases stays. */
+static value change_case(run *r, marked text, letter_case wanted)
+{
+    builder made = {0};
+    bool begins = true;
+    for (size_t at = 0, bytes; at < text.bytes && r->w.status == WW_OK; at += bytes) {
+        utf8proc_uint8_t letters[4];
+        char marks[4];
+        uint32_t c = 0;
+        bytes = utf8_read(text.text + at, text.bytes - at, &c);
+        bytes = bytes > 0 ? bytes : 1;
+        const bool upper = wanted == UPPER || (wanted != LOWER && begins);
+        const utf8proc_int32_t changed = upper ? utf8proc_toupper((utf8proc_int32_t)c) : utf8proc_tolower((utf8proc_int32_t)c);
+        const size_t written = (size_t)utf8proc_encode_char(changed, letters);
+        memset(marks, text.marks ? text.marks[at] : 0, sizeof marks);
+        build(&r->w, &made, (marked){(const char *)letters, text.marks ? marks : NULL, written});
+        begins = (wanted == TITLE && utf8proc_toupper(changed) == utf8proc_tolower(changed)) ||
+                 (wanted == WORDS && (char_is_space(text, at) || (c < 128 && c > 0 && strchr("-({[<", (int)c))));
+    }
+    return built_value(&made);
+}
+
+value text_lower(run *r, value of, const arguments *given)
+{
+    (void)given;
+    return change_case(r, value_text(&r->w, of), LOWER);
+}
+
+value text_upper(run *r, value of, const arguments *given)
+{
+    (void)given;
+    return change_case(r, value_text(&r->w, of), UPPER);
+}
+
+value text_capitalize(run *r, value of, const arguments *given)
+{
+    (void)given;
+    return change_case(r, value_text(&r->w, of), CAPITALIZED);
+}
+
+value text_title(run *r, marked text, bool words)
+{
+    return change_case(r, text, words ? WORDS : TITLE);
+}
+
+static value method_title(run *r, value of, const arguments *given)
+{
+    (void)given;
+    return text_title(r, of.text, false);
+}
+
+/* ---- parts -----------------------------------------------------------------------------------------------------------------
+ */
+
+static value strip_sides(run *r, value of, const arguments *given, bool left, bool right)
+{
+    const value set = argument(r, given, 0, "chars", NONE);
+    const marked text = value_text(&r->w, of);
+    if (set.type != VALUE_NONE && !argument_is_text(r, set, "chars"))
+        return of;
+    work_step(&r->w, text.bytes / 64);
+    return TEXT_OF(marked_strip(text, set.type == VALUE_TEXT ? &set.text : NULL, left, right));
+}
+
+value text_strip(run *r, value of, const arguments *given)
+{
+    return strip_sides(r, of, given, true, true);
+}
+
+static value method_lstrip(run *r, value of, const arguments *given)
+{
+    return strip_sides(r, of, given, true, false);
+}
+
+static value method_rstrip(run *r, value of, const arguments *given)
+{
+    return strip_sides(r, of, given, false, true);
+}
+
+/* At white space, any amount of it. */
+static value split_words(run *r, marked text, int64_t most)
+{
+    value made = list_make(&r->w, text.bytes / 2 + 1);
+    text = marked_strip(text, NULL, true, false);
+    while (text.bytes > 0 && r->w.status == WW_OK) {
+        size_t end = 0;
+        while (end < text.bytes && (most == 0 || !char_is_space(text, end)))
+            end += char_bytes(text, end);
+        list_add(&r->w, &made, TEXT_OF(marked_part(text, 0, end)));
+        text = marked_strip(marked_part(text, end, text.bytes), NULL, true, false);
+        most--;
+    }
+    return made;
+}
+
+value text_split(run *r, marked text, const marked *separator, int64_t most)
+{
+    size_t count = 1, from = 0;
+    if (!separator)
+        return split_words(r, text, most);
+    if (separator->bytes == 0)
+        work_fail(&r->w, WW_INVALID_ARGUMENT, "the separator is empty");
+    for (size_t at = 0; r->w.status == WW_OK && (at = marked_find(&r->w, text, *separator, at)) <= text.bytes;) {
+        count++;
+        at += separator->bytes;
+    }
+    value made = list_make(&r->w, count);
+    for (; r->w.status == WW_OK && made.list->count + 1 < count && most != 0; most--) {
+        const size_t at = marked_find(&r->w, text, *separator, from);
+        list_add(&r->w, &made, TEXT_OF(marked_part(text, from, at)));
+        from = at + separator->bytes;
+    }
+    list_add(&r->w, &made, TEXT_OF(marked_part(text, from, text.bytes)));
+    return made;
+}
+
+static value method_split(run *r, value of, const arguments *given)
+{
+    const value separator = argument(r, given, 0, "sep", NONE), most = argument(r, given, 1, "maxsplit", INTEGER(-1));
+    if (separator.type == VALUE_NONE)
+        return text_split(r, of.text, NULL, value_integer(most));
+    return argument_is_text(r, separator, "sep") ? text_split(r, of.text, &separator.text, value_integer(most)) : of;
+}
+
+static value method_splitlines(run *r, value of, const arguments *given)
+{
+    (void)given;
+    const marked line = literal("\n");
+    const bool ends = marked_ends(of.text, line);
+    value made = text_split(r, of.text, &line, -1);
+    if (r->w.status == WW_OK && (ends || of.text.bytes == 0))
+        made.list->count--;
+    return made;
+}
+
+value text_replace(run *r, value of, const arguments *given)
+{
+    const value old = argument(r, given, 0, "old", NONE), new = argument(r, given, 1, "new", NONE);
+    const value most = argument(r, given, 2, "count", INTEGER(-1));
+    const marked text = value_text(&r->w, of);
+    builder made = {0};
+    if (!argument_is_text(r, old, "old") || !argument_is_text(r, new, "new"))
+        return of;
+    if (old.text.bytes == 0) {
+        work_fail(&r->w, WW_UNSUPPORTED, "replace() of an empty text");
+        return of;
+    }
+    const value parts = text_split(r, text, &old.text, most.type == VALUE_INTEGER ? most.integer : -1);
+    for (size_t i = 0; r->w.status == WW_OK && i < parts.list->count; i++) {
+        build(&r->w, &made, i > 0 ? new.text : literal(""));
+        build(&r->w, &made, parts.list->items[i].text);
+    }
+    return built_value(&made);
+}
+
+/* ---- questions -------------------------------------------------------------------------------------------------------------
+ */
+
+static value starts_or_ends(run *r, value of, const arguments *given, bool (*test)(marked, marked))
+{
+    const value with = argument(r, given, 0, "prefix", NONE);
+    if (with.type != VALUE_LIST)
+        return BOOLEAN(argument_is_text(r, with, "the argument") && test(of.text, with.text));
+    for (size_t i = 0; i < with.list->count; i++)
+        if (argument_is_text(r, with.list->items[i], "the argument") && test(of.text, with.list->items[i].text))
+            return BOOLEAN(true);
+    return BOOLEAN(false);
+}
+
+static value method_startswith(run *r, value of, const arguments *given)
+{
+    return starts_or_ends(r, of, given, marked_starts);
+}
+
+static value method_endswith(run *r, value of, const arguments *given)
+{
+    return starts_or_ends(r, of, given, marked_ends);
+}
+
+static value method_removeprefix(run *r, value of, const arguments *given)
+{
+    const value with = argument(r, given, 0, "prefix", NONE);
+    const bool has = argument_is_text(r, with, "prefix") && marked_starts(of.text, with.text);
+    return has ? TEXT_OF(marked_part(of.text, with.text.bytes, of.text.bytes)) : of;
+}
+
+static value method_removesuffix(run *r, value of, const arguments *given)
+{
+    const value with = argument(r, given, 0, "suffix", NONE);
+    const bool has = argument_is_text(r, with, "suffix") && marked_ends(of.text, with.text);
+    return has ? TEXT_OF(marked_part(of.text, 0, of.text.bytes - with.text.bytes)) : of;
+}
+
+static value method_find_text(run *r, value of, const arguments *given)
+{
+    const value what = argument(r, given, 0, "sub", NONE);
+    if (!argument_is_text(r, what, "sub"))
+        return of;
+    const size_t at = marked_find(&r->w, of.text, what.text, 0);
+    return INTEGER(at > of.text.bytes ? -1 : (int64_t)char_count(marked_part(of.text, 0, at)));
+}
+
+static value method_isdigit(run *r, value of, const arguments *given)
+{
+    (void)given;
+    bool all = of.text.bytes > 0;
+    for (size_t i = 0; i < of.text.bytes && all && work_step(&r->w, 1); i++)
+        all = of.text.text[i] >= '0' && of.text.text[i] <= '9';
+    return BOOLEAN(all);
+}
+
+static value method_count(run *r, value of, const arguments *given)
+{
+    const value what = argument(r, given, 0, "value", NONE);
+    int64_t count = 0;
+    if (of.type == VALUE_TEXT)
+        return argument_is_text(r, what, "sub") ? INTEGER(text_split(r, of.text, &what.text, -1).list->count - 1) : of;
+    for (size_t i = 0; i < of.list->count; i++)
+        count += value_equal(&r->w, of.list->items[i], what);
+    return INTEGER(count);
+}
+
+static value method_join(run *r, value of, const arguments *given)
+{
+    const value list = value_elements(&r->w, argument(r, given, 0, "iterable", NONE));
+    builder made = {0};
+    for (size_t i = 0; i < list.list->count && r->w.status == WW_OK; i++) {
+        build(&r->w, &made, i > 0 ? of.text : literal(""));
+        if (argument_is_text(r, list.list->items[i], "an element"))
+            build(&r->w, &made, list.list->items[i].text);
+    }
+    return built_value(&made);
+}
+
+/* ---- dictionaries and loops
+ * --------------------------------------------------------------------------------------------------
+ */
+
+value dict_items(run *r, value of, const arguments *given)
+{
+    (void)given;
+    value made = list_make(&r->w, of.type == VALUE_DICT ? of.dict->count : 0);
+    if (of.type != VALUE_DICT && of.type != VALUE_UNDEFINED)
+        work_fail(&r->w, WW_INVALID_ARGUMENT, "a %s has no items", value_kind_name(of));
+    for (size_t i = 0; of.type == VALUE_DICT && i < of.dict->count && r->w.status == WW_OK; i++) {
+        value pair = list_make(&r->w, 2);
+        list_add(&r->w, &pair, TEXT_OF(of.dict->keys[i]));
+        list_add(&r->w, &pair, of.dict->items[i]);
+        if (r->w.status == WW_OK)
+            pair.list->tuple = true;
+        list_add(&r->w, &made, pair);
+    }
+    return made;
+}
+
+static value method_keys(run *r, value of, const arguments *given)
+{
+    (void)given;
+    return value_elements(&r->w, of);
+}
+
+static value method_values(run *r, value of, const arguments *given)
+{
+    (void)given;
+    value made = list_make(&r->w, of.dict->count);
+    for (size_t i = 0; i < of.dict->count; i++)
+        list_add(&r->w, &made, of.dict->items[i]);
+    return made;
+}
+
+static value method_get(run *r, value of, const arguments *given)
+{
+    const value key = argument(r, given, 0, "key", NONE);
+    const value *found = key.type == VALUE_TEXT ? dict_find(&r->w, of.dict, key.text) : NULL;
+    return found ? *found : argument(r, given, 1, "default", NONE);
+}
+
+static value method_cycle(run *r, value of, const arguments *given)
+{
+    const value *at = dict_find(&r->w, of.dict, literal("index0"));
+    return at && given->count > 0 ? given->items[(size_t)at->integer % given->count] : UNDEFINED("cycle");
+}
+
+builtin *method_find(value of, marked name)
+{
+    static const struct {
+        value_type type;
+        const char *name;
+        builtin *method;
+    } methods[] = {{VALUE_TEXT, "strip", text_strip},
+                   {VALUE_TEXT, "lstrip", method_lstrip},
+                   {VALUE_TEXT, "rstrip", method_rstrip},
+                   {VALUE_TEXT, "split", method_split},
+                   {VALUE_TEXT, "splitlines", method_splitlines},
+                   {VALUE_TEXT, "startswith", method_startswith},
+                   {VALUE_TEXT, "endswith", method_endswith},
+                   {VALUE_TEXT, "removeprefix", method_removeprefix},
+                   {VALUE_TEXT, "removesuffix", method_removesuffix},
+                   {VALUE_TEXT, "replace", text_replace},
+                   {VALUE_TEXT, "upper", text_upper},
+                   {VALUE_TEXT, "lower", text_lower},
+                   {VALUE_TEXT, "title", method_title},
+                   {VALUE_TEXT, "capitalize", text_capitalize},
+                   {VALUE_TEXT, "find", method_find_text},
+                   {VALUE_TEXT, "count", method_count},
+                   {VALUE_TEXT, "isdigit", method_isdigit},
+                   {VALUE_TEXT, "join", method_join},
+                   {VALUE_LIST, "count", method_count},
+                   {VALUE_DICT, "items", dict_items},
+                   {VALUE_DICT, "keys", method_keys},
+                   {VALUE_DICT, "values", method_values},
+                   {VALUE_DICT, "get", method_get},
+                   {VALUE_NAMESPACE, "cycle", method_cycle}};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (methods[i].type == of.type && marked_is(name, methods[i].name))
+            return methods[i].method;
+    return NULL;
+}
