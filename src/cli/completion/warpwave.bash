@@ -295,7 +295,7 @@ _warpwave()
             esac
             ;;
         'model generate')
-            options='--prompt --plain -n --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --chat --system --ignore-eos --grammar --json-schema --cache --precise --device --quiet --json'
+            options='--prompt --plain -n --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --chat --system --chat-template --ignore-eos --grammar --json-schema --cache --precise --device --quiet --json'
             case $previous in
             --prompt) compopt +o default 2>/dev/null; return ;;
             -n) compopt +o default 2>/dev/null; return ;;
@@ -307,6 +307,7 @@ _warpwave()
             --repetition-window) compopt +o default 2>/dev/null; return ;;
             --seed) compopt +o default 2>/dev/null; return ;;
             --system) compopt +o default 2>/dev/null; return ;;
+            --chat-template) return ;;
             --grammar) return ;;
             --json-schema) return ;;
             --cache) choices='f16 f32 q8_0' ;;
