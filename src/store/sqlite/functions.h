@@ -2,16 +2,18 @@
 #ifndef WW_STORE_SQLITE_FUNCTIONS_H
 #define WW_STORE_SQLITE_FUNCTIONS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include <warpwave/status.h>
 
 #include "store/sqlite_api.h"
 
-/* How ww_embed() marks its vectors, so that a table knows which model they are of. */
-enum { EMBEDDED_SUBTYPE = 'E' };
-
 /* The model of a connection. */
 typedef struct embedder embedder;
 const char *embedder_fingerprint(const embedder *e); /* "" where none was opened */
+/* Did ww_embed() make these bytes with the model that is open? It remembers the last 65,536 vectors or so by their hashes. */
+bool embedder_made(const embedder *e, const void *vector, size_t bytes);
 void embedder_release(void *user);
 
 /* Register them on a connection; a SQLite code. `shared` gets the model of the connection, which the caller has to release. */

@@ -28,17 +28,32 @@ struct embedder {
     ww_model *model;
     int32_t width;
     char fingerprint[sizeof((ww_model_info){0}.fingerprint)];
-    int users; /* functions and modules that have it */
+    uint64_t *made; /* hashes of vectors that it made, each at its own last bits; NULL before the first */
+    int users;      /* functions and modules that have it */
 };
+
+enum { HASHES_KEPT = 1 << 16 };
+
+/* FNV-1a; never 0, which is an empty place. A table is asked for it, since marks on values (subtypes) get lost on their way
+ * through an UPDATE. */
+static uint64_t hash_of(const void *vector, size_t bytes)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ ((const unsigned char *)vector)[i]) * UINT64_C(0x100000001b3);
+    return hash | UINT64_C(1) << 63;
+}
+
+bool embedder_made(const embedder *e, const void *vector, size_t bytes)
+{
+    const uint64_t hash = e->made ? hash_of(vector, bytes) : 0;
+    return e->made && e->made[hash % HASHES_KEPT] == hash;
+}
 
 const char *embedder_fingerprint(const embedder *e)
 {
     return e->fingerprint;
 }
-
-#ifndef SQLITE_RESULT_SUBTYPE
-#define SQLITE_RESULT_SUBTYPE 0x001000000 /* newer than the header; older SQLites do not look at it */
-#endif
 
 #define LIBRARY "libwarpwave_model.so.0"
 
@@ -68,6 +83,7 @@ void embedder_release(void *user)
     if (e->model)
         e->close(e->model);
     ww_device_close(e->device);
+    memory_free(e->made);
     memory_free(e);
 }
 
@@ -99,6 +115,8 @@ static ww_status open_model(embedder *e, const char *path, const char *device_na
     e->model = model;
     e->device = device;
     e->width = info->width;
+    memory_free(e->made); /* of the model before */
+    e->made = NULL;
     text_copy(e->fingerprint, sizeof e->fingerprint, info->fingerprint);
     return WW_OK;
 }
@@ -133,11 +151,14 @@ static void embed_function(sqlite3_context *context, int count, sqlite3_value **
     ww_status status = e->model ? WW_OK : ww_fail(WW_INVALID_ARGUMENT, "this connection has no model; SELECT ww_model('FILE')");
     if (status == WW_OK && (!text || !(vector = sqlite3_malloc64((sqlite3_uint64)e->width * sizeof *vector))))
         status = ww_fail(WW_OUT_OF_MEMORY, "no memory for a vector");
+    if (status == WW_OK && !e->made && !(e->made = memory_alloc_zeroed(HASHES_KEPT, sizeof *e->made)))
+        status = memory_failed("the vectors that ww_embed() made", HASHES_KEPT * sizeof *e->made);
     if (status == WW_OK)
         status = e->embed(e->model, &text, &bytes, 1, vector, NULL, NULL);
     if (status == WW_OK) {
+        const uint64_t hash = hash_of(vector, (size_t)e->width * sizeof *vector);
+        e->made[hash % HASHES_KEPT] = hash;
         sqlite3_result_blob64(context, vector, (sqlite3_uint64)e->width * sizeof *vector, sqlite3_free);
-        sqlite3_result_subtype(context, EMBEDDED_SUBTYPE);
         return;
     }
     sqlite3_free(vector);
@@ -158,9 +179,8 @@ int models_register(sqlite3 *db, embedder **shared)
     e->users = 1; /* the caller */
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
         e->users++; /* given back by SQLite, also where it refuses the function */
-        rc = sqlite3_create_function_v2(db, FUNCTIONS[i].name, FUNCTIONS[i].arguments,
-                                        SQLITE_UTF8 | SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE, e, FUNCTIONS[i].function, NULL,
-                                        NULL, embedder_release);
+        rc = sqlite3_create_function_v2(db, FUNCTIONS[i].name, FUNCTIONS[i].arguments, SQLITE_UTF8 | SQLITE_DIRECTONLY, e,
+                                        FUNCTIONS[i].function, NULL, NULL, embedder_release);
     }
     *shared = e;
     return rc;

@@ -104,7 +104,8 @@ void table_close(table *t)
 ww_status table_check_model(const table *t, sqlite3_value *vector)
 {
     sqlite3_stmt *found = NULL;
-    if (sqlite3_value_subtype(vector) != EMBEDDED_SUBTYPE || !t->embedder)
+    const void *bytes = sqlite3_value_type(vector) == SQLITE_BLOB ? sqlite3_value_blob(vector) : NULL;
+    if (!bytes || !t->embedder || !embedder_made(t->embedder, bytes, (size_t)sqlite3_value_bytes(vector)))
         return WW_OK;
     ww_status status = schema_statement(t->db, &found,
                                         "SELECT m.name, m.fingerprint FROM \"%w\".warpwave_models AS m JOIN "

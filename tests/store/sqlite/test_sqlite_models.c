@@ -35,6 +35,30 @@ static void texts_become_vectors_that_a_search_takes(void **state)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+static void vectors_of_another_model_are_refused(void **state)
+{
+    (void)state;
+    sqlite3 *db = open_with_model();
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=64, metric=cosine, device=cpu)");
+    sql_run(
+        db,
+        "INSERT INTO docs(id, vector, text) VALUES ('fox', ww_embed('a fox'), 'a fox')"); /* no model is kept: any may come */
+    sql_run(db, "CREATE TABLE warpwave_models(uid INTEGER PRIMARY KEY, name TEXT, fingerprint TEXT, path TEXT)");
+    sql_run(db, "INSERT INTO warpwave_models SELECT uid, 'minilm', 'beef', '' FROM warpwave_collections");
+    sql_fails(db, "SELECT id FROM docs WHERE vector MATCH ww_embed('a fox') AND k = 1", "'minilm'");
+    sql_fails(db, "SELECT id FROM hybrid('docs', ww_embed('a fox'), 'fox', 1)", "'minilm'");
+    sql_fails(db, "INSERT INTO docs(id, vector) VALUES ('dog', ww_embed('a dog'))", "'minilm'");
+    sql_fails(db, "INSERT INTO docs(id, vector) VALUES ('dog', ww_embed('a dog')), ('dogs', ww_embed('dogs'))", "'minilm'");
+    sql_fails(db, "UPDATE docs SET vector = ww_embed('a dog')", "'minilm'");
+    sql_gives(db, "SELECT count(*) FROM docs", "1");
+    sql_gives(db, "SELECT id FROM hybrid('docs', NULL, 'fox', 1)", "fox"); /* words need no model */
+    char sql[SCRATCH_PATH_BYTES + 96];
+    snprintf(sql, sizeof sql, "UPDATE warpwave_models SET fingerprint = ww_model('%s', 'cpu')", scratch_path("encoder.gguf"));
+    sql_run(db, sql);
+    sql_gives(db, "SELECT id FROM docs WHERE vector MATCH ww_embed('a fox') AND k = 1", "fox"); /* now it is the same */
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
 static void what_is_wrong_is_said_and_the_model_stays(void **state)
 {
     (void)state;
@@ -57,6 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_become_vectors_that_a_search_takes),
+        cmocka_unit_test(vectors_of_another_model_are_refused),
         cmocka_unit_test(what_is_wrong_is_said_and_the_model_stays),
     };
     void *scratch;
