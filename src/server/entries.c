@@ -30,31 +30,75 @@ entry *entry_find(server *s, const char *name)
     return found;
 }
 
+static void close_entry(entry *e)
+{
+    for (size_t i = 0; i < e->part_count; i++)
+        close_entry(&e->parts[i]);
+    ww_collection_destroy(e->collection);
+    memory_free(e->parts);
+    memory_free(e->name);
+}
+
 static void entry_free(entry *e)
 {
-    ww_collection_destroy(e->collection);
-    memory_free(e->name);
+    close_entry(e);
     memory_free(e);
 }
 
-/* An entry with two references: the list's and the caller's. */
-static ww_status entry_create(server *s, const char *name, entry **made)
+/* Opens a collection of the store, which is called `shown` here. */
+static ww_status open_entry(server *s, const char *name, const char *shown, entry *e)
 {
     ww_collection_info info = ww_collection_info_default();
-    entry *e = memory_alloc_zeroed(1, sizeof *e);
-    char *copy = e ? memory_copy_text(name, strlen(name)) : NULL;
-    if (!copy) {
-        memory_free(e);
-        return memory_failed("a collection", sizeof *e);
-    }
-    e->name = copy;
-    e->references = 2;
+    *e = (entry){.name = memory_copy_text(shown, strlen(shown)), .references = 2};
+    if (!e->name)
+        return memory_failed("a collection", strlen(shown));
     ww_status status = ww_store_collection(s->store, name, &e->collection);
     if (status == WW_OK)
         status = ww_collection_describe(e->collection, &info);
     e->dim = info.dim;
     e->metric = info.metric;
     queue_init(&e->queue, s, e->name, collection_run);
+    return status;
+}
+
+/* Opens the collections whose names begin with that of the entry and a slash. */
+static ww_status open_parts(server *s, entry *e)
+{
+    ww_results *list = NULL;
+    ww_status status = ww_store_list(s->store, &list);
+    const int64_t count = ww_results_count(list, 0);
+    const size_t length = strlen(e->name);
+    e->parts = status == WW_OK ? memory_alloc_zeroed((size_t)count + 1, sizeof *e->parts) : NULL;
+    if (status == WW_OK && !e->parts)
+        status = memory_failed("a collection", (size_t)count * sizeof *e->parts);
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        const char *name = ww_results_id(list, 0, i);
+        if (strncmp(name, e->name, length) == 0 && name[length] == '/')
+            status = open_entry(s, name, name + length + 1, &e->parts[e->part_count++]);
+    }
+    ww_results_destroy(list);
+    return status;
+}
+
+const entry *entry_part(const entry *e, const char *name)
+{
+    if (e->part_count == 0)
+        return name[0] == '\0' ? e : NULL;
+    for (size_t i = 0; i < e->part_count; i++)
+        if (strcmp(e->parts[i].name, name) == 0)
+            return &e->parts[i];
+    return NULL;
+}
+
+/* An entry with two references: the list's and the caller's. */
+static ww_status entry_create(server *s, const char *name, entry **made)
+{
+    entry *e = memory_alloc_zeroed(1, sizeof *e);
+    if (!e)
+        return memory_failed("a collection", sizeof *e);
+    ww_status status = open_entry(s, name, name, e);
+    if (status == WW_OK)
+        status = open_parts(s, e);
     e->queue.held = e;
     if (status != WW_OK) {
         entry_free(e);
@@ -67,7 +111,7 @@ static ww_status entry_create(server *s, const char *name, entry **made)
 entry *entry_open(server *s, const char *name)
 {
     entry *found = entry_find(s, name), *made = NULL;
-    if (found || strcmp(name, NOTES_COLLECTION) == 0)
+    if (found || strcmp(name, NOTES_COLLECTION) == 0 || strchr(name, '/'))
         return found;
     if (entry_create(s, name, &made) != WW_OK)
         return NULL;

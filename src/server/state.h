@@ -37,6 +37,10 @@ struct entry {
     queue queue;
     int64_t references;
     entry *next;
+    /* Vectors with names: each has a collection of its own, "docs/image" beside "docs", with the payloads once more, so that
+     * filters work there. Then `collection` has the ids and payloads of all points, and no vectors that mean anything. */
+    entry *parts; /* `name` is the vector's */
+    size_t part_count;
 };
 
 /* A connection. */
@@ -135,6 +139,8 @@ entry *entry_find(server *s, const char *name);
 
 /* The same, and looks into the store where it is not known: another process may have made it. NULL after a failure. */
 entry *entry_open(server *s, const char *name);
+/* The part with a vector's name; the entry itself where vectors have no names and none is given. NULL: there is none. */
+const entry *entry_part(const entry *e, const char *name);
 void entry_release(server *s, entry *e);
 void entry_forget(server *s, const char *name); /* it was dropped */
 ww_status alias_set(server *s, const char *name, const char *collection);

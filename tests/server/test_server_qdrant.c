@@ -247,6 +247,58 @@ static void a_scroll_visits_every_point_once(void **state)
     assert_int_equal(visited, POINTS);
 }
 
+/* The ids that a query finds, as "3 1 ". */
+static void found_ids(const char *body, char *ids, size_t capacity)
+{
+    json_t *answer = ASK(port, 200, "POST", "/collections/named/points/query", body);
+    json_t *points = json_object_get(json_object_get(answer, "result"), "points");
+    size_t length = 0;
+    ids[0] = '\0';
+    for (size_t i = 0; i < json_array_size(points); i++)
+        length += (size_t)snprintf(ids + length, capacity - length, "%lld ",
+                                   (long long)json_integer_value(json_object_get(json_array_get(points, i), "id")));
+    json_decref(answer);
+}
+
+static void vectors_with_names_are_searched_each_by_itself_and_fused(void **state)
+{
+    (void)state;
+    char ids[128];
+    ASK_STATUS(
+        port, 200, "PUT", "/collections/named",
+        "{\"vectors\": {\"text\": {\"size\": 2, \"distance\": \"Dot\"}, \"image\": {\"size\": 3, \"distance\": \"Euclid\"}}}");
+    ASK_STATUS(
+        port, 200, "PUT", "/collections/named/points",
+        "{\"points\": [{\"id\": 1, \"vector\": {\"text\": [1, 0], \"image\": [0, 0, 9]}, \"payload\": {\"a\": 1}}, {\"id\": 2, "
+        "\"vector\": {\"text\": [2, 0]}}, {\"id\": 3, \"vector\": {\"image\": [0, 0, 1]}, \"payload\": {\"a\": 1}}]}");
+    found_ids("{\"query\": [1, 0], \"using\": \"text\"}", ids, sizeof ids);
+    assert_string_equal(ids, "2 1 ");
+    found_ids(
+        "{\"query\": [0, 0, 0], \"using\": \"image\", \"filter\": {\"must\": {\"key\": \"a\", \"match\": {\"value\": 1}}}}",
+        ids, sizeof ids);
+    assert_string_equal(ids, "3 1 ");
+    found_ids(
+        "{\"prefetch\": [{\"query\": [1, 0], \"using\": \"text\"}, {\"query\": [0, 0, 0], \"using\": \"image\"}], \"query\": "
+        "{\"fusion\": \"rrf\"}}",
+        ids, sizeof ids);
+    assert_string_equal(ids, "1 2 3 "); /* 1 is second twice */
+    ASK_STATUS(port, 400, "POST", "/collections/named/points/query", "{\"query\": [1, 0]}");
+    ASK_STATUS(port, 400, "POST", "/collections/named/points/query", "{\"query\": [1, 0], \"using\": \"sound\"}");
+    ASK_STATUS(port, 400, "PUT", "/collections/named/points", "{\"points\": [{\"id\": 9, \"vector\": {\"text\": [1, 0, 0]}}]}");
+    ASK_STATUS(port, 400, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 9, \"vector\": {\"text\": [1, 0]}}]}");
+    ASK_STATUS(port, 200, "POST", "/collections/named/points/payload", "{\"payload\": {\"a\": 2}, \"points\": [1]}");
+    found_ids("{\"query\": [1, 0], \"using\": \"text\", \"filter\": {\"must\": {\"key\": \"a\", \"match\": {\"value\": 2}}}}",
+              ids, sizeof ids);
+    assert_string_equal(ids, "1 ");
+    ASK_STATUS(port, 200, "POST", "/collections/named/points/delete", "{\"points\": [2]}");
+    found_ids("{\"query\": [1, 0], \"using\": \"text\"}", ids, sizeof ids);
+    assert_string_equal(ids, "1 ");
+    ASK_STATUS(port, 200, "DELETE", "/collections/named", NULL);
+    json_t *answer = ASK(port, 200, "GET", "/collections", NULL);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "result"), "collections")), 1);
+    json_decref(answer);
+}
+
 static void wrong_vectors_and_queries_are_refused_with_their_place(void **state)
 {
     (void)state;
@@ -284,6 +336,7 @@ int main(void)
         SERVED(queries_of_four_clients_at_once_have_the_bits_of_calls_in_the_process),
         SERVED(payloads_are_set_overwritten_and_cleared),
         SERVED(a_scroll_visits_every_point_once),
+        SERVED(vectors_with_names_are_searched_each_by_itself_and_fused),
         SERVED(wrong_vectors_and_queries_are_refused_with_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ void documents_free(documents *d)
 
 bool is_document(const char *value)
 {
-    return value && json_type_of(value) == JSON_OBJECT && json_given(value, "text");
+    const char *text = value && json_type_of(value) == JSON_OBJECT ? json_given(value, "text") : NULL;
+    return text && json_type_of(text) == JSON_TEXT; /* a vector may be called "text", too */
 }
 
 /* The model that the document names, or the only one that embeds; NULL: the request failed. */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "server/notes.h"
 #include "server/qdrant/aliases.h"
+#include "server/qdrant/select.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -39,8 +40,13 @@ bool store_run(queue *q, request *taken)
 
 static const char *const distances[] = {[WW_COSINE] = "Cosine", [WW_L2] = "Euclid", [WW_DOT] = "Dot"};
 
+enum { PARTS_MAX = 64 };
+
 typedef struct create_plan {
-    ww_collection_config config;
+    ww_collection_config config; /* of the collection itself */
+    ww_collection_config parts[PARTS_MAX];
+    char names[PARTS_MAX][256];
+    size_t part_count;
 } create_plan;
 
 static bool read_distance(request *r, const char *value, ww_metric *metric)
@@ -69,38 +75,85 @@ static bool read_datatype(request *r, const char *value, ww_vector_type *type)
     return value ? request_fail(r, 400, "vectors.datatype: float32, float16 or uint8 is needed") : true;
 }
 
+/* {"size": 4, "distance": "Dot"} */
+static bool read_vectors(request *r, const char *vectors, ww_collection_config *config)
+{
+    int64_t size = 0;
+    *config = ww_collection_config_default();
+    if (json_type_of(vectors) != JSON_OBJECT || !json_given(vectors, "size"))
+        return request_fail(r, 400, "vectors: an object with size and distance is needed");
+    if (json_given(vectors, "multivector_config"))
+        return request_fail(r, 501, "vectors.multivector_config: several vectors for a point are not supported");
+    if (!request_read_integer(r, vectors, "size", 1, &size) ||
+        !read_distance(r, json_given(vectors, "distance"), &config->metric) ||
+        !read_datatype(r, json_given(vectors, "datatype"), &config->type))
+        return false;
+    if (size > WW_DIM_MAX)
+        return request_fail(r, 400, "vectors.size: is %lld; the maximum is %d", (long long)size, WW_DIM_MAX);
+    config->dim = (int32_t)size;
+    return true;
+}
+
+/* {"image": {"size": 4, "distance": "Dot"}, ...}: the points themselves have no vectors then. */
+static bool read_parts(request *r, const char *vectors, create_plan *p)
+{
+    p->config = ww_collection_config_default();
+    p->config.dim = 1;
+    p->config.metric = WW_DOT;
+    for (const char *key = json_first(vectors); key; key = json_next(key), p->part_count++) {
+        char name[128];
+        if (p->part_count == PARTS_MAX)
+            return request_fail(r, 400, "vectors: more than %d names", PARTS_MAX);
+        if (!vector_name_read(key, name) || name[0] == '\0')
+            return request_fail(r, 400, "vectors: a name has 1 to 118 bytes");
+        if (!read_vectors(r, json_member(key), &p->parts[p->part_count]))
+            return false;
+        const int length = snprintf(p->names[p->part_count], sizeof p->names[0], "%s/%s", r->names[0], name);
+        if (length > 128)
+            return request_fail(r, 400, "vectors: the names of collection and vector have 127 bytes together at most");
+        p->parts[p->part_count].name = p->names[p->part_count];
+    }
+    return true;
+}
+
 static bool prepare_create(request *r)
 {
     const char *body = request_body(r), *vectors = body ? json_given(body, "vectors") : NULL;
-    int64_t size = 0;
     if (!body)
         return false;
     const char *sparse = json_given(body, "sparse_vectors");
     if (sparse && json_type_of(sparse) == JSON_OBJECT && json_first(sparse))
         return request_fail(r, 501, "sparse_vectors: sparse vectors are not supported");
-    if (!vectors || json_type_of(vectors) != JSON_OBJECT)
+    if (!vectors || json_type_of(vectors) != JSON_OBJECT || !json_first(vectors))
         return request_fail(r, 400, "vectors: an object with size and distance is needed");
-    if (!json_given(vectors, "size"))
-        return request_fail(r, 501, "vectors.size: is needed; vectors with names are not supported");
-    if (json_given(vectors, "multivector_config"))
-        return request_fail(r, 501, "vectors.multivector_config: several vectors for a point are not supported");
+    if (strchr(r->names[0], '/') || strcmp(r->names[0], NOTES_COLLECTION) == 0)
+        return request_fail(r, 400, "the name '%s' cannot be used", r->names[0]);
     create_plan *p = memory_alloc_zeroed(1, sizeof *p);
     if (!p)
         return request_fail_status(r, memory_failed("a collection", sizeof *p));
     r->plan = p;
     r->plan_free = memory_free;
-    p->config = ww_collection_config_default();
+    const char *first = json_member(json_first(vectors));
+    const bool read = json_type_of(first) == JSON_OBJECT ? read_parts(r, vectors, p) : read_vectors(r, vectors, &p->config);
     p->config.name = r->names[0];
-    if (!request_read_integer(r, vectors, "size", 1, &size) ||
-        !read_distance(r, json_given(vectors, "distance"), &p->config.metric) ||
-        !read_datatype(r, json_given(vectors, "datatype"), &p->config.type))
-        return false;
-    if (size > WW_DIM_MAX)
-        return request_fail(r, 400, "vectors.size: is %lld; the maximum is %d", (long long)size, WW_DIM_MAX);
-    if (strchr(r->names[0], '/') || strcmp(r->names[0], NOTES_COLLECTION) == 0)
-        return request_fail(r, 400, "the name '%s' cannot be used", r->names[0]);
-    p->config.dim = (int32_t)size;
-    return true;
+    return read;
+}
+
+/* Makes the collections of the parts, and then the one itself. Parts without it are of a call that was cut short. */
+static ww_status create_all(server *s, const create_plan *p)
+{
+    ww_status status = WW_OK;
+    size_t made = 0;
+    for (; status == WW_OK && made < p->part_count; made++) {
+        status = ww_store_drop(s->store, p->parts[made].name);
+        if (status == WW_OK || status == WW_NOT_FOUND)
+            status = ww_store_create(s->store, &p->parts[made], NULL);
+    }
+    if (status == WW_OK)
+        status = ww_store_create(s->store, &p->config, NULL);
+    for (size_t i = 0; status != WW_OK && i < made; i++)
+        (void)ww_store_drop(s->store, p->parts[i].name); /* the first failure is what is told */
+    return status;
 }
 
 static void run_create(request *r)
@@ -112,7 +165,7 @@ static void run_create(request *r)
         request_fail(r, 409, "Wrong input: Collection `%s` already exists!", r->names[0]);
         return;
     }
-    const ww_status status = ww_store_create(r->server->store, &p->config, NULL);
+    const ww_status status = create_all(r->server, p);
     if (status != WW_OK) {
         request_fail_status(r, status);
         return;
@@ -172,6 +225,11 @@ static void run_delete(request *r)
     }
     snprintf(prefix, sizeof prefix, "index:%s:", there->name);
     ww_status status = ww_store_drop(r->server->store, there->name);
+    for (size_t i = 0; status == WW_OK && i < there->part_count; i++) {
+        char part[300];
+        snprintf(part, sizeof part, "%s/%s", there->name, there->parts[i].name);
+        status = ww_store_drop(r->server->store, part);
+    }
     if (status == WW_OK) {
         entry_forget(r->server, there->name);
         status = forget_aliases(r->server, there->name);
@@ -201,7 +259,7 @@ static void run_list(request *r)
     out_text(&r->answer, "{\"collections\":[");
     for (int64_t i = 0; i < ww_results_count(list, 0); i++) {
         const char *name = ww_results_id(list, 0, i);
-        if (strcmp(name, NOTES_COLLECTION) == 0)
+        if (strcmp(name, NOTES_COLLECTION) == 0 || strchr(name, '/'))
             continue;
         out_text(&r->answer, begun ? ",{\"name\":" : "{\"name\":");
         out_quoted(&r->answer, name, strlen(name));
@@ -238,19 +296,41 @@ static void tell_index(void *user, const char *rest, const char *value)
     list->begun = true;
 }
 
-static void put_description(request *r, const entry *e, const ww_collection_info *info)
+/* {"size": 4, "distance": "Dot"} */
+static void put_vectors(out *o, const entry *e)
 {
     static const char *const DATATYPES[] = {"float32", "float16", "float32", "uint8", "uint8"};
+    ww_collection_info info = ww_collection_info_default();
+    out_format(o, "{\"size\":%d,\"distance\":\"%s\"", (int)e->dim, distances[e->metric]);
+    if (ww_collection_describe(e->collection, &info) == WW_OK && info.type != WW_VECTOR_F32)
+        out_format(o, ",\"datatype\":\"%s\"", DATATYPES[info.type]);
+    out_text(o, "}");
+}
+
+static void put_all_vectors(out *o, const entry *e)
+{
+    if (e->part_count == 0)
+        put_vectors(o, e);
+    for (size_t i = 0; i < e->part_count; i++) {
+        out_text(o, i > 0 ? "," : "{");
+        out_quoted(o, e->parts[i].name, strlen(e->parts[i].name));
+        out_text(o, ":");
+        put_vectors(o, &e->parts[i]);
+    }
+    out_text(o, e->part_count > 0 ? "}" : "");
+}
+
+static void put_description(request *r, const entry *e, const ww_collection_info *info)
+{
     out *o = &r->answer;
     char prefix[300];
     schema_list list = {o, false};
     out_format(o, "{\"status\":\"green\",\"optimizer_status\":\"ok\",\"indexed_vectors_count\":0,\"points_count\":%lld,",
                (long long)info->rows_live);
-    out_format(o, "\"segments_count\":%lld,\"config\":{\"params\":{\"vectors\":{\"size\":%d,\"distance\":\"%s\"",
-               (long long)(info->segments > 0 ? info->segments : 1), (int)info->dim, distances[info->metric]);
-    if (info->type != WW_VECTOR_F32)
-        out_format(o, ",\"datatype\":\"%s\"", DATATYPES[info->type]);
-    out_text(o, "},\"shard_number\":1,\"replication_factor\":1,\"write_consistency_factor\":1,\"on_disk_payload\":true},"
+    out_format(o, "\"segments_count\":%lld,\"config\":{\"params\":{\"vectors\":",
+               (long long)(info->segments > 0 ? info->segments : 1));
+    put_all_vectors(o, e);
+    out_text(o, ",\"shard_number\":1,\"replication_factor\":1,\"write_consistency_factor\":1,\"on_disk_payload\":true},"
                 "\"hnsw_config\":{\"m\":0,\"ef_construct\":4,\"full_scan_threshold\":10000,\"max_indexing_threads\":0,"
                 "\"on_disk\":false},\"optimizer_config\":{\"deleted_threshold\":0.2,\"vacuum_min_vector_number\":1000,"
                 "\"default_segment_number\":0,\"max_segment_size\":null,\"memmap_threshold\":null,\"indexing_threshold\":0,"

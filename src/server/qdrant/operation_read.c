@@ -13,6 +13,9 @@ void operation_free(operation *o)
 {
     for (int64_t i = 0; o->payloads && i < o->count; i++)
         memory_free(o->payloads[i]);
+    for (int64_t i = 0; i < o->named_count; i++)
+        memory_free(o->named[i].values);
+    memory_free(o->named);
     memory_free(o->payloads);
     memory_free(o->ids);
     memory_free(o->vectors);
@@ -62,8 +65,6 @@ static bool refuse_vector(request *r, const char *value, int64_t number)
         return request_fail(r, 501, "points[%lld].vector: several vectors for a point are not supported", (long long)number);
     if (json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
         return request_fail(r, 501, "points[%lld].vector: sparse vectors are not supported", (long long)number);
-    if (json_type_of(value) == JSON_OBJECT)
-        return request_fail(r, 501, "points[%lld].vector: vectors with names are not supported", (long long)number);
     return request_fail(r, 400, "points[%lld].vector: a list of numbers is needed", (long long)number);
 }
 
@@ -84,11 +85,58 @@ int64_t point_vector_read(const char *list, float *vector)
     return count;
 }
 
+/* Room for one more vector with a name. */
+static bool reserve_named(request *r, operation *o)
+{
+    if (o->named && o->named_count < o->named_capacity)
+        return true;
+    const int64_t larger = o->named_capacity > 0 ? 2 * o->named_capacity : 16;
+    named_vector *moved = memory_resize(o->named, (size_t)larger * sizeof *moved);
+    if (!moved)
+        return request_fail_status(r, memory_failed("vectors", (size_t)larger * sizeof *moved));
+    o->named = moved;
+    o->named_capacity = larger;
+    return true;
+}
+
+/* {"image": [...], "text": [...]}: the vectors of the next point. */
+static bool read_named_vectors(request *r, const char *object, operation *o)
+{
+    if (o->count > 0 && !o->named)
+        return request_fail(r, 400, "points[%lld].vector: has names, and the one before has none", (long long)o->count);
+    if (!reserve(r, o, 0) || !reserve_named(r, o))
+        return false;
+    for (const char *key = json_first(object); key; key = json_next(key)) {
+        const char *value = json_member(key);
+        const int64_t dim = point_vector_read(value, NULL);
+        if (is_document(value))
+            return request_fail(r, 501, "points[%lld].vector: a text for a vector with a name is not supported",
+                                (long long)o->count);
+        if (dim <= 0)
+            return refuse_vector(r, value, o->count);
+        if (!reserve_named(r, o))
+            return false;
+        named_vector *v = &o->named[o->named_count];
+        *v = (named_vector){.point = o->count, .dim = dim, .values = memory_alloc((size_t)dim * sizeof *v->values)};
+        if (!v->values)
+            return request_fail_status(r, memory_failed("a vector", (size_t)dim * sizeof *v->values));
+        o->named_count++;
+        point_vector_read(value, v->values);
+        if (!vector_name_read(key, v->name))
+            return request_fail(r, 400, "points[%lld].vector: the name of a vector is too long", (long long)o->count);
+    }
+    return true;
+}
+
 static bool read_vector(request *r, const char *value, operation *o)
 {
     const char *named = value && json_type_of(value) == JSON_OBJECT ? json_find(value, "", 0) : NULL;
     value = named ? named : value; /* {"": [...]} is the one without a name */
     const bool text = is_document(value);
+    if (value && json_type_of(value) == JSON_OBJECT && !text && !json_given(value, "indices"))
+        return read_named_vectors(r, value, o);
+    if (o->named)
+        return request_fail(r, 400, "points[%lld].vector: has no name, and the one before has", (long long)o->count);
     const int64_t dim = text ? document_add(r, value, &o->vectors, o->count * o->dim) : point_vector_read(value, NULL);
     if (dim <= 0)
         return text ? false : refuse_vector(r, value, o->count);
@@ -108,6 +156,8 @@ static bool read_vector(request *r, const char *value, operation *o)
 static bool read_payload(request *r, const char *value, operation *o)
 {
     char *copy = NULL;
+    if (!o->payloads) /* reserve() has made it */
+        return request_fail(r, 500, "no room for a payload");
     if (value && json_type_of(value) != JSON_NULL) {
         if (json_type_of(value) != JSON_OBJECT)
             return request_fail(r, 400, "points[%lld].payload: an object is needed", (long long)o->count);
@@ -154,7 +204,7 @@ static bool read_columns(request *r, const char *batch, operation *o)
     const char *ids = json_given(batch, "ids"), *vectors = json_given(batch, "vectors");
     const char *payloads = json_given(batch, "payloads");
     if (vectors && json_type_of(vectors) == JSON_OBJECT)
-        return request_fail(r, 501, "batch.vectors: vectors with names are not supported");
+        return request_fail(r, 501, "batch.vectors: vectors with names are not supported in this form; give points");
     if (!ids || json_type_of(ids) != JSON_LIST || !vectors || json_type_of(vectors) != JSON_LIST ||
         (payloads && json_type_of(payloads) != JSON_LIST))
         return request_fail(r, 400, "batch: the lists ids and vectors are needed, and payloads if there are any");
@@ -225,6 +275,11 @@ bool operation_read(request *r, const char *object, operation_kind kind, operati
         return read_set(r, object, o) && read_selector(r, object, o);
     case OPERATION_DELETE_PAYLOAD:
         return read_keys(r, object, o) && read_selector(r, object, o);
+    case OPERATION_DELETE_VECTORS:
+        o->vector_names = json_given(object, "vector");
+        if (!o->vector_names || json_type_of(o->vector_names) != JSON_LIST)
+            return request_fail(r, 400, "vector: a list of names is needed");
+        return read_selector(r, object, o);
     default:
         return read_selector(r, object, o);
     }

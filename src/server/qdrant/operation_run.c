@@ -78,6 +78,140 @@ static ww_status upsert(entry *e, const operation *o)
     return status;
 }
 
+/* ---- vectors with names ----------------------------------------------------------------------------------------------------
+ */
+
+/* All names and sizes, before anything is written. */
+static ww_status check_named(const entry *e, const operation *o)
+{
+    if (e->part_count == 0 || (!o->named && o->count > 0))
+        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: vectors of this collection %s names",
+                       e->part_count > 0 ? "have" : "have no");
+    for (int64_t i = 0; o->named && i < o->named_count; i++) {
+        const named_vector *v = &o->named[i];
+        const entry *part = entry_part(e, v->name);
+        if (!part)
+            return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", v->name);
+        if (part->dim != v->dim)
+            return ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld",
+                           (int)part->dim, (long long)v->dim);
+    }
+    return WW_OK;
+}
+
+/* Rows of one part, or of the points themselves. */
+typedef struct part_rows {
+    const char **ids, **payloads, **missing; /* missing: points that do not have this vector */
+    float *vectors;
+    int64_t count, missing_count;
+} part_rows;
+
+static void part_rows_free(part_rows *rows)
+{
+    memory_free(rows->ids);
+    memory_free(rows->payloads);
+    memory_free(rows->missing);
+    memory_free(rows->vectors);
+}
+
+static ww_status part_rows_make(part_rows *rows, int64_t count, int32_t dim)
+{
+    *rows = (part_rows){0};
+    rows->ids = memory_alloc((size_t)(count + 1) * sizeof *rows->ids);
+    rows->payloads = memory_alloc((size_t)(count + 1) * sizeof *rows->payloads);
+    rows->missing = memory_alloc((size_t)(count + 1) * sizeof *rows->missing);
+    rows->vectors = memory_alloc_zeroed((size_t)count * (size_t)dim + 1, sizeof *rows->vectors);
+    return rows->ids && rows->payloads && rows->missing && rows->vectors
+               ? WW_OK
+               : memory_failed("points", (size_t)count * (size_t)dim * sizeof(float));
+}
+
+/* The payload of a point: that of the upsert, or for new vectors the one that it has. */
+static const char *payload_of(const operation *o, const ww_results *old, int64_t number)
+{
+    return old ? ww_results_payload(old, 0, number) : o->payloads[number];
+}
+
+/* The points of `kept` that have the part's vector, and those that have not. */
+static void part_rows_fill(part_rows *rows, const entry *part, const operation *o, const int64_t *kept, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const named_vector *found = NULL;
+        for (int64_t k = 0; k < o->named_count && !found; k++)
+            if (o->named[k].point == kept[i] && strcmp(o->named[k].name, part->name) == 0)
+                found = &o->named[k];
+        if (!found) {
+            rows->missing[rows->missing_count++] = o->ids[kept[i]];
+            continue;
+        }
+        memcpy(rows->vectors + rows->count * part->dim, found->values, (size_t)part->dim * sizeof *found->values);
+        rows->payloads[rows->count] =
+            (const char *)(uintptr_t)kept[i]; /* the number of the point, until the payload is known */
+        rows->ids[rows->count++] = o->ids[kept[i]];
+    }
+}
+
+static ww_status upsert_rows(const entry *to, const part_rows *from)
+{
+    ww_rows rows = ww_rows_default();
+    rows.count = from->count;
+    rows.dim = to->dim;
+    rows.vectors = from->vectors;
+    rows.ids = from->ids;
+    rows.payloads = from->payloads;
+    return from->count > 0 ? ww_collection_upsert(to->collection, &rows) : WW_OK;
+}
+
+/* Writes one part. New vectors leave the others of a point alone; an upsert replaces them all. */
+static ww_status upsert_part(const entry *part, const operation *o, const int64_t *kept, int64_t count, const ww_results *old)
+{
+    part_rows rows;
+    ww_status status = part_rows_make(&rows, count, part->dim);
+    if (status == WW_OK) {
+        part_rows_fill(&rows, part, o, kept, count);
+        for (int64_t i = 0; i < rows.count; i++)
+            rows.payloads[i] = payload_of(o, old, (int64_t)(uintptr_t)rows.payloads[i]);
+        status = upsert_rows(part, &rows);
+    }
+    if (status == WW_OK && o->kind == OPERATION_UPSERT && rows.missing_count > 0)
+        status = ww_collection_discard(part->collection, rows.missing, rows.missing_count, NULL);
+    part_rows_free(&rows);
+    return status;
+}
+
+static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found);
+
+/* The points themselves come first: what has no point is never found by its vector alone. */
+static ww_status upsert_named(entry *e, const operation *o)
+{
+    part_rows points = {0};
+    ww_results *old = NULL;
+    int64_t count = 0;
+    int64_t *kept = memory_alloc((size_t)(o->count + 1) * sizeof *kept);
+    ww_status status = kept ? check_named(e, o) : memory_failed("points", (size_t)o->count * sizeof *kept);
+    if (status == WW_OK)
+        status = keep_last(o, kept, &count);
+    if (status == WW_OK && o->kind == OPERATION_UPSERT)
+        status = part_rows_make(&points, count, e->dim);
+    for (int64_t i = 0; status == WW_OK && points.ids && i < count; i++) {
+        points.ids[i] = o->ids[kept[i]];
+        points.payloads[i] = o->payloads[kept[i]];
+        points.count++;
+    }
+    if (status == WW_OK)
+        status =
+            o->kind == OPERATION_UPSERT ? upsert_rows(e, &points) : find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &old);
+    for (int64_t i = 0; status == WW_OK && old && i < o->count; i++)
+        if (!ww_results_id(old, 0, i))
+            status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", o->ids[i]);
+    for (size_t i = 0; status == WW_OK && i < e->part_count; i++)
+        status = upsert_part(&e->parts[i], o, kept, count, old);
+    ww_results_destroy(old);
+    part_rows_free(&points);
+    memory_free(kept);
+    return status;
+}
+
 /* ---- payloads --------------------------------------------------------------------------------------------------------------
  */
 
@@ -206,6 +340,22 @@ static void put_payload(out *all, const operation *o, const char *old)
     out_bytes(all, "", 1);
 }
 
+/* The same payloads for the rows of a part that has them. */
+static ww_status set_part_payloads(const entry *part, const char **ids, const char **payloads, int64_t count)
+{
+    ww_results *there = NULL;
+    ww_get get = ww_get_default();
+    get.count = count;
+    get.ids = ids;
+    get.fetch = WW_FETCH_IDS;
+    ww_status status = ww_collection_get(part->collection, &get, &there);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        if (ww_results_id(there, 0, i))
+            status = ww_collection_set_payloads(part->collection, &ids[i], &payloads[i], 1);
+    ww_results_destroy(there);
+    return status;
+}
+
 /* Gives each of the points in `found` its new payload. */
 static ww_status change_payloads(entry *e, const operation *o, const ww_results *found)
 {
@@ -229,6 +379,8 @@ static ww_status change_payloads(entry *e, const operation *o, const ww_results 
         payloads[i] = o->kind == OPERATION_CLEAR_PAYLOAD ? NULL : all.bytes + starts[i];
     if (status == WW_OK && count > 0)
         status = ww_collection_set_payloads(e->collection, ids, payloads, count);
+    for (size_t i = 0; status == WW_OK && count > 0 && i < e->part_count; i++)
+        status = set_part_payloads(&e->parts[i], ids, payloads, count);
     out_free(&all);
     memory_free(ids);
     memory_free(payloads);
@@ -258,7 +410,8 @@ static ww_status find_points(const entry *e, const operation *o, uint32_t fetch,
     return status;
 }
 
-static ww_status delete_points(entry *e, const ww_results *found)
+/* Deletes points, or with `names` their vectors of these names. */
+static ww_status delete_points(entry *e, const ww_results *found, const char *names)
 {
     const int64_t count = ww_results_count(found, 0);
     const char **ids = memory_alloc((size_t)(count + 1) * sizeof *ids);
@@ -268,7 +421,12 @@ static ww_status delete_points(entry *e, const ww_results *found)
     for (int64_t i = 0; i < count; i++)
         if (ww_results_id(found, 0, i))
             ids[there++] = ww_results_id(found, 0, i);
-    const ww_status status = there > 0 ? ww_collection_discard(e->collection, ids, there, NULL) : WW_OK;
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && there > 0 && i < e->part_count; i++)
+        if (!names || lists_path(names, e->parts[i].name, strlen(e->parts[i].name)))
+            status = ww_collection_discard(e->parts[i].collection, ids, there, NULL);
+    if (status == WW_OK && there > 0 && !names)
+        status = ww_collection_discard(e->collection, ids, there, NULL);
     memory_free(ids);
     return status;
 }
@@ -276,13 +434,17 @@ static ww_status delete_points(entry *e, const ww_results *found)
 ww_status operation_run(entry *e, const operation *o)
 {
     if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS)
-        return upsert(e, o);
+        return e->part_count > 0 || o->named ? upsert_named(e, o) : upsert(e, o);
+    if (o->kind == OPERATION_DELETE_VECTORS && e->part_count == 0)
+        return ww_fail(WW_UNSUPPORTED, "vectors without names cannot be deleted; delete the points");
     ww_results *found = NULL;
     if (!o->filter && o->count == 0)
         return WW_OK;
     ww_status status = find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &found);
     if (status == WW_OK)
-        status = o->kind == OPERATION_DELETE ? delete_points(e, found) : change_payloads(e, o, found);
+        status = o->kind == OPERATION_DELETE || o->kind == OPERATION_DELETE_VECTORS
+                     ? delete_points(e, found, o->kind == OPERATION_DELETE ? NULL : o->vector_names)
+                     : change_payloads(e, o, found);
     ww_results_destroy(found);
     return status;
 }

@@ -59,6 +59,10 @@ static bool prepare_vectors(request *r)
 {
     return prepare_change(r, OPERATION_UPDATE_VECTORS);
 }
+static bool prepare_delete_vectors(request *r)
+{
+    return prepare_change(r, OPERATION_DELETE_VECTORS);
+}
 static bool prepare_delete(request *r)
 {
     return prepare_change(r, OPERATION_DELETE);
@@ -92,7 +96,8 @@ static bool read_operation(request *r, const char *object, operation *o, size_t 
                  {"overwrite_payload", OPERATION_OVERWRITE_PAYLOAD},
                  {"delete_payload", OPERATION_DELETE_PAYLOAD},
                  {"clear_payload", OPERATION_CLEAR_PAYLOAD},
-                 {"update_vectors", OPERATION_UPDATE_VECTORS}};
+                 {"update_vectors", OPERATION_UPDATE_VECTORS},
+                 {"delete_vectors", OPERATION_DELETE_VECTORS}};
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
         const char *value = json_given(object, KINDS[i].name);
         if (value && json_type_of(value) == JSON_OBJECT)
@@ -100,8 +105,8 @@ static bool read_operation(request *r, const char *object, operation *o, size_t 
     }
     return request_fail(
         r, 400,
-        "operations[%zu]: one of upsert, delete, set_payload, overwrite_payload, delete_payload, clear_payload and "
-        "update_vectors is needed",
+        "operations[%zu]: one of upsert, delete, set_payload, overwrite_payload, delete_payload, clear_payload, "
+        "update_vectors and delete_vectors is needed",
         number);
 }
 
@@ -272,6 +277,8 @@ static const route routes[] = {
      false},
     {"PUT", POINTS "/vectors", RIGHT_WRITE, WORK_COLLECTION, prepare_vectors, run_change, "Give points new vectors",
      "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED, false},
+    {"POST", POINTS "/vectors/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_vectors, run_change,
+     "Delete vectors with names", "\"vector\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, false},
     {"POST", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_set, run_change, "Set keys of payloads",
      "\"payload\":{\"type\":\"object\"},\"key\":{\"type\":\"string\"}," SELECTOR, CHANGED, false},
     {"PUT", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_overwrite, run_change, "Replace payloads",

@@ -26,8 +26,10 @@ struct search {
     search_kind kind;
     float *vector;
     int64_t dim;
-    point_id id;  /* of SEARCH_BY_ID */
-    char *filter; /* those of the searches above included; NULL: none */
+    char using[128];     /* the name of the vector */
+    const entry *target; /* the collection that is searched: the one of the vectors with that name */
+    point_id id;         /* of SEARCH_BY_ID */
+    char *filter;        /* those of the searches above included; NULL: none */
     int64_t limit, offset;
     bool has_threshold;
     double threshold;

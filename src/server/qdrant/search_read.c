@@ -163,8 +163,8 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
 {
     const char *using = json_given(object, "using"), *params = json_given(object, "params");
     *s = (search){.kind = SEARCH_LIST, .limit = 10, .rank_constant = 2};
-    if (using && json_type_of(using) == JSON_TEXT && !json_text_is(using, "", 0))
-        return request_fail(r, 501, "using: vectors with names are not supported");
+    if (!vector_name_read(using, s->using))
+        return request_fail(r, 400, "using: the name of a vector is needed");
     if (params && json_type_of(params) != JSON_OBJECT)
         return request_fail(r, 400, "params: an object is needed");
     if (json_given(object, "lookup_from"))
@@ -199,9 +199,8 @@ bool search_read_search(request *r, const char *object, search *s)
         return false;
     const char *vector = json_given(object, "vector");
     if (vector && json_type_of(vector) == JSON_OBJECT) {
-        const char *name = json_given(vector, "name");
-        if (name && !json_text_is(name, "", 0))
-            return request_fail(r, 501, "vector.name: vectors with names are not supported");
+        if (!vector_name_read(json_given(vector, "name"), s->using))
+            return request_fail(r, 400, "vector.name: the name of a vector is needed");
         vector = json_given(vector, "vector");
     }
     return vector ? read_vector(r, vector, s) : request_fail(r, 400, "vector: a list of numbers is needed");

@@ -62,13 +62,15 @@ static bool same_text(const char *a, const char *b)
 
 static bool alike(const search *a, const search *b)
 {
-    return depth_of(a) == depth_of(b) && parts_fetch(&a->with) == parts_fetch(&b->with) && same_text(a->filter, b->filter);
+    return a->target == b->target && depth_of(a) == depth_of(b) && parts_fetch(&a->with) == parts_fetch(&b->with) &&
+           same_text(a->filter, b->filter);
 }
 
 /* Searches for `count` queries of the same depth, filter and selection. */
-static ww_status query_together(entry *e, search *const *alike_ones, size_t count, ww_results **results)
+static ww_status query_together(search *const *alike_ones, size_t count, ww_results **results)
 {
     const search *first = alike_ones[0];
+    const entry *e = first->target;
     const size_t dim = (size_t)e->dim;
     float *vectors = memory_alloc(count * dim * sizeof *vectors);
     ww_search_stats stats = ww_search_stats_default();
@@ -99,7 +101,7 @@ static ww_status query_together(entry *e, search *const *alike_ones, size_t coun
 }
 
 /* All leaves from number `first` on that are like it. */
-static void run_group(entry *e, search **leaves, size_t first, size_t count, kept_results *kept)
+static void run_group(search **leaves, size_t first, size_t count, kept_results *kept)
 {
     search **group = memory_alloc(count * sizeof *group);
     size_t members = 0;
@@ -107,7 +109,7 @@ static void run_group(entry *e, search **leaves, size_t first, size_t count, kep
         if (leaves[i]->ready && alike(leaves[i], leaves[first]))
             group[members++] = leaves[i];
     ww_results *results = NULL;
-    ww_status status = group ? query_together(e, group, members, &results) : memory_failed("queries", count * sizeof *group);
+    ww_status status = group ? query_together(group, members, &results) : memory_failed("queries", count * sizeof *group);
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);
     for (size_t i = 0; i < members; i++) {
@@ -128,8 +130,9 @@ static void run_group(entry *e, search **leaves, size_t first, size_t count, kep
  */
 
 /* Gives a search by id the vector of its point. */
-static ww_status find_vector(entry *e, search *s)
+static ww_status find_vector(search *s)
 {
+    const entry *e = s->target;
     const char *id = s->id;
     ww_results *found = NULL;
     ww_get get = ww_get_default();
@@ -161,10 +164,15 @@ static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
 {
     for (size_t i = 0; i < s->child_count; i++)
         collect_leaves(e, &s->children[i], leaves, count);
-    ww_status status = s->kind == SEARCH_BY_ID ? find_vector(e, s) : WW_OK;
-    if (status == WW_OK && s->vector && s->dim != e->dim)
-        status = ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld", (int)e->dim,
-                         (long long)s->dim);
+    const bool by_vector = s->kind == SEARCH_NEAREST || s->kind == SEARCH_BY_ID;
+    s->target = by_vector ? entry_part(e, s->using) : e;
+    ww_status status =
+        s->target ? WW_OK : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
+    if (status == WW_OK && s->kind == SEARCH_BY_ID)
+        status = find_vector(s);
+    if (status == WW_OK && s->vector && s->dim != s->target->dim)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld",
+                         (int)s->target->dim, (long long)s->dim);
     if (status != WW_OK) {
         search_failed(s, status);
         return;
@@ -178,16 +186,16 @@ static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
 /* ---- trees -----------------------------------------------------------------------------------------------------------------
  */
 
-static bool within(const search *s, const entry *e, double score)
+static bool within(const search *s, double score)
 {
     if (!s->has_threshold)
         return true;
-    const bool distance = e->metric == WW_L2 && (s->kind == SEARCH_NEAREST || s->kind == SEARCH_BY_ID);
+    const bool distance = s->target->metric == WW_L2 && (s->kind == SEARCH_NEAREST || s->kind == SEARCH_BY_ID);
     return distance ? score <= s->threshold : score >= s->threshold;
 }
 
 /* Takes the hits of a leaf, or of a rescoring, that the search asks for. */
-static ww_status take_hits(const entry *e, search *s)
+static ww_status take_hits(search *s)
 {
     const int64_t hits = ww_results_count(s->results, s->query);
     const float *scores = ww_results_scores(s->results, s->query);
@@ -197,7 +205,7 @@ static ww_status take_hits(const entry *e, search *s)
         return memory_failed("hits", (size_t)hits * sizeof *s->found);
     for (int64_t i = 0; i < hits && s->found_count < s->limit; i++) {
         const char *id = ww_results_id(s->results, s->query, i);
-        if (!id || (s->kind == SEARCH_BY_ID && strcmp(id, s->id) == 0) || !within(s, e, (double)scores[i]))
+        if (!id || (s->kind == SEARCH_BY_ID && strcmp(id, s->id) == 0) || !within(s, (double)scores[i]))
             continue;
         if (skipped++ < s->offset)
             continue;
@@ -236,7 +244,7 @@ static ww_status list_points(entry *e, search *s, kept_results *kept)
 }
 
 /* The ids of all that was prefetched, as a filter. */
-static ww_status rescore(entry *e, search *s, kept_results *kept)
+static ww_status rescore(search *s, kept_results *kept)
 {
     out text = {0};
     bool begun = false;
@@ -253,11 +261,11 @@ static ww_status rescore(entry *e, search *s, kept_results *kept)
     memory_free(s->filter);
     s->filter = text.bytes;
     ww_results *results = NULL;
-    ww_status status = query_together(e, &s, 1, &results);
+    ww_status status = query_together(&s, 1, &results);
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);
     s->results = results;
-    return status == WW_OK ? take_hits(e, s) : status;
+    return status == WW_OK ? take_hits(s) : status;
 }
 
 /* What a hit of a prefetch adds to the score of its point. */
@@ -288,7 +296,7 @@ static int compare_scores(const void *first, const void *second)
     return (a->hit > b->hit) - (a->hit < b->hit); /* the order in which they were found */
 }
 
-static ww_status fuse(const entry *e, search *s)
+static ww_status fuse(search *s)
 {
     int64_t total = 0, count = 0;
     for (size_t c = 0; c < s->child_count; c++)
@@ -310,7 +318,7 @@ static ww_status fuse(const entry *e, search *s)
         qsort(s->found, (size_t)count, sizeof *s->found, compare_scores);
     int64_t kept = 0;
     for (int64_t i = 0; i < count && i < s->offset + s->limit; i++)
-        if (i >= s->offset && within(s, e, s->found[i].score))
+        if (i >= s->offset && within(s, s->found[i].score))
             s->found[kept++] = s->found[i];
     s->found_count = kept;
     return WW_OK;
@@ -355,13 +363,13 @@ static void finish(entry *e, search *s, kept_results *kept, bool top)
         return;
     ww_status status = WW_OK;
     if (s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF) {
-        status = fuse(e, s);
+        status = fuse(s);
         if (status == WW_OK && top)
             status = complete(e, s, kept);
     } else if (s->kind == SEARCH_LIST) {
         status = list_points(e, s, kept);
     } else {
-        status = s->child_count > 0 ? rescore(e, s, kept) : take_hits(e, s);
+        status = s->child_count > 0 ? rescore(s, kept) : take_hits(s);
     }
     if (status != WW_OK)
         search_failed(s, status);
@@ -381,7 +389,7 @@ void searches_run(entry *e, search **searches, size_t count, kept_results *kept)
     }
     for (size_t i = 0; i < leaf_count; i++)
         if (leaves[i]->ready)
-            run_group(e, leaves, i, leaf_count, kept);
+            run_group(leaves, i, leaf_count, kept);
     for (size_t i = 0; i < count; i++)
         finish(e, searches[i], kept, true);
     memory_free(leaves);

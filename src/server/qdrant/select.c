@@ -43,6 +43,7 @@ bool parts_read(request *r, const char *object, selection *with)
         return request_fail(r, 400, "with_vector: true, false or a list of names is needed");
     if (vector)
         with->vector = json_type_of(vector) == JSON_TRUE || (json_type_of(vector) == JSON_LIST && json_first(vector));
+    with->vector_names = vector && json_type_of(vector) == JSON_LIST ? vector : NULL;
     if (!payload)
         return true;
     with->payload = json_type_of(payload) != JSON_FALSE;
@@ -70,6 +71,17 @@ void parts_free(selection *s)
     memory_free(s->keys);
     memory_free(s->text);
     *s = (selection){0};
+}
+
+bool vector_name_read(const char *value, char name[128])
+{
+    name[0] = '\0';
+    if (!value)
+        return true;
+    if (json_type_of(value) != JSON_TEXT || json_end(value) - value > 120)
+        return false;
+    name[json_text_read(value, name)] = '\0';
+    return true;
 }
 
 uint32_t parts_fetch(const selection *s)
@@ -175,6 +187,44 @@ static void put_vector(out *o, const entry *e, const float *vector)
     out_bytes(o, "]", 1);
 }
 
+/* Is the vector one of those that were asked for? */
+static bool wants_vector(const selection *with, const char *name)
+{
+    for (const char *at = with->vector_names ? json_first(with->vector_names) : NULL; at; at = json_next(at))
+        if (json_type_of(at) == JSON_TEXT && json_text_is(at, name, strlen(name)))
+            return true;
+    return !with->vector_names;
+}
+
+/* {"image": [...], "text": [...]}: those that the point has. */
+static void put_named_vectors(out *o, const point *p)
+{
+    const char *id = ww_results_id(p->results, p->query, p->hit);
+    bool begun = false;
+    out_text(o, ",\"vector\":{");
+    for (size_t i = 0; i < p->entry->part_count; i++) {
+        const entry *part = &p->entry->parts[i];
+        ww_results *found = NULL;
+        ww_get get = ww_get_default();
+        get.count = 1;
+        get.ids = &id;
+        get.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
+        if (!wants_vector(p->with, part->name))
+            continue;
+        const ww_status status = ww_collection_get(part->collection, &get, &found);
+        o->failed = o->failed || status != WW_OK;
+        if (status == WW_OK && ww_results_id(found, 0, 0)) {
+            out_text(o, begun ? "," : "");
+            out_quoted(o, part->name, strlen(part->name));
+            out_text(o, ":");
+            put_vector(o, part, ww_results_vector(found, 0, 0));
+            begun = true;
+        }
+        ww_results_destroy(found);
+    }
+    out_text(o, "}");
+}
+
 void put_point_parts(out *o, const point *p)
 {
     if (p->with->payload) {
@@ -186,6 +236,10 @@ void put_point_parts(out *o, const point *p)
             put_parts(o, p->with, json_root(payload), "", 0);
         else
             out_text(o, payload);
+    }
+    if (p->with->vector && p->entry->part_count > 0) {
+        put_named_vectors(o, p);
+        return;
     }
     const float *vector = p->with->vector ? ww_results_vector(p->results, p->query, p->hit) : NULL;
     if (vector) {

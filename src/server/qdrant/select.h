@@ -6,8 +6,9 @@
 
 typedef struct selection {
     bool payload, vector;
-    bool exclude;      /* `keys` are left out; else only they are in */
-    const char **keys; /* "a.b", "a[].b"; NULL: the whole payload */
+    const char *vector_names; /* a JSON list in the request's body; NULL: all */
+    bool exclude;             /* `keys` are left out; else only they are in */
+    const char **keys;        /* "a.b", "a[].b"; NULL: the whole payload */
     size_t key_count;
     char *text; /* what the keys point into */
 } selection;
@@ -16,7 +17,10 @@ typedef struct selection {
 bool parts_read(request *r, const char *object, selection *with);
 void parts_free(selection *s);
 
-/* WW_FETCH_... that it needs, ids included. */
+/* Reads the name of a vector; NULL and "" are the one without a name. */
+bool vector_name_read(const char *value, char name[128]);
+
+/* WW_FETCH_... that it needs, ids included. Vectors with names are got when they are written. */
 uint32_t parts_fetch(const selection *s);
 
 /* An id: a number where it is one, else a text. */
