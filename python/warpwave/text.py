@@ -160,6 +160,12 @@ class TextCollection(Collection):
         with self._open_text() as pointer, self._writing:
             interruptible(call, progress, "embedding documents")
 
+    def texts(self, ids: Any) -> list[Optional[str]]:
+        """The texts of the rows with these ids, None for a row without one; `NotFound`, a KeyError, if one is not there."""
+        found = self._get(as_texts(ids), FETCH_IDS | c.WW_FETCH_TEXTS)
+        self._refuse_missing(found, ids)
+        return list(found.texts)
+
     # ---- searching ----------------------------------------------------------------------------------------------------------------
 
     def search(self, queries: Any = None, k: Optional[int] = None, *, text: Any = None, mode: str = "vector", fusion: str = "ranks",

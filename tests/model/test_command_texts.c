@@ -166,6 +166,13 @@ static void the_kept_model_is_found_and_shown(void **state)
     assert_int_equal(json_integer_value(json_object_get(hit, "text_rank")), 1);
     assert_true(json_is_integer(json_object_get(hit, "vector_rank")));
     json_decref(report);
+    /* Texts travel with JSON lines. */
+    char exported[SCRATCH_PATH_BYTES];
+    snprintf(exported, sizeof exported, "%s", scratch_path("exported.jsonl"));
+    COMMAND_SAYS(0, "4 rows", "store", "export", store, "docs", exported);
+    COMMAND_SAYS(0, "4 rows", "store", "import", store, "copy", exported);
+    COMMAND_SAYS(0, "a boat with sails", "store", "search", store, "copy", "--text", "sails", "--mode", "text", "--json");
+    COMMAND_SAYS(0, "\"text\":", "store", "get", store, "copy", "--limit", "1", "--json");
     COMMAND_SAYS(2, "--mode hybrid", "store", "search", store, "docs", "--text", "boat", "--fusion", "scores");
     COMMAND_SAYS(2, "two numbers", "store", "search", store, "docs", "--text", "boat", "--mode", "hybrid", "--weights", "1",
                  "--device", "cpu");

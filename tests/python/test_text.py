@@ -36,7 +36,7 @@ def test_texts_are_found_by_texts(store: warpwave.Store, model: str, tmp_path: p
     assert isinstance(notes, warpwave.TextCollection)
     found = notes.search(text="a fox", k=1)
     assert list(found.ids) == ["fox"] and list(found.texts) == ["a fox"] and found[0].text == "a fox"
-    assert notes.get("fox").payload == {"n": 1}
+    assert notes.get("fox").payload == {"n": 1} and notes.texts(["both", "fox"]) == ["a fox and a dog", "a fox"]
     assert store.list()["notes"]["model"]["pooling"] == "mean" and notes.model["path"] == model
     store.close()
     with warpwave.Store(tmp_path / "text.db", device="cpu") as again:

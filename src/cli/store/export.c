@@ -43,6 +43,8 @@ static void put_json_line(FILE *to, const hit_of *h)
     json_close(&w);
     if (ww_results_payload(h->results, 0, h->hit))
         json_put_json(&w, "payload", ww_results_payload(h->results, 0, h->hit));
+    if (ww_results_text(h->results, 0, h->hit))
+        json_put_text(&w, "text", ww_results_text(h->results, 0, h->hit));
     json_close(&w); /* and the line */
 }
 
@@ -160,7 +162,7 @@ static ww_status write_batch(const export *e, const int64_t *handles, int64_t co
     ww_results *rows = NULL;
     get.count = count;
     get.handles = handles;
-    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS | (e->format == EXPORT_JSONL ? WW_FETCH_TEXTS : 0);
     ww_status status = ww_collection_get(e->call->collection, &get, &rows);
     for (int64_t i = 0; binary && status == WW_OK && i < count; i++) {
         if (ww_results_rows(rows, 0)[i] < 0)

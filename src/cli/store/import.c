@@ -22,9 +22,10 @@ typedef struct import {
     int32_t dim;
     int64_t count, room;
     float *vectors;
-    bool as_stored;         /* `vectors` has elements of the collection's type, as the file has them */
-    char **ids, **payloads; /* `room` each; texts are owned */
-    bool with_ids;          /* have the rows that wait their ids? */
+    bool as_stored;                  /* `vectors` has elements of the collection's type, as the file has them */
+    char **ids, **payloads, **texts; /* `room` each; they are owned */
+    bool with_texts;                 /* has a row that waits a text? */
+    bool with_ids;                   /* have the rows that wait their ids? */
 } import;
 
 /* ---- batches --------------------------------------------------------------------------------------------------------------
@@ -65,7 +66,8 @@ static ww_status begin_batches(import *in, int64_t dim)
     in->vectors = memory_alloc((size_t)(in->room * in->dim) * sizeof *in->vectors);
     in->ids = memory_alloc_zeroed((size_t)in->room, sizeof *in->ids);
     in->payloads = memory_alloc_zeroed((size_t)in->room, sizeof *in->payloads);
-    return in->vectors && in->ids && in->payloads ? WW_OK : memory_failed("rows of the file", BATCH_BYTES);
+    in->texts = memory_alloc_zeroed((size_t)in->room, sizeof *in->texts);
+    return in->vectors && in->ids && in->payloads && in->texts ? WW_OK : memory_failed("rows of the file", BATCH_BYTES);
 }
 
 static void forget_batch(import *in)
@@ -73,9 +75,11 @@ static void forget_batch(import *in)
     for (int64_t i = 0; i < in->count; i++) {
         memory_free(in->ids[i]);
         memory_free(in->payloads[i]);
-        in->ids[i] = in->payloads[i] = NULL;
+        memory_free(in->texts[i]);
+        in->ids[i] = in->payloads[i] = in->texts[i] = NULL;
     }
     in->count = 0;
+    in->with_texts = false;
 }
 
 static ww_status add_batch(import *in)
@@ -87,6 +91,7 @@ static ww_status add_batch(import *in)
     file_rows_give(&from, &rows);
     rows.ids = in->with_ids ? (const char *const *)in->ids : NULL;
     rows.payloads = (const char *const *)in->payloads;
+    rows.texts = in->with_texts ? (const char *const *)in->texts : NULL;
     const ww_status status = in->count > 0 ? batches_add(&in->batches, &rows) : WW_OK;
     forget_batch(in);
     return status;
@@ -130,11 +135,13 @@ static ww_status read_payload(char **payload, const json_t *value, const char *p
 static ww_status read_object(import *in, const json_t *object, const char *place)
 {
     const json_t *id = json_object_get(object, "id"), *payload = json_object_get(object, "payload"),
-                 *vector = json_object_get(object, "vector");
+                 *vector = json_object_get(object, "vector"), *text = json_object_get(object, "text");
     int32_t dim = in->dim;
     float *numbers = NULL;
     if (!json_is_object(object) || !vector)
         return ww_fail(WW_CORRUPT_FILE, "%s: it is no object with a \"vector\"", place);
+    if (text && !json_is_string(text) && !json_is_null(text))
+        return ww_fail(WW_CORRUPT_FILE, "%s: its \"text\" is no text", place);
     ww_status status = vector_of_json(vector, place, &dim, &numbers);
     if (status == WW_OK && in->dim == 0)
         status = begin_batches(in, dim);
@@ -148,6 +155,10 @@ static ww_status read_object(import *in, const json_t *object, const char *place
             status = read_id(&in->ids[at], id, place);
         if (status == WW_OK && payload && !json_is_null(payload))
             status = read_payload(&in->payloads[at], payload, place);
+        if (status == WW_OK && json_is_string(text)) {
+            status = copy_text(&in->texts[at], json_string_value(text));
+            in->with_texts = true;
+        }
     }
     memory_free(numbers);
     return status == WW_OK && in->count == in->room ? add_batch(in) : status;
@@ -288,10 +299,11 @@ import in = {.call = call, .make = make, .batches = {.call = call } };
     } else {
         status = read_vectors(&in);
     }
-    if (in.ids && in.payloads)
+    if (in.ids && in.payloads && in.texts)
         forget_batch(&in);
     memory_free(in.vectors);
     memory_free(in.ids);
     memory_free(in.payloads);
+    memory_free(in.texts);
     return status;
 }

@@ -284,7 +284,7 @@ ww_status store_get(store_call *call)
     }
     get.count = list.count;
     get.ids = list.texts;
-    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | (call->settings.vectors ? WW_FETCH_VECTORS : 0);
+    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS | (call->settings.vectors ? WW_FETCH_VECTORS : 0);
     status = ww_collection_get(call->collection, &get, &found);
     if (status == WW_OK && call->settings.json)
         status = check_all_found(found, &list);

@@ -47,7 +47,8 @@ ww_status store_get_selected(store_call *call)
         status = selection_read(&asked, s);
     if (status == WW_OK && s->limit != 0)
         status = ww_collection_select(call->collection, &asked.selection,
-                                      WW_FETCH_IDS | WW_FETCH_PAYLOADS | (s->vectors ? WW_FETCH_VECTORS : 0), &found);
+                                      WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS | (s->vectors ? WW_FETCH_VECTORS : 0),
+                                      &found);
     if (status == WW_OK)
         (void)print_found(call, found, &missing);
     const int64_t count = ww_results_count(found, 0);

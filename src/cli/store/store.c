@@ -442,9 +442,11 @@ const command command_store = {
     .name = "store",
     .summary = "Keep vectors, ids and payloads in a SQLite file, and search them with filters",
     .notes =
-        "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ...} of which id and payload may "
-        "be\n"
-        "left out, or vectors as `warpwave search` reads them, with --ids or --id-column and --payloads beside them. Files to\n"
+        "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ..., \"text\": ...} of which all "
+        "but the "
+        "vector may\n"
+        "be left out, or vectors as `warpwave search` reads them, with --ids or --id-column and --payloads beside them. Files "
+        "to\n"
         "export are .jsonl, .csv (with ids), or .npy, .fbin, .f16bin, .i8bin and .u8bin with --ids and --payloads beside "
         "them; a\n"
         ".npy has the type of the rows (of bf16 f32). Rows are added in batches, each whole and on disk before the next: after "
