@@ -181,7 +181,7 @@ static void every_operation_survives_a_failure_of_every_driver_call(void **state
     for (int i = 0; i < OPERATIONS; i++) {
         int64_t n = 1;
         while (n < CALLS_MAX && fail_call(operations[i], n, numbers[n % 2]))
-            n = test_is_long() ? n + 1 : n * 2 + 1;
+            n = test_is_long() ? n + 1 : n * 3 + 1;
         assert_true(n > 2 && n < CALLS_MAX);
     }
 }

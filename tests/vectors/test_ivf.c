@@ -11,7 +11,7 @@
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 static const ww_vector_type types[] = {WW_VECTOR_F32, WW_VECTOR_F16, WW_VECTOR_BF16, WW_VECTOR_I8, WW_VECTOR_U8};
-enum { METRICS = 3, TYPES = 5, DIM = 40, COUNT = 502, QUERIES = 5, K = 10, NLIST = 12 };
+enum { METRICS = 3, TYPES = 5, DIM = 40, COUNT = 352, QUERIES = 3, K = 10, NLIST = 12 };
 
 typedef struct scene {
     ww_device *cpu;
@@ -37,7 +37,7 @@ static scene *scene_of(ww_device *device, const ww_collection_config *config)
     scene *s = calloc(1, sizeof *s);
     clustered_rows(&random, s->rows, COUNT, DIM, 9, config->type);
     clustered_rows(&random, s->queries, QUERIES, DIM, 9, config->type);
-    memcpy(s->queries, s->rows + 77 * DIM, 4 * DIM * sizeof *s->queries); /* some are rows */
+    memcpy(s->queries, s->rows + 77 * DIM, 2 * DIM * sizeof *s->queries); /* some are rows */
     CHECK_OK(ww_device_open("cpu", &s->cpu));
     s->collection = collection_of(device, config, s->rows, COUNT);
     s->on_cpu = collection_of(s->cpu, config, s->rows, COUNT);
@@ -104,15 +104,15 @@ static void another_seed_gives_other_lists(void **state)
     ww_ivf_config other = ww_ivf_config_default();
     other.nlist = NLIST;
     other.sample_rows = 300;
-    CHECK_OK(ww_collection_build_ivf(s->collection, &other));
+    CHECK_OK(ww_collection_build_ivf(s->on_cpu, &other));
     const size_t bytes = NLIST * DIM * sizeof(float);
     float *before = malloc(bytes);
-    memcpy(before, s->collection->index->centroids, bytes);
-    CHECK_OK(ww_collection_build_ivf(s->collection, &other));
-    assert_memory_equal(before, s->collection->index->centroids, bytes);
+    memcpy(before, s->on_cpu->index->centroids, bytes);
+    CHECK_OK(ww_collection_build_ivf(s->on_cpu, &other));
+    assert_memory_equal(before, s->on_cpu->index->centroids, bytes);
     other.seed = 1;
-    CHECK_OK(ww_collection_build_ivf(s->collection, &other));
-    assert_memory_not_equal(before, s->collection->index->centroids, bytes);
+    CHECK_OK(ww_collection_build_ivf(s->on_cpu, &other));
+    assert_memory_not_equal(before, s->on_cpu->index->centroids, bytes);
     free(before);
     scene_free(s);
 }
@@ -127,8 +127,8 @@ static void more_iterations_never_raise_the_loss(void **state)
         ww_ivf_info info = ww_ivf_info_default();
         asked.nlist = NLIST;
         asked.iterations = i; /* the sample is all rows */
-        CHECK_OK(ww_collection_build_ivf(s->collection, &asked));
-        CHECK_OK(ww_collection_describe_ivf(s->collection, &info));
+        CHECK_OK(ww_collection_build_ivf(s->on_cpu, &asked));
+        CHECK_OK(ww_collection_describe_ivf(s->on_cpu, &info));
         assert_true(info.loss > 0.0 && info.loss <= last);
         last = info.loss;
     }
@@ -216,7 +216,7 @@ static void check_query(const scene *s, int64_t nprobe, const uint64_t *mask)
             assert_memory_equal(&scores[q * K + i], &score, sizeof score);
         }
     }
-    for (int64_t q = 0; q < QUERIES; q += 3) { /* one by one: the same bits */
+    for (int64_t q = 0; q < QUERIES; q += 2) { /* one by one: the same bits */
         int64_t one_rows[K];
         float one_scores[K];
         asked.queries = s->queries + q * DIM;
@@ -229,7 +229,7 @@ static void check_query(const scene *s, int64_t nprobe, const uint64_t *mask)
 
 static void a_query_finds_the_best_rows_of_the_lists_it_reads(void **state)
 {
-    const char *gone[] = {"3", "77", "300", "301", "499"};
+    const char *gone[] = {"3", "77", "300", "301", "349"};
     uint64_t mask[(COUNT + 63) / 64];
     test_random random = {3};
     for (size_t i = 0; i < sizeof mask / sizeof *mask; i++)
@@ -252,12 +252,12 @@ static void rows_without_codes_are_read_too(void **state)
     ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
     config.screen = WW_SCREEN_NONE;
     scene *s = scene_of(*state, &config);
-    check_query(s, 2, NULL);
+    check_query(s, 1, NULL);
     scene_free(s);
     config.screen = WW_SCREEN_INT8;
     config.rows = WW_ROWS_HOST;
     s = scene_of(*state, &config);
-    check_query(s, 2, NULL);
+    check_query(s, 1, NULL);
     scene_free(s);
 }
 
@@ -265,7 +265,7 @@ static void a_filtered_query_finds_as_many_rows_as_there_are(void **state)
 {
     const ww_collection_config config = config_of(WW_COSINE, WW_VECTOR_F32);
     scene *s = scene_of(*state, &config);
-    for (int64_t admitted = 1; admitted <= 200; admitted = admitted * 6 + 1) {
+    for (int64_t admitted = 1; admitted <= 150; admitted = admitted * 6 + 1) {
         uint64_t mask[(COUNT + 63) / 64] = {0};
         int64_t rows[QUERIES * K], matching = 0;
         float scores[QUERIES * K];
@@ -334,7 +334,7 @@ static void a_recall_reads_enough_lists(void **state)
         assert_int_equal(info.calibration_queries, 299);
         const ivf *index = s->collection->index;
         assert_memory_equal(index->calibration.rules, s->on_cpu->index->calibration.rules, 5 * sizeof(ivf_rule));
-        for (int64_t r = 0; r < 40; r++) { /* all rows could have been drawn; with few of 502 left over most were */
+        for (int64_t r = 0; r < 40; r++) { /* all rows could have been drawn; with few left over most were */
             ww_query query = ww_query_default();
             ww_results *some = NULL;
             query.queries = s->rows + r * DIM;
@@ -368,33 +368,33 @@ static void a_calibration_refuses_what_it_cannot_promise(void **state)
     query.dim = DIM;
     query.k = 3;
     query.recall = 0.5f;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(s->collection, &query, &results)); /* not calibrated */
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(s->on_cpu, &query, &results)); /* not calibrated */
     asked.query_count = 298;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->collection, &asked));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->on_cpu, &asked));
     asked.query_count = COUNT + 1;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->collection, &asked));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->on_cpu, &asked));
     asked.query_count = 299;
     asked.k = COUNT;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->collection, &asked));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->on_cpu, &asked));
     asked.k = 4;
     asked.queries = s->rows;
     asked.query_stride = 1;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_calibrate(s->collection, &asked));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_calibrate(s->on_cpu, &asked));
     asked.query_stride = 0;
-    CHECK_OK(ww_collection_calibrate(s->collection, &asked));
-    CHECK_OK(ww_collection_query(s->collection, &query, &results));
+    CHECK_OK(ww_collection_calibrate(s->on_cpu, &asked));
+    CHECK_OK(ww_collection_query(s->on_cpu, &query, &results));
     ww_results_destroy(results);
     query.recall = 1.5f;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(s->collection, &query, &results));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(s->on_cpu, &query, &results));
     query.recall = NAN;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(s->collection, &query, &results));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_query(s->on_cpu, &query, &results));
     query.recall = 0.5f;
     query.nprobe = 2;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(s->collection, &query, &results));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(s->on_cpu, &query, &results));
     s->rows[77] = INFINITY;
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_calibrate(s->collection, &asked));
-    CHECK_OK(ww_collection_drop_ivf(s->collection));
-    CHECK_FAILS(WW_NOT_FOUND, ww_collection_calibrate(s->collection, NULL));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_calibrate(s->on_cpu, &asked));
+    CHECK_OK(ww_collection_drop_ivf(s->on_cpu));
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_calibrate(s->on_cpu, NULL));
     scene_free(s);
 }
 
@@ -413,7 +413,7 @@ static void add_some(ww_collection *c, const float *rows, int64_t count, const c
 
 static void the_index_follows_every_write(void **state)
 {
-    const char *replaced[] = {"4", "400", "77"}, *gone[] = {"5", "501", "64"};
+    const char *replaced[] = {"4", "340", "77"}, *gone[] = {"5", "351", "64"};
     for (int m = 0; m < METRICS; m++) {
         if (!is_tried(*state, m, 0))
             continue;
@@ -425,9 +425,9 @@ static void the_index_follows_every_write(void **state)
             add_some(both[i], s->queries, 3, replaced);
             CHECK_OK(ww_collection_remove(both[i], gone, 3));
             check_index_is_whole(both[i]);
-            ww_results *found = query_lists(both[i], s->queries + 4 * DIM, 1, 1, 1);
+            ww_results *found = query_lists(both[i], s->queries + 2 * DIM, 1, 1, 1);
             if (metrics[m] != WW_DOT) /* a row is its own nearest, and in the nearest list */
-                assert_int_equal(ww_results_rows(found, 0)[0], COUNT + 4);
+                assert_int_equal(ww_results_rows(found, 0)[0], COUNT + 2);
             ww_results_destroy(found);
             CHECK_OK(ww_collection_compact(both[i], NULL, NULL));
             check_index_is_whole(both[i]);
@@ -452,13 +452,13 @@ static void a_list_that_grows_is_split(void **state)
         const ww_collection_config config = config_of(metrics[m], WW_VECTOR_F32);
         scene *s = scene_of(*state, &config);
         test_random random = {11};
-        enum { MORE = 1200 };
+        enum { MORE = 800 };
         float *near = malloc(MORE * DIM * sizeof *near);
         for (int64_t i = 0; i < MORE * DIM; i++) /* all near one row, all different */
             near[i] = s->rows[i % DIM] + random_normal(&random);
-        for (int64_t done = 0; done < MORE; done += 300) {
-            add_some(s->collection, near + done * DIM, 300, NULL);
-            add_some(s->on_cpu, near + done * DIM, 300, NULL);
+        for (int64_t done = 0; done < MORE; done += 200) {
+            add_some(s->collection, near + done * DIM, 200, NULL);
+            add_some(s->on_cpu, near + done * DIM, 200, NULL);
             ww_ivf_info info = ww_ivf_info_default();
             CHECK_OK(ww_collection_describe_ivf(s->collection, &info));
             assert_true((double)info.rows_largest <= 4.0 * info.rows_mean);

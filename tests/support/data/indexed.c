@@ -39,7 +39,7 @@ void index_build(ww_collection *collection, int64_t nlist)
 {
     ww_ivf_config config = ww_ivf_config_default();
     config.nlist = nlist;
-    config.iterations = 3;
+    config.iterations = 2;
     config.seed = 7;
     CHECK_OK(ww_collection_build_ivf(collection, &config));
 }
