@@ -102,6 +102,7 @@ opaque! {
 opaque! {
     ww_model by ww_model_close locks true is Shared;
     ww_session by ww_session_destroy locks true;
+    ww_grammar by ww_grammar_destroy locks true;
 }
 
 #[cfg(feature = "text")]

@@ -25,7 +25,7 @@
 //!
 //! # Threads
 //! What the C library allows to be shared is [`Sync`]: devices, collections, stores, results, quantized matrices, GGUF files,
-//! models, and tensors to read. A [`Session`] and a [`GgufWriter`] are [`Send`] and not shared. Writing to a tensor takes a
+//! models, and tensors to read. A [`Session`], a [`Grammar`] and a [`GgufWriter`] are [`Send`] and not shared. Writing to a tensor takes a
 //! [`ViewMut`], which borrows it alone.
 //!
 //! # Callbacks
@@ -93,7 +93,7 @@ pub use results::{Fetch, Hit, Hits, Part, Results};
 pub use rows::Rows;
 pub use selection::Selection;
 #[cfg(feature = "model")]
-pub use session::{Canceller, Generation, GenerationEnd, Sampling, Session};
+pub use session::{Canceller, Generation, GenerationEnd, Grammar, GrammarKind, Sampling, Session};
 #[cfg(feature = "store")]
 pub use store::{Store, StoreConfig, StoreInfo, StoreModel, Synchronous};
 pub use tensor::{Tensor, View, ViewMut};

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::error::{call, number, Result};
 use crate::handle::Handle;
 use crate::quant::{Activations, QuantType};
-use crate::session::Session;
+use crate::session::{Grammar, GrammarKind, Session};
 use crate::text::{with_path, Texts};
 
 c_enum! {
@@ -97,6 +97,8 @@ pub struct ModelOptions {
     pub cache: Option<QuantType>,
     /// Tokens that a session may hold; by default as many as the model was made for.
     pub context: Option<i64>,
+    /// A Jinja template for [`Model::chat`] instead of the file's.
+    pub chat_template: Option<String>,
 }
 
 /// How text becomes tokens, otherwise than usual.
@@ -144,6 +146,8 @@ impl Model {
         if let Some(context) = options.context {
             raw.context = context;
         }
+        let template = Texts::new([options.chat_template.as_deref()]);
+        raw.chat_template = template.pointers("the chat template")?[0];
         with_path(path.as_ref(), |path| {
             with_progress(progress, |told, user| {
                 (raw.progress, raw.progress_user) = (told, user);
@@ -251,6 +255,13 @@ impl Model {
     pub fn session(&self) -> Result<Session> {
         // SAFETY: the model is open.
         Session::make(self.vocabulary()?, |session| unsafe { sys::ww_session_create(self.raw(), session) })
+    }
+
+    /// Makes a grammar, at the beginning of a text, from GBNF or a JSON schema.
+    pub fn grammar(&self, kind: GrammarKind, text: &str) -> Result<Grammar> {
+        let (first, bytes) = (text.as_ptr().cast(), text.len());
+        // SAFETY: the model is open, and the text has this many bytes.
+        Grammar::make(|grammar| unsafe { sys::ww_grammar_create(self.raw(), kind.raw(), first, bytes, grammar) })
     }
 
     /// Makes a session of a file that [`Session::save`] wrote.

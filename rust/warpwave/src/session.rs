@@ -71,6 +71,38 @@ impl Sampling {
     }
 }
 
+c_enum! {
+    /// What a grammar is written in.
+    GrammarKind(ww_grammar_kind) {
+        /// GBNF.
+        Gbnf = WW_GRAMMAR_GBNF,
+        /// A JSON schema.
+        JsonSchema = WW_GRAMMAR_JSON_SCHEMA,
+    }
+}
+
+/// What a generated text must be, and where the text is in it: one grammar for each text. It keeps the model open. One thread at a
+/// time uses it.
+pub struct Grammar(Handle<sys::ww_grammar>);
+
+impl Grammar {
+    pub(crate) fn make(function: impl FnOnce(*mut *mut sys::ww_grammar) -> sys::ww_status) -> Result<Self> {
+        Handle::make(function).map(Grammar)
+    }
+
+    /// Goes on by a token that [`Session::sample_with`] chose. Refuses a token that may not come next, and then is as it was.
+    pub fn accept(&mut self, token: i32) -> Result<()> {
+        // SAFETY: the grammar is there, and borrowed alone.
+        call(|| unsafe { sys::ww_grammar_accept(self.0.raw(), token) })
+    }
+}
+
+impl fmt::Debug for Grammar {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Grammar")
+    }
+}
+
 /// How text is generated.
 #[derive(Clone, Debug)]
 pub struct Generation {
@@ -205,20 +237,47 @@ impl Session {
 
     /// Chooses a token from the logits; it is not fed.
     pub fn sample(&self, sampling: &Sampling) -> Result<i32> {
-        let (raw, mut token) = (sampling.raw(), 0);
-        // SAFETY: the session is there and the struct is initialized.
-        call(|| unsafe { sys::ww_session_sample(self.raw(), &raw, &mut token) }).map(|()| token)
+        self.sampled(&sampling.raw())
+    }
+
+    /// The same among the tokens that a grammar lets come next. It does not go on by the token: [`Grammar::accept`] does.
+    pub fn sample_with(&self, sampling: &Sampling, grammar: &mut Grammar) -> Result<i32> {
+        self.sampled(&sys::ww_sampling { grammar: grammar.0.raw(), ..sampling.raw() })
+    }
+
+    fn sampled(&self, raw: &sys::ww_sampling) -> Result<i32> {
+        let mut token = 0;
+        // SAFETY: the session is there, the struct is initialized, and its grammar is borrowed alone.
+        call(|| unsafe { sys::ww_session_sample(self.raw(), raw, &mut token) }).map(|()| token)
     }
 
     /// Chooses a token, feeds it, and so on; `heard` is given each piece of text, and may stop it. What was generated is then in
     /// the session.
     pub fn generate(&mut self, how: &Generation, heard: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<GenerationEnd> {
-        let (sampling, mut end) = (how.sampling.raw(), 0);
-        let mut raw = sys::ww_generation::default();
+        self.generated(how, how.sampling.raw(), heard)
+    }
+
+    /// The same with a text that a grammar describes, which goes on with the tokens.
+    pub fn generate_with(
+        &mut self,
+        how: &Generation,
+        grammar: &mut Grammar,
+        heard: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<GenerationEnd> {
+        self.generated(how, sys::ww_sampling { grammar: grammar.0.raw(), ..how.sampling.raw() }, heard)
+    }
+
+    fn generated(
+        &mut self,
+        how: &Generation,
+        sampling: sys::ww_sampling,
+        heard: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<GenerationEnd> {
+        let (mut raw, mut end) = (sys::ww_generation::default(), 0);
         (raw.tokens, raw.sampling, raw.ignore_eos) = (how.tokens, &sampling, i32::from(how.ignore_eos));
         with_text_callback(heard, |text, user| {
             (raw.text, raw.user) = (text, user);
-            // SAFETY: the session is there, and all that the struct names until the call returns.
+            // SAFETY: the session is there, and all that the struct names until the call returns; a grammar is borrowed alone.
             call(|| unsafe { sys::ww_session_generate(self.raw(), &raw, &mut end) })
         })?;
         GenerationEnd::from_raw(end).ok_or_else(|| Error::new(Status::Internal, format!("generating ended with {end}")))

@@ -3,8 +3,8 @@
 mod common;
 use common::{cpu, reference, winds, Folder};
 use warpwave::{
-    Collection, CollectionConfig, DType, Device, Fetch, Fuse, Gguf, GgufValue, GgufWriter, Matrix, Metric, Model, QuantType,
-    Quantized, Query, Results, Rows, Safetensors, Session, Store, StoreModel, Tensor,
+    Collection, CollectionConfig, DType, Device, Fetch, Fuse, Gguf, GgufValue, GgufWriter, GrammarKind, Matrix, Metric, Model,
+    ModelOptions, QuantType, Quantized, Query, Results, Rows, Safetensors, Session, Store, StoreModel, Tensor, TokenFlags,
 };
 
 #[test]
@@ -74,6 +74,32 @@ fn sessions_stay_when_the_model_is_gone() {
     canceller.cancel();
     b.truncate(1).unwrap();
     assert!(b.logits().is_err() && loaded.sample(&Default::default()).is_ok() && b.len() == 1);
+}
+
+#[test]
+fn texts_are_what_their_grammar_says_and_templates_write_conversations() {
+    use std::ops::ControlFlow;
+    let Some((folder, _)) = reference() else { return };
+    let template = "{% for m in messages %}{{ m.role }}: {{ m.content }} {% endfor %}".to_owned();
+    let options = ModelOptions { chat_template: Some(template), ..Default::default() };
+    let model = Model::open_with(folder.join("decoder.gguf"), &cpu(), &options, None).unwrap();
+    assert!(model.info().unwrap().has_chat());
+    assert_eq!(model.chat(&[("user", "a fox")]).unwrap(), "user: a fox ");
+    let mut session = model.session().unwrap();
+    session.feed(&model.tokenize("dogs", TokenFlags::default()).unwrap()).unwrap();
+    let mut grammar = model.grammar(GrammarKind::Gbnf, r#"root ::= " fox" " fox""#).unwrap();
+    let token = session.sample_with(&Default::default(), &mut grammar).unwrap();
+    assert!(grammar.accept(-1).is_err());
+    grammar.accept(token).unwrap();
+    let mut heard = String::new();
+    let mut listen = |text: &str| {
+        heard.push_str(text);
+        ControlFlow::Continue(())
+    };
+    let mut fresh = model.grammar(GrammarKind::Gbnf, r#"root ::= " fox" " fox""#).unwrap();
+    drop(model);
+    session.generate_with(&Default::default(), &mut fresh, &mut listen).unwrap();
+    assert_eq!(heard, " fox fox");
 }
 
 #[test]
@@ -177,6 +203,7 @@ fn what_threads_may_share_is_what_the_headers_say() {
     shared::<Rows<'_>>();
     sent::<Session>();
     sent::<GgufWriter>();
+    sent::<warpwave::Grammar>();
     drop(winds());
 }
 
