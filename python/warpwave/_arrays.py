@@ -173,6 +173,14 @@ def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Tex
     return Texts(*_block_of(values, what))
 
 
+def as_row_texts(values: Any) -> Texts:
+    """Texts of rows, None for none."""
+    listed = list(values)
+    if not listed:
+        return Texts(b"\0", np.empty(0, np.int64))
+    return Texts(*_block_of(["" if one is None else one for one in listed], "texts"), np.array([one is None for one in listed]))
+
+
 def _without_nan(value: Any) -> Any:
     """What a data frame has for a missing value is null."""
     missing = isinstance(value, (float, np.floating)) and math.isnan(value) or type(value).__name__ in ("NaTType", "NAType")

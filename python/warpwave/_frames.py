@@ -3,12 +3,16 @@ from __future__ import annotations
 
 import json
 import os
+from ctypes import byref
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 import numpy as np
 
+from . import _native as c
 from ._arrays import id_text
+from ._errors import check
 from ._select import Where
+from .device import made
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
 
 _BATCH = 8192  # rows of a table that are added at once
@@ -54,6 +58,7 @@ class Frames:
         metric: str
         type: str
         name: str
+        _stored: bool
 
         def add(self, vectors: Any, ids: Any = None, payloads: Any = None) -> None: ...
         def upsert(self, vectors: Any, ids: Any, payloads: Any = None) -> None: ...
@@ -113,7 +118,7 @@ class Frames:
         return added
 
     def save(self, path: Any, name: Optional[str] = None) -> None:
-        """Writes the rows, with ids and payloads, into the file of a `Store`, which is made if it is not there, as the collection `name`, or
+        """Writes the rows, with ids, payloads, texts and what is kept of a model, into the file of a `Store`, which is made if it is not there, as the collection `name`, or
         this one's own. Refuses a name that is taken, and leaves nothing behind if it fails. `Store(path)[name]` opens it."""
         from .store import Store
 
@@ -121,16 +126,28 @@ class Frames:
         if not called:
             raise ValueError("save: the collection has no name; give name=")
         with Store(path, device="cpu") as store:
-            made = store.create(called, self.dim, self.metric, self.type)
+            copied = store.create(called, self.dim, self.metric, self.type)
             try:
-                for page in self._live(FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS):
+                self._copy_model(store, called)
+                for page in self._live(FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS | (c.WW_FETCH_TEXTS if self._stored else 0)):
                     there = np.flatnonzero(page._rows >= 0)
                     if len(there) and page._vectors is not None:
-                        payloads = page._all_payloads()
-                        made.add(page._vectors[there], page._all_ids()[there], [payloads[i] for i in there])
+                        payloads, texts = page._all_payloads(), page._row_texts()[there]
+                        copied._write(c.ww_collection_add, "save", page._vectors[there], page._all_ids()[there], [payloads[i] for i in there], None,
+                                    texts if any(text is not None for text in texts) else None)
             except BaseException:
                 store.drop(called)
                 raise
+
+    def _copy_model(self, store: Any, name: str) -> None:
+        """Of a collection of texts."""
+        source = getattr(self, "_store", None)
+        if source is None:
+            return
+        model = made(c.ww_store_model)
+        with source._handle as here, store._handle as there:
+            check(c.ww_store_get_model(here, self.name.encode(), byref(model)))
+            check(c.ww_store_set_model(there, name.encode(), byref(model)))
 
 
 def _batches(table: Any) -> Iterator[Any]:

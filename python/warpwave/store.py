@@ -116,14 +116,19 @@ class Store(NotPicklable):
             raise InvalidArgument(f"collection {name!r}: there is one already; choose another name, or say exist_ok=True")
         text, held = open_text(self, name, self._device, model, True, _chosen(_METRICS, metric, "the metric"), _chosen(_TYPES, type, "the type"), query_prefix,
                                document_prefix)
-        self._forget(name)
         found = self[name]
+        if not isinstance(found, TextCollection):  # it was opened before it had a model
+            self._forget(name)
+            found = self[name]
         assert isinstance(found, TextCollection)
         if (dim is not None and found.dim != dim) or (found.metric, found.type) != (metric, type):
             text.close()
             raise ValueError(f"the collection {name!r} has dim={found.dim}, metric={found.metric!r}, type={found.type!r}; asked for were dim={dim!r}, "
                              f"metric={metric!r}, type={type!r}")
-        found._text, found._held = text, held
+        if found._text is None or found._text.closed:
+            found._text, found._held = text, held
+        else:
+            text.close()
         return found
 
     def get_or_create(self, name: str, dim: Optional[int] = None, metric: str = "cosine", type: str = "f32", **options: Any) -> Collection:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, Optional, Union, overload
 import numpy as np
 
 from . import _native as c
-from ._arrays import FloatArray, IntArray, address, as_mask, as_payloads, as_rows, as_texts, device_tensor, id_text, is_one_id, name_text
+from ._arrays import FloatArray, IntArray, address, as_mask, as_payloads, as_row_texts, as_rows, as_texts, device_tensor, id_text, is_one_id, name_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._checked import integer
 from ._errors import NotFound, check
@@ -126,7 +126,8 @@ class Collection(Frames, Indexed, NotPicklable):
 
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
-    def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress) -> None:
+    def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None) -> None:
+        """`texts` are those of rows of a store, None for none."""
         tensor = device_tensor(vectors, ("f32", self.type))
         if tensor is not None:
             count, dim = tensor.shape[0] if tensor.ndim == 2 else 1, self.dim
@@ -141,7 +142,10 @@ class Collection(Frames, Indexed, NotPicklable):
                 rows.vectors = address(array)
             else:
                 rows.elements, rows.type = address(array), self._type
-        id_texts = payload_texts = None
+        id_texts = payload_texts = row_texts = None
+        if texts is not None:
+            row_texts = as_row_texts(texts)
+            rows.texts = row_texts.pointers
         if ids is not None:
             id_texts = as_texts(ids, count)
             rows.ids = id_texts.pointers

@@ -117,3 +117,20 @@ def test_hits_that_differ_and_groups_in_memory() -> None:
     with pytest.raises(ValueError, match="one of them"):
         rows.search([1, 0], mmr=0.5, group_by="s")
     assert np.array_equal(rows.search([[1, 0], [0, 1]], k=2, mmr=1).ids, rows.search([[1, 0], [0, 1]], k=2).ids)
+
+
+def test_a_copy_has_texts_and_model(store: warpwave.Store, model: str, tmp_path: pathlib.Path) -> None:
+    notes = filled(store, model)
+    notes.save(tmp_path / "copy.db", name="kept")
+    with warpwave.Store(tmp_path / "copy.db", device="cpu") as other:
+        kept = other["kept"]
+        assert isinstance(kept, warpwave.TextCollection) and kept.model == notes.model
+        assert list(kept.search(text="fox", mode="text").ids) == ["fox", "both"] and kept.search(text="a fox", k=1)[0].text == "a fox"
+        assert kept.get("dogs").payload == {"n": 2}
+
+
+def test_a_cell_that_makes_a_collection_of_texts_runs_twice(store: warpwave.Store, model: str) -> None:
+    first = store.get_or_create("notes", model=model)
+    assert store.get_or_create("notes", model=model) is first and store.create("notes", model=model, exist_ok=True) is first
+    first.upsert(texts=TEXTS, ids=["fox", "dogs", "both"])
+    assert len(store.get_or_create("notes", model=model)) == 3
