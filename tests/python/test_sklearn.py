@@ -99,3 +99,16 @@ def test_the_regressor_is_theirs(random):
             np.testing.assert_allclose(ours.predict(X[:10]), reference.predict(X[:10]), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="uniform or distance"):
         KNeighborsRegressor(weights="other").fit(X, y)
+
+
+def test_a_recall_is_searched_by_an_index(random):
+    centers = random.standard_normal((50, 16)) * 5
+    X = centers[random.integers(0, 50, 12_000)] + random.standard_normal((12_000, 16))
+    exact = NearestNeighbors(5, device="cpu").fit(X).kneighbors(X[:300], return_distance=False)
+    near = NearestNeighbors(5, device="cpu", recall=0.8).fit(X)
+    assert near._searched().ivf.calibration_k == 5 and NearestNeighbors(5, device="cpu", recall=0.8).fit(X[:500])._searched().ivf is None
+    found = near.kneighbors(X[:300], return_distance=False)
+    assert np.mean([len(set(a) & set(b)) >= 4 for a, b in zip(exact, found)]) > 0.97
+    assert near.kneighbors(return_distance=False).shape == (12_000, 5)
+    with pytest.raises(ValueError, match="recall"):
+        NearestNeighbors(device="cpu", recall=2).fit(X)
