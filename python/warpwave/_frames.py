@@ -34,6 +34,9 @@ def results_frame(found: Results) -> Any:
     if found._id_places is not None:
         columns["id"] = found._all_ids()
     columns["score"] = found._scores
+    texts = found._row_texts()
+    if any(text is not None for text in texts):
+        columns["text"] = texts
     if found._vectors is not None:
         columns["vector"] = list(found._vectors)
     frame = pandas.DataFrame(columns)
@@ -60,34 +63,40 @@ class Frames:
         name: str
         _stored: bool
 
-        def add(self, vectors: Any, ids: Any = None, payloads: Any = None) -> None: ...
-        def upsert(self, vectors: Any, ids: Any, payloads: Any = None) -> None: ...
+        def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: None, texts: Any) -> None: ...
         def _get(self, texts: Any = None, fetch: int = 0) -> Results: ...
         def _select(self, where: Optional[Where], parameters: Any, fetch: int) -> Results: ...
         def _live(self, fetch: int, where: Optional[Where] = None, parameters: Any = None) -> Iterator[Results]: ...
 
     def to_pandas(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
-        """The rows, or those that meet `where`, as a data frame: id, vector, and a column for each field of the payloads."""
-        fetch = FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0)
+        """The rows, or those that meet `where`, as a data frame: id, text if rows have any, vector, and a column for each field of the payloads."""
+        fetch = self._everything(vectors)
         found = self._get(None, fetch) if where is None and parameters is None else self._select(where, parameters, fetch)
         return results_frame(found).drop(columns="score")
 
+    def _everything(self, vectors: bool) -> int:
+        return FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0) | (c.WW_FETCH_TEXTS if self._stored else 0)
+
     def _schema(self, pyarrow: Any, vectors: bool) -> Any:
-        columns = [("id", pyarrow.string()), ("vector", pyarrow.list_(pyarrow.float32(), self.dim)), ("payload", pyarrow.string())]
-        return pyarrow.schema([column for column in columns if vectors or column[0] != "vector"])
+        columns = [("id", pyarrow.string()), ("vector", pyarrow.list_(pyarrow.float32(), self.dim)), ("payload", pyarrow.string()), ("text", pyarrow.string())]
+        left_out = [name for name, there in (("vector", vectors), ("text", self._stored)) if not there]
+        return pyarrow.schema([column for column in columns if column[0] not in left_out])
 
     def _arrow_batches(self, pyarrow: Any, where: Optional[Where], parameters: Any, vectors: bool) -> Iterator[Any]:
         schema = self._schema(pyarrow, vectors)
-        for page in self._live(FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0), where, parameters):
+        for page in self._live(self._everything(vectors), where, parameters):
             there = np.flatnonzero(page._rows >= 0)
             columns = [pyarrow.array(page._all_ids()[there], pyarrow.string()), pyarrow.array(page._all_payload_texts()[there], pyarrow.string())]
             if vectors:
                 numbers = page._vectors[there].ravel() if page._vectors is not None else np.empty(0, np.float32)
                 columns.insert(1, pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(numbers), self.dim))
+            if self._stored:
+                columns.append(pyarrow.array(page._row_texts()[there], pyarrow.string()))
             yield pyarrow.record_batch(columns, schema=schema)
 
     def to_arrow(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
-        """The rows, or those that meet `where`, as a pyarrow.Table: id, vector (a list of `dim` f32), and payload as JSON text."""
+        """The rows, or those that meet `where`, as a pyarrow.Table: id, vector (a list of `dim` f32), payload as JSON text and, of a
+        store, the rows' texts."""
         pyarrow = _needed("pyarrow", "to_arrow()")
         return pyarrow.Table.from_batches(self._arrow_batches(pyarrow, where, parameters, vectors), self._schema(pyarrow, vectors))
 
@@ -102,8 +111,8 @@ class Frames:
         """Adds the rows of a pyarrow.Table, a pandas.DataFrame, a Parquet file (its path) or anything with `__arrow_c_stream__` (polars, DuckDB).
 
         `vector` names the column with the vectors, `id` that with the ids (None, or one that is not there: rows are numbered). A column
-        called as `payload` says has payloads, JSON texts or structs; without it all other columns are fields of the payloads. Rows come in
-        batches, each whole. Returns how many were added.
+        called as `payload` says has payloads, JSON texts or structs, and one called "text" beside it the rows' texts, for collections of a store;
+        without it all other columns are fields of the payloads. Rows come in batches, each whole. Returns how many were added.
         """
         added = 0
         for batch in _batches(table):
@@ -113,7 +122,9 @@ class Frames:
             ids = [id_text(value) for value in batch.column(id).to_pylist()] if id in names else None
             if upsert and ids is None:
                 raise ValueError(f"upsert needs ids, and the table has no column {id!r}; it has {', '.join(names)}")
-            (self.upsert if upsert else self.add)(_vectors(batch.column(vector)), ids, _payloads(batch, vector, id, payload))
+            texts = batch.column("text").to_pylist() if payload in names and "text" in names else []
+            self._write(c.ww_collection_upsert if upsert else c.ww_collection_add, "add_table", _vectors(batch.column(vector)), ids,
+                        _payloads(batch, vector, id, payload), None, texts if any(text is not None for text in texts) else None)
             added += batch.num_rows
         return added
 
@@ -129,7 +140,7 @@ class Frames:
             copied = store.create(called, self.dim, self.metric, self.type)
             try:
                 self._copy_model(store, called)
-                for page in self._live(FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS | (c.WW_FETCH_TEXTS if self._stored else 0)):
+                for page in self._live(self._everything(True)):
                     there = np.flatnonzero(page._rows >= 0)
                     if len(there) and page._vectors is not None:
                         payloads, texts = page._all_payloads(), page._row_texts()[there]

@@ -132,7 +132,7 @@ def test_arrow_and_parquet_go_out_and_in(collection, tmp_path):
     pyarrow = pytest.importorskip("pyarrow", reason="SKIP: no pyarrow")
     collection.add([[7, 7]], ids=["bare"])
     table = collection.to_arrow()
-    assert table.schema.names == ["id", "vector", "payload"] and table.num_rows == 7
+    assert table.schema.names == ["id", "vector", "payload"] + (["text"] if collection._stored else []) and table.num_rows == 7
     collection.to_parquet(tmp_path / "rows.parquet")
     for source in (table, tmp_path / "rows.parquet", str(tmp_path / "rows.parquet"), table.to_batches()[0]):
         copied = warpwave.Collection(2, metric="l2", device="cpu")

@@ -134,3 +134,14 @@ def test_a_cell_that_makes_a_collection_of_texts_runs_twice(store: warpwave.Stor
     assert store.get_or_create("notes", model=model) is first and store.create("notes", model=model, exist_ok=True) is first
     first.upsert(texts=TEXTS, ids=["fox", "dogs", "both"])
     assert len(store.get_or_create("notes", model=model)) == 3
+
+
+def test_tables_have_the_texts(store: warpwave.Store, model: str, tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("pyarrow", reason="SKIP: no pyarrow")
+    notes = filled(store, model)
+    assert list(notes.to_pandas()["text"]) == TEXTS and notes.to_arrow().column("text").to_pylist() == TEXTS
+    notes.to_parquet(tmp_path / "notes.parquet")
+    copied = store.create("copy", dim=notes.dim)
+    assert copied.add_table(tmp_path / "notes.parquet") == 3 and copied.to_arrow().equals(notes.to_arrow())
+    with pytest.raises(warpwave.Error, match="text"):
+        warpwave.Collection(notes.dim, device="cpu").add_table(tmp_path / "notes.parquet")
