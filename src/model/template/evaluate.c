@@ -130,8 +130,8 @@ static value collect(run *r, const node *n)
         behind = e->next;
         if (n->type == NODE_LIST) {
             list_add(&r->w, &made, v);
-        } else if (behind && argument_is_text(r, v, "a key")) {
-            dict_put(&r->w, &made, v.text, evaluate(r, behind));
+        } else if (behind && (v.type == VALUE_INTEGER || argument_is_text(r, v, "a key"))) {
+            dict_put_key(&r->w, &made, v, evaluate(r, behind));
             behind = behind->next;
         }
     }
@@ -436,7 +436,7 @@ static void set_variables(run *r, const template_input *input)
         r->w.status =
             ww_fail(WW_INVALID_ARGUMENT, "the conversation is a JSON %s; it must be an object", value_kind_name(variables));
     for (size_t i = 0; r->w.status == WW_OK && i < variables.dict->count; i++)
-        dict_put(&r->w, &r->scope->names, variables.dict->keys[i], variables.dict->items[i]);
+        dict_put_key(&r->w, &r->scope->names, variables.dict->keys[i], variables.dict->items[i]);
     dict_put(&r->w, &r->scope->names, literal("bos_token"), LITERAL(input->bos));
     dict_put(&r->w, &r->scope->names, literal("eos_token"), LITERAL(input->eos));
     dict_put(&r->w, &r->scope->names, literal("add_generation_prompt"), BOOLEAN(input->add_generation));

@@ -29,9 +29,19 @@ static value filter_length(run *r, value of, const arguments *given)
 
 static value filter_tojson(run *r, value of, const arguments *given)
 {
-    const value indent = argument(r, given, 0, "indent", NONE);
+    const value indent = argument(r, given, 1, "indent", NONE), separators = argument(r, given, 2, "separators", NONE);
+    json_style style = {.indent = indent.type == VALUE_INTEGER ? indent.integer : -1,
+                        .comma = literal(indent.type == VALUE_INTEGER ? "," : ", "),
+                        .colon = literal(": "),
+                        .ascii = value_truth(argument(r, given, 0, "ensure_ascii", BOOLEAN(false)))};
     builder made = {0};
-    value_write_json(&r->w, &made, of, indent.type == VALUE_INTEGER ? indent.integer : -1, 0);
+    if (separators.type == VALUE_LIST && separators.list->count == 2) {
+        style.comma = value_text(&r->w, separators.list->items[0]);
+        style.colon = value_text(&r->w, separators.list->items[1]);
+    }
+    if (value_truth(argument(r, given, 3, "sort_keys", BOOLEAN(false))))
+        work_fail(&r->w, WW_UNSUPPORTED, "tojson with sort_keys is not known");
+    value_write_json(&r->w, &made, of, &style, 0);
     return built_value(&made);
 }
 
@@ -180,9 +190,15 @@ static value filter_join(run *r, value of, const arguments *given)
     return built_value(&made);
 }
 
+/* The elements; none of a value that is not true. */
+static value true_elements(run *r, value of)
+{
+    return value_truth(of) ? value_elements(&r->w, of) : list_make(&r->w, 0);
+}
+
 static value filter_map(run *r, value of, const arguments *given)
 {
-    const value list = value_elements(&r->w, of), missing = argument(r, given, given->count, "default", NONE);
+    const value list = true_elements(r, of), missing = argument(r, given, given->count, "default", NONE);
     const value path = argument(r, given, given->count, "attribute", NONE), name = argument(r, given, 0, "filter", NONE);
     const arguments rest = {given->items + 1, given->count > 0 ? given->count - 1 : 0, given->named};
     value made = list_make(&r->w, list.list->count);
@@ -199,7 +215,7 @@ static value filter_map(run *r, value of, const arguments *given)
 /* select, reject, and of attributes: those elements for which a test says so, or that are true. */
 static value choose(run *r, value of, const arguments *given, bool keep, bool of_attribute)
 {
-    const value list = value_elements(&r->w, of), path = argument(r, given, 0, "attr", NONE);
+    const value list = true_elements(r, of), path = argument(r, given, 0, "attr", NONE);
     const size_t used = of_attribute;
     const value test = argument(r, given, used, "test", NONE);
     const size_t skipped = used + 1 < given->count ? used + 1 : given->count;
@@ -295,6 +311,30 @@ static value filter_unique(run *r, value of, const arguments *given)
     return made;
 }
 
+/* The first element that none comes before, or behind. */
+static value extreme(run *r, value of, const arguments *given, int sign)
+{
+    const value list = value_elements(&r->w, of);
+    const bool exact = value_truth(argument(r, given, 0, "case_sensitive", BOOLEAN(false)));
+    size_t best = 0;
+    for (size_t i = 1; i < list.list->count && r->w.status == WW_OK; i++) {
+        const value a = sort_key(r, list.list->items[i], NONE, false, exact);
+        if (sign * value_compare(&r->w, a, sort_key(r, list.list->items[best], NONE, false, exact)) < 0)
+            best = i;
+    }
+    return list.list->count > 0 ? list.list->items[best] : UNDEFINED("an element");
+}
+
+static value filter_min(run *r, value of, const arguments *given)
+{
+    return extreme(r, of, given, 1);
+}
+
+static value filter_max(run *r, value of, const arguments *given)
+{
+    return extreme(r, of, given, -1);
+}
+
 value filter_apply(run *r, marked name, value of, const arguments *given)
 {
     static const struct {
@@ -330,7 +370,9 @@ value filter_apply(run *r, marked name, value of, const arguments *given)
                    {"int", filter_int},
                    {"float", filter_float},
                    {"abs", filter_abs},
-                   {"indent", filter_indent}};
+                   {"indent", filter_indent},
+                   {"min", filter_min},
+                   {"max", filter_max}};
     if (++r->w.depth > TEMPLATE_DEPTH_MAX)
         work_fail(&r->w, WW_OUT_OF_RANGE, "the template is more than %d levels deep", TEMPLATE_DEPTH_MAX);
     for (size_t i = 0; i < sizeof filters / sizeof *filters && r->w.status == WW_OK; i++)
@@ -453,8 +495,8 @@ value function_call(run *r, marked name, const arguments *given)
     value made = dict_make(&r->w, marked_is(name, "dict") ? VALUE_DICT : VALUE_NAMESPACE);
     const value from = argument(r, given, 0, "", NONE);
     for (size_t i = 0; from.type == VALUE_DICT && i < from.dict->count; i++)
-        dict_put(&r->w, &made, from.dict->keys[i], from.dict->items[i]);
+        dict_put_key(&r->w, &made, from.dict->keys[i], from.dict->items[i]);
     for (size_t i = 0; i < given->named->count; i++)
-        dict_put(&r->w, &made, given->named->keys[i], given->named->items[i]);
+        dict_put_key(&r->w, &made, given->named->keys[i], given->named->items[i]);
     return made;
 }

@@ -257,8 +257,41 @@ static value method_join(run *r, value of, const arguments *given)
     return built_value(&made);
 }
 
-/* ---- dictionaries and loops
- * --------------------------------------------------------------------------------------------------
+/* Python's format() of {}, {0} and {name}, without anything behind a colon. */
+static value method_format(run *r, value of, const arguments *given)
+{
+    builder made = {0};
+    size_t next = 0;
+    for (size_t at = 0, end; at < of.text.bytes && r->w.status == WW_OK; at = end) {
+        const char c = of.text.text[at];
+        for (end = at; end < of.text.bytes && of.text.text[end] != '{' && of.text.text[end] != '}';)
+            end++;
+        build(&r->w, &made, marked_part(of.text, at, end));
+        if (end > at)
+            continue;
+        if (end + 1 < of.text.bytes && of.text.text[end + 1] == c) {
+            build(&r->w, &made, marked_part(of.text, end, end + 1));
+            end += 2;
+            continue;
+        }
+        const size_t close = marked_find(&r->w, of.text, literal("}"), end);
+        const marked name = close < of.text.bytes && c == '{' ? marked_part(of.text, end + 1, close) : literal("{");
+        const bool digit = name.bytes == 1 && name.text[0] >= '0' && name.text[0] <= '9';
+        const size_t place = digit ? (size_t)(name.text[0] - '0') : next;
+        const value *found = name.bytes > 0 && !digit ? dict_find(&r->w, given->named, name)
+                             : place < given->count   ? &given->items[place]
+                                                      : NULL;
+        if (found)
+            value_write(&r->w, &made, *found, false);
+        else
+            work_fail(&r->w, WW_INVALID_ARGUMENT, "format() has no value for a part of the text");
+        next += name.bytes == 0;
+        end = close + 1;
+    }
+    return built_value(&made);
+}
+
+/* ---- dictionaries and loops -----------------------------------------------------------------------------------------------
  */
 
 value dict_items(run *r, value of, const arguments *given)
@@ -269,7 +302,7 @@ value dict_items(run *r, value of, const arguments *given)
         work_fail(&r->w, WW_INVALID_ARGUMENT, "a %s has no items", value_kind_name(of));
     for (size_t i = 0; of.type == VALUE_DICT && i < of.dict->count && r->w.status == WW_OK; i++) {
         value pair = list_make(&r->w, 2);
-        list_add(&r->w, &pair, TEXT_OF(of.dict->keys[i]));
+        list_add(&r->w, &pair, of.dict->keys[i]);
         list_add(&r->w, &pair, of.dict->items[i]);
         if (r->w.status == WW_OK)
             pair.list->tuple = true;
@@ -296,7 +329,7 @@ static value method_values(run *r, value of, const arguments *given)
 static value method_get(run *r, value of, const arguments *given)
 {
     const value key = argument(r, given, 0, "key", NONE);
-    const value *found = key.type == VALUE_TEXT ? dict_find(&r->w, of.dict, key.text) : NULL;
+    const value *found = dict_find_key(&r->w, of.dict, key);
     return found ? *found : argument(r, given, 1, "default", NONE);
 }
 
@@ -330,6 +363,7 @@ builtin *method_find(value of, marked name)
                    {VALUE_TEXT, "count", method_count},
                    {VALUE_TEXT, "isdigit", method_isdigit},
                    {VALUE_TEXT, "join", method_join},
+                   {VALUE_TEXT, "format", method_format},
                    {VALUE_LIST, "count", method_count},
                    {VALUE_DICT, "items", dict_items},
                    {VALUE_DICT, "keys", method_keys},

@@ -101,7 +101,7 @@ bool value_contains(run *r, value in, value what)
     if (in.type == VALUE_TEXT && what.type == VALUE_TEXT)
         return marked_find(&r->w, in.text, what.text, 0) <= in.text.bytes;
     if (in.type == VALUE_DICT)
-        return what.type == VALUE_TEXT && dict_find(&r->w, in.dict, what.text);
+        return dict_find_key(&r->w, in.dict, what);
     if (in.type == VALUE_TEXT)
         fail_operands(r, what, in);
     const value list = value_elements(&r->w, in);
@@ -180,6 +180,9 @@ value value_element(run *r, value of, value at)
         return value_member(r, of, at.text, false);
     if (of.type == VALUE_UNDEFINED)
         fail_undefined(r, of);
+    const value *found = of.type == VALUE_DICT ? dict_find_key(&r->w, of.dict, at) : NULL;
+    if (found)
+        return *found;
     if ((of.type != VALUE_LIST && of.type != VALUE_TEXT) || (at.type != VALUE_INTEGER && at.type != VALUE_BOOL))
         return UNDEFINED("an element");
     const int64_t count = (int64_t)(of.type == VALUE_LIST ? of.list->count : char_count(of.text));

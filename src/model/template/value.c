@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json_value.h"
+#include "base/text.h"
 
 /* ---- lists and dictionaries -----------------------------------------------------------------------------------------------
  */
@@ -54,23 +55,34 @@ value dict_make(work *w, value_type type)
 
 value *dict_find(work *w, const value_dict *dict, marked key)
 {
+    return dict_find_key(w, dict, TEXT_OF(key));
+}
+
+value *dict_find_key(work *w, const value_dict *dict, value key)
+{
     work_step(w, 1 + dict->count / 8);
     for (size_t i = 0; i < dict->count; i++)
-        if (marked_equal(dict->keys[i], key))
+        if (key.type == dict->keys[i].type &&
+            (key.type == VALUE_TEXT ? marked_equal(dict->keys[i].text, key.text) : dict->keys[i].integer == key.integer))
             return &dict->items[i];
     return NULL;
 }
 
 void dict_put(work *w, value *dict, marked key, value item)
 {
+    dict_put_key(w, dict, TEXT_OF(key), item);
+}
+
+void dict_put_key(work *w, value *dict, value key, value item)
+{
     value_dict *d = dict->dict;
-    value *old = dict_find(w, d, key);
+    value *old = dict_find_key(w, d, key);
     const int depth = dict->type == VALUE_DICT ? deeper(w, d->depth, item) : 0;
     if (w->status != WW_OK)
         return;
     if (!old && (d->count == d->capacity || !d->keys || !d->items)) {
         const size_t capacity = 2 * d->capacity + 4;
-        marked *keys = work_alloc(w, capacity * sizeof *keys);
+        value *keys = work_alloc(w, capacity * sizeof *keys);
         value *items = work_alloc(w, capacity * sizeof *items);
         if (!keys || !items)
             return;
@@ -143,7 +155,7 @@ bool value_equal(work *w, value a, value b)
     case VALUE_DICT:
         equal = a.dict->count == b.dict->count;
         for (size_t i = 0; equal && i < a.dict->count; i++) {
-            const value *other = dict_find(w, b.dict, a.dict->keys[i]);
+            const value *other = dict_find_key(w, b.dict, a.dict->keys[i]);
             equal = other && value_equal(w, a.dict->items[i], *other);
         }
         return equal;
@@ -195,7 +207,7 @@ value value_elements(work *w, value v)
     value list = list_make(w, v.type == VALUE_DICT ? v.dict->count : v.type == VALUE_TEXT ? v.text.bytes : 0);
     if (v.type == VALUE_DICT)
         for (size_t i = 0; i < v.dict->count; i++)
-            list_add(w, &list, TEXT_OF(v.dict->keys[i]));
+            list_add(w, &list, v.dict->keys[i]);
     else if (v.type == VALUE_TEXT)
         for (size_t i = 0, bytes; i < v.text.bytes && w->status == WW_OK; i += bytes) {
             bytes = char_bytes(v.text, i);
@@ -241,39 +253,56 @@ static void write_real(work *w, builder *b, double x)
     build_text(w, b, out);
 }
 
-/* A text between quotes; `json`: double ones, and JSON's escapes, else Python's. */
-static void write_quoted(work *w, builder *b, marked t, bool json)
+/* How a text is written between quotes. */
+typedef enum quoting { PYTHON, JSON, JSON_ASCII } quoting;
+
+/* A character above 127 as JSON escapes it: one or two halves of four digits. */
+static void write_unicode_escape(char escape[16], marked t, size_t at)
 {
+    uint32_t c = 0;
+    utf8_read(t.text + at, t.bytes - at, &c);
+    if (c < 0x10000)
+        snprintf(escape, 16, "\\u%04x", c);
+    else
+        snprintf(escape, 16, "\\u%04x\\u%04x", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF));
+}
+
+static void write_quoted(work *w, builder *b, marked t, quoting how)
+{
+    const bool json = how != PYTHON;
     const bool single = t.bytes > 0 && memchr(t.text, '\'', t.bytes), both = single && memchr(t.text, '"', t.bytes);
     const char quote[2] = {json || (single && !both) ? '"' : '\'', 0};
     size_t from = 0;
     build_text(w, b, quote);
-    for (size_t i = 0; i < t.bytes && w->status == WW_OK; i++) {
+    for (size_t i = 0, bytes; i < t.bytes && w->status == WW_OK; i += bytes) {
         const unsigned char c = (unsigned char)t.text[i];
         static const char names[] = "\bb\ff\nn\rr\tt";
-        char escape[8] = {'\\', (char)c, 0};
-        if (c >= 32 && c != '\\' && c != (unsigned char)quote[0] && (json || c != 127))
+        char escape[16] = {'\\', (char)c, 0}, marks[16];
+        bytes = char_bytes(t, i);
+        if (c >= 32 && c != '\\' && c != (unsigned char)quote[0] && (json || c != 127) && (c < 128 || how != JSON_ASCII))
             continue;
         const char *name = c < 32 && c > 0 ? strchr(names, c) : NULL;
         if (name && (json || c == '\n' || c == '\r' || c == '\t'))
             escape[1] = name[1];
+        else if (c >= 128)
+            write_unicode_escape(escape, t, i);
         else if (c < 32 || c == 127)
             snprintf(escape, sizeof escape, json ? "\\u%04x" : "\\x%02x", c);
         build(w, b, marked_part(t, from, i));
-        char marks[8];
         memset(marks, t.marks ? t.marks[i] : 0, sizeof marks);
         build(w, b, (marked){escape, t.marks ? marks : NULL, strlen(escape)});
-        from = i + 1;
+        from = i + bytes;
     }
     build(w, b, marked_part(t, from, t.bytes));
     build_text(w, b, quote);
 }
 
-static void write_plain(work *w, builder *b, value v, bool json)
+static void write_plain(work *w, builder *b, value v, quoting how)
 {
+    const bool json = how != PYTHON;
     char number[24];
     if (v.type == VALUE_TEXT)
-        write_quoted(w, b, v.text, json);
+        write_quoted(w, b, v.text, how);
     else if (v.type == VALUE_NONE)
         build_text(w, b, json ? "null" : "None");
     else if (v.type == VALUE_BOOL)
@@ -302,13 +331,13 @@ void value_write(work *w, builder *b, value v, bool quoted)
         build_text(w, b, "{");
         for (size_t i = 0; i < v.dict->count && w->status == WW_OK; i++) {
             build_text(w, b, i > 0 ? ", " : "");
-            write_quoted(w, b, v.dict->keys[i], false);
+            value_write(w, b, v.dict->keys[i], true);
             build_text(w, b, ": ");
             value_write(w, b, v.dict->items[i], true);
         }
         build_text(w, b, "}");
     } else {
-        write_plain(w, b, v, false);
+        write_plain(w, b, v, PYTHON);
     }
 }
 
@@ -328,27 +357,32 @@ static void write_line(work *w, builder *b, int64_t spaces)
         build_text(w, b, " ");
 }
 
-void value_write_json(work *w, builder *b, value v, int64_t indent, int64_t level)
+/* A key and what is behind it: integers are texts there. */
+static void write_key(work *w, builder *b, value key, const json_style *style)
+{
+    write_quoted(w, b, value_text(w, key), style->ascii ? JSON_ASCII : JSON);
+    build(w, b, style->colon);
+}
+
+void value_write_json(work *w, builder *b, value v, const json_style *style, int64_t level)
 {
     const bool list = v.type == VALUE_LIST;
     const size_t count = list ? v.list->count : v.type == VALUE_DICT ? v.dict->count : 0;
     if (!list && v.type != VALUE_DICT) {
-        write_plain(w, b, v, true);
+        write_plain(w, b, v, style->ascii ? JSON_ASCII : JSON);
         return;
     }
     build_text(w, b, list ? "[" : "{");
     for (size_t i = 0; i < count && w->status == WW_OK; i++) {
-        build_text(w, b, i == 0 ? "" : indent < 0 ? ", " : ",");
-        if (indent >= 0)
-            write_line(w, b, (level + 1) * indent);
-        if (!list) {
-            write_quoted(w, b, v.dict->keys[i], true);
-            build_text(w, b, ": ");
-        }
-        value_write_json(w, b, list ? v.list->items[i] : v.dict->items[i], indent, level + 1);
+        build(w, b, i == 0 ? literal("") : style->comma);
+        if (style->indent >= 0)
+            write_line(w, b, (level + 1) * style->indent);
+        if (!list)
+            write_key(w, b, v.dict->keys[i], style);
+        value_write_json(w, b, list ? v.list->items[i] : v.dict->items[i], style, level + 1);
     }
-    if (indent >= 0 && count > 0)
-        write_line(w, b, level * indent);
+    if (style->indent >= 0 && count > 0)
+        write_line(w, b, level * style->indent);
     build_text(w, b, list ? "]" : "}");
 }
 

@@ -59,10 +59,9 @@ typedef struct value_list {
     int depth;
     bool tuple;
 } value_list;
-/* Of dictionaries, namespaces and scopes: keys are texts. */
+/* Of dictionaries, namespaces and scopes. Keys are texts, and in dictionaries also integers. */
 typedef struct value_dict {
-    marked *keys;
-    value *items;
+    value *keys, *items;
     size_t count, capacity;
     int depth;
 } value_dict;
@@ -124,7 +123,9 @@ value list_make(work *w, size_t capacity); /* VALUE_LIST with count 0 */
 void list_add(work *w, value *list, value item);
 value dict_make(work *w, value_type type);
 value *dict_find(work *w, const value_dict *dict, marked key);
+value *dict_find_key(work *w, const value_dict *dict, value key);
 void dict_put(work *w, value *dict, marked key, value item);
+void dict_put_key(work *w, value *dict, value key, value item);
 bool value_truth(value v);
 bool value_is_number(value v); /* true and false are numbers, too */
 double value_real(value v);
@@ -136,8 +137,13 @@ value value_elements(work *w, value v);
 const char *value_kind_name(value v);                        /* as Python calls it */
 void value_write(work *w, builder *b, value v, bool quoted); /* as Python's str(), or repr() */
 marked value_text(work *w, value v);
-/* As Python's json.dumps(); indent < 0: on one line. */
-void value_write_json(work *w, builder *b, value v, int64_t indent, int64_t level);
+/* How Python's json.dumps() writes. */
+typedef struct json_style {
+    int64_t indent; /* below 0: on one line */
+    marked comma, colon;
+    bool ascii; /* other characters as \u escapes */
+} json_style;
+void value_write_json(work *w, builder *b, value v, const json_style *style, int64_t level);
 /* A value of JSON text that json_check() accepted. */
 value value_from_json(work *w, const char *json);
 
