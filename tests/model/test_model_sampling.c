@@ -198,9 +198,43 @@ static void characters_are_told_whole_and_what_is_none_as_a_replacement(void **s
             check_stream(cases[i].bytes, strlen(cases[i].bytes), piece, cases[i].text);
 }
 
+static int32_t choose_allowed(const ww_sampling *s, uint64_t allowed, const int32_t *tokens, size_t length)
+{
+    const sampled_text text = {logits, TOKENS, tokens, length, &allowed};
+    int32_t token = -1;
+    CHECK_OK(sampling_choose(s, &text, &token));
+    return token;
+}
+
+/* With every mask and several settings: as if the other tokens were not in the vocabulary. */
+static void forbidden_tokens_have_no_probability(void **state)
+{
+    static const int32_t text[3] = {1, 3, 7};
+    (void)state;
+    for (uint64_t mask = 1; mask < 1 << TOKENS; mask++)
+        for (uint64_t seed = 0; seed < 24; seed++) {
+            ww_sampling s = ww_sampling_default();
+            s.seed = seed;
+            s.temperature = seed % 2 ? 3.0 : 0.0;
+            s.top_k = seed % 3 == 1 ? 3 : 0;
+            s.top_p = seed % 3 == 2 ? 0.8 : 1.0;
+            s.min_p = seed % 5 == 1 ? 0.1 : 0.0;
+            s.repetition_penalty = seed % 4 > 1 ? 1.7 : 1.0;
+            const int32_t token = choose_allowed(&s, mask, text, 3);
+            assert_true(token >= 0 && token < TOKENS && mask >> token & 1);
+            if (mask + 1 == 1 << TOKENS)
+                assert_int_equal(token, choose(&s, text, 3));
+            if (s.temperature > 0.0 || s.repetition_penalty != 1.0)
+                continue;
+            for (int32_t i = 0; i < TOKENS; i++) /* the first of the largest that are allowed */
+                assert_true(!(mask >> i & 1) || logits[i] < logits[token] || (logits[i] == logits[token] && i >= token));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forbidden_tokens_have_no_probability),
         cmocka_unit_test(the_first_of_the_largest_is_taken_without_temperature),
         cmocka_unit_test(tokens_are_drawn_as_often_as_they_are_likely),
         cmocka_unit_test(top_k_top_p_and_min_p_leave_the_likeliest),

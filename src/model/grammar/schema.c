@@ -1,35 +1,14 @@
 /* JSON schema to GBNF. Each schema becomes a rule r0, r1, ...; rules of one schema have its name in front. Schemas wait in a
  * list, so nothing recurses however deep they are inside each other.
  */
-#include "model/grammar/schema.h"
+#include "model/grammar/schema_facts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/status.h"
 #include "base/text.h"
-
-enum { SCHEMAS_MAX = 1024, REF_BYTES_MAX = 1024, REFS_MAX = 32, NAME_BYTES_MAX = 64, DISJOINT_DEPTH_MAX = 4 };
-
-typedef enum json_kind {
-    NULLS = 1,
-    BOOLEANS = 2,
-    INTEGERS = 4,
-    NUMBERS = 8,
-    STRINGS = 16,
-    ARRAYS = 32,
-    OBJECTS = 64
-} json_kind;
-static const char *const KINDS[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
-enum { KIND_COUNT = 7 };
-
-typedef struct schema_writer {
-    gbnf_writer gbnf;
-    const json_t *root, *schemas[SCHEMAS_MAX];
-    int count, at; /* `at`: the one that is being written */
-} schema_writer;
 
 /* What JSON is made of, for the rules of schemas. */
 static const char COMMON[] = "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
@@ -55,12 +34,6 @@ void gbnf_write(gbnf_writer *w, const char *format, ...)
     if (w->status == WW_OK)
         w->status = text_buffer_add_text(w->out, text);
 }
-
-#define REFUSE(w, ...)                                                                                                         \
-    do {                                                                                                                       \
-        if ((w)->gbnf.status == WW_OK)                                                                                         \
-            (w)->gbnf.status = ww_fail(WW_UNSUPPORTED, "JSON schema: " __VA_ARGS__);                                           \
-    } while (0)
 
 static void lack_memory(schema_writer *w, size_t bytes)
 {
@@ -102,87 +75,6 @@ static int rule_of(schema_writer *w, const json_t *schema)
     }
     w->schemas[w->count] = schema;
     return w->count++;
-}
-
-/* ---- $ref ------------------------------------------------------------------------------------------------------------------
- */
-
-static const json_t *child_of(const json_t *parent, const char *name)
-{
-    if (!json_is_array(parent))
-        return json_object_get(parent, name);
-    size_t index = 0;
-    for (; *name >= '0' && *name <= '9' && index < SCHEMAS_MAX; name++)
-        index = 10 * index + (size_t)(*name - '0');
-    return *name ? NULL : json_array_get(parent, index);
-}
-
-/* The schema that a reference such as "#/$defs/node" names. */
-static const json_t *follow(schema_writer *w, const json_t *ref)
-{
-    const char *text = json_string_value(ref);
-    const json_t *found = text && text[0] == '#' && strlen(text) < REF_BYTES_MAX ? w->root : NULL;
-    for (const char *at = found ? text + 1 : ""; found && *at;) {
-        char name[REF_BYTES_MAX];
-        size_t bytes = 0;
-        if (*at++ != '/')
-            found = NULL;
-        for (; *at && *at != '/'; at++) {
-            const bool escaped = *at == '~' && (at[1] == '0' || at[1] == '1');
-            name[bytes++] = !escaped ? *at : at[1] == '0' ? '~' : '/';
-            at += escaped;
-        }
-        name[bytes] = '\0';
-        found = found ? child_of(found, name) : NULL;
-    }
-    if (!found)
-        REFUSE(w, "$ref '%.100s' is no schema of this text; it must be like #/$defs/NAME", text ? text : "(no text)");
-    return found;
-}
-
-static const json_t *follow_all(schema_writer *w, const json_t *schema)
-{
-    for (int i = 0; schema && i < REFS_MAX && json_object_get(schema, "$ref"); i++)
-        schema = follow(w, json_object_get(schema, "$ref"));
-    return schema;
-}
-
-/* ---- kinds -----------------------------------------------------------------------------------------------------------------
- */
-
-static int kind_of(const json_t *value)
-{
-    const json_type type = json_typeof(value);
-    return type == JSON_NULL      ? NULLS
-           : type == JSON_INTEGER ? INTEGERS | NUMBERS
-           : type == JSON_REAL    ? NUMBERS
-           : type == JSON_STRING  ? STRINGS
-           : type == JSON_ARRAY   ? ARRAYS
-           : type == JSON_OBJECT  ? OBJECTS
-                                  : BOOLEANS;
-}
-
-static int kind_named(schema_writer *w, const json_t *name)
-{
-    for (int i = 0; json_is_string(name) && i < KIND_COUNT; i++)
-        if (strcmp(KINDS[i], json_string_value(name)) == 0)
-            return 1 << i;
-    REFUSE(w, "type '%.100s' is none of JSON's types", json_is_string(name) ? json_string_value(name) : "(no text)");
-    return 0;
-}
-
-/* The kinds that "type" names; 0 where it is missing. */
-static int kinds_named(schema_writer *w, const json_t *schema)
-{
-    const json_t *type = json_object_get(schema, "type");
-    int kinds = 0;
-    if (!json_is_array(type))
-        return type ? kind_named(w, type) : 0;
-    for (size_t i = 0; i < json_array_size(type); i++)
-        kinds |= kind_named(w, json_array_get(type, i));
-    if (kinds == 0)
-        REFUSE(w, "type is an empty list");
-    return kinds;
 }
 
 /* ---- keywords --------------------------------------------------------------------------------------------------------------
@@ -271,58 +163,8 @@ static void write_counts(schema_writer *w, int least, int most, int less)
         gbnf_write(&w->gbnf, "{%d,%d} ", least, most - less);
 }
 
-/* ---- oneOf -----------------------------------------------------------------------------------------------------------------
+/* ---- choices ---------------------------------------------------------------------------------------------------------------
  */
-
-static bool same_value(const json_t *a, const json_t *b)
-{
-    return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b) : json_equal(a, b);
-}
-
-/* Value number i of an enum or a const; NULL behind the last. */
-static const json_t *value_at(const json_t *schema, size_t i)
-{
-    const json_t *constant = json_object_get(schema, "const");
-    return constant ? (i == 0 ? constant : NULL) : json_array_get(json_object_get(schema, "enum"), i);
-}
-
-static int kinds_of(schema_writer *w, const json_t *schema)
-{
-    int kinds = kinds_named(w, schema);
-    for (size_t i = 0; value_at(schema, i); i++)
-        kinds |= kind_of(value_at(schema, i));
-    kinds |= kinds & NUMBERS ? INTEGERS : 0;
-    return kinds ? kinds : -1;
-}
-
-/* Is it certain that no value fits both? */
-static bool disjoint(schema_writer *w, const json_t *a, const json_t *b, int depth)
-{
-    a = follow_all(w, a);
-    b = follow_all(w, b);
-    if (!json_is_object(a) || !json_is_object(b) || depth > DISJOINT_DEPTH_MAX)
-        return false;
-    const json_t *names = json_object_get(a, "required"), *others = json_object_get(b, "required");
-    bool apart = value_at(a, 0) && value_at(b, 0);
-    for (size_t i = 0; apart && value_at(a, i); i++)
-        for (size_t k = 0; apart && value_at(b, k); k++)
-            apart = !same_value(value_at(a, i), value_at(b, k));
-    if (apart || !(kinds_of(w, a) & kinds_of(w, b)))
-        return true;
-    if (kinds_of(w, a) != OBJECTS || kinds_of(w, b) != OBJECTS)
-        return false;
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *name = json_string_value(json_array_get(names, i));
-        bool both = false;
-        for (size_t k = 0; name && k < json_array_size(others); k++)
-            both |= json_equal(json_array_get(names, i), json_array_get(others, k));
-        const json_t *left = both ? json_object_get(json_object_get(a, "properties"), name) : NULL;
-        const json_t *right = both ? json_object_get(json_object_get(b, "properties"), name) : NULL;
-        if (left && right && disjoint(w, left, right, depth + 1))
-            return true;
-    }
-    return false;
-}
 
 static void write_choices(schema_writer *w, const char *form, const json_t *list)
 {
@@ -331,7 +173,7 @@ static void write_choices(schema_writer *w, const char *form, const json_t *list
         REFUSE(w, "%s must be a list of %s", form, count ? "one schema; more are not supported" : "schemas");
     for (size_t i = 0; strcmp(form, "oneOf") == 0 && i < count && w->gbnf.status == WW_OK; i++)
         for (size_t k = 0; k < i; k++)
-            if (!disjoint(w, json_array_get(list, k), json_array_get(list, i), 0))
+            if (!schemas_disjoint(w, json_array_get(list, k), json_array_get(list, i), 0))
                 REFUSE(w, "a value may fit schemas %zu and %zu of oneOf; use anyOf, or a required const that differs", k + 1,
                        i + 1);
     for (size_t i = 0; i < count && w->gbnf.status == WW_OK; i++)
@@ -340,13 +182,13 @@ static void write_choices(schema_writer *w, const char *form, const json_t *list
 
 static void write_values(schema_writer *w, const json_t *schema)
 {
-    const int kinds = kinds_named(w, schema);
+    const int kinds = schema_kinds(w, schema);
     bool any = false;
-    for (size_t i = 0; value_at(schema, i) && w->gbnf.status == WW_OK; i++) {
-        if (kinds && !(kinds & kind_of(value_at(schema, i))))
+    for (size_t i = 0; schema_value(schema, i) && w->gbnf.status == WW_OK; i++) {
+        if (kinds && !(kinds & value_kind(schema_value(schema, i))))
             continue;
         gbnf_write(&w->gbnf, any ? "| " : "");
-        write_literal(w, value_at(schema, i));
+        write_literal(w, schema_value(schema, i));
         any = true;
     }
     if (!any)
@@ -521,16 +363,16 @@ static void write_string(schema_writer *w, const json_t *schema)
 static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
 {
     const char *bar = "";
-    for (int i = 0; i < KIND_COUNT; i++)
+    for (int i = 0; i < JSON_KIND_COUNT; i++)
         if (kinds & 1 << i) {
-            gbnf_write(&w->gbnf, "%sr%d-%s ", bar, w->at, KINDS[i]);
+            gbnf_write(&w->gbnf, "%sr%d-%s ", bar, w->at, JSON_KINDS[i]);
             bar = "| ";
         }
     gbnf_write(&w->gbnf, kinds ? "\n" : "value\n");
-    for (int i = 0; i < KIND_COUNT; i++) {
+    for (int i = 0; i < JSON_KIND_COUNT; i++) {
         if (!(kinds & 1 << i))
             continue;
-        gbnf_write(&w->gbnf, "r%d-%s ::= ", w->at, KINDS[i]);
+        gbnf_write(&w->gbnf, "r%d-%s ::= ", w->at, JSON_KINDS[i]);
         if (1 << i == OBJECTS)
             write_object(w, schema);
         else if (1 << i == ARRAYS)
@@ -538,7 +380,7 @@ static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
         else if (1 << i == STRINGS)
             write_string(w, schema);
         else
-            gbnf_write(&w->gbnf, "%s\n", KINDS[i]);
+            gbnf_write(&w->gbnf, "%s\n", JSON_KINDS[i]);
     }
 }
 
@@ -553,12 +395,12 @@ static void write_schema(schema_writer *w, json_t *schema)
     }
     const char *form = form_of(w, schema, &roles);
     if (!form) {
-        const int kinds = kinds_named(w, schema);
+        const int kinds = schema_kinds(w, schema);
         write_kinds(w, schema, kinds ? kinds : roles & (OBJECTS | ARRAYS | STRINGS));
         return;
     }
     if (strcmp(form, "$ref") == 0) {
-        const json_t *found = follow(w, json_object_get(schema, form));
+        const json_t *found = schema_follow(w, json_object_get(schema, form));
         gbnf_write(&w->gbnf, "r%d", found ? rule_of(w, found) : 0);
     } else if (strcmp(form, "enum") == 0 || strcmp(form, "const") == 0) {
         write_values(w, schema);
