@@ -221,6 +221,8 @@ static void payloads_are_set_overwritten_and_cleared(void **state)
     ASK_STATUS(port, 200, "POST", "/collections/docs/points/payload/clear",
                "{\"filter\": {\"must\": [{\"key\": \"n\", \"range\": {\"gt\": 60}}]}}");
     assert_int_equal(count_of("{\"must\": [{\"is_empty\": {\"key\": \"n\"}}]}"), 5);
+    ASK_STATUS(port, 501, "POST", "/collections/docs/points/payload", "{\"payload\": {}, \"key\": \"a[0]\", \"points\": [3]}");
+    ASK_STATUS(port, 501, "PUT", "/collections/docs/points", "{\"points\": [], \"update_filter\": {}}");
     ASK_STATUS(port, 404, "POST", "/collections/docs/points/payload", "{\"payload\": {}, \"points\": [100000]}");
     ASK_STATUS(port, 200, "POST", "/collections/docs/points/delete", "{\"points\": [1, 2, 100000]}");
     assert_int_equal(count_of("{}"), POINTS - 2);
@@ -293,6 +295,14 @@ static void vectors_with_names_are_searched_each_by_itself_and_fused(void **stat
     ASK_STATUS(port, 200, "POST", "/collections/named/points/delete", "{\"points\": [2]}");
     found_ids("{\"query\": [1, 0], \"using\": \"text\"}", ids, sizeof ids);
     assert_string_equal(ids, "1 ");
+    ASK_STATUS(port, 200, "PUT", "/collections/named/points",
+               "{\"batch\": {\"ids\": [7, 8], \"vectors\": {\"text\": [[5, 0], [4, 0]], \"image\": [[1, 1, 1], [2, 2, 2]]}, "
+               "\"payloads\": "
+               "[{\"b\": 1}, null]}}");
+    found_ids("{\"query\": [1, 0], \"using\": \"text\"}", ids, sizeof ids);
+    assert_string_equal(ids, "7 8 1 ");
+    ASK_STATUS(port, 400, "PUT", "/collections/named/points",
+               "{\"batch\": {\"ids\": [7, 8], \"vectors\": {\"text\": [[5, 0]]}}}");
     ASK_STATUS(port, 200, "DELETE", "/collections/named", NULL);
     json_t *answer = ASK(port, 200, "GET", "/collections", NULL);
     assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "result"), "collections")), 1);

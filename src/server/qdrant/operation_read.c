@@ -198,13 +198,54 @@ static bool read_points(request *r, const char *list, operation *o)
     return true;
 }
 
+/* The vectors with names of the next point, from {"image": [[...], ...], "text": [...]}: each column has one for each point. */
+static bool read_named_columns(request *r, const char *columns, operation *o, int64_t number)
+{
+    out object = {0};
+    for (const char *key = json_first(columns); key; key = json_next(key)) {
+        const char *column = json_member(key), *at = json_type_of(column) == JSON_LIST ? json_first(column) : NULL;
+        for (int64_t i = 0; at && i < number; i++)
+            at = json_next(at);
+        if (!at) {
+            out_free(&object);
+            return request_fail(r, 400, "batch: ids and vectors have different lengths");
+        }
+        out_text(&object, object.length > 0 ? "," : "{");
+        out_bytes(&object, key, (size_t)(json_end(key) - key));
+        out_text(&object, ":");
+        out_bytes(&object, at, (size_t)(json_end(at) - at));
+    }
+    out_text(&object, object.length > 0 ? "}" : "{}");
+    const bool read = object.failed ? request_fail_status(r, memory_failed("vectors", object.length))
+                                    : read_named_vectors(r, object.bytes, o);
+    out_free(&object);
+    return read;
+}
+
+/* A batch whose vectors have names. */
+static bool read_named_batch(request *r, const char *ids, const char *columns, const char *payloads, operation *o)
+{
+    const char *payload = payloads ? json_first(payloads) : NULL;
+    for (const char *id = json_first(ids); id; id = json_next(id)) {
+        if (payloads && !payload)
+            return request_fail(r, 400, "batch: ids and payloads have different lengths");
+        if (!read_named_columns(r, columns, o, o->count) || !read_id(r, id, o->count, o->ids[o->count]) ||
+            !read_payload(r, payload, o))
+            return false;
+        o->count++;
+        payload = payload ? json_next(payload) : NULL;
+    }
+    return true;
+}
+
 /* {"ids": [...], "vectors": [...], "payloads": [...]} */
 static bool read_columns(request *r, const char *batch, operation *o)
 {
     const char *ids = json_given(batch, "ids"), *vectors = json_given(batch, "vectors");
     const char *payloads = json_given(batch, "payloads");
-    if (vectors && json_type_of(vectors) == JSON_OBJECT)
-        return request_fail(r, 501, "batch.vectors: vectors with names are not supported in this form; give points");
+    const bool lists = ids && json_type_of(ids) == JSON_LIST && (!payloads || json_type_of(payloads) == JSON_LIST);
+    if (lists && vectors && json_type_of(vectors) == JSON_OBJECT)
+        return read_named_batch(r, ids, vectors, payloads, o);
     if (!ids || json_type_of(ids) != JSON_LIST || !vectors || json_type_of(vectors) != JSON_LIST ||
         (payloads && json_type_of(payloads) != JSON_LIST))
         return request_fail(r, 400, "batch: the lists ids and vectors are needed, and payloads if there are any");
@@ -244,6 +285,8 @@ static bool read_set(request *r, const char *object, operation *o)
     o->set_key = json_given(object, "key");
     if (o->set_key && json_type_of(o->set_key) != JSON_TEXT)
         return request_fail(r, 400, "key: a text is needed");
+    if (o->set_key && strcspn(o->set_key + 1, "[]\\\"") + 2 != (size_t)(json_end(o->set_key) - o->set_key))
+        return request_fail(r, 501, "key: only names with dots between them are supported, as in a.b");
     o->payload = memory_copy_text(payload, (size_t)(json_end(payload) - payload));
     return o->payload ? true : request_fail_status(r, memory_failed("a payload", (size_t)(json_end(payload) - payload)));
 }
@@ -256,12 +299,17 @@ static bool read_keys(request *r, const char *object, operation *o)
     for (const char *at = json_first(o->keys); at; at = json_next(at))
         if (json_type_of(at) != JSON_TEXT)
             return request_fail(r, 400, "keys: a list of texts is needed");
+        else if (strcspn(at + 1, "[]\\\"") + 2 != (size_t)(json_end(at) - at))
+            return request_fail(r, 501, "keys: only names with dots between them are supported, as in a.b");
     return true;
 }
 
 bool operation_read(request *r, const char *object, operation_kind kind, operation *o)
 {
     *o = (operation){.kind = kind};
+    for (const char *const *name = (const char *const[]){"update_filter", "update_mode", NULL}; *name; name++)
+        if (json_given(object, *name))
+            return request_fail(r, 501, "%s: is not supported", *name);
     const char *points = json_given(object, "points"), *batch = json_given(object, "batch");
     switch (kind) {
     case OPERATION_UPSERT:
