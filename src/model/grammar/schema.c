@@ -185,7 +185,7 @@ static void write_values(schema_writer *w, const json_t *schema)
     const int kinds = schema_kinds(w, schema);
     bool any = false;
     for (size_t i = 0; schema_value(schema, i) && w->gbnf.status == WW_OK; i++) {
-        if (kinds && !(kinds & value_kind(schema_value(schema, i))))
+        if (kinds && !(kinds & json_kind_of(schema_value(schema, i))))
             continue;
         gbnf_write(&w->gbnf, any ? "| " : "");
         write_literal(w, schema_value(schema, i));

@@ -52,7 +52,7 @@ static const json_t *follow_all(schema_writer *w, const json_t *schema)
 /* ---- kinds -----------------------------------------------------------------------------------------------------------------
  */
 
-int value_kind(const json_t *value)
+int json_kind_of(const json_t *value)
 {
     const json_type type = json_typeof(value);
     return type == JSON_NULL      ? NULLS
@@ -103,7 +103,7 @@ static int kinds_of(schema_writer *w, const json_t *schema)
 {
     int kinds = schema_kinds(w, schema);
     for (size_t i = 0; schema_value(schema, i); i++)
-        kinds |= value_kind(schema_value(schema, i));
+        kinds |= json_kind_of(schema_value(schema, i));
     kinds |= kinds & NUMBERS ? INTEGERS : 0;
     return kinds ? kinds : -1;
 }

@@ -37,7 +37,7 @@ const json_t *schema_follow(schema_writer *w, const json_t *ref);
 
 /* The kinds that "type" names; 0 where it is missing. And those of a value. */
 int schema_kinds(schema_writer *w, const json_t *schema);
-int value_kind(const json_t *value);
+int json_kind_of(const json_t *value);
 
 /* Value number i of an enum or a const; NULL behind the last. */
 const json_t *schema_value(const json_t *schema, size_t i);
