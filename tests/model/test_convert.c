@@ -246,6 +246,28 @@ static void make_llama(void)
     write_tensors(LLAMA_TENSORS, sizeof LLAMA_TENSORS / sizeof LLAMA_TENSORS[0]);
 }
 
+static void check_chat(const char *expected)
+{
+    const char *text = NULL;
+    ww_gguf *g = converted(NULL);
+    CHECK_OK(ww_gguf_text(g, "tokenizer.chat_template", &text, NULL));
+    assert_string_equal(text, expected);
+    ww_gguf_close(g);
+}
+
+static void a_chat_template_is_found_where_it_is(void **state)
+{
+    (void)state;
+    make_llama();
+    check_chat("<|start_header_id|> <|eot_id|>");
+    write_file("tokenizer_config.json",
+               "{\"bos_token\":\"<|begin|>\",\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"a\"},"
+               "{\"name\":\"default\",\"template\":\"b\"}]}");
+    check_chat("b");
+    write_file("chat_template.jinja", "{{ 'c' }}\n");
+    check_chat("{{ 'c' }}\n");
+}
+
 static void rows_of_queries_and_keys_are_put_in_pairs(void **state)
 {
     (void)state;
@@ -399,6 +421,7 @@ int main(void)
         cmocka_unit_test(an_encoder_becomes_a_file_that_others_read),
         cmocka_unit_test(numbers_stay_as_they_are_without_a_type),
         cmocka_unit_test(rows_of_queries_and_keys_are_put_in_pairs),
+        cmocka_unit_test(a_chat_template_is_found_where_it_is),
         cmocka_unit_test(what_cannot_be_converted_is_refused_by_name),
         cmocka_unit_test(sizes_that_the_tensors_do_not_have_are_refused),
         cmocka_unit_test(every_allocation_may_fail),

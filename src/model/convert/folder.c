@@ -39,7 +39,35 @@ static ww_status read_file(FILE *file, const char *path, char **text, size_t *by
         *text = larger;
         capacity *= 2;
     }
+    (*text)[*bytes] = '\0';
     return ferror(file) ? ww_fail_errno(WW_IO_ERROR, errno, "%s", path) : WW_OK;
+}
+
+/* Reads a file of the folder; the text is freed in any case. */
+static ww_status read_named(const char *folder, const char *name, char path[FOLDER_PATH_BYTES], char **text, size_t *bytes)
+{
+    ww_status status = path_of(folder, name, path);
+    if (status != WW_OK)
+        return status;
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return ww_fail_errno(errno == ENOENT || errno == ENOTDIR ? WW_NOT_FOUND : WW_IO_ERROR, errno, "%s", path);
+    status = read_file(file, path, text, bytes);
+    fclose(file);
+    return status;
+}
+
+ww_status folder_text(const char *folder, const char *name, char **text)
+{
+    char path[FOLDER_PATH_BYTES];
+    char *read = NULL;
+    size_t bytes = 0;
+    const ww_status status = read_named(folder, name, path, &read, &bytes);
+    if (status == WW_OK)
+        *text = read;
+    else
+        memory_free(read);
+    return status;
 }
 
 ww_status folder_json(const char *folder, const char *name, json_t **value)
@@ -49,14 +77,7 @@ ww_status folder_json(const char *folder, const char *name, json_t **value)
     size_t bytes = 0;
     json_error_t error;
     *value = NULL;
-    ww_status status = path_of(folder, name, path);
-    if (status != WW_OK)
-        return status;
-    FILE *file = fopen(path, "rbe");
-    if (!file)
-        return ww_fail_errno(errno == ENOENT || errno == ENOTDIR ? WW_NOT_FOUND : WW_IO_ERROR, errno, "%s", path);
-    status = read_file(file, path, &text, &bytes);
-    fclose(file);
+    ww_status status = read_named(folder, name, path, &text, &bytes);
     if (status == WW_OK) {
         *value = json_loadb(text, bytes, JSON_ALLOW_NUL, &error);
         if (!*value)

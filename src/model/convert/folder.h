@@ -14,6 +14,9 @@ enum { FOLDER_PATH_BYTES = 4096 };
  */
 ww_status folder_json(const char *folder, const char *name, json_t **value);
 
+/* The text of a file of the folder, with a NUL, in memory that memory_free() frees. WW_NOT_FOUND as above. */
+ww_status folder_text(const char *folder, const char *name, char **text);
+
 /* All tensors of a folder. */
 typedef struct folder_tensors {
     ww_safetensors **files;

@@ -22,6 +22,7 @@ typedef struct reading {
     const char *folder;
     const json_t *config;
     json_t *tokenizer, *settings, *map; /* tokenizer.json, tokenizer_config.json, special_tokens_map.json */
+    char *chat;                         /* chat_template.jinja; NULL: none */
     vocabulary_text *tokens;
     int64_t count;
 } reading;
@@ -170,9 +171,14 @@ static bool template_adds(const reading *r, const char *text, bool first)
     return false;
 }
 
+/* The template is in a file of its own, or one of the settings, or the "default" of several there. */
 static void write_chat(const reading *r)
 {
-    const char *chat = json_member_text(r->settings, "chat_template", NULL);
+    const json_t *several = json_object_get(r->settings, "chat_template");
+    const char *chat = r->chat ? r->chat : json_string_value(several);
+    for (size_t i = 0; !chat && i < json_array_size(several); i++)
+        if (strcmp(json_member_text(json_array_get(several, i), "name", ""), "default") == 0)
+            chat = json_member_text(json_array_get(several, i), "template", NULL);
     if (chat)
         key_text(r->w, "tokenizer.chat_template", chat);
 }
@@ -422,6 +428,8 @@ static ww_status read_files(reading *r)
     status = folder_json(r->folder, "tokenizer_config.json", &r->settings);
     if (status == WW_OK || status == WW_NOT_FOUND)
         status = folder_json(r->folder, "special_tokens_map.json", &r->map);
+    if (status == WW_OK || status == WW_NOT_FOUND)
+        status = folder_text(r->folder, "chat_template.jinja", &r->chat);
     return status == WW_NOT_FOUND ? WW_OK : status;
 }
 
@@ -456,6 +464,7 @@ void keys_of_tokenizer(key_writer *w, const char *folder, const json_t *config, 
     if (w->status == WW_OK)
         w->status = status;
     memory_free(r.tokens);
+    memory_free(r.chat);
     json_decref(r.tokenizer);
     json_decref(r.settings);
     json_decref(r.map);

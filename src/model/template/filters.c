@@ -115,6 +115,8 @@ static value filter_indent(run *r, value of, const arguments *given)
     const bool blank = value_truth(argument(r, given, 2, "blank", BOOLEAN(false)));
     const marked line = literal("\n");
     builder made = {0}, spaces = {0};
+    if (of.type == VALUE_UNDEFINED)
+        fail_undefined(r, of);
     for (int64_t i = 0; width.type == VALUE_INTEGER && i < width.integer && r->w.status == WW_OK; i++)
         build_text(&r->w, &spaces, " ");
     if (width.type == VALUE_TEXT)
