@@ -29,6 +29,9 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/warpwave DESTINATION ${CMAKE_INSTA
 install(FILES ${CMAKE_BINARY_DIR}/docs/api.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development OPTIONAL)
 install(FILES ${CMAKE_SOURCE_DIR}/data/digits.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/warpwave COMPONENT command)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+if(WARPWAVE_SERVER)
+    install(FILES ${CMAKE_SOURCE_DIR}/data/warpwave.service DESTINATION lib/systemd/system COMPONENT command)
+endif()
 install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/warpwave.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME warpwave COMPONENT command)
 install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/_warpwave DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
