@@ -175,6 +175,38 @@ static void a_conversation_becomes_tokens_or_nothing(void **state)
     ww_device_close(device);
 }
 
+static void a_template_that_is_given_is_taken_or_nothing_is(void **state)
+{
+    (void)state;
+    static const ww_chat_message said[] = {{"other", "x"}};
+    ww_model_options options = ww_model_options_default();
+    ww_model_info info = ww_model_info_default();
+    ww_device *device;
+    ww_model *model = NULL;
+    char text[16];
+    size_t bytes = 0;
+    CHECK_OK(ww_device_open("cpu", &device));
+    options.chat_template = "{{ messages[0].role }}!";
+    for (int64_t n = 1; n <= 6; n++) { /* the model, and its template */
+        const int64_t held = memory_blocks_held();
+        memory_fail_at(n);
+        const ww_status status = ww_model_open(scratch_path("decoder.gguf"), device, &options, &model);
+        memory_fail_at(0);
+        assert_int_equal(status, WW_OUT_OF_MEMORY);
+        assert_int_equal(memory_blocks_held(), held);
+    }
+    CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, &options, &model));
+    CHECK_OK(ww_model_describe(model, &info));
+    assert_int_equal(info.has_chat, 1);
+    CHECK_OK(ww_model_chat(model, said, 1, text, sizeof text, &bytes));
+    assert_int_equal(bytes, 6);
+    assert_memory_equal(text, "other!", 6);
+    ww_model_close(model);
+    options.chat_template = "{{";
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_open(scratch_path("decoder.gguf"), device, &options, &model));
+    ww_device_close(device);
+}
+
 static void another_template_can_be_given(void **state)
 {
     (void)state;
@@ -284,6 +316,7 @@ int main(void)
         cmocka_unit_test(what_a_user_says_plainly_does_not_end_a_turn),
         cmocka_unit_test(a_conversation_becomes_tokens_or_nothing),
         cmocka_unit_test(another_template_can_be_given),
+        cmocka_unit_test(a_template_that_is_given_is_taken_or_nothing_is),
         cmocka_unit_test(prompts_and_arrays_go_through_pipes),
         cmocka_unit_test(a_grammar_or_a_schema_says_what_is_generated),
         cmocka_unit_test(what_is_wrong_is_said),
