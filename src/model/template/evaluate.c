@@ -149,7 +149,7 @@ static arguments collect_arguments(run *r, const node *first)
     value named = dict_make(&r->w, VALUE_NAMESPACE);
     for (const node *n = first; n; n = n->next)
         count++;
-    arguments made = {work_alloc(&r->w, count * sizeof(value)), 0, named.dict};
+    arguments made = {work_alloc(&r->w, count * sizeof(value)), 0, named.dict, 0};
     for (const node *n = first; n && r->w.status == WW_OK; n = n->next)
         if (n->type == NODE_KEYWORD)
             dict_put(&r->w, &named, n->name, evaluate(r, n->a));
@@ -199,7 +199,7 @@ static value call(run *r, const node *n)
     if (callee.type == VALUE_MACRO)
         return macro_call(r, callee.macro, &given);
     if (callee.type == VALUE_METHOD)
-        return method_find(callee.pair[0], callee.pair[1].text)(r, callee.pair[0], &given);
+        return builtin_call(r, method_find(callee.pair[0], callee.pair[1].text), callee.pair[0], &given);
     if (callee.type == VALUE_FUNCTION)
         return function_call(r, callee.text, &given);
     if (callee.type == VALUE_UNDEFINED)

@@ -27,7 +27,11 @@ typedef struct arguments {
     value *items;
     size_t count;
     value_dict *named;
+    int how; /* which of the things that one function does: a letter_case, sides, ... */
 } arguments;
+
+typedef enum letter_case { LOWER, UPPER, CAPITALIZED, TITLE, WORDS } letter_case; /* words: behind white space and brackets */
+enum { LEFT = 1, RIGHT = 2 };
 
 /* The argument at a place, or with a name; otherwise `missing`. */
 value argument(run *r, const arguments *given, size_t at, const char *name, value missing);
@@ -48,16 +52,21 @@ value compute_integers(run *r, int op, int64_t a, int64_t b);
 value fail_operands(run *r, value a, value b);
 void fail_undefined(run *r, value v);
 
-typedef value builtin(run *r, value of, const arguments *given);
-builtin *method_find(value of, marked name);
+typedef value builtin_function(run *r, value of, const arguments *given);
+typedef struct builtin {
+    const char *name;
+    builtin_function *function;
+    int how;
+} builtin;
+const builtin *method_find(value of, marked name);
+value builtin_call(run *r, const builtin *called, value of, const arguments *given);
 value filter_apply(run *r, marked name, value of, const arguments *given);
 bool test_apply(run *r, marked name, value of, const arguments *given);
 value function_call(run *r, marked name, const arguments *given);
 
 /* Shared by filters and methods. */
-builtin text_strip, text_lower, text_upper, text_capitalize, text_replace, dict_items;
+builtin_function text_strip, text_case, text_replace, dict_items, value_list_of;
 /* Parts of a text between separators; at most `most` cuts. */
 value text_split(run *r, marked text, const marked *separator, int64_t most);
-value text_title(run *r, marked text, bool words); /* `words`: only behind white space and opening brackets */
 
 #endif

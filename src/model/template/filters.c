@@ -58,12 +58,6 @@ static value filter_default(run *r, value of, const arguments *given)
     return there ? of : argument(r, given, 0, "default_value", LITERAL(""));
 }
 
-static value filter_title(run *r, value of, const arguments *given)
-{
-    (void)given;
-    return text_title(r, value_text(&r->w, of), true);
-}
-
 /* A number, or the text of one; otherwise `missing`. */
 static value to_number(run *r, value of, value missing)
 {
@@ -135,24 +129,13 @@ static value filter_indent(run *r, value of, const arguments *given)
 /* ---- lists -----------------------------------------------------------------------------------------------------------------
  */
 
-static value filter_list(run *r, value of, const arguments *given)
+/* The first element, or with RIGHT the last. */
+static value filter_end(run *r, value of, const arguments *given)
 {
-    (void)given;
-    return value_elements(&r->w, of);
-}
-
-static value filter_first(run *r, value of, const arguments *given)
-{
-    (void)given;
     const value list = value_elements(&r->w, of);
-    return list.list->count > 0 ? list.list->items[0] : UNDEFINED("the first element");
-}
-
-static value filter_last(run *r, value of, const arguments *given)
-{
-    (void)given;
-    const value list = value_elements(&r->w, of);
-    return list.list->count > 0 ? list.list->items[list.list->count - 1] : UNDEFINED("the last element");
+    if (list.list->count == 0)
+        return UNDEFINED("an element of an empty list");
+    return list.list->items[given->how == LEFT ? 0 : list.list->count - 1];
 }
 
 static value filter_reverse(run *r, value of, const arguments *given)
@@ -202,7 +185,7 @@ static value filter_map(run *r, value of, const arguments *given)
 {
     const value list = true_elements(r, of), missing = argument(r, given, given->count, "default", NONE);
     const value path = argument(r, given, given->count, "attribute", NONE), name = argument(r, given, 0, "filter", NONE);
-    const arguments rest = {given->items + 1, given->count > 0 ? given->count - 1 : 0, given->named};
+    const arguments rest = {given->items + 1, given->count > 0 ? given->count - 1 : 0, given->named, 0};
     value made = list_make(&r->w, list.list->count);
     if (!argument_is_text(r, path.type == VALUE_NONE ? name : path, "what map does"))
         return made;
@@ -215,13 +198,15 @@ static value filter_map(run *r, value of, const arguments *given)
 }
 
 /* select, reject, and of attributes: those elements for which a test says so, or that are true. */
-static value choose(run *r, value of, const arguments *given, bool keep, bool of_attribute)
+enum { KEEP = 1, OF_ATTRIBUTE = 2 };
+static value filter_select(run *r, value of, const arguments *given)
 {
+    const bool keep = given->how & KEEP, of_attribute = given->how & OF_ATTRIBUTE;
     const value list = true_elements(r, of), path = argument(r, given, 0, "attr", NONE);
     const size_t used = of_attribute;
     const value test = argument(r, given, used, "test", NONE);
     const size_t skipped = used + 1 < given->count ? used + 1 : given->count;
-    const arguments rest = {given->items + skipped, given->count - skipped, given->named};
+    const arguments rest = {given->items + skipped, given->count - skipped, given->named, 0};
     value made = list_make(&r->w, list.list->count);
     if ((of_attribute && !argument_is_text(r, path, "the attribute")) ||
         (test.type != VALUE_NONE && !argument_is_text(r, test, "the test")))
@@ -234,31 +219,11 @@ static value choose(run *r, value of, const arguments *given, bool keep, bool of
     return made;
 }
 
-static value filter_select(run *r, value of, const arguments *given)
-{
-    return choose(r, of, given, true, false);
-}
-
-static value filter_reject(run *r, value of, const arguments *given)
-{
-    return choose(r, of, given, false, false);
-}
-
-static value filter_selectattr(run *r, value of, const arguments *given)
-{
-    return choose(r, of, given, true, true);
-}
-
-static value filter_rejectattr(run *r, value of, const arguments *given)
-{
-    return choose(r, of, given, false, true);
-}
-
 /* What an element is sorted by: itself, an attribute or the key of a pair; letters as small ones. */
 static value sort_key(run *r, value item, value path, bool pairs, bool exact)
 {
     item = pairs ? item.list->items[0] : path.type == VALUE_TEXT ? attribute(r, item, path.text) : item;
-    return item.type == VALUE_TEXT && !exact ? text_lower(r, item, NULL) : item;
+    return item.type == VALUE_TEXT && !exact ? text_case(r, item, &(arguments){.how = LOWER}) : item;
 }
 
 /* Insertion keeps the order of equals. The steps of comparisons bound it. */
@@ -314,8 +279,9 @@ static value filter_unique(run *r, value of, const arguments *given)
 }
 
 /* The first element that none comes before, or behind. */
-static value extreme(run *r, value of, const arguments *given, int sign)
+static value filter_extreme(run *r, value of, const arguments *given)
 {
+    const int sign = given->how;
     const value list = value_elements(&r->w, of);
     const bool exact = value_truth(argument(r, given, 0, "case_sensitive", BOOLEAN(false)));
     size_t best = 0;
@@ -327,59 +293,46 @@ static value extreme(run *r, value of, const arguments *given, int sign)
     return list.list->count > 0 ? list.list->items[best] : UNDEFINED("an element");
 }
 
-static value filter_min(run *r, value of, const arguments *given)
-{
-    return extreme(r, of, given, 1);
-}
-
-static value filter_max(run *r, value of, const arguments *given)
-{
-    return extreme(r, of, given, -1);
-}
-
 value filter_apply(run *r, marked name, value of, const arguments *given)
 {
-    static const struct {
-        const char *name;
-        builtin *filter;
-    } filters[] = {{"trim", text_strip},
-                   {"length", filter_length},
-                   {"count", filter_length},
-                   {"tojson", filter_tojson},
-                   {"string", filter_string},
-                   {"safe", filter_string},
-                   {"upper", text_upper},
-                   {"lower", text_lower},
-                   {"capitalize", text_capitalize},
-                   {"title", filter_title},
-                   {"replace", text_replace},
-                   {"join", filter_join},
-                   {"default", filter_default},
-                   {"d", filter_default},
-                   {"first", filter_first},
-                   {"last", filter_last},
-                   {"list", filter_list},
-                   {"items", dict_items},
-                   {"map", filter_map},
-                   {"select", filter_select},
-                   {"reject", filter_reject},
-                   {"selectattr", filter_selectattr},
-                   {"rejectattr", filter_rejectattr},
-                   {"reverse", filter_reverse},
-                   {"sort", filter_sort},
-                   {"dictsort", filter_dictsort},
-                   {"unique", filter_unique},
-                   {"int", filter_int},
-                   {"float", filter_float},
-                   {"abs", filter_abs},
-                   {"indent", filter_indent},
-                   {"min", filter_min},
-                   {"max", filter_max}};
+    static const builtin filters[] = {{"trim", text_strip, LEFT | RIGHT},
+                                      {"length", filter_length, 0},
+                                      {"count", filter_length, 0},
+                                      {"tojson", filter_tojson, 0},
+                                      {"string", filter_string, 0},
+                                      {"safe", filter_string, 0},
+                                      {"upper", text_case, UPPER},
+                                      {"lower", text_case, LOWER},
+                                      {"capitalize", text_case, CAPITALIZED},
+                                      {"title", text_case, WORDS},
+                                      {"replace", text_replace, 0},
+                                      {"join", filter_join, 0},
+                                      {"default", filter_default, 0},
+                                      {"d", filter_default, 0},
+                                      {"first", filter_end, LEFT},
+                                      {"last", filter_end, RIGHT},
+                                      {"list", value_list_of, 0},
+                                      {"items", dict_items, 0},
+                                      {"map", filter_map, 0},
+                                      {"select", filter_select, KEEP},
+                                      {"reject", filter_select, 0},
+                                      {"selectattr", filter_select, KEEP | OF_ATTRIBUTE},
+                                      {"rejectattr", filter_select, OF_ATTRIBUTE},
+                                      {"reverse", filter_reverse, 0},
+                                      {"sort", filter_sort, 0},
+                                      {"dictsort", filter_dictsort, 0},
+                                      {"unique", filter_unique, 0},
+                                      {"int", filter_int, 0},
+                                      {"float", filter_float, 0},
+                                      {"abs", filter_abs, 0},
+                                      {"min", filter_extreme, 1},
+                                      {"max", filter_extreme, -1},
+                                      {"indent", filter_indent, 0}};
     if (++r->w.depth > TEMPLATE_DEPTH_MAX)
         work_fail(&r->w, WW_OUT_OF_RANGE, "the template is more than %d levels deep", TEMPLATE_DEPTH_MAX);
     for (size_t i = 0; i < sizeof filters / sizeof *filters && r->w.status == WW_OK; i++)
         if (marked_is(name, filters[i].name)) {
-            const value made = filters[i].filter(r, of, given);
+            const value made = builtin_call(r, &filters[i], of, given);
             r->w.depth--;
             return made;
         }

@@ -21,11 +21,11 @@ bool argument_is_text(run *r, value v, const char *what)
 /* ---- letters ---------------------------------------------------------------------------------------------------------------
  */
 
-typedef enum letter_case { LOWER, UPPER, CAPITALIZED, TITLE, WORDS } letter_case;
-
 /* Each character by Unicode's table of single characters; one that becomes several in other cases stays. */
-static value change_case(run *r, marked text, letter_case wanted)
+value text_case(run *r, value of, const arguments *given)
 {
+    const letter_case wanted = (letter_case)given->how;
+    const marked text = value_text(&r->w, of);
     builder made = {0};
     bool begins = true;
     for (size_t at = 0, bytes; at < text.bytes && r->w.status == WW_OK; at += bytes) {
@@ -45,61 +45,17 @@ static value change_case(run *r, marked text, letter_case wanted)
     return built_value(&made);
 }
 
-value text_lower(run *r, value of, const arguments *given)
-{
-    (void)given;
-    return change_case(r, value_text(&r->w, of), LOWER);
-}
-
-value text_upper(run *r, value of, const arguments *given)
-{
-    (void)given;
-    return change_case(r, value_text(&r->w, of), UPPER);
-}
-
-value text_capitalize(run *r, value of, const arguments *given)
-{
-    (void)given;
-    return change_case(r, value_text(&r->w, of), CAPITALIZED);
-}
-
-value text_title(run *r, marked text, bool words)
-{
-    return change_case(r, text, words ? WORDS : TITLE);
-}
-
-static value method_title(run *r, value of, const arguments *given)
-{
-    (void)given;
-    return text_title(r, of.text, false);
-}
-
 /* ---- parts -----------------------------------------------------------------------------------------------------------------
  */
 
-static value strip_sides(run *r, value of, const arguments *given, bool left, bool right)
+value text_strip(run *r, value of, const arguments *given)
 {
     const value set = argument(r, given, 0, "chars", NONE);
     const marked text = value_text(&r->w, of);
     if (set.type != VALUE_NONE && !argument_is_text(r, set, "chars"))
         return of;
     work_step(&r->w, text.bytes / 64);
-    return TEXT_OF(marked_strip(text, set.type == VALUE_TEXT ? &set.text : NULL, left, right));
-}
-
-value text_strip(run *r, value of, const arguments *given)
-{
-    return strip_sides(r, of, given, true, true);
-}
-
-static value method_lstrip(run *r, value of, const arguments *given)
-{
-    return strip_sides(r, of, given, true, false);
-}
-
-static value method_rstrip(run *r, value of, const arguments *given)
-{
-    return strip_sides(r, of, given, false, true);
+    return TEXT_OF(marked_strip(text, set.type == VALUE_TEXT ? &set.text : NULL, given->how & LEFT, given->how & RIGHT));
 }
 
 /* At white space, any amount of it. */
@@ -181,39 +137,30 @@ value text_replace(run *r, value of, const arguments *given)
 /* ---- questions -------------------------------------------------------------------------------------------------------------
  */
 
-static value starts_or_ends(run *r, value of, const arguments *given, bool (*test)(marked, marked))
+static bool has_end(marked text, marked end, int side)
+{
+    return side == LEFT ? marked_starts(text, end) : marked_ends(text, end);
+}
+
+static value method_has_end(run *r, value of, const arguments *given)
 {
     const value with = argument(r, given, 0, "prefix", NONE);
+    bool has = false;
     if (with.type != VALUE_LIST)
-        return BOOLEAN(argument_is_text(r, with, "the argument") && test(of.text, with.text));
-    for (size_t i = 0; i < with.list->count; i++)
-        if (argument_is_text(r, with.list->items[i], "the argument") && test(of.text, with.list->items[i].text))
-            return BOOLEAN(true);
-    return BOOLEAN(false);
+        return BOOLEAN(argument_is_text(r, with, "the argument") && has_end(of.text, with.text, given->how));
+    for (size_t i = 0; i < with.list->count && !has; i++)
+        has =
+            argument_is_text(r, with.list->items[i], "the argument") && has_end(of.text, with.list->items[i].text, given->how);
+    return BOOLEAN(has);
 }
 
-static value method_startswith(run *r, value of, const arguments *given)
-{
-    return starts_or_ends(r, of, given, marked_starts);
-}
-
-static value method_endswith(run *r, value of, const arguments *given)
-{
-    return starts_or_ends(r, of, given, marked_ends);
-}
-
-static value method_removeprefix(run *r, value of, const arguments *given)
+static value method_remove_end(run *r, value of, const arguments *given)
 {
     const value with = argument(r, given, 0, "prefix", NONE);
-    const bool has = argument_is_text(r, with, "prefix") && marked_starts(of.text, with.text);
-    return has ? TEXT_OF(marked_part(of.text, with.text.bytes, of.text.bytes)) : of;
-}
-
-static value method_removesuffix(run *r, value of, const arguments *given)
-{
-    const value with = argument(r, given, 0, "suffix", NONE);
-    const bool has = argument_is_text(r, with, "suffix") && marked_ends(of.text, with.text);
-    return has ? TEXT_OF(marked_part(of.text, 0, of.text.bytes - with.text.bytes)) : of;
+    if (!argument_is_text(r, with, "the argument") || !has_end(of.text, with.text, given->how))
+        return of;
+    const size_t from = given->how == LEFT ? with.text.bytes : 0;
+    return TEXT_OF(marked_part(of.text, from, from + of.text.bytes - with.text.bytes));
 }
 
 static value method_find_text(run *r, value of, const arguments *given)
@@ -311,7 +258,7 @@ value dict_items(run *r, value of, const arguments *given)
     return made;
 }
 
-static value method_keys(run *r, value of, const arguments *given)
+value value_list_of(run *r, value of, const arguments *given)
 {
     (void)given;
     return value_elements(&r->w, of);
@@ -339,39 +286,44 @@ static value method_cycle(run *r, value of, const arguments *given)
     return at && given->count > 0 ? given->items[(size_t)at->integer % given->count] : UNDEFINED("cycle");
 }
 
-builtin *method_find(value of, marked name)
+const builtin *method_find(value of, marked name)
 {
     static const struct {
         value_type type;
-        const char *name;
-        builtin *method;
-    } methods[] = {{VALUE_TEXT, "strip", text_strip},
-                   {VALUE_TEXT, "lstrip", method_lstrip},
-                   {VALUE_TEXT, "rstrip", method_rstrip},
-                   {VALUE_TEXT, "split", method_split},
-                   {VALUE_TEXT, "splitlines", method_splitlines},
-                   {VALUE_TEXT, "startswith", method_startswith},
-                   {VALUE_TEXT, "endswith", method_endswith},
-                   {VALUE_TEXT, "removeprefix", method_removeprefix},
-                   {VALUE_TEXT, "removesuffix", method_removesuffix},
-                   {VALUE_TEXT, "replace", text_replace},
-                   {VALUE_TEXT, "upper", text_upper},
-                   {VALUE_TEXT, "lower", text_lower},
-                   {VALUE_TEXT, "title", method_title},
-                   {VALUE_TEXT, "capitalize", text_capitalize},
-                   {VALUE_TEXT, "find", method_find_text},
-                   {VALUE_TEXT, "count", method_count},
-                   {VALUE_TEXT, "isdigit", method_isdigit},
-                   {VALUE_TEXT, "join", method_join},
-                   {VALUE_TEXT, "format", method_format},
-                   {VALUE_LIST, "count", method_count},
-                   {VALUE_DICT, "items", dict_items},
-                   {VALUE_DICT, "keys", method_keys},
-                   {VALUE_DICT, "values", method_values},
-                   {VALUE_DICT, "get", method_get},
-                   {VALUE_NAMESPACE, "cycle", method_cycle}};
+        builtin method;
+    } methods[] = {{VALUE_TEXT, {"strip", text_strip, LEFT | RIGHT}},
+                   {VALUE_TEXT, {"lstrip", text_strip, LEFT}},
+                   {VALUE_TEXT, {"rstrip", text_strip, RIGHT}},
+                   {VALUE_TEXT, {"split", method_split, 0}},
+                   {VALUE_TEXT, {"splitlines", method_splitlines, 0}},
+                   {VALUE_TEXT, {"startswith", method_has_end, LEFT}},
+                   {VALUE_TEXT, {"endswith", method_has_end, RIGHT}},
+                   {VALUE_TEXT, {"removeprefix", method_remove_end, LEFT}},
+                   {VALUE_TEXT, {"removesuffix", method_remove_end, RIGHT}},
+                   {VALUE_TEXT, {"replace", text_replace, 0}},
+                   {VALUE_TEXT, {"upper", text_case, UPPER}},
+                   {VALUE_TEXT, {"lower", text_case, LOWER}},
+                   {VALUE_TEXT, {"title", text_case, TITLE}},
+                   {VALUE_TEXT, {"capitalize", text_case, CAPITALIZED}},
+                   {VALUE_TEXT, {"find", method_find_text, 0}},
+                   {VALUE_TEXT, {"count", method_count, 0}},
+                   {VALUE_TEXT, {"isdigit", method_isdigit, 0}},
+                   {VALUE_TEXT, {"join", method_join, 0}},
+                   {VALUE_TEXT, {"format", method_format, 0}},
+                   {VALUE_LIST, {"count", method_count, 0}},
+                   {VALUE_DICT, {"items", dict_items, 0}},
+                   {VALUE_DICT, {"keys", value_list_of, 0}},
+                   {VALUE_DICT, {"values", method_values, 0}},
+                   {VALUE_DICT, {"get", method_get, 0}},
+                   {VALUE_NAMESPACE, {"cycle", method_cycle, 0}}};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (methods[i].type == of.type && marked_is(name, methods[i].name))
-            return methods[i].method;
+        if (methods[i].type == of.type && marked_is(name, methods[i].method.name))
+            return &methods[i].method;
     return NULL;
+}
+
+value builtin_call(run *r, const builtin *called, value of, const arguments *given)
+{
+    const arguments with = {given->items, given->count, given->named, called->how};
+    return called->function(r, of, &with);
 }
