@@ -194,6 +194,23 @@ static void groups_inside_each_other_have_a_limit_and_no_recursion_beyond_it(voi
     assert_non_null(strstr(ww_error_message(), "100 groups"));
 }
 
+/* Rules that each need what is known of the one before them, which is looked at later. */
+static void rules_in_long_chains_are_refused_before_they_take_long(void **state)
+{
+    enum { RULES = 4000, BYTES = RULES * 600 };
+    char *text = memory_alloc(BYTES);
+    size_t used = (size_t)snprintf(text, BYTES, "root ::= r3999\nr0 ::= \"a\"\n");
+    grammar_program program = {0};
+    (void)state;
+    for (int i = 1; i < RULES; i++)
+        used += (size_t)snprintf(text + used, BYTES - used, "r%d ::= [a-c]{20} r%d\n", i, i - 1);
+    const ww_status status = gbnf_parse(text, used, &program);
+    memory_free(text);
+    assert_int_equal(status, WW_OUT_OF_RANGE);
+    assert_non_null(strstr(ww_error_message(), "chains"));
+    assert_int_equal(memory_blocks_held(), 0);
+}
+
 static void a_deep_text_is_remembered_and_forgotten_states_change_nothing(void **state)
 {
     static const char gbnf[] = "root ::= p\np ::= \"(\" p \")\" | \"x\"";
@@ -299,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_class_has_all_characters_of_its_ranges_and_no_others),
         cmocka_unit_test(what_is_no_grammar_is_refused_with_a_reason),
         cmocka_unit_test(groups_inside_each_other_have_a_limit_and_no_recursion_beyond_it),
+        cmocka_unit_test(rules_in_long_chains_are_refused_before_they_take_long),
         cmocka_unit_test(a_deep_text_is_remembered_and_forgotten_states_change_nothing),
         cmocka_unit_test(texts_that_fit_a_schema_are_accepted_and_others_are_not),
         cmocka_unit_test(what_is_no_schema_or_not_supported_is_refused_by_name),

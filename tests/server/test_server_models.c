@@ -333,6 +333,52 @@ static void a_stop_ends_the_text_before_it(void **state)
     json_decref(answer);
 }
 
+/* The text of an answer to a chat with what is asked for besides. */
+static void answer_with(const char *asked, text *out)
+{
+    char body[512];
+    snprintf(body, sizeof body,
+             "{\"model\": \"decoder\", \"messages\": [{\"role\": \"user\", \"content\": \"fox\"}], \"max_tokens\": 600, %s}",
+             asked);
+    json_t *answer = ASK(port, 200, "POST", "/v1/chat/completions", body);
+    json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
+    assert_string_equal(json_string_value(json_object_get(choice, "finish_reason")), "stop");
+    keep(json_object_get(json_object_get(choice, "message"), "content"), out);
+    json_decref(answer);
+}
+
+static void an_answer_has_the_format_that_is_asked_for(void **state)
+{
+    (void)state;
+    text told;
+    for (int seed = 0; seed < 5; seed++) {
+        char asked[256];
+        snprintf(
+            asked, sizeof asked,
+            "\"seed\": %d, \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"n\", \"schema\": "
+            "{\"properties\": {\"a\": {\"type\": \"integer\"}}, \"required\": [\"a\"]}}}",
+            seed);
+        answer_with(asked, &told);
+        json_t *value = json_loadb(told.bytes, told.length, 0, NULL);
+        assert_true(json_is_integer(json_object_get(value, "a")));
+        json_decref(value);
+    }
+    answer_with("\"grammar\": \"root ::= \\\"yes\\\"\"", &told);
+    assert_int_equal(told.length, 3);
+    assert_memory_equal(told.bytes, "yes", 3);
+#define REFUSED(asked)                                                                                                         \
+    ASK_STATUS(port, 400, "POST", "/v1/completions", "{\"model\": \"decoder\", \"prompt\": \"a\", " asked "}")
+    REFUSED("\"response_format\": {\"type\": \"xml\"}");
+    REFUSED("\"response_format\": {\"type\": \"json_schema\"}");
+    REFUSED("\"response_format\": {\"type\": \"json_object\"}, \"grammar\": \"root ::= [a]\"");
+    REFUSED("\"grammar\": \"root ::= root\"");
+    ASK_STATUS(port, 200, "POST", "/v1/completions",
+               "{\"model\": \"decoder\", \"prompt\": \"a\", \"response_format\": {\"type\": \"json_object\"}}");
+    ASK_STATUS(port, 501, "POST", "/v1/completions",
+               "{\"model\": \"decoder\", \"prompt\": \"a\", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": "
+               "{\"schema\": {\"minimum\": 3}}}}");
+}
+
 static void a_client_that_leaves_a_stream_frees_its_session(void **state)
 {
     (void)state;
@@ -366,6 +412,7 @@ int main(void)
         SERVED(texts_of_four_clients_at_once_are_those_of_the_library),
         SERVED(a_stream_has_the_same_text_in_pieces),
         SERVED(a_stop_ends_the_text_before_it),
+        SERVED(an_answer_has_the_format_that_is_asked_for),
         SERVED(a_client_that_leaves_a_stream_frees_its_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

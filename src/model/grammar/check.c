@@ -10,11 +10,14 @@ typedef enum rule_fact {
     FACT_READS = 4  /* no rule that it begins with is itself again */
 } rule_fact;
 
+enum { WORK_MAX = 1 << 27 }; /* steps that are looked at, about a second */
+
 typedef struct checker {
     const grammar_program *program;
     grammar_rule *rules;
     int32_t *waiting, *seen; /* steps to go on with; the walk that was at a step last */
     int32_t walk;
+    int64_t work;
 } checker;
 
 static void wait_for(checker *c, int32_t *count, int32_t step)
@@ -31,7 +34,7 @@ static bool holds(checker *c, int32_t rule, rule_fact fact, int32_t *culprit)
     int32_t count = 0;
     c->walk++;
     wait_for(c, &count, c->rules[rule].start);
-    while (count > 0) {
+    for (; count > 0; c->work++) {
         const int32_t at = c->waiting[--count];
         const grammar_step step = c->program->steps[at];
         const uint8_t called = step.op == STEP_CALL ? c->rules[step.to].facts : 0;
@@ -52,9 +55,9 @@ static bool holds(checker *c, int32_t rule, rule_fact fact, int32_t *culprit)
 
 static void find_all(checker *c, int32_t count, rule_fact fact)
 {
-    for (bool changed = true; changed;) {
+    for (bool changed = true; changed && c->work < WORK_MAX;) {
         changed = false;
-        for (int32_t i = count - 1; i >= 0; i--) {
+        for (int32_t i = count - 1; i >= 0 && c->work < WORK_MAX; i--) {
             int32_t culprit;
             if (!(c->rules[i].facts & fact) && holds(c, i, fact, &culprit)) {
                 c->rules[i].facts |= (uint8_t)fact;
@@ -69,6 +72,9 @@ static ww_status judge(checker *c, int32_t count)
     find_all(c, count, FACT_EMPTY);
     find_all(c, count, FACT_ENDS);
     find_all(c, count, FACT_READS);
+    if (c->work >= WORK_MAX)
+        return ww_fail(WW_OUT_OF_RANGE,
+                       "grammar: the rules depend on each other in chains that are too long; join some of them");
     for (int32_t i = 0; i < count; i++) {
         int32_t rule = i;
         if (!(c->rules[i].facts & FACT_ENDS))

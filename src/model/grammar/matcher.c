@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/integers.h"
 #include "base/memory.h"
 
-enum { SLOTS_MIN = 256, STATES_KEPT = 1 << 12, PLACES_KEPT = 1 << 18, MASKS_KEPT = 512, BYTES = 256 };
+enum { SLOTS_MIN = 256, STATES_KEPT = 1 << 12, PLACES_KEPT = 1 << 17, MASKS_KEPT = 512, BYTES = 256 };
 
 /* Room for one more of `bytes` bytes each in a list, whose address is at `list`. */
 static ww_status reserve(void *list, int32_t count, int32_t *capacity, size_t bytes)
@@ -232,6 +233,7 @@ ww_status matcher_begin(matcher *m, const grammar_program *program)
 {
     int32_t dead;
     m->program = program;
+    m->places_kept = PLACES_KEPT;
     begin_set(m);
     ww_status status = finish_set(m, WW_OK, &dead); /* the first state has the number 0 */
     begin_set(m);
@@ -309,7 +311,7 @@ ww_status matcher_trim(matcher *m, int32_t *state)
     matcher fresh = {0};
     const grammar_state *kept = &m->states[*state];
     int32_t made = STATE_DEAD;
-    if (m->state_count < STATES_KEPT && m->place_count < PLACES_KEPT && m->masks < MASKS_KEPT)
+    if (m->state_count < STATES_KEPT && m->place_count < m->places_kept && m->masks < MASKS_KEPT)
         return WW_OK;
     ww_status status = matcher_begin(&fresh, m->program);
     if (status == WW_OK)
@@ -327,6 +329,7 @@ ww_status matcher_trim(matcher *m, int32_t *state)
     if (status == WW_OK) {
         *m = fresh;
         *state = made;
+        m->places_kept = max_i32(PLACES_KEPT, 2 * m->place_count); /* a deep text is copied seldom */
     }
     return status;
 }

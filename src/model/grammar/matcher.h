@@ -23,7 +23,7 @@ typedef struct grammar_state {
     bool goes_on;   /* a token of text is among them */
 } grammar_state;
 
-enum { STATE_DEAD = 0, STATE_UNKNOWN = -1, MATCHER_STATES_MAX = 1 << 15, MATCHER_PLACES_MAX = 1 << 21 };
+enum { STATE_DEAD = 0, STATE_UNKNOWN = -1, MATCHER_STATES_MAX = 1 << 15, MATCHER_PLACES_MAX = 1 << 19 };
 
 typedef struct matcher {
     const grammar_program *program;
@@ -38,7 +38,8 @@ typedef struct matcher {
     int32_t state_slots;
     int32_t *members, *found, *waiting;
     int32_t member_count, member_capacity, found_count, found_capacity, waiting_count, waiting_capacity;
-    int32_t masks; /* that states have */
+    int32_t masks;       /* that states have */
+    int32_t places_kept; /* matcher_trim() does nothing below this number of places */
     uint32_t stamp;
     bool ends;     /* of the set that is being made */
     int32_t start; /* the state of the empty text */

@@ -66,6 +66,8 @@ static void advance(generation *g, size_t fed)
         g->finish = "stop";
         return;
     }
+    if (status == WW_OK && g->plan->sampling.grammar)
+        status = ww_grammar_accept(g->plan->sampling.grammar, g->token);
     if (status == WW_OK)
         status = generation_add(g, g->token);
     if (status != WW_OK) {

@@ -15,6 +15,7 @@ void generation_plan_free(void *plan)
         return;
     for (size_t i = 0; i < p->stop_count; i++)
         memory_free(p->stops[i]);
+    ww_grammar_destroy(p->sampling.grammar);
     memory_free(p->prompt);
     memory_free(p);
 }
@@ -97,6 +98,42 @@ static generation_plan *read_common(request *r, const char *body, bool chat)
     return read ? p : NULL;
 }
 
+static bool text_is(const char *value, const char *text)
+{
+    return value && json_type_of(value) == JSON_TEXT && json_text_is(value, text, strlen(text));
+}
+
+/* What the text must be: `response_format`, or `grammar`, a text in GBNF. */
+static bool read_grammar(request *r, const served_model *m, const char *body)
+{
+    static const char object[] = "{\"type\":\"object\"}";
+    generation_plan *p = r->plan;
+    const char *format = json_given(body, "response_format"), *given = json_given(body, "grammar"), *schema = object;
+    const char *type = format && json_type_of(format) == JSON_OBJECT ? json_given(format, "type") : NULL;
+    if (format && given)
+        return request_fail(r, 400, "grammar: cannot be given beside response_format");
+    if (given) {
+        char *text = request_copy_text(r, given, "grammar");
+        const ww_status status =
+            text ? ww_grammar_create(m->model, WW_GRAMMAR_GBNF, text, strlen(text), &p->sampling.grammar) : WW_OK;
+        memory_free(text);
+        return status == WW_OK ? text != NULL : request_fail_status(r, status);
+    }
+    if (!format || text_is(type, "text"))
+        return true;
+    if (text_is(type, "json_schema")) {
+        const char *named = json_given(format, "json_schema");
+        schema = named && json_type_of(named) == JSON_OBJECT ? json_given(named, "schema") : NULL;
+        if (!schema)
+            return request_fail(r, 400, "response_format.json_schema.schema: a JSON schema is needed");
+    } else if (!text_is(type, "json_object")) {
+        return request_fail(r, 400, "response_format.type: text, json_object or json_schema is needed");
+    }
+    const size_t bytes = (size_t)(json_end(schema) - schema);
+    const ww_status status = ww_grammar_create(m->model, WW_GRAMMAR_JSON_SCHEMA, schema, bytes, &p->sampling.grammar);
+    return status == WW_OK ? true : request_fail_status(r, status);
+}
+
 /* ---- prompts ---------------------------------------------------------------------------------------------------------------
  */
 
@@ -146,7 +183,7 @@ bool prepare_completion(request *r)
 {
     const char *body = request_body(r);
     const served_model *m = body ? model_of_request(r, body, WW_MODEL_DECODER) : NULL;
-    if (!m || !read_common(r, body, false))
+    if (!m || !read_common(r, body, false) || !read_grammar(r, m, body))
         return false;
     const char *prompt = json_given(body, "prompt");
     const char *first = prompt && json_type_of(prompt) == JSON_LIST ? json_first(prompt) : NULL;
@@ -216,7 +253,7 @@ bool prepare_chat(request *r)
 {
     const char *body = request_body(r);
     const served_model *m = body ? model_of_request(r, body, WW_MODEL_DECODER) : NULL;
-    if (!m || !read_common(r, body, true))
+    if (!m || !read_common(r, body, true) || !read_grammar(r, m, body))
         return false;
     const char *list = json_given(body, "messages");
     const char *first = list && json_type_of(list) == JSON_LIST ? json_first(list) : NULL;

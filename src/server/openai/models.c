@@ -96,7 +96,8 @@ static bool get_model(request *r)
 
 #define SAMPLING                                                                                                               \
     "\"model\":{\"type\":\"string\"},\"max_tokens\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},\"top_p\":{"  \
-    "\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},\"stop\":{},\"stream\":{\"type\":\"boolean\"}"
+    "\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},\"stop\":{},\"response_format\":{\"type\":\"object\"},\"grammar\":{" \
+    "\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"}"
 
 static const route routes[] = {
     {"GET", "/v1/models", RIGHT_READ, WORK_HERE, list_models, NULL, "List models", NULL, "The models.", false},
