@@ -162,14 +162,16 @@ static void put_route(out *o, const route *at)
                                             {"401", "A key is needed."},
                                             {"403", "The key or the host is not permitted."},
                                             {"404", "The collection, point or model is not there."},
+                                            {"405", "The path has no such method."},
                                             {"409", "It is there already."},
-                                            {"411", "The length of the body is missing."},
                                             {"413", "The body is too large."},
-                                            {"422", "The request is wrong."},
                                             {"429", "Too many requests wait; retry-after says when to try again."},
+                                            {"499", "The client closed the connection."},
+                                            {"500", "The device or the store failed; the message says how."},
                                             {"501", "This is not supported."},
                                             {"503", "The server is loading or stopping, or the store is busy."},
-                                            {"504", "The deadline is over."}};
+                                            {"504", "The deadline is over."},
+                                            {"507", "There is no memory or no room on the disk."}};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
         out_text(o, ",");
         put_response(o, OTHERS[i][0], OTHERS[i][1]);
