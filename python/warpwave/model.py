@@ -272,8 +272,8 @@ class Model(NotPicklable):
 
     @overload
     def generate(self, prompt: Prompt, tokens: int = ..., *, stream: Literal[False] = ..., chat: bool = ..., system: Optional[str] = ...,
-                 stop: Stop = ..., max_tokens: Optional[int] = ..., on_text: Optional[Callable[[str], Any]] = ..., grammar: Optional[str] = ..., schema: Schema = ...,
-                 **sampling: Any) -> str:
+                 stop: Stop = ..., max_tokens: Optional[int] = ..., on_text: Optional[Callable[[str], Any]] = ...,
+                 grammar: Optional[str] = ..., schema: Schema = ..., **sampling: Any) -> str:
         ...
 
     @overload
