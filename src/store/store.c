@@ -101,12 +101,21 @@ ww_status store_commit_write(ww_store *store)
     return status == WW_OK ? schema_step(store->commit) : status;
 }
 
+/* FTS5 (seen in SQLite 3.40) can keep part of a change in memory after the disk failed in the middle of it, and writes that
+ * with the next change. Reading the schema again makes it open its tables anew. */
+static void forget_words(const ww_store *store, ww_status status)
+{
+    if (status == WW_IO_ERROR || status == WW_OUT_OF_MEMORY || status == WW_CORRUPT_FILE)
+        (void)sqlite3_exec(store->writer, "PRAGMA writable_schema = reset", NULL, NULL, NULL);
+}
+
 ww_status store_end(ww_store *store, ww_status status)
 {
     if (status == WW_OK && !sqlite3_get_autocommit(store->writer))
         status = store_commit_write(store);
     if (!sqlite3_get_autocommit(store->writer)) /* the first failure is what the message tells of */
         (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);
+    forget_words(store, status);
     store_unlock(store);
     return status;
 }

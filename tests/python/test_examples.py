@@ -53,7 +53,7 @@ def test_what_the_guide_names_is_there():
     import warpwave
     guide = (ROOT / "docs" / "guide" / "from-python.md").read_text(encoding="utf-8")
     for name in re.findall(r"\bwarpwave\.(\w+)", guide):
-        assert hasattr(warpwave, name) or name in ("sklearn", "langchain"), name
+        assert hasattr(warpwave, name) or name in ("sklearn", "langchain", "llamaindex", "haystack"), name
     for name in set(re.findall(r"\bc\.(\w+)\(", guide)):
         assert hasattr(warpwave.Collection, name), name
 

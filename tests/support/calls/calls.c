@@ -309,7 +309,8 @@ static ww_status select_and_remove(ww_collection *c)
 {
     ww_selection selection = ww_selection_default();
     selection.filter = "{\"$not\": {\"n\": 1}}";
-    selection.limit = 70;
+    selection.first_handle = 100;
+    selection.limit = 4;
     return ww_collection_select_remove(c, &selection, NULL);
 }
 
