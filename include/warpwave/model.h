@@ -198,7 +198,7 @@ typedef enum ww_grammar_kind { WW_GRAMMAR_GBNF = 0, WW_GRAMMAR_JSON_SCHEMA = 1 }
 
 /* Makes a grammar from `bytes` bytes of GBNF or of a JSON schema, at the beginning of a text. Refuses, with the line or the
  * keyword: what is neither, left recursion, rules that never end, keywords that are not supported, and a model without a
- * tokenizer. Does not block, but for the first grammar of a model, which sorts its tokens. */
+ * tokenizer. Does not block, except for the first grammar of a model, which sorts its tokens. */
 WW_API ww_status ww_grammar_create(ww_model *model, ww_grammar_kind kind, const char *text, size_t bytes, ww_grammar **grammar);
 
 /* Ends it. Accepts NULL. */

@@ -81,7 +81,7 @@ static ww_status judge(checker *c, int32_t count)
             return ww_fail(WW_INVALID_ARGUMENT, "grammar: rule '%.*s' never ends", (int)c->rules[i].bytes, c->rules[i].name);
         if (c->rules[i].facts & FACT_READS)
             continue;
-        for (int32_t n = 0; n < count; n++) /* so many steps end in the circle */
+        for (int32_t n = 0; n < count; n++) /* after as many steps as there are rules it is in the circle */
             (void)holds(c, rule, FACT_READS, &rule);
         return ww_fail(WW_INVALID_ARGUMENT,
                        "grammar: rule '%.*s' comes to itself before it reads anything (left recursion); put what is read first",
