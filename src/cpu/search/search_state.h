@@ -80,7 +80,7 @@ void offer(const scan *s, int32_t worker, int32_t query, const float *sums, cons
            uint64_t candidates);
 
 /* Sets the limits of query `q` of a group that discard what is worse than a threshold, the upper half of a key. */
-void screen_limits_set(screen_limits *to, int32_t q, const search_job *job, screen_vector query, uint32_t threshold);
+void screen_limits_set(screen_limits *to, int32_t q, const search_job *job, screen_vector v, uint32_t threshold);
 
 /* A worker's heap of this query is full, and its worst key is `key`. */
 void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key);
