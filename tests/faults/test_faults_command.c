@@ -24,8 +24,7 @@ enum { ROWS = 200, DIM = 32 };
 static const char *const commands[] = {
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --out-neighbors OUT.ibin --out-distances other.fbin",
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --json",
-    "search --base rows.csv --id-column name --queries rows.csv --query-id-column name --metric l2 --radius 3 --device cpu "
-    "--json",
+    "search --base rows.csv --id-column name --queries rows.csv --query-id-column name --metric l2 --radius 3 --device cpu",
     "gguf info model.gguf",
     "gguf info model.gguf --json",
     "gguf verify model.gguf --json",

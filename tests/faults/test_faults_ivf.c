@@ -118,31 +118,36 @@ static void check_index_unchanged(ww_collection *c)
 /* ---- memory -----------------------------------------------------------------------------------------------------------------
  */
 
+/* Fails the n-th allocation of the operation; true if there was none to fail. */
+static bool fail_allocation(ww_device *device, operation work, int64_t n)
+{
+    ww_collection *c = make_and_index(device);
+    snapshot before = snapshot_take(c);
+    const int64_t blocks = memory_blocks_held();
+    memory_fail_at(n);
+    const ww_status status = work(c);
+    memory_fail_at(0);
+    if (status == WW_OK) {
+        snapshot_free(&before);
+    } else {
+        assert_int_equal(status, WW_OUT_OF_MEMORY);
+        assert_int_equal(memory_blocks_held(), blocks);
+        check_unchanged(c, &before);
+        check_index_unchanged(c);
+        CHECK_OK(work(c));
+    }
+    check_index_is_whole(c);
+    ww_collection_destroy(c);
+    return status == WW_OK;
+}
+
 static void every_operation_survives_a_failure_of_every_allocation(void **state)
 {
     for (int i = 0; i < OPERATIONS; i++) {
         int64_t n = 1;
-        for (bool done = false; !done && n < CALLS_MAX; n = device_is_slow(*state) && !test_is_long() ? n * 2 : fault_next(n)) {
-            ww_collection *c = make_and_index(*state);
-            snapshot before = snapshot_take(c);
-            const int64_t blocks = memory_blocks_held();
-            memory_fail_at(n);
-            const ww_status status = operations[i](c);
-            memory_fail_at(0);
-            done = status == WW_OK;
-            if (done) {
-                snapshot_free(&before);
-            } else {
-                assert_int_equal(status, WW_OUT_OF_MEMORY);
-                assert_int_equal(memory_blocks_held(), blocks);
-                check_unchanged(c, &before);
-                check_index_unchanged(c);
-                CHECK_OK(operations[i](c));
-            }
-            check_index_is_whole(c);
-            ww_collection_destroy(c);
-        }
-        assert_true(n > 2);
+        while (n < CALLS_MAX && !fail_allocation(*state, operations[i], n))
+            n = device_is_slow(*state) && !test_is_long() ? n * 2 : fault_next(n);
+        assert_true(n > 1);
     }
 }
 

@@ -98,37 +98,38 @@ static void every_allocation_of_sqlite_fails_once(void **state)
     sqlite_memory_end();
 }
 
+static const char *const edits[] = {
+    "UPDATE docs_vectors SET vector = x'00' WHERE place = 1",
+    "UPDATE docs_vectors SET vector = 'text' WHERE place = 1",
+    "UPDATE docs_vectors SET vector = x'0000C07F0000C07F' WHERE place = 1",
+    "UPDATE docs_vectors SET handle = 99 WHERE place = 1",
+    "DELETE FROM docs_vectors WHERE place = 1",
+    "DELETE FROM docs_rows WHERE handle = 1",
+    "UPDATE docs_rows SET place = 77 WHERE handle = 1",
+    "UPDATE docs_rows SET id = x'FF', payload = x'FF' WHERE handle = 1",
+    "DROP TABLE docs_rows",
+    "DROP TABLE docs_vectors",
+    "DROP TABLE docs_removed",
+    "UPDATE docs_fts_data SET block = x'00'",
+    "DELETE FROM docs_fts_data",
+    "DELETE FROM docs_fts_docsize",
+    "DELETE FROM docs_fts_content",
+    "UPDATE docs_fts_content SET c0 = x'ff00'",
+    "DROP TABLE docs_fts_content",
+    "DROP TABLE docs_vectors; CREATE VIEW docs_vectors AS SELECT 1 AS place, 1 AS handle, x'00' AS vector",
+    "DELETE FROM warpwave_collections",
+    "DROP TABLE warpwave_collections",
+    "UPDATE warpwave_collections SET dim = -1",
+    "UPDATE warpwave_collections SET dim = 3",
+    "UPDATE warpwave_collections SET metric = 'nonsense'",
+    "UPDATE warpwave_collections SET type = 'nonsense'",
+    "UPDATE warpwave_collections SET next_place = 0, next_handle = 0, sequence = 0",
+    "UPDATE warpwave_collections SET next_place = 9223372036854775807, sequence = 9223372036854775807",
+};
+
 static void tables_that_were_edited_are_refused_and_can_be_dropped(void **state)
 {
     (void)state;
-    static const char *const edits[] = {
-        "UPDATE docs_vectors SET vector = x'00' WHERE place = 1",
-        "UPDATE docs_vectors SET vector = 'text' WHERE place = 1",
-        "UPDATE docs_vectors SET vector = x'0000C07F0000C07F' WHERE place = 1",
-        "UPDATE docs_vectors SET handle = 99 WHERE place = 1",
-        "DELETE FROM docs_vectors WHERE place = 1",
-        "DELETE FROM docs_rows WHERE handle = 1",
-        "UPDATE docs_rows SET place = 77 WHERE handle = 1",
-        "UPDATE docs_rows SET id = x'FF', payload = x'FF' WHERE handle = 1",
-        "DROP TABLE docs_rows",
-        "DROP TABLE docs_vectors",
-        "DROP TABLE docs_removed",
-        "UPDATE docs_fts_data SET block = x'00'",
-        "DELETE FROM docs_fts_data",
-        "DELETE FROM docs_fts_docsize",
-        "DELETE FROM docs_fts_content",
-        "UPDATE docs_fts_content SET c0 = x'ff00'",
-        "DROP TABLE docs_fts_content",
-        "DROP TABLE docs_vectors; CREATE VIEW docs_vectors AS SELECT 1 AS place, 1 AS handle, x'00' AS vector",
-        "DELETE FROM warpwave_collections",
-        "DROP TABLE warpwave_collections",
-        "UPDATE warpwave_collections SET dim = -1",
-        "UPDATE warpwave_collections SET dim = 3",
-        "UPDATE warpwave_collections SET metric = 'nonsense'",
-        "UPDATE warpwave_collections SET type = 'nonsense'",
-        "UPDATE warpwave_collections SET next_place = 0, next_handle = 0, sequence = 0",
-        "UPDATE warpwave_collections SET next_place = 9223372036854775807, sequence = 9223372036854775807",
-    };
     static const char *const uses[] = {
         "SELECT id, payload, vector FROM docs WHERE vector MATCH '[0,0]' AND k = 9",
         "SELECT id FROM docs WHERE vector MATCH '[0,0]' ORDER BY distance",
