@@ -8,6 +8,8 @@ set(LONG_TESTS
     "model_long: a context of 131,072 tokens"
     "rocm_attention_long: as attention_long"
     "rocm_model_long: as model_long"
+    "rocm_ivf_proof: the host computes the proofs; ivf_proof is quick"
+    "rocm_faults_ivf: as faults_ivf, whose devices are emulated, too"
     "limits_tensor_matmul: ${LIMITS}"
     "limits_tensor_reduce: ${LIMITS}"
     "limits_tensor_rows: ${LIMITS}"
