@@ -111,7 +111,7 @@ static void rows_are_got_counted_and_removed_by_conditions(void **state)
     const char *const many = scratch_path("many.db");
     COMMAND_SAYS(0, "created", "store", "create", many, "docs", "--dim", "2");
     for (int i = 0; i < 5; i++) {
-        char payload[32], id[8];
+        char payload[32], id[16];
         snprintf(payload, sizeof payload, "{\"n\": %d}", i);
         snprintf(id, sizeof id, "r%d", i);
         COMMAND_SAYS(0, "rows", "store", "add", many, "docs", "--vector", "[1, 2]", "--id", id, "--payload", payload);
