@@ -100,7 +100,8 @@ WW_API ww_status ww_results_rerank(const ww_results *results, const float *score
 /* Searches as ww_collection_query() does and thins out or groups what it finds; give one of `diversity` and `grouping`, and
  * NULL for the other. With a diversity, `candidates` hits are found for each query (0: 100, or four times k if that is more; at
  * most WW_K_MAX) and k of them chosen; its limit and metric are not looked at. With a grouping, as many hits are looked at as
- * are needed to fill the groups, all rows if need be, and k is not looked at. For WW_QUERY_NEAREST. May wait for a writer. */
+ * are needed to fill the groups, up to all rows, or up to 2,048 hits of a search by words, and k is not looked at. For
+ * WW_QUERY_NEAREST. May wait for a writer. */
 WW_API ww_status ww_collection_rank(ww_collection *collection, const ww_query *query, const ww_diversity *diversity,
                                     const ww_grouping *grouping, int64_t candidates, ww_results **results);
 
