@@ -176,14 +176,21 @@ static ww_status check_room(chunk_rows *r)
         (long long)r->how.tokens, (long long)r->t->info.context, around, (long long)(r->t->info.context - (int64_t)around));
 }
 
-/* Chunks that an older, longer version of a document has left behind the new ones. */
+/* Removes the chunks that an older, longer version of a document has left behind the new ones. The last goes first, so that a
+ * process that dies leaves no gap, and the next upsert finds what is left. */
 static ww_status remove_rest(const chunk_rows *r, const char *source, int64_t count)
 {
-    ww_status status = WW_OK;
-    int64_t missing = 0;
-    for (int64_t n = count; status == WW_OK && missing == 0; n++) {
-        char id[WW_ID_BYTES_MAX + 1];
-        const char *ids[] = {id};
+    char id[WW_ID_BYTES_MAX + 1];
+    const char *ids[] = {id};
+    int64_t end = count, row, missing;
+    ww_status status;
+    do {
+        snprintf(id, sizeof id, "%s#%lld", source, (long long)end++);
+        status = ww_collection_find(r->t->collection, id, &row);
+    } while (status == WW_OK);
+    if (status == WW_NOT_FOUND)
+        status = WW_OK;
+    for (int64_t n = end - 2; status == WW_OK && n >= count; n--) {
         snprintf(id, sizeof id, "%s#%lld", source, (long long)n);
         status = ww_collection_discard(r->t->collection, ids, 1, &missing);
     }
