@@ -1,7 +1,7 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
 .PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-codeobjects amd-performance parity resources bench ulp lint format \
-    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python nightly-server install uninstall package wheel clean
+    docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python nightly-server install uninstall package wheel release clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -53,6 +53,7 @@ help:
 	@echo "make install  into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build;   make uninstall  removes it"
 	@echo "make package  $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel    $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
+	@echo "make release  $(BUILD)-release: packages, wheel, source distribution and archive, an SBOM (SPDX) and checksums; refuses a tree with changes"
 	@echo "make clean    removes the build folders"
 
 build:
@@ -289,5 +290,9 @@ wheel:
 	$(setup_all) build wheel
 	scripts/make-wheel.sh '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
 
+release:
+	$(setup_all) build package wheel
+	scripts/release.py '$(BUILD)' $(if $(CHIPS),'$(CHIPS)')
+
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel $(BUILD)-other
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel $(BUILD)-release $(BUILD)-other

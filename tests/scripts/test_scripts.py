@@ -110,6 +110,36 @@ class Names(unittest.TestCase):
         self.assertEqual(len(check.offences), 2)
 
 
+class Release(unittest.TestCase):
+    def test_versions_that_disagree_are_refused(self):
+        release = load(ROOT / "scripts/release.py")
+        with tempfile.TemporaryDirectory() as folder:
+            for name, _ in release.VERSIONS:
+                (pathlib.Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, pathlib.Path(folder) / name)
+            version = release.agreed_version(pathlib.Path(folder))
+            cargo = pathlib.Path(folder) / "rust/Cargo.toml"
+            cargo.write_text(cargo.read_text(encoding="utf-8").replace(f'version = "{version}"', 'version = "99.0.0"'), encoding="utf-8")
+            with self.assertRaisesRegex(release.Refused, "99.0.0 in rust/Cargo.toml"):
+                release.agreed_version(pathlib.Path(folder))
+
+    def test_a_version_without_its_date_in_the_changelog_is_refused(self):
+        release = load(ROOT / "scripts/release.py")
+        with tempfile.TemporaryDirectory() as folder:
+            changelog = pathlib.Path(folder) / "CHANGELOG.md"
+            changelog.write_text("## [1.2.3] - 2026-01-02\n", encoding="utf-8")
+            release.check_changelog("1.2.3", pathlib.Path(folder))
+            changelog.write_text("## [Unreleased]: 1.2.3\n", encoding="utf-8")
+            with self.assertRaises(release.Refused):
+                release.check_changelog("1.2.3", pathlib.Path(folder))
+
+    def test_changes_that_are_not_committed_and_the_tag_of_another_version_are_refused(self):
+        release = load(ROOT / "scripts/release.py")
+        for answers, reason in ((["?? new.c"], "not committed"), (["", "v0.0.9"], "the tag v0.0.9")):
+            with mock.patch.object(release, "run", side_effect=answers), self.assertRaisesRegex(release.Refused, reason):
+                release.check_commit("1.2.3")
+
+
 class Reference(unittest.TestCase):
     def test_a_public_function_without_a_comment_is_refused(self):
         reference = load(ROOT / "scripts/api-reference.py")
