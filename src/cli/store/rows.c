@@ -216,7 +216,7 @@ void hit_print(const hit_of *h)
         print_plain(stdout, payload);
     }
     const char *text = ww_results_text(h->results, h->query, h->hit);
-    if (text && !(payload && strstr(payload, "\"text\":"))) {
+    if (text) {
         printf("  ");
         print_plain(stdout, text);
     }

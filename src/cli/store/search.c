@@ -220,7 +220,7 @@ static ww_status ask(asked *a, progress *bar, ww_results **results)
     query.progress = progress_report;
     query.progress_user = bar;
     query.stats = &a->stats;
-    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | (a->words ? WW_FETCH_TEXTS : 0);
+    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS;
     query.where = s->where;
     query.filter = s->filter;
     query.parameters = a->parameters.list;

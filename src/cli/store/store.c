@@ -454,7 +454,7 @@ const command command_store = {
         "\n"
         "Texts to add are lines, or in .jsonl files lines {\"text\": ..., \"id\": ..., \"payload\": ...} of which id and "
         "payload may be left\n"
-        "out; the payload is then {\"text\": ...}. The texts are kept and found by their words, too. The model's name, "
+        "out. The texts are kept and found by their words, too. The model's name, "
         "fingerprint, "
         "pooling and\n"
         "prefixes are kept with the collection, which finds its model by itself from then on; another one is refused. "

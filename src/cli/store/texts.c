@@ -107,7 +107,7 @@ static ww_status take_text(char **to, const char *text)
 /* A value of JSON as text. */
 static ww_status take_json(char **to, const json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text)
         return ww_fail(WW_OUT_OF_MEMORY, "no memory for a payload");
     const ww_status status = take_text(to, text);
@@ -115,17 +115,14 @@ static ww_status take_json(char **to, const json_t *value)
     return status;
 }
 
-/* The row of a text: without a payload of its own it has the text as payload. */
 static ww_status take_row(text_rows *r, const char *text, const char *id, const json_t *payload)
 {
-    json_t *own = payload ? NULL : json_pack("{s:s}", "text", text);
     const int64_t at = r->count++;
     ww_status status = take_text(&r->texts[at], text);
     if (status == WW_OK && id)
         status = take_text(&r->ids[at], id);
-    if (status == WW_OK && !json_is_null(payload))
-        status = take_json(&r->payloads[at], payload ? payload : own);
-    json_decref(own);
+    if (status == WW_OK && payload && !json_is_null(payload))
+        status = take_json(&r->payloads[at], payload);
     return status;
 }
 
