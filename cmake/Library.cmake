@@ -6,7 +6,7 @@ find_library(ZSTD_LIBRARY zstd REQUIRED)
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 
 set(room_sources "")
-foreach(room base device cpu gpu vectors tensor quant gguf files)
+foreach(room base device cpu gpu vectors map tensor quant gguf files)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.c)
     list(APPEND room_sources ${sources})
 endforeach()

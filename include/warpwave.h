@@ -12,6 +12,7 @@
 #include <warpwave/gguf.h>
 #include <warpwave/ivf.h>
 #include <warpwave/kernel.h>
+#include <warpwave/map.h>
 #include <warpwave/quant.h>
 #include <warpwave/ranking.h>
 #include <warpwave/results.h>

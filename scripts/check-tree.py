@@ -51,7 +51,9 @@ ARROWS = {
     "files": ["arithmetic/half.h", "base"],
     "vectors": ["tensor/tensor.h", "device", "arithmetic", "base"],  # rows and queries may come as tensors
     "vectors/score.c": ["cpu/isa/.", "vectors", "arithmetic", "base"],  # ww_score() is defined as what the CPU computes
+    "map": ["vectors/collection.h", "arithmetic", "base"],
     "store": ["vectors/internal", "vectors/filter", "arithmetic", "base"],
+    "store/maps": ["store/.", "vectors/operations.h", "arithmetic", "base"],
     "store/sqlite": ["store", "vectors/internal", "arithmetic", "base"],
     "tensor": ["device", "arithmetic", "base"],
     "quant": ["tensor", "device", "arithmetic", "base"],

@@ -934,6 +934,49 @@ ww_collection_calibrate = function("warpwave", "ww_collection_calibrate", c_int,
 ww_collection_drop_ivf = function("warpwave", "ww_collection_drop_ivf", c_int, c_void_p)
 ww_collection_describe_ivf = function("warpwave", "ww_collection_describe_ivf", c_int, c_void_p, POINTER(ww_ivf_info))
 
+# ---- warpwave/map.h ------------------------------------------------------------------------------------------------------
+WW_MAP_NEIGHBOURS_MAX = 256
+WW_MAP_STEPS_MAX = 1000000
+WW_MAP_KEPT = 0
+WW_MAP_GROWN = 1
+WW_MAP_MADE = 2
+
+
+@struct
+class ww_map_config(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("neighbours", c_int32),
+                ("steps", c_int32),
+                ("seed", c_int64),
+                ("remake", c_int32),
+                ("nprobe", c_int64),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
+
+
+@struct
+class ww_map_info(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("rows", c_int64),
+                ("rows_placed", c_int64),
+                ("neighbours", c_int32),
+                ("steps", c_int32),
+                ("seed", c_int64),
+                ("origin", c_int),
+                ("kept", c_int32)]
+
+
+ww_map_config_init = function("warpwave", "ww_map_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_map_info_init = function("warpwave", "ww_map_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_map_origin_name = function("warpwave", "ww_map_origin_name", c_char_p, ("origin", c_int))
+ww_collection_map = function("warpwave", "ww_collection_map", c_int, c_void_p, POINTER(ww_map_config), c_void_p)
+ww_collection_drop_map = function("warpwave", "ww_collection_drop_map", c_int, c_void_p)
+ww_map_destroy = function("warpwave", "ww_map_destroy", None, c_void_p)
+ww_map_count = function("warpwave", "ww_map_count", c_int64, c_void_p)
+ww_map_handles = function("warpwave", "ww_map_handles", c_void_p, c_void_p)
+ww_map_points = function("warpwave", "ww_map_points", c_void_p, c_void_p)
+ww_map_describe = function("warpwave", "ww_map_describe", c_int, c_void_p, POINTER(ww_map_info))
+
 # ---- warpwave/model.h ----------------------------------------------------------------------------------------------------
 WW_MODEL_ENCODER = 0
 WW_MODEL_DECODER = 1

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "store/maps/maps.h"
 #include "store/store_state.h"
 #include "vectors/internal/core.h"
 
@@ -518,5 +519,7 @@ const collection_operations STORED_OPERATIONS = {
     .count = stored_count,
     .describe = stored_describe,
     .device = stored_device,
+    .map_read = stored_map_read,
+    .map_write = stored_map_write,
     .destroy = stored_destroy,
 };

@@ -176,6 +176,7 @@ void collection_release(ww_collection *c)
 
 static void memory_destroy(ww_collection *c)
 {
+    memory_free(c->map.points);
     ivf_destroy(c->index);
     store_destroy(&c->store);
     id_table_destroy(&c->moved);
@@ -235,6 +236,9 @@ void collection_empty(ww_collection *collection)
 {
     ivf_destroy(collection->index);
     collection->index = NULL;
+    collection->epoch++;
+    memory_free(collection->map.points);
+    collection->map = (kept_map){0};
     id_table_destroy(&collection->moved);
     id_table_destroy(&collection->ids);
     collection->ids_are_stored = false;
@@ -355,5 +359,7 @@ static const collection_operations MEMORY_OPERATIONS = {
     .count = memory_count,
     .describe = memory_describe,
     .device = memory_device,
+    .map_read = memory_map_read,
+    .map_write = memory_map_write,
     .destroy = memory_destroy,
 };

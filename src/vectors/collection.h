@@ -40,6 +40,8 @@ struct ww_collection {
     int64_t next_handle;    /* never goes back */
     int64_t highest_number; /* no id that the caller gave was the decimal text of a larger one; -1: none was a number */
     struct ivf *index;      /* NULL: there is none */
+    kept_map map;
+    int64_t epoch; /* raised when rows are numbered anew */
 };
 
 /* Fills in what every collection has, from a config that is checked; the rest stays as it is. Keeps `device` open. On failure
@@ -82,6 +84,8 @@ ww_status memory_find(ww_collection *c, const char *id, int64_t *row);
 ww_status memory_find_handle(ww_collection *c, int64_t handle, int64_t *row);
 ww_status memory_row(ww_collection *c, int64_t row, const row_request *request);
 int64_t memory_next(ww_collection *c, int64_t row);
+ww_status memory_map_read(ww_collection *c, kept_map *map, int64_t *epoch);
+ww_status memory_map_write(ww_collection *c, const map_change *change, bool *kept);
 
 /* Copies a text of `length` bytes to where a row_request wants it; WW_OUT_OF_RANGE if there is too little room. */
 ww_status row_text_copy(const row_request *request, const char *text, size_t length);

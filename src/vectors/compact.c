@@ -184,6 +184,7 @@ static void commit(compaction *m)
     }
     const row_store old_store = c->store;
     const id_table old_ids = c->ids, old_moved = c->moved;
+    c->epoch++;
     c->store = m->store;
     c->ids = m->ids;
     c->moved = m->moved;

@@ -39,6 +39,34 @@ typedef struct payload_change {
     bool merge;                    /* their fields replace those of the old ones */
 } payload_change;
 
+/* A row on a map that a collection keeps (src/map makes and reads them). */
+typedef struct map_point {
+    int64_t handle;
+    int64_t row; /* its number, while the collection's epoch is the map's */
+    float x, y;
+    uint32_t hash;   /* of the vector that it was placed by */
+    uint32_t placed; /* 1: at the mean of its neighbours, after the map was made */
+} map_point;
+
+typedef struct kept_map {
+    int64_t version; /* another one after every write; 0: there is no map */
+    int64_t epoch;   /* the collection's when its rows were looked at: while it stays, so do the numbers of rows */
+    int64_t seed;
+    int32_t neighbours, steps;
+    int64_t count;
+    map_point *points; /* by handle; from memory_alloc() */
+} kept_map;
+
+/* What becomes of a kept map: all of it is written, or, if the kept one still has that version, only what is named. */
+typedef struct map_change {
+    const kept_map *map;    /* the new one; its version is the old one's */
+    const int64_t *changed; /* numbers of points that came or changed */
+    int64_t changed_count;
+    const int64_t *gone; /* handles of those that went */
+    int64_t gone_count;
+    bool whole; /* everything is to be written */
+} map_change;
+
 typedef struct collection_operations {
     bool host_rows; /* writes take rows from memory of the host only, no tensors of a GPU */
     bool where;     /* queries may have a `where` */
@@ -69,6 +97,11 @@ typedef struct collection_operations {
     int64_t (*count)(ww_collection *c);
     ww_status (*describe)(ww_collection *c, ww_collection_info *info); /* all of ours: no struct_size to mind */
     ww_device *(*device)(ww_collection *c); /* what searches now; the caller closes it. NULL: it cannot be had */
+
+    /* The map that is kept. A damaged one is none. `epoch` changes when rows are numbered anew. Writing NULL drops the map;
+     * `*kept` says whether it could be written at all. */
+    ww_status (*map_read)(ww_collection *c, kept_map *map, int64_t *epoch);
+    ww_status (*map_write)(ww_collection *c, const map_change *change, bool *kept);
 
     void (*destroy)(ww_collection *c); /* with the struct itself */
 } collection_operations;

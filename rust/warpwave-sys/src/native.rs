@@ -1095,6 +1095,67 @@ mod ivf {
 }
 pub use ivf::*;
 
+mod map {
+    use super::*;
+    pub type ww_map_origin = c_int;
+    pub const WW_MAP_NEIGHBOURS_MAX: i64 = 256;
+    pub const WW_MAP_STEPS_MAX: i64 = 1000000;
+    pub const WW_MAP_KEPT: ww_map_origin = 0;
+    pub const WW_MAP_GROWN: ww_map_origin = 1;
+    pub const WW_MAP_MADE: ww_map_origin = 2;
+    #[repr(C)]
+    pub struct ww_map {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_map_config {
+        pub struct_size: usize,
+        pub neighbours: i32,
+        pub steps: i32,
+        pub seed: i64,
+        pub remake: i32,
+        pub nprobe: i64,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+    }
+    impl Default for ww_map_config {
+        fn default() -> Self {
+            initialized(ww_map_config_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_map_info {
+        pub struct_size: usize,
+        pub rows: i64,
+        pub rows_placed: i64,
+        pub neighbours: i32,
+        pub steps: i32,
+        pub seed: i64,
+        pub origin: ww_map_origin,
+        pub kept: i32,
+    }
+    impl Default for ww_map_info {
+        fn default() -> Self {
+            initialized(ww_map_info_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_map_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_map_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_map_origin_name(origin: ww_map_origin) -> *const c_char;
+        pub fn ww_collection_map(collection: *mut ww_collection, config: *const ww_map_config, map: *mut *mut ww_map) -> ww_status;
+        pub fn ww_collection_drop_map(collection: *mut ww_collection) -> ww_status;
+        pub fn ww_map_destroy(map: *mut ww_map);
+        pub fn ww_map_count(map: *const ww_map) -> i64;
+        pub fn ww_map_handles(map: *const ww_map) -> *const i64;
+        pub fn ww_map_points(map: *const ww_map) -> *const f32;
+        pub fn ww_map_describe(map: *const ww_map, info: *mut ww_map_info) -> ww_status;
+    }
+}
+pub use map::*;
+
 #[cfg(feature = "model")]
 mod model {
     use super::*;
