@@ -83,7 +83,7 @@ def fetch(folder, model):
 
 
 def main():
-    if len(sys.argv) < 2 or any(model not in MODELS for model in sys.argv[2:]):
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-") or any(model not in MODELS for model in sys.argv[2:]):
         sys.exit(f"usage: scripts/fetch-models.py FOLDER [{' '.join(MODELS)}]")
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)

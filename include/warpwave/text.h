@@ -60,7 +60,7 @@ typedef struct ww_text_rows {
  * last sentences of the chunk before that fit into `overlap` tokens. A sentence that does not fit is cut between words. */
 typedef struct ww_chunking {
     size_t struct_size;
-    int64_t tokens;  /* of a chunk at most, without those that the model puts around a text; 256 by default */
+    int64_t tokens;  /* of a chunk at most, 256 by default; fewer where the model takes no more than these with its own */
     int64_t overlap; /* 32 by default; less than `tokens` */
 } ww_chunking;
 

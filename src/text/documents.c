@@ -158,22 +158,22 @@ static ww_status take_document(chunk_rows *r, int64_t i)
  */
 
 /* A chunk with the prefix and with what the model puts around a text must fit into the context: what does not would be cut off.
- */
+ * So a chunk of all that the model takes has less room for text. */
 static ww_status check_room(chunk_rows *r)
 {
     size_t around = 0;
     const char *prefix = r->t->kept.document_prefix;
+    const int64_t context = r->t->info.context;
     const ww_status status = ww_model_tokenize(r->t->model, prefix, strlen(prefix), WW_TOKENS_PLAIN, NULL, 0, &around);
-    if (status != WW_OK || r->how.tokens + (int64_t)around <= r->t->info.context)
+    if (status != WW_OK || r->how.tokens + (int64_t)around <= context)
         return status;
-    if (!r->documents->chunking && r->t->info.context > (int64_t)around) { /* the default is what fits */
-        r->how.tokens = r->t->info.context - (int64_t)around;
-        r->how.overlap = min_i64(r->how.overlap, r->how.tokens / 8);
-        return WW_OK;
-    }
-    return ww_fail(
-        WW_OUT_OF_RANGE, "chunks of %lld tokens: the model takes %lld, of which %zu are around a text; give at most %lld",
-        (long long)r->how.tokens, (long long)r->t->info.context, around, (long long)(r->t->info.context - (int64_t)around));
+    const bool chosen = r->documents->chunking != NULL;
+    if ((chosen && r->how.tokens > context) || context <= (int64_t)around)
+        return ww_fail(WW_OUT_OF_RANGE, "chunks of %lld tokens: the model takes %lld, of which %zu are around a text",
+                       (long long)r->how.tokens, (long long)context, around);
+    r->how.tokens = context - (int64_t)around;
+    r->how.overlap = min_i64(r->how.overlap, chosen ? r->how.tokens - 1 : r->how.tokens / 8);
+    return WW_OK;
 }
 
 /* Removes the chunks that an older, longer version of a document has left behind the new ones. The last goes first, so that a

@@ -295,7 +295,11 @@ static void a_shorter_document_leaves_no_chunks_behind(void **state)
     documents.payloads = wrong + 1, documents.count = 1;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_text_upsert_documents(t, &documents, NULL));
     documents.payloads = NULL;
-    how.tokens = 100000;
+    ww_model_info info = ww_model_info_default();
+    CHECK_OK(ww_model_describe(ww_text_model(t), &info));
+    how.tokens = info.context; /* all that the model takes: what it puts around a text counts */
+    CHECK_OK(ww_text_upsert_documents(t, &documents, NULL));
+    how.tokens = info.context + 1;
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_text_upsert_documents(t, &documents, NULL)); /* more than the model's context */
     assert_int_equal(ww_collection_count(ww_text_collection(t)), 2);
     ww_text_close(t);
