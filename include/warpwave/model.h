@@ -1,4 +1,4 @@
-/* Models: text in, embeddings or text out, from a GGUF file and nothing else.
+/* Models: text in, embeddings, scores or text out, from a GGUF file and nothing else.
  *
  * A model is an encoder, which embeds texts, or a decoder, which continues them. What it computes is a function of the text,
  * the weights and the options it was opened with: the same bits on every device, alone or in a batch with others, with a text
@@ -27,7 +27,13 @@ typedef struct ww_session ww_session;
 typedef enum ww_model_kind { WW_MODEL_ENCODER = 0, WW_MODEL_DECODER = 1 } ww_model_kind;
 
 /* How the vectors of a text's tokens become one; the numbers are those of GGUF files. */
-typedef enum ww_pooling { WW_POOLING_NONE = 0, WW_POOLING_MEAN = 1, WW_POOLING_CLS = 2 } ww_pooling;
+typedef enum ww_pooling {
+    WW_POOLING_NONE = 0,
+    WW_POOLING_MEAN = 1,
+    WW_POOLING_CLS = 2,  /* the first token's */
+    WW_POOLING_LAST = 3, /* the last token's */
+    WW_POOLING_RANK = 4  /* a head gives a score; the model reranks */
+} ww_pooling;
 
 /* How a model is opened; begin with ww_model_options_default(). */
 typedef struct ww_model_options {
@@ -66,6 +72,8 @@ typedef struct ww_model_info {
     int32_t bos; /* tokens that begin and end a text; -1 where there is none */
     int32_t eos;
     int32_t has_chat; /* 1: there is a chat template for ww_model_chat(), and it can be read */
+    int32_t embeds;   /* 1: ww_model_embed() takes it */
+    int32_t reranks;  /* 1: ww_model_rerank() takes it */
 } ww_model_info;
 
 /* All fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */
@@ -140,13 +148,30 @@ WW_API ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_messa
  */
 
 /* Embeds `count` texts: vectors[i] gets `width` floats of length 1, pooled as the model says. `bytes` may be NULL where texts
- * end with a NUL. Tokens past the context are cut off. `progress`, in texts, may be NULL. Refuses a decoder. Blocks. */
+ * end with a NUL. Tokens past the context are cut off. `progress`, in texts, may be NULL. Refuses a model that embeds nothing
+ * (ww_model_info.embeds). Blocks. */
 WW_API ww_status ww_model_embed(ww_model *model, const char *const *texts, const size_t *bytes, size_t count, float *vectors,
                                 ww_progress progress, void *user);
 
 /* The same of tokens, [CLS] and [SEP] included: counts[i] of them for text i, at most the context, one text behind the other.
  */
 WW_API ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_t *counts, size_t count, float *vectors);
+
+/* Keeps the first `dimensions` numbers of each of `count` vectors of `width` numbers, one vector after the other, and makes
+ * their length 1 again, in place: embeddings of models that were taught so (matryoshka) stay useful. Refuses dimensions that
+ * are not 1 to the width. Does not block. */
+WW_API ww_status ww_embeddings_shorten(float *vectors, size_t count, int32_t width, int32_t dimensions);
+
+/* ---- reranking ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Says how well each of `count` texts answers a query: scores[i], the larger the better. A score is a logit: 1 / (1 + exp(-x))
+ * of it is a probability. The model reads query and text together, which is slower and better than comparing embeddings: rerank
+ * the best results of a search. `bytes` may be NULL where texts end with a NUL; tokens past the context are cut off, from the
+ * longer of query and text. `progress`, in texts, may be NULL. Refuses a model that does not rerank (ww_model_info.reranks).
+ * Blocks. */
+WW_API ww_status ww_model_rerank(ww_model *model, const char *query, const char *const *texts, const size_t *bytes,
+                                 size_t count, float *scores, ww_progress progress, void *user);
 
 /* ---- sessions -------------------------------------------------------------------------------------------------------------
  */

@@ -101,8 +101,11 @@ typedef struct ww_text_query {
     int64_t candidates;    /* of each part of WW_TEXT_HYBRID, and of a diversity; 0: as ww_match and ww_collection_rank() say */
     const ww_diversity *diversity; /* as ww_collection_rank() takes it; NULL: none */
     const ww_grouping *grouping;   /* as ww_collection_rank() takes it; NULL: none */
-    int32_t expand; /* a hit that is a chunk gets the text from this many chunks before it to as many behind it, without
-                       repeating what they share; 0 to WW_EXPAND_MAX. Fetches texts, ids and payloads */
+    int32_t expand;   /* a hit that is a chunk gets the text from this many chunks before it to as many behind it, without
+                         repeating what they share; 0 to WW_EXPAND_MAX. Fetches texts, ids and payloads */
+    ww_model *rerank; /* puts the best `reranked` hits in the order of ww_model_rerank(), of which k are left; expand comes
+                         after. Fetches texts. NULL: none */
+    int64_t reranked; /* hits of each text that are reranked; 0: 100; at least k are */
 } ww_text_query;
 
 /* device.h says how ..._default() and ..._init() differ. */

@@ -983,6 +983,8 @@ WW_MODEL_DECODER = 1
 WW_POOLING_NONE = 0
 WW_POOLING_MEAN = 1
 WW_POOLING_CLS = 2
+WW_POOLING_LAST = 3
+WW_POOLING_RANK = 4
 WW_TOKENS_PLAIN = 1
 WW_TOKENS_NO_ADD = 2
 WW_GRAMMAR_GBNF = 0
@@ -1030,7 +1032,9 @@ class ww_model_info(Structure):
                 ("pooling", c_int),
                 ("bos", c_int32),
                 ("eos", c_int32),
-                ("has_chat", c_int32)]
+                ("has_chat", c_int32),
+                ("embeds", c_int32),
+                ("reranks", c_int32)]
 
 
 @struct
@@ -1081,6 +1085,10 @@ ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c
                           ww_progress, c_void_p)
 ww_model_embed_tokens = function("warpwave_model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p,
                                  ("count", c_size_t), c_void_p)
+ww_embeddings_shorten = function("warpwave_model", "ww_embeddings_shorten", c_int, c_void_p, ("count", c_size_t),
+                                 ("width", c_int32), ("dimensions", c_int32))
+ww_model_rerank = function("warpwave_model", "ww_model_rerank", c_int, c_void_p, ("query", c_char_p), c_void_p, c_void_p,
+                           ("count", c_size_t), c_void_p, ww_progress, c_void_p)
 ww_session_create = function("warpwave_model", "ww_session_create", c_int, c_void_p, c_void_p)
 ww_session_destroy = function("warpwave_model", "ww_session_destroy", None, c_void_p)
 ww_session_length = function("warpwave_model", "ww_session_length", c_size_t, c_void_p)
@@ -1369,7 +1377,9 @@ class ww_text_query(Structure):
                 ("candidates", c_int64),
                 ("diversity", c_void_p),
                 ("grouping", c_void_p),
-                ("expand", c_int32)]
+                ("expand", c_int32),
+                ("rerank", c_void_p),
+                ("reranked", c_int64)]
 
 
 ww_text_config_init = function("warpwave_text", "ww_text_config_init", c_int, c_void_p, ("struct_size", c_size_t))

@@ -27,7 +27,7 @@ Stop = Union[None, str, Sequence[str]]
 Schema = Union[None, str, bool, dict[str, Any]]
 
 _CACHES = {"f16": c.WW_QUANT_F16, "f32": c.WW_QUANT_F32, "q8_0": c.WW_QUANT_Q8_0}
-_POOLINGS = {c.WW_POOLING_NONE: "none", c.WW_POOLING_MEAN: "mean", c.WW_POOLING_CLS: "cls"}
+_POOLINGS = {c.WW_POOLING_NONE: "none", c.WW_POOLING_MEAN: "mean", c.WW_POOLING_CLS: "cls", c.WW_POOLING_LAST: "last", c.WW_POOLING_RANK: "rank"}
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,16 @@ def _joined(pieces: Iterator[str], on_text: Optional[Callable[[str], Any]]) -> s
     return "".join(text)
 
 
+def _encoded(texts: Sequence[str]) -> tuple[list[bytes], Any]:
+    """The texts as UTF-8, and their lengths."""
+    listed = list(texts)
+    for one in listed:
+        if not isinstance(one, str):
+            raise TypeError(f"a text is {one!r}; it must be a str")
+    encoded = [one.encode("utf-8", "surrogatepass") for one in listed]
+    return encoded, (c_size_t * max(len(encoded), 1))(*[len(one) for one in encoded])
+
+
 def _ids(tokens: Any) -> npt.NDArray[np.int32]:
     """Tokens as C takes them."""
     given = np.asarray(tokens)
@@ -189,6 +199,8 @@ class Model(NotPicklable):
         self.kind = "encoder" if info.kind == c.WW_MODEL_ENCODER else "decoder"
         self.pooling = _POOLINGS[info.pooling]
         self.has_chat = bool(info.has_chat)
+        self.embeds = bool(info.embeds)
+        self.reranks = bool(info.reranks)
 
     @property
     def device(self) -> Device:
@@ -239,21 +251,36 @@ class Model(NotPicklable):
             check(c.ww_model_chat_tokens(model, listed, len(messages), flags, ids, len(ids), byref(count)))
         return list(ids[:count.value])
 
-    def embed(self, texts: Union[str, Sequence[str]], *, progress: Progress = None) -> npt.NDArray[np.float32]:
-        """A vector of length 1 for each text, [texts, width]; of one text [width]."""
+    def embed(self, texts: Union[str, Sequence[str]], *, dimensions: Optional[int] = None, progress: Progress = None) -> npt.NDArray[np.float32]:
+        """A vector of length 1 for each text, [texts, width]; of one text [width]. With `dimensions` the first of its numbers, of length 1
+        again, for models that were taught so."""
         if isinstance(texts, str):
-            single: npt.NDArray[np.float32] = self.embed([texts], progress=progress)[0]
+            single: npt.NDArray[np.float32] = self.embed([texts], dimensions=dimensions, progress=progress)[0]
             return single
-        listed = list(texts)
-        for one in listed:
-            if not isinstance(one, str):
-                raise TypeError(f"a text is {one!r}; it must be a str")
-        encoded = [one.encode("utf-8", "surrogatepass") for one in listed]
+        encoded, lengths = _encoded(texts)
         pointers = (c_char_p * max(len(encoded), 1))(*encoded)
-        lengths = (c_size_t * max(len(encoded), 1))(*[len(one) for one in encoded])
         out = np.empty((len(encoded), self.info.width), np.float32)
         with self._handle as model:
             interruptible(lambda told: int(c.ww_model_embed(model, pointers, lengths, len(encoded), address(out), told, None)), progress, "embedding")
+        if dimensions is None:
+            return out
+        size = integer(dimensions, "dimensions")
+        check(c.ww_embeddings_shorten(address(out), len(encoded), self.info.width, size))
+        return out.reshape(-1)[:len(encoded) * size].reshape(len(encoded), size).copy()
+
+    def rerank(self, query: str, texts: Sequence[str], *, progress: Progress = None) -> npt.NDArray[np.float32]:
+        """How well each text answers a query: a score for each, the larger the better; 1 / (1 + exp(-score)) is a probability."""
+        encoded, lengths = _encoded(texts)
+        pointers = (c_char_p * max(len(encoded), 1))(*encoded)
+        out = np.empty(len(encoded), np.float32)
+        if not isinstance(query, str):
+            raise TypeError(f"the query is {query!r}; it must be a str")
+        asked = query.encode("utf-8", "surrogatepass")
+        if b"\0" in asked:
+            raise ValueError("the query has a NUL in it")
+        with self._handle as model:
+            interruptible(lambda told: int(c.ww_model_rerank(model, asked, pointers, lengths, len(encoded), address(out), told, None)), progress,
+                          "reranking")
         return out
 
     def session(self) -> Session:

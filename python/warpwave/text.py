@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 from ctypes import addressof, byref, c_int64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TextCollection"]
 
-Rerank = Callable[[str, "list[str]"], Any]
+Rerank = Union[Model, Callable[[str, "list[str]"], Any]]
 _MODES = {"vector": c.WW_TEXT_VECTOR, "text": c.WW_TEXT_WORDS, "hybrid": c.WW_TEXT_HYBRID}
 _FUSIONS = {"ranks": c.WW_FUSION_RANKS, "scores": c.WW_FUSION_SCORES}
 _RERANKED = 100  # candidates of a second stage
@@ -174,8 +175,8 @@ class TextCollection(Collection):
 
         `mode` is "vector", "text" for the words of the texts (BM25), or "hybrid" for both, fused by reciprocal "ranks" or by "scores" with
         `weights` for vectors and words. Results of the last two have `vector_ranks` and `text_ranks`. `expand` gives the text of a chunk
-        together with as many chunks before and behind it. `rerank` is a function of the query and a list of texts that gives a score for
-        each: the best `candidates` (100) are put in the order of these. Other options are those of `Collection.search`; texts are fetched
+        together with as many chunks before and behind it. `rerank` is a model that reranks, or a function of the query and a list of texts
+        that gives a score for each: the best `candidates` (100) are put in the order of these. Other options are those of `Collection.search`; texts are fetched
         unless `texts=False`.
         """
         if text is None:
@@ -193,9 +194,10 @@ class TextCollection(Collection):
         listed = _listed(text, "text")
         asked, fuse = _initialised(c.ww_text_query, c.ww_text_query_init), _initialised(c.ww_fuse, c.ww_fuse_init)
         query, block = c.ww_query(sizeof(c.ww_query)), _block(listed, "text")
-        query.k = max(k, candidates or _RERANKED) if rerank is not None else k
+        scorer = rerank if rerank is not None and not isinstance(rerank, Model) else None
+        query.k = max(k, candidates or _RERANKED) if scorer is not None else k
         query.fetch = ((FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) |
-                       (c.WW_FETCH_TEXTS if texts or rerank is not None else 0))
+                       (c.WW_FETCH_TEXTS if texts or scorer is not None else 0))
         if mask is not None:
             words, query.mask_rows = as_mask(mask)
             query.mask = address(words)
@@ -209,16 +211,18 @@ class TextCollection(Collection):
             asked.diversity = addressof(ranking.diversity)
         if ranking.grouping is not None:
             asked.grouping = addressof(ranking.grouping)
+        second = rerank._handle if isinstance(rerank, Model) else nullcontext()
         found = c_void_p()
-        with self._selected(where, parameters) as selection, self._open_text() as pointer:
+        with self._selected(where, parameters) as selection, self._open_text() as pointer, second as model:
+            asked.rerank, asked.reranked = model, (candidates or 0) if model else 0
             query.filter, query.where, query.parameters, query.parameter_count = (selection.filter, selection.where, selection.parameters,
                                                                                   selection.parameter_count)
             check(c.ww_text_search(pointer, byref(asked), byref(found)))
         results = _taken(found, isinstance(text, str), None)
-        return _reranked(results, listed, rerank, k) if rerank is not None else results
+        return _reranked(results, listed, scorer, k) if scorer is not None else results
 
 
-def _reranked(found: Results, queries: list[str], rerank: Rerank, k: int) -> Results:
+def _reranked(found: Results, queries: list[str], rerank: Callable[[str, "list[str]"], Any], k: int) -> Results:
     """The hits in the order of the function's scores."""
     scores = np.empty(len(found._rows), np.float32)
     for q, query in enumerate(queries):

@@ -14,11 +14,22 @@ enum { KEY_BYTES = 128, LAYERS_MAX = 1024, WIDTH_MAX = 1 << 20, HEADS_MAX = 4096
 #define CONTEXT_MAX    (1LL << 24)
 
 static const architecture ARCHITECTURES[] = {
-    {.name = "bert", .kind = WW_MODEL_ENCODER, .biases = true, .activation = WW_GELU_ERF},
-    {.name = "nomic-bert", .kind = WW_MODEL_ENCODER, .rope = true, .gated = true, .activation = WW_SILU},
+    {.name = "bert", .kind = WW_MODEL_ENCODER, .biases = true, .activation = WW_GELU_ERF, .head_activation = WW_TANH},
+    {.name = "nomic-bert",
+     .kind = WW_MODEL_ENCODER,
+     .rope = true,
+     .gated = true,
+     .activation = WW_SILU,
+     .head_activation = WW_TANH},
     {.name = "llama", .kind = WW_MODEL_DECODER, .rope = true, .interleaved = true, .gated = true, .activation = WW_SILU},
     {.name = "qwen2", .kind = WW_MODEL_DECODER, .rope = true, .biases = true, .gated = true, .activation = WW_SILU},
-    {.name = "qwen3", .kind = WW_MODEL_DECODER, .rope = true, .head_norms = true, .gated = true, .activation = WW_SILU},
+    {.name = "qwen3",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .head_norms = true,
+     .answers = true,
+     .gated = true,
+     .activation = WW_SILU},
     {.name = "gemma3",
      .kind = WW_MODEL_DECODER,
      .rope = true,
@@ -204,10 +215,10 @@ static ww_status read_pooling(reader *r, model_sizes *s)
         status = read_integer(r, "pooling_type", (bounds){0, INT32_MAX}, &pooling);
     if (status != WW_OK)
         return status;
-    if (pooling != WW_POOLING_MEAN && pooling != WW_POOLING_CLS && r->architecture->kind == WW_MODEL_ENCODER)
-        return ww_fail(WW_UNSUPPORTED, "%s is %lld; 1 (mean) and 2 (cls) are known", key_of(r, "pooling_type"),
-                       (long long)pooling);
-    s->pooling = pooling <= WW_POOLING_CLS ? (ww_pooling)pooling : WW_POOLING_NONE;
+    if (pooling > WW_POOLING_RANK || (pooling == WW_POOLING_NONE && r->architecture->kind == WW_MODEL_ENCODER))
+        return ww_fail(WW_UNSUPPORTED, "%s is %lld; 1 (mean), 2 (cls), 3 (last) and 4 (rank) are known",
+                       key_of(r, "pooling_type"), (long long)pooling);
+    s->pooling = (ww_pooling)pooling;
     return WW_OK;
 }
 

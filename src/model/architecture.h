@@ -19,10 +19,12 @@ typedef struct architecture {
     bool head_norms;        /* q and k of each head are normed before rope */
     bool post_norms;        /* attention and the feed-forward network are normed behind, too */
     bool scaled_embedding;  /* embeddings times sqrt(width) */
+    bool answers;           /* Qwen3-Reranker is one: asked in words, the logits of "yes" and "no" are scores */
     bool gated;             /* the feed-forward network has a gate */
     int32_t window_pattern; /* the last of this many layers sees everything, the others a window; 0: all are alike */
     double window_base;     /* of rope in layers with a window */
     ww_unary activation;
+    ww_unary head_activation; /* between the two products of a head that ranks */
 } architecture;
 
 typedef enum rope_scaling { ROPE_SCALING_NONE, ROPE_SCALING_LINEAR, ROPE_SCALING_YARN } rope_scaling;

@@ -27,6 +27,7 @@ struct ww_model {
     tokenizer *tokenizer;   /* NULL: the file has none */
     char *chat_template;    /* the options' or the file's; NULL: none */
     template_program *chat; /* NULL, too, if the file's template cannot be read */
+    char *rerank_template;  /* the file's; NULL: none */
     int64_t context;        /* of sessions */
     ww_activations activations;
     ww_model_info info;

@@ -38,6 +38,7 @@ void model_release(ww_model *model)
     tokenizer_destroy(model->tokenizer);
     template_free(model->chat);
     memory_free(model->chat_template);
+    memory_free(model->rerank_template);
     weights_free(&model->weights);
     pthread_mutex_destroy(&model->lock);
     memory_free(model);
@@ -132,6 +133,37 @@ static ww_status make_tokenizer(const ww_gguf *gguf, ww_model *model)
     return status == WW_OK ? make_file_chat(gguf, model) : status;
 }
 
+/* ---- what it can be asked ---------------------------------------------------------------------------------------------------
+ */
+
+/* The tokens that a decoder answers with, if it is one that can be asked whether a text answers a query. */
+static bool find_answers(const ww_model *model, int32_t ids[2])
+{
+    if (!model->architecture->answers || model->sizes.pooling != WW_POOLING_NONE || !model->tokenizer)
+        return false;
+    ids[0] = tokenizer_find(model->tokenizer, "yes");
+    ids[1] = tokenizer_find(model->tokenizer, "no");
+    return ids[0] >= 0 && ids[1] >= 0;
+}
+
+static ww_status make_rerank(const ww_gguf *gguf, ww_model *model)
+{
+    const model_sizes *s = &model->sizes;
+    const char *text;
+    size_t bytes;
+    int32_t ids[2];
+    ww_status status = WW_OK;
+    const bool answers = find_answers(model, ids);
+    model->info.embeds = s->pooling != WW_POOLING_NONE && s->pooling != WW_POOLING_RANK;
+    model->info.reranks = (s->pooling == WW_POOLING_RANK && model->tokenizer) || answers;
+    if (answers)
+        status = weights_load_answers(&model->weights, ids, &model->weights.head);
+    if (status != WW_OK || !model->info.reranks || ww_gguf_text(gguf, "tokenizer.chat_template.rerank", &text, &bytes) != WW_OK)
+        return status;
+    model->rerank_template = memory_copy_text(text, bytes);
+    return model->rerank_template ? WW_OK : memory_failed("template", bytes + 1);
+}
+
 static void text_of(const ww_gguf *gguf, const char *key, char *to, size_t capacity)
 {
     const char *text;
@@ -161,7 +193,9 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
                             .window = s->window,
                             .pooling = s->pooling,
                             .bos = model->tokenizer ? tokenizer_bos(model->tokenizer) : -1,
-                            .eos = model->tokenizer ? tokenizer_eos(model->tokenizer) : -1};
+                            .eos = model->tokenizer ? tokenizer_eos(model->tokenizer) : -1,
+                            .embeds = info->embeds,
+                            .reranks = info->reranks};
     info->has_chat = model->chat != NULL;
     text_copy(info->architecture, sizeof info->architecture, model->architecture->name);
     text_copy(info->tokenizer, sizeof info->tokenizer, model->tokenizer ? tokenizer_model(model->tokenizer) : "none");
@@ -208,6 +242,8 @@ static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_mo
         status = weights_load(&source, &model->weights);
     if (status == WW_OK)
         status = make_tokenizer(gguf, model);
+    if (status == WW_OK)
+        status = make_rerank(gguf, model);
     return status == WW_OK ? fill_info(gguf, model) : status;
 }
 

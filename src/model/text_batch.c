@@ -27,14 +27,17 @@ typedef struct share {
     bool started;
 } share;
 
-static ww_status encode_text(const text_batch *b, size_t number, token_list *one)
+static ww_status encode_text(const text_batch *b, size_t number, token_list *one, size_t *first)
 {
     const char *text = b->texts[number];
-    ww_status status = tokenizer_encode(b->model->tokenizer, text, b->bytes ? b->bytes[number] : strlen(text), 0, one);
+    const size_t bytes = b->bytes ? b->bytes[number] : strlen(text);
+    if (b->pair)
+        return pair_encode(b->pair, text, bytes, one, first);
+    ww_status status = tokenizer_encode(b->model->tokenizer, text, bytes, 0, one);
     if (status == WW_OK)
         tokenizer_truncate(b->model->tokenizer, 0, b->model->context, one);
     if (status == WW_OK && one->count == 0)
-        status = ww_fail(WW_INVALID_ARGUMENT, "ww_model_embed: text %zu has no tokens", number);
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: text %zu has no tokens", b->call, number);
     return status;
 }
 
@@ -51,10 +54,13 @@ static void *encode_share(void *context)
     share *s = context;
     for (size_t i = s->first; i < s->first + s->count && s->status == WW_OK; i++) {
         token_list one = {0};
-        s->status = encode_text(s->batch, s->batch->first + i, &one);
+        size_t first = 0;
+        s->status = encode_text(s->batch, s->batch->first + i, &one, &first);
         if (s->status == WW_OK)
             s->status = append(&s->tokens, &one);
         s->batch->counts[i] = (size_t)one.count;
+        if (s->batch->firsts)
+            s->batch->firsts[i] = first;
         token_list_free(&one);
     }
     if (s->status != WW_OK)

@@ -4,14 +4,17 @@
 #ifndef WW_MODEL_TEXT_BATCH_H
 #define WW_MODEL_TEXT_BATCH_H
 
-#include "model/model.h"
+#include "model/pair.h"
 
 typedef struct text_batch {
     const ww_model *model;
     const char *const *texts; /* of the whole call */
     const size_t *bytes;      /* of each, or NULL */
+    const pair_query *pair;   /* a query that each text stands behind, or NULL */
+    const char *call;         /* the public call, for messages */
     size_t first, count;      /* of this batch */
     size_t *counts;           /* of tokens: as many as texts; the caller's */
+    size_t *firsts;           /* of these, tokens of the query; the caller's, or NULL */
     token_list tokens;        /* of all texts, one behind the other */
     ww_status status;
     char message[512]; /* of a failure */

@@ -385,7 +385,42 @@ static ww_status load_encoder(loader *l)
         status = ww_quant_dequantize(types, 0, 1, WW_F32, &l->w->token_type);
     if (status == WW_OK)
         status = ww_tensor_squeeze(&l->w->token_type, 0, &l->w->token_type);
-    ww_quant_destroy(types);
+    if (status == WW_OK && t.rank > 1 && t.shape[1] > 1)
+        l->w->token_types = types;
+    else
+        ww_quant_destroy(types);
+    return status;
+}
+
+/* ---- the head of a model that ranks --------------------------------------------------------------------------------------
+ */
+
+/* An encoder's score is one number; a decoder says yes and no, in this order. */
+static ww_status load_head(loader *l)
+{
+    const model_sizes *s = l->source->sizes;
+    const bool encoder = l->source->architecture->kind == WW_MODEL_ENCODER;
+    rank_head *head = &l->w->head;
+    head->labels = encoder ? 1 : 2;
+    ww_status status = encoder ? load_linear(l, (linear_name){-1, "cls", s->width, s->width, false}, &head->dense) : WW_OK;
+    if (status == WW_OK)
+        status = load_linear(l, (linear_name){-1, "cls.output", head->labels, s->width, false}, &head->output);
+    if (status == WW_OK)
+        status = make_plain(&head->dense, true);
+    return status == WW_OK ? make_plain(&head->output, true) : status;
+}
+
+ww_status weights_load_answers(const weights *w, const int32_t ids[2], rank_head *out)
+{
+    ww_tensor rows[2] = {0};
+    ww_status status = WW_OK;
+    for (int i = 0; i < 2 && status == WW_OK; i++)
+        status = ww_quant_dequantize(w->output, ids[i], 1, WW_F32, &rows[i]);
+    if (status == WW_OK)
+        status = ww_tensor_cat(rows, 2, 0, &out->output.plain);
+    out->labels = 2;
+    ww_tensor_release(&rows[0]);
+    ww_tensor_release(&rows[1]);
     return status;
 }
 
@@ -452,6 +487,8 @@ ww_status weights_load(const weights_source *source, weights *out)
         status = load_embedding(&l);
     if (status == WW_OK)
         status = source->architecture->kind == WW_MODEL_ENCODER ? load_encoder(&l) : load_decoder(&l);
+    if (status == WW_OK && source->sizes->pooling == WW_POOLING_RANK)
+        status = load_head(&l);
     for (int32_t i = 0; status == WW_OK && i < layers; i++)
         status = load_layer(&l, i);
     if (status == WW_OK)
@@ -497,7 +534,10 @@ void weights_free(weights *w)
     memory_free(w->rope_factors);
     norm_free(&w->embedding_norm);
     norm_free(&w->output_norm);
+    linear_free(&w->head.dense);
+    linear_free(&w->head.output);
     ww_tensor_release(&w->token_type);
+    ww_quant_destroy(w->token_types);
     ww_quant_destroy(w->positions);
     if (!w->output_is_tied)
         ww_quant_destroy(w->output);

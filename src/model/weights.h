@@ -35,15 +35,23 @@ typedef struct layer_weights {
     norm feed_forward_post_norm;
 } layer_weights;
 
+/* The end of a model that ranks: output(activation(dense(x))), or output(x) where there is no dense. */
+typedef struct rank_head {
+    linear dense, output;
+    int32_t labels; /* 1, or 2: yes and no */
+} rank_head;
+
 typedef struct weights {
     ww_quant *embedding;
-    ww_quant *positions;  /* of an encoder with learned ones */
-    ww_tensor token_type; /* of an encoder: that of all tokens, [width]; may be empty */
-    norm embedding_norm;  /* of an encoder */
-    norm output_norm;     /* of a decoder */
-    ww_quant *output;     /* of a decoder; the embedding where there is none in the file */
-    bool output_is_tied;  /* then */
-    float *rope_factors;  /* rope_size / 2 of them, or NULL */
+    ww_quant *positions;   /* of an encoder with learned ones */
+    ww_tensor token_type;  /* of an encoder: that of all tokens, [width]; may be empty */
+    ww_quant *token_types; /* of an encoder: the types, if there are two or more, for pairs of texts; else NULL */
+    norm embedding_norm;   /* of an encoder */
+    norm output_norm;      /* of a decoder */
+    ww_quant *output;      /* of a decoder; the embedding where there is none in the file */
+    bool output_is_tied;   /* then */
+    rank_head head;        /* of a model that ranks */
+    float *rope_factors;   /* rope_size / 2 of them, or NULL */
     layer_weights *layers;
     int32_t layer_count;
     int64_t parameters, bytes;
@@ -60,5 +68,8 @@ typedef struct weights_source {
 } weights_source;
 ww_status weights_load(const weights_source *source, weights *out);
 void weights_free(weights *w);
+
+/* Makes a head of two rows of a decoder's output: the logits of the tokens `ids`, yes and no. */
+ww_status weights_load_answers(const weights *w, const int32_t ids[2], rank_head *out);
 
 #endif

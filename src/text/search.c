@@ -13,7 +13,7 @@
 #include "text/text_state.h"
 #include "vectors/internal/core.h"
 
-enum { K_DEFAULT = 10 };
+enum { K_DEFAULT = 10, RERANKED_DEFAULT = 100 };
 
 STRUCT_INIT(ww_text_query, {0})
 
@@ -138,6 +138,9 @@ static ww_status check_query(const ww_text_query *q, const char *function)
                        function, (int)q->mode);
     if (q->expand < 0 || q->expand > WW_EXPAND_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: expand is %d; it must be 0 to %d", function, q->expand, WW_EXPAND_MAX);
+    if (q->reranked < 0 || (q->reranked > 0 && !q->rerank))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: reranked is %lld, and rerank is %s", function, (long long)q->reranked,
+                       q->rerank ? "given" : "NULL");
     return WW_OK;
 }
 
@@ -167,6 +170,45 @@ static ww_status make_query(ww_text *t, const ww_text_query *q, ww_match *match,
     made->dim = t->info.width;
     made->match = q->mode == WW_TEXT_VECTOR ? NULL : match;
     made->fetch |= q->expand > 0 ? WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS : 0;
+    made->fetch |= q->rerank ? WW_FETCH_TEXTS : 0;
+    return status;
+}
+
+/* ---- a second stage -------------------------------------------------------------------------------------------------------
+ */
+
+/* The hits of one text, by what the model says of them; a row without a text is an empty one. */
+static ww_status score_hits(const ww_text_query *q, const ww_results *found, int64_t number, float *scores)
+{
+    const int64_t count = ww_results_count(found, number);
+    const char **texts = memory_alloc((size_t)(count + 1) * sizeof *texts);
+    if (!texts)
+        return memory_failed("texts of hits", (size_t)count * sizeof *texts);
+    for (int64_t i = 0; i < count; i++) {
+        const char *text = ww_results_text(found, number, i);
+        texts[i] = text ? text : "";
+    }
+    const ww_status status = ww_model_rerank(q->rerank, q->texts[number], texts, NULL, (size_t)count, scores, NULL, NULL);
+    memory_free(texts);
+    return status;
+}
+
+/* The best `k` hits in the order of the model's scores, in place of `found`. */
+static ww_status rerank_hits(const ww_text_query *q, int64_t k, ww_results **found)
+{
+    const int64_t hits = (*found)->starts[(*found)->query_count];
+    ww_results *reranked = NULL;
+    float *scores = memory_alloc((size_t)(hits + 1) * sizeof *scores);
+    ww_status status = scores ? WW_OK : memory_failed("scores of hits", (size_t)hits * sizeof *scores);
+    for (int64_t i = 0; i < q->count && status == WW_OK; i++)
+        status = score_hits(q, *found, i, scores + (*found)->starts[i]);
+    if (status == WW_OK)
+        status = ww_results_rerank(*found, scores, k, &reranked);
+    memory_free(scores);
+    if (status == WW_OK) {
+        ww_results_destroy(*found);
+        *found = reranked;
+    }
     return status;
 }
 
@@ -189,10 +231,15 @@ ww_status ww_text_search(ww_text *text, const ww_text_query *query, ww_results *
     if (status != WW_OK)
         return status;
     status = make_query(text, &read, &match, &asked, &vectors);
+    const int64_t k = asked.k;
+    if (read.rerank)
+        asked.k = max_i64(k, read.reranked ? read.reranked : RERANKED_DEFAULT);
     if (status == WW_OK)
         status = read.diversity || read.grouping
                      ? ww_collection_rank(text->collection, &asked, read.diversity, read.grouping, read.candidates, &found)
                      : ww_collection_query(text->collection, &asked, &found);
+    if (status == WW_OK && read.rerank)
+        status = rerank_hits(&read, k, &found);
     for (int64_t i = 0; status == WW_OK && read.expand > 0 && i < found->starts[found->query_count]; i++)
         status = expand_hit(text, found, i, read.expand);
     memory_free(vectors);

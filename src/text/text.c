@@ -78,10 +78,9 @@ static ww_status open_model(opening *o)
     t->info = ww_model_info_default();
     if (status == WW_OK)
         status = ww_model_describe(t->model, &t->info);
-    if (status == WW_OK && t->info.kind != WW_MODEL_ENCODER)
-        status = ww_fail(WW_UNSUPPORTED,
-                         "a model of the architecture '%s' continues texts; to embed them an encoder is needed, as bert",
-                         t->info.architecture);
+    if (status == WW_OK && !t->info.embeds)
+        status = ww_fail(WW_UNSUPPORTED, "a model of the architecture '%s' %s; to embed them an encoder is needed, as bert",
+                         t->info.architecture, t->info.reranks ? "compares texts with a query" : "continues texts");
     return status;
 }
 
@@ -98,7 +97,8 @@ static ww_status take_text(char *to, size_t room, const char *text, const char *
 /* The record of the model, as it shall be kept. */
 static ww_status describe_model(opening *o)
 {
-    static const char *const POOLINGS[] = {[WW_POOLING_NONE] = "none", [WW_POOLING_MEAN] = "mean", [WW_POOLING_CLS] = "cls"};
+    static const char *const POOLINGS[] = {
+        [WW_POOLING_NONE] = "none", [WW_POOLING_MEAN] = "mean", [WW_POOLING_CLS] = "cls", [WW_POOLING_LAST] = "last"};
     const ww_text_config *config = o->config;
     const ww_text *t = o->t;
     const unsigned pooling = (unsigned)t->info.pooling;

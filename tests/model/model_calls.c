@@ -1,4 +1,4 @@
-/* Calls of models on a scene: a decoder with two sessions, and an encoder. */
+/* Calls of models on a scene: a decoder with two sessions, an encoder, and one that reranks. */
 #include "model/model_calls.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 const int32_t calls_prompt[CALLS_PROMPT] = {3, 14, 15, 92, 65, 35};
 
 static ww_device *device;
-static ww_model *decoder, *encoder;
+static ww_model *decoder, *encoder, *ranker;
 static ww_session *session, *other;
 static float expected[CALLS_VOCABULARY], expected_next[CALLS_VOCABULARY], expected_vectors[2 * CALLS_WIDTH];
 
@@ -24,8 +24,20 @@ void write_tiny_model(const char *kind, ww_quant_type type, int32_t layers, cons
     tiny_free(&m);
 }
 
+void write_tiny_embedder(const char *kind, ww_quant_type type, const char *name)
+{
+    tiny_model m;
+    tiny_shape shape = tiny_default(kind);
+    shape.type = type;
+    shape.pooling = strstr(kind, "bert") ? WW_POOLING_MEAN : WW_POOLING_LAST;
+    tiny_make(&m, &shape);
+    tiny_write(&m, scratch_path(name));
+    tiny_free(&m);
+}
+
 void model_calls_write_files(void)
 {
+    tiny_write_ranker(1, scratch_path("ranker.gguf"));
     write_tiny_model("llama", WW_QUANT_Q8_0, 1, "decoder.gguf");
     write_tiny_model("bert", WW_QUANT_F32, 1, "encoder.gguf");
 }
@@ -148,6 +160,13 @@ static ww_status call_embed(void)
     return embed(vectors);
 }
 
+static ww_status call_rerank(void)
+{
+    static const char *const texts[] = {"a fox", "dogs", ""};
+    float scores[3];
+    return ww_model_rerank(ranker, "a dog", texts, NULL, 3, scores, NULL, NULL);
+}
+
 const model_call model_calls[] = {
     {.name = "open", .call = call_open, .opens = true},
     {.name = "create", .call = call_create},
@@ -159,6 +178,7 @@ const model_call model_calls[] = {
     {.name = "save", .call = call_save},
     {.name = "load", .call = call_load},
     {.name = "embed", .call = call_embed},
+    {.name = "rerank", .call = call_rerank},
     {.name = NULL},
 };
 
@@ -170,6 +190,7 @@ void model_calls_begin(ww_device *opened)
     device = opened;
     CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, NULL, &decoder));
     CHECK_OK(ww_model_open(scratch_path("encoder.gguf"), device, NULL, &encoder));
+    CHECK_OK(ww_model_open(scratch_path("ranker.gguf"), device, NULL, &ranker));
     CHECK_OK(ww_session_create(decoder, &session));
     CHECK_OK(ww_session_create(decoder, &other));
     CHECK_OK(ww_session_feed(session, calls_prompt, CALLS_PROMPT));
@@ -206,6 +227,7 @@ void model_calls_end(void)
 {
     ww_session_destroy(other);
     ww_session_destroy(session);
+    ww_model_close(ranker);
     ww_model_close(encoder);
     ww_model_close(decoder);
 }

@@ -19,6 +19,8 @@ extern const model_call model_calls[];
 
 /* Writes a model of the default shape into the scratch folder. */
 void write_tiny_model(const char *kind, ww_quant_type type, int32_t layers, const char *name);
+/* A model of two layers that embeds: an encoder by mean, a decoder by its last token. */
+void write_tiny_embedder(const char *kind, ww_quant_type type, const char *name);
 /* decoder.gguf and encoder.gguf, of one layer, which the calls use. */
 void model_calls_write_files(void);
 

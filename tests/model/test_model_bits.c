@@ -149,7 +149,7 @@ static void check_encoder(ww_device *device, const char *architecture, ww_quant_
     static const int batches[] = {1, 2, 7, 32, TEXTS};
     static float vectors[TEXTS][WIDTH];
     ww_device *cpu;
-    write_tiny_model(architecture, type, 2, "model.gguf");
+    write_tiny_embedder(architecture, type, "model.gguf");
     CHECK_OK(ww_device_open("cpu", &cpu));
     ww_model *model = open_model(cpu, scratch_path("model.gguf"), WW_QUANT_F16);
     for (int i = 0; i < (all ? TEXTS : 7); i++)
@@ -172,6 +172,7 @@ static void embeddings_have_the_same_bits_in_any_batch(void **state)
     check_encoder(*state, "bert", WW_QUANT_F32, !device_is_slow(*state));
     check_encoder(*state, "bert", WW_QUANT_Q8_0, !TEST_INSTRUMENTED || !device_is_slow(*state));
     check_encoder(*state, "nomic-bert", WW_QUANT_Q8_0, false);
+    check_encoder(*state, "qwen3", WW_QUANT_Q8_0, false);
 }
 
 /* A CPU as the variable `name` says it shall be. */

@@ -94,6 +94,46 @@ static void embed_and_logits_write_arrays(void **state)
                  scratch_path("decoder.gguf"));
 }
 
+static void rerank_prints_the_best_first(void **state)
+{
+    (void)state;
+    const char *ranker = scratch_path("ranker.gguf"), *texts = scratch_path("texts.txt");
+    tiny_write_ranker(2, ranker);
+    scratch_write("texts.txt", "a fox\ndogs\na\n", 13);
+    json_t *all = COMMAND_JSON("model", "rerank", ranker, "--query", "a dog", "--in", texts, "--device", "cpu", "--json");
+    json_t *two =
+        COMMAND_JSON("model", "rerank", ranker, "--query", "a dog", "--in", texts, "--top", "2", "--device", "cpu", "--json");
+    assert_int_equal(json_array_size(all), 3);
+    assert_int_equal(json_array_size(two), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *one = json_array_get(all, i), *next = json_array_get(all, i + 1);
+        assert_true(json_real_value(json_object_get(one, "score")) > json_real_value(json_object_get(next, "score")));
+        assert_true(json_equal(one, json_array_get(two, i)));
+    }
+    COMMAND_SAYS(0, json_string_value(json_object_get(json_array_get(all, 0), "text")), "model", "rerank", ranker, "--query",
+                 "a dog", "--in", texts, "--top", "1", "--device", "cpu");
+    json_decref(all);
+    json_decref(two);
+    COMMAND_SAYS(3, "no head", "model", "rerank", scratch_path("encoder.gguf"), "--query", "a", "--in", texts, "--device",
+                 "cpu");
+}
+
+static void embeddings_are_shortened(void **state)
+{
+    (void)state;
+    ww_matrix *matrix;
+    ww_matrix_info info = ww_matrix_info_default();
+    scratch_write("texts.txt", "a fox\ndogs\na\n", 13);
+    COMMAND_SAYS(0, "3 texts, 16 numbers each", "model", "embed", scratch_path("encoder.gguf"), "--in",
+                 scratch_path("texts.txt"), "--out", scratch_path("vectors.npy"), "--device", "cpu", "--dimensions", "16");
+    CHECK_OK(ww_matrix_open(scratch_path("vectors.npy"), &matrix));
+    CHECK_OK(ww_matrix_describe(matrix, &info));
+    assert_int_equal(info.dim, 16);
+    ww_matrix_close(matrix);
+    COMMAND_SAYS(2, "dimensions is 65", "model", "embed", scratch_path("encoder.gguf"), "--in", scratch_path("texts.txt"),
+                 "--out", scratch_path("vectors.npy"), "--device", "cpu", "--dimensions", "65");
+}
+
 static json_t *generated(const char *seed, const char *chat)
 {
     return COMMAND_JSON("model", "generate", scratch_path("decoder.gguf"), "--prompt", "a fox", "-n", "6", "--temperature",
@@ -312,6 +352,8 @@ int main(void)
         cmocka_unit_test(info_says_what_a_model_is),
         cmocka_unit_test(tokenize_prints_a_line_for_each_text),
         cmocka_unit_test(embed_and_logits_write_arrays),
+        cmocka_unit_test(rerank_prints_the_best_first),
+        cmocka_unit_test(embeddings_are_shortened),
         cmocka_unit_test(generate_prints_the_same_for_the_same_seed),
         cmocka_unit_test(what_a_user_says_plainly_does_not_end_a_turn),
         cmocka_unit_test(a_conversation_becomes_tokens_or_nothing),

@@ -146,11 +146,13 @@ static void check_embedding(ww_device *device, const tiny_shape *shape)
 
 static void encoders_give_the_embeddings_of_the_reference(void **state)
 {
-    static const char *const names[] = {"bert", "nomic-bert"};
-    for (int pooling = 1; pooling <= 2; pooling++)
+    static const char *const names[] = {"bert", "nomic-bert", "qwen3"};
+    for (int pooling = WW_POOLING_MEAN; pooling <= WW_POOLING_LAST; pooling++)
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             tiny_shape shape = tiny_default(names[i]);
             shape.pooling = pooling;
+            if (strcmp(names[i], "qwen3") == 0 && pooling == WW_POOLING_MEAN)
+                continue; /* the key is left out of a decoder's file */
             check_embedding(*state, &shape);
         }
 }

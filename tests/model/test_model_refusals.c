@@ -77,7 +77,7 @@ static void metadata_that_lies_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
         check_refused(&llama, (tiny_fault){.key = lies[i].key, .number = lies[i].number}, lies[i].status, lies[i].word);
-    check_refused(&bert, (tiny_fault){.key = "pooling_type", .number = 4}, WW_UNSUPPORTED, "pooling_type");
+    check_refused(&bert, (tiny_fault){.key = "pooling_type", .number = 5}, WW_UNSUPPORTED, "pooling_type");
     check_refused(&bert, (tiny_fault){.key = "context_length", .number = 512}, WW_CORRUPT_FILE, "position_embd.weight");
 }
 

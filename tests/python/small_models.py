@@ -71,13 +71,13 @@ def write_decoder(path: pathlib.Path, context: int = 64, template: str = "") -> 
     write_gguf(path, keys, tensors)
 
 
-def write_encoder(path: pathlib.Path, seed: int = 4, context: int = 16) -> None:
-    """An encoder of one layer that knows the words a, fox, dog and an s behind a word."""
+def write_encoder(path: pathlib.Path, seed: int = 4, context: int = 16, ranks: bool = False) -> None:
+    """An encoder of one layer that knows the words a, fox, dog and an s behind a word; one that embeds, or one that reranks."""
     rng = np.random.default_rng(seed)
     matrix = lambda rows, cols: (rng.standard_normal((rows, cols)) / np.sqrt(cols)).astype(np.float32)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581a", "\u2581fox", "\u2581dog", "s"]
     keys = {"general.architecture": "bert", "bert.block_count": 1, "bert.context_length": context, "bert.embedding_length": WIDTH, "bert.feed_forward_length": HIDDEN,
-            "bert.attention.head_count": 2, "bert.attention.layer_norm_epsilon": 1e-12, "bert.pooling_type": 1, "tokenizer.ggml.model": "bert",
+            "bert.attention.head_count": 2, "bert.attention.layer_norm_epsilon": 1e-12, "bert.pooling_type": 4 if ranks else 1, "tokenizer.ggml.model": "bert",
             "tokenizer.ggml.tokens": words, "tokenizer.ggml.token_type": [3] * 5 + [1] * 4, "tokenizer.ggml.unknown_token_id": 1, "tokenizer.ggml.padding_token_id": 0,
             "tokenizer.ggml.cls_token_id": 2, "tokenizer.ggml.seperator_token_id": 3, "tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.eos_token_id": 3}
     vector = lambda size: (0.1 * rng.standard_normal(size)).astype(np.float32)
@@ -87,4 +87,6 @@ def write_encoder(path: pathlib.Path, seed: int = 4, context: int = 16) -> None:
     for name, rows, cols in (("attn_q", WIDTH, WIDTH), ("attn_k", WIDTH, WIDTH), ("attn_v", WIDTH, WIDTH), ("attn_output", WIDTH, WIDTH), ("ffn_up", HIDDEN, WIDTH),
                              ("ffn_down", WIDTH, HIDDEN)):
         tensors |= {f"blk.0.{name}.weight": matrix(rows, cols), f"blk.0.{name}.bias": vector(rows)}
+    if ranks:
+        tensors |= {"cls.weight": matrix(WIDTH, WIDTH), "cls.bias": vector(WIDTH), "cls.output.weight": matrix(1, WIDTH), "cls.output.bias": vector(1)}
     write_gguf(path, keys, tensors)

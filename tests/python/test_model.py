@@ -106,6 +106,10 @@ def test_texts_have_the_same_vectors_alone_and_together(encoder: warpwave.Model)
     assert together.shape == (4, WIDTH) and np.allclose(np.linalg.norm(together, axis=1), 1.0)
     assert all(np.array_equal(encoder.embed(text), vector) for text, vector in zip(texts, together))
     assert encoder.embed([]).shape == (0, WIDTH) and encoder.pooling == "mean"
+    short = encoder.embed(texts, dimensions=8)
+    assert short.shape == (len(texts), 8) and np.allclose(short, together[:, :8] / np.linalg.norm(together[:, :8], axis=1)[:, None], atol=1e-6)
+    with pytest.raises(ValueError, match="dimensions is 65"):
+        encoder.embed(texts, dimensions=65)
 
 
 def test_langchain_takes_the_model(encoder: warpwave.Model) -> None:

@@ -107,6 +107,18 @@ def test_a_function_ranks_again(store: warpwave.Store, model: str) -> None:
         notes.search(text="a fox", rerank=lambda query, texts: [1.0])
 
 
+def test_a_model_ranks_again(store: warpwave.Store, model: str, tmp_path: pathlib.Path) -> None:
+    notes = filled(store, model)
+    write_encoder(tmp_path / "ranker.gguf", ranks=True)
+    ranker = warpwave.Model(tmp_path / "ranker.gguf", device="cpu")
+    scores = ranker.rerank("a fox", TEXTS)
+    best = [["fox", "dogs", "both"][i] for i in np.argsort(-scores)]
+    found = notes.search(text="a fox", k=2, rerank=ranker, candidates=3)
+    assert list(found.ids) == best[:2] and list(found.scores) == sorted(scores, reverse=True)[:2]
+    with pytest.raises(warpwave.Unsupported, match="no head"):
+        notes.search(text="a fox", rerank=warpwave.Model(model, device="cpu"))
+
+
 def test_hits_that_differ_and_groups_in_memory() -> None:
     rows = warpwave.Collection(2, device="cpu")
     rows.add([[1, 0], [1, 0.01], [0, 1]], ids=["a", "b", "c"], payloads=[{"s": "x"}, {"s": "x"}, {"s": "y"}])

@@ -330,7 +330,7 @@ static void hits_are_grouped_by_their_source(void **state)
     ww_text_close(t);
 }
 
-static ww_status do_all(ww_text *t)
+static ww_status do_all(ww_text *t, ww_model *ranker)
 {
     ww_chunking how = ww_chunking_default();
     const char *words = "a fox";
@@ -338,7 +338,7 @@ static ww_status do_all(ww_text *t)
     ww_text_query asked = ww_text_query_default();
     how.tokens = 9, how.overlap = 4;
     const ww_documents documents = the_documents(&how);
-    asked.texts = &words, asked.count = 1, asked.mode = WW_TEXT_HYBRID, asked.expand = 1;
+    asked.texts = &words, asked.count = 1, asked.mode = WW_TEXT_HYBRID, asked.expand = 1, asked.rerank = ranker;
     ww_status status = ww_text_upsert_documents(t, &documents, NULL);
     if (status == WW_OK)
         status = ww_text_search(t, &asked, &found);
@@ -346,17 +346,59 @@ static ww_status do_all(ww_text *t)
     return status;
 }
 
+static ww_model *open_ranker(void)
+{
+    ww_model *ranker = NULL;
+    tiny_write_ranker(1, scratch_path("ranker.gguf"));
+    CHECK_OK(ww_model_open(scratch_path("ranker.gguf"), device, NULL, &ranker));
+    return ranker;
+}
+
+/* Two hits of three, in the order of the scores of the model that reads both texts. */
+static void hits_are_reranked_by_a_model(void **state)
+{
+    (void)state;
+    static const char *const words = "a fox";
+    ww_text *t = open_text(model_path, 1);
+    ww_model *ranker = open_ranker();
+    ww_text_rows rows = the_rows();
+    ww_text_query asked = ww_text_query_default();
+    ww_query query = ww_query_default();
+    ww_results *found = NULL;
+    float scores[3];
+    CHECK_OK(ww_text_add(t, &rows));
+    CHECK_OK(ww_model_rerank(ranker, words, TEXTS, NULL, 3, scores, NULL, NULL));
+    query.k = 2, query.fetch = WW_FETCH_IDS;
+    asked.texts = &words, asked.count = 1, asked.query = &query, asked.rerank = ranker;
+    CHECK_OK(ww_text_search(t, &asked, &found));
+    assert_int_equal(ww_results_count(found, 0), 2);
+    const int best = scores[0] > scores[1] ? (scores[0] > scores[2] ? 0 : 2) : (scores[1] > scores[2] ? 1 : 2);
+    assert_string_equal(ww_results_id(found, 0, 0), IDS[best]);
+    assert_true(ww_results_scores(found, 0)[0] == scores[best]);
+    assert_true(ww_results_scores(found, 0)[1] < scores[best]);
+    ww_results_destroy(found);
+    asked.reranked = -1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_text_search(t, &asked, &found));
+    asked.reranked = 3, asked.rerank = NULL;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_text_search(t, &asked, &found));
+    asked.reranked = 0, asked.rerank = ww_text_model(t);
+    CHECK_FAILS(WW_UNSUPPORTED, ww_text_search(t, &asked, &found));
+    ww_model_close(ranker);
+    ww_text_close(t);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
     ww_text *t = open_text(model_path, 1);
+    ww_model *ranker = open_ranker();
     long failures = 0;
     int successes = 0;
-    CHECK_OK(do_all(t));
+    CHECK_OK(do_all(t, ranker));
     const int64_t rows = ww_collection_count(ww_text_collection(t));
     for (int64_t n = 1; successes < 12; n += n < 200 ? 1 : n / 50) {
         memory_fail_at(n);
-        const ww_status status = do_all(t);
+        const ww_status status = do_all(t, ranker);
         memory_fail_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         failures += status != WW_OK;
@@ -366,6 +408,7 @@ static void every_allocation_may_fail(void **state)
     assert_true(failures > 20);
     fault_count("allocation", failures);
     CHECK_OK(ww_store_check(store, NULL, NULL));
+    ww_model_close(ranker);
     ww_text_close(t);
 }
 
@@ -381,6 +424,7 @@ int main(void)
         TEST(documents_become_chunks_with_neighbours),
         TEST(a_shorter_document_leaves_no_chunks_behind),
         TEST(hits_are_grouped_by_their_source),
+        TEST(hits_are_reranked_by_a_model),
         TEST(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

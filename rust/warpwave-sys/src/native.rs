@@ -1169,6 +1169,8 @@ mod model {
     pub const WW_POOLING_NONE: ww_pooling = 0;
     pub const WW_POOLING_MEAN: ww_pooling = 1;
     pub const WW_POOLING_CLS: ww_pooling = 2;
+    pub const WW_POOLING_LAST: ww_pooling = 3;
+    pub const WW_POOLING_RANK: ww_pooling = 4;
     pub const WW_TOKENS_PLAIN: ww_token_flags = 1;
     pub const WW_TOKENS_NO_ADD: ww_token_flags = 2;
     pub const WW_GRAMMAR_GBNF: ww_grammar_kind = 0;
@@ -1233,6 +1235,8 @@ mod model {
         pub bos: i32,
         pub eos: i32,
         pub has_chat: i32,
+        pub embeds: i32,
+        pub reranks: i32,
     }
     impl Default for ww_model_info {
         fn default() -> Self {
@@ -1291,6 +1295,8 @@ mod model {
         pub fn ww_model_chat_tokens(model: *const ww_model, messages: *const ww_chat_message, count: usize, flags: u32, ids: *mut i32, capacity: usize, token_count: *mut usize) -> ww_status;
         pub fn ww_model_embed(model: *mut ww_model, texts: *const *const c_char, bytes: *const usize, count: usize, vectors: *mut f32, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_model_embed_tokens(model: *mut ww_model, ids: *const i32, counts: *const usize, count: usize, vectors: *mut f32) -> ww_status;
+        pub fn ww_embeddings_shorten(vectors: *mut f32, count: usize, width: i32, dimensions: i32) -> ww_status;
+        pub fn ww_model_rerank(model: *mut ww_model, query: *const c_char, texts: *const *const c_char, bytes: *const usize, count: usize, scores: *mut f32, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_session_create(model: *mut ww_model, session: *mut *mut ww_session) -> ww_status;
         pub fn ww_session_destroy(session: *mut ww_session);
         pub fn ww_session_length(session: *const ww_session) -> usize;
@@ -1663,6 +1669,8 @@ mod text {
         pub diversity: *const ww_diversity,
         pub grouping: *const ww_grouping,
         pub expand: i32,
+        pub rerank: *mut ww_model,
+        pub reranked: i64,
     }
     impl Default for ww_text_query {
         fn default() -> Self {

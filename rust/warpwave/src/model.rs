@@ -33,6 +33,10 @@ c_enum! {
         Mean = WW_POOLING_MEAN,
         /// The first.
         Cls = WW_POOLING_CLS,
+        /// The last.
+        Last = WW_POOLING_LAST,
+        /// A head gives a score.
+        Rank = WW_POOLING_RANK,
     }
 }
 
@@ -85,6 +89,8 @@ info! {
         count eos: i32,
         /// Whether [`Model::chat`] knows its template.
         flag has_chat,
+        flag embeds,
+        flag reranks,
     }
 }
 

@@ -10,7 +10,7 @@ _warpwave()
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
-        choices='info tokenize embed logits generate'
+        choices='info tokenize embed rerank logits generate'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     gguf)
@@ -33,7 +33,7 @@ _warpwave()
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
         store) choices='create drop rename list info add import export get remove count search index compact backup check' ;;
-        model) choices='info tokenize embed logits generate' ;;
+        model) choices='info tokenize embed rerank logits generate' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
         quant) choices='encode decode' ;;
@@ -277,11 +277,22 @@ _warpwave()
             esac
             ;;
         'model embed')
-            options='--in --out --field --precise --device --quiet --json'
+            options='--in --out --field --dimensions --precise --device --quiet --json'
             case $previous in
             --in) return ;;
             --out) return ;;
             --field) compopt +o default 2>/dev/null; return ;;
+            --dimensions) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'model rerank')
+            options='--query --in --field --top --precise --device --quiet --json'
+            case $previous in
+            --query) compopt +o default 2>/dev/null; return ;;
+            --in) return ;;
+            --field) compopt +o default 2>/dev/null; return ;;
+            --top) compopt +o default 2>/dev/null; return ;;
             --device) choices='auto cpu cuda rocm' ;;
             esac
             ;;

@@ -8,7 +8,12 @@
 
 static const char *pooling_name(ww_pooling pooling)
 {
-    return pooling == WW_POOLING_MEAN ? "mean" : pooling == WW_POOLING_CLS ? "cls" : "none";
+    static const char *const NAMES[] = {[WW_POOLING_NONE] = "none",
+                                        [WW_POOLING_MEAN] = "mean",
+                                        [WW_POOLING_CLS] = "cls",
+                                        [WW_POOLING_LAST] = "last",
+                                        [WW_POOLING_RANK] = "rank"};
+    return (unsigned)pooling < sizeof NAMES / sizeof *NAMES ? NAMES[pooling] : "none";
 }
 
 static void print_json(const ww_model_info *i)
@@ -38,6 +43,8 @@ static void print_json(const ww_model_info *i)
     json_put_integer(&w, "bos", i->bos);
     json_put_integer(&w, "eos", i->eos);
     json_put_bool(&w, "chat", i->has_chat != 0);
+    json_put_bool(&w, "embeds", i->embeds != 0);
+    json_put_bool(&w, "reranks", i->reranks != 0);
     json_close(&w);
 }
 
@@ -66,7 +73,7 @@ static void print(const ww_model_info *i)
     if (i->kind == WW_MODEL_DECODER)
         printf(", %s for each 256 of a session", human_bytes(cache, i->cache_bytes));
     printf("\n%-14s%lld tokens, %s", "vocabulary", (long long)i->vocabulary, i->tokenizer);
-    if (i->kind == WW_MODEL_ENCODER)
+    if (i->pooling != WW_POOLING_NONE)
         printf("\n%-14s%s", "pooling", pooling_name(i->pooling));
     else
         printf("\n%-14s%s", "chat", i->has_chat ? "has a template" : "has no template that can be read");

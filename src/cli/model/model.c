@@ -1,4 +1,4 @@
-/* `warpwave model`: what a model file is, its tokens, embeddings, logits, and text that it generates. */
+/* `warpwave model`: what a model file is, its tokens, embeddings, scores, logits, and text that it generates. */
 #include "cli/model/model.h"
 
 #include <string.h>
@@ -29,9 +29,17 @@ static const option info_options[] = {DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option tokenize_options[] = {PROMPT_OPTION(false), IN_OPTION(false), FIELD_OPTION, PLAIN_OPTION, JSON_OPTION};
 static const option embed_options[] = {
     IN_OPTION(true), TEXT(out, true, "--out", "FILE", "where the vectors go, .npy or .fbin; -, standard output, is a .npy"),
-    FIELD_OPTION,    PRECISE_OPTION,
-    DEVICE_OPTION,   QUIET_OPTION,
-    JSON_OPTION};
+    FIELD_OPTION,    INTEGER(dimensions, false, "--dimensions", "N", 1, INT32_MAX, "keep the first N numbers of each vector"),
+    PRECISE_OPTION,  DEVICE_OPTION,
+    QUIET_OPTION,    JSON_OPTION};
+static const option rerank_options[] = {TEXT(query, true, "--query", "T", "what the texts are compared with"),
+                                        IN_OPTION(true),
+                                        FIELD_OPTION,
+                                        INTEGER(top, false, "--top", "N", 1, INT32_MAX, "print the N best (default: all)"),
+                                        PRECISE_OPTION,
+                                        DEVICE_OPTION,
+                                        QUIET_OPTION,
+                                        JSON_OPTION};
 static const option logits_options[] = {
     PROMPT_OPTION(true), TEXT(out, true, "--out", "FILE", "where the logits go, a .npy; - is standard output"),
     PLAIN_OPTION,        CACHE_OPTION,
@@ -92,6 +100,8 @@ static const action actions[] = {
     {"info", "MODEL", "what it is: architecture, sizes, memory, context, licence", TAKES(info_options, model_info_run)},
     {"tokenize", "MODEL", "the tokens of a text, or of each text of a file", TAKES(tokenize_options, model_tokenize_run)},
     {"embed", "MODEL", "a vector for each text of a file, of length 1", TAKES(embed_options, model_embed_run)},
+    {"rerank", "MODEL", "the texts of a file with scores, those first that answer a query best",
+     TAKES(rerank_options, model_rerank_run)},
     {"logits", "MODEL", "what the model says about the token behind a text: a number for each token",
      TAKES(logits_options, model_logits_run)},
     {"generate", "MODEL", "the text that the model puts behind a text, as it comes",
@@ -139,7 +149,7 @@ static exit_code model_run(const char *const *arguments, size_t count)
 
 const command command_model = {
     .name = "model",
-    .summary = "Embed texts and generate text with a model from a GGUF file",
+    .summary = "Embed and rerank texts and generate text with a model from a GGUF file",
     .notes =
         "MODEL is a GGUF file; `warpwave gguf from-safetensors` makes one of a model's folder. The same text and options give\n"
         "the same tokens, vectors and logits on every device.\n",

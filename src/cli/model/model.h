@@ -9,8 +9,8 @@
 #include <warpwave/model.h>
 
 typedef struct model_settings {
-    const char *device, *prompt, *system, *in, *out, *field, *grammar, *json_schema, *chat_template;
-    int64_t tokens, seed, top_k, repetition_window;
+    const char *device, *prompt, *query, *system, *in, *out, *field, *grammar, *json_schema, *chat_template;
+    int64_t tokens, dimensions, top, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty;
     int cache; /* place in "f16|f32|q8_0" */
     bool json, quiet, precise, plain, chat, ignore_eos;
@@ -37,6 +37,7 @@ ww_status model_report_to(const model_settings *s, FILE **report);
 ww_status model_info_run(model_call *call);
 ww_status model_tokenize_run(model_call *call);
 ww_status model_embed_run(model_call *call);
+ww_status model_rerank_run(model_call *call);
 ww_status model_logits_run(model_call *call);
 ww_status model_generate_run(model_call *call);
 

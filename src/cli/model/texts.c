@@ -113,19 +113,22 @@ static ww_status embed(model_call *call, const text_file *file, FILE *report)
     ww_status status = ww_model_embed(call->model, file->texts, NULL, file->count, vectors, progress_report, &bar);
     progress_end(&bar);
     const double seconds = seconds_now() - begun;
+    const int32_t size = call->settings.dimensions ? (int32_t)call->settings.dimensions : call->info.width;
+    if (status == WW_OK && size != call->info.width)
+        status = ww_embeddings_shorten(vectors, file->count, call->info.width, size);
     if (status == WW_OK)
-        status = write_vectors(call->settings.out, vectors, (int64_t)file->count, call->info.width);
+        status = write_vectors(call->settings.out, vectors, (int64_t)file->count, size);
     memory_free(vectors);
     if (status == WW_OK && call->settings.json) {
         json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
         json_open(&w, NULL, '{');
         json_put_integer(&w, "texts", (int64_t)file->count);
-        json_put_integer(&w, "dim", call->info.width);
+        json_put_integer(&w, "dim", size);
         json_put_text(&w, "fingerprint", call->info.fingerprint);
         json_put_real(&w, "seconds", seconds);
         json_close(&w);
     } else if (status == WW_OK) {
-        fprintf(report, "%zu texts, %d numbers each, in %.2f s\n", file->count, (int)call->info.width, seconds);
+        fprintf(report, "%zu texts, %d numbers each, in %.2f s\n", file->count, (int)size, seconds);
     }
     return status;
 }

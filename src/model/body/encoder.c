@@ -55,11 +55,14 @@ ww_status encoder_run(const pass *p)
     const weights *w = &model->weights;
     const int64_t width = model->sizes.width;
     const ww_tensor ids = list_of(&model->work.ids, p->tokens), places = list_of(&model->work.rows, p->tokens);
+    const ww_tensor types = list_of(&model->work.types, p->tokens);
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, width), sum = rows_of(&model->work.pass.y, p->tokens, width);
     ww_tensor learned = rows_of(&model->work.pass.normed, p->tokens, width);
     ww_status status = body_rows(w->embedding, &ids, &sum);
-    if (status == WW_OK && w->token_type.storage)
-        status = body_add(&sum, &w->token_type);
+    if (status == WW_OK && p->has_types)
+        status = body_rows(w->token_types, &types, &learned);
+    if (status == WW_OK && (p->has_types || w->token_type.storage))
+        status = body_add(&sum, p->has_types ? &learned : &w->token_type);
     if (status == WW_OK && w->positions)
         status = body_rows(w->positions, &places, &learned);
     if (status == WW_OK && w->positions)

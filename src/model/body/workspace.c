@@ -186,7 +186,7 @@ void workspace_forget_steps(workspace *w)
 void workspace_free(workspace *w)
 {
     workspace_forget_steps(w);
-    upload *const uploads[] = {&w->ids, &w->positions, &w->sequences, &w->lengths, &w->pages, &w->rows};
+    upload *const uploads[] = {&w->ids, &w->positions, &w->sequences, &w->lengths, &w->pages, &w->rows, &w->types};
     pass_free(&w->pass);
     w->tokens = 0;
     ww_tensor_release(&w->logits);

@@ -59,7 +59,7 @@ typedef struct workspace {
     int64_t tokens;                                               /* room for this many */
     pass_tensors pass;
     ww_tensor logits; /* LOGIT_ROWS x vocabulary */
-    upload ids, positions, sequences, lengths, pages, rows;
+    upload ids, positions, sequences, lengths, pages, rows, types;
     rope_table rope[2]; /* of layers without and with a window */
 } workspace;
 

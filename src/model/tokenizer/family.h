@@ -17,8 +17,8 @@ typedef struct tokenizer_source {
     vocabulary_source vocabulary;
     const ww_gguf_span *merges;
     int64_t merge_count;
-    int64_t bos, eos, eot, eom, unknown, padding, mask; /* ids, TOKENIZER_NONE where none is given */
-    int32_t add_bos, add_eos;                           /* 0, 1, or -1: not said */
+    int64_t bos, eos, eot, eom, unknown, padding, mask, separator; /* ids, TOKENIZER_NONE where none is given */
+    int32_t add_bos, add_eos, add_separator;                       /* 0, 1, or -1: not said */
     bool add_space_prefix, lowercase;
 } tokenizer_source;
 
@@ -79,10 +79,10 @@ struct tokenizer {
     text_buffer shown; /* the bytes of all tokens, one behind the other */
     size_t *shown_at;  /* where each begins; one more than tokens */
     const char *pre;   /* of a constant */
-    int32_t bos, eos, unknown, padding;
+    int32_t bos, eos, unknown, padding, separator;
     int32_t ends[TOKENIZER_ENDS_MAX];
     int32_t end_count;
-    bool add_bos, add_eos, add_space_prefix, lowercase;
+    bool add_bos, add_eos, add_separator, add_space_prefix, lowercase;
 };
 
 #endif

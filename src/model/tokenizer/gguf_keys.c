@@ -86,10 +86,14 @@ static ww_status read_ids(const ww_gguf *g, tokenizer_source *s)
     const struct {
         const char *key;
         int64_t *id;
-    } ids[] = {{"tokenizer.ggml.bos_token_id", &s->bos},         {"tokenizer.ggml.eos_token_id", &s->eos},
-               {"tokenizer.ggml.eot_token_id", &s->eot},         {"tokenizer.ggml.eom_token_id", &s->eom},
-               {"tokenizer.ggml.unknown_token_id", &s->unknown}, {"tokenizer.ggml.padding_token_id", &s->padding},
-               {"tokenizer.ggml.mask_token_id", &s->mask}};
+    } ids[] = {{"tokenizer.ggml.bos_token_id", &s->bos},
+               {"tokenizer.ggml.eos_token_id", &s->eos},
+               {"tokenizer.ggml.eot_token_id", &s->eot},
+               {"tokenizer.ggml.eom_token_id", &s->eom},
+               {"tokenizer.ggml.unknown_token_id", &s->unknown},
+               {"tokenizer.ggml.padding_token_id", &s->padding},
+               {"tokenizer.ggml.mask_token_id", &s->mask},
+               {"tokenizer.ggml.seperator_token_id", &s->separator}}; /* spelled so in the files */
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < sizeof ids / sizeof ids[0]; i++)
         status = absent_is_fine(ww_gguf_i64(g, ids[i].key, ids[i].id));
@@ -103,7 +107,7 @@ static ww_status read_bert_ids(const ww_gguf *g, tokenizer_source *s)
     if (s->bos == TOKENIZER_NONE)
         status = absent_is_fine(ww_gguf_i64(g, "tokenizer.ggml.cls_token_id", &s->bos));
     if (status == WW_OK && s->eos == TOKENIZER_NONE)
-        status = absent_is_fine(ww_gguf_i64(g, "tokenizer.ggml.seperator_token_id", &s->eos)); /* spelled so in the files */
+        s->eos = s->separator;
     return status;
 }
 
@@ -113,6 +117,8 @@ static ww_status read_flags(const ww_gguf *g, tokenizer_source *s)
     ww_status status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.add_bos_token", &s->add_bos));
     if (status == WW_OK)
         status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.add_eos_token", &s->add_eos));
+    if (status == WW_OK)
+        status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.add_sep_token", &s->add_separator));
     if (status == WW_OK)
         status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.add_space_prefix", &prefix));
     if (status == WW_OK)

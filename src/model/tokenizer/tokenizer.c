@@ -46,8 +46,10 @@ tokenizer_source tokenizer_source_default(void)
                               .unknown = TOKENIZER_NONE,
                               .padding = TOKENIZER_NONE,
                               .mask = TOKENIZER_NONE,
+                              .separator = TOKENIZER_NONE,
                               .add_bos = -1,
                               .add_eos = -1,
+                              .add_separator = -1,
                               .add_space_prefix = true,
                               .lowercase = true};
 }
@@ -74,8 +76,9 @@ static ww_status check_ids(const tokenizer_source *source)
     const struct {
         const char *what;
         int64_t id;
-    } ids[] = {{"BOS", source->bos},         {"EOS", source->eos},         {"EOT", source->eot},  {"EOM", source->eom},
-               {"unknown", source->unknown}, {"padding", source->padding}, {"mask", source->mask}};
+    } ids[] = {
+        {"BOS", source->bos},         {"EOS", source->eos},         {"EOT", source->eot},   {"EOM", source->eom},
+        {"unknown", source->unknown}, {"padding", source->padding}, {"mask", source->mask}, {"separator", source->separator}};
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < sizeof ids / sizeof ids[0]; i++)
         status = check_id(source, ids[i].what, ids[i].id);
@@ -145,8 +148,10 @@ static ww_status fill(tokenizer *t, const tokenizer_source *source)
     t->eos = (int32_t)source->eos;
     t->unknown = (int32_t)source->unknown;
     t->padding = (int32_t)source->padding;
+    t->separator = (int32_t)(source->separator >= 0 ? source->separator : source->eos);
     t->add_bos = source->add_bos < 0 ? t->family != &FAMILY_BYTE_BPE : source->add_bos == 1;
     t->add_eos = source->add_eos < 0 ? ends_default : source->add_eos == 1;
+    t->add_separator = source->add_separator == 1 && t->family == &FAMILY_BYTE_BPE;
     t->add_space_prefix = source->add_space_prefix;
     t->lowercase = source->lowercase;
     status = t->family->prepare(t, source);
@@ -391,6 +396,17 @@ int32_t tokenizer_bos(const tokenizer *t)
 int32_t tokenizer_eos(const tokenizer *t)
 {
     return t->eos;
+}
+
+/* What ends a text, and with models after RoBERTa the separator behind it. */
+size_t tokenizer_between(const tokenizer *t, int32_t ids[2])
+{
+    size_t count = 0;
+    if (t->add_eos)
+        ids[count++] = t->eos;
+    if (t->add_separator && t->separator >= 0)
+        ids[count++] = t->separator;
+    return count;
 }
 
 int32_t tokenizer_unknown(const tokenizer *t)

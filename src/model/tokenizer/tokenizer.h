@@ -80,6 +80,9 @@ int32_t tokenizer_unknown(const tokenizer *t);
 int32_t tokenizer_padding(const tokenizer *t);
 int32_t tokenizer_find(const tokenizer *t, const char *piece); /* as the vocabulary writes it */
 
+/* The tokens between two texts that a model reads together; returns how many, 0 to 2. */
+size_t tokenizer_between(const tokenizer *t, int32_t ids[2]);
+
 /* Is it a token that stands for no text (control, unknown)? Does it end a text or a turn? False for an invalid id. */
 bool tokenizer_is_special(const tokenizer *t, int32_t id);
 bool tokenizer_is_end(const tokenizer *t, int32_t id);

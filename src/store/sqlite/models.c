@@ -100,9 +100,8 @@ static ww_status open_model(embedder *e, const char *path, const char *device_na
         status = e->info_init(info, sizeof *info);
     if (status == WW_OK)
         status = e->describe(model, info);
-    if (status == WW_OK && info->kind != WW_MODEL_ENCODER)
-        status =
-            ww_fail(WW_UNSUPPORTED, "a model of architecture %s continues texts, and does not embed them", info->architecture);
+    if (status == WW_OK && !info->embeds)
+        status = ww_fail(WW_UNSUPPORTED, "a model of architecture %s does not embed texts", info->architecture);
     if (status != WW_OK) {
         if (model)
             e->close(model);

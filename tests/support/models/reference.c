@@ -283,41 +283,77 @@ static body begin(const tiny_model *m, const int32_t *ids, int count)
     return b;
 }
 
-void tiny_logits(const tiny_model *m, const int32_t *ids, int count, double *logits)
+/* An encoder's vectors of all tokens; those from number `first` on are of the second type. */
+static body encode(const tiny_model *m, const int32_t *ids, int count, int first)
 {
     body b = begin(m, ids, count);
     const int width = m->shape.width;
-    const float *output = find(&b, -1, "output.weight");
-    double *last = numbers((size_t)width);
+    const float *types = find(&b, -1, "token_types.weight"), *positions = find(&b, -1, "position_embd.weight");
+    double *sum = numbers((size_t)width);
+    for (int t = 0; t < count; t++) {
+        const float *type = types + (t < first ? 0 : width);
+        for (int i = 0; i < width; i++)
+            sum[i] = b.x[t * width + i] + (double)type[i] + (positions ? (double)positions[t * width + i] : 0.0);
+        layer_norm(sum, find(&b, -1, "token_embd_norm.weight"), find(&b, -1, "token_embd_norm.bias"), width, b.x + t * width);
+    }
+    for (int i = 0; i < m->shape.layers; i++)
+        encoder_layer(&b, i);
+    free(sum);
+    return b;
+}
+
+/* A decoder's vectors of all tokens, behind the last norm. */
+static body decode(const tiny_model *m, const int32_t *ids, int count)
+{
+    body b = begin(m, ids, count);
+    const int width = m->shape.width;
+    double *normed = numbers((size_t)width);
     for (int i = 0; i < m->shape.layers; i++)
         decoder_layer(&b, i);
-    rms_norm(b.x + (count - 1) * width, find(&b, -1, "output_norm.weight"), width, last);
-    multiply(output ? output : find(&b, -1, "token_embd.weight"), last, m->shape.vocabulary, width, logits);
-    free(last);
+    for (int t = 0; t < count; t++) {
+        rms_norm(b.x + t * width, find(&b, -1, "output_norm.weight"), width, normed);
+        memcpy(b.x + t * width, normed, (size_t)width * sizeof *normed);
+    }
+    free(normed);
+    return b;
+}
+
+void tiny_logits(const tiny_model *m, const int32_t *ids, int count, double *logits)
+{
+    body b = decode(m, ids, count);
+    const float *output = find(&b, -1, "output.weight");
+    multiply(output ? output : find(&b, -1, "token_embd.weight"), b.x + (count - 1) * m->shape.width, m->shape.vocabulary,
+             m->shape.width, logits);
     free(b.x);
 }
 
 void tiny_embedding(const tiny_model *m, const int32_t *ids, int count, double *vector)
 {
-    body b = begin(m, ids, count);
-    const int width = m->shape.width;
-    const float *types = find(&b, -1, "token_types.weight"), *positions = find(&b, -1, "position_embd.weight");
-    double *sum = numbers((size_t)width), squares = 0.0;
-    for (int t = 0; t < count; t++) {
-        for (int i = 0; i < width; i++)
-            sum[i] = b.x[t * width + i] + (double)types[i] + (positions ? (double)positions[t * width + i] : 0.0);
-        layer_norm(sum, find(&b, -1, "token_embd_norm.weight"), find(&b, -1, "token_embd_norm.bias"), width, b.x + t * width);
-    }
-    for (int i = 0; i < m->shape.layers; i++)
-        encoder_layer(&b, i);
+    const int width = m->shape.width, pooling = m->shape.pooling;
+    body b = strstr(m->shape.architecture, "bert") ? encode(m, ids, count, count) : decode(m, ids, count);
+    double squares = 0.0;
     for (int i = 0; i < width; i++) {
         vector[i] = 0.0;
-        for (int t = 0; t < (m->shape.pooling == 2 ? 1 : count); t++)
+        for (int t = pooling == WW_POOLING_LAST ? count - 1 : 0; t < (pooling == WW_POOLING_CLS ? 1 : count); t++)
             vector[i] += b.x[t * width + i];
         squares += vector[i] * vector[i];
     }
     for (int i = 0; i < width; i++)
         vector[i] /= sqrt(squares);
-    free(sum);
     free(b.x);
+}
+
+double tiny_score(const tiny_model *m, const int32_t *ids, int count, int first)
+{
+    body b = encode(m, ids, count, first);
+    double *inner = numbers((size_t)m->shape.width), score;
+    multiply(find(&b, -1, "cls.weight"), b.x, m->shape.width, m->shape.width, inner);
+    add_to(inner, find(&b, -1, "cls.bias"), m->shape.width);
+    for (int i = 0; i < m->shape.width; i++)
+        inner[i] = tanh(inner[i]);
+    multiply(find(&b, -1, "cls.output.weight"), inner, 1, m->shape.width, &score);
+    add_to(&score, find(&b, -1, "cls.output.bias"), 1);
+    free(inner);
+    free(b.x);
+    return score;
 }

@@ -102,6 +102,14 @@ static void add_layer(tiny_model *m, int i)
     }
 }
 
+static void add_head(tiny_model *m)
+{
+    add(m, "cls.weight", m->shape.width, m->shape.width);
+    add(m, "cls.bias", 0, m->shape.width);
+    add(m, "cls.output.weight", 1, m->shape.width);
+    add(m, "cls.output.bias", 0, 1);
+}
+
 void tiny_make(tiny_model *m, const tiny_shape *shape)
 {
     *m = (tiny_model){.shape = *shape};
@@ -113,6 +121,8 @@ void tiny_make(tiny_model *m, const tiny_shape *shape)
         add(m, "token_embd_norm.bias", 0, shape->width);
         if (is(shape, "bert"))
             add(m, "position_embd.weight", shape->context, shape->width);
+        if (shape->pooling == WW_POOLING_RANK)
+            add_head(m);
     } else {
         add(m, "output_norm.weight", 0, shape->width);
         if (!shape->tied)
@@ -201,7 +211,7 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
     }
     if (s->window)
         put_number(w, "attention.sliding_window", s->window, WW_GGUF_I64);
-    if (encoder)
+    if (encoder || s->pooling > WW_POOLING_MEAN)
         put_number(w, "pooling_type", s->pooling, WW_GGUF_I64);
 }
 
@@ -213,7 +223,7 @@ static bool left_out(const tiny_fault *f, const tiny_tensor *t)
 /* Only matrices of a layer, the embedding and the output are coded. */
 static ww_quant_type type_of(const tiny_model *m, const tiny_tensor *t)
 {
-    const bool small = t->rows == 0 || strstr(t->name, "token_types") || strstr(t->name, "position");
+    const bool small = t->rows == 0 || strstr(t->name, "token_types") || strstr(t->name, "position") || strstr(t->name, "cls");
     return small ? WW_QUANT_F32 : m->shape.gate_f16 && strstr(t->name, "ffn_gate") ? WW_QUANT_F16 : m->shape.type;
 }
 
@@ -294,13 +304,12 @@ void tiny_write(const tiny_model *m, const char *path)
     tiny_write_wrong(m, &(tiny_fault){0}, path);
 }
 
-void tiny_write_words(const char *architecture, const char *path)
+static void write_words(tiny_shape shape, const char *path)
 {
 #define WORD "\xE2\x96\x81" /* how vocabularies write a word's beginning */
     static const char *const pieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
     test_vocabulary v = vocabulary_empty("bert");
     tiny_model m;
-    tiny_shape shape = tiny_default(architecture);
     for (int i = 0; i < 8; i++)
         vocabulary_add(&v, pieces[i], i < 4 ? 3 : 1, 0);
     v.bos = 2;
@@ -311,4 +320,17 @@ void tiny_write_words(const char *architecture, const char *path)
     tiny_make(&m, &shape);
     tiny_write(&m, path);
     tiny_free(&m);
+}
+
+void tiny_write_words(const char *architecture, const char *path)
+{
+    write_words(tiny_default(architecture), path);
+}
+
+void tiny_write_ranker(int32_t layers, const char *path)
+{
+    tiny_shape shape = tiny_default("bert");
+    shape.layers = layers;
+    shape.pooling = WW_POOLING_RANK;
+    write_words(shape, path);
 }

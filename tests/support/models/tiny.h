@@ -52,6 +52,9 @@ void tiny_write(const tiny_model *m, const char *path);
 /* Writes a model of the default shape with a tokenizer that knows the words a, fox, dog and an s behind a word. */
 void tiny_write_words(const char *architecture, const char *path);
 
+/* An encoder of so many layers that reranks, with that tokenizer. */
+void tiny_write_ranker(int32_t layers, const char *path);
+
 /* What is wrong with a file that tiny_write_wrong() writes. */
 typedef struct tiny_fault {
     const char *leave_out; /* a tensor or a key */
@@ -69,5 +72,8 @@ void tiny_write_wrong(const tiny_model *m, const tiny_fault *fault, const char *
 /* The logits behind the last of `count` tokens, and the embedding of them, by the definition with doubles. */
 void tiny_logits(const tiny_model *m, const int32_t *ids, int count, double *logits);
 void tiny_embedding(const tiny_model *m, const int32_t *ids, int count, double *vector);
+
+/* The score of `count` tokens with an encoder's head; those from number `first` on are of the second type. */
+double tiny_score(const tiny_model *m, const int32_t *ids, int count, int first);
 
 #endif
