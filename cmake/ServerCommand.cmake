@@ -16,7 +16,31 @@ endif()
 set(no_serve ${CMAKE_SOURCE_DIR}/src/cli/absent/no_serve.c)
 if(WARPWAVE_SERVER)
     file(GLOB_RECURSE server_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/server/*.c)
-    add_library(warpwave_server_objects OBJECT ${server_sources})
+    # The page: its files are embedded as they are, with a table of their names (src/server/ui/ui.h).
+    file(GLOB page_paths CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/server/page/*)
+    set(page_bytes "")
+    set(page_table "")
+    foreach(path ${page_paths})
+        get_filename_component(file ${path} NAME)
+        string(MAKE_C_IDENTIFIER "page_${file}" symbol)
+        string(APPEND page_bytes "${symbol}_name:\n    .asciz \"${file}\"\n${symbol}:\n    .incbin \"${path}\"\n${symbol}_end:\n")
+        string(APPEND page_table "    .quad ${symbol}_name, ${symbol}, ${symbol}_end\n")
+    endforeach()
+    set(page_source ${CMAKE_BINARY_DIR}/page_files.S)
+    file(CONFIGURE OUTPUT ${page_source} CONTENT "    .section .rodata
+${page_bytes}
+    .section .data.rel.ro, \"aw\"
+    .balign 8
+    .globl page_files
+    .hidden page_files
+    .type page_files, %object
+page_files:
+${page_table}    .quad 0, 0, 0
+    .size page_files, . - page_files
+    .section .note.GNU-stack, \"\", %progbits
+" @ONLY)
+    set_source_files_properties(${page_source} PROPERTIES OBJECT_DEPENDS "${page_paths}")
+    add_library(warpwave_server_objects OBJECT ${server_sources} ${page_source})
     target_link_libraries(warpwave_server_objects PUBLIC warpwave_objects warpwave_store_objects warpwave_model_objects PkgConfig::MICROHTTPD)
     file(GLOB serve_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/serve/*.c)
     add_library(warpwave_serve_objects OBJECT ${serve_sources})

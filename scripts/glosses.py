@@ -7,6 +7,10 @@ import pathlib
 import sys
 
 KINDS = ("noun", "verb", "adj", "adv")
+# The lexicographers' files, whose number is the second field of a line (lexnames(5WN)).
+TOPICS = """all pert all tops act animal artifact attribute body cognition communication event feeling food group location motive object person
+phenomenon plant possession process quantity relation shape state substance time body change cognition communication competition consumption
+contact creation emotion motion perception possession social stative weather participle""".split()
 
 
 def meanings(folder):
@@ -19,7 +23,8 @@ def meanings(folder):
                 data, gloss = line.split("|", 1)
                 fields = data.split()
                 words = [fields[4 + 2 * i].split("(")[0].replace("_", " ") for i in range(int(fields[3], 16))]
-                yield {"id": f"{kind}.{fields[0]}", "text": gloss.strip(), "payload": {"words": ", ".join(words), "gloss": gloss.strip()}}
+                yield {"id": f"{kind}.{fields[0]}", "text": gloss.strip(),
+                       "payload": {"words": ", ".join(words), "gloss": gloss.strip(), "kind": kind, "topic": TOPICS[int(fields[1])]}}
 
 
 def spread(items, count):

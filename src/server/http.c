@@ -170,6 +170,9 @@ static enum MHD_Result respond(request *r)
     const char *type = r->stream ? "text/event-stream" : r->content_type ? r->content_type : "application/json";
     const char *origin = access_origin(&s->access, r);
     MHD_add_response_header(response, "content-type", type);
+    MHD_add_response_header(response, "x-content-type-options", "nosniff");
+    for (size_t i = 0; r->headers && r->headers[i][0]; i++)
+        MHD_add_response_header(response, r->headers[i][0], r->headers[i][1]);
     if (r->stream)
         MHD_add_response_header(response, "cache-control", "no-cache");
     if (r->status == 429 || r->status == 503)

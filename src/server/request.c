@@ -34,6 +34,7 @@ bool(request_fail)(request *r, int status, const char *format, ...)
     va_end(arguments);
     r->status = status;
     r->content_type = NULL;
+    r->headers = NULL;
     r->answer.length = 0;
     if (r->url && strncmp(r->url, "/v1/", 4) == 0) {
         out_text(&r->answer, "{\"error\":{\"message\":");

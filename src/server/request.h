@@ -62,8 +62,9 @@ struct request {
 
     int status; /* of HTTP */
     out answer;
-    const char *content_type; /* NULL: JSON */
-    stream *stream;           /* in place of `answer` */
+    const char *content_type;        /* NULL: JSON */
+    const char *const (*headers)[2]; /* further ones, names and values, up to a name that is NULL; NULL: none */
+    stream *stream;                  /* in place of `answer` */
 };
 
 /* Answers with a failure. The message is put into the form that the route's API has. Return false, for `return

@@ -38,7 +38,7 @@ typedef struct route_table {
     size_t count;
 } route_table;
 
-extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai;
+extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai, routes_page;
 
 /* Finds the route for a request and sets r->route and r->names. Returns 200, or 400, 404, 405 or 507. */
 int route_find(request *r);

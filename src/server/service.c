@@ -3,6 +3,7 @@
 
 #include "server/route.h"
 #include "server/state.h"
+#include "server/ui/ui.h"
 
 /* The version of Qdrant's API that is spoken here: clients compare it with their own. */
 #define QDRANT_VERSION "1.19.0"
@@ -15,8 +16,11 @@ static bool say(request *r, int status, const char *text)
     return true;
 }
 
+/* Browsers get the page. */
 static bool root(request *r)
 {
+    if (page_root(r))
+        return true;
     r->status = 200;
     out_text(&r->answer, "{\"title\":\"warpwave - vector search engine\",\"version\":\"" QDRANT_VERSION
                          "\",\"commit\":\"\",\"warpwave\":\"" WW_VERSION_TEXT "\"}");
@@ -69,7 +73,8 @@ static bool telemetry(request *r)
 }
 
 static const route routes[] = {
-    {"GET", "/", RIGHT_NONE, WORK_HERE, root, NULL, "Title and version", NULL, "Title and version.", false},
+    {"GET", "/", RIGHT_NONE, WORK_HERE, root, NULL, "Title and version; the page for browsers", NULL, "Title and version.",
+     false},
     {"GET", "/healthz", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process well?", NULL, "It is.", false},
     {"GET", "/livez", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process well?", NULL, "It is.", false},
     {"GET", "/readyz", RIGHT_NONE, WORK_HERE, ready, NULL, "Are requests answered?", NULL,

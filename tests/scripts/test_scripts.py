@@ -174,7 +174,7 @@ class Demo(unittest.TestCase):
                 (pathlib.Path(folder) / f"data.{kind}").write_text("  1 a licence | of many words\n" + lines, encoding="latin-1")
             all_of_them = list(glosses.meanings(pathlib.Path(folder)))
         self.assertEqual(len(all_of_them), 100)
-        self.assertEqual(all_of_them[25], {"id": "verb.00000000", "text": "what verb 0 is;", "payload": {"words": "word 0", "gloss": "what verb 0 is;"}})
+        self.assertEqual(all_of_them[25], {"id": "verb.00000000", "text": "what verb 0 is;", "payload": {"words": "word 0", "gloss": "what verb 0 is;", "kind": "verb", "topic": "tops"}})
         chosen = glosses.spread(all_of_them, 8)
         self.assertEqual([one["id"].split(".")[0] for one in chosen], ["noun"] * 2 + ["verb"] * 2 + ["adj"] * 2 + ["adv"] * 2)
         self.assertEqual(len(glosses.spread(all_of_them, 0)), 100)

@@ -44,7 +44,7 @@ static bool prepare_query(request *r)
     if (!p)
         return false;
     p->count = 1;
-    return search_read_query(r, body, p->searches);
+    return request_read_bool(r, body, "with_cost", &p->with_cost) && search_read_query(r, body, p->searches);
 }
 
 static bool prepare_search(request *r)
@@ -193,6 +193,42 @@ static void put_groups(request *r, const search_plan *p, selection with)
     memory_free(g.groups);
 }
 
+static void add_cost(search_cost *sum, const search *s)
+{
+    for (size_t i = 0; i < s->child_count; i++)
+        add_cost(sum, &s->children[i]);
+    sum->rows_screened += s->cost.rows_screened;
+    sum->rows_scored += s->cost.rows_scored;
+    sum->lists_read += s->cost.lists_read;
+    sum->bytes += s->cost.bytes;
+    sum->queries = s->cost.queries > sum->queries ? s->cost.queries : sum->queries;
+}
+
+/* How many of the points found are certainly the nearest, in order. A fusion has no such order. */
+static int64_t proven_of(const search *s)
+{
+    int64_t proven = 0;
+    if (s->child_count > 0 || !s->results)
+        return s->found_count;
+    while (proven < s->found_count && s->found[proven].hit < ww_results_proven(s->results, s->query))
+        proven++;
+    return proven;
+}
+
+static void put_cost(request *r, const search *s)
+{
+    search_cost sum = {0};
+    ww_device_info device = ww_device_info_default();
+    const bool known = ww_device_describe(r->server->config.device, &device) == WW_OK;
+    add_cost(&sum, s);
+    out_format(&r->answer, ",\"cost\":{\"rows_screened\":%lld,\"rows_scored\":%lld,\"lists_read\":%lld,\"bytes\":%lld,",
+               (long long)sum.rows_screened, (long long)sum.rows_scored, (long long)sum.lists_read, (long long)sum.bytes);
+    out_format(&r->answer, "\"queries\":%lld,\"exact\":%s,\"proven\":%lld,\"device\":", (long long)sum.queries,
+               sum.lists_read == 0 ? "true" : "false", (long long)proven_of(s));
+    out_quoted(&r->answer, known ? device.id : "", strlen(known ? device.id : ""));
+    out_text(&r->answer, "}");
+}
+
 static void put_answer(request *r, const search_plan *p)
 {
     const bool batch = p->form == FORM_BATCH_POINTS || p->form == FORM_BATCH_LIST;
@@ -212,6 +248,8 @@ static void put_answer(request *r, const search_plan *p)
         out_text(&r->answer, object ? "}" : "");
     }
     out_text(&r->answer, batch ? "]" : "");
+    if (p->with_cost)
+        put_cost(r, p->searches);
     request_result_end(r);
 }
 
@@ -305,7 +343,7 @@ bool collection_run(queue *q, request *taken)
 
 static const route routes[] = {
     {"POST", POINTS "/query", RIGHT_READ, WORK_COLLECTION, prepare_query, run_searches, "Search, or fuse several searches",
-     "\"query\":{},\"prefetch\":{}," COMMON, "The points, the best first.", true},
+     "\"query\":{},\"prefetch\":{},\"with_cost\":{\"type\":\"boolean\"}," COMMON, "The points, the best first.", true},
     {"POST", POINTS "/query/batch", RIGHT_READ, WORK_COLLECTION, prepare_queries, run_searches, "Several queries at once",
      "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", "The points of each query.", true},
     {"POST", POINTS "/query/groups", RIGHT_READ, WORK_COLLECTION, prepare_groups, run_searches, "Search, in groups by a key",

@@ -21,6 +21,13 @@ typedef struct found_point {
     int64_t query, hit;
 } found_point;
 
+/* What a search read, alone or together with others that were computed in the same call. */
+typedef struct search_cost {
+    int64_t rows_screened, rows_scored, lists_read;
+    int64_t bytes;   /* of codes and vectors */
+    int64_t queries; /* of that call */
+} search_cost;
+
 typedef struct search search;
 struct search {
     search_kind kind;
@@ -35,6 +42,8 @@ struct search {
     double threshold;
     double rank_constant; /* of SEARCH_RRF */
     double *weights;      /* of SEARCH_RRF; NULL: all 1 */
+    int64_t nprobe;       /* lists of an index that are read; 0: not said */
+    double recall;        /* that is enough; 0: not said. Without either the search is exact */
     selection with;
     search *children; /* what is prefetched */
     size_t child_count;
@@ -44,6 +53,7 @@ struct search {
     int64_t query;
     found_point *found;
     int64_t found_count;
+    search_cost cost;
     char *failure; /* why it could not be computed; NULL: it was */
     int failure_status;
 };
@@ -58,6 +68,7 @@ typedef struct search_plan {
     values_key group_by;
     int64_t group_size, group_limit;
     bool group_payload; /* payloads are asked for; the groups need them in any case */
+    bool with_cost;     /* the answer says what it cost and what is certain */
 } search_plan;
 
 /* Read one search of Qdrant's query API, and one of its older search API. False: the request failed. */

@@ -169,6 +169,14 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
         return request_fail(r, 400, "params: an object is needed");
     if (json_given(object, "lookup_from"))
         return request_fail(r, 501, "lookup_from: is not supported");
+    bool exact = false;
+    if (params && (!request_read_integer(r, params, "nprobe", 0, &s->nprobe) ||
+                   !request_read_number(r, params, "recall", &s->recall) || !request_read_bool(r, params, "exact", &exact)))
+        return false;
+    if (exact)
+        s->nprobe = 0;
+    if (exact)
+        s->recall = 0;
     s->has_threshold = json_given(object, "score_threshold") != NULL;
     return request_read_integer(r, object, "limit", 1, &s->limit) && request_read_integer(r, object, "offset", 0, &s->offset) &&
            request_read_number(r, object, "score_threshold", &s->threshold) &&

@@ -63,7 +63,23 @@ static bool same_text(const char *a, const char *b)
 static bool alike(const search *a, const search *b)
 {
     return a->target == b->target && depth_of(a) == depth_of(b) && parts_fetch(&a->with) == parts_fetch(&b->with) &&
-           same_text(a->filter, b->filter);
+           same_text(a->filter, b->filter) && a->nprobe == b->nprobe && a->recall == b->recall;
+}
+
+/* A row is screened by its codes, a byte per element, and scored by its vector. With an index the library counts the bytes of
+ * codes itself. */
+static void set_cost(search *const *searches, size_t count, const ww_search_stats *stats)
+{
+    static const int64_t ELEMENT_BYTES[] = {
+        [WW_VECTOR_F32] = 4, [WW_VECTOR_F16] = 2, [WW_VECTOR_BF16] = 2, [WW_VECTOR_I8] = 1, [WW_VECTOR_U8] = 1};
+    const entry *e = searches[0]->target;
+    ww_collection_info info = ww_collection_info_default();
+    const bool known = ww_collection_describe(e->collection, &info) == WW_OK;
+    const int64_t codes = stats->lists_read > 0 ? stats->list_bytes_read : stats->rows_screened * e->dim;
+    const search_cost cost = {stats->rows_screened, stats->rows_scored, stats->lists_read,
+                              codes + stats->rows_scored * e->dim * (known ? ELEMENT_BYTES[info.type] : 0), (int64_t)count};
+    for (size_t i = 0; i < count; i++)
+        searches[i]->cost = cost;
 }
 
 /* Searches for `count` queries of the same depth, filter and selection. */
@@ -85,6 +101,8 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     query.filter = first->filter;
     query.fetch = parts_fetch(&first->with);
     query.stats = &stats;
+    query.nprobe = depth_of(first) <= WW_K_MAX ? first->nprobe : 0;
+    query.recall = depth_of(first) <= WW_K_MAX ? (float)first->recall : 0;
     if (depth_of(first) <= WW_K_MAX) {
         query.k = (int32_t)depth_of(first);
     } else { /* all rows, of which the best are taken */
@@ -94,6 +112,7 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     }
     const ww_status status = ww_collection_query(e->collection, &query, results);
     memory_free(vectors);
+    set_cost(alike_ones, count, &stats);
     metrics *m = &e->queue.server->metrics;
     atomic_fetch_add(&m->searches, (long long)count);
     atomic_fetch_add(&m->rows_read, stats.rows_screened + stats.rows_scored);

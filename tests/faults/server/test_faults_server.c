@@ -44,6 +44,14 @@ static const struct {
     {"GET", "/collections/docs", NULL},
     {"PUT", "/collections/docs/index", "{\"field_name\": \"a\", \"field_schema\": \"integer\"}"},
     {"GET", "/openapi.json", NULL},
+    {"GET", "/ui/app.js", NULL},
+    {"GET", "/warpwave/overview", NULL},
+    {"GET", "/warpwave/collections/docs/fields", NULL},
+    {"POST", "/warpwave/collections/docs/rows", "{\"filter\": {\"must\": [{\"key\": \"a\", \"match\": {\"value\": 1}}]}}"},
+    {"POST", "/warpwave/collections/docs/rows", "{\"ids\": [\"1\", \"3\"], \"with_vector\": true}"},
+    {"POST", "/warpwave/collections/docs/rows", "{\"handles\": [\"1\", \"3\"]}"},
+    {"PUT", "/warpwave/collections/docs/rows", "{\"id\": \"2\", \"payload\": {\"a\": 1}}"},
+    {"POST", "/warpwave/collections/docs/rows/delete", "{\"ids\": [\"9\"]}"},
 };
 
 static void every_request_is_answered_whichever_allocation_fails(void **state)

@@ -1,0 +1,80 @@
+// How payloads are shown: a title and a line for lists, every key in the side panel.
+import { bytes, button, count, el, replace, shorten, visible } from "/ui/dom.js";
+import { isNumber, stringify } from "/ui/json.js";
+
+const TITLES = /^(title|name|words?|label|heading|subject|headline)$/i;
+const TEXT = "text"; // what was embedded, beside the payload
+const SHOWN_MAX = 100000; // characters of one value that are put into the page
+
+export const idText = (id) => String(id);
+
+const isText = (value) => typeof value === "string";
+
+export function inline(value, length = 80) {
+  if (value === undefined || value === null) return "";
+  const text = isText(value) ? value.slice(0, 4 * length) : isNumber(value) || typeof value === "boolean" ? String(value) : shorten(stringify(value), 4 * length);
+  return shorten(visible(text).replace(/\s+/g, " "), length);
+}
+
+// What a row says of itself: {title, body, rest}, of which rest is [key, value] for what else is short.
+export function summary(row) {
+  const payload = row.text === undefined ? row.payload : { ...row.payload, [TEXT]: row.text };
+  if (!payload || typeof payload !== "object" || Array.isArray(payload))
+    return { title: "", body: row.preview ? visible(row.preview) + "…" : row.text ? inline(row.text, 320) : "", rest: [] };
+  const keys = Object.keys(payload);
+  const title = keys.find((key) => TITLES.test(key) && isText(payload[key]));
+  const texts = keys.filter((key) => key !== title && isText(payload[key]) && payload[key].length > 24);
+  const body = texts.sort((a, b) => payload[b].length - payload[a].length)[0];
+  const rest = keys.filter((key) => key !== title && key !== body && payload[key] !== null && typeof payload[key] !== "object");
+  return {
+    title: title ? inline(payload[title], 120) : "",
+    body: body ? inline(payload[body], 320) : "",
+    rest: rest.slice(0, 6).map((key) => [inline(key, 24), inline(payload[key], 40)]),
+  };
+}
+
+function textValue(value) {
+  const box = el("div", { class: "value text" });
+  const part = (length) => visible(value.slice(0, length));
+  const long = value.length > 600;
+  replace(box, el("bdi", {}, part(long ? 500 : value.length) + (long ? "…" : "")));
+  if (long) {
+    const whole = Math.min(value.length, SHOWN_MAX);
+    const text = whole < value.length ? `Show the first ${count(whole)} of ${count(value.length)} characters` : `Show all ${count(value.length)} characters`;
+    box.append(button(text, (event) => { event.target.remove(); box.firstChild.textContent = part(whole); }, { class: "link" }));
+  }
+  return box;
+}
+
+function shownValue(value) {
+  if (isText(value)) return textValue(value);
+  if (value === null || typeof value !== "object" || isNumber(value))
+    return el("div", { class: `value ${value === null ? "none" : "number"}` }, String(value));
+  return el("pre", { class: "value" }, shorten(visible(stringify(value, 2)), SHOWN_MAX));
+}
+
+export function fullPayload(row) {
+  const payload = row.payload;
+  if (row.text !== undefined) return el("div", {}, el("dl", { class: "payload" }, el("dt", {}, "text that was embedded"), el("dd", {}, textValue(row.text))), payload ? fullPayload({ payload }) : null);
+  if (payload === null || payload === undefined) return el("p", { class: "quiet" }, "This row has no payload.");
+  if (typeof payload !== "object" || Array.isArray(payload)) return shownValue(payload);
+  const keys = Object.keys(payload);
+  if (!keys.length) return el("p", { class: "quiet" }, "The payload is empty.");
+  return el("dl", { class: "payload" }, keys.map((key) => [el("dt", {}, el("bdi", {}, visible(shorten(key, 200)))), el("dd", {}, shownValue(payload[key]))]));
+}
+
+// One row in a list of results. `lead` stands before it, `actions` behind.
+export function rowCard(row, { lead, actions = [], open }) {
+  const { title, body, rest } = summary(row);
+  const id = idText(row.id);
+  return el("li", { class: "card hit", "data-id": id },
+    lead,
+    el("div", { class: "hit-text" },
+      el("div", { class: "hit-head" },
+        button(title || shorten(visible(id), 60), open, { class: "title", title: "Open the row" }),
+        title && el("bdi", { class: "id" }, shorten(visible(id), 60))),
+      body && el("p", {}, el("bdi", {}, body)),
+      row.payload === undefined && row.payload_bytes > 0 && el("p", { class: "quiet" }, `The payload has ${bytes(row.payload_bytes)}; open the row to see it.`),
+      rest.length > 0 && el("div", { class: "chips" }, rest.map(([key, value]) => el("span", { class: "chip" }, el("b", {}, key), " ", el("bdi", {}, value))))),
+    el("div", { class: "hit-actions" }, actions));
+}

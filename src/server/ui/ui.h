@@ -1,0 +1,35 @@
+/* The page for browsers: its static files, and what it asks beyond Qdrant's and OpenAI's APIs. Ids are texts there, of any
+ * kind, and so are handles: JavaScript has no integers of 64 bits in JSON. */
+#ifndef WW_SERVER_UI_H
+#define WW_SERVER_UI_H
+
+#include "server/route.h"
+#include "server/state.h"
+
+/* A file of src/server/page, embedded by cmake/ServerCommand.cmake. The list ends with a name that is NULL. */
+typedef struct page_file {
+    const char *name;
+    const char *bytes, *end;
+} page_file;
+
+extern const page_file page_files[];
+
+/* ---- files.c: answers with the page itself, and with its files */
+bool page_root(request *r);
+bool page_file_send(request *r);
+
+/* ---- overview.c: the server, its models, and all collections with their figures */
+void run_overview(request *r);
+
+/* ---- rows.c: rows by position, handle or id; new payloads; removal */
+bool prepare_rows(request *r);
+void run_rows(request *r);
+bool prepare_row_payload(request *r);
+void run_row_payload(request *r);
+bool prepare_rows_delete(request *r);
+void run_rows_delete(request *r);
+
+/* ---- fields.c: the keys that payloads have */
+void run_fields(request *r);
+
+#endif
