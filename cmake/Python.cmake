@@ -1,13 +1,13 @@
 # The files of the Python wheel (pyproject.toml, `make wheel`): one shared library with everything in it, and the command, which is one call
 # of it, so that the kernels of all chips are in the wheel once. Both need a glibc of 2.28 or later only, if WARPWAVE_WHEEL_ZIG says so: then
 # the objects, which the usual compiler made, are linked by zig, which knows the symbols of old versions. What they need of other libraries
-# (jansson, zstd, PCRE2, utf8proc, SQLite) is linked in where the distribution's archive can be; otherwise the shared library is needed, which
+# (jansson, zstd, PCRE2, utf8proc, SQLite, libmicrohttpd) is linked in where the distribution's archive can be; otherwise the shared library is needed, which
 # `make wheel` has auditwheel put into the wheel.
 option(WARPWAVE_WHEEL "Make the files of the Python wheel" OFF)
 set(WARPWAVE_WHEEL_ZIG "" CACHE STRING "The command of zig (a list) that links the wheel's files for an old glibc; empty: the usual linker")
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
 
-add_library(wheel_command_objects OBJECT ${CMAKE_SOURCE_DIR}/python/command_library.c ${no_serve}) # without a server
+add_library(wheel_command_objects OBJECT ${CMAKE_SOURCE_DIR}/python/command_library.c)
 target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 set(wheel_objects $<TARGET_OBJECTS:warpwave_objects> $<TARGET_OBJECTS:warpwave_command_objects> $<TARGET_OBJECTS:wheel_command_objects>)
 set(wheel_wants jansson zstd)
@@ -64,6 +64,7 @@ set(WHEEL_USES_zstd ZSTD_decompressDCtx ZSTD_DCtx_refPrefix ZSTD_getErrorName)
 set(WHEEL_USES_sqlite3 sqlite3_open_v2)
 set(WHEEL_USES_pcre2-8 pcre2_compile_8 pcre2_jit_compile_8 pcre2_match_8)
 set(WHEEL_USES_utf8proc utf8proc_decompose_char utf8proc_normalize_utf32)
+set(WHEEL_USES_microhttpd MHD_start_daemon MHD_suspend_connection MHD_create_response_from_callback)
 
 # Can this archive be part of a shared library? The linker says, once for each archive and linker.
 function(archive_can_be_shared library archive result)
@@ -83,6 +84,29 @@ function(archive_can_be_shared library archive result)
     endif()
     set(${result} ${${tried}} PARENT_SCOPE)
 endfunction()
+
+# The server, without TLS (python/no_tls.c), where libmicrohttpd's archive can be linked in: the shared library would need GnuTLS. The
+# archive's variable stderr gets another name, which a shared library can define.
+set(wheel_server FALSE)
+find_library(MICROHTTPD_ARCHIVE NAMES libmicrohttpd.a)
+if(WARPWAVE_SERVER AND MICROHTTPD_ARCHIVE AND CMAKE_OBJCOPY)
+    file(MAKE_DIRECTORY ${wheel_dir})
+    set(WHEEL_ARCHIVE_microhttpd ${wheel_dir}/libmicrohttpd.a)
+    execute_process(COMMAND ${CMAKE_OBJCOPY} --redefine-sym stderr=wheel_stderr ${MICROHTTPD_ARCHIVE} ${WHEEL_ARCHIVE_microhttpd} RESULT_VARIABLE failed)
+    if(failed EQUAL 0)
+        archive_can_be_shared(microhttpd ${WHEEL_ARCHIVE_microhttpd} wheel_server)
+    endif()
+endif()
+if(wheel_server)
+    list(APPEND wheel_wants microhttpd)
+    target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_tls.c)
+    list(APPEND wheel_objects $<FILTER:$<TARGET_OBJECTS:warpwave_server_objects>,EXCLUDE,/server/tls[.]c> $<TARGET_OBJECTS:warpwave_serve_objects>)
+else()
+    target_sources(wheel_command_objects PRIVATE ${no_serve})
+    if(WARPWAVE_WHEEL)
+        message(NOTICE "-- wheel: no server in it: libmicrohttpd.a is missing or cannot be part of a shared library")
+    endif()
+endif()
 
 set(wheel_libraries "")
 set(wheel_shared "")

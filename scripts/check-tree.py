@@ -106,6 +106,7 @@ MANY_PARAMETERS = {
     "src/cpu/tensor/row_loops*.h": "likewise",
     "src/store/filter.c": "SQLite's authorizer",
     "src/server/http.c": "libmicrohttpd's callback for requests",
+    "src/server/tls.c": "GnuTLS's callback for certificates",
     "src/store/sqlite/table.c": "SQLite's functions of a virtual table",
     "src/store/sqlite/hybrid.c": "likewise",
 }

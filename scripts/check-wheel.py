@@ -32,6 +32,24 @@ with warpwave.Store("smoke.db", device="cpu") as store:
 assert warpwave._native.ww_model_token_ends(None, 0) == 0
 import pathlib; assert "site-packages" in str(pathlib.Path(warpwave.__file__))
 """
+SERVE = """
+import json, re, signal, subprocess, sys, urllib.request
+server = subprocess.Popen([sys.executable, "-m", "warpwave", "serve", "served.db", "--device", "cpu", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+url = re.search("http://.*", server.stderr.readline()).group()
+def ask(method, path, body):
+    asked = urllib.request.Request(url + path, json.dumps(body).encode(), {"content-type": "application/json"}, method=method)
+    return json.load(urllib.request.urlopen(asked, timeout=60))["result"]
+try:
+    ask("PUT", "/collections/docs", {"vectors": {"size": 2, "distance": "Dot"}})
+    ask("PUT", "/collections/docs/points", {"points": [{"id": 7, "vector": [1, 2], "payload": {"n": 1}}]})
+    found = ask("POST", "/collections/docs/points/query", {"query": [3, 1], "filter": {"must": [{"key": "n", "match": {"value": 1}}]}})
+    assert [(point["id"], point["score"]) for point in found["points"]] == [(7, 5.0)], found
+finally:
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(timeout=60) == 0
+refused = subprocess.run([sys.executable, "-m", "warpwave", "serve", "served.db", "--tls-cert", "a", "--tls-key", "b"], stderr=subprocess.PIPE, text=True)
+assert refused.returncode != 0 and "has no TLS" in refused.stderr, refused.stderr
+"""
 wrong = []
 
 
@@ -73,7 +91,7 @@ def check_contents(wheel, folder):
     for wanted in (LIBRARY, COMMAND, "warpwave/py.typed", "warpwave/__init__.py", "warpwave/_native.py"):
         if wanted not in names:
             complain(f"{wanted} is not in it")
-    for library in ("jansson", "pcre2", "sqlite", "utf8proc", "zstd"):
+    for library in ("jansson", "libmicrohttpd", "pcre2", "sqlite", "utf8proc", "zstd"):
         if not any(name.endswith(f"{library}.txt") for name in names):
             complain(f"the license of {library} is not in it")
     bundled = [name for name in names if name.startswith(BUNDLED) and not name.endswith("/")]
@@ -96,10 +114,10 @@ def check_installed(path, folder):
     python = str(folder / "venv" / "bin" / "python")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(path))
     command = str(folder / "venv" / "bin" / "warpwave")
-    for command in ((python, "-c", SMOKE), (python, "-m", "warpwave", "version"), (command, "devices"), (command, "store", "check", "smoke.db")):
+    for command in ((python, "-c", SMOKE), (python, "-c", SERVE), (python, "-m", "warpwave", "version"), (command, "devices"), (command, "store", "check", "smoke.db")):
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, env={"PATH": "/usr/bin:/bin"})
         if done.returncode != 0:
-            complain(f"{' '.join(command[1:])[:60]}: exit code {done.returncode}: {done.stderr.strip()}")
+            complain(f"{' '.join(' '.join(command[1:]).split())[:60]}: exit code {done.returncode}: {done.stderr.strip()}")
 
 
 def check_wheel(path, quick):

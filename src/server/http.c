@@ -15,6 +15,7 @@
 #include "server/route.h"
 #include "server/state.h"
 #include "server/stream.h"
+#include "server/tls.h"
 
 double server_seconds(void)
 {
@@ -405,18 +406,16 @@ ww_status http_start(server *s)
                                        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, s},
                                        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connected, s},
                                        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)keep_escapes, NULL},
-                                       {tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, s->certificate},
-                                       {tls ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, 0, s->private_key},
                                        {MHD_OPTION_END, 0, NULL}};
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | (tls ? MHD_USE_TLS : 0);
-    if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+    if (tls && MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK2) != MHD_YES)
         status = ww_fail(WW_UNSUPPORTED, "this libmicrohttpd was built without TLS");
-    s->daemon =
-        status == WW_OK ? MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END) : NULL;
+    if (status == WW_OK)
+        s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_ARRAY, options,
+                                     tls ? MHD_OPTION_HTTPS_CERT_CALLBACK2 : MHD_OPTION_END, tls_certificate_callback(),
+                                     MHD_OPTION_END);
     if (s->daemon)
         return WW_OK;
     close(listening);
-    return status != WW_OK ? status
-                           : ww_fail(WW_IO_ERROR, "the HTTP library could not be started%s",
-                                     tls ? "; are certificate and key PEM files that belong together?" : "");
+    return status != WW_OK ? status : ww_fail(WW_IO_ERROR, "the HTTP library could not be started");
 }

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "server/state.h"
+#include "server/tls.h"
 
 server_config server_config_default(void)
 {
@@ -32,42 +33,6 @@ int32_t server_port(const server *s)
 /* ---- starting --------------------------------------------------------------------------------------------------------------
  */
 
-/* Reads a PEM file as text. */
-static ww_status read_pem(const char *path, char **text)
-{
-    enum { PEM_BYTES_MAX = 1 << 20 };
-    ww_status status = WW_OK;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s", path);
-    char *bytes = memory_alloc(PEM_BYTES_MAX);
-    const ssize_t length = bytes ? read(file, bytes, PEM_BYTES_MAX - 1) : 0;
-    if (!bytes)
-        status = memory_failed("a certificate", PEM_BYTES_MAX);
-    else if (length <= 0)
-        status = length < 0 ? ww_fail_errno(WW_IO_ERROR, errno, "%s", path) : ww_fail(WW_INVALID_ARGUMENT, "%s is empty", path);
-    close(file);
-    if (status != WW_OK) {
-        memory_free(bytes);
-        return status;
-    }
-    bytes[length] = '\0';
-    memory_free(*text);
-    *text = bytes;
-    return WW_OK;
-}
-
-static ww_status read_certificate(server *s)
-{
-    const server_config *config = &s->config;
-    if (!config->certificate != !config->private_key)
-        return ww_fail(WW_INVALID_ARGUMENT, "--tls-cert and --tls-key belong together");
-    if (!config->certificate)
-        return WW_OK;
-    const ww_status status = read_pem(config->certificate, &s->certificate);
-    return status == WW_OK ? read_pem(config->private_key, &s->private_key) : status;
-}
-
 static ww_status open_log(server *s)
 {
     const char *path = s->config.access_log;
@@ -81,7 +46,7 @@ static ww_status open_all(server *s)
 {
     ww_status status = access_open(&s->access, &s->config);
     if (status == WW_OK)
-        status = read_certificate(s);
+        status = tls_load(s);
     if (status == WW_OK)
         status = open_log(s);
     if (status == WW_OK)
@@ -122,7 +87,8 @@ ww_status server_start(const server_config *config, server **started)
 
 ww_status server_reload(server *s)
 {
-    return access_reload(&s->access);
+    const ww_status status = access_reload(&s->access);
+    return status == WW_OK ? tls_load(s) : status;
 }
 
 /* ---- stopping --------------------------------------------------------------------------------------------------------------
@@ -183,8 +149,7 @@ void server_stop(server *s)
     if (s->log >= 0)
         close(s->log);
     access_close(&s->access);
-    memory_free(s->certificate);
-    memory_free(s->private_key);
+    tls_free(s);
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
     memory_free(s);

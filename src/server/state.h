@@ -75,7 +75,7 @@ struct server {
     access_rules access;
     metrics metrics;
     struct MHD_Daemon *daemon;
-    char *certificate, *private_key; /* PEM texts; NULL: no TLS */
+    char *certificate, *private_key; /* PEM texts, with the lock; NULL: no TLS */
     int32_t port;
     int log; /* a file descriptor, -1: none */
     double started_seconds;

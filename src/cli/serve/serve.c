@@ -95,7 +95,7 @@ static void read_lists(const serve_settings *s, server_config *config)
         config->origins[config->origin_count++] = s->origins.texts[i];
 }
 
-/* Waits for signals: SIGHUP reads keys again, SIGTERM and ctrl-C end the server. */
+/* Waits for signals: SIGHUP reads keys and certificates again, SIGTERM and ctrl-C end the server. */
 static void serve(server *s, const sigset_t *signals)
 {
     for (bool running = true; running;) {
@@ -104,7 +104,7 @@ static void serve(server *s, const sigset_t *signals)
             continue;
         running = number != SIGTERM && number != SIGINT;
         if (number == SIGHUP && server_reload(s) != WW_OK)
-            fprintf(stderr, "warpwave serve: %s; the old keys stay\n", ww_error_message());
+            fprintf(stderr, "warpwave serve: %s; the old ones stay\n", ww_error_message());
     }
 }
 
@@ -178,7 +178,7 @@ const command command_serve = {
     .operand = "STORE",
     .options = options,
     .option_count = sizeof options / sizeof *options,
-    .notes =
-        "Ends after SIGTERM or ctrl-C: requests that are there are finished, new ones get 503. SIGHUP reads the keys again.\n",
+    .notes = "Ends after SIGTERM or ctrl-C: requests that are there are finished, new ones get 503. SIGHUP reads keys and "
+             "certificates again.\n",
     .run = run,
 };
