@@ -118,6 +118,65 @@ static void header_lines_without_end_are_cut_off(void **state)
     close(connection);
 }
 
+static void a_million_headers_are_cut_off(void **state)
+{
+    (void)state;
+    static const char start[] = "GET / HTTP/1.1\r\nHost: localhost\r\n";
+    const int connection = http_connect(port);
+    int sent = 0;
+    http_send(connection, start, sizeof start - 1);
+    for (char line[32]; sent < 1000000; sent++) {
+        const int length = snprintf(line, sizeof line, "X%d: %d\r\n", sent, sent);
+        if (send(connection, line, (size_t)length, MSG_NOSIGNAL) != length)
+            break;
+    }
+    assert_true(sent < 1000000);
+    close(connection);
+}
+
+static void a_chunked_body_without_end_is_not_kept(void **state)
+{
+    (void)state;
+    static char chunk[4096 + 8];
+    const int head = snprintf(chunk, sizeof chunk, "1000\r\n");
+    memset(chunk + head, ' ', 4096);
+    const int connection = http_connect(port);
+    http_send(connection, HEAD "Transfer-Encoding: chunked\r\n\r\n", sizeof HEAD "Transfer-Encoding: chunked\r\n\r\n" - 1);
+    for (int i = 0; i < 16; i++) { /* the limit is one of these */
+        http_send(connection, chunk, (size_t)head + 4096);
+        http_send(connection, "\r\n", 2);
+    }
+    http_send(connection, "0\r\n\r\n", 5);
+    http_answer a = http_receive(connection);
+    assert_int_equal(a.status, 413);
+    http_free(&a);
+    close(connection);
+}
+
+static void numbers_are_exact_or_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"18446744073709551616", "-1", "1.5", "1e2", "9007199254740993.0", "1e400"};
+    static const char *const right[] = {"9007199254740993", "18446744073709551615", "9223372036854775808"};
+    char body[160];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(body, sizeof body, "{\"points\": [{\"id\": %s, \"vector\": [1, 2]}]}", wrong[i]);
+        ASK_STATUS(port, 400, "PUT", "/collections/docs/points", body);
+    }
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        snprintf(body, sizeof body, "{\"points\": [{\"id\": %s, \"vector\": [1, 2], \"payload\": {\"n\": %s}}]}", right[i],
+                 right[i]);
+        ASK_STATUS(port, 200, "PUT", "/collections/docs/points", body);
+        snprintf(body, sizeof body, "{\"ids\": [%s], \"with_payload\": true}", right[i]);
+        http_answer a = http_ask(port, "POST", "/collections/docs/points", body);
+        snprintf(body, sizeof body, "{\"n\": %s}", right[i]);
+        if (a.status != 200 || !strstr(a.body, right[i]) || !strstr(a.body, body))
+            fail_msg("%s: status %d: %s", right[i], a.status, a.body);
+        http_free(&a);
+    }
+    ASK_STATUS(port, 400, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1e39, 2]}]}");
+}
+
 static void requests_one_behind_the_other_are_answered_in_order(void **state)
 {
     (void)state;
@@ -153,6 +212,9 @@ int main(void)
         SERVED(texts_that_are_no_json_are_refused),
         SERVED(hosts_that_were_not_named_are_refused),
         SERVED(header_lines_without_end_are_cut_off),
+        SERVED(a_million_headers_are_cut_off),
+        SERVED(a_chunked_body_without_end_is_not_kept),
+        SERVED(numbers_are_exact_or_refused),
         SERVED(requests_one_behind_the_other_are_answered_in_order),
         SERVED(paths_with_escapes_name_collections_and_no_other_routes),
     };
