@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -389,6 +390,25 @@ static ww_status listen_at(server *s, int *listening)
     return WW_OK;
 }
 
+/* Has the system permit as many open files as the connections need. Returns how many connections there may be: some files are
+ * kept for the store and the models. */
+static int64_t connections_possible(int64_t wanted)
+{
+    enum { FILES_KEPT = 256, CONNECTIONS_MIN = 16 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return wanted;
+    const rlim_t needed = (rlim_t)wanted + FILES_KEPT;
+    if (limit.rlim_cur < needed) {
+        limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+        (void)getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur >= needed)
+        return wanted;
+    return limit.rlim_cur > FILES_KEPT + CONNECTIONS_MIN ? (int64_t)limit.rlim_cur - FILES_KEPT : CONNECTIONS_MIN;
+}
+
 ww_status http_start(server *s)
 {
     const server_config *config = &s->config;
@@ -399,7 +419,7 @@ ww_status http_start(server *s)
         return status;
     struct MHD_OptionItem options[] = {{MHD_OPTION_LISTEN_SOCKET, listening, NULL},
                                        {MHD_OPTION_THREAD_POOL_SIZE, config->http_threads, NULL},
-                                       {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)config->connections, NULL},
+                                       {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections_possible(config->connections), NULL},
                                        {MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_SECONDS, NULL},
                                        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_HEADER_BYTES, NULL},
                                        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
