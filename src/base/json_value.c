@@ -8,9 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 static const char *skip_space(const char *at)
 {
-    return at + strspn(at, " \t\n\r");
+    while (is_space(*at))
+        at++;
+    return at;
 }
 
 const char *json_root(const char *text)
@@ -46,6 +53,15 @@ static const char *text_end(const char *value)
     return at + 1;
 }
 
+/* The byte behind a number or a word. */
+static const char *word_end(const char *value)
+{
+    const char *at = value;
+    while (*at != ',' && *at != ']' && *at != '}' && *at != '\0' && !is_space(*at))
+        at++;
+    return at;
+}
+
 const char *json_end(const char *value)
 {
     int64_t depth = 0;
@@ -60,7 +76,7 @@ const char *json_end(const char *value)
         else if (*at == ']' || *at == '}')
             depth--;
         else if (depth == 0) /* a number or a word */
-            return at + strcspn(at, ",]} \t\n\r");
+            return word_end(at);
         at++;
     } while (depth > 0);
     return at;
@@ -95,6 +111,11 @@ const char *json_find(const char *object, const char *key, size_t length)
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
+/* Numbers of so many digits are exact as 64-bit integers and as doubles, and these powers of ten as doubles. */
+enum { INTEGER_DIGITS = 18, REAL_DIGITS = 15, POWER_MAX = 22 };
+static const double POWERS[POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                             1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
 static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 
@@ -110,10 +131,43 @@ static double read_real(const char *value)
     return c_locale != (locale_t)0 ? strtod_l(value, NULL, c_locale) : strtod(value, NULL);
 }
 
+/* What a short number is made of: `digits` times ten to the power of -`decimals`. */
+typedef struct short_number {
+    uint64_t digits;
+    int32_t count; /* digits without zeros in front */
+    int32_t decimals;
+    bool has_point, has_exponent;
+} short_number;
+
+static short_number read_digits(const char *value)
+{
+    short_number n = {0};
+    const char *at = value + (*value == '-' ? 1 : 0);
+    for (; n.count <= INTEGER_DIGITS && ((*at >= '0' && *at <= '9') || *at == '.'); at++) {
+        if (*at == '.') {
+            n.has_point = true;
+            continue;
+        }
+        n.digits = 10 * n.digits + (uint64_t)(*at - '0'); /* 19 of them are below 2^64 */
+        n.count += n.digits > 0 ? 1 : 0;
+        n.decimals += n.has_point ? 1 : 0;
+    }
+    n.has_exponent = *at == 'e' || *at == 'E';
+    return n;
+}
+
 json_number json_number_of(const char *value)
 {
-    const size_t length = (size_t)(json_end(value) - value);
-    json_number number = {.is_integer = strcspn(value, ".eE") >= length};
+    const short_number n = read_digits(value);
+    const int64_t sign = *value == '-' ? -1 : 1;
+    if (n.count <= INTEGER_DIGITS && !n.has_point && !n.has_exponent)
+        return (json_number){.is_integer = true, .integer = sign * (int64_t)n.digits};
+    /* Both are exact, so the one division rounds as strtod() does. */
+    if (n.count <= REAL_DIGITS && n.has_point && !n.has_exponent && n.decimals <= POWER_MAX && n.digits != 0)
+        return (json_number){.real = (double)(sign * (int64_t)n.digits) / POWERS[n.decimals]};
+    json_number number = {.is_integer = true};
+    for (const char *at = value, *end = word_end(value); at < end && number.is_integer; at++)
+        number.is_integer = *at != '.' && *at != 'e' && *at != 'E';
     if (number.is_integer) {
         errno = 0;
         number.integer = strtoll(value, NULL, 10);

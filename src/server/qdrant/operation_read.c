@@ -198,24 +198,30 @@ static bool read_points(request *r, const char *list, operation *o)
     return true;
 }
 
-/* The vectors with names of the next point, from {"image": [[...], ...], "text": [...]}: each column has one for each point. */
-static bool read_named_columns(request *r, const char *columns, operation *o, int64_t number)
+/* One name of {"image": [[...], ...], "text": [...]}, and the vector of the next point. */
+typedef struct named_column {
+    const char *key, *at;
+} named_column;
+
+enum { COLUMNS_MAX = 64 };
+
+/* Reads the vectors of the next point, one from each column. */
+static bool read_named_columns(request *r, named_column *columns, size_t count, operation *o)
 {
     out object = {0};
-    for (const char *key = json_first(columns); key; key = json_next(key)) {
-        const char *column = json_member(key), *at = json_type_of(column) == JSON_LIST ? json_first(column) : NULL;
-        for (int64_t i = 0; at && i < number; i++)
-            at = json_next(at);
+    for (size_t i = 0; i < count; i++) {
+        const char *key = columns[i].key, *at = columns[i].at;
         if (!at) {
             out_free(&object);
             return request_fail(r, 400, "batch: ids and vectors have different lengths");
         }
-        out_text(&object, object.length > 0 ? "," : "{");
+        out_text(&object, i > 0 ? "," : "{");
         out_bytes(&object, key, (size_t)(json_end(key) - key));
         out_text(&object, ":");
         out_bytes(&object, at, (size_t)(json_end(at) - at));
+        columns[i].at = json_next(at);
     }
-    out_text(&object, object.length > 0 ? "}" : "{}");
+    out_text(&object, count > 0 ? "}" : "{}");
     const bool read = object.failed ? request_fail_status(r, memory_failed("vectors", object.length))
                                     : read_named_vectors(r, object.bytes, o);
     out_free(&object);
@@ -223,13 +229,21 @@ static bool read_named_columns(request *r, const char *columns, operation *o, in
 }
 
 /* A batch whose vectors have names. */
-static bool read_named_batch(request *r, const char *ids, const char *columns, const char *payloads, operation *o)
+static bool read_named_batch(request *r, const char *ids, const char *vectors, const char *payloads, operation *o)
 {
+    named_column columns[COLUMNS_MAX];
+    size_t count = 0;
+    for (const char *key = json_first(vectors); key; key = json_next(key)) {
+        const char *list = json_member(key);
+        if (count == COLUMNS_MAX)
+            return request_fail(r, 400, "batch: more than %d names of vectors", COLUMNS_MAX);
+        columns[count++] = (named_column){key, json_type_of(list) == JSON_LIST ? json_first(list) : NULL};
+    }
     const char *payload = payloads ? json_first(payloads) : NULL;
     for (const char *id = json_first(ids); id; id = json_next(id)) {
         if (payloads && !payload)
             return request_fail(r, 400, "batch: ids and payloads have different lengths");
-        if (!read_named_columns(r, columns, o, o->count) || !read_id(r, id, o->count, o->ids[o->count]) ||
+        if (!read_named_columns(r, columns, count, o) || !read_id(r, id, o->count, o->ids[o->count]) ||
             !read_payload(r, payload, o))
             return false;
         o->count++;
