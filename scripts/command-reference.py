@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What is written about the options of `warpwave`, made from the tables that the command parses by: the tables of docs/reference/command.md, the
-synopsis and the lists of docs/reference/warpwave.1, and the completions in src/cli/completion. `warpwave help --json` prints the tables.
+"""What is written about the options of `warpwave` and `warpwave-mpi`, made from the tables that the commands parse by: the tables of
+docs/reference/command.md, the synopsis and the lists of docs/reference/warpwave.1 and warpwave-mpi.1, and the completions in src/cli/completion.
+`warpwave help --json` prints the tables.
     scripts/command-reference.py COMMAND           says what differs, and exits 1 if anything does
     scripts/command-reference.py COMMAND --write   writes it
+COMMAND is the path of either.
 In the documents the generated part of a command's section is between two comments; the text around it is written by hand.
 """
 import json
@@ -111,7 +113,7 @@ def manual_list(command):
         for option in command.options:
             of = ", ".join(option.actions)
             text = f"{of}: {option.help}" if of else option.help[:1].upper() + option.help[1:]
-            lines += [".It " + manual_words(option), manual_text(text) + "."]
+            lines += [".It " + manual_words(option), manual_text(text) + ("; required." if option.required else ".")]
         lines += [".El"]
     return "\n".join(lines) + "\n"
 
@@ -252,9 +254,17 @@ def replaced(text, name, made, comment):
     return before + begin + made + end + rest.split(end, 1)[1]
 
 
-def main():
-    told = json.loads(subprocess.run([sys.argv[1], "help", "--json"], check=True, capture_output=True, text=True).stdout)
-    commands = [Command(one) for one in told["commands"]]
+def made_for_mpi(commands):
+    """The files about warpwave-mpi, whose sections have its name in front, and no completions."""
+    page_path, manual_path = ROOT / "docs/reference/command.md", ROOT / "docs/reference/warpwave-mpi.1"
+    page, manual = page_path.read_text(encoding="utf-8"), manual_path.read_text(encoding="utf-8")
+    for command in commands:
+        page = replaced(page, f"mpi {command.name}", page_table(command), "<!-- {} -->")
+        manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
+    return {page_path: page, manual_path: manual}
+
+
+def made_for_one(commands):
     page_path, manual_path = ROOT / "docs/reference/command.md", ROOT / "docs/reference/warpwave.1"
     page, manual = page_path.read_text(encoding="utf-8"), manual_path.read_text(encoding="utf-8")
     manual = replaced(manual, "synopsis", manual_synopsis(commands), '.\\" {}')
@@ -263,8 +273,14 @@ def main():
             page = replaced(page, command.name, page_table(command), "<!-- {} -->")
             manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
     folder = ROOT / "src/cli/completion"
-    made = {page_path: page, manual_path: manual, folder / "warpwave.bash": bash(commands), folder / "_warpwave": zsh(commands),
+    return {page_path: page, manual_path: manual, folder / "warpwave.bash": bash(commands), folder / "_warpwave": zsh(commands),
             folder / "warpwave.fish": fish(commands)}
+
+
+def main():
+    told = json.loads(subprocess.run([sys.argv[1], "help", "--json"], check=True, capture_output=True, text=True).stdout)
+    commands = [Command(one) for one in told["commands"]]
+    made = made_for_mpi(commands) if pathlib.Path(sys.argv[1]).name.startswith("warpwave-mpi") else made_for_one(commands)
     old = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--write" in sys.argv:
         for path in old:

@@ -69,6 +69,11 @@ static exit_code run(const char *const *arguments, size_t count)
             print_overview();
         return EXIT_CODE_OK;
     }
+    if (strcmp(arguments[0], "help") == 0 && strcmp(arguments[1], "--json") == 0) {
+        if (here.rank == 0)
+            command_table_print(commands, COMMAND_COUNT);
+        return EXIT_CODE_OK;
+    }
     const bool help = strcmp(arguments[0], "help") == 0 || (count > 1 && asks_for_help(arguments[count - 1]));
     const command *wanted = find(strcmp(arguments[0], "help") == 0 ? arguments[1] : arguments[0]);
     if (!wanted)
