@@ -1,6 +1,7 @@
 /* Any bytes as a vocabulary and a text: the vocabulary is refused with a message, or every text has tokens of it, the same each
  * time, which have bytes and can be put together again. The first byte chooses the family, the second the pre-tokenizer and the
- * flags. Then lines, each a piece with its kind before it; after an empty line merges; after another one the text. */
+ * flags. Then lines, each a piece with its kind before it; after an empty line merges, which for unigram are the map of
+ * characters; after another one the text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static bool fuzz_line(const char **next, const char *end, ww_gguf_span *line)
 
 static void fuzz_parse(fuzz_input *in, const char *bytes, size_t size)
 {
-    static const char *const models[] = {"bert", "gpt2", "llama", "other"};
+    static const char *const models[] = {"bert", "gpt2", "llama", "t5"};
     static const char *const pres[] = {"gpt-2", "smollm", "llama-bpe", "qwen2", "tekken", "none", NULL, "default"};
     const char *next = bytes + 2, *end = bytes + size;
     ww_gguf_span line;
@@ -55,6 +56,11 @@ static void fuzz_parse(fuzz_input *in, const char *bytes, size_t size)
     in->source.vocabulary = (vocabulary_source){.pieces = in->pieces, .kinds = in->kinds, .scores = in->scores, .count = count};
     in->source.merges = in->merges;
     in->source.merge_count = merges;
+    if (merges > 0) {
+        in->source.charsmap = (const unsigned char *)in->merges[0].text;
+        in->source.charsmap_bytes = (size_t)(in->merges[merges - 1].text - in->merges[0].text) + in->merges[merges - 1].bytes;
+    }
+    in->source.removes_spaces = bytes[1] & 64;
     in->source.unknown = 0;
     in->source.bos = (bytes[0] >> 2) - 1;
     in->source.eos = 0;

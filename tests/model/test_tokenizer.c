@@ -363,8 +363,8 @@ static void a_vocabulary_that_is_wrong_is_refused(void **state)
 {
     (void)state;
     test_vocabulary v = words();
-    v.model = "t5";
-    check_refused(&v, WW_UNSUPPORTED, "'t5'");
+    v.model = "rwkv";
+    check_refused(&v, WW_UNSUPPORTED, "'rwkv'");
     v = words();
     v.model = NULL;
     check_refused(&v, WW_NOT_FOUND, "tokenizer.ggml.model");

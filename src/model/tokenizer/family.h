@@ -1,4 +1,4 @@
-/* What a tokenizer is inside, for the files of the three families. */
+/* What a tokenizer is inside, for the files of the four families. */
 #ifndef WW_MODEL_TOKENIZER_FAMILY_H
 #define WW_MODEL_TOKENIZER_FAMILY_H
 
@@ -20,6 +20,9 @@ typedef struct tokenizer_source {
     int64_t bos, eos, eot, eom, unknown, padding, mask, separator; /* ids, TOKENIZER_NONE where none is given */
     int32_t add_bos, add_eos, add_separator;                       /* 0, 1, or -1: not said */
     bool add_space_prefix, lowercase;
+    bool removes_spaces; /* of unigram: those that follow another, and at the ends */
+    const unsigned char *charsmap;
+    size_t charsmap_bytes; /* 0: there is none */
 } tokenizer_source;
 
 /* A source in which nothing is given. */
@@ -50,6 +53,7 @@ typedef struct fragment {
     const char *text;
     size_t bytes;
     bool begins; /* at the beginning of the text or behind a control token */
+    bool ends;   /* at the end of the text or before a control token */
 } fragment;
 
 typedef struct tokenizer_family {
@@ -68,7 +72,11 @@ typedef struct tokenizer_family {
     bool strips_space;  /* a text that is put together from pieces has one space too many in front, if the prefix is added */
 } tokenizer_family;
 
-extern const tokenizer_family FAMILY_WORDPIECE, FAMILY_BYTE_BPE, FAMILY_SENTENCEPIECE;
+extern const tokenizer_family FAMILY_WORDPIECE, FAMILY_BYTE_BPE, FAMILY_SENTENCEPIECE, FAMILY_UNIGRAM;
+
+/* What both kinds of SentencePiece share: the ids of the tokens for bytes, all of them or none; and a token as text. */
+ww_status sentencepiece_bytes(const vocabulary *v, const char *name, int32_t bytes[256], bool *has_bytes);
+ww_status sentencepiece_show(const tokenizer *t, int32_t id, text_buffer *out);
 
 enum { TOKENIZER_ENDS_MAX = 16 };
 

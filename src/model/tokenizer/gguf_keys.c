@@ -128,6 +128,26 @@ static ww_status read_flags(const ww_gguf *g, tokenizer_source *s)
     return status;
 }
 
+/* The map of characters, where the file has it. */
+static ww_status read_charsmap(const ww_gguf *g, tokenizer_source *s)
+{
+    ww_gguf_value value = ww_gguf_value_default();
+    int64_t index;
+    int32_t removes = 1;
+    ww_status status = absent_is_fine(ww_gguf_bool(g, "tokenizer.ggml.remove_extra_whitespaces", &removes));
+    s->removes_spaces = removes == 1;
+    if (status != WW_OK || ww_gguf_find_value(g, "tokenizer.ggml.precompiled_charsmap", &index) != WW_OK)
+        return status;
+    status = ww_gguf_value_at(g, index, &value);
+    if (status == WW_OK && (value.kind != WW_GGUF_ARRAY || (value.element != WW_GGUF_U8 && value.element != WW_GGUF_I8)))
+        status = ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.precompiled_charsmap is no array of bytes", s->name);
+    if (status == WW_OK) {
+        s->charsmap = value.data;
+        s->charsmap_bytes = (size_t)value.count;
+    }
+    return status;
+}
+
 ww_status tokenizer_create(const ww_gguf *gguf, tokenizer **out)
 {
     key_arrays arrays = {0};
@@ -144,6 +164,8 @@ ww_status tokenizer_create(const ww_gguf *gguf, tokenizer **out)
         status = read_bert_ids(gguf, &s);
     if (status == WW_OK)
         status = read_flags(gguf, &s);
+    if (status == WW_OK)
+        status = read_charsmap(gguf, &s);
     if (status == WW_OK)
         status = tokenizer_make(&s, out);
     memory_free(arrays.tokens);

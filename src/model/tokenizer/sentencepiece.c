@@ -30,6 +30,22 @@ static uint32_t order_of(float score)
     return bits & UINT32_C(0x80000000) ? bits : ~bits & UINT32_C(0x7FFFFFFF);
 }
 
+ww_status sentencepiece_bytes(const vocabulary *v, const char *name, int32_t bytes[256], bool *has_bytes)
+{
+    int found = 0;
+    for (int byte = 0; byte < 256; byte++) {
+        char piece[8];
+        snprintf(piece, sizeof piece, "<0x%02X>", (unsigned)byte);
+        const int32_t id = vocabulary_find(v, piece, strlen(piece));
+        bytes[byte] = id >= 0 && v->kinds[id] == TOKEN_BYTE ? id : -1;
+        found += bytes[byte] >= 0;
+    }
+    *has_bytes = found == 256;
+    if (found != 0 && found != 256)
+        return ww_fail(WW_CORRUPT_FILE, "%s: the vocabulary has %d of the 256 byte tokens", name, found);
+    return WW_OK;
+}
+
 static ww_status prepare(tokenizer *t, const tokenizer_source *source)
 {
     const vocabulary *v = &t->vocabulary;
@@ -46,20 +62,10 @@ static ww_status prepare(tokenizer *t, const tokenizer_source *source)
         s->orders[id] = order_of(v->scores[id]);
         s->has_unused = s->has_unused || v->kinds[id] == TOKEN_UNUSED;
     }
-    int found = 0;
-    for (int byte = 0; byte < 256; byte++) {
-        char name[8];
-        snprintf(name, sizeof name, "<0x%02X>", (unsigned)byte);
-        const int32_t id = vocabulary_find(v, name, strlen(name));
-        s->bytes[byte] = id >= 0 && v->kinds[id] == TOKEN_BYTE ? id : -1;
-        found += s->bytes[byte] >= 0;
-    }
-    s->has_bytes = found == 256;
-    if (found != 0 && found != 256)
-        return ww_fail(WW_CORRUPT_FILE, "%s: the vocabulary has %d of the 256 byte tokens", source->name, found);
-    if (!s->has_bytes && t->unknown < 0)
+    const ww_status status = sentencepiece_bytes(v, source->name, s->bytes, &s->has_bytes);
+    if (status == WW_OK && !s->has_bytes && t->unknown < 0)
         return ww_fail(WW_CORRUPT_FILE, "%s: the vocabulary has neither byte tokens nor an unknown token", source->name);
-    return WW_OK;
+    return status;
 }
 
 static void release(void *data)
@@ -235,7 +241,7 @@ static ww_status encode(const tokenizer *t, const fragment *f, encode_work *work
 /* ---- back -----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status show(const tokenizer *t, int32_t id, text_buffer *out)
+ww_status sentencepiece_show(const tokenizer *t, int32_t id, text_buffer *out)
 {
     const ww_gguf_span piece = t->vocabulary.pieces[id];
     unsigned byte;
@@ -263,6 +269,6 @@ const tokenizer_family FAMILY_SENTENCEPIECE = {.model = "llama",
                                                .begin = begin,
                                                .encode = encode,
                                                .end = end,
-                                               .show = show,
+                                               .show = sentencepiece_show,
                                                .writes_spaces = true,
                                                .strips_space = true};

@@ -1,4 +1,4 @@
-/* What the three families share: special tokens in the text and at its ends, ids, and the way back. */
+/* What the four families share: special tokens in the text and at its ends, ids, and the way back. */
 #include "model/tokenizer/tokenizer.h"
 
 #include <string.h>
@@ -51,12 +51,14 @@ tokenizer_source tokenizer_source_default(void)
                               .add_eos = -1,
                               .add_separator = -1,
                               .add_space_prefix = true,
-                              .lowercase = true};
+                              .lowercase = true,
+                              .removes_spaces = true};
 }
 
 static const tokenizer_family *find_family(const char *model)
 {
-    static const tokenizer_family *const FAMILIES[] = {&FAMILY_WORDPIECE, &FAMILY_BYTE_BPE, &FAMILY_SENTENCEPIECE};
+    static const tokenizer_family *const FAMILIES[] = {&FAMILY_WORDPIECE, &FAMILY_BYTE_BPE, &FAMILY_SENTENCEPIECE,
+                                                       &FAMILY_UNIGRAM};
     for (size_t i = 0; i < sizeof FAMILIES / sizeof FAMILIES[0]; i++)
         if (strcmp(FAMILIES[i]->model, model) == 0)
             return FAMILIES[i];
@@ -135,7 +137,7 @@ static ww_status check_added(const tokenizer *t, const tokenizer_source *source)
 
 static ww_status fill(tokenizer *t, const tokenizer_source *source)
 {
-    const bool ends_default = strcmp(t->family->model, "bert") == 0;
+    const bool unigram = t->family == &FAMILY_UNIGRAM, ends_default = t->family == &FAMILY_WORDPIECE || unigram;
     vocabulary_source pieces = source->vocabulary;
     pieces.spaces = t->family->writes_spaces;
     ww_status status = vocabulary_make(&t->vocabulary, &pieces, source->name);
@@ -149,9 +151,9 @@ static ww_status fill(tokenizer *t, const tokenizer_source *source)
     t->unknown = (int32_t)source->unknown;
     t->padding = (int32_t)source->padding;
     t->separator = (int32_t)(source->separator >= 0 ? source->separator : source->eos);
-    t->add_bos = source->add_bos < 0 ? t->family != &FAMILY_BYTE_BPE : source->add_bos == 1;
+    t->add_bos = source->add_bos < 0 ? t->family != &FAMILY_BYTE_BPE && !unigram : source->add_bos == 1;
     t->add_eos = source->add_eos < 0 ? ends_default : source->add_eos == 1;
-    t->add_separator = source->add_separator == 1 && t->family == &FAMILY_BYTE_BPE;
+    t->add_separator = unigram ? source->add_separator != 0 : source->add_separator == 1 && t->family == &FAMILY_BYTE_BPE;
     t->add_space_prefix = source->add_space_prefix;
     t->lowercase = source->lowercase;
     status = t->family->prepare(t, source);
@@ -169,7 +171,7 @@ ww_status tokenizer_make(const tokenizer_source *source, tokenizer **out)
     const tokenizer_family *family = find_family(source->model);
     if (!family)
         return ww_fail(WW_UNSUPPORTED,
-                       "%s: the tokenizer '%.60s' (tokenizer.ggml.model) is not known; known are bert, gpt2, llama",
+                       "%s: the tokenizer '%.60s' (tokenizer.ggml.model) is not known; known are bert, gpt2, llama, t5",
                        source->name, source->model);
     tokenizer *t = memory_alloc_zeroed(1, sizeof *t);
     if (!t)
@@ -223,15 +225,16 @@ static ww_status encode_text(const tokenizer *t, const char *text, size_t bytes,
         const int32_t id = work->found.places[i].id;
         if (at < from || is_reserved(t, work, at, id))
             continue; /* inside the one before, or text */
-        const fragment f = {.text = text + from, .bytes = at - from, .begins = begins};
+        const bool ends = t->vocabulary.kinds[id] != TOKEN_USER_DEFINED;
+        const fragment f = {.text = text + from, .bytes = at - from, .begins = begins, .ends = ends};
         if (f.bytes > 0 || (begins && from == 0 && t->vocabulary.kinds[id] == TOKEN_USER_DEFINED))
             status = t->family->encode(t, &f, work);
         if (status == WW_OK)
             status = token_list_add(work->out, id);
-        begins = t->vocabulary.kinds[id] != TOKEN_USER_DEFINED;
+        begins = ends;
         from = at + t->vocabulary.pieces[id].bytes;
     }
-    const fragment rest = {.text = text + from, .bytes = bytes - from, .begins = begins};
+    const fragment rest = {.text = text + from, .bytes = bytes - from, .begins = begins, .ends = true};
     return status == WW_OK && rest.bytes > 0 ? t->family->encode(t, &rest, work) : status;
 }
 

@@ -1,8 +1,9 @@
 /* Text to tokens and back, by a model file's own keys.
  *
- * Three families: WordPiece (`bert`), byte-level BPE (`gpt2`, with the pre-tokenizer that `tokenizer.ggml.pre` names) and
- * SentencePiece BPE (`llama`). Everything that can be wrong with a vocabulary is refused when the tokenizer is made, so that a
- * text can fail only without memory or by its length. A tokenizer does not change: any number of threads may use it.
+ * Four families: WordPiece (`bert`), byte-level BPE (`gpt2`, with the pre-tokenizer that `tokenizer.ggml.pre` names), and
+ * SentencePiece's BPE (`llama`) and unigram (`t5`). Everything that can be wrong with a vocabulary is refused when the
+ * tokenizer is made, so that a text can fail only without memory or by its length. A tokenizer does not change: any number of
+ * threads may use it.
  */
 #ifndef WW_MODEL_TOKENIZER_TOKENIZER_H
 #define WW_MODEL_TOKENIZER_TOKENIZER_H
@@ -88,7 +89,7 @@ bool tokenizer_is_special(const tokenizer *t, int32_t id);
 bool tokenizer_is_end(const tokenizer *t, int32_t id);
 bool tokenizer_has_end(const tokenizer *t); /* is there one that does? */
 
-/* "bert", "gpt2" or "llama"; and the pre-tokenizer of "gpt2", else "". */
+/* "bert", "gpt2", "llama" or "t5"; and the pre-tokenizer of "gpt2", else "". */
 const char *tokenizer_model(const tokenizer *t);
 const char *tokenizer_pre(const tokenizer *t);
 

@@ -88,6 +88,22 @@ static void a_sentencepiece_tokenizer_survives_failed_allocations(void **state)
     fail_in_turn(&v);
 }
 
+static void a_unigram_tokenizer_survives_failed_allocations(void **state)
+{
+    (void)state;
+    static const unsigned char map[] = {4, 0, 0, 0, 0, 0, 0, 0, 'x', 0}; /* without a sequence */
+    test_vocabulary v = vocabulary_empty("t5");
+    vocabulary_add(&v, "<s>", 3, 0);
+    vocabulary_add(&v, "<unk>", 2, 0);
+    vocabulary_add(&v, "a", 1, -1);
+    vocabulary_add(&v, "aa", 1, -1);
+    v.bos = v.eos = 0;
+    v.unknown = 1;
+    v.charsmap = map;
+    v.charsmap_bytes = sizeof map;
+    fail_in_turn(&v);
+}
+
 static void byte_level_tokenizers_survive_failed_allocations(void **state)
 {
     (void)state;
@@ -143,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wordpiece_tokenizer_survives_failed_allocations),
         cmocka_unit_test(a_sentencepiece_tokenizer_survives_failed_allocations),
+        cmocka_unit_test(a_unigram_tokenizer_survives_failed_allocations),
         cmocka_unit_test(byte_level_tokenizers_survive_failed_allocations),
         cmocka_unit_test(a_conversation_survives_failed_allocations),
     };

@@ -18,7 +18,8 @@ test_vocabulary vocabulary_empty(const char *model)
                              .add_bos = -1,
                              .add_eos = -1,
                              .add_space_prefix = -1,
-                             .lowercase = -1};
+                             .lowercase = -1,
+                             .removes_spaces = -1};
 }
 
 int32_t vocabulary_add(test_vocabulary *v, const char *token, int32_t kind, float score)
@@ -28,7 +29,7 @@ int32_t vocabulary_add(test_vocabulary *v, const char *token, int32_t kind, floa
     v->kinds[v->count] = kind;
     v->scores[v->count] = score;
     v->kinds_written = v->count + 1;
-    if (v->scores_written >= 0 || strcmp(v->model, "llama") == 0)
+    if (v->scores_written >= 0 || strcmp(v->model, "llama") == 0 || strcmp(v->model, "t5") == 0)
         v->scores_written = v->count + 1;
     return v->count++;
 }
@@ -129,6 +130,10 @@ void vocabulary_put(const test_vocabulary *v, ww_gguf_writer *w)
     put_flag(w, "tokenizer.ggml.add_eos_token", v->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
     put_flag(w, "tokenizer.ggml.normalizer.lowercase", v->lowercase);
+    put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", v->removes_spaces);
+    if (v->charsmap)
+        put_value(w, "tokenizer.ggml.precompiled_charsmap", WW_GGUF_ARRAY, WW_GGUF_U8, (int64_t)v->charsmap_bytes, v->charsmap,
+                  v->charsmap_bytes);
 }
 
 const char *vocabulary_write(const test_vocabulary *v)

@@ -18,7 +18,9 @@ typedef struct test_vocabulary {
     const char *merges[64];
     int32_t merge_count; /* -1: no such key */
     int32_t bos, eos, unknown;
-    int32_t add_bos, add_eos, add_space_prefix, lowercase; /* -1: not said */
+    int32_t add_bos, add_eos, add_space_prefix, lowercase, removes_spaces; /* -1: not said */
+    const void *charsmap;                                                  /* NULL: no such key */
+    size_t charsmap_bytes;
 } test_vocabulary;
 
 /* One without tokens, in which nothing is said; without scores and merges. */
