@@ -24,7 +24,7 @@ extern "C" {
 typedef struct ww_map_config {
     size_t struct_size;
     int32_t neighbours;   /* of each row, 2 to WW_MAP_NEIGHBOURS_MAX; 0: those of the kept map, 15 for a new one */
-    int32_t steps;        /* of the layout, at most WW_MAP_STEPS_MAX; 0: those of the kept map, for a new one by its rows */
+    int32_t steps;        /* of the layout, at most WW_MAP_STEPS_MAX; 0: those of the kept map, 2000 for a new one */
     int64_t seed;         /* 0 or more; -1, the default: that of the kept map, 0 for a new one */
     int32_t remake;       /* not 0: the map is made again from the rows as they are now */
     int64_t nprobe;       /* of a collection with an index (ivf.h): finds neighbours by this many lists. 0: exactly */

@@ -62,10 +62,9 @@ static float limit(float force)
 }
 
 /* All rows of a block are pushed by the point at px, py. */
-static void push(const layout *l, int64_t first, uint32_t other, forces *f)
+static __attribute__((noinline)) void push(const float *restrict x, const float *restrict y, float px, float py,
+                                           forces *restrict f)
 {
-    const float px = l->x[other], py = l->y[other];
-    const float *x = l->x + first, *y = l->y + first;
     for (int32_t i = 0; i < LAYOUT_BLOCK; i++) {
         const float dx = x[i] - px, dy = y[i] - py, square = dx * dx + dy * dy;
         const float force = 2.0f / ((PUSH_NEAR + square) * (1.0f + square));
@@ -83,8 +82,10 @@ static void move_block(const layout *l, int64_t block)
     pull(l, first, count, &f);
     for (int32_t p = 0; p < PUSHES; p += 4) {
         const philox_block words = philox((uint64_t)l->job->seed, number + (uint64_t)(p / 4));
-        for (int32_t w = 0; w < 4; w++)
-            push(l, first, (uint32_t)((uint64_t)words.word[w] * (uint64_t)l->job->count >> 32), &f);
+        for (int32_t w = 0; w < 4; w++) {
+            const uint64_t other = (uint64_t)words.word[w] * (uint64_t)l->job->count >> 32;
+            push(l->x + first, l->y + first, l->x[other], l->y[other], &f);
+        }
     }
     for (int32_t i = 0; i < LAYOUT_BLOCK; i++) {
         l->next_x[first + i] = l->x[first + i] + l->rate * f.x[i];

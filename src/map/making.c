@@ -8,9 +8,7 @@
 
 enum {
     NEIGHBOURS_DEFAULT = 15,
-    STEPS_SMALL = 3000, /* of maps up to SMALL_ROWS rows, */
-    STEPS_LARGE = 2000, /* and of larger ones */
-    SMALL_ROWS = 10000,
+    STEPS_DEFAULT = 2000,
 };
 
 ww_status making_begin(making *m)
@@ -24,10 +22,9 @@ ww_status making_begin(making *m)
         return status;
     const kept_map *kept = &m->kept;
     const bool has = kept->version != 0 && kept->count > 0;
-    const int32_t steps = job->count > SMALL_ROWS ? STEPS_LARGE : STEPS_SMALL;
     job->neighbours = config->neighbours ? config->neighbours : has ? kept->neighbours : NEIGHBOURS_DEFAULT;
     job->seed = config->seed >= 0 ? config->seed : has ? kept->seed : 0;
-    job->steps = config->steps ? config->steps : has && !config->remake ? kept->steps : steps;
+    job->steps = config->steps ? config->steps : has ? kept->steps : STEPS_DEFAULT;
     m->again =
         !has || config->remake || job->neighbours != kept->neighbours || job->seed != kept->seed || job->steps != kept->steps;
     job->device = job->collection->operations->device(job->collection);

@@ -140,7 +140,7 @@ void graph_free(graph *made);
 /* ---- layout.c ---------------------------------------------------------------------------------------------------------------
  */
 
-enum { LAYOUT_BLOCK = 16 }; /* rows that are repelled by the same points in a step */
+enum { LAYOUT_BLOCK = 32 }; /* rows that are repelled by the same points in a step */
 
 /* Moves the points, job->steps times. */
 ww_status layout_run(map_job *job, const graph *edges);

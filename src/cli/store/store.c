@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <warpwave/map.h>
 
 #include "base/text.h"
 #include "cli/operands.h"
@@ -330,6 +331,19 @@ static const option search_options[] = {
     FORMAT,
     QUIET,
     JSON};
+static const option map_options[] = {
+    TEXT(out, true, "--out", "FILE", "where to write it: a picture, .svg or .png, or the points, .npy"),
+    TEXT(color, false, "--color", "F", "colour the points by a field of their payloads"),
+    TEXT(ids, false, "--ids", "FILE", "write the ids of the points, one per line"),
+    INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "another seed is another map; default: that of the kept one, or 0"),
+    INTEGER(neighbours, false, "--neighbours", "N", 2, WW_MAP_NEIGHBOURS_MAX,
+            "of each row; default: those of the kept map, or 15"),
+    INTEGER(steps, false, "--steps", "N", 1, WW_MAP_STEPS_MAX, "of the layout; default: those of the kept map, or 2000"),
+    FLAG(remake, "--remake", "make it again from all rows"),
+    DEVICE,
+    SYNC,
+    QUIET,
+    JSON};
 typedef struct store_way {
     ww_status (*run)(store_call *call);
     bool makes;         /* the file, if it is not there */
@@ -369,6 +383,8 @@ static const action actions[] = {
      TAKES(count_options, store_count, .reads = true, .on_collection = true)},
     {"search", "STORE NAME", "find the nearest rows of --vector, of --text or of each row of --queries",
      TAKES(search_options, store_search, .reads = true, .on_collection = true)},
+    {"map", "STORE NAME", "lay all rows out as points, near each other where their vectors are; the map is kept in the file",
+     TAKES(map_options, store_map, .on_collection = true)},
     {"index", "STORE NAME PATH", "make an index for --where over what PATH, '$.lang' or the like, finds in payloads",
      TAKES(write_options, index_run, .done = "indexed")},
     {"compact", "STORE NAME", "reclaim the space of removed rows, also that of the file",
@@ -409,7 +425,7 @@ static ww_status act(const action *a, store_call *call)
     config.loading = progress_report;
     config.loading_user = &bar;
     progress_begin(&bar, "loading vectors", 0);
-    const bool computes = way->run == store_search || texts;
+    const bool computes = way->run == store_search || way->run == store_map || texts;
     if (way->run == store_add && call->settings.device && !texts)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--device goes with --text"));
     ww_status status = store_call_open(call, &config, computes ? call->settings.device : "cpu",
@@ -425,7 +441,8 @@ static ww_status act(const action *a, store_call *call)
 
 static exit_code store_run(const char *const *arguments, size_t count)
 {
-    store_call call = {.settings = {.k = 10, .limit = -1, .after = -1, .overlap = -1, .groups = 10, .group_size = 1}};
+    store_call call = {
+        .settings = {.k = 10, .limit = -1, .after = -1, .overlap = -1, .groups = 10, .group_size = 1, .seed = -1}};
     const action *asked = command_action(&command_store, arguments, count);
     if (!asked)
         return EXIT_CODE_USAGE;
