@@ -6,7 +6,7 @@ _warpwave()
     way=$command
     case $command in
     store)
-        choices='create drop rename list info add import export get remove count search index compact backup check'
+        choices='create drop rename list info add import export get remove count search map index compact backup check'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
@@ -32,7 +32,7 @@ _warpwave()
         choices='devices search store demo bench model serve gguf safetensors quant version help --json'
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
-        store) choices='create drop rename list info add import export get remove count search index compact backup check' ;;
+        store) choices='create drop rename list info add import export get remove count search map index compact backup check' ;;
         model) choices='info tokenize embed rerank logits generate' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
@@ -212,6 +212,19 @@ _warpwave()
             --expand) compopt +o default 2>/dev/null; return ;;
             --vector) compopt +o default 2>/dev/null; return ;;
             --format) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        'store map')
+            options='--out --color --ids --seed --neighbours --steps --remake --device --synchronous --quiet --json'
+            case $previous in
+            --out) return ;;
+            --color) compopt +o default 2>/dev/null; return ;;
+            --ids) return ;;
+            --seed) compopt +o default 2>/dev/null; return ;;
+            --neighbours) compopt +o default 2>/dev/null; return ;;
+            --steps) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            --synchronous) choices='full normal off' ;;
             esac
             ;;
         'store index')
