@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "server/notes.h"
 #include "server/state.h"
+#include "server/ui/map.h"
 
 /* With the lock. */
 static entry *find_locked(server *s, const char *name)
@@ -34,6 +35,7 @@ static void close_entry(entry *e)
 {
     for (size_t i = 0; i < e->part_count; i++)
         close_entry(&e->parts[i]);
+    map_job_free(e->map);
     ww_collection_destroy(e->collection);
     memory_free(e->parts);
     memory_free(e->name);

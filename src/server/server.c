@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "server/state.h"
 #include "server/tls.h"
+#include "server/ui/map.h"
 
 server_config server_config_default(void)
 {
@@ -142,6 +143,7 @@ void server_stop(server *s)
     if (listening >= 0)
         close(listening);
     workers_stop(s);
+    maps_wait(s);
     watch_stop(s);
     models_free(s);
     entries_free(s);

@@ -41,6 +41,7 @@ struct entry {
      * filters work there. Then `collection` has the ids and payloads of all points, and no vectors that mean anything. */
     entry *parts; /* `name` is the vector's */
     size_t part_count;
+    struct map_job *map; /* NULL until somebody asks for it */
 };
 
 /* A connection. */
@@ -101,6 +102,7 @@ struct server {
     bool watching;
     int watch; /* epoll: clients that leave */
     atomic_llong operations;
+    int64_t maps_running; /* threads that make maps */
 };
 
 /* ---- queues (queue.c) ------------------------------------------------------------------------------------------------------

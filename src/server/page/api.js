@@ -70,6 +70,7 @@ async function checked(method, path, body, signal) {
 export const ask = async (method, path, body, signal) => parse(await (await checked(method, path, body, signal)).text());
 export const result = async (method, path, body, signal) => (await ask(method, path, body, signal)).result;
 export const binary = async (path, signal) => (await checked("GET", path, undefined, signal)).arrayBuffer();
+export const sendBinary = async (method, path, body) => (await checked(method, path, body)).arrayBuffer();
 export const text = async (path) => (await checked("GET", path)).text();
 
 const name = (text) => encodeURIComponent(text);

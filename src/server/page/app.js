@@ -6,6 +6,7 @@ import { closePanel } from "/ui/panel.js";
 const VIEWS = [
   ["collections", "Collections", () => import("/ui/collections.js")],
   ["search", "Search", () => import("/ui/search.js")],
+  ["map", "Map", () => import("/ui/map.js")],
   ["rows", "Rows", () => import("/ui/rows.js")],
   ["ask", "Ask", () => import("/ui/ask.js")],
   ["server", "Server", () => import("/ui/server.js")],

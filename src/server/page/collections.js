@@ -70,7 +70,7 @@ function card(collection, changed) {
       figure("Index", indexText(collection.index)),
       figure("Model", model),
       figure("Memory", memoryText(collection))),
-    el("div", { class: "toolbar" }, link("search", name, "Search"), link("rows", name, "Rows"), link("ask", name, "Ask"), remove));
+    el("div", { class: "toolbar" }, link("search", name, "Search"), link("rows", name, "Rows"), link("map", name, "Map"), link("ask", name, "Ask"), remove));
 }
 
 export async function mount(root, { refresh }) {

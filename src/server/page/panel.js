@@ -92,7 +92,7 @@ export async function openPanel(collection, id, { changed = () => {} } = {}) {
       const go = (view) => { location.hash = `#/${view}/${encodeURIComponent(collection)}?row=${encodeURIComponent(id)}`; };
       replace(body,
         el("div", { class: "toolbar" },
-          button("Similar", () => go("search")), button("Edit", edit),
+          button("Similar", () => go("search")), button("Map", () => go("map")), button("Edit", edit),
           button("Copy id", () => copy(id, "The id")),
           button("Delete", () => confirmDelete(collection, [id], () => { closePanel(); changed(); }), { class: "danger quiet-button" })),
         content, vectorFold(collection, id));

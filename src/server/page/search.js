@@ -169,7 +169,7 @@ class SearchView {
     const cards = hits.map((hit) => rowCard(hit.row, {
       lead: scoreBar(hit.score, best, worst, distance),
       open: () => openPanel(this.collection, hit.id, { changed: () => this.run() }),
-      actions: [button("Similar", () => this.similar(hit.id))],
+      actions: [button("Similar", () => this.similar(hit.id)), el("a", { class: "button", href: `#/map/${encodeURIComponent(this.collection)}?row=${encodeURIComponent(hit.id)}` }, "Map")],
     }));
     replace(this.results, costLine(answer), el("ol", { class: "hits" }, cards));
   }

@@ -72,6 +72,17 @@ static const route routes[] = {
      "Replace the payload of a row", "\"id\":{\"type\":\"string\"},\"payload\":{\"type\":\"object\"}", "True.", false},
     {"POST", COLLECTION "/rows/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_rows_delete, run_rows_delete, "Delete rows",
      "\"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}", "How many were there.", false},
+    {"POST", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map, "Make the map, or bring it up to date", NULL,
+     "How far it is.", false},
+    {"GET", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map_state, "How far the map is", NULL, "How far it is.",
+     false},
+    {"POST", COLLECTION "/map/remake", RIGHT_WRITE, WORK_COLLECTION, NULL, run_map_remake, "Make the map again", NULL,
+     "How far it is.", false},
+    {"GET", COLLECTION "/map/points", RIGHT_READ, WORK_COLLECTION, NULL, run_map_points, "The points of the map", NULL,
+     "Binary: generation and count, 32 bits each; x and y of each point as f32; the handle of each row, 64 bits.", false},
+    {"POST", COLLECTION "/map/colours", RIGHT_READ, WORK_COLLECTION, prepare_colours, run_colours,
+     "The points' values of a key of payloads", "\"key\":{\"type\":\"string\"},\"generation\":{\"type\":\"integer\"}",
+     "Binary: the bytes of a legend, 32 bits; the legend as JSON; a byte for each point.", false},
 };
 
 const route_table routes_page = {routes, sizeof routes / sizeof *routes};

@@ -32,4 +32,12 @@ void run_rows_delete(request *r);
 /* ---- fields.c: the keys that payloads have */
 void run_fields(request *r);
 
+/* ---- map.c, colours.c: the map of a collection */
+void run_map(request *r);
+void run_map_remake(request *r);
+void run_map_state(request *r);
+void run_map_points(request *r);
+bool prepare_colours(request *r);
+void run_colours(request *r);
+
 #endif

@@ -1,0 +1,205 @@
+/* The map of a collection. Making one can take minutes, so it has a thread of its own, and searches go on; the page asks how
+ * far it is. At most one map of a collection is made at a time.
+ *
+ * The thread leaves what it made in `made`. Only the worker that has the collection's queue takes it from there and reads
+ * `map`, so points, handles and colours of one generation belong together.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "server/ui/map.h"
+#include "server/ui/ui.h"
+
+/* ---- making ----------------------------------------------------------------------------------------------------------------
+ */
+
+static int tell_progress(long long done, long long total, void *user)
+{
+    const entry *e = user;
+    atomic_store(&e->map->done, done);
+    atomic_store(&e->map->total, total);
+    return atomic_load(&e->queue.server->draining) ? 1 : 0;
+}
+
+/* A thread. It holds a reference to the entry, and the server waits for it before it ends. */
+static void *make_map(void *argument)
+{
+    entry *e = argument;
+    server *s = e->queue.server;
+    map_job *job = e->map;
+    ww_map *made = NULL;
+    ww_map_config config = ww_map_config_default();
+    config.remake = job->remake;
+    config.progress = tell_progress;
+    config.progress_user = e;
+    const ww_status status = ww_collection_map(e->collection, &config, &made);
+    char message[MAP_MESSAGE_BYTES] = "";
+    if (status != WW_OK)
+        text_copy(message, sizeof message, ww_error_message());
+    pthread_mutex_lock(&s->lock);
+    ww_map *unread = job->made;
+    job->made = made;
+    memcpy(job->failure, message, sizeof message);
+    job->running = false;
+    pthread_mutex_unlock(&s->lock);
+    ww_map_destroy(unread);
+    entry_release(s, e);
+    pthread_mutex_lock(&s->lock);
+    s->maps_running--;
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* Starts a thread, unless one runs. */
+static ww_status start(server *s, entry *e, bool remake)
+{
+    pthread_t thread;
+    map_job *job = e->map ? e->map : memory_alloc_zeroed(1, sizeof *job);
+    if (!job)
+        return memory_failed("a map", sizeof *job);
+    pthread_mutex_lock(&s->lock);
+    e->map = job;
+    const bool runs = job->running;
+    if (!runs) {
+        job->running = true;
+        job->remake = remake;
+        atomic_store(&job->done, 0);
+        atomic_store(&job->total, 0);
+        e->references++;
+        s->maps_running++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (runs)
+        return WW_OK;
+    const int code = pthread_create(&thread, NULL, make_map, e);
+    if (code == 0) {
+        pthread_detach(thread);
+        return WW_OK;
+    }
+    pthread_mutex_lock(&s->lock);
+    job->running = false;
+    e->references--;
+    s->maps_running--;
+    pthread_mutex_unlock(&s->lock);
+    return ww_fail_errno(WW_OUT_OF_MEMORY, code, "the map needs a thread");
+}
+
+void maps_wait(server *s)
+{
+    for (bool busy = true; busy;) {
+        pthread_mutex_lock(&s->lock);
+        busy = s->maps_running > 0;
+        pthread_mutex_unlock(&s->lock);
+        if (busy)
+            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+}
+
+void map_job_free(map_job *job)
+{
+    if (!job)
+        return;
+    ww_map_destroy(job->map);
+    ww_map_destroy(job->made);
+    memory_free(job);
+}
+
+/* ---- how far it is ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Takes what the thread has made. Returns whether it still runs, and the failure of the last one. */
+static bool take_made(server *s, map_job *job, char failure[MAP_MESSAGE_BYTES])
+{
+    pthread_mutex_lock(&s->lock);
+    ww_map *made = job->made;
+    const bool running = job->running;
+    job->made = NULL;
+    memcpy(failure, job->failure, MAP_MESSAGE_BYTES);
+    pthread_mutex_unlock(&s->lock);
+    if (made) {
+        ww_map_destroy(job->map);
+        job->map = made;
+        job->generation++;
+    }
+    return running;
+}
+
+static void put_state(request *r)
+{
+    map_job *job = r->entry->map;
+    char failure[MAP_MESSAGE_BYTES] = "";
+    const bool running = job && take_made(r->server, job, failure);
+    ww_map_info info = ww_map_info_default();
+    request_result_begin(r);
+    out_format(&r->answer, "{\"running\":%s,\"done\":%lld,\"total\":%lld,\"failure\":", running ? "true" : "false",
+               job ? atomic_load(&job->done) : 0, job ? atomic_load(&job->total) : 0);
+    out_quoted(&r->answer, failure, strlen(failure));
+    if (job && job->map && ww_map_describe(job->map, &info) == WW_OK)
+        out_format(&r->answer,
+                   ",\"map\":{\"generation\":%u,\"rows\":%lld,\"rows_placed\":%lld,\"neighbours\":%d,\"steps\":%d,"
+                   "\"seed\":%lld,\"origin\":\"%s\"}}",
+                   job->generation, (long long)info.rows, (long long)info.rows_placed, (int)info.neighbours, (int)info.steps,
+                   (long long)info.seed, ww_map_origin_name(info.origin));
+    else
+        out_text(&r->answer, ",\"map\":null}");
+    request_result_end(r);
+}
+
+void run_map_state(request *r)
+{
+    put_state(r);
+}
+
+static void begin_map(request *r, bool remake)
+{
+    if (r->entry->part_count > 0) {
+        request_fail(r, 501, "a map of vectors with names is not supported");
+        return;
+    }
+    const ww_status status = start(r->server, r->entry, remake);
+    if (status == WW_OK)
+        put_state(r);
+    else
+        request_fail_status(r, status);
+}
+
+void run_map(request *r)
+{
+    begin_map(r, false);
+}
+
+void run_map_remake(request *r)
+{
+    begin_map(r, true);
+}
+
+/* ---- points ----------------------------------------------------------------------------------------------------------------
+ */
+
+ww_map *map_of_request(request *r)
+{
+    ww_map *map = r->entry->map ? r->entry->map->map : NULL;
+    if (!map)
+        request_fail(r, 404, "the collection '%s' has no map yet; POST to its map makes one", r->entry->name);
+    return map;
+}
+
+/* Little-endian, as every machine is that this is built for: the generation and the count, 32 bits each; x and y of each point,
+ * 32 bits each; the handle of each row, 64 bits. */
+void run_map_points(request *r)
+{
+    ww_map *map = map_of_request(r);
+    if (!map)
+        return;
+    const size_t count = (size_t)ww_map_count(map);
+    const uint32_t head[2] = {r->entry->map->generation, (uint32_t)count};
+    r->status = 200;
+    r->content_type = "application/octet-stream";
+    out_bytes(&r->answer, (const char *)head, sizeof head);
+    out_bytes(&r->answer, (const char *)ww_map_points(map), 2 * count * sizeof(float));
+    out_bytes(&r->answer, (const char *)ww_map_handles(map), count * sizeof(int64_t));
+}
