@@ -206,7 +206,7 @@ set(COMPILED_AS_gfx12-generic gfx1201)
 # instructions, or functions differ: those modules it gets for itself.
 set(COMPILED_AS_gfx906 gfx906)
 set(COMPILED_AS_gfx908 gfx906)
-set(OWN_CODE_gfx908 conv_shared conv_shared_f32 matmul_fast matmul_fast_bf16 matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_one quant_tile screen_batch screen_mfma screen_small_batch tensor_binary tensor_unary)
+set(OWN_CODE_gfx908 conv_shared conv_shared_f32 matmul_fast matmul_fast_bf16 matmul_fast_f32 quant_tile_activations quant_gemv quant_gemv_one quant_tile screen_batch screen_lists screen_mfma screen_small_batch tensor_binary tensor_unary)
 
 # The assembly of a module for a chip: once, for whoever asks first.
 set_property(GLOBAL PROPERTY KERNEL_ASSEMBLIES "")

@@ -161,14 +161,27 @@ typedef struct row_list {
     row_codes codes; /* of these rows, by codes_copy; all NULL: the backend finds them in the segments */
 } row_list;
 
+typedef struct device_lists device_lists; /* codes of rows in the order of lists, in memory of the device: the backend's own */
+
+/* Lists that a device is to have. */
+typedef struct list_push {
+    const segment *segments; /* with a screen */
+    int64_t segment_count;
+    int32_t dim, type;
+    const row_list *lists;
+    int64_t count;
+    int64_t *held; /* of each list: how many of its first rows the device has already; becomes what it has then */
+} list_push;
+
 /* One search that reads some lists of rows only: query q reads lists[numbers[i]] for starts[q] <= i < starts[q + 1]. A query
  * reads a list once, and no row is in two lists. A live and admitted row of these lists counts, no other. */
 typedef struct list_job {
     search_job search;
     const row_list *lists;
-    const uint32_t *numbers; /* nearest first, so that thresholds are tight from the start */
-    const int64_t *starts;   /* query_count + 1 */
-    bool all_count;          /* every row of every list is live and admitted */
+    const uint32_t *numbers;  /* nearest first, so that thresholds are tight from the start */
+    const int64_t *starts;    /* query_count + 1 */
+    bool all_count;           /* every row of every list is live and admitted */
+    const device_lists *held; /* by lists_push, all of these lists; NULL where the backend has no such function */
 } list_job;
 
 /* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
@@ -269,6 +282,12 @@ struct backend {
     /* The same among the rows of some lists. NULL: the backend has no way of its own, and rows_search with a mask for each
      * query stands in for it. Blocking. */
     ww_status (*rows_search_lists)(ww_device *device, const list_job *job);
+    /* Brings `lists`, NULL at first, to what the job says. After a failure it is NULL, and `held` is 0 for all. NULL: searches
+     * of lists do not want them. Blocking. */
+    ww_status (*lists_push)(ww_device *device, const list_push *job, device_lists **lists);
+    /* Frees them; accepts NULL. And the bytes they take on the device. Both NULL with the last. */
+    void (*lists_destroy)(ww_device *device, device_lists *lists);
+    int64_t (*lists_bytes)(const device_lists *lists);
     /* Copies codes, scales, residuals and norms of a row of the segment, which has a screen, to place `at` of `to`. NULL: the
      * backend's searches of lists do not want them. */
     void (*codes_copy)(const segment *from, int64_t row, int32_t dim, const row_codes *to, int64_t at);

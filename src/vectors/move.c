@@ -123,6 +123,7 @@ static void swap_centroids(move *m)
     ivf *index = m->collection->index;
     if (!index)
         return;
+    ivf_forget(index);
     const row_store old = index->store;
     index->store = m->centroids;
     m->centroids = old;

@@ -80,6 +80,21 @@ static bool asks_for_lists(const ww_query *query)
     return query->nprobe > 0 || query->recall > 0.0f;
 }
 
+/* search_lock(), with the lists on the device if the query reads them. */
+static ww_status lock_for(ww_collection *c, const ww_query *query)
+{
+    ww_status status = search_lock(c);
+    while (status == WW_OK && asks_for_lists(query) && ivf_is_stale(c)) {
+        collection_unlock(c);
+        collection_lock_write(c);
+        status = ivf_push(c);
+        collection_unlock(c);
+        if (status == WW_OK)
+            status = search_lock(c);
+    }
+    return status;
+}
+
 static ww_status index_check(const ww_collection *c, const ww_query *query)
 {
     if (!asks_for_lists(query) || c->store.rows_live == 0)
@@ -101,7 +116,7 @@ static ww_status search_begin(search *s, ww_collection *c, const ww_query *query
 {
     const row_store *store = &c->store;
     *s = (search){.collection = c, .query = query, .stats = {.certificate = INFINITY}};
-    ww_status status = search_lock(c);
+    ww_status status = lock_for(c, query);
     if (status != WW_OK)
         return status;
     s->job = (search_job){.metric = (int32_t)c->metric,

@@ -8,6 +8,7 @@ from machine import ROOT, both
 from structs import Header
 
 api = Header(ROOT / "include/warpwave/vectors.h")
+ivf = Header(ROOT / "include/warpwave/ivf.h")
 METRICS = {"cosine": api.WW_COSINE, "l2": api.WW_L2, "dot": api.WW_DOT}
 TYPES = {name: getattr(api, f"WW_VECTOR_{name.upper()}") for name in ("f32", "f16", "bf16", "i8", "u8")}
 
@@ -67,9 +68,13 @@ class Collection:
     def __exit__(self, *_):
         self.on.c.ww_collection_destroy(self.handle)
 
-    def search(self, queries, k, admitted=None):
+    def index(self, nlist):
+        config = sized(ivf.ww_ivf_config, nlist=nlist, iterations=2)
+        self.on.ok(self.on.c.ww_collection_build_ivf(self.handle, ctypes.byref(config)))
+
+    def search(self, queries, k, admitted=None, nprobe=0):
         found, scores = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
-        asked = sized(api.ww_query, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, k=k)
+        asked = sized(api.ww_query, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, k=k, nprobe=nprobe)
         if admitted is not None:
             mask = np.packbits(np.resize(admitted, -(-len(admitted) // 64) * 64), bitorder="little").view(np.uint64)
             asked.mask, asked.mask_rows = mask.ctypes.data, len(admitted)
@@ -166,6 +171,27 @@ def screened(queries, mfma=True, longer=()):
                     on.c.codeobjects_mfma(on.handle, True)
             bench.same(f"{queries} queries by {metric} with the screen, {total} x {dim}", make)
     return test
+
+
+def listed(bench):
+    """Queries that read some lists of an index: one and more than eight, removed rows, masks, lists of kept rows that are too short."""
+    for n, (metric, type, dim, total, queries, capacity) in enumerate([("l2", "f32", 24, 300, 11, 0), ("cosine", "f16", 70, 283, 1, 0),
+                                                                      ("dot", "u8", 130, 229, 3, 12)]):
+        rows = rows_of_type(n, total, dim, type)
+        asked = np.ascontiguousarray(rows[1:queries + 1] + normals(n + 60, queries, dim))
+        admitted = np.random.default_rng(n).random(total) < 0.6
+
+        def make(on):
+            on.c.codeobjects_screen(on.handle, True, capacity)
+            try:
+                with Collection(on, metric, rows, True, type) as c:
+                    c.index(5)
+                    answers = c.search(asked, 4, nprobe=2)
+                    c.remove(range(3, total, 9))
+                    return answers + c.search(asked, 4, admitted, nprobe=2) + c.search(asked, 4, nprobe=4)
+            finally:
+                on.c.codeobjects_screen(on.handle, False, 0)
+        bench.same(f"{queries} queries by {metric} that read lists, {total} x {dim} of {type}", make)
 
 
 BOUNDS = {"cosine": 0.1, "l2": 12.0, "dot": 2.0}
@@ -288,5 +314,6 @@ TESTS = {
     **dict.fromkeys(("screen_pick", "screen_score"), both(screened(20, mfma=False), of_types("l2", HALVES + ("i8",), 5, True))),
     **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep"),
                     both(screened(20, mfma=False), of_types("dot", ("u8",), 20, True), few_of_bytes)),
+    **dict.fromkeys(("screen_lists_gather", "screen_lists_sample", "screen_lists_keep"), listed),
     "screen_mfma_keep": screened(20, longer=[(260, 333, 4, 0)]),
 }

@@ -122,6 +122,7 @@ static void check_index_unchanged(ww_collection *c)
 static bool fail_allocation(ww_device *device, operation work, int64_t n)
 {
     ww_collection *c = make_and_index(device);
+    CHECK_OK(search_lists(c)); /* the lists are on the device and stay */
     snapshot before = snapshot_take(c);
     const int64_t blocks = memory_blocks_held();
     memory_fail_at(n);
@@ -148,6 +149,27 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
         while (n < CALLS_MAX && !fail_allocation(*state, operations[i], n))
             n = device_is_slow(*state) && !test_is_long() ? n * 2 : fault_next(n);
         assert_true(n > 1);
+    }
+}
+
+/* Lists for which there is no memory are read from all rows. */
+static void lists_are_brought_to_a_device_whole_or_not_at_all(void **state)
+{
+    for (int64_t n = 1; n < 40; n = fault_next(n)) {
+        ww_collection *c = make_and_index(*state);
+        memory_fail_at(n);
+        const ww_status status = search_lists(c);
+        memory_fail_at(0);
+        assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
+        CHECK_OK(search_lists(c));
+        CHECK_OK(add_few(c));
+        CHECK_OK(search_lists(c));
+        const bool holds = c->device->backend->lists_push != NULL;
+        assert_int_equal(c->index->held != NULL, holds);
+        for (int64_t l = 0; l < c->index->nlist; l++)
+            assert_int_equal(c->index->lists[l].held, holds ? c->index->lists[l].count : 0);
+        check_index_is_whole(c);
+        ww_collection_destroy(c);
     }
 }
 
@@ -195,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest memory[] = {
         cmocka_unit_test(every_operation_survives_a_failure_of_every_allocation),
+        cmocka_unit_test(lists_are_brought_to_a_device_whole_or_not_at_all),
     };
     const struct CMUnitTest driver[] = {
         cmocka_unit_test(every_operation_survives_a_failure_of_every_driver_call),

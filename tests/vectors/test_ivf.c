@@ -247,6 +247,52 @@ static void a_query_finds_the_best_rows_of_the_lists_it_reads(void **state)
         }
 }
 
+/* The k best by nprobe lists, and by all rows. */
+static void check_against_exact(ww_collection *c, const float *queries, int64_t count, int32_t k)
+{
+    ww_results *lists = query_lists(c, queries, count, k, 1), *exact = query_lists(c, queries, count, k, 0);
+    check_same_results(lists, exact);
+    ww_results_destroy(lists);
+    ww_results_destroy(exact);
+}
+
+static void a_query_for_all_rows_reads_all_lists(void **state)
+{
+    ww_device *device = *state;
+    const char *gone[] = {"3", "77", "300", "301", "349"};
+    for (int m = 0; m < METRICS; m++)
+        for (int t = 0; t < TYPES; t++) {
+            if (!is_tried(device, m, t))
+                continue;
+            const ww_collection_config config = config_of(metrics[m], types[t]);
+            scene *s = scene_of(device, &config);
+            check_against_exact(s->collection, s->queries, 1, COUNT);
+            CHECK_OK(ww_collection_remove(s->collection, gone, 5));
+            check_against_exact(s->collection, s->queries, QUERIES, COUNT);
+            device->tuning.screen_list_capacity = 20; /* fewer than are kept: queries are asked again */
+            check_query(s, 2, NULL);
+            device->tuning.screen_list_capacity = 0;
+            scene_free(s);
+        }
+}
+
+static void a_batch_gives_the_bits_of_the_cpu(void **state)
+{
+    enum { BATCH = 37 }; /* some lists have more than eight queries */
+    const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
+    scene *s = scene_of(*state, &config);
+    for (int64_t nprobe = 1; nprobe < NLIST; nprobe += 4) {
+        ww_results *here = query_lists(s->collection, s->rows, BATCH, K, nprobe);
+        ww_results *there = query_lists(s->on_cpu, s->rows, BATCH, K, nprobe);
+        check_same_results(here, there);
+        for (int64_t q = 0; q < BATCH; q++)
+            assert_int_equal(ww_results_proven(here, q), ww_results_proven(there, q));
+        ww_results_destroy(here);
+        ww_results_destroy(there);
+    }
+    scene_free(s);
+}
+
 static void rows_without_codes_are_read_too(void **state)
 {
     ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
@@ -311,6 +357,10 @@ static void the_statistics_say_what_was_read(void **state)
     assert_true(stats.lists_read >= 2 * QUERIES && stats.list_rows_read >= QUERIES * K);
     assert_true(stats.list_rows_read < QUERIES * COUNT);
     assert_int_equal(stats.list_bytes_read, stats.list_rows_read * (64 + 16));
+    if (s->collection->device->backend->lists_push) { /* nothing else was read */
+        assert_non_null(s->collection->index->held);
+        assert_int_equal(stats.rows_screened, stats.list_rows_read);
+    }
     asked.nprobe = 0;
     CHECK_OK(ww_collection_search(s->collection, &asked, rows, scores));
     assert_int_equal(stats.lists_read, 0);
@@ -597,6 +647,8 @@ int main(void)
         cmocka_unit_test(more_iterations_never_raise_the_loss),
         cmocka_unit_test(reading_all_lists_gives_the_bits_of_the_exact_search),
         cmocka_unit_test(a_query_finds_the_best_rows_of_the_lists_it_reads),
+        cmocka_unit_test(a_query_for_all_rows_reads_all_lists),
+        cmocka_unit_test(a_batch_gives_the_bits_of_the_cpu),
         cmocka_unit_test(rows_without_codes_are_read_too),
         cmocka_unit_test(a_filtered_query_finds_as_many_rows_as_there_are),
         cmocka_unit_test(the_statistics_say_what_was_read),

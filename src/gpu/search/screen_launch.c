@@ -5,6 +5,7 @@
  *   screen_wgmma_*           more, on sm_90a: tiles by wgmma, fed by the copy engine; keep_3 for distances (one more term)
  *   screen_mfma_keep         more, on gfx908, gfx90a and gfx942: rows in registers; samples by screen_batch_sample
  *   screen_batch_*           more, everywhere else, and rows whose codes are less than their numbers (u8)
+ *   screen_lists_*           any number that read lists of an index
  *
  * Tests link other thresholds in before a launch, to see that they are noticed.
  */
@@ -67,8 +68,38 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
                       args, sizeof *args);
 }
 
+/* Of a sample, buckets that no list has are left without a row. */
+static ww_status launch_lists(const screen_round *round, bool sample)
+{
+    const screen_list_work *work = round->work;
+    const int32_t kernel = sample ? GPU_KERNEL_screen_lists_sample : GPU_KERNEL_screen_lists_keep;
+    const screen_lists_args args = {.rows = round->rows,
+                                    .queries = round->queries,
+                                    .lists = work->lists,
+                                    .items = work->items[sample],
+                                    .pairs = work->pairs[sample],
+                                    .item_count = work->item_count[sample],
+                                    .all_count = work->all_count,
+                                    .buckets = round->plan->sample_tiles * 4,
+                                    .samples = round->samples,
+                                    .kept = round->lists,
+                                    .capacity = (uint32_t)round->plan->capacity};
+    const size_t words = (size_t)args.buckets * args.queries.count * (sizeof(uint64_t) / sizeof(uint32_t));
+    int64_t resident = 1;
+    ww_status status = sample && words > 0 ? gpu_fill(round->stream, round->samples, UINT32_MAX, words) : WW_OK;
+    if (status == WW_OK && args.item_count > 0)
+        status = gpu_search_resident(round->device, kernel, &resident);
+    if (status != WW_OK || args.item_count == 0)
+        return status;
+    return gpu_launch(round->stream, kernel,
+                      (gpu_shape){grid_of(args.item_count < resident ? args.item_count : resident), SCREEN_THREADS, 0}, &args,
+                      sizeof args);
+}
+
 ww_status screen_launch_scan(const screen_round *round, bool sample, int64_t tile_begin, int64_t tile_end)
 {
+    if (round->work)
+        return launch_lists(round, sample);
     const screen_scan_args args = {.rows = round->rows,
                                    .queries = round->queries,
                                    .samples = round->samples,

@@ -47,9 +47,9 @@ static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uin
 static ww_status choose_shape(screen_round *round, int64_t count)
 {
     const bool offset = row_type_offset(round->job->type) != 0;
-    round->shape = count <= SCREEN_SMALL_BATCH_MAX               ? SCREEN_SHAPE_SMALL_BATCH
-                   : round->device->capabilities.mfma && !offset ? SCREEN_SHAPE_MFMA
-                                                                 : SCREEN_SHAPE_BATCH;
+    round->shape = round->work || count <= SCREEN_SMALL_BATCH_MAX ? SCREEN_SHAPE_SMALL_BATCH
+                   : round->device->capabilities.mfma && !offset  ? SCREEN_SHAPE_MFMA
+                                                                  : SCREEN_SHAPE_BATCH;
     if (round->shape == SCREEN_SHAPE_SMALL_BATCH || offset || !round->device->capabilities.sm_90a_code)
         return WW_OK;
     driver_function_limits limits;
@@ -65,6 +65,8 @@ static size_t slot_unit(const screen_round *round, int64_t count)
 {
     if (round->shape == SCREEN_SHAPE_WGMMA)
         return (size_t)SCREEN_WGMMA_QUERIES * round->teams;
+    if (round->work)
+        return SCREEN_SMALL_BATCH_MAX;
     const bool whole = !round->only_lists && round->job->type == ROW_F32;
     return count == 1 && whole ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
 }

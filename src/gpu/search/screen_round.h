@@ -17,7 +17,8 @@ enum {
     SCREEN_WORKSPACE_SAMPLES,
     SCREEN_WORKSPACE_RESULTS,
     SCREEN_WORKSPACE_MEASURES,
-    SCREEN_WORKSPACE_RANGE
+    SCREEN_WORKSPACE_RANGE,
+    SCREEN_WORKSPACE_ITEMS
 };
 
 /* Queries that are asked together. */
@@ -39,7 +40,17 @@ typedef enum screen_shape {
     SCREEN_SHAPE_WGMMA
 } screen_shape;
 
+/* What is read where queries read lists of an index, on the device: first of all queries, then of a sample. */
+typedef struct screen_list_work {
+    const kernel_list *lists;
+    const screen_list_item *items[2];
+    const screen_list_pair *pairs[2];
+    uint32_t item_count[2];
+    bool all_count;
+} screen_list_work;
+
 typedef struct screen_round {
+    const screen_list_work *work; /* of queries that read lists; else NULL */
     gpu_device *device;
     gpu_stream *stream;
     const search_job *job;

@@ -6,6 +6,7 @@
  *   screen_wgmma_*          more, on sm_90a: wgmma multiplies from shared memory, where the copy engine puts the codes.
  *   screen_mfma_keep        more, on chips with MFMA: 256 rows x 128 queries, rows in registers; the sample as on the others.
  *   screen_batch_*          more, on every other chip: 128 x 128 tiles by the chip's int8 matrix instructions (matrix_i8.h).
+ *   screen_lists_*          any number that read lists of an index: 4 of the queries that read the same list share its codes.
  *
  * A round is five launches: screen_prepare packs and codes the queries; *_sample looks at some of the rows and leaves the most
  * promising row of each 32; screen_pick scores the k most promising of those exactly: the worst of their keys is the query's
@@ -26,6 +27,7 @@ enum {
     SCREEN_THREADS = 256,
     SCREEN_BUCKET_ROWS = 32, /* of which a sample names one */
     SCREEN_BUCKETS_MAX = 4096,
+    SCREEN_LIST_QUERIES = 4,    /* queries that share an item of screen_lists_*: for eight there are not registers enough */
     SCREEN_SMALL_BATCH_MAX = 8, /* queries one launch of screen_small_batch_* can take */
     SCREEN_TILE_WORDS = 2,      /* rows by words of 64 that screen_batch_* takes at a time; a sample goes by these, too */
     SCREEN_TILE_QUERIES = 128,  /* that a block of screen_batch_* takes */
@@ -135,6 +137,58 @@ typedef struct screen_scan_args {
     const float *pairs, *thirds, *guesses; /* of screen_measure_rows, for screen_wgmma_*, as is the next */
     uint32_t stages;
 } screen_scan_args;
+
+/* ---- lists of an index ------------------------------------------------------------------------------------------------------
+ */
+
+/* A list of rows on the device: codes and numbers in the order of its entries, as a segment has them in the order of rows. Room
+ * for whole words of 64; what is past `count` is 0. */
+typedef struct kernel_list {
+    uint32_t *codes;
+    float *scales, *residuals, *norms;
+    uint32_t *numbers; /* of the rows */
+    uint32_t count;
+} kernel_list;
+
+/* Up to 64 entries of a list, none beyond its word. */
+typedef struct screen_list_page {
+    uint32_t list, first, count;
+} screen_list_page;
+
+/* screen_lists_gather: copies what the screen reads of rows into lists. A block a page. Here and below, the words of `rows` are
+ * those of row numbers: row r is in word r / 64. */
+typedef struct screen_lists_gather_args {
+    kernel_rows rows;
+    const kernel_list *lists;
+    const screen_list_page *pages;
+    const uint32_t *numbers; /* 64 for each page: the rows of its entries */
+} screen_lists_gather_args;
+
+/* Some words of a list, and the queries that read them: up to SCREEN_LIST_QUERIES pairs. */
+typedef struct screen_list_item {
+    uint32_t list, first_word, words;
+    uint32_t first_pair, pairs;
+} screen_list_item;
+
+typedef struct screen_list_pair {
+    uint32_t query;  /* its slot */
+    uint32_t bucket; /* of a sample: where the list's buckets begin among the query's */
+} screen_list_pair;
+
+/* screen_lists_sample and _keep: blocks of SCREEN_THREADS, any number. */
+typedef struct screen_lists_args {
+    kernel_rows rows;
+    screen_queries queries;
+    const kernel_list *lists;
+    const screen_list_item *items;
+    const screen_list_pair *pairs;
+    uint32_t item_count;
+    bool all_count;    /* every row is live and admitted */
+    uint32_t buckets;  /* of each query */
+    uint64_t *samples; /* queries x buckets: keys of the best approximate score and the row's number */
+    uint64_t *kept;    /* queries x capacity: numbers of rows */
+    uint32_t capacity;
+} screen_lists_args;
 
 /* screen_pick: a block a query. */
 typedef struct screen_pick_args {

@@ -1,9 +1,7 @@
 /* The screen for a few queries (1, 4 or 8): one pass over the codes, for one query with all that follows.
  *
- * Bound by memory: every code is read once. Four lanes share a row, 16 bytes of it each at a time, and four such rows, eight
- * apart, with the loads of all four in flight: so 32 lanes read 512 bytes in one piece. Then their sums are folded so that each
- * lane ends with one of the four rows whole, and loads that row's numbers. What the limit does not exclude is appended to the
- * query's list, by one atomic addition a wave.
+ * Bound by memory: every code is read once (screen_small.h). A lane ends with the products of one row, and loads that row's
+ * numbers. What the limit does not exclude is appended to the query's list, by one atomic addition a wave.
  *
  * For one query launches would take as long as the work. So a block scores what it has kept when it has looked at its rows, and
  * the last block to be ready makes the threshold of the sample, or the result of the list.
@@ -12,96 +10,12 @@
  */
 #define ROW_TYPE(rows) ROW_F32 /* only one query has its rows scored here, and only of f32 */
 #include "kernels/screen/screen_exact.h"
+#include "kernels/screen/screen_small.h"
 #include "kernels/simt/last_block.h"
 
 enum {
-    SMALL_LANES = 4,                 /* that share rows */
-    SMALL_ROWS = SMALL_LANES,        /* that they share, ... */
-    SMALL_APART = 32 / SMALL_LANES,  /* ... and how far from one another */
-    SMALL_SUMS_MAX = SMALL_ROWS * 8, /* rows x queries */
-    SMALL_KEPT = 1024                /* rows of one query that a block can keep: many times its share of a list */
+    SMALL_KEPT = 1024 /* rows of one query that a block can keep: many times its share of a list */
 };
-
-/* One chunk of each of the four rows, as one lane sees it. */
-typedef struct small_piece {
-    u32x4 row[SMALL_ROWS];
-} small_piece;
-
-/* The first of the four rows that this lane shares, and the one that it ends with, among the wave's. */
-DEVICE uint32_t small_first(void)
-{
-    return (lane() & ~31u) + (lane() & 31u) / SMALL_LANES;
-}
-
-DEVICE uint32_t small_own(void)
-{
-    return small_first() + (lane() & 3u) * SMALL_APART;
-}
-
-/* `codes` is the first chunk of the word, `first` the first of the four rows in it. */
-DEVICE small_piece small_load(const uint32_t *codes, uint32_t first, int32_t chunk)
-{
-    small_piece piece;
-    UNROLL
-    for (uint32_t r = 0; r < SMALL_ROWS; r++)
-        piece.row[r] =
-            load_u32x4_streaming(codes + (size_t)chunk * SCREEN_SLAB + screen_piece(first + r * SMALL_APART, lane() & 3u));
-    return piece;
-}
-
-/* Adds a chunk of the four rows times the same chunk of each query. */
-DEVICE void small_multiply(const int32_t queries, const uint32_t *query_codes, size_t words, int32_t chunk,
-                           const small_piece *piece, int32_t *sums)
-{
-    UNROLL
-    for (int32_t q = 0; q < queries; q++) {
-        const u32x4 query = load_u32x4_readonly(query_codes + q * words + chunk * 16);
-        UNROLL
-        for (int32_t r = 0; r < SMALL_ROWS; r++)
-            sums[q * SMALL_ROWS + r] = dot16_i8(query, piece->row[r], sums[q * SMALL_ROWS + r]);
-    }
-}
-
-/* Of four lanes' shares of four rows' sums to one row's sum a lane. */
-DEVICE int32_t small_fold(const int32_t *sums)
-{
-    const uint32_t first = (lane() & 1) ? 0xffffffffu : 0, second = (lane() & 2) ? 0xffffffffu : 0;
-    const uint32_t s0 = (uint32_t)sums[0], s1 = (uint32_t)sums[1], s2 = (uint32_t)sums[2], s3 = (uint32_t)sums[3];
-    const uint32_t low = ((s0 & ~first) | (s1 & first)) + wave_shuffle_xor_u32((s1 & ~first) | (s0 & first), 1);
-    const uint32_t high = ((s2 & ~first) | (s3 & first)) + wave_shuffle_xor_u32((s3 & ~first) | (s2 & first), 1);
-    return (int32_t)(((low & ~second) | (high & second)) + wave_shuffle_xor_u32((high & ~second) | (low & second), 2));
-}
-
-/* The products of all queries with the lane's row; the wave's rows begin with row `first` of the word at `codes`. */
-DEVICE void small_products(const int32_t queries, const screen_scan_args *args, const uint32_t *codes, uint32_t first,
-                           int32_t *products)
-{
-    const int32_t chunks = args->rows.chunks;
-    const uint32_t mine = first + small_first();
-    const size_t words = (size_t)chunks * 16;
-    const uint32_t *query_codes = args->queries.codes + (lane() & 3u) * 4;
-    int32_t sums[SMALL_SUMS_MAX];
-    UNROLL
-    for (int32_t i = 0; i < queries * SMALL_ROWS; i++)
-        sums[i] = 0;
-    int32_t chunk = 0;
-#if !defined(SIMT_DOT4_IS_LONG) /* where it is, two at a time would take more registers than there are */
-    UNROLL_BY(1)
-    for (; chunk + 2 <= chunks; chunk += 2) {
-        const small_piece even = small_load(codes, mine, chunk), odd = small_load(codes, mine, chunk + 1);
-        small_multiply(queries, query_codes, words, chunk, &even, sums);
-        small_multiply(queries, query_codes, words, chunk + 1, &odd, sums);
-    }
-#endif
-    UNROLL_BY(1)
-    for (; chunk < chunks; chunk++) {
-        const small_piece last = small_load(codes, mine, chunk);
-        small_multiply(queries, query_codes, words, chunk, &last, sums);
-    }
-    UNROLL
-    for (int32_t q = 0; q < queries; q++)
-        products[q] = small_fold(sums + q * SMALL_ROWS);
-}
 
 /* A lane's row: its numbers, its position, and whether it counts. */
 typedef struct small_row {
@@ -160,7 +74,8 @@ DEVICE void small_rows(const int32_t queries, const bool sample, const screen_sc
     mine.admitted =
         (segment_admitted_uniform(&args->rows, place->segment, word - place->word_begin) >> (first + small_own()) & 1) != 0;
     int32_t products[8];
-    small_products(queries, args,
+    const small_queries from = small_queries_of(&args->rows, &args->queries, NULL);
+    small_products(queries, &from,
                    IN_GLOBAL(const uint32_t, IN_CONSTANT(kernel_segment, place->segment)->codes) +
                        (size_t)(word - place->word_begin) * (size_t)args->rows.chunks * SCREEN_SLAB,
                    first, products);

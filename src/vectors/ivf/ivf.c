@@ -26,6 +26,7 @@ void ivf_destroy(ivf *index)
 {
     if (!index)
         return;
+    ivf_forget(index);
     for (int64_t i = 0; index->lists && i < index->nlist; i++)
         ivf_list_free(&index->lists[i]);
     store_destroy(&index->store);
@@ -208,6 +209,7 @@ static ww_status make_lists(build *b)
     for (int64_t i = 0; status == WW_OK && i < rows; i++)
         ivf_list_append(index, b->collection, &index->lists[b->places[i].list], (uint32_t)b->numbers[i], &b->places[i]);
     index->rows = index->rows_trained = rows;
+    index->stale = true;
     return status;
 }
 
@@ -311,6 +313,8 @@ static ww_ivf_info info_of(const ivf *index)
         if (index->padded > 0)
             info.bytes += index->lists[i].capacity * (index->padded + 3 * (int64_t)sizeof(float));
     }
+    if (index->held)
+        info.bytes += index->store.device->backend->lists_bytes(index->held);
     for (int64_t s = 0; s < index->store.segment_count; s++) {
         const segment *part = &index->store.segments[s];
         info.bytes += (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes + part->codes.bytes +

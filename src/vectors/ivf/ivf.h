@@ -1,8 +1,8 @@
 /* The index of a collection in memory (warpwave/ivf.h): centroids, and for each the list of the rows that belong to it.
  *
- * A list holds row numbers. On the CPU it also holds a copy of what the screen reads of these rows, so that reading a list is
- * reading memory in order. Vectors and live bits stay in the collection's segments, in the order of rows. So every row type,
- * place of rows and device can be indexed.
+ * A list holds row numbers. It also has a copy of what the screen reads of these rows, in the host's memory on the CPU, else in
+ * that of the device (push.c), so that reading a list is reading memory in order. Vectors and live bits stay in the
+ * collection's segments, in the order of rows. So every row type, place of rows and device can be indexed.
  *
  * A row belongs to the centroid that an exact search of the centroids finds: by cosine if that is the collection's metric, else
  * by l2. Everything else is computed on the host in double precision, in an order that does not depend on threads. So the lists
@@ -27,6 +27,7 @@ typedef struct ivf_list {
     uint32_t *rows;  /* ascending */
     row_codes codes; /* of these rows, if the index keeps them; else NULL */
     int64_t count, capacity;
+    int64_t held;            /* how many of the first rows the device has (push.c) */
     float farthest, nearest; /* the worst and the best score of a row; meaningless without rows */
     bool unbounded;          /* a row or the centroid is too small or too large for bounds to hold */
     bool was_split;          /* its rows were not assigned to this centroid because it was the nearest of all */
@@ -63,6 +64,8 @@ typedef struct ivf {
     int64_t rows_trained, rows_added, lists_split;
     double loss;
     ivf_calibration calibration;
+    device_lists *held; /* the lists on the device, or NULL */
+    bool stale;         /* lists have changed since they were brought there */
 } ivf;
 
 typedef struct ivf_size {
@@ -114,6 +117,18 @@ void ivf_codes_move(int32_t padded, const row_codes *codes, int64_t from, int64_
 /* The collection is on another device: the lists take codes if that one wants them and there is memory, and give them back if
  * not. Without codes searches are slower and the same. */
 void ivf_codes_refresh(ww_collection *c);
+
+/* ---- push.c -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Has the device other lists than the index, and should have the same? ivf_push() brings them there; without memory for them
+ * on the device it has none, which is no failure: searches are slower and the same. ivf_forget() frees what is there. */
+bool ivf_is_stale(const ww_collection *c);
+ww_status ivf_push(ww_collection *c);
+void ivf_forget(ivf *index);
+
+/* Can the device read the lists by themselves? */
+bool ivf_reads_lists(const ww_collection *c);
 
 /* ---- centroids.c ------------------------------------------------------------------------------------------------------------
  */

@@ -71,6 +71,7 @@ void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place 
         ivf_list_append(index, c, &index->lists[places[i].list], (uint32_t)(first + i), &places[i]);
     index->rows += count;
     index->rows_added += count;
+    index->stale = true;
     (void)ivf_split_large(index, c);
 }
 
@@ -107,6 +108,7 @@ void ivf_compact(ww_collection *c, const int64_t *ranks)
     if (!index || !ranks)
         return;
     index->rows = 0;
+    index->stale = true;
     for (int64_t l = 0; l < index->nlist; l++) {
         ivf_list *list = &index->lists[l];
         int64_t kept = 0;
@@ -119,6 +121,7 @@ void ivf_compact(ww_collection *c, const int64_t *ranks)
             list->rows[kept++] = (uint32_t)(ranks[row / PAGE_ROWS] + __builtin_popcountll(live & (bit - 1)));
         }
         list->count = kept;
+        list->held = 0; /* rows have other numbers now */
         index->rows += kept;
     }
 }

@@ -93,7 +93,7 @@ static ww_status take_memory(probing *p)
     const ivf *index = p->index;
     const row_store *store = &p->collection->store;
     const bool all = !p->job->mask && store->rows_live == store->rows_count;
-    const bool masks = !p->collection->device->backend->rows_search_lists;
+    const bool masks = !ivf_reads_lists(p->collection);
     const size_t nlist = (size_t)index->nlist, queries = (size_t)p->round_queries;
     const size_t words = masks ? (size_t)divide_up_i64(store->rows_count, 64) : 0;
     p->order = memory_alloc_zeroed(queries, sizeof *p->order);
@@ -284,10 +284,14 @@ static ww_status search_round(probing *p, const search_job *round, int64_t *prov
     ww_status status = ivf_order_lists(p->index, round, p->order);
     if (status == WW_OK)
         status = choose_lists(p, round);
-    const list_job job = {
-        .search = *round, .lists = p->lists, .numbers = p->numbers, .starts = p->starts, .all_count = !p->admitted};
+    const list_job job = {.search = *round,
+                          .lists = p->lists,
+                          .numbers = p->numbers,
+                          .starts = p->starts,
+                          .all_count = !p->admitted,
+                          .held = p->index->held};
     if (status == WW_OK)
-        status = api->rows_search_lists ? api->rows_search_lists(p->collection->device, &job) : read_with_masks(p, round);
+        status = !p->mask ? api->rows_search_lists(p->collection->device, &job) : read_with_masks(p, round);
     for (int64_t q = 0; status == WW_OK && proven && q < round->query_count; q++)
         proven[q] = count_proven(p, round, q);
     forget_order(p);

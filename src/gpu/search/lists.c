@@ -1,0 +1,408 @@
+/* Search of some lists of an index on a GPU: screened rounds (screen_round.h) whose kernels read lists in place of segments.
+ *
+ * The queries of a round are grouped by list on the host, so that four that read the same list share its codes
+ * (screen_lists.c). A query's sample are the first words of its nearest lists, which give a threshold close to the result. A
+ * query whose list of kept rows was full, or whose results prove a defect of the screen, is asked again with room for all its
+ * rows: the second time with the best threshold known, or without one. So no query needs a third way.
+ */
+#include "gpu/search/lists.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "device/certificate.h"
+#include "gpu/search/lists_held.h"
+#include "gpu/search/screen_round.h"
+#include "gpu/search/search.h"
+
+enum {
+    WORD_ROWS = 64,
+    WORD_BUCKETS = WORD_ROWS / SCREEN_BUCKET_ROWS,
+    SAMPLE_BUCKETS = 64, /* of a query, */
+    SAMPLE_FACTOR = 4,   /* and so many for each result */
+    CAPACITY_MIN = 4096, /* of kept rows; */
+    CAPACITY_FACTOR = 8, /* and so many for each result */
+    ROUND_MAX = 16384,   /* queries at a time */
+    ITEM_WORDS_MIN = 4,  /* a block has something for each of its waves */
+    ITEM_WORDS_MAX = 64,
+    ITEMS_RESIDENT = 4, /* items for each block that the device holds, if there are enough words */
+};
+
+static const int64_t kept_bytes_max = (int64_t)512 << 20;
+
+typedef struct lists_search {
+    gpu_device *device;
+    gpu_stream *stream;
+    const list_job *job;
+    kernel_rows rows;
+    int64_t units_resident;
+    uint32_t *counts;   /* host, for each list: pairs, or where the next one goes */
+    canon_key *results; /* host: a round's keys, thresholds and counts */
+    char *block;        /* host: a round's items and pairs */
+    size_t block_bytes, results_bytes;
+    int64_t *left; /* queries to ask again, and */
+    canon_key *left_thresholds;
+    int64_t left_count;
+    search_stats stats;
+} lists_search;
+
+/* Queries of a round: the job's from `first` on, or those of `numbers`. */
+typedef struct list_round {
+    const int64_t *numbers;
+    int64_t first, count;
+    const canon_key *thresholds;
+    screen_plan plan;
+    int64_t sample_words; /* of a list at most */
+} list_round;
+
+static int64_t query_of(const list_round *r, int64_t i)
+{
+    return r->numbers ? r->numbers[i] : r->first + i;
+}
+
+static int64_t words_of(const row_list *list)
+{
+    return divide_up_i64(list->count, WORD_ROWS);
+}
+
+static int64_t buckets_wanted(const lists_search *s)
+{
+    return max_i64(SAMPLE_BUCKETS, (int64_t)SAMPLE_FACTOR * s->job->search.k);
+}
+
+/* ---- what is read -----------------------------------------------------------------------------------------------------------
+ */
+
+/* How many of a query's lists are its sample, and with how many buckets. */
+static int64_t sample_lists(const lists_search *s, const list_round *r, int64_t query, int64_t *buckets)
+{
+    const list_job *job = s->job;
+    const int64_t lists = job->starts[query + 1] - job->starts[query];
+    int64_t count = 0;
+    *buckets = 0;
+    while (count < lists && *buckets < buckets_wanted(s))
+        *buckets += WORD_BUCKETS * min_i64(words_of(&job->lists[job->numbers[job->starts[query] + count++]]), r->sample_words);
+    return count;
+}
+
+/* One kind of work of a round, of a sample or of all, in host memory. */
+typedef struct work_part {
+    screen_list_item *items;
+    screen_list_pair *pairs;
+    int64_t item_count, pair_count;
+} work_part;
+
+static int64_t part_words(const lists_search *s, const list_round *r, bool sample, uint32_t list)
+{
+    const int64_t words = words_of(&s->job->lists[list]);
+    return sample ? min_i64(words, r->sample_words) : words;
+}
+
+/* Counts the pairs of each list; returns the words of all items. */
+static int64_t count_pairs(const lists_search *s, const list_round *r, bool sample, work_part *part)
+{
+    const list_job *job = s->job;
+    int64_t words = 0, nlist = s->job->held->count;
+    memset(s->counts, 0, (size_t)nlist * sizeof *s->counts);
+    part->pair_count = 0;
+    for (int64_t i = 0; i < r->count; i++) {
+        const int64_t query = query_of(r, i);
+        int64_t buckets, lists = job->starts[query + 1] - job->starts[query];
+        if (sample)
+            lists = sample_lists(s, r, query, &buckets);
+        for (int64_t p = 0; p < lists; p++)
+            s->counts[job->numbers[job->starts[query] + p]]++;
+        part->pair_count += lists;
+    }
+    for (int64_t l = 0; l < nlist; l++) {
+        const int64_t groups = divide_up_i64(s->counts[l], SCREEN_LIST_QUERIES);
+        words += groups * part_words(s, r, sample, (uint32_t)l);
+    }
+    return words;
+}
+
+/* Puts the pairs in the order of lists; `counts` are where each list's pairs end then. */
+static void put_pairs(const lists_search *s, const list_round *r, bool sample, work_part *part)
+{
+    const list_job *job = s->job;
+    uint32_t at = 0;
+    for (int64_t l = 0; l < job->held->count; l++) {
+        const uint32_t count = s->counts[l];
+        s->counts[l] = at;
+        at += count;
+    }
+    for (int64_t i = 0; i < r->count; i++) {
+        const int64_t query = query_of(r, i);
+        int64_t buckets, lists = job->starts[query + 1] - job->starts[query];
+        uint32_t bucket = 0;
+        if (sample)
+            lists = sample_lists(s, r, query, &buckets);
+        for (int64_t p = 0; p < lists; p++) {
+            const uint32_t list = job->numbers[job->starts[query] + p];
+            part->pairs[s->counts[list]++] = (screen_list_pair){(uint32_t)i, bucket};
+            bucket += (uint32_t)(WORD_BUCKETS * part_words(s, r, sample, list));
+        }
+    }
+}
+
+/* Up to four pairs of a list each, and `each` words. */
+static void put_items(const lists_search *s, const list_round *r, bool sample, int64_t each, work_part *part)
+{
+    uint32_t first = 0;
+    part->item_count = 0;
+    for (int64_t l = 0; l < s->job->held->count; l++) {
+        const int64_t words = part_words(s, r, sample, (uint32_t)l);
+        for (; first < s->counts[l]; first += (uint32_t)min_i64(SCREEN_LIST_QUERIES, s->counts[l] - first))
+            for (int64_t w = 0; w < words; w += each)
+                part->items[part->item_count++] =
+                    (screen_list_item){.list = (uint32_t)l,
+                                       .first_word = (uint32_t)w,
+                                       .words = (uint32_t)min_i64(each, words - w),
+                                       .first_pair = first,
+                                       .pairs = (uint32_t)min_i64(SCREEN_LIST_QUERIES, s->counts[l] - first)};
+    }
+}
+
+static int64_t item_words(const lists_search *s, int64_t words)
+{
+    return max_i64(min_i64(words / (ITEMS_RESIDENT * s->units_resident), ITEM_WORDS_MAX), ITEM_WORDS_MIN);
+}
+
+static ww_status grow_block(lists_search *s, size_t bytes)
+{
+    if (bytes <= s->block_bytes)
+        return WW_OK;
+    memory_free(s->block);
+    s->block_bytes = 0;
+    s->block = memory_alloc(bytes);
+    if (!s->block)
+        return memory_failed("the lists of a search", bytes);
+    s->block_bytes = bytes;
+    return WW_OK;
+}
+
+/* Makes the items and pairs of a round, and takes them to the device: those of all, and of the sample if it has one. */
+static ww_status send_work(lists_search *s, const list_round *r, screen_list_work *work)
+{
+    const int32_t parts = r->thresholds ? 1 : 2;
+    work_part part[2] = {{0}};
+    int64_t each[2] = {0}, items = 0, pairs = 0;
+    void *device_block = NULL;
+    for (int32_t i = 0; i < parts; i++) {
+        each[i] = item_words(s, count_pairs(s, r, i == 1, &part[i]));
+        const int64_t nlist = s->job->held->count;
+        for (int64_t l = 0; l < nlist; l++) /* with the items that long lists are cut into */
+            if (s->counts[l] > 0)
+                items += divide_up_i64(s->counts[l], SCREEN_LIST_QUERIES) *
+                         divide_up_i64(part_words(s, r, i == 1, (uint32_t)l), each[i]);
+        pairs += part[i].pair_count;
+    }
+    const size_t bytes = (size_t)items * sizeof *part->items + (size_t)pairs * sizeof *part->pairs;
+    if (pairs == 0)
+        return WW_OK;
+    ww_status status = grow_block(s, bytes);
+    if (status == WW_OK)
+        status = gpu_workspace(s->stream, SCREEN_WORKSPACE_ITEMS, bytes, &device_block);
+    if (status != WW_OK)
+        return status;
+    char *base = device_block;
+    part[0].pairs = (screen_list_pair *)(void *)s->block;
+    part[0].items = (screen_list_item *)(void *)(part[0].pairs + pairs);
+    part[1].pairs = part[0].pairs + part[0].pair_count;
+    for (int32_t i = 0; i < parts; i++) {
+        (void)count_pairs(s, r, i == 1, &part[i]);
+        put_pairs(s, r, i == 1, &part[i]);
+        put_items(s, r, i == 1, each[i], &part[i]);
+        part[1].items = i == 0 ? part[0].items + part[0].item_count : part[1].items;
+        work->items[i] = (const screen_list_item *)(const void *)(base + ((char *)part[i].items - s->block));
+        work->pairs[i] = (const screen_list_pair *)(const void *)(base + ((char *)part[i].pairs - s->block));
+        work->item_count[i] = (uint32_t)part[i].item_count;
+    }
+    return gpu_copy_in(s->stream, device_block, s->block, bytes);
+}
+
+/* ---- a round ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Writes the results of a round, or puts its queries aside. */
+static void settle(lists_search *s, const list_round *r, uint32_t slots)
+{
+    const search_job *job = &s->job->search;
+    const canon_key *thresholds = s->results + r->count * job->k;
+    const uint32_t *counts = (const uint32_t *)(thresholds + slots);
+    for (int64_t i = 0; i < r->count; i++) {
+        const int64_t query = query_of(r, i);
+        const canon_key *best = s->results + i * job->k, last = best[job->k - 1];
+        const bool full = counts[i] > (uint32_t)r->plan.capacity, fails = !full && certificate_fails(thresholds[i], last);
+        s->stats.rows_kept += counts[i];
+        s->stats.rows_scored += min_i64(counts[i], r->plan.capacity) + (r->thresholds ? 0 : job->k);
+        for (int64_t p = s->job->starts[query]; p < s->job->starts[query + 1]; p++)
+            s->stats.rows_screened += s->job->lists[s->job->numbers[p]].count;
+        s->stats.fallback_queries += full;
+        s->stats.repeated_queries += fails;
+        if (full || fails) {
+            s->left[s->left_count] = query;
+            s->left_thresholds[s->left_count++] = fails ? CANON_KEY_WORST : last < thresholds[i] ? last : thresholds[i];
+            gpu_search_mark_queries(job, &query, 1, full ? MARK_FALLBACK : MARK_REPEATED);
+            continue;
+        }
+        s->stats.certificate = fminf(s->stats.certificate, certificate_margin(job->metric, thresholds[i], last));
+        gpu_search_write(job, query, best);
+    }
+}
+
+static ww_status grow_results(lists_search *s, size_t bytes)
+{
+    if (bytes <= s->results_bytes)
+        return WW_OK;
+    memory_free(s->results);
+    s->results_bytes = 0;
+    s->results = memory_alloc(bytes);
+    if (!s->results)
+        return memory_failed("the results of a search", bytes);
+    s->results_bytes = bytes;
+    return WW_OK;
+}
+
+/* `queries` are those of the round, `stride` apart. */
+static ww_status ask(lists_search *s, list_round *r, const float *queries, int64_t stride)
+{
+    int64_t most = 0, buckets = 0;
+    for (int64_t i = 0; !r->thresholds && i < r->count; i++) {
+        (void)sample_lists(s, r, query_of(r, i), &buckets);
+        most = max_i64(most, buckets);
+    }
+    r->plan.sample_tiles = (uint32_t)divide_up_i64(most, SCREEN_TILE_WORDS * WORD_BUCKETS);
+    screen_list_work work = {.lists = s->job->held->table.data, .all_count = s->job->all_count};
+    screen_round round = {
+        .work = &work, .device = s->device, .stream = s->stream, .job = &s->job->search, .plan = &r->plan, .rows = s->rows};
+    const screen_asked asked = {.queries = queries, .stride = stride, .count = r->count, .thresholds = r->thresholds};
+    ww_status status = send_work(s, r, &work);
+    if (status == WW_OK)
+        status = screen_round_begin(&round, r->count);
+    if (status == WW_OK)
+        status = grow_results(s, round.results_bytes);
+    if (status == WW_OK)
+        status = screen_round_ask(&round, &asked, s->results);
+    if (status == WW_OK)
+        settle(s, r, round.queries.slots);
+    return status;
+}
+
+/* ---- all queries ------------------------------------------------------------------------------------------------------------
+ */
+
+static int64_t rows_of(const list_job *job, int64_t query)
+{
+    int64_t rows = 0;
+    for (int64_t p = job->starts[query]; p < job->starts[query + 1]; p++)
+        rows += job->lists[job->numbers[p]].count;
+    return rows;
+}
+
+static int64_t round_of(int64_t capacity)
+{
+    return max_i64(min_i64(ROUND_MAX, kept_bytes_max / (capacity * (int64_t)sizeof(uint64_t))), 1);
+}
+
+static ww_status ask_all(lists_search *s)
+{
+    const search_job *job = &s->job->search;
+    const int32_t tuned = s->device->base.tuning.screen_list_capacity;
+    const int64_t capacity = tuned > 0 ? tuned : max_i64(CAPACITY_MIN, (int64_t)CAPACITY_FACTOR * job->k);
+    const int64_t each = round_of(capacity);
+    ww_status status = WW_OK;
+    for (int64_t first = 0; status == WW_OK && first < job->query_count; first += each) {
+        list_round r = {.first = first, .count = min_i64(each, job->query_count - first)};
+        r.plan.capacity = (int32_t)capacity;
+        r.sample_words = buckets_wanted(s) / WORD_BUCKETS;
+        status = ask(s, &r, job->queries + first * job->query_stride, job->query_stride);
+    }
+    return status;
+}
+
+/* With room for all rows of a query. What is left over now would be a defect. */
+static ww_status ask_again(lists_search *s, float *queries)
+{
+    const search_job *job = &s->job->search;
+    const int64_t count = s->left_count;
+    int64_t capacity = 1;
+    for (int64_t i = 0; i < count; i++)
+        capacity = max_i64(capacity, rows_of(s->job, s->left[i]));
+    const int64_t each = round_of(capacity);
+    ww_status status = gpu_search_gather(s->stream, job, s->left, count, queries);
+    for (int64_t first = 0; status == WW_OK && first < count; first += each) {
+        list_round r = {
+            .numbers = s->left + first, .count = min_i64(each, count - first), .thresholds = s->left_thresholds + first};
+        r.plan.capacity = (int32_t)min_i64(capacity, INT32_MAX / 2);
+        s->left_count = first; /* new ones would come into the place of those that were read */
+        status = ask(s, &r, queries + first * job->dim, job->dim);
+        if (status == WW_OK && s->left_count > first)
+            status = ww_fail(WW_INTERNAL, "a search of lists was not answered by all rows of its lists");
+    }
+    return status;
+}
+
+static ww_status search_borrowed(lists_search *s, const segment_table *table)
+{
+    const search_job *job = &s->job->search;
+    void *segments = NULL;
+    ww_status status = gpu_workspace(s->stream, SCREEN_WORKSPACE_TABLE, table->bytes, &segments);
+    if (status == WW_OK)
+        status = gpu_copy_in(s->stream, segments, table->segments, table->bytes);
+    s->rows.segments = segments;
+    if (status == WW_OK)
+        status = gpu_search_mask(s->stream, SCREEN_WORKSPACE_MASK, job, &s->rows.mask, &s->rows.mask_words);
+    if (status == WW_OK)
+        status = gpu_search_resident(s->device, GPU_KERNEL_screen_lists_keep, &s->units_resident);
+    if (status == WW_OK)
+        status = ask_all(s);
+    if (status != WW_OK || s->left_count == 0)
+        return status;
+    const size_t bytes = (size_t)s->left_count * (size_t)job->dim * sizeof(float);
+    float *queries = memory_alloc(bytes);
+    if (!queries)
+        return memory_failed("queries to ask again", bytes);
+    status = ask_again(s, queries);
+    memory_free(queries);
+    return status;
+}
+
+static void tell(search_stats *stats, const search_stats *more)
+{
+    if (!stats)
+        return;
+    stats->rows_screened += more->rows_screened;
+    stats->rows_kept += more->rows_kept;
+    stats->rows_scored += more->rows_scored;
+    stats->fallback_queries += more->fallback_queries;
+    stats->repeated_queries += more->repeated_queries;
+    stats->certificate = fminf(stats->certificate, more->certificate);
+}
+
+ww_status gpu_rows_search_lists(ww_device *device, const list_job *job)
+{
+    const size_t queries = (size_t)job->search.query_count, nlist = (size_t)job->held->count;
+    lists_search s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
+    segment_table table = {0};
+    const size_t bytes = queries * (sizeof *s.left + sizeof *s.left_thresholds) + nlist * sizeof *s.counts;
+    s.left = memory_alloc(bytes);
+    if (!s.left)
+        return memory_failed("the queries of a search", bytes);
+    s.left_thresholds = (canon_key *)(s.left + queries);
+    s.counts = (uint32_t *)(s.left_thresholds + queries);
+    ww_status status = gpu_lists_segments(&job->search, &table, &s.rows);
+    if (status == WW_OK)
+        status = gpu_stream_borrow(s.device, &s.stream);
+    if (status == WW_OK)
+        status = gpu_stream_return(s.stream, search_borrowed(&s, &table));
+    if (status == WW_OK)
+        tell(job->search.stats, &s.stats);
+    memory_free(table.segments);
+    memory_free(s.block);
+    memory_free(s.results);
+    memory_free(s.left);
+    return status;
+}

@@ -1,0 +1,12 @@
+/* Lists of an index on a GPU: keeping them there, and searches that read some of them. device/backend.h says what these do. */
+#ifndef WW_GPU_SEARCH_LISTS_H
+#define WW_GPU_SEARCH_LISTS_H
+
+#include "device/backend.h"
+
+ww_status gpu_lists_push(ww_device *device, const list_push *job, device_lists **lists);
+void gpu_lists_destroy(ww_device *device, device_lists *lists);
+int64_t gpu_lists_bytes(const device_lists *lists);
+ww_status gpu_rows_search_lists(ww_device *device, const list_job *job);
+
+#endif
