@@ -20,12 +20,13 @@
 enum {
     WORD_ROWS = 64,
     WORD_BUCKETS = WORD_ROWS / SCREEN_BUCKET_ROWS,
-    SAMPLE_BUCKETS = 64, /* of a query, */
-    SAMPLE_FACTOR = 4,   /* and so many for each result */
-    CAPACITY_MIN = 4096, /* of kept rows; */
-    CAPACITY_FACTOR = 8, /* and so many for each result */
-    ROUND_MAX = 16384,   /* queries at a time */
-    ITEM_WORDS_MIN = 4,  /* a block has something for each of its waves */
+    TILE_BUCKETS = SCREEN_TILE_WORDS * WORD_BUCKETS, /* the plan counts a sample by these */
+    SAMPLE_BUCKETS = 64,                             /* of a query, */
+    SAMPLE_FACTOR = 4,                               /* and so many for each result */
+    CAPACITY_MIN = 4096,                             /* of kept rows; */
+    CAPACITY_FACTOR = 8,                             /* and so many for each result */
+    ROUND_MAX = 16384,                               /* queries at a time */
+    ITEM_WORDS_MIN = 4,                              /* a block has something for each of its waves */
     ITEM_WORDS_MAX = 64,
     ITEMS_RESIDENT = 4, /* items for each block that the device holds, if there are enough words */
 };
@@ -274,7 +275,7 @@ static ww_status ask(lists_search *s, list_round *r, const float *queries, int64
         (void)sample_lists(s, r, query_of(r, i), &buckets);
         most = max_i64(most, buckets);
     }
-    r->plan.sample_tiles = (uint32_t)divide_up_i64(most, SCREEN_TILE_WORDS * WORD_BUCKETS);
+    r->plan.sample_tiles = (uint32_t)divide_up_i64(most, TILE_BUCKETS);
     screen_list_work work = {.lists = s->job->held->table.data, .all_count = s->job->all_count};
     screen_round round = {
         .work = &work, .device = s->device, .stream = s->stream, .job = &s->job->search, .plan = &r->plan, .rows = s->rows};
