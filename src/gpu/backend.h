@@ -6,7 +6,7 @@
 #include "gpu/describe.h"
 #include "gpu/open.h"
 #include "gpu/quant/quant.h"
-#include "gpu/search/lists.h"
+#include "gpu/search/lists/lists.h"
 #include "gpu/search/rows.h"
 #include "gpu/tensor/tensor.h"
 

@@ -1,6 +1,6 @@
 /* Lists of an index on a GPU: keeping them there, and searches that read some of them. device/backend.h says what these do. */
-#ifndef WW_GPU_SEARCH_LISTS_H
-#define WW_GPU_SEARCH_LISTS_H
+#ifndef WW_GPU_SEARCH_LISTS_LISTS_H
+#define WW_GPU_SEARCH_LISTS_LISTS_H
 
 #include "device/backend.h"
 

@@ -5,7 +5,7 @@
  * query whose list of kept rows was full, or whose results prove a defect of the screen, is asked again with room for all its
  * rows: the second time with the best threshold known, or without one. So no query needs a third way.
  */
-#include "gpu/search/lists.h"
+#include "gpu/search/lists/lists.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "device/certificate.h"
-#include "gpu/search/lists_held.h"
+#include "gpu/search/lists/held.h"
 #include "gpu/search/screen_round.h"
 #include "gpu/search/search.h"
 

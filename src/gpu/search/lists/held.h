@@ -1,6 +1,6 @@
-/* The lists of an index that a GPU has: lists_push.c makes them, lists.c reads them. */
-#ifndef WW_GPU_SEARCH_LISTS_HELD_H
-#define WW_GPU_SEARCH_LISTS_HELD_H
+/* The lists of an index that a GPU has: push.c makes them, search.c reads them. */
+#ifndef WW_GPU_SEARCH_LISTS_LISTS_HELD_H
+#define WW_GPU_SEARCH_LISTS_LISTS_HELD_H
 
 #include "gpu/search/segment_table.h"
 #include "kernels/screen/screen_args.h"
