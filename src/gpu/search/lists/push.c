@@ -11,8 +11,8 @@
 #include "base/memory.h"
 #include "gpu/launch.h"
 #include "gpu/memory.h"
-#include "gpu/search/lists/lists.h"
 #include "gpu/search/lists/held.h"
+#include "gpu/search/lists/lists.h"
 #include "kernels/search/packed_layout.h"
 
 enum {
