@@ -50,13 +50,14 @@ static bool fraction(reader *r, int64_t *microseconds)
     return r->at > first;
 }
 
-/* "Z", "+02:00" or nothing. */
+/* "Z", "+02:00", " +0200" or nothing. */
 static bool zone(reader *r, int64_t *minutes)
 {
     int64_t hours = 0, rest = 0;
     *minutes = 0;
     if (r->at == r->end || next_is(r, 'Z') || next_is(r, 'z'))
         return true;
+    next_is(r, ' ');
     const bool east = next_is(r, '+');
     if ((!east && !next_is(r, '-')) || !number(r, 2, 0, 23, &hours))
         return false;

@@ -221,8 +221,6 @@ static void payloads_are_set_overwritten_and_cleared(void **state)
     ASK_STATUS(port, 200, "POST", "/collections/docs/points/payload/clear",
                "{\"filter\": {\"must\": [{\"key\": \"n\", \"range\": {\"gt\": 60}}]}}");
     assert_int_equal(count_of("{\"must\": [{\"is_empty\": {\"key\": \"n\"}}]}"), 5);
-    ASK_STATUS(port, 501, "POST", "/collections/docs/points/payload", "{\"payload\": {}, \"key\": \"a[0]\", \"points\": [3]}");
-    ASK_STATUS(port, 501, "PUT", "/collections/docs/points", "{\"points\": [], \"update_filter\": {}}");
     ASK_STATUS(port, 404, "POST", "/collections/docs/points/payload", "{\"payload\": {}, \"points\": [100000]}");
     ASK_STATUS(port, 200, "POST", "/collections/docs/points/delete", "{\"points\": [1, 2, 100000]}");
     assert_int_equal(count_of("{}"), POINTS - 2);
@@ -319,7 +317,7 @@ static void wrong_vectors_and_queries_are_refused_with_their_place(void **state)
         {400, "/collections/docs/points/query", "{\"query\": [1, 2, 3]}"},
         {400, "/collections/docs/points/query", "{\"query\": [1, \"2\"]}"},
         {400, "/collections/docs/points/query", "{\"query\": [1,0,0,0,0,0,0,0], \"limit\": 0}"},
-        {501, "/collections/docs/points/query", "{\"query\": {\"recommend\": {\"positive\": [1]}}}"},
+        {501, "/collections/docs/points/query", "{\"query\": {\"formula\": \"$score\"}}"},
         {501, "/collections/docs/points/query", "{\"query\": {\"indices\": [1], \"values\": [1]}}"},
         {501, "/collections/docs/points/query", "{\"query\": [[1,0],[0,1]]}"},
         {404, "/collections/docs/points/query", "{\"query\": 12345}"},

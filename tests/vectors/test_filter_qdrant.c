@@ -99,6 +99,48 @@ static void each_condition_admits_what_qdrant_admits(void **state)
     }
 }
 
+#define BERLIN "{\"geo\": {\"lat\": 52.52, \"lon\": 13.405}}"
+#define SQUARE                                                                                                                 \
+    "{\"points\": [{\"lat\": 50, \"lon\": 10}, {\"lat\": 50, \"lon\": 20}, {\"lat\": 60, \"lon\": 20}, {\"lat\": 60, "         \
+    "\"lon\": 10}, {\"lat\": 50, \"lon\": 10}]}"
+#define HOLE                                                                                                                   \
+    "{\"points\": [{\"lat\": 52, \"lon\": 13}, {\"lat\": 52, \"lon\": 14}, {\"lat\": 53, \"lon\": 14}, {\"lat\": 53, "         \
+    "\"lon\": 13}, {\"lat\": 52, \"lon\": 13}]}"
+#define FROM(metres) KEY("geo", "\"geo_radius\": {\"center\": {\"lat\": 51.5074, \"lon\": -0.1278}, \"radius\": " metres "}")
+#define BOX(top, left, bottom, right)                                                                                          \
+    KEY("geo", "\"geo_bounding_box\": {\"top_left\": {\"lat\": " top ", \"lon\": " left                                        \
+               "}, \"bottom_right\": {\"lat\": " bottom ", \"lon\": " right "}}")
+
+/* London is 931,562 m from there, on a sphere of the mean radius. */
+static void places_are_within_circles_boxes_and_polygons(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *filter, *payload;
+        bool admitted;
+    } places[] = {
+        {FROM("931000"), BERLIN, false},
+        {FROM("932000"), BERLIN, true},
+        {FROM("1e9"), BERLIN, true},
+        {FROM("1e9"), "{\"geo\": {\"lat\": \"52\", \"lon\": 13}}", false},
+        {FROM("932000"), "{\"geo\": [{\"lat\": 0, \"lon\": 0}, {\"lat\": 52.52, \"lon\": 13.405}]}", true},
+        {BOX("53", "13", "52", "14"), BERLIN, true},
+        {BOX("52.52", "13", "52", "14"), BERLIN, false}, /* on the edge */
+        {BOX("53", "14", "52", "13.5"), BERLIN, true},   /* around the earth */
+        {BOX("53", "14", "52", "13"), BERLIN, false},
+        {KEY("geo", "\"geo_polygon\": {\"exterior\": " SQUARE "}"), BERLIN, true},
+        {KEY("geo", "\"geo_polygon\": {\"exterior\": " HOLE "}"), "{\"geo\": {\"lat\": 55, \"lon\": 13.5}}", false},
+        {KEY("geo", "\"geo_polygon\": {\"exterior\": " SQUARE ", \"interiors\": [" HOLE "]}"), BERLIN, false},
+        {KEY("geo", "\"geo_polygon\": {\"exterior\": " SQUARE "}"), "{\"geo\": {\"lat\": 50, \"lon\": 15}}", false},
+        {MUST("{\"has_vector\": \"\"}"), "{}", true},
+        {MUST("{\"has_vector\": \"image\"}"), "{}", false},
+        {"{\"must_not\": [{\"has_vector\": \"image\"}]}", "{}", true},
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (admits(places[i].filter, "1", places[i].payload) != places[i].admitted)
+            fail_msg("%s of %s is not %d", places[i].filter, places[i].payload, places[i].admitted);
+}
+
 static void uuids_are_the_same_however_they_are_written(void **state)
 {
     (void)state;
@@ -150,7 +192,14 @@ static void wrong_filters_are_refused_where_they_are_wrong(void **state)
         {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a\", \"range\": {\"gt\": \"x\"}}]}", "must.0.range"},
         {WW_INVALID_ARGUMENT, "{\"must\": [{\"has_id\": [1.5]}]}", "must.0"},
         {WW_INVALID_ARGUMENT, "{\"min_should\": {\"conditions\": [], \"min_count\": 0}}", "min_should"},
-        {WW_UNSUPPORTED, "{\"must\": [{\"key\": \"a\", \"geo_radius\": {}}]}", "must.0"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a\", \"geo_radius\": {}}]}", "must.0.geo_radius"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a\", \"geo_bounding_box\": {\"top_left\": {\"lat\": 91, \"lon\": 0}}}]}",
+         "top_left"},
+        {WW_INVALID_ARGUMENT,
+         "{\"must\": [{\"key\": \"a\", \"geo_polygon\": {\"exterior\": {\"points\": [{\"lat\": 1, \"lon\": 1}]}}}]}",
+         "exterior"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"has_vector\": 1}]}", "must.0"},
+        {WW_UNSUPPORTED, "{\"must\": [{\"slice\": {\"total\": 2, \"index\": 0}}]}", "must.0"},
         {WW_INVALID_ARGUMENT, "[]", "$qdrant"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -167,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_condition_admits_what_qdrant_admits),
+        cmocka_unit_test(places_are_within_circles_boxes_and_polygons),
         cmocka_unit_test(uuids_are_the_same_however_they_are_written),
         cmocka_unit_test(numbers_come_before_uuids_in_their_own_order),
         cmocka_unit_test(wrong_filters_are_refused_where_they_are_wrong),

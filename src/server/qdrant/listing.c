@@ -4,91 +4,31 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
-#include "base/instant.h"
 #include "base/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
 #include "server/qdrant/values.h"
 
-/* ---- pages -----------------------------------------------------------------------------------------------------------------
+/* ---- orders ----------------------------------------------------------------------------------------------------------------
  */
 
-typedef struct list_plan {
-    char *filter;
-    selection with;
-    int64_t limit;
-    point_id offset;
-    bool has_offset;
-    values_key key; /* of order_by and facets */
-    bool ordered, descending;
-    bool has_start;
-    double start; /* the first value of the order */
-} list_plan;
-
-static void list_free(void *plan)
-{
-    list_plan *p = plan;
-    parts_free(&p->with);
-    values_key_free(&p->key);
-    memory_free(p->filter);
-    memory_free(p);
-}
-
-static list_plan *list_create(request *r)
-{
-    list_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    if (!p) {
-        request_fail_status(r, memory_failed("a request", sizeof *p));
-        return NULL;
-    }
-    p->limit = 10;
-    r->plan = p;
-    r->plan_free = list_free;
-    return p;
-}
-
 /* "year", or {"key": "year", "direction": "desc", "start_from": 2000} */
-static bool read_order(request *r, const char *value, list_plan *p)
+bool list_order_read(request *r, const char *value, list_order *order)
 {
     const bool object = json_type_of(value) == JSON_OBJECT;
     const char *direction = object ? json_given(value, "direction") : NULL;
     const char *start = object ? json_given(value, "start_from") : NULL;
-    p->ordered = true;
-    p->descending = direction && json_text_is(direction, "desc", 4);
-    if (direction && !p->descending && !json_text_is(direction, "asc", 3))
+    order->descending = direction && json_type_of(direction) == JSON_TEXT && json_text_is(direction, "desc", 4);
+    if (direction && !order->descending && (json_type_of(direction) != JSON_TEXT || !json_text_is(direction, "asc", 3)))
         return request_fail(r, 400, "order_by.direction: asc or desc is needed");
-    p->has_start = start && value_order(start, &p->start);
-    if (start && !p->has_start)
+    order->has_start = start && value_order(start, &order->start);
+    if (start && !order->has_start)
         return request_fail(r, 400, "order_by.start_from: a number or a date is needed");
-    return values_key_read(r, object ? json_given(value, "key") : value, "order_by", &p->key);
+    return values_key_read(r, object ? json_given(value, "key") : value, "order_by", &order->key);
 }
-
-bool prepare_scroll(request *r)
-{
-    const char *body = request_body(r);
-    list_plan *p = body ? list_create(r) : NULL;
-    if (!p)
-        return false;
-    const char *offset = json_given(body, "offset"), *order = json_given(body, "order_by");
-    p->with.payload = true;
-    if (!request_read_integer(r, body, "limit", 1, &p->limit) || !parts_read(r, body, &p->with) ||
-        !filter_of_request(r, body, "filter", &p->filter))
-        return false;
-    if (offset && !point_id_read(offset, p->offset))
-        return request_fail(r, 400, "offset: an unsigned number of 64 bits or a UUID is needed");
-    if (offset && order)
-        return request_fail(r, 400, "offset: cannot be used with order_by; give start_from");
-    p->has_offset = offset != NULL;
-    return order ? read_order(r, order, p) : true;
-}
-
-/* A row of a listing. */
-typedef struct listed {
-    const char *id;
-    double value; /* of the key that orders */
-} listed;
 
 static int compare_ids(const void *first, const void *second)
 {
@@ -107,30 +47,92 @@ static int compare_descending(const void *first, const void *second)
     return a->value != b->value ? (a->value < b->value) - (a->value > b->value) : point_id_compare(a->id, b->id);
 }
 
-/* The rows of the listing, of which `rows` has room for all: by ids from the offset on, or by the values of the key. */
-static int64_t collect(const list_plan *p, const ww_results *all, listed *rows)
+static ww_status append(listing *l, listed row)
 {
-    int64_t count = 0;
-    for (int64_t i = 0; i < ww_results_count(all, 0); i++) {
-        listed row = {ww_results_id(all, 0, i), 0};
-        const char *payload = p->ordered ? ww_results_payload(all, 0, i) : NULL;
-        if (p->ordered && (!payload || !values_order(&p->key, payload, &row.value)))
-            continue;
-        if (p->ordered && p->has_start && (p->descending ? row.value > p->start : row.value < p->start))
-            continue;
-        if (p->has_offset && point_id_compare(row.id, p->offset) < 0)
-            continue;
-        rows[count++] = row;
+    if (l->count == l->capacity) {
+        const int64_t larger = l->capacity > 0 ? 2 * l->capacity : 64;
+        listed *moved = memory_resize(l->rows, (size_t)larger * sizeof *moved);
+        if (!moved)
+            return memory_failed("a list of points", (size_t)larger * sizeof *moved);
+        l->rows = moved;
+        l->capacity = larger;
     }
-    if (count > 1)
-        qsort(rows, (size_t)count, sizeof *rows,
-              !p->ordered     ? compare_ids
-              : p->descending ? compare_descending
-                              : compare_ascending);
-    return count;
+    l->rows[l->count++] = row;
+    return WW_OK;
 }
 
-static void put_order_value(out *o, double value)
+/* The values of one point that an order takes. */
+typedef struct order_values {
+    listing *to;
+    const list_order *order;
+    const char *id;
+    ww_status status;
+} order_values;
+
+static bool tell_order_value(void *user, const char *value)
+{
+    order_values *v = user;
+    listed row = {v->id, 0};
+    if (!value_order(value, &row.value))
+        return true;
+    if (v->order->has_start && (v->order->descending ? row.value > v->order->start : row.value < v->order->start))
+        return true;
+    v->status = append(v->to, row);
+    return v->status == WW_OK;
+}
+
+/* A point with a value twice is listed once for it. */
+static void remove_twins(listing *l)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < l->count; i++)
+        if (kept == 0 || l->rows[kept - 1].value != l->rows[i].value || strcmp(l->rows[kept - 1].id, l->rows[i].id) != 0)
+            l->rows[kept++] = l->rows[i];
+    l->count = kept;
+}
+
+ww_status listing_make(listing *l, const entry *e, const char *filter_text, const list_order *order)
+{
+    const bool ordered = order && order->key.read;
+    *l = (listing){0};
+    ww_status status = rows_matching(e, filter_text, WW_FETCH_IDS | (ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), &l->all);
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(l->all, 0); i++) {
+        const char *id = ww_results_id(l->all, 0, i), *payload = ordered ? ww_results_payload(l->all, 0, i) : NULL;
+        order_values values = {l, order, id, WW_OK};
+        if (payload)
+            filter_field_visit(&order->key.field, payload, tell_order_value, &values);
+        status = ordered ? values.status : append(l, (listed){id, 0});
+    }
+    if (l->count > 1)
+        qsort(l->rows, (size_t)l->count, sizeof *l->rows,
+              !ordered            ? compare_ids
+              : order->descending ? compare_descending
+                                  : compare_ascending);
+    if (ordered)
+        remove_twins(l);
+    return status;
+}
+
+void listing_free(listing *l)
+{
+    memory_free(l->rows);
+    ww_results_destroy(l->all);
+    *l = (listing){0};
+}
+
+void listing_shuffle(listing *l)
+{
+    for (int64_t i = l->count - 1; i > 0; i--) {
+        uint64_t random = 0;
+        (void)!getrandom(&random, sizeof random, 0); /* any order will do */
+        const int64_t other = (int64_t)(random % (uint64_t)(i + 1));
+        const listed moved = l->rows[i];
+        l->rows[i] = l->rows[other];
+        l->rows[other] = moved;
+    }
+}
+
+void put_order_value(out *o, double value)
 {
     out_text(o, ",\"order_value\":");
     if (value == floor(value) && fabs(value) < 9e15)
@@ -139,33 +141,83 @@ static void put_order_value(out *o, double value)
         out_double(o, value);
 }
 
-/* The page, with everything that was selected. */
-static ww_status put_page(request *r, const list_plan *p, const listed *rows, int64_t count)
+/* ---- pages -----------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct list_plan {
+    char *filter;
+    selection with;
+    int64_t limit;
+    point_id offset;
+    bool has_offset;
+    list_order order;
+    values_key key; /* of facets */
+} list_plan;
+
+static void list_free(void *plan)
 {
-    const int64_t page = count < p->limit ? count : p->limit;
+    list_plan *p = plan;
+    parts_free(&p->with);
+    values_key_free(&p->order.key);
+    values_key_free(&p->key);
+    memory_free(p->filter);
+    memory_free(p);
+}
+
+static list_plan *list_create(request *r)
+{
+    list_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    if (!p) {
+        request_fail_status(r, memory_failed("a request", sizeof *p));
+        return NULL;
+    }
+    p->limit = 10;
+    r->plan = p;
+    r->plan_free = list_free;
+    return p;
+}
+
+bool prepare_scroll(request *r)
+{
+    const char *body = request_body(r);
+    list_plan *p = body ? list_create(r) : NULL;
+    if (!p)
+        return false;
+    const char *offset = json_given(body, "offset"), *order = json_given(body, "order_by");
+    p->with.payload = true;
+    if (!request_read_integer(r, body, "limit", 1, &p->limit) || !parts_read(r, body, &p->with) ||
+        !filter_of_request(r, body, "filter", &p->filter))
+        return false;
+    if (offset && !point_id_read(offset, p->offset))
+        return request_fail(r, 400, "offset: an unsigned number of 64 bits or a UUID is needed");
+    if (offset && order)
+        return request_fail(r, 400, "offset: cannot be used with order_by; give start_from");
+    p->has_offset = offset != NULL;
+    return order ? list_order_read(r, order, &p->order) : true;
+}
+
+/* The page that begins with row number `first`, with everything that was selected. */
+static ww_status put_page(request *r, const list_plan *p, const listing *l, int64_t first)
+{
+    const listed *rows = l->rows + first;
+    const int64_t left = l->count - first, page = left < p->limit ? left : p->limit;
     const char **ids = memory_alloc((size_t)(page + 1) * sizeof *ids);
     ww_results *found = NULL;
-    ww_get get = ww_get_default();
     for (int64_t i = 0; ids && i < page; i++)
         ids[i] = rows[i].id;
-    get.count = page;
-    get.ids = ids;
-    get.fetch = parts_fetch(&p->with);
     const ww_status status =
-        ids ? ww_collection_get(r->entry->collection, &get, &found) : memory_failed("ids", 8 * (size_t)page);
+        ids ? points_get(r->entry, ids, page, parts_fetch(&p->with), &found) : memory_failed("ids", (size_t)page * sizeof *ids);
     request_result_begin(r);
     out_text(&r->answer, "{\"points\":[");
     for (int64_t i = 0; status == WW_OK && i < page; i++) {
         out_text(&r->answer, i > 0 ? "," : "");
-        put_record(&r->answer, &(point){r->entry, found, 0, i, &p->with});
-        if (p->ordered && r->answer.length > 0) {
-            r->answer.length--; /* the brace */
+        put_record_begin(&r->answer, &(point){r->entry, found, 0, i, &p->with});
+        if (p->order.key.read)
             put_order_value(&r->answer, rows[i].value);
-            out_text(&r->answer, "}");
-        }
+        out_text(&r->answer, "}");
     }
     out_text(&r->answer, "],\"next_page_offset\":");
-    if (count > page && !p->ordered)
+    if (left > page && !p->order.key.read)
         put_point_id(&r->answer, rows[page].id);
     else
         out_text(&r->answer, "null");
@@ -179,18 +231,16 @@ static ww_status put_page(request *r, const list_plan *p, const listed *rows, in
 void run_scroll(request *r)
 {
     const list_plan *p = r->plan;
-    ww_results *all = NULL;
-    listed *rows = NULL;
-    ww_status status = rows_matching(r->entry, p->filter, WW_FETCH_IDS | (p->ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), &all);
-    if (status == WW_OK) {
-        const size_t bytes = ((size_t)ww_results_count(all, 0) + 1) * sizeof *rows;
-        rows = memory_alloc(bytes);
-        status = rows ? put_page(r, p, rows, collect(p, all, rows)) : memory_failed("a list of points", bytes);
-    }
+    listing l;
+    int64_t first = 0;
+    ww_status status = listing_make(&l, r->entry, p->filter, &p->order);
+    while (status == WW_OK && p->has_offset && first < l.count && point_id_compare(l.rows[first].id, p->offset) < 0)
+        first++;
+    if (status == WW_OK)
+        status = put_page(r, p, &l, first);
     if (status != WW_OK)
         request_fail_status(r, status);
-    memory_free(rows);
-    ww_results_destroy(all);
+    listing_free(&l);
 }
 
 /* ---- counting --------------------------------------------------------------------------------------------------------------
@@ -207,22 +257,11 @@ bool prepare_count(request *r)
     return body && filter_of_request(r, body, "filter", &p->filter);
 }
 
-/* Not ww_collection_count(), which cannot say that the store could not be read. */
-static ww_status count_rows(const entry *e, const char *where, int64_t *count)
-{
-    ww_collection_info info = ww_collection_info_default();
-    ww_results *all = NULL;
-    const ww_status status = where ? rows_matching(e, where, 0, &all) : ww_collection_describe(e->collection, &info);
-    *count = where ? ww_results_total(all, 0) : info.rows_live;
-    ww_results_destroy(all);
-    return status;
-}
-
 void run_count(request *r)
 {
     const list_plan *p = r->plan;
     int64_t count = 0;
-    const ww_status status = count_rows(r->entry, p->filter, &count);
+    const ww_status status = rows_count(r->entry, p->filter, &count);
     if (status != WW_OK) {
         request_fail_status(r, status);
         return;

@@ -3,6 +3,7 @@
 #ifndef WW_SERVER_QDRANT_OPERATION_H
 #define WW_SERVER_QDRANT_OPERATION_H
 
+#include "server/qdrant/values.h"
 #include "server/state.h"
 #include "vectors/filter/point_id.h"
 
@@ -17,14 +18,21 @@ typedef enum operation_kind {
     OPERATION_CLEAR_PAYLOAD
 } operation_kind;
 
+typedef enum update_mode {
+    UPDATE_OR_INSERT,
+    INSERT_ONLY, /* points that are there stay as they are */
+    UPDATE_ONLY  /* points that are not there are left out */
+} update_mode;
+
 typedef char point_id[POINT_ID_BYTES];
 
 /* A vector with a name, of a point of an upsert. */
 typedef struct named_vector {
     char name[128];
     int64_t point; /* its number in the operation */
-    float *values;
+    float *values; /* NULL: the vector of a text */
     int64_t dim;
+    int64_t text_offset; /* in text_vectors of the operation */
 } named_vector;
 
 typedef struct operation {
@@ -35,12 +43,16 @@ typedef struct operation {
     int64_t dim;
     named_vector *named; /* in place of `vectors`; NULL: vectors have no names */
     int64_t named_count, named_capacity;
+    float *text_vectors; /* of texts for vectors with names, once they are embedded */
+    int64_t text_floats, text_capacity;
     const char *vector_names; /* JSON list of vectors to delete, in the request's body */
     char **payloads;          /* of upserts, a NULL among them is none */
     char *filter;             /* in place of ids; NULL: there are ids */
     char *payload;            /* JSON object to set */
-    const char *keys;         /* JSON list of keys to delete, in the request's body */
-    const char *set_key;      /* JSON text: where in the payload to set; NULL: at the top */
+    values_key *keys;         /* of payloads: those to delete, or the one where to set; none: at the top */
+    size_t key_count;
+    update_mode mode;    /* of upserts */
+    char *update_filter; /* points that are there are changed only if they meet it; NULL: all are */
 } operation;
 
 /* Reads the body of an operation. False: the request failed. The operation is to be freed in either case. */

@@ -16,11 +16,16 @@ void operation_free(operation *o)
     for (int64_t i = 0; i < o->named_count; i++)
         memory_free(o->named[i].values);
     memory_free(o->named);
+    memory_free(o->text_vectors);
     memory_free(o->payloads);
     memory_free(o->ids);
     memory_free(o->vectors);
     memory_free(o->filter);
     memory_free(o->payload);
+    memory_free(o->update_filter);
+    for (size_t i = 0; i < o->key_count; i++)
+        values_key_free(&o->keys[i]);
+    memory_free(o->keys);
     *o = (operation){0};
 }
 
@@ -99,6 +104,40 @@ static bool reserve_named(request *r, operation *o)
     return true;
 }
 
+/* Room for the vectors of texts, which the model fills in later. */
+static bool reserve_texts(request *r, operation *o, int64_t dim)
+{
+    if (o->text_floats + dim <= o->text_capacity)
+        return true;
+    const int64_t larger = 2 * o->text_capacity + dim;
+    float *moved = memory_resize(o->text_vectors, (size_t)larger * sizeof *moved);
+    if (!moved)
+        return request_fail_status(r, memory_failed("vectors", (size_t)larger * sizeof *moved));
+    o->text_vectors = moved;
+    o->text_capacity = larger;
+    return true;
+}
+
+static bool read_named_vector(request *r, const char *value, operation *o, named_vector *v)
+{
+    if (is_document(value)) {
+        v->dim = document_add(r, value, &o->text_vectors, o->text_floats);
+        if (v->dim <= 0 || !reserve_texts(r, o, v->dim))
+            return false;
+        v->text_offset = o->text_floats;
+        o->text_floats += v->dim;
+        return true;
+    }
+    v->dim = point_vector_read(value, NULL);
+    if (v->dim <= 0)
+        return refuse_vector(r, value, o->count);
+    v->values = memory_alloc((size_t)v->dim * sizeof *v->values);
+    if (!v->values)
+        return request_fail_status(r, memory_failed("a vector", (size_t)v->dim * sizeof *v->values));
+    point_vector_read(value, v->values);
+    return true;
+}
+
 /* {"image": [...], "text": [...]}: the vectors of the next point. */
 static bool read_named_vectors(request *r, const char *object, operation *o)
 {
@@ -107,23 +146,15 @@ static bool read_named_vectors(request *r, const char *object, operation *o)
     if (!reserve(r, o, 0) || !reserve_named(r, o))
         return false;
     for (const char *key = json_first(object); key; key = json_next(key)) {
-        const char *value = json_member(key);
-        const int64_t dim = point_vector_read(value, NULL);
-        if (is_document(value))
-            return request_fail(r, 501, "points[%lld].vector: a text for a vector with a name is not supported",
-                                (long long)o->count);
-        if (dim <= 0)
-            return refuse_vector(r, value, o->count);
         if (!reserve_named(r, o))
             return false;
         named_vector *v = &o->named[o->named_count];
-        *v = (named_vector){.point = o->count, .dim = dim, .values = memory_alloc((size_t)dim * sizeof *v->values)};
-        if (!v->values)
-            return request_fail_status(r, memory_failed("a vector", (size_t)dim * sizeof *v->values));
-        o->named_count++;
-        point_vector_read(value, v->values);
+        *v = (named_vector){.point = o->count};
         if (!vector_name_read(key, v->name))
             return request_fail(r, 400, "points[%lld].vector: the name of a vector is too long", (long long)o->count);
+        if (!read_named_vector(r, json_member(key), o, v))
+            return false;
+        o->named_count++;
     }
     return true;
 }
@@ -291,39 +322,59 @@ static bool read_selector(request *r, const char *object, operation *o)
     return true;
 }
 
+/* Keys of payloads: a list of texts, or one. */
+static bool read_keys(request *r, const char *value, operation *o)
+{
+    const bool list = value && json_type_of(value) == JSON_LIST;
+    size_t count = 0;
+    if (!value)
+        return request_fail(r, 400, "keys: a list of texts is needed");
+    for (const char *at = list ? json_first(value) : value; at; at = list ? json_next(at) : NULL)
+        count++;
+    o->keys = memory_alloc_zeroed(count + 1, sizeof *o->keys);
+    if (!o->keys)
+        return request_fail_status(r, memory_failed("keys", count * sizeof *o->keys));
+    for (const char *at = list ? json_first(value) : value; at; at = list ? json_next(at) : NULL)
+        if (!values_key_read(r, at, list ? "keys" : "key", &o->keys[o->key_count++]))
+            return false;
+    return true;
+}
+
 static bool read_set(request *r, const char *object, operation *o)
 {
-    const char *payload = json_given(object, "payload");
+    const char *payload = json_given(object, "payload"), *key = json_given(object, "key");
     if (!payload || json_type_of(payload) != JSON_OBJECT)
         return request_fail(r, 400, "payload: an object is needed");
-    o->set_key = json_given(object, "key");
-    if (o->set_key && json_type_of(o->set_key) != JSON_TEXT)
+    if (key && json_type_of(key) != JSON_TEXT)
         return request_fail(r, 400, "key: a text is needed");
-    if (o->set_key && strcspn(o->set_key + 1, "[]\\\"") + 2 != (size_t)(json_end(o->set_key) - o->set_key))
-        return request_fail(r, 501, "key: only names with dots between them are supported, as in a.b");
+    if (key && !read_keys(r, key, o))
+        return false;
     o->payload = memory_copy_text(payload, (size_t)(json_end(payload) - payload));
     return o->payload ? true : request_fail_status(r, memory_failed("a payload", (size_t)(json_end(payload) - payload)));
 }
 
-static bool read_keys(request *r, const char *object, operation *o)
+/* update_mode and update_filter */
+static bool read_update(request *r, const char *object, operation *o)
 {
-    o->keys = json_given(object, "keys");
-    if (!o->keys || json_type_of(o->keys) != JSON_LIST)
-        return request_fail(r, 400, "keys: a list of texts is needed");
-    for (const char *at = json_first(o->keys); at; at = json_next(at))
-        if (json_type_of(at) != JSON_TEXT)
-            return request_fail(r, 400, "keys: a list of texts is needed");
-        else if (strcspn(at + 1, "[]\\\"") + 2 != (size_t)(json_end(at) - at))
-            return request_fail(r, 501, "keys: only names with dots between them are supported, as in a.b");
-    return true;
+    static const char *const MODES[] = {
+        [UPDATE_OR_INSERT] = "upsert", [INSERT_ONLY] = "insert_only", [UPDATE_ONLY] = "update_only"};
+    const char *mode = json_given(object, "update_mode");
+    bool known = !mode;
+    for (size_t i = 0; mode && json_type_of(mode) == JSON_TEXT && i < sizeof MODES / sizeof *MODES; i++)
+        if (json_text_is(mode, MODES[i], strlen(MODES[i]))) {
+            o->mode = (update_mode)i;
+            known = true;
+        }
+    if (!known)
+        return request_fail(r, 400, "update_mode: upsert, insert_only or update_only is needed");
+    return filter_of_request(r, object, "update_filter", &o->update_filter);
 }
 
 bool operation_read(request *r, const char *object, operation_kind kind, operation *o)
 {
     *o = (operation){.kind = kind};
-    for (const char *const *name = (const char *const[]){"update_filter", "update_mode", NULL}; *name; name++)
-        if (json_given(object, *name))
-            return request_fail(r, 501, "%s: is not supported", *name);
+    if ((kind == OPERATION_UPSERT || kind == OPERATION_UPDATE_VECTORS) && !read_update(r, object, o))
+        return false;
     const char *points = json_given(object, "points"), *batch = json_given(object, "batch");
     switch (kind) {
     case OPERATION_UPSERT:
@@ -336,7 +387,7 @@ bool operation_read(request *r, const char *object, operation_kind kind, operati
     case OPERATION_OVERWRITE_PAYLOAD:
         return read_set(r, object, o) && read_selector(r, object, o);
     case OPERATION_DELETE_PAYLOAD:
-        return read_keys(r, object, o) && read_selector(r, object, o);
+        return read_keys(r, json_given(object, "keys"), o) && read_selector(r, object, o);
     case OPERATION_DELETE_VECTORS:
         o->vector_names = json_given(object, "vector");
         if (!o->vector_names || json_type_of(o->vector_names) != JSON_LIST)

@@ -1,11 +1,11 @@
 /* Carrying out operations on points: one call of the store, so one transaction each. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/operation.h"
+#include "server/qdrant/payload.h"
 #include "server/qdrant/select.h"
 
 /* ---- upserts ---------------------------------------------------------------------------------------------------------------
@@ -45,6 +45,43 @@ static ww_status keep_last(const operation *o, int64_t *kept, int64_t *count)
     return memory ? WW_OK : memory_failed("points", (size_t)o->count * sizeof *places);
 }
 
+static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found);
+
+/* Does the filter of the operation admit what has this id? */
+static ww_status admitted_by_filter(const entry *e, const operation *o, const char *id, bool *admitted)
+{
+    out text = {0};
+    int64_t count = 0;
+    out_text(&text, "{\"$and\":[{\"$qdrant\":{\"must\":[{\"has_id\":[");
+    put_point_id(&text, id);
+    out_format(&text, "]}]}},%s]}", o->update_filter);
+    const ww_status status = text.failed ? memory_failed("a filter", text.length) : rows_count(e, text.bytes, &count);
+    out_free(&text);
+    *admitted = count > 0;
+    return status;
+}
+
+/* The points of an upsert that its mode and filter leave, in their order. */
+static ww_status keep_changed(const entry *e, const operation *o, int64_t *kept, int64_t *count)
+{
+    ww_results *there = NULL;
+    int64_t left = 0;
+    if (o->mode == UPDATE_OR_INSERT && !o->update_filter)
+        return WW_OK;
+    ww_status status = find_points(e, o, WW_FETCH_IDS, &there);
+    for (int64_t i = 0; status == WW_OK && i < *count; i++) {
+        const bool old = ww_results_id(there, 0, kept[i]) != NULL;
+        bool admitted = old ? o->mode != INSERT_ONLY : o->mode != UPDATE_ONLY;
+        if (old && admitted && o->update_filter)
+            status = admitted_by_filter(e, o, o->ids[kept[i]], &admitted);
+        if (admitted)
+            kept[left++] = kept[i];
+    }
+    *count = left;
+    ww_results_destroy(there);
+    return status;
+}
+
 static ww_status upsert(entry *e, const operation *o)
 {
     const size_t count = (size_t)o->count, dim = (size_t)o->dim;
@@ -53,23 +90,25 @@ static ww_status upsert(entry *e, const operation *o)
     if (o->dim != e->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld", (int)e->dim,
                        (long long)o->dim);
-    int64_t *kept = memory_alloc(count * sizeof *kept), rows_count = 0;
+    int64_t *kept = memory_alloc(count * sizeof *kept), row_count = 0;
     const char **ids = memory_alloc(count * sizeof *ids), **payloads = memory_alloc(count * sizeof *payloads);
     ww_status status =
-        kept && ids && payloads ? keep_last(o, kept, &rows_count) : memory_failed("points", 3 * count * sizeof *kept);
+        kept && ids && payloads ? keep_last(o, kept, &row_count) : memory_failed("points", 3 * count * sizeof *kept);
+    if (status == WW_OK)
+        status = keep_changed(e, o, kept, &row_count);
     ww_rows rows = ww_rows_default();
-    for (int64_t i = 0; status == WW_OK && i < rows_count; i++) {
+    for (int64_t i = 0; status == WW_OK && i < row_count; i++) {
         ids[i] = o->ids[kept[i]];
         payloads[i] = o->payloads[kept[i]];
         if (kept[i] != i)
             memmove(o->vectors + (size_t)i * dim, o->vectors + (size_t)kept[i] * dim, dim * sizeof(float));
     }
-    rows.count = rows_count;
+    rows.count = row_count;
     rows.dim = e->dim;
     rows.vectors = o->vectors;
     rows.ids = ids;
     rows.payloads = o->kind == OPERATION_UPSERT ? payloads : NULL;
-    if (status == WW_OK)
+    if (status == WW_OK && row_count > 0)
         status = o->kind == OPERATION_UPSERT ? ww_collection_upsert(e->collection, &rows)
                                              : ww_collection_update(e->collection, &rows);
     memory_free(kept);
@@ -144,7 +183,8 @@ static void part_rows_fill(part_rows *rows, const entry *part, const operation *
             rows->missing[rows->missing_count++] = o->ids[kept[i]];
             continue;
         }
-        memcpy(rows->vectors + rows->count * part->dim, found->values, (size_t)part->dim * sizeof *found->values);
+        const float *values = found->values ? found->values : o->text_vectors + found->text_offset;
+        memcpy(rows->vectors + rows->count * part->dim, values, (size_t)part->dim * sizeof *values);
         rows->payloads[rows->count] =
             (const char *)(uintptr_t)kept[i]; /* the number of the point, until the payload is known */
         rows->ids[rows->count++] = o->ids[kept[i]];
@@ -179,8 +219,6 @@ static ww_status upsert_part(const entry *part, const operation *o, const int64_
     return status;
 }
 
-static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found);
-
 /* The points themselves come first: what has no point is never found by its vector alone. */
 static ww_status upsert_named(entry *e, const operation *o)
 {
@@ -191,6 +229,8 @@ static ww_status upsert_named(entry *e, const operation *o)
     ww_status status = kept ? check_named(e, o) : memory_failed("points", (size_t)o->count * sizeof *kept);
     if (status == WW_OK)
         status = keep_last(o, kept, &count);
+    if (status == WW_OK)
+        status = keep_changed(e, o, kept, &count);
     if (status == WW_OK && o->kind == OPERATION_UPSERT)
         status = part_rows_make(&points, count, e->dim);
     for (int64_t i = 0; status == WW_OK && points.ids && i < count; i++) {
@@ -215,128 +255,35 @@ static ww_status upsert_named(entry *e, const operation *o)
 /* ---- payloads --------------------------------------------------------------------------------------------------------------
  */
 
-/* Has the object the key? One that is longer than the buffer is compared as it is written. */
-static bool has_key(const char *object, const char *key)
+/* A payload without what the keys lead to: one after the other. */
+static void put_without_keys(out *all, const operation *o, const char *old)
 {
-    char name[256];
-    const size_t bytes = (size_t)(json_end(key) - key);
-    if (bytes <= sizeof name)
-        return json_find(object, name, json_text_read(key, name)) != NULL;
-    for (const char *at = json_first(object); at; at = json_next(at))
-        if ((size_t)(json_end(at) - at) == bytes && memcmp(at, key, bytes) == 0)
-            return true;
-    return false;
-}
-
-/* Writes the members of an object that `without` does not have, after a comma where one is needed. */
-static void put_members(out *o, const char *object, const char *without)
-{
-    for (const char *key = json_first(object); key; key = json_next(key)) {
-        const size_t bytes = (size_t)(json_end(key) - key);
-        if (without && has_key(without, key))
-            continue;
-        if (o->length > 0 && o->bytes[o->length - 1] != '{')
-            out_bytes(o, ",", 1);
-        const char *value = json_member(key);
-        out_bytes(o, key, bytes);
-        out_bytes(o, ":", 1);
-        out_bytes(o, value, (size_t)(json_end(value) - value));
+    out from = {0}, to = {0};
+    out_text(&from, old);
+    for (size_t i = 0; i < o->key_count && !from.failed && !to.failed; i++) {
+        to.length = 0;
+        payload_put_without(&to, from.bytes, &o->keys[i]);
+        out_bytes(&to, "", 1);
+        const out swapped = from;
+        from = to;
+        to = swapped;
     }
-}
-
-/* The object `old` with the members of `set` in place of its own. */
-static void put_merged(out *o, const char *old, const char *set)
-{
-    out_bytes(o, "{", 1);
-    if (old && json_type_of(old) == JSON_OBJECT)
-        put_members(o, old, set);
-    put_members(o, set, NULL);
-    out_bytes(o, "}", 1);
-}
-
-/* `old` with `set` merged into the object that `path`, "a.b", names; what is missing on the way is made. */
-static void put_merged_at(out *o, const char *old, const char *path, const char *set)
-{
-    const size_t length = strcspn(path, ".");
-    const bool object = old && json_type_of(old) == JSON_OBJECT;
-    const char *below = object ? json_find(old, path, length) : NULL;
-    if (path[0] == '\0') {
-        put_merged(o, old, set);
-        return;
-    }
-    out_bytes(o, "{", 1);
-    for (const char *key = object ? json_first(old) : NULL; key; key = json_next(key)) {
-        if (json_text_is(key, path, length))
-            continue;
-        const char *value = json_member(key);
-        out_bytes(o, key, (size_t)(json_end(key) - key));
-        out_bytes(o, ":", 1);
-        out_bytes(o, value, (size_t)(json_end(value) - value));
-        out_bytes(o, ",", 1);
-    }
-    out_quoted(o, path, length);
-    out_bytes(o, ":", 1);
-    put_merged_at(o, below, path[length] == '.' ? path + length + 1 : path + length, set);
-    out_bytes(o, "}", 1);
-}
-
-/* Does the list have a key that is this path? */
-static bool lists_path(const char *keys, const char *path, size_t length)
-{
-    for (const char *at = json_first(keys); at; at = json_next(at))
-        if (json_text_is(at, path, length))
-            return true;
-    return false;
-}
-
-enum { PATH_BYTES = 512, DEPTH_MAX = 32 };
-
-/* An object without the members that the list names, "a" or "a.b". */
-static void put_without(out *o, const char *object, const char *keys, const char *path, int depth)
-{
-    bool begun = false;
-    out_bytes(o, "{", 1);
-    for (const char *key = json_first(object); key; key = json_next(key)) {
-        char below[PATH_BYTES];
-        const char *value = json_member(key);
-        const int length = snprintf(below, sizeof below, "%s%s%.*s", path, path[0] != '\0' ? "." : "",
-                                    (int)(json_end(key) - key) - 2, key + 1);
-        if (length < PATH_BYTES && lists_path(keys, below, (size_t)length))
-            continue;
-        out_text(o, begun ? "," : "");
-        begun = true;
-        out_bytes(o, key, (size_t)(json_end(key) - key));
-        out_bytes(o, ":", 1);
-        if (json_type_of(value) == JSON_OBJECT && length < PATH_BYTES && depth < DEPTH_MAX)
-            put_without(o, value, keys, below, depth + 1);
-        else
-            out_bytes(o, value, (size_t)(json_end(value) - value));
-    }
-    out_bytes(o, "}", 1);
+    all->failed = all->failed || from.failed || to.failed;
+    if (!all->failed)
+        out_text(all, from.bytes);
+    out_free(&from);
+    out_free(&to);
 }
 
 /* The new payload of a point, with a NUL behind it. */
 static void put_payload(out *all, const operation *o, const char *old)
 {
-    const char *object = old ? json_root(old) : NULL;
-    char path[PATH_BYTES];
-    switch (o->kind) {
-    case OPERATION_OVERWRITE_PAYLOAD:
+    if (o->kind == OPERATION_OVERWRITE_PAYLOAD)
         out_text(all, o->payload);
-        break;
-    case OPERATION_SET_PAYLOAD:
-        path[o->set_key && json_end(o->set_key) - o->set_key < PATH_BYTES ? json_text_read(o->set_key, path) : 0] = '\0';
-        put_merged_at(all, object, path, o->payload);
-        break;
-    case OPERATION_DELETE_PAYLOAD:
-        if (object && json_type_of(object) == JSON_OBJECT)
-            put_without(all, object, o->keys, "", 0);
-        else
-            out_text(all, "{}");
-        break;
-    default:
-        break;
-    }
+    else if (o->kind == OPERATION_SET_PAYLOAD)
+        payload_put_set(all, old, o->keys, o->payload);
+    else if (o->kind == OPERATION_DELETE_PAYLOAD)
+        put_without_keys(all, o, old ? old : "{}");
     out_bytes(all, "", 1);
 }
 
@@ -344,11 +291,7 @@ static void put_payload(out *all, const operation *o, const char *old)
 static ww_status set_part_payloads(const entry *part, const char **ids, const char **payloads, int64_t count)
 {
     ww_results *there = NULL;
-    ww_get get = ww_get_default();
-    get.count = count;
-    get.ids = ids;
-    get.fetch = WW_FETCH_IDS;
-    ww_status status = ww_collection_get(part->collection, &get, &there);
+    ww_status status = points_get(part, ids, count, WW_FETCH_IDS, &there);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         if (ww_results_id(there, 0, i))
             status = ww_collection_set_payloads(part->collection, &ids[i], &payloads[i], 1);
@@ -401,13 +344,18 @@ static ww_status find_points(const entry *e, const operation *o, uint32_t fetch,
         return memory_failed("ids", (size_t)o->count * sizeof *ids);
     for (int64_t i = 0; i < o->count; i++)
         ids[i] = o->ids[i];
-    ww_get get = ww_get_default();
-    get.count = o->count;
-    get.ids = ids;
-    get.fetch = fetch;
-    const ww_status status = ww_collection_get(e->collection, &get, found);
+    const ww_status status = points_get(e, ids, o->count, fetch, found);
     memory_free(ids);
     return status;
+}
+
+/* Does a JSON list have the text? */
+static bool lists_name(const char *list, const char *name)
+{
+    for (const char *at = json_first(list); at; at = json_next(at))
+        if (json_type_of(at) == JSON_TEXT && json_text_is(at, name, strlen(name)))
+            return true;
+    return false;
 }
 
 /* Deletes points, or with `names` their vectors of these names. */
@@ -423,7 +371,7 @@ static ww_status delete_points(entry *e, const ww_results *found, const char *na
             ids[there++] = ww_results_id(found, 0, i);
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && there > 0 && i < e->part_count; i++)
-        if (!names || lists_path(names, e->parts[i].name, strlen(e->parts[i].name)))
+        if (!names || lists_name(names, e->parts[i].name))
             status = ww_collection_discard(e->parts[i].collection, ids, there, NULL);
     if (status == WW_OK && there > 0 && !names)
         status = ww_collection_discard(e->collection, ids, there, NULL);

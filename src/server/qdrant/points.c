@@ -243,14 +243,10 @@ static void run_get(request *r)
     const get_plan *p = r->plan;
     const char **ids = memory_alloc((size_t)(p->count + 1) * sizeof *ids);
     ww_results *found = NULL;
-    ww_get get = ww_get_default();
     for (int64_t i = 0; ids && i < p->count; i++)
         ids[i] = p->ids[i];
-    get.count = p->count;
-    get.ids = ids;
-    get.fetch = parts_fetch(&p->with);
-    const ww_status status =
-        ids ? ww_collection_get(r->entry->collection, &get, &found) : memory_failed("ids", (size_t)p->count * sizeof *ids);
+    const ww_status status = ids ? points_get(r->entry, ids, p->count, parts_fetch(&p->with), &found)
+                                 : memory_failed("ids", (size_t)p->count * sizeof *ids);
     if (status != WW_OK)
         request_fail_status(r, status);
     else if (p->one && !ww_results_id(found, 0, 0))

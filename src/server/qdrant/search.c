@@ -18,6 +18,8 @@ static void plan_free(void *plan)
         search_free(&p->searches[i]);
     memory_free(p->searches);
     values_key_free(&p->group_by);
+    parts_free(&p->group_with);
+    memory_free(p->group_lookup);
     memory_free(p);
 }
 
@@ -87,6 +89,17 @@ static bool prepare_searches(request *r)
     return prepare_many(r, FORM_BATCH_LIST);
 }
 
+/* "authors", or {"collection": "authors", "with_payload": ...} */
+static bool read_group_lookup(request *r, const char *value, search_plan *p)
+{
+    if (!value)
+        return true;
+    const bool object = json_type_of(value) == JSON_OBJECT;
+    p->group_with.payload = true;
+    p->group_lookup = request_copy_text(r, object ? json_given(value, "collection") : value, "with_lookup.collection");
+    return p->group_lookup && (!object || parts_read(r, value, &p->group_with));
+}
+
 /* Groups are made of all rows in the order of their scores: as many are looked at as there are. */
 static bool prepare_groups(request *r)
 {
@@ -99,8 +112,8 @@ static bool prepare_groups(request *r)
     if (!search_read_query(r, body, p->searches) || !request_read_integer(r, body, "group_size", 1, &p->group_size) ||
         !values_key_read(r, json_given(body, "group_by"), "group_by", &p->group_by))
         return false;
-    if (json_given(body, "with_lookup"))
-        return request_fail(r, 501, "with_lookup: is not supported");
+    if (!read_group_lookup(r, json_given(body, "with_lookup"), p))
+        return false;
     p->group_limit = p->searches->limit;
     p->searches->limit = WW_ROWS_MAX;
     p->group_payload = p->searches->with.payload;
@@ -111,9 +124,12 @@ static bool prepare_groups(request *r)
 /* ---- answering -------------------------------------------------------------------------------------------------------------
  */
 
-static void put_hit(request *r, const search *s, const found_point *f)
+static void put_hit(request *r, const search *s, const found_point *f, const selection *with)
 {
-    put_scored(&r->answer, &(point){r->entry, f->results, f->query, f->hit, &s->with}, f->score);
+    put_scored_begin(&r->answer, &(point){r->entry, f->results, f->query, f->hit, with}, f->score);
+    if (s->order.key.read)
+        put_order_value(&r->answer, f->order);
+    out_text(&r->answer, "}");
 }
 
 static void put_hits(request *r, const search *s)
@@ -121,7 +137,7 @@ static void put_hits(request *r, const search *s)
     out_text(&r->answer, "[");
     for (int64_t i = 0; i < s->found_count; i++) {
         out_text(&r->answer, i > 0 ? "," : "");
-        put_hit(r, s, &s->found[i]);
+        put_hit(r, s, &s->found[i], &s->with);
     }
     out_text(&r->answer, "]");
 }
@@ -164,8 +180,26 @@ static bool tell_key(void *user, const char *value)
     return !g->failed;
 }
 
+/* The point of another collection whose id is the key of a group. */
+static void put_lookup(request *r, const search_plan *p, const entry *from, const char *key)
+{
+    point_id id;
+    const char *ids[1] = {id};
+    ww_results *found = NULL;
+    if (!from || !point_id_read(key, id))
+        return;
+    const ww_status status = points_get(from, ids, 1, parts_fetch(&p->group_with), &found);
+    r->answer.failed = r->answer.failed || status != WW_OK;
+    if (status == WW_OK && ww_results_id(found, 0, 0)) {
+        out_text(&r->answer, ",\"lookup\":");
+        put_record(&r->answer, &(point){from, found, 0, 0, &p->group_with});
+    }
+    ww_results_destroy(found);
+}
+
 static void put_groups(request *r, const search_plan *p, selection with)
 {
+    entry *lookup = p->group_lookup ? entry_open(r->server, p->group_lookup) : NULL;
     const search *s = p->searches;
     grouping g = {.request = r, .plan = p};
     g.groups = memory_alloc_zeroed((size_t)p->group_limit + 1, sizeof *g.groups);
@@ -183,14 +217,18 @@ static void put_groups(request *r, const search_plan *p, selection with)
         for (int64_t k = 0; k < g.groups[i].key.count; k++) {
             const found_point *f = &s->found[g.groups[i].hits[k]];
             out_text(&r->answer, k > 0 ? "," : "");
-            put_scored(&r->answer, &(point){r->entry, f->results, f->query, f->hit, &with}, f->score);
+            put_hit(r, s, f, &with);
         }
-        out_text(&r->answer, "]}");
+        out_text(&r->answer, "]");
+        put_lookup(r, p, lookup, g.groups[i].key.json);
+        out_text(&r->answer, "}");
         memory_free(g.groups[i].hits);
     }
     out_text(&r->answer, "]}");
     r->answer.failed = r->answer.failed || g.failed;
     memory_free(g.groups);
+    if (lookup)
+        entry_release(r->server, lookup);
 }
 
 static void add_cost(search_cost *sum, const search *s)
@@ -340,6 +378,9 @@ bool collection_run(queue *q, request *taken)
 #define COMMON                                                                                                                 \
     "\"limit\":{\"type\":\"integer\",\"minimum\":1},\"offset\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},"       \
     "\"with_payload\":{},\"with_vector\":{},\"score_threshold\":{\"type\":\"number\"},\"params\":{\"type\":\"object\"}"
+#define MATRIX                                                                                                                 \
+    "\"sample\":{\"type\":\"integer\"},\"limit\":{\"type\":\"integer\"},\"using\":{\"type\":\"string\"},\"filter\":{\"type\":" \
+    "\"object\"}"
 
 static const route routes[] = {
     {"POST", POINTS "/query", RIGHT_READ, WORK_COLLECTION, prepare_query, run_searches, "Search, or fuse several searches",
@@ -354,6 +395,10 @@ static const route routes[] = {
     {"POST", POINTS "/search/batch", RIGHT_READ, WORK_COLLECTION, prepare_searches, run_searches,
      "Several searches at once (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
      "The points of each search.", true},
+    {"POST", POINTS "/search/matrix/pairs", RIGHT_READ, WORK_COLLECTION, prepare_matrix, run_matrix_pairs,
+     "Scores between points of a sample", MATRIX, "Pairs of points with their scores.", false},
+    {"POST", POINTS "/search/matrix/offsets", RIGHT_READ, WORK_COLLECTION, prepare_matrix, run_matrix_offsets,
+     "Scores between points of a sample, as a sparse matrix", MATRIX, "Rows, columns, scores, and the ids.", false},
 };
 
 const route_table routes_search = {routes, sizeof routes / sizeof *routes};

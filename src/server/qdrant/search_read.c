@@ -3,7 +3,6 @@
 
 #include "base/json_value.h"
 #include "base/memory.h"
-#include "server/openai/documents.h"
 #include "server/qdrant/search.h"
 
 enum { PREFETCH_DEPTH_MAX = 8 };
@@ -12,56 +11,18 @@ void search_free(search *s)
 {
     for (size_t i = 0; i < s->child_count; i++)
         search_free(&s->children[i]);
+    for (size_t i = 0; i < s->example_count; i++)
+        memory_free(s->examples[i].vector);
+    memory_free(s->examples);
     memory_free(s->children);
     memory_free(s->vector);
+    values_key_free(&s->order.key);
     memory_free(s->filter);
     memory_free(s->weights);
     memory_free(s->found);
     memory_free(s->failure);
     parts_free(&s->with);
     *s = (search){0};
-}
-
-static bool read_vector(request *r, const char *value, search *s)
-{
-    const int64_t dim = point_vector_read(value, NULL);
-    const char *first = json_type_of(value) == JSON_LIST ? json_first(value) : NULL;
-    if (first && json_type_of(first) == JSON_LIST)
-        return request_fail(r, 501, "query: several vectors for a point are not supported");
-    if (dim <= 0)
-        return request_fail(r, 400, "query: a list of numbers is needed");
-    s->vector = memory_alloc((size_t)dim * sizeof *s->vector);
-    if (!s->vector)
-        return request_fail_status(r, memory_failed("a query", (size_t)dim * sizeof *s->vector));
-    s->dim = point_vector_read(value, s->vector);
-    s->kind = SEARCH_NEAREST;
-    return true;
-}
-
-/* A text that a model embeds. */
-static bool read_document(request *r, const char *value, search *s)
-{
-    s->dim = document_add(r, value, &s->vector, 0);
-    if (s->dim < 0)
-        return false;
-    s->kind = SEARCH_NEAREST;
-    s->vector = memory_alloc_zeroed((size_t)s->dim, sizeof *s->vector);
-    return s->vector ? true : request_fail_status(r, memory_failed("a query", (size_t)s->dim * sizeof *s->vector));
-}
-
-/* A vector, the id of a point, or a text. */
-static bool read_nearest(request *r, const char *value, search *s)
-{
-    if (json_type_of(value) == JSON_LIST)
-        return read_vector(r, value, s);
-    if (is_document(value))
-        return read_document(r, value, s);
-    s->kind = SEARCH_BY_ID;
-    if (point_id_read(value, s->id))
-        return true;
-    if (json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
-        return request_fail(r, 501, "query: sparse vectors are not supported");
-    return request_fail(r, 400, "query: a list of numbers, an unsigned number of 64 bits or a UUID is needed");
 }
 
 static bool read_weights(request *r, const char *list, search *s)
@@ -90,31 +51,55 @@ static bool read_rrf(request *r, const char *rrf, search *s)
     return weights ? read_weights(r, weights, s) : true;
 }
 
-static bool read_query(request *r, const char *value, search *s)
+/* A query that fuses what was prefetched. */
+static bool read_fusion(request *r, const char *value, search *s)
 {
-    if (json_type_of(value) != JSON_OBJECT)
-        return read_nearest(r, value, s);
-    const char *nearest = json_given(value, "nearest"), *fusion = json_given(value, "fusion"), *rrf = json_given(value, "rrf");
-    if (nearest && json_given(value, "mmr"))
-        return request_fail(r, 501, "query.mmr: is not supported");
-    if (nearest)
-        return read_nearest(r, nearest, s);
-    if ((fusion || rrf) && s->child_count == 0)
+    const char *fusion = json_given(value, "fusion"), *rrf = json_given(value, "rrf");
+    if (s->child_count == 0)
         return request_fail(r, 400, "query: a fusion needs something to fuse: give prefetch");
     if (rrf)
         return read_rrf(r, rrf, s);
-    if (fusion && json_type_of(fusion) == JSON_TEXT && json_text_is(fusion, "rrf", 3))
+    if (json_type_of(fusion) == JSON_TEXT && json_text_is(fusion, "rrf", 3))
         return read_rrf(r, value, s);
-    if (fusion && json_type_of(fusion) == JSON_TEXT && json_text_is(fusion, "dbsf", 4)) {
-        s->kind = SEARCH_DBSF;
-        return true;
-    }
-    for (const char *const *name = (const char *const[]){"recommend", "discover", "context", "order_by", "formula", "sample",
-                                                         "relevance_feedback", NULL};
-         *name; name++)
+    s->kind = SEARCH_DBSF;
+    return json_type_of(fusion) == JSON_TEXT && json_text_is(fusion, "dbsf", 4)
+               ? true
+               : request_fail(r, 400, "query.fusion: rrf or dbsf is needed");
+}
+
+static bool read_sample(request *r, const char *value, search *s)
+{
+    s->kind = SEARCH_SAMPLE;
+    return json_type_of(value) == JSON_TEXT && json_text_is(value, "random", 6)
+               ? true
+               : request_fail(r, 400, "query.sample: random is needed");
+}
+
+static bool read_order(request *r, const char *value, search *s)
+{
+    s->kind = SEARCH_LIST;
+    return list_order_read(r, value, &s->order);
+}
+
+static bool read_query(request *r, const char *value, search *s)
+{
+    static const struct {
+        const char *name;
+        bool (*read)(request *r, const char *value, search *s);
+    } KINDS[] = {{"nearest", search_read_nearest},   {"recommend", search_read_recommend},
+                 {"discover", search_read_discover}, {"context", search_read_context},
+                 {"order_by", read_order},           {"sample", read_sample}};
+    if (json_type_of(value) != JSON_OBJECT)
+        return search_read_nearest(r, value, s);
+    for (const char *const *name = (const char *const[]){"mmr", "formula", "relevance_feedback", NULL}; *name; name++)
         if (json_given(value, *name))
             return request_fail(r, 501, "query.%s: is not supported", *name);
-    return read_nearest(r, value, s);
+    if (json_given(value, "fusion") || json_given(value, "rrf"))
+        return read_fusion(r, value, s);
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (json_given(value, KINDS[i].name))
+            return KINDS[i].read(r, json_given(value, KINDS[i].name), s);
+    return search_read_nearest(r, value, s);
 }
 
 /* What a search above says of rows and what this one does must both hold. */
@@ -162,13 +147,14 @@ static bool read_prefetch(request *r, const char *value, search *s, tree_place a
 static bool read_common(request *r, const char *object, search *s, tree_place at)
 {
     const char *using = json_given(object, "using"), *params = json_given(object, "params");
+    const char *lookup = json_given(object, "lookup_from");
     *s = (search){.kind = SEARCH_LIST, .limit = 10, .rank_constant = 2};
     if (!vector_name_read(using, s->using))
         return request_fail(r, 400, "using: the name of a vector is needed");
     if (params && json_type_of(params) != JSON_OBJECT)
         return request_fail(r, 400, "params: an object is needed");
-    if (json_given(object, "lookup_from"))
-        return request_fail(r, 501, "lookup_from: is not supported");
+    if (lookup && !search_read_lookup(r, lookup, s))
+        return false;
     bool exact = false;
     if (params && (!request_read_integer(r, params, "nprobe", 0, &s->nprobe) ||
                    !request_read_number(r, params, "recall", &s->recall) || !request_read_bool(r, params, "exact", &exact)))
@@ -211,5 +197,6 @@ bool search_read_search(request *r, const char *object, search *s)
             return request_fail(r, 400, "vector.name: the name of a vector is needed");
         vector = json_given(vector, "vector");
     }
-    return vector ? read_vector(r, vector, s) : request_fail(r, 400, "vector: a list of numbers is needed");
+    return vector && json_type_of(vector) == JSON_LIST ? search_read_nearest(r, vector, s)
+                                                       : request_fail(r, 400, "vector: a list of numbers is needed");
 }

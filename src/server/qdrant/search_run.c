@@ -52,7 +52,7 @@ static void search_failed(search *s, ww_status status)
 /* As many hits as the search may have to look at. */
 static int64_t depth_of(const search *s)
 {
-    return s->limit + s->offset + (s->kind == SEARCH_BY_ID ? 1 : 0);
+    return s->limit + s->offset + (s->excludes_examples ? (int64_t)s->example_count : 0);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -148,29 +148,6 @@ static void run_group(search **leaves, size_t first, size_t count, kept_results 
 /* ---- leaves ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Gives a search by id the vector of its point. */
-static ww_status find_vector(search *s)
-{
-    const entry *e = s->target;
-    const char *id = s->id;
-    ww_results *found = NULL;
-    ww_get get = ww_get_default();
-    get.count = 1;
-    get.ids = &id;
-    get.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
-    ww_status status = ww_collection_get(e->collection, &get, &found);
-    if (status == WW_OK && !ww_results_id(found, 0, 0))
-        status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", id);
-    s->vector = status == WW_OK ? memory_alloc((size_t)e->dim * sizeof *s->vector) : NULL;
-    if (status == WW_OK && !s->vector)
-        status = memory_failed("a query", (size_t)e->dim * sizeof *s->vector);
-    if (status == WW_OK)
-        memcpy(s->vector, ww_results_vector(found, 0, 0), (size_t)e->dim * sizeof *s->vector);
-    s->dim = e->dim;
-    ww_results_destroy(found);
-    return status;
-}
-
 static size_t count_leaves(const search *s)
 {
     size_t count = s->child_count == 0;
@@ -179,19 +156,26 @@ static size_t count_leaves(const search *s)
     return count;
 }
 
+/* Everything that a search needs before it can be computed. */
+static ww_status make_ready(entry *e, search *s)
+{
+    char *resolved = NULL;
+    ww_status status = filter_resolve(e, s->filter, &resolved);
+    if (resolved) {
+        memory_free(s->filter);
+        s->filter = resolved;
+    }
+    s->target = s->example_count > 0 ? entry_part(e, s->using) : e;
+    if (status == WW_OK && !s->target)
+        status = ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
+    return status == WW_OK && s->example_count > 0 ? examples_resolve(e, s) : status;
+}
+
 static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
 {
     for (size_t i = 0; i < s->child_count; i++)
         collect_leaves(e, &s->children[i], leaves, count);
-    const bool by_vector = s->kind == SEARCH_NEAREST || s->kind == SEARCH_BY_ID;
-    s->target = by_vector ? entry_part(e, s->using) : e;
-    ww_status status =
-        s->target ? WW_OK : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
-    if (status == WW_OK && s->kind == SEARCH_BY_ID)
-        status = find_vector(s);
-    if (status == WW_OK && s->vector && s->dim != s->target->dim)
-        status = ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld",
-                         (int)s->target->dim, (long long)s->dim);
+    const ww_status status = make_ready(e, s);
     if (status != WW_OK) {
         search_failed(s, status);
         return;
@@ -205,11 +189,11 @@ static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
 /* ---- trees -----------------------------------------------------------------------------------------------------------------
  */
 
-static bool within(const search *s, double score)
+bool score_is_within(const search *s, double score)
 {
     if (!s->has_threshold)
         return true;
-    const bool distance = s->target->metric == WW_L2 && (s->kind == SEARCH_NEAREST || s->kind == SEARCH_BY_ID);
+    const bool distance = s->target->metric == WW_L2 && s->kind == SEARCH_NEAREST;
     return distance ? score <= s->threshold : score >= s->threshold;
 }
 
@@ -224,46 +208,41 @@ static ww_status take_hits(search *s)
         return memory_failed("hits", (size_t)hits * sizeof *s->found);
     for (int64_t i = 0; i < hits && s->found_count < s->limit; i++) {
         const char *id = ww_results_id(s->results, s->query, i);
-        if (!id || (s->kind == SEARCH_BY_ID && strcmp(id, s->id) == 0) || !within(s, (double)scores[i]))
+        if (!id || example_is(s, id) || !score_is_within(s, (double)scores[i]))
             continue;
         if (skipped++ < s->offset)
             continue;
-        s->found[s->found_count++] = (found_point){id, (double)scores[i], s->results, s->query, i};
+        s->found[s->found_count++] = (found_point){id, (double)scores[i], s->results, s->query, i, 0};
     }
     return WW_OK;
 }
 
-static int compare_found_ids(const void *first, const void *second)
-{
-    const found_point *a = first, *b = second;
-    return point_id_compare(a->id, b->id);
-}
-
-/* Without a query: by ids, all with score 0. */
+/* Without a vector: by ids, by values or at random, all with score 1. */
 static ww_status list_points(entry *e, search *s, kept_results *kept)
 {
-    ww_results *all = NULL;
-    ww_status status = rows_matching(e, s->filter, parts_fetch(&s->with), &all);
-    if (status == WW_OK && !kept_add(kept, all))
-        return memory_failed("results", sizeof all);
-    if (status != WW_OK)
-        return status;
-    const int64_t count = ww_results_count(all, 0);
-    s->found = memory_alloc((size_t)(count + 1) * sizeof *s->found);
-    if (!s->found)
-        return memory_failed("hits", (size_t)count * sizeof *s->found);
-    for (int64_t i = 0; i < count; i++)
-        s->found[i] = (found_point){ww_results_id(all, 0, i), 0, all, 0, i};
-    if (count > 1)
-        qsort(s->found, (size_t)count, sizeof *s->found, compare_found_ids);
-    const int64_t rest = count > s->offset ? count - s->offset : 0;
-    s->found_count = rest < s->limit ? rest : s->limit;
-    memmove(s->found, s->found + (count - rest), (size_t)s->found_count * sizeof *s->found);
-    return WW_OK;
+    listing l;
+    ww_status status = listing_make(&l, e, s->filter, &s->order);
+    if (status == WW_OK && s->kind == SEARCH_SAMPLE)
+        listing_shuffle(&l);
+    const int64_t rest = l.count > s->offset ? l.count - s->offset : 0;
+    const int64_t count = rest < s->limit ? rest : s->limit;
+    s->found = status == WW_OK ? memory_alloc((size_t)(count + 1) * sizeof *s->found) : NULL;
+    if (status == WW_OK && !s->found)
+        status = memory_failed("hits", (size_t)count * sizeof *s->found);
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        const listed *row = &l.rows[s->offset + i];
+        s->found[s->found_count++] = (found_point){.id = row->id, .score = 1, .order = row->value};
+    }
+    if (status == WW_OK) {
+        status = kept_add(kept, l.all) ? WW_OK : memory_failed("results", sizeof l.all);
+        l.all = NULL; /* the hits point into it */
+    }
+    listing_free(&l);
+    return status;
 }
 
-/* The ids of all that was prefetched, as a filter. */
-static ww_status rescore(search *s, kept_results *kept)
+/* Lets a search find only what was prefetched. */
+static ww_status restrict_to_children(search *s)
 {
     out text = {0};
     bool begun = false;
@@ -279,6 +258,12 @@ static ww_status rescore(search *s, kept_results *kept)
         return memory_failed("a filter", text.length);
     memory_free(s->filter);
     s->filter = text.bytes;
+    return WW_OK;
+}
+
+/* By a vector, among what was prefetched. */
+static ww_status rescore(search *s, kept_results *kept)
+{
     ww_results *results = NULL;
     ww_status status = query_together(&s, 1, &results);
     if (status == WW_OK && !kept_add(kept, results))
@@ -307,7 +292,7 @@ static double fused_score(const search *s, size_t child, int64_t rank)
     return (c->found[rank].score - (mean - 3 * deviation)) / (6 * deviation);
 }
 
-static int compare_scores(const void *first, const void *second)
+int compare_found_scores(const void *first, const void *second)
 {
     const found_point *a = first, *b = second;
     if (a->score != b->score)
@@ -334,10 +319,10 @@ static ww_status fuse(search *s)
             s->found[at].score += fused_score(s, c, i);
         }
     if (count > 1)
-        qsort(s->found, (size_t)count, sizeof *s->found, compare_scores);
+        qsort(s->found, (size_t)count, sizeof *s->found, compare_found_scores);
     int64_t kept = 0;
     for (int64_t i = 0; i < count && i < s->offset + s->limit; i++)
-        if (i >= s->offset && within(s, s->found[i].score))
+        if (i >= s->offset && score_is_within(s, s->found[i].score))
             s->found[kept++] = s->found[i];
     s->found_count = kept;
     return WW_OK;
@@ -348,24 +333,36 @@ static ww_status complete(entry *e, search *s, kept_results *kept)
 {
     const char **ids = memory_alloc((size_t)(s->found_count + 1) * sizeof *ids);
     ww_results *results = NULL;
-    ww_get get = ww_get_default();
     if (!ids)
         return memory_failed("ids", (size_t)s->found_count * sizeof *ids);
     for (int64_t i = 0; i < s->found_count; i++)
         ids[i] = s->found[i].id;
-    get.count = s->found_count;
-    get.ids = ids;
-    get.fetch = parts_fetch(&s->with);
-    ww_status status = ww_collection_get(e->collection, &get, &results);
+    ww_status status = points_get(e, ids, s->found_count, parts_fetch(&s->with), &results);
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);
     int64_t there = 0;
     for (int64_t i = 0; status == WW_OK && i < s->found_count; i++)
         if (ww_results_id(results, 0, i)) /* else it was removed meanwhile */
-            s->found[there++] = (found_point){s->found[i].id, s->found[i].score, results, 0, i};
+            s->found[there++] = (found_point){s->found[i].id, s->found[i].score, results, 0, i, s->found[i].order};
     s->found_count = status == WW_OK ? there : 0;
     memory_free(ids);
     return status;
+}
+
+/* One search whose children are done. */
+static ww_status finish_one(entry *e, search *s, kept_results *kept)
+{
+    const bool fused = s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF;
+    const ww_status status = s->child_count > 0 && !fused ? restrict_to_children(s) : WW_OK;
+    if (status != WW_OK)
+        return status;
+    if (fused)
+        return fuse(s);
+    if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
+        return list_points(e, s, kept);
+    if (s->kind != SEARCH_NEAREST)
+        return examples_score(s, kept);
+    return s->child_count > 0 ? rescore(s, kept) : take_hits(s);
 }
 
 static void finish(entry *e, search *s, kept_results *kept, bool top)
@@ -380,16 +377,9 @@ static void finish(entry *e, search *s, kept_results *kept, bool top)
     }
     if (s->failure_status != 0)
         return;
-    ww_status status = WW_OK;
-    if (s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF) {
-        status = fuse(s);
-        if (status == WW_OK && top)
-            status = complete(e, s, kept);
-    } else if (s->kind == SEARCH_LIST) {
-        status = list_points(e, s, kept);
-    } else {
-        status = s->child_count > 0 ? rescore(s, kept) : take_hits(s);
-    }
+    ww_status status = finish_one(e, s, kept);
+    if (status == WW_OK && top && s->kind != SEARCH_NEAREST)
+        status = complete(e, s, kept);
     if (status != WW_OK)
         search_failed(s, status);
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <warpwave/selection.h>
+
 #include "base/json_value.h"
 #include "base/memory.h"
 #include "vectors/filter/filter.h"
@@ -205,13 +207,9 @@ static void put_named_vectors(out *o, const point *p)
     for (size_t i = 0; i < p->entry->part_count; i++) {
         const entry *part = &p->entry->parts[i];
         ww_results *found = NULL;
-        ww_get get = ww_get_default();
-        get.count = 1;
-        get.ids = &id;
-        get.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
         if (!wants_vector(p->with, part->name))
             continue;
-        const ww_status status = ww_collection_get(part->collection, &get, &found);
+        const ww_status status = points_get(part, &id, 1, WW_FETCH_IDS | WW_FETCH_VECTORS, &found);
         o->failed = o->failed || status != WW_OK;
         if (status == WW_OK && ww_results_id(found, 0, 0)) {
             out_text(o, begun ? "," : "");
@@ -225,7 +223,8 @@ static void put_named_vectors(out *o, const point *p)
     out_text(o, "}");
 }
 
-void put_point_parts(out *o, const point *p)
+/* Writes "payload" and "vector" with a comma before each, as they were selected. */
+static void put_point_parts(out *o, const point *p)
 {
     if (p->with->payload) {
         const char *payload = ww_results_payload(p->results, p->query, p->hit);
@@ -248,15 +247,20 @@ void put_point_parts(out *o, const point *p)
     }
 }
 
-void put_record(out *o, const point *p)
+void put_record_begin(out *o, const point *p)
 {
     out_text(o, "{\"id\":");
     put_point_id(o, ww_results_id(p->results, p->query, p->hit));
     put_point_parts(o, p);
+}
+
+void put_record(out *o, const point *p)
+{
+    put_record_begin(o, p);
     out_text(o, "}");
 }
 
-void put_scored(out *o, const point *p, double score)
+void put_scored_begin(out *o, const point *p, double score)
 {
     out_text(o, "{\"id\":");
     put_point_id(o, ww_results_id(p->results, p->query, p->hit));
@@ -266,7 +270,6 @@ void put_scored(out *o, const point *p, double score)
     else
         out_double(o, score);
     put_point_parts(o, p);
-    out_text(o, "}");
 }
 
 /* ---- filters ---------------------------------------------------------------------------------------------------------------
@@ -297,27 +300,101 @@ bool filter_of_request(request *r, const char *object, const char *key, char **f
     return true;
 }
 
+/* {"has_vector": "image"} as a condition on ids: those that the part has. */
+static ww_status put_has_vector(out *o, const entry *e, const char *value)
+{
+    char name[128];
+    const entry *part = vector_name_read(value, name) ? entry_part(e, name) : NULL;
+    ww_results *there = NULL;
+    ww_selection all = ww_selection_default();
+    if (part && ww_collection_count(part->collection) == ww_collection_count(e->collection)) {
+        out_text(o, "{\"must\":[]}");
+        return WW_OK;
+    }
+    const ww_status status = part ? ww_collection_select(part->collection, &all, WW_FETCH_IDS, &there) : WW_OK;
+    out_text(o, "{\"has_id\":[");
+    for (int64_t i = 0; status == WW_OK && there && i < ww_results_count(there, 0); i++) {
+        out_text(o, i > 0 ? "," : "");
+        put_point_id(o, ww_results_id(there, 0, i));
+    }
+    out_text(o, "]}");
+    ww_results_destroy(there);
+    return status;
+}
+
+/* The filter with its conditions on vectors as conditions on ids. A filter that was read is not deep. */
+static ww_status put_resolved(out *o, const entry *e, const char *value)
+{
+    const json_type type = json_type_of(value);
+    const char *named = type == JSON_OBJECT ? json_given(value, "has_vector") : NULL;
+    ww_status status = WW_OK;
+    if (named)
+        return put_has_vector(o, e, named);
+    if (type != JSON_OBJECT && type != JSON_LIST) {
+        out_bytes(o, value, (size_t)(json_end(value) - value));
+        return WW_OK;
+    }
+    out_text(o, type == JSON_OBJECT ? "{" : "[");
+    for (const char *at = json_first(value); status == WW_OK && at; at = json_next(at)) {
+        out_text(o, at != json_first(value) ? "," : "");
+        if (type == JSON_OBJECT) {
+            out_bytes(o, at, (size_t)(json_end(at) - at));
+            out_text(o, ":");
+        }
+        status = put_resolved(o, e, type == JSON_OBJECT ? json_member(at) : at);
+    }
+    out_text(o, type == JSON_OBJECT ? "}" : "]");
+    return status;
+}
+
+ww_status filter_resolve(const entry *e, const char *filter_text, char **resolved)
+{
+    out text = {0};
+    *resolved = NULL;
+    if (!filter_text || e->part_count == 0 || !strstr(filter_text, "\"has_vector\""))
+        return WW_OK;
+    ww_status status = put_resolved(&text, e, json_root(filter_text));
+    if (status == WW_OK && text.failed)
+        status = memory_failed("a filter", text.length);
+    if (status == WW_OK)
+        *resolved = text.bytes;
+    else
+        out_free(&text);
+    return status;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found)
+{
+    ww_get get = ww_get_default();
+    get.count = count;
+    get.ids = ids;
+    get.fetch = fetch;
+    return ww_collection_get(e->collection, &get, found);
+}
+
 ww_status rows_matching(const entry *e, const char *filter_text, uint32_t fetch, ww_results **results)
 {
-    if (!filter_text) {
-        ww_get get = ww_get_default();
-        get.count = WW_ROWS_MAX;
-        get.fetch = fetch;
-        return ww_collection_get(e->collection, &get, results);
-    }
-    float *zero = memory_alloc_zeroed((size_t)e->dim, sizeof *zero);
-    if (!zero)
-        return memory_failed("a query", (size_t)e->dim * sizeof *zero);
-    ww_query query = ww_query_default();
-    query.queries = zero;
-    query.query_count = 1;
-    query.dim = e->dim;
-    query.mode = WW_QUERY_RANGE;
-    query.bound = e->metric == WW_L2 ? INFINITY : -1; /* every row is within it: of a zero all products are 0 */
-    query.limit = WW_ROWS_MAX;
-    query.filter = filter_text;
-    query.fetch = fetch;
-    const ww_status status = ww_collection_query(e->collection, &query, results);
-    memory_free(zero);
+    ww_selection rows = ww_selection_default();
+    char *resolved = NULL;
+    ww_status status = filter_resolve(e, filter_text, &resolved);
+    rows.filter = resolved ? resolved : filter_text;
+    if (status == WW_OK)
+        status = ww_collection_select(e->collection, &rows, fetch, results);
+    memory_free(resolved);
+    return status;
+}
+
+ww_status rows_count(const entry *e, const char *filter_text, int64_t *count)
+{
+    ww_selection rows = ww_selection_default();
+    char *resolved = NULL;
+    ww_status status = filter_resolve(e, filter_text, &resolved);
+    rows.filter = resolved ? resolved : filter_text;
+    if (status == WW_OK)
+        status = ww_collection_select_count(e->collection, &rows, count);
+    memory_free(resolved);
     return status;
 }

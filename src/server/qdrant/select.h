@@ -34,17 +34,23 @@ typedef struct point {
     const selection *with;
 } point;
 
-/* Writes "payload" and "vector" with a comma before each, as they were selected. */
-void put_point_parts(out *o, const point *p);
-
-/* Writes {"id": ..., "payload": ...}; and the same with a score. */
+/* Writes {"id": ..., "payload": ...}; without the brace at the end; and so with a score. */
 void put_record(out *o, const point *p);
-void put_scored(out *o, const point *p, double score);
+void put_record_begin(out *o, const point *p);
+void put_scored_begin(out *o, const point *p, double score);
 
 /* Reads the filter of an object as a filter of the store, {"$qdrant": ...}, in `filter` (memory_free(); NULL: none). */
 bool filter_of_request(request *r, const char *object, const char *key, char **filter);
 
-/* All rows that a filter admits, or all if it is NULL. */
+/* Points have vectors with names in other collections. Gives in `resolved` (memory_free()) the filter with the ids of those
+ * that have a vector in place of each has_vector; NULL: there is none, and the filter can be used as it is. */
+ww_status filter_resolve(const entry *e, const char *filter, char **resolved);
+
+/* Gets points by id, in the order of the ids; one that is not there has no id in the results. */
+ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found);
+
+/* All rows that a filter admits, or all if it is NULL; and their number. */
 ww_status rows_matching(const entry *e, const char *filter, uint32_t fetch, ww_results **results);
+ww_status rows_count(const entry *e, const char *filter, int64_t *count);
 
 #endif

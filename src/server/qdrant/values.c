@@ -48,26 +48,6 @@ bool value_order(const char *value, double *order)
     return true;
 }
 
-typedef struct first_order {
-    double value;
-    bool found;
-} first_order;
-
-static bool tell_order(void *user, const char *value)
-{
-    first_order *first = user;
-    first->found = value_order(value, &first->value);
-    return !first->found;
-}
-
-bool values_order(const values_key *key, const char *payload, double *order)
-{
-    first_order first = {0};
-    filter_field_visit(&key->field, payload, tell_order, &first);
-    *order = first.value;
-    return first.found;
-}
-
 /* ---- counts ----------------------------------------------------------------------------------------------------------------
  */
 

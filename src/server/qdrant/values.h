@@ -17,9 +17,6 @@ void values_key_free(values_key *key);
 /* Where a value is in an order: a number, or the microseconds of a date. False: it has no place. */
 bool value_order(const char *value, double *order);
 
-/* The same for the first value of the key that has a place. */
-bool values_order(const values_key *key, const char *payload, double *order);
-
 typedef struct value_counted {
     const char *json; /* the value as it is written in a payload */
     size_t bytes;

@@ -43,10 +43,13 @@ typedef enum filter_operation {
     FILTER_PHRASE,    /* with all of them one behind the other */
     FILTER_PREFIX,    /* begins with the operand */
     FILTER_SUBSTRING,
-    FILTER_WITHIN, /* is within all bounds */
-    FILTER_COUNT,  /* the number of values is within all bounds */
-    FILTER_EMPTY,  /* missing, null or an empty list */
-    FILTER_NULLS,  /* null, or a list with null in it */
+    FILTER_WITHIN,      /* is within all bounds */
+    FILTER_COUNT,       /* the number of values is within all bounds */
+    FILTER_EMPTY,       /* missing, null or an empty list */
+    FILTER_NULLS,       /* null, or a list with null in it */
+    FILTER_GEO_RADIUS,  /* a place within a circle: lat, lon, metres */
+    FILTER_GEO_BOX,     /* within a box: top, left, bottom, right */
+    FILTER_GEO_POLYGON, /* within a ring and in none of its holes: for each ring the number of places, and the places */
     FILTER_LESS,
     FILTER_LESS_EQUAL,
     FILTER_GREATER,

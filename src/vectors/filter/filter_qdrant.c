@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/instant.h"
+#include "vectors/filter/filter_geo.h"
 #include "vectors/filter/filter_reader.h"
 #include "vectors/filter/point_id.h"
 
@@ -49,7 +50,7 @@ static const char *read_key(const char *at, const char *end, filter_part *part)
         const char *close = memchr(at + 1, '"', (size_t)(end - at - 1));
         part->text = at + 1;
         part->length = close ? (size_t)(close - at - 1) : 0;
-        return close && part->length > 0 ? close + 1 : NULL;
+        return close ? close + 1 : NULL;
     }
     while (at < end && is_key_byte(*at))
         at++;
@@ -186,6 +187,13 @@ static ww_status read_flag(filter_reader *r, const char *value, filter_node node
     return finish(r, node);
 }
 
+static ww_status read_geo(filter_reader *r, const char *value, filter_node node)
+{
+    node.operand = r->out->operand_count;
+    const ww_status status = filter_read_geo(r, value, node.operation);
+    return status == WW_OK ? finish(r, node) : status;
+}
+
 static ww_status read_field_condition(filter_reader *r, const char *condition, bool negated)
 {
     static const struct {
@@ -196,7 +204,10 @@ static ww_status read_field_condition(filter_reader *r, const char *condition, b
                  {"range", FILTER_WITHIN, read_bounds},
                  {"values_count", FILTER_COUNT, read_bounds},
                  {"is_empty", FILTER_EMPTY, read_flag},
-                 {"is_null", FILTER_NULLS, read_flag}};
+                 {"is_null", FILTER_NULLS, read_flag},
+                 {"geo_radius", FILTER_GEO_RADIUS, read_geo},
+                 {"geo_bounding_box", FILTER_GEO_BOX, read_geo},
+                 {"geo_polygon", FILTER_GEO_POLYGON, read_geo}};
     filter_node node = {.negated = negated, .operand = r->out->operand_count};
     ww_status status = read_field(r, given(condition, "key"), &node);
     for (size_t i = 0; status == WW_OK && i < sizeof KINDS / sizeof *KINDS; i++) {
@@ -209,11 +220,9 @@ static ww_status read_field_condition(filter_reader *r, const char *condition, b
         filter_leave(r, before);
         return status;
     }
-    if (status == WW_OK &&
-        (given(condition, "geo_radius") || given(condition, "geo_bounding_box") || given(condition, "geo_polygon")))
-        return filter_refuse(r, WW_UNSUPPORTED, "conditions on places (geo) are not supported");
     return status != WW_OK ? status
-                           : FILTER_REFUSE(r, "no condition; there are match, range, values_count, is_empty and is_null");
+                           : FILTER_REFUSE(r, "no condition; there are match, range, values_count, is_empty, is_null, "
+                                              "geo_radius, geo_bounding_box and geo_polygon");
 }
 
 /* ---- other conditions ------------------------------------------------------------------------------------------------------
@@ -281,6 +290,15 @@ static ww_status read_payload_state(filter_reader *r, const char *object, filter
     return status == WW_OK ? finish(r, node) : status;
 }
 
+/* A row has one vector, which has no name: "" is true, and every other name false. */
+static ww_status read_has_vector(filter_reader *r, const char *name, bool negated)
+{
+    if (json_type_of(name) != JSON_TEXT)
+        return FILTER_REFUSE(r, "has_vector: the name of a vector is needed");
+    const bool has = json_text_is(name, "", 0);
+    return finish(r, (filter_node){.operation = FILTER_AND, .negated = negated == has, .operand = r->out->operand_count});
+}
+
 static ww_status read_condition(filter_reader *r, const char *condition, bool negated)
 {
     if (json_type_of(condition) != JSON_OBJECT)
@@ -301,8 +319,10 @@ static ww_status read_condition(filter_reader *r, const char *condition, bool ne
         node.operation = FILTER_NULLS;
         return read_payload_state(r, value, node);
     }
-    if (given(condition, "has_vector") || given(condition, "slice"))
-        return filter_refuse(r, WW_UNSUPPORTED, "the conditions has_vector and slice are not supported");
+    if ((value = given(condition, "has_vector")))
+        return read_has_vector(r, value, negated);
+    if (given(condition, "slice"))
+        return filter_refuse(r, WW_UNSUPPORTED, "the condition slice is not supported");
     return read_filter(r, condition, negated);
 }
 

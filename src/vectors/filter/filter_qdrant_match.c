@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "vectors/filter/filter_geo.h"
 #include "vectors/filter/filter_match.h"
 
 typedef struct walk walk;
@@ -206,6 +207,12 @@ static ww_status visit_count(walk *w, const char *value)
     return WW_OK;
 }
 
+static ww_status visit_place(walk *w, const char *value)
+{
+    w->found = filter_geo_matches(w->f, w->node, value);
+    return WW_OK;
+}
+
 /* Finds a value that is not empty. */
 static ww_status visit_filled(walk *w, const char *value)
 {
@@ -269,12 +276,14 @@ ww_status filter_qdrant_matches(const filter *f, const filter_node *node, const 
     static const struct {
         ww_status (*visit)(walk *w, const char *value);
         bool flat;
-    } VISITS[] = {[FILTER_NESTED] = {visit_nested, false}, [FILTER_SAME] = {visit_equal, true},
-                  [FILTER_OTHER] = {visit_equal, true},    [FILTER_ALL_WORDS] = {visit_text, true},
-                  [FILTER_ANY_WORD] = {visit_text, true},  [FILTER_PHRASE] = {visit_text, true},
-                  [FILTER_PREFIX] = {visit_text, true},    [FILTER_SUBSTRING] = {visit_substring, true},
-                  [FILTER_WITHIN] = {visit_within, true},  [FILTER_COUNT] = {visit_count, false},
-                  [FILTER_EMPTY] = {visit_filled, false},  [FILTER_NULLS] = {visit_null, false}};
+    } VISITS[] = {[FILTER_NESTED] = {visit_nested, false},   [FILTER_SAME] = {visit_equal, true},
+                  [FILTER_OTHER] = {visit_equal, true},      [FILTER_ALL_WORDS] = {visit_text, true},
+                  [FILTER_ANY_WORD] = {visit_text, true},    [FILTER_PHRASE] = {visit_text, true},
+                  [FILTER_PREFIX] = {visit_text, true},      [FILTER_SUBSTRING] = {visit_substring, true},
+                  [FILTER_WITHIN] = {visit_within, true},    [FILTER_COUNT] = {visit_count, false},
+                  [FILTER_EMPTY] = {visit_filled, false},    [FILTER_NULLS] = {visit_null, false},
+                  [FILTER_GEO_RADIUS] = {visit_place, true}, [FILTER_GEO_BOX] = {visit_place, true},
+                  [FILTER_GEO_POLYGON] = {visit_place, true}};
     if (node->operation == FILTER_AT_LEAST)
         return at_least(f, node, row, out);
     *out = node->operation == FILTER_IDS && id_matches(f, node, row);

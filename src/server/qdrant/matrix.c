@@ -1,0 +1,213 @@
+/* The scores between points of a random sample: for each of them its nearest in the sample. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/memory.h"
+#include "server/qdrant/search.h"
+
+typedef struct matrix_plan {
+    char *filter;
+    char using[128];
+    int64_t sample, limit;
+} matrix_plan;
+
+static void matrix_free(void *plan)
+{
+    matrix_plan *p = plan;
+    memory_free(p->filter);
+    memory_free(p);
+}
+
+bool prepare_matrix(request *r)
+{
+    const char *body = request_body(r);
+    matrix_plan *p = body ? memory_alloc_zeroed(1, sizeof *p) : NULL;
+    if (!body)
+        return false;
+    if (!p)
+        return request_fail_status(r, memory_failed("a request", sizeof *p));
+    *p = (matrix_plan){.sample = 10, .limit = 3};
+    r->plan = p;
+    r->plan_free = matrix_free;
+    if (!vector_name_read(json_given(body, "using"), p->using))
+        return request_fail(r, 400, "using: the name of a vector is needed");
+    if (!request_read_integer(r, body, "sample", 2, &p->sample) || !request_read_integer(r, body, "limit", 1, &p->limit) ||
+        !filter_of_request(r, body, "filter", &p->filter))
+        return false;
+    return p->limit < WW_K_MAX ? true : request_fail(r, 400, "limit: the maximum is %d", WW_K_MAX - 1);
+}
+
+/* A sample and what is nearest to each of its points. */
+typedef struct matrix {
+    listing list;
+    const char **ids; /* of the sample, by id */
+    int64_t count;
+    ww_results *vectors, *nearest;
+} matrix;
+
+static void matrix_release(matrix *m)
+{
+    listing_free(&m->list);
+    memory_free(m->ids);
+    ww_results_destroy(m->vectors);
+    ww_results_destroy(m->nearest);
+}
+
+static int compare_texts(const void *first, const void *second)
+{
+    return point_id_compare(*(const char *const *)first, *(const char *const *)second);
+}
+
+/* The points of the sample, which have the vector. */
+static ww_status choose_sample(matrix *m, const entry *e, const entry *part, const matrix_plan *p)
+{
+    char *resolved = NULL;
+    ww_status status = filter_resolve(e, p->filter, &resolved);
+    if (status == WW_OK)
+        status = listing_make(&m->list, part, resolved ? resolved : p->filter, NULL);
+    memory_free(resolved);
+    if (status != WW_OK)
+        return status;
+    if (m->list.count > p->sample)
+        listing_shuffle(&m->list);
+    const int64_t count = m->list.count < p->sample ? m->list.count : p->sample;
+    m->ids = memory_alloc((size_t)(count + 1) * sizeof *m->ids);
+    if (!m->ids)
+        return memory_failed("a sample", (size_t)count * sizeof *m->ids);
+    for (; m->count < count; m->count++)
+        m->ids[m->count] = m->list.rows[m->count].id;
+    if (count > 1)
+        qsort(m->ids, (size_t)count, sizeof *m->ids, compare_texts);
+    return points_get(part, m->ids, count, WW_FETCH_IDS | WW_FETCH_VECTORS, &m->vectors);
+}
+
+/* Searches for every point of the sample among them; itself is one more hit. */
+static ww_status search_sample(matrix *m, const entry *part, int64_t limit)
+{
+    const size_t dim = (size_t)part->dim, count = (size_t)m->count;
+    float *vectors = memory_alloc((count * dim + 1) * sizeof *vectors);
+    out text = {0};
+    out_text(&text, "{\"$qdrant\":{\"must\":[{\"has_id\":[");
+    for (int64_t i = 0; vectors && i < m->count; i++) {
+        memcpy(vectors + (size_t)i * dim, ww_results_vector(m->vectors, 0, i), dim * sizeof *vectors);
+        out_text(&text, i > 0 ? "," : "");
+        put_point_id(&text, m->ids[i]);
+    }
+    out_text(&text, "]}]}}");
+    ww_query query = ww_query_default();
+    query.queries = vectors;
+    query.query_count = m->count;
+    query.dim = part->dim;
+    query.k = (int32_t)limit + 1;
+    query.filter = text.bytes;
+    query.fetch = WW_FETCH_IDS;
+    const ww_status status = !vectors || text.failed ? memory_failed("queries", count * dim * sizeof *vectors)
+                                                     : ww_collection_query(part->collection, &query, &m->nearest);
+    out_free(&text);
+    memory_free(vectors);
+    return status;
+}
+
+static ww_status matrix_make(matrix *m, const request *r)
+{
+    const matrix_plan *p = r->plan;
+    const entry *part = entry_part(r->entry, p->using);
+    *m = (matrix){0};
+    ww_status status = part ? choose_sample(m, r->entry, part, p)
+                            : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", p->using);
+    if (status == WW_OK && m->count < 2)
+        m->count = 0; /* one point has no neighbour */
+    return status == WW_OK && m->count > 0 ? search_sample(m, part, p->limit) : status;
+}
+
+/* Calls `tell` for each point of the sample and each of its nearest. */
+static void each_pair(request *r, const matrix *m, void (*tell)(out *o, const matrix *m, int64_t row, int64_t hit, bool first))
+{
+    const matrix_plan *p = r->plan;
+    bool first = true;
+    for (int64_t row = 0; row < m->count; row++) {
+        int64_t told = 0;
+        for (int64_t hit = 0; hit < ww_results_count(m->nearest, row) && told < p->limit; hit++) {
+            const char *id = ww_results_id(m->nearest, row, hit);
+            if (!id || strcmp(id, m->ids[row]) == 0)
+                continue;
+            tell(&r->answer, m, row, hit, first);
+            first = false;
+            told++;
+        }
+    }
+}
+
+static void tell_pair(out *o, const matrix *m, int64_t row, int64_t hit, bool first)
+{
+    out_text(o, first ? "{\"a\":" : ",{\"a\":");
+    put_point_id(o, m->ids[row]);
+    out_text(o, ",\"b\":");
+    put_point_id(o, ww_results_id(m->nearest, row, hit));
+    out_text(o, ",\"score\":");
+    out_float(o, ww_results_scores(m->nearest, row)[hit]);
+    out_text(o, "}");
+}
+
+static void tell_row(out *o, const matrix *m, int64_t row, int64_t hit, bool first)
+{
+    (void)m;
+    (void)hit;
+    out_format(o, "%s%lld", first ? "" : ",", (long long)row);
+}
+
+static void tell_column(out *o, const matrix *m, int64_t row, int64_t hit, bool first)
+{
+    const char *id = ww_results_id(m->nearest, row, hit);
+    const char *const *found = bsearch(&id, m->ids, (size_t)m->count, sizeof *m->ids, compare_texts);
+    out_format(o, "%s%lld", first ? "" : ",", (long long)(found ? found - m->ids : 0));
+}
+
+static void tell_score(out *o, const matrix *m, int64_t row, int64_t hit, bool first)
+{
+    out_text(o, first ? "" : ",");
+    out_float(o, ww_results_scores(m->nearest, row)[hit]);
+}
+
+void run_matrix_pairs(request *r)
+{
+    matrix m;
+    const ww_status status = matrix_make(&m, r);
+    if (status != WW_OK) {
+        request_fail_status(r, status);
+    } else {
+        request_result_begin(r);
+        out_text(&r->answer, "{\"pairs\":[");
+        each_pair(r, &m, tell_pair);
+        out_text(&r->answer, "]}");
+        request_result_end(r);
+    }
+    matrix_release(&m);
+}
+
+void run_matrix_offsets(request *r)
+{
+    matrix m;
+    const ww_status status = matrix_make(&m, r);
+    if (status != WW_OK) {
+        request_fail_status(r, status);
+        matrix_release(&m);
+        return;
+    }
+    request_result_begin(r);
+    out_text(&r->answer, "{\"offsets_row\":[");
+    each_pair(r, &m, tell_row);
+    out_text(&r->answer, "],\"offsets_col\":[");
+    each_pair(r, &m, tell_column);
+    out_text(&r->answer, "],\"scores\":[");
+    each_pair(r, &m, tell_score);
+    out_text(&r->answer, "],\"ids\":[");
+    for (int64_t i = 0; i < m.count; i++) {
+        out_text(&r->answer, i > 0 ? "," : "");
+        put_point_id(&r->answer, m.ids[i]);
+    }
+    out_text(&r->answer, "]}");
+    request_result_end(r);
+    matrix_release(&m);
+}

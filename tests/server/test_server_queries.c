@@ -1,0 +1,197 @@
+/* Queries of Qdrant's API beyond the nearest points: by examples, by values, at random; and changes with conditions and paths.
+ * The points are on a line, so that the answers can be seen. */
+#include <string.h>
+
+#include "server/client.h"
+
+static server *running;
+static int port;
+
+/* Points 0 to 9 at (n, 1), distance Euclid. */
+static int begin(void **state)
+{
+    char body[2048];
+    size_t length = (size_t)snprintf(body, sizeof body, "{\"points\": [");
+    scratch_setup(state);
+    running = server_for_test(NULL);
+    port = server_port(running);
+    ASK_STATUS(port, 200, "PUT", "/collections/line", "{\"vectors\": {\"size\": 2, \"distance\": \"Euclid\"}}");
+    for (int i = 0; i < 10; i++)
+        length +=
+            (size_t)snprintf(body + length, sizeof body - length,
+                             "%s{\"id\": %d, \"vector\": [%d, 1], \"payload\": {\"n\": [%d, %d], \"list\": [{\"a\": %d}, {}]}}",
+                             i > 0 ? "," : "", i, i, i % 4, 7, i);
+    snprintf(body + length, sizeof body - length, "]}");
+    ASK_STATUS(port, 200, "PUT", "/collections/line/points", body);
+    return 0;
+}
+
+static int end(void **state)
+{
+    server_test_end(running);
+    return scratch_teardown(state);
+}
+
+/* The ids of the points of an answer, "3 1 2". */
+static const char *ids_of(const char *path, const char *body)
+{
+    static char text[256];
+    json_t *answer = ASK(port, 200, "POST", path, body);
+    const json_t *points = json_object_get(json_object_get(answer, "result"), "points");
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < json_array_size(points); i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%lld", i > 0 ? " " : "",
+                                   (long long)json_integer_value(json_object_get(json_array_get(points, i), "id")));
+    json_decref(answer);
+    return text;
+}
+
+#define QUERY(query) ids_of("/collections/line/points/query", "{\"limit\": 3, \"query\": " query "}")
+
+static void examples_lead_to_what_is_like_them(void **state)
+{
+    (void)state;
+    assert_string_equal(QUERY("5"), "4 6 3");
+    assert_string_equal(QUERY("{\"nearest\": [5.1, 1]}"), "5 6 4");
+    assert_string_equal(QUERY("{\"recommend\": {\"positive\": [1, 3]}}"), "2 0 4");
+    assert_string_equal(QUERY("{\"recommend\": {\"positive\": [4], \"negative\": [2]}}"), "6 5 7");
+    assert_string_equal(QUERY("{\"recommend\": {\"positive\": [[0, 1], 9], \"strategy\": \"best_score\"}}"), "0 1 8");
+    assert_string_equal(QUERY("{\"recommend\": {\"negative\": [0], \"strategy\": \"sum_scores\"}}"), "9 8 7");
+    assert_string_equal(QUERY("{\"discover\": {\"target\": [0, 1], \"context\": {\"positive\": 8, \"negative\": 2}}}"),
+                        "6 7 9");
+    assert_string_equal(QUERY("{\"context\": [{\"positive\": [8, 1], \"negative\": [2, 1]}]}"), "6 7 8");
+    ASK_STATUS(port, 404, "POST", "/collections/line/points/query", "{\"query\": 77}");
+    ASK_STATUS(port, 400, "POST", "/collections/line/points/query", "{\"query\": {\"recommend\": {\"negative\": [1]}}}");
+    ASK_STATUS(port, 400, "POST", "/collections/line/points/query",
+               "{\"query\": {\"recommend\": {\"positive\": [[1, 2, 3]]}}}");
+    ASK_STATUS(port, 501, "POST", "/collections/line/points/query", "{\"query\": {\"formula\": \"$score\"}, \"prefetch\": {}}");
+}
+
+static void scores_of_examples_are_those_of_qdrant(void **state)
+{
+    (void)state;
+    json_t *answer =
+        ASK(port, 200, "POST", "/collections/line/points/query",
+            "{\"limit\": 1, \"query\": {\"recommend\": {\"positive\": [[3, 1]], \"strategy\": \"best_score\"}}, \"filter\": "
+            "{\"must\": [{\"has_id\": [5]}]}}");
+    const json_t *point = json_array_get(json_object_get(json_object_get(answer, "result"), "points"), 0);
+    const double score = json_real_value(json_object_get(point, "score"));
+    assert_true(score > 0.09999 && score < 0.10001); /* the distance is 2: (1 - 4 / 5) / 2 */
+    json_decref(answer);
+}
+
+static void points_come_by_values_and_at_random(void **state)
+{
+    (void)state;
+    assert_string_equal(QUERY("{\"order_by\": {\"key\": \"n\", \"direction\": \"desc\", \"start_from\": 3}}"), "3 7 2");
+    assert_string_equal(QUERY("{\"order_by\": \"n\"}"), "0 4 8");
+    assert_int_equal(strlen(QUERY("{\"sample\": \"random\"}")), 5); /* three of one digit */
+    assert_string_equal(
+        ids_of("/collections/line/points/scroll", "{\"limit\": 20, \"order_by\": {\"key\": \"n\", \"start_from\": 3}}"),
+        "3 7 0 1 2 3 4 5 6 7 8 9"); /* once for each value */
+    assert_string_equal(ids_of("/collections/line/points/scroll", "{\"limit\": 2, \"offset\": 4}"), "4 5");
+}
+
+static void vectors_are_looked_up_elsewhere(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 200, "PUT", "/collections/other",
+               "{\"vectors\": {\"a\": {\"size\": 2, \"distance\": \"Euclid\"}, \"b\": {\"size\": 2, \"distance\": \"Dot\"}}}");
+    ASK_STATUS(port, 200, "PUT", "/collections/other/points",
+               "{\"points\": [{\"id\": 5, \"vector\": {\"a\": [8, 1]}, \"payload\": {\"x\": 1}}, {\"id\": 6, \"vector\": "
+               "{\"b\": [1, 1]}}]}");
+    assert_string_equal(ids_of("/collections/line/points/query",
+                               "{\"limit\": 2, \"query\": 5, \"lookup_from\": {\"collection\": \"other\", \"vector\": \"a\"}}"),
+                        "8 7");
+    ASK_STATUS(port, 404, "POST", "/collections/line/points/query",
+               "{\"query\": 5, \"lookup_from\": {\"collection\": \"none\"}}");
+    assert_string_equal(ids_of("/collections/other/points/scroll", "{\"filter\": {\"must\": [{\"has_vector\": \"a\"}]}}"), "5");
+    assert_string_equal(ids_of("/collections/other/points/scroll", "{\"filter\": {\"must_not\": [{\"has_vector\": \"a\"}]}}"),
+                        "6");
+    assert_string_equal(ids_of("/collections/other/points/scroll", "{\"filter\": {\"must\": [{\"has_vector\": \"c\"}]}}"), "");
+    json_t *answer = ASK(port, 200, "POST", "/collections/line/points/query/groups",
+                         "{\"query\": [5, 1], \"group_by\": \"list[0].a\", \"limit\": 1, \"with_lookup\": \"other\"}");
+    json_t *group = json_array_get(json_object_get(json_object_get(answer, "result"), "groups"), 0);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(group, "lookup"), "id")), 5);
+    json_decref(answer);
+}
+
+static void a_matrix_has_the_nearest_of_a_sample(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"sample\": 10, \"limit\": 1, \"filter\": {\"must\": [{\"has_id\": [1, 2, 7]}]}}";
+    json_t *answer = ASK(port, 200, "POST", "/collections/line/points/search/matrix/offsets", body);
+    char *text = json_dumps(json_object_get(answer, "result"), JSON_COMPACT | JSON_SORT_KEYS);
+    assert_string_equal(text, "{\"ids\":[1,2,7],\"offsets_col\":[1,0,1],\"offsets_row\":[0,1,2],\"scores\":[1.0,1.0,5.0]}");
+    free(text);
+    json_decref(answer);
+    answer = ASK(port, 200, "POST", "/collections/line/points/search/matrix/pairs", body);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "result"), "pairs")), 3);
+    json_decref(answer);
+    ASK_STATUS(port, 400, "POST", "/collections/line/points/search/matrix/pairs", "{\"using\": \"x\"}");
+}
+
+/* The payload of a point as compact JSON. */
+static void payload_is(int id, const char *expected)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/collections/line/points/%d", id);
+    json_t *answer = ASK(port, 200, "GET", path, NULL);
+    char *text = json_dumps(json_object_get(json_object_get(answer, "result"), "payload"), JSON_COMPACT | JSON_SORT_KEYS);
+    assert_string_equal(text, expected);
+    free(text);
+    json_decref(answer);
+}
+
+#define CHANGE(method, path, body) ASK_STATUS(port, 200, method, "/collections/line/points" path, body)
+
+static void keys_lead_through_lists(void **state)
+{
+    (void)state;
+    CHANGE("POST", "/payload", "{\"points\": [1], \"payload\": {\"n\": null, \"new\": 1}}"); /* null removes */
+    payload_is(1, "{\"list\":[{\"a\":1},{}],\"new\":1}");
+    CHANGE("POST", "/payload", "{\"points\": [1], \"key\": \"list[].b\", \"payload\": {\"c\": 2}}");
+    payload_is(1, "{\"list\":[{\"a\":1,\"b\":{\"c\":2}},{\"b\":{\"c\":2}}],\"new\":1}");
+    CHANGE("POST", "/payload", "{\"points\": [1], \"key\": \"list[1].b\", \"payload\": {\"c\": 3}}");
+    CHANGE("POST", "/payload", "{\"points\": [1], \"key\": \"x.y\", \"payload\": {\"z\": 4}}");
+    payload_is(1, "{\"list\":[{\"a\":1,\"b\":{\"c\":2}},{\"b\":{\"c\":3}}],\"new\":1,\"x\":{\"y\":{\"z\":4}}}");
+    CHANGE("POST", "/payload/delete", "{\"points\": [1], \"keys\": [\"list[].b\", \"x.y\", \"missing\", \"list[0]\"]}");
+    payload_is(1, "{\"list\":[{\"a\":1},{}],\"new\":1,\"x\":{}}");
+    CHANGE("POST", "/payload/delete", "{\"points\": [1], \"keys\": [\"list[]\"]}");
+    payload_is(1, "{\"list\":[],\"new\":1,\"x\":{}}");
+    ASK_STATUS(port, 400, "POST", "/collections/line/points/payload/delete", "{\"points\": [1], \"keys\": [\"a..b\"]}");
+}
+
+static void changes_may_have_conditions(void **state)
+{
+    (void)state;
+    CHANGE("PUT", "",
+           "{\"update_mode\": \"insert_only\", \"points\": [{\"id\": 1, \"vector\": [0, 0]}, {\"id\": 100, \"vector\": [100, "
+           "1]}]}");
+    CHANGE("PUT", "",
+           "{\"update_mode\": \"update_only\", \"points\": [{\"id\": 2, \"vector\": [50, 1]}, {\"id\": 200, \"vector\": [0, "
+           "0]}]}");
+    CHANGE("PUT", "",
+           "{\"update_filter\": {\"must\": [{\"has_id\": [3]}]}, \"points\": [{\"id\": 3, \"vector\": [60, 1]}, {\"id\": 4, "
+           "\"vector\": "
+           "[70, 1]}]}");
+    assert_string_equal(QUERY("[1, 1]"), "1 0 4");
+    assert_string_equal(QUERY("[90, 1]"), "100 3 2");
+    assert_string_equal(ids_of("/collections/line/points/scroll", "{\"limit\": 20, \"offset\": 9}"), "9 100");
+    ASK_STATUS(port, 400, "PUT", "/collections/line/points", "{\"update_mode\": \"never\", \"points\": []}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(examples_lead_to_what_is_like_them, begin, end),
+        cmocka_unit_test_setup_teardown(scores_of_examples_are_those_of_qdrant, begin, end),
+        cmocka_unit_test_setup_teardown(points_come_by_values_and_at_random, begin, end),
+        cmocka_unit_test_setup_teardown(vectors_are_looked_up_elsewhere, begin, end),
+        cmocka_unit_test_setup_teardown(a_matrix_has_the_nearest_of_a_sample, begin, end),
+        cmocka_unit_test_setup_teardown(keys_lead_through_lists, begin, end),
+        cmocka_unit_test_setup_teardown(changes_may_have_conditions, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
