@@ -31,7 +31,8 @@
 extern "C" {
 #endif
 
-#define WW_STORE_FORMAT 1 /* of the tables that this version writes; a collection that a newer one wrote is refused */
+#define WW_STORE_FORMAT 2 /* the newest that this version reads; a collection in a newer one is refused. A collection has format 1,
+                           * and 2 while it has an index */
 
 /* When a write is acknowledged. A process that ends, however it ends, loses nothing at any level; the levels differ in what a
  * power failure or a crash of the operating system can do. */
@@ -63,7 +64,7 @@ typedef struct ww_store_config {
 
 typedef struct ww_store_info {
     size_t struct_size;
-    int64_t format; /* the highest of its collections', WW_STORE_FORMAT if there is none */
+    int64_t format; /* the highest of its collections', 1 if there is none */
     int64_t collections;
     int64_t page_bytes;
     int64_t bytes_file;   /* the database itself */

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "store/ivf/follow.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
 
@@ -162,6 +163,18 @@ static ww_status check_texts(checking *k, const collection_record *record)
     return status == WW_OK ? WW_OK : unreadable(k, record, status);
 }
 
+static void index_fault(void *user, const char *reason)
+{
+    fault(user, "%s", reason);
+}
+
+/* The index, if there is one. */
+static ww_status check_index(checking *k, const collection_record *record)
+{
+    const ivf_tables tables = {k->db, "main", record};
+    return ivf_is_there(record) ? ivf_check(&tables, index_fault, k) : WW_OK;
+}
+
 static ww_status check_collections(checking *k)
 {
     collection_record *records = NULL;
@@ -187,6 +200,8 @@ static ww_status check_collections(checking *k)
             status = check_rows(k, &records[i]);
         if (status == WW_OK)
             status = check_texts(k, &records[i]);
+        if (status == WW_OK)
+            status = check_index(k, &records[i]);
     }
     memory_free(records);
     return status;

@@ -352,7 +352,7 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
     if (!info)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_describe: info is NULL");
     collection_record *records = NULL;
-    ww_store_info found = {.format = WW_STORE_FORMAT};
+    ww_store_info found = {.format = STORE_FORMAT};
     status = list_records(store, &records, &found.collections);
     for (int64_t i = 0; status == WW_OK && i < found.collections; i++)
         if (!records[i].is_damaged && records[i].format > found.format)

@@ -6,6 +6,7 @@
  */
 #include "base/memory.h"
 #include "base/status.h"
+#include "store/ivf/tables.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
 
@@ -16,7 +17,8 @@ typedef struct compaction {
     sqlite3 *db;
     ww_progress progress;
     void *user;
-    sqlite3_stmt *next, *move_vector, *move_row;
+    sqlite3_stmt *next, *move_vector, *move_row, *move_list; /* the last one only with an index */
+    bool indexed;
     int64_t done;
     int64_t total;
 } compaction;
@@ -39,6 +41,8 @@ static ww_status prepare(compaction *m)
         status = schema_statement(m->db, &m->move_vector, "UPDATE main.\"%w_vectors\" SET place = ?2 WHERE place = ?1", name);
     if (status == WW_OK)
         status = schema_statement(m->db, &m->move_row, "UPDATE main.\"%w_rows\" SET place = ?2 WHERE handle = ?1", name);
+    if (status == WW_OK && m->indexed)
+        status = schema_statement(m->db, &m->move_list, "UPDATE main.\"%w_ivf_rows\" SET place = ?2 WHERE place = ?1", name);
     return status;
 }
 
@@ -70,10 +74,25 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
         status = move(m, m->move_vector, places[i], m->done);
         if (status == WW_OK)
             status = move(m, m->move_row, handles[i], m->done);
+        if (status == WW_OK && m->move_list)
+            status = move(m, m->move_list, places[i], m->done);
     }
     *end = count < MOVED_AT_ONCE;
     *from = count > 0 ? places[count - 1] + 1 : *from;
     return status == WW_OK ? told(m, m->done) : status;
+}
+
+/* How many rows were added is counted by places. */
+static ww_status renumber_index(const compaction *m, const collection_record *record)
+{
+    const ivf_tables tables = {m->db, "main", record};
+    ivf_header header;
+    const ww_status status = ivf_header_read(&tables, &header);
+    if (status != WW_OK)
+        return status;
+    header.rows_added = ivf_rows_added(&tables, &header);
+    header.first_place = record->live; /* the next place */
+    return ivf_header_write(&tables, &header);
 }
 
 static ww_status renumber(compaction *m, collection_record *record)
@@ -86,13 +105,16 @@ static ww_status renumber(compaction *m, collection_record *record)
     sqlite3_finalize(m->next);
     sqlite3_finalize(m->move_vector);
     sqlite3_finalize(m->move_row);
+    sqlite3_finalize(m->move_list);
     if (status != WW_OK || record->next_place == record->live)
         return status;
     if (m->done != record->live)
         return ww_fail(WW_CORRUPT_FILE,
                        "collection '%s': there are %lld vectors in the file; its list of collections says %lld",
                        m->c->base.name, (long long)m->done, (long long)record->live);
-    status = schema_run(m->db, "DELETE FROM main.\"%w_removed\"", m->c->base.name);
+    status = m->indexed ? renumber_index(m, record) : WW_OK;
+    if (status == WW_OK)
+        status = schema_run(m->db, "DELETE FROM main.\"%w_removed\"", m->c->base.name);
     record->sequence++;
     record->log_start = record->sequence;
     record->next_place = record->live;
@@ -163,6 +185,7 @@ ww_status stored_compact(ww_collection *base, ww_progress progress, void *user)
     status = find_record(&m, &record);
     if (status == WW_OK) {
         m.total = record.live;
+        m.indexed = ivf_is_there(&record);
         status = renumber(&m, &record);
         if (status == WW_OK)
             status = texts_rebuild(&(text_tables){m.db, "main", record.name});

@@ -9,13 +9,14 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "store/ivf/tables.h"
 #include "store/texts/texts.h"
 
 static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"}; /* that every collection has */
 /* And all that a collection may have, with those that FTS5 makes. */
 #define ALL_SUFFIXES                                                                                                           \
     "(VALUES('_rows'), ('_vectors'), ('_removed'), ('_fts'), ('_fts_data'), ('_fts_idx'), ('_fts_content'), "                  \
-    "('_fts_docsize'), ('_fts_config'))"
+    "('_fts_docsize'), ('_fts_config'), ('_ivf'), ('_ivf_lists'), ('_ivf_centroids'), ('_ivf_rows'), ('_ivf_rules'))"
 enum { SUFFIX_COUNT = sizeof SUFFIXES / sizeof *SUFFIXES };
 
 #define RECORD_COLUMNS "name, uid, epoch, dim, metric, type, format, next_handle, next_place, sequence, log_start, live"
@@ -200,10 +201,10 @@ static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
     const char *name = (const char *)sqlite3_column_text(row, 0);
     text_copy(record->name, sizeof record->name, name ? name : "");
     record->format = sqlite3_column_int64(row, 6);
-    if (record->format > STORE_FORMAT)
+    if (record->format > STORE_FORMAT_INDEXED)
         return ww_fail(WW_UNSUPPORTED,
                        "collection '%s' was written in format %lld by a newer version; this one (%s) reads up to format %d",
-                       record->name, (long long)record->format, WW_VERSION_TEXT, STORE_FORMAT);
+                       record->name, (long long)record->format, WW_VERSION_TEXT, STORE_FORMAT_INDEXED);
     record->uid = sqlite3_column_int64(row, 1);
     record->epoch = sqlite3_column_int64(row, 2);
     const int64_t dim = sqlite3_column_int64(row, 3);
@@ -272,14 +273,14 @@ ww_status schema_prepare_update(sqlite3 *db, const char *schema, sqlite3_stmt **
     return schema_statement(
         db, statement,
         "UPDATE \"%w\".warpwave_collections SET epoch = ?2, next_handle = ?3, next_place = ?4, sequence = ?5, "
-        "log_start = ?6, live = ?7 WHERE uid = ?1",
+        "log_start = ?6, live = ?7, format = ?8 WHERE uid = ?1",
         schema);
 }
 
 ww_status schema_update_by(sqlite3_stmt *statement, const collection_record *record)
 {
     const int64_t values[] = {record->uid,      record->epoch,     record->next_handle, record->next_place,
-                              record->sequence, record->log_start, record->live};
+                              record->sequence, record->log_start, record->live,        record->format};
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
         sqlite3_bind_int64(statement, i + 1, values[i]);
     return schema_step(statement);
@@ -397,6 +398,8 @@ ww_status schema_drop(sqlite3 *db, const char *schema, const char *name)
         status = WW_OK; /* the name is all that is needed */
     if (status == WW_OK)
         status = texts_drop(&(text_tables){db, schema, name});
+    if (status == WW_OK)
+        status = ivf_tables_drop(db, schema, name);
     for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
         status = schema_run(db, "DROP TABLE IF EXISTS \"%w\".\"%w%s\"", schema, name, SUFFIXES[i]);
     if (status == WW_OK)
@@ -453,6 +456,8 @@ ww_status schema_rename(sqlite3 *db, const char *schema, const char *name, const
         status = schema_run(db, "ALTER TABLE \"%w\".\"%w%s\" RENAME TO \"%w%s\"", schema, name, SUFFIXES[i], to, SUFFIXES[i]);
     if (status == WW_OK)
         status = texts_rename(&(text_tables){db, schema, name}, to);
+    if (status == WW_OK)
+        status = ivf_tables_rename(db, schema, name, to);
     if (status == WW_OK)
         status =
             schema_run(db, "UPDATE \"%w\".warpwave_collections SET name = %Q WHERE name = %Q COLLATE NOCASE", schema, to, name);

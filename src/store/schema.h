@@ -5,6 +5,7 @@
  *   NAME_vectors(place INTEGER PRIMARY KEY, handle INTEGER, vector BLOB)
  *   NAME_removed(sequence, place)   places whose vectors are gone, by the write that removed them; only the last ones
  *   NAME_fts                        texts of rows, if they have any: store/texts/texts.h
+ *   NAME_ivf, NAME_ivf_...          the index, if there is one: store/ivf/tables.h
  *
  * Places ascend with the writes of vectors, so `place >= next_place of the last look` finds what is new without an index, and
  * NAME_vectors in order of place is the order of rows and of ties. A write raises `sequence` by one, whatever it changes. All
@@ -21,7 +22,8 @@
 #include "store/sqlite_api.h"
 
 enum {
-    STORE_FORMAT = 1,
+    STORE_FORMAT = 1,         /* of a collection */
+    STORE_FORMAT_INDEXED = 2, /* of one with an index: store/ivf/tables.h */
     COLLECTION_NAME_BYTES_MAX = 128,
     STORE_TEXT_BYTES = 1024 /* holds a statement over a collection's tables, whatever its name */
 };
@@ -84,7 +86,7 @@ ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collect
 ww_status schema_prepare_find(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **statement);
 ww_status schema_read(sqlite3_stmt *statement, const char *name, collection_record *record);
 
-/* Writes what a write changes: next_handle, next_place, sequence, log_start, live, epoch. */
+/* Writes what a write changes: next_handle, next_place, sequence, log_start, live, epoch, format. */
 ww_status schema_update(sqlite3 *db, const char *schema, const collection_record *record);
 
 /* The same by a statement that is prepared once, for who writes often. */

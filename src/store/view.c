@@ -139,7 +139,7 @@ const collection_record *view_record(const view *v)
 
 int64_t view_preparations(const view *v)
 {
-    int64_t count = sqlite_preparations(v->find);
+    int64_t count = sqlite_preparations(v->find) + v->index_reads;
     for (int i = 0; i < VIEW_STATEMENT_COUNT; i++)
         count += sqlite_preparations(v->statements[i]);
     return count;
@@ -287,7 +287,8 @@ static ww_status own_ready(view *v)
     return status;
 }
 
-ww_status view_begin(view *v, bool search)
+/* Which mirror answers; `whole`: one that has everything. */
+static ww_status begin(view *v, bool search, bool whole)
 {
     view_end(v);
     v->behind = false;
@@ -302,7 +303,7 @@ ww_status view_begin(view *v, bool search)
         v->uncertain = false;
     const bool pending = v->changed && (v->record.sequence != v->base.sequence || v->record.epoch != v->base.epoch);
     bool locked = false;
-    if (!pending || v->record.epoch == v->base.epoch)
+    if (!pending || (v->record.epoch == v->base.epoch && !whole && !v->index_changed))
         status = shared_lock(v, pending ? &v->base : &v->record, &locked);
     if (status == WW_OK && locked) {
         v->active = v->shared;
@@ -321,6 +322,22 @@ ww_status view_begin(view *v, bool search)
     if (status != WW_OK)
         view_end(v);
     return status;
+}
+
+ww_status view_begin(view *v, bool search)
+{
+    return begin(v, search, false);
+}
+
+ww_status view_begin_whole(view *v)
+{
+    return begin(v, true, true);
+}
+
+void view_index_changed(view *v)
+{
+    v->index_changed = true;
+    own_drop(v);
 }
 
 void view_end(view *v)
@@ -360,7 +377,7 @@ void view_rolled_back(view *v)
 void view_ended(view *v)
 {
     view_rolled_back(v);
-    v->changed = v->uncertain = false;
+    v->changed = v->uncertain = v->index_changed = false;
 }
 
 void view_uncertain(view *v)

@@ -14,7 +14,10 @@
 #ifndef WW_STORE_VIEW_H
 #define WW_STORE_VIEW_H
 
+#include <warpwave/ivf.h>
+
 #include "store/schema.h"
+#include "store/writer.h"
 #include "vectors/internal/mirror.h"
 
 typedef struct view view;
@@ -113,6 +116,19 @@ void view_committed(view *v, const view_commit *commit);
 /* With view_config.restarts: whether view_begin() failed because a write had come between the beginning of the transaction and
  * it; a new transaction will do. */
 bool view_is_behind(const view *v);
+
+/* Build and calibrate the index of the rows in memory and hand it to a writer through the same connection, which has begun a
+ * change. Between view_begin() and view_end(); of a host's connection, after view_begin_whole(). */
+ww_status view_build_index(view *v, const ww_ivf_config *config, writer *w);
+ww_status view_calibrate_index(view *v, const ww_calibrate_config *config, writer *w);
+/* As view_begin() with `search`, in one mirror, with uncommitted changes, too. */
+ww_status view_begin_whole(view *v);
+/* The transaction of a host's connection has built, calibrated or dropped an index. */
+void view_index_changed(view *v);
+/* WW_CORRUPT_FILE if there is an index that could not be read. Between view_begin() and view_end(). */
+ww_status view_check_index(const view *v);
+/* Figures of the index that there is. */
+ww_status view_describe_index(view *v, ww_ivf_info *info);
 
 /* Has the shared mirror read anew by whoever needs it next. */
 void view_reload(view *v);

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/system/threads.h"
 #include "base/text.h"
+#include "store/ivf/follow.h"
 #include "store/view_state.h"
 #include "vectors/internal/core.h"
 
@@ -281,6 +282,12 @@ ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
                     v->name, (long long)after.rows_live, (long long)record->live);
     if (status == WW_OK)
         status = ww_core()->mirror_tidy(m);
+    if (status == WW_OK && !overlay) {
+        const ivf_tables tables = {v->db, v->schema, record};
+        const ivf_behind behind = {before.loaded, before.sequence, first_place, after.rows - before.rows};
+        status = ivf_follow(&tables, m, &behind);
+        v->index_reads += ivf_is_there(record);
+    }
     if (status == WW_OK)
         ww_core()->mirror_set_state(m, record->sequence, record->next_place);
     return status;

@@ -208,6 +208,8 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
     ww_status status = ww_core()->results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
     if (status == WW_OK && range)
         status = ww_core()->results_totals(made);
+    if (status == WW_OK && parts[0]->proven)
+        status = ww_core()->results_proven(made);
     int64_t hits = 0;
     for (int64_t q = 0; status == WW_OK && q < queries; q++) {
         int64_t at[2] = {parts[0]->starts[q], parts[1]->starts[q]};
@@ -217,6 +219,9 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
                                                                                parts[1]->scores[at[1]]));
             const ww_results *from = parts[first ? 0 : 1];
             const int64_t hit = at[first ? 0 : 1]++;
+            /* The overlay is searched exactly: only a hit of the mirror may be unproven. */
+            if (made->proven && made->proven[q] == n && (!first || hit - parts[0]->starts[q] < parts[0]->proven[q]))
+                made->proven[q]++;
             made->rows[hits] = from->rows[hit];
             made->handles[hits] = from->handles[hit];
             made->scores[hits] = from->scores[hit];
@@ -239,6 +244,8 @@ static ww_status find(const view_search *s, ww_results **results)
     ww_query quiet = *s->query; /* the figures and the progress are those of the greater part */
     quiet.stats = NULL;
     quiet.progress = NULL;
+    quiet.nprobe = 0; /* the overlay has no index */
+    quiet.recall = 0.0f;
     ww_status status = search_mirror(s, v->active, v->overlay_mask, &parts[0]);
     if (status == WW_OK)
         status = search_mirror(&(view_search){v, &quiet, s->only}, v->overlay, NULL, &parts[1]);
@@ -264,7 +271,9 @@ ww_status view_finish(view *v, ww_status status, uint32_t what, ww_results *made
 ww_status view_query(view *v, const ww_query *query, const view_places *only, ww_results **results)
 {
     ww_results *made = NULL;
-    const ww_status status = find(&(view_search){v, query, only}, &made);
+    ww_status status = query->nprobe > 0 || query->recall > 0.0f ? view_check_index(v) : WW_OK;
+    if (status == WW_OK)
+        status = find(&(view_search){v, query, only}, &made);
     return view_finish(v, status, query->fetch, made, results);
 }
 

@@ -49,6 +49,9 @@ struct view {
     int64_t own_uid, own_epoch;
     int64_t own_changes; /* of the connection when it was read, if the view is uncertain; else 0 */
 
+    bool index_changed;  /* by the transaction: what searches with the index does not have it */
+    int64_t index_reads; /* how often the tables of an index were read */
+
     mirror *active; /* between begin and end: shared or own, locked */
     bool overlaid;  /* and the overlay counts, too */
 

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "store/ivf/index_writer.h"
 #include "store/texts/texts.h"
 #include "vectors/internal/core.h"
 
@@ -62,6 +63,7 @@ struct writer {
     void *elements;             /* and in it */
     int64_t change_first_place; /* places from here on were given by the change at hand */
     text_writer texts;
+    index_writer index;
 };
 
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened)
@@ -87,6 +89,7 @@ void writer_close(writer *w)
     for (int i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(w->statements[i]);
     text_writer_close(&w->texts);
+    index_writer_close(&w->index);
     sqlite3_finalize(w->find);
     sqlite3_finalize(w->update);
     memory_free(w->elements);
@@ -105,6 +108,7 @@ void writer_forget(writer *w)
 {
     w->known = w->changed = false;
     text_writer_forget(&w->texts);
+    index_writer_forget(&w->index);
 }
 
 ww_status writer_read(writer *w)
@@ -120,7 +124,8 @@ ww_status writer_read(writer *w)
 
 int64_t writer_preparations(const writer *w)
 {
-    int64_t count = sqlite_preparations(w->update) + text_writer_preparations(&w->texts);
+    int64_t count = sqlite_preparations(w->update) + text_writer_preparations(&w->texts) +
+                    index_writer_preparations(&w->index);
     for (int i = 0; i < STATEMENT_COUNT; i++)
         count += sqlite_preparations(w->statements[i]);
     return count;
@@ -140,6 +145,11 @@ ww_status writer_begin(writer *w)
 static text_tables text_tables_of(const writer *w)
 {
     return (text_tables){w->db, w->schema, w->record.name};
+}
+
+static ivf_tables ivf_tables_of(const writer *w)
+{
+    return (ivf_tables){w->db, w->schema, &w->record};
 }
 
 static ww_status ready(writer *w, statement which)
@@ -318,7 +328,9 @@ static ww_status insert_vector(writer *w, const writer_row *row)
     if (taken)
         status = ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never given", w->name,
                          (long long)row->place);
-    return status;
+    const ivf_tables tables = ivf_tables_of(w);
+    return status == WW_OK && ivf_is_there(&w->record) ? index_writer_add(&w->index, &tables, row->place, row->elements)
+                                                       : status;
 }
 
 /* The entry with an id of the caller's. */
@@ -418,7 +430,10 @@ ww_status writer_insert(writer *w, writer_row *row)
 
 static ww_status remove_vector(writer *w, int64_t place)
 {
-    const ww_status status = run_numbers(w, DELETE_VECTOR, place, 0);
+    const ivf_tables tables = ivf_tables_of(w);
+    ww_status status = ivf_is_there(&w->record) ? index_writer_remove(&w->index, &tables, place) : WW_OK;
+    if (status == WW_OK)
+        status = run_numbers(w, DELETE_VECTOR, place, 0);
     return status == WW_OK ? run_numbers(w, LOG_REMOVAL, w->record.sequence, place) : status;
 }
 
@@ -561,11 +576,37 @@ ww_status writer_clear(writer *w)
     const text_tables texts = text_tables_of(w);
     if (status == WW_OK)
         status = text_writer_clear(&w->texts, &texts);
+    if (status == WW_OK && ivf_is_there(&w->record))
+        status = writer_drop_index(w);
     w->record.live = 0;
     w->record.next_place = w->change_first_place = 0;
     w->record.log_start = w->record.sequence;
     w->record.epoch = schema_epoch();
     return status;
+}
+
+/* ---- the index --------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status writer_build_index(writer *w, const struct ivf *index, const mirror *rows)
+{
+    const ivf_tables tables = ivf_tables_of(w);
+    const ww_status status = index_writer_build(&w->index, &tables, index, rows);
+    w->record.format = STORE_FORMAT_INDEXED;
+    return status;
+}
+
+ww_status writer_calibrate_index(writer *w, const struct ivf_calibration *learnt)
+{
+    const ivf_tables tables = ivf_tables_of(w);
+    return index_writer_calibrate(&w->index, &tables, learnt);
+}
+
+ww_status writer_drop_index(writer *w)
+{
+    index_writer_forget(&w->index);
+    w->record.format = STORE_FORMAT;
+    return ivf_tables_drop(w->db, w->schema, w->record.name);
 }
 
 /* ---- the log --------------------------------------------------------------------------------------------------------------
@@ -611,7 +652,10 @@ ww_status writer_flush(writer *w)
         return ww_fail(WW_INTERNAL, "collection '%s': its record was forgotten before it was written", w->name);
     if (!w->changed)
         return WW_OK;
-    ww_status status = w->record.sequence % TRIM_EVERY == 0 ? trim_log(w) : WW_OK;
+    const ivf_tables tables = ivf_tables_of(w);
+    ww_status status = ivf_is_there(&w->record) ? index_writer_finish(&w->index, &tables) : WW_OK;
+    if (status == WW_OK && w->record.sequence % TRIM_EVERY == 0)
+        status = trim_log(w);
     if (status == WW_OK && !w->update)
         status = schema_prepare_update(w->db, w->schema, &w->update);
     if (status == WW_OK)

@@ -9,6 +9,7 @@
 #include "arithmetic/row_types.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "store/ivf/tables.h"
 #include "store/store_state.h"
 
 enum { TOLD_ROWS = 4096 }; /* between two calls of a progress callback */
@@ -51,6 +52,8 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
     }
     if (status == WW_OK)
         status = view_reserve(c->written, &w->before, rows_more, &w->loaded);
+    if (ivf_is_there(&w->before))
+        w->loaded = false; /* the next search reads the rows with their lists */
     if (status == WW_OK && w->loaded) {
         const size_t bytes = (size_t)rows * sizeof *w->places;
         w->places = memory_alloc(bytes);

@@ -337,7 +337,6 @@ ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *
 }
 
 static const collection_operations MEMORY_OPERATIONS = {
-    .has_index = true,
     .write = memory_write,
     .remove = memory_remove,
     .select_remove = memory_select_remove,
@@ -347,6 +346,10 @@ static const collection_operations MEMORY_OPERATIONS = {
     .reserve = memory_reserve,
     .move = memory_move,
     .check = memory_check,
+    .build_ivf = memory_build_ivf,
+    .calibrate = memory_calibrate,
+    .drop_ivf = memory_drop_ivf,
+    .describe_ivf = memory_describe_ivf,
     .query = collection_query,
     .search = collection_search,
     .get = memory_get,

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include <warpwave/ivf.h>
 #include <warpwave/selection.h>
 #include <warpwave/vectors.h>
 
@@ -70,7 +71,6 @@ typedef struct map_change {
 typedef struct collection_operations {
     bool host_rows; /* writes take rows from memory of the host only, no tensors of a GPU */
     bool where;     /* queries may have a `where` */
-    bool has_index; /* it may have an index, which is the collection's `index` (vectors/ivf) */
     bool texts;     /* rows may have texts, and queries a `match` */
 
     /* Writes: whole or not at all. Of a store, on disk when they return. */
@@ -83,6 +83,12 @@ typedef struct collection_operations {
     ww_status (*reserve)(ww_collection *c, int64_t rows);
     ww_status (*move)(ww_collection *c, ww_device *device);
     ww_status (*check)(ww_collection *c, ww_damage_report *report, ww_progress progress, void *user);
+
+    /* Its index (ivf.h). Configs are read; their numbers are not checked. */
+    ww_status (*build_ivf)(ww_collection *c, const ww_ivf_config *config);
+    ww_status (*calibrate)(ww_collection *c, const ww_calibrate_config *config);
+    ww_status (*drop_ivf)(ww_collection *c);
+    ww_status (*describe_ivf)(ww_collection *c, ww_ivf_info *info); /* all of ours: no struct_size to mind */
 
     /* Reads. A query's host queries are finite, and its query_tensor, if there is one, is dense f32 on a GPU. */
     ww_status (*query)(ww_collection *c, const ww_query *query, ww_results **results);

@@ -6,12 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <warpwave/ivf.h>
 #include <warpwave/store.h>
 
 #include "support/collections.h"
 #include "vectors/collection.h"
 
 enum { WORK_DIM = 8, WORK_ROWS_MAX = 12, WORK_IDS = 60, WORK_QUERIES = 2 };
+
+static bool work_indexed; /* the workload builds indexes, too, which answers do not show, but a check of the store does */
+
+/* Builds an index every fourth time, where there are rows. */
+static inline bool work_builds(ww_collection *collection, int64_t number, ww_status *status)
+{
+    const int64_t rows = ww_collection_count(collection);
+    ww_ivf_config config = ww_ivf_config_default();
+    if (!work_indexed || number % 4 != 1 || rows == 0)
+        return false;
+    config.nlist = rows < 3 ? rows : 3;
+    config.iterations = 2;
+    *status = ww_collection_build_ivf(collection, &config);
+    return true;
+}
 
 /* Operation `number` of a workload: the same one each time, whatever was done before. It never fails for what it asks. */
 static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_t number)
@@ -20,6 +36,9 @@ static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_
     const uint64_t kind = random_below(&random, 20);
     const int64_t count = 1 + (int64_t)random_below(&random, WORK_ROWS_MAX);
     const int64_t first = (int64_t)random_below(&random, WORK_IDS);
+    ww_status built = WW_OK;
+    if (work_builds(collection, number, &built))
+        return built;
     test_rows rows = test_rows_make(&random, count, WORK_DIM, "id", first);
     ww_status status;
     if (collection->operations->texts) /* in a store a row has its payload as text, too, if it has one */

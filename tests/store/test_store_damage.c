@@ -250,7 +250,7 @@ static void a_newer_format_is_refused_with_both_numbers(void **state)
     edit("UPDATE warpwave_collections SET format = 7");
     assert_int_equal(use(), WW_UNSUPPORTED);
     assert_non_null(strstr(ww_error_message(), "format 7"));
-    assert_non_null(strstr(ww_error_message(), "format 1"));
+    assert_non_null(strstr(ww_error_message(), "format 2"));
 }
 
 static void a_file_that_is_no_database_is_refused(void **state)

@@ -7,6 +7,7 @@
 #define WW_VECTORS_INTERNAL_CORE_H
 
 #include "vectors/collection.h"
+#include "vectors/internal/lists.h"
 #include "vectors/internal/mirror.h"
 #include "vectors/results.h"
 
@@ -37,6 +38,7 @@ typedef struct core_functions {
     ww_status (*results_put)(ww_results *results, int64_t *place, const char *text, size_t length);
     ww_status (*results_totals)(ww_results *results);
     ww_status (*results_parts)(ww_results *results);
+    ww_status (*results_proven)(ww_results *results);
 
     /* mirror.h */
     ww_status (*mirror_acquire)(const mirror_key *key, ww_device *device, const ww_collection_config *config, mirror **found);
@@ -50,6 +52,7 @@ typedef struct core_functions {
     void (*mirror_set_state)(mirror *m, int64_t sequence, int64_t next_place);
     ww_collection *(*mirror_collection)(mirror *m);
     ww_status (*mirror_query)(mirror *m, const ww_query *query, ww_results **results);
+    void (*mirror_places)(const mirror *m, const int64_t *rows, int64_t count, int64_t *places, int64_t *handles);
     int64_t (*mirror_row)(const mirror *m, int64_t place);
     void (*mirror_mask)(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask);
     ww_status (*mirror_reserve)(mirror *m, int64_t rows_more);
@@ -58,6 +61,25 @@ typedef struct core_functions {
     ww_status (*mirror_tidy)(mirror *m);
     ww_status (*mirror_file_enter)(const mirror_key *file, const char *path);
     void (*mirror_file_leave)(const mirror_key *file);
+
+    /* lists.h, and of ivf.h what builds, without a change of the collection */
+    ww_status (*ivf_build)(ww_collection *c, const ww_ivf_config *config, ivf **index);
+    ww_status (*ivf_calibrate)(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt);
+    void (*ivf_destroy)(ivf *index);
+    ww_status (*ivf_list_set)(const ivf *index, list_set *lists);
+    const uint32_t *(*ivf_list_rows)(const ivf *index, int64_t list, int64_t *count);
+    ww_status (*ivf_restore)(ww_collection *c, const ivf_update *update);
+    ww_status (*ivf_not_found)(const ww_collection *c, const char *function);
+    ww_status (*outline_create)(ww_device *device, const ww_collection_config *config, const list_set *lists,
+                                ww_collection **outline);
+    void (*outline_set_records)(ww_collection *outline, const list_record *records);
+    ww_status (*outline_assign)(ww_collection *outline, const float *vectors, int64_t count, uint32_t *lists);
+    void (*outline_remove)(ww_collection *outline, uint32_t list);
+    int64_t (*outline_to_split)(const ww_collection *outline);
+    ww_status (*outline_split)(ww_collection *outline, int64_t list, const outline_rows *rows, bool *moved);
+    int64_t (*outline_lists)(const ww_collection *outline);
+    list_record (*outline_record)(const ww_collection *outline, int64_t list);
+    const float *(*outline_centroid)(const ww_collection *outline, int64_t list);
 } core_functions;
 
 WW_API const core_functions *ww_core(void);

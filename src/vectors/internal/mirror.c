@@ -334,7 +334,10 @@ ww_status mirror_append(mirror *m, const mirror_rows *rows)
                            .elements = rows->elements,
                            .type = m->rows->type,
                            .row_stride = rows->row_stride > 0 ? rows->row_stride : m->rows->dim};
+    struct ivf *index = m->rows->index; /* the file says which lists the rows enter */
+    m->rows->index = NULL;
     status = rows->count > 0 ? memory_write(m->rows, &added, WRITE_ADD) : WW_OK;
+    m->rows->index = index;
     if (status != WW_OK)
         return status;
     for (int64_t i = 0; i < rows->count; i++)

@@ -310,15 +310,35 @@ static ww_status calibrate(calibration *m)
         if (status == WW_OK)
             status = measure_round(m, first);
     }
+    for (int32_t h = 0; status == WW_OK && h < m->config.k; h++)
+        m->rules[h] = choose_rule(m, h);
+    return status;
+}
+
+ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt)
+{
+    calibration m = {.collection = c, .index = c->index, .config = *config};
+    const ww_status status = calibrate(&m);
     if (status == WW_OK) {
-        for (int32_t h = 0; h < m->config.k; h++)
-            m->rules[h] = choose_rule(m, h);
-        memory_free(m->index->calibration.rules);
-        m->index->calibration = (ivf_calibration){
-            .k = m->config.k, .queries = m->config.query_count, .rows_added = m->index->rows_added, .rules = m->rules};
-        m->rules = NULL;
+        *learnt = (ivf_calibration){
+            .k = m.config.k, .queries = m.config.query_count, .rows_added = m.index->rows_added, .rules = m.rules};
+        m.rules = NULL;
     }
-    free_memory(m);
+    free_memory(&m);
+    return status;
+}
+
+ww_status memory_calibrate(ww_collection *c, const ww_calibrate_config *config)
+{
+    ivf_calibration learnt = {0};
+    collection_lock_write(c);
+    const ww_status status =
+        c->index ? ivf_calibrate(c, config, &learnt) : ivf_not_found(c, "ww_collection_calibrate");
+    if (status == WW_OK) {
+        memory_free(c->index->calibration.rules);
+        c->index->calibration = learnt;
+    }
+    collection_unlock(c);
     return status;
 }
 
@@ -326,15 +346,9 @@ ww_status ww_collection_calibrate(ww_collection *collection, const ww_calibrate_
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_calibrate";
-    calibration m = {.collection = collection};
-    ww_status status = ivf_check_collection(collection, function);
+    ww_calibrate_config checked = {0};
+    ww_status status = collection_check(collection, function);
     if (status == WW_OK && config)
-        status = struct_read(&m.config, sizeof m.config, config, function, "ww_calibrate_config");
-    if (status != WW_OK)
-        return status;
-    collection_lock_write(collection);
-    m.index = collection->index;
-    status = m.index ? calibrate(&m) : ivf_not_found(collection, function);
-    collection_unlock(collection);
-    return status;
+        status = struct_read(&checked, sizeof checked, config, function, "ww_calibrate_config");
+    return status == WW_OK ? collection->operations->calibrate(collection, &checked) : status;
 }

@@ -213,6 +213,14 @@ static ww_status make_lists(build *b)
     return status;
 }
 
+static void free_build(build *b)
+{
+    ivf_destroy(b->index);
+    memory_free(b->places);
+    memory_free(b->sample);
+    memory_free(b->numbers);
+}
+
 static ww_status build_index(build *b)
 {
     ww_collection *c = b->collection;
@@ -232,65 +240,68 @@ static ww_status build_index(build *b)
         status = make_lists(b);
     if (status == WW_OK)
         status = ivf_split_large(b->index, c);
+    return status;
+}
+
+ww_status ivf_build(ww_collection *c, const ww_ivf_config *config, ivf **index)
+{
+    build b = {.collection = c, .config = *config};
+    const ww_status status = build_index(&b);
     if (status == WW_OK) {
-        ivf *old = c->index;
-        c->index = b->index;
-        b->index = old;
+        *index = b.index;
+        b.index = NULL;
     }
-    ivf_destroy(b->index);
-    memory_free(b->places);
-    memory_free(b->sample);
-    memory_free(b->numbers);
+    free_build(&b);
     return status;
 }
 
 /* ---- the calls --------------------------------------------------------------------------------------------------------------
  */
 
-ww_status ivf_check_collection(ww_collection *c, const char *function)
-{
-    const ww_status status = collection_check(c, function);
-    if (status != WW_OK || c->operations->has_index)
-        return status;
-    return ww_fail(WW_UNSUPPORTED, "%s: collection '%s' is in a store; only collections in memory can have an index", function,
-                   c->name);
-}
-
 ww_status ivf_not_found(const ww_collection *c, const char *function)
 {
     return ww_fail(WW_NOT_FOUND, "%s: collection '%s' has no index; build one first", function, c->name);
+}
+
+ww_status memory_build_ivf(ww_collection *c, const ww_ivf_config *config)
+{
+    ivf *index = NULL;
+    collection_lock_write(c);
+    const ww_status status = ivf_build(c, config, &index);
+    if (status == WW_OK) {
+        ivf_destroy(c->index);
+        c->index = index;
+    }
+    collection_unlock(c);
+    return status;
 }
 
 ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf_config *config)
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_build_ivf";
-    build b = {.collection = collection};
-    ww_status status = ivf_check_collection(collection, function);
+    ww_ivf_config checked = {0};
+    ww_status status = collection_check(collection, function);
     if (status == WW_OK && config)
-        status = struct_read(&b.config, sizeof b.config, config, function, "ww_ivf_config");
-    if (status != WW_OK)
-        return status;
-    collection_lock_write(collection);
-    status = build_index(&b);
-    collection_unlock(collection);
+        status = struct_read(&checked, sizeof checked, config, function, "ww_ivf_config");
+    return status == WW_OK ? collection->operations->build_ivf(collection, &checked) : status;
+}
+
+ww_status memory_drop_ivf(ww_collection *c)
+{
+    collection_lock_write(c);
+    const ww_status status = c->index ? WW_OK : ivf_not_found(c, "ww_collection_drop_ivf");
+    ivf_destroy(c->index);
+    c->index = NULL;
+    collection_unlock(c);
     return status;
 }
 
 ww_status ww_collection_drop_ivf(ww_collection *collection)
 {
     FLOAT_GUARD();
-    static const char function[] = "ww_collection_drop_ivf";
-    ww_status status = ivf_check_collection(collection, function);
-    if (status != WW_OK)
-        return status;
-    collection_lock_write(collection);
-    if (!collection->index)
-        status = ivf_not_found(collection, function);
-    ivf_destroy(collection->index);
-    collection->index = NULL;
-    collection_unlock(collection);
-    return status;
+    const ww_status status = collection_check(collection, "ww_collection_drop_ivf");
+    return status == WW_OK ? collection->operations->drop_ivf(collection) : status;
 }
 
 static ww_ivf_info info_of(const ivf *index)
@@ -323,21 +334,27 @@ static ww_ivf_info info_of(const ivf *index)
     return info;
 }
 
+ww_status memory_describe_ivf(ww_collection *c, ww_ivf_info *info)
+{
+    ww_status status = WW_OK;
+    collection_lock_read(c);
+    if (c->index)
+        *info = info_of(c->index);
+    else
+        status = ivf_not_found(c, "ww_collection_describe_ivf");
+    collection_unlock(c);
+    return status;
+}
+
 ww_status ww_collection_describe_ivf(ww_collection *collection, ww_ivf_info *info)
 {
     FLOAT_GUARD();
     static const char function[] = "ww_collection_describe_ivf";
-    ww_status status = ivf_check_collection(collection, function);
-    if (status != WW_OK)
-        return status;
-    if (!info)
-        return fail_null(function, "info");
     ww_ivf_info found = {0};
-    collection_lock_read(collection);
-    if (collection->index)
-        found = info_of(collection->index);
-    else
-        status = ivf_not_found(collection, function);
-    collection_unlock(collection);
+    ww_status status = collection_check(collection, function);
+    if (status == WW_OK && !info)
+        status = fail_null(function, "info");
+    if (status == WW_OK)
+        status = collection->operations->describe_ivf(collection, &found);
     return status == WW_OK ? struct_write(info, &found, sizeof found, function, "ww_ivf_info") : status;
 }

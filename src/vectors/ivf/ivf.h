@@ -86,9 +86,14 @@ typedef struct ivf_place {
 /* Frees it and all it holds. Accepts NULL. */
 void ivf_destroy(ivf *index);
 
-/* What every public call about indexes asks first: may this collection have one? And what it says if there is none. */
-ww_status ivf_check_collection(ww_collection *c, const char *function);
+/* What every public call about indexes says if there is none. */
 ww_status ivf_not_found(const ww_collection *c, const char *function);
+
+/* Makes the index of the live rows; the collection stays as it is. The config is checked here. */
+ww_status ivf_build(ww_collection *c, const ww_ivf_config *config, ivf **index);
+
+/* Makes the calibration of the collection's index, which there is; the index stays as it is. The caller frees the rules. */
+ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt);
 
 /* `wanted` of `count` numbers (NULL: 0, 1, ...), ascending, each choice equally likely by the seed. */
 void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to);
@@ -176,6 +181,12 @@ ww_status kmeans_train(ivf *index, ww_collection *c, const kmeans_job *job);
 
 /* ---- split.c ----------------------------------------------------------------------------------------------------------------
  */
+
+/* The largest list that can be split and should be, or NULL. */
+ivf_list *ivf_list_to_split(const ivf *index);
+
+/* Splits it, or notes that all its rows are equal. Whole or not at all. */
+ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list);
 
 /* Splits lists until none that can be is larger than IVF_LIST_GROWTH times the mean. Each split is whole or not at all. */
 ww_status ivf_split_large(ivf *index, const ww_collection *c);

@@ -209,7 +209,7 @@ static void commit(split *s)
     s->store = store;
 }
 
-static ww_status split_list(ivf *index, const ww_collection *c, ivf_list *list)
+ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list)
 {
     split s = {.index = index, .collection = c, .list = list, .count = list->count};
     int64_t cut = 0;
@@ -235,8 +235,7 @@ static ww_status split_list(ivf *index, const ww_collection *c, ivf_list *list)
     return status;
 }
 
-/* The largest list that can be split and should be, or NULL. */
-static ivf_list *list_to_split(const ivf *index)
+ivf_list *ivf_list_to_split(const ivf *index)
 {
     ivf_list *found = NULL;
     for (int64_t i = 0; i < index->nlist; i++) {
@@ -251,7 +250,7 @@ static ivf_list *list_to_split(const ivf *index)
 ww_status ivf_split_large(ivf *index, const ww_collection *c)
 {
     ww_status status = WW_OK;
-    for (ivf_list *list = list_to_split(index); status == WW_OK && list; list = list_to_split(index))
-        status = split_list(index, c, list);
+    for (ivf_list *list = ivf_list_to_split(index); status == WW_OK && list; list = ivf_list_to_split(index))
+        status = ivf_split_list(index, c, list);
     return status;
 }

@@ -1,0 +1,87 @@
+/* The index of a collection (warpwave/ivf.h) in the file.
+ *
+ *   NAME_ivf(...)                       one row: the header below
+ *   NAME_ivf_lists(list INTEGER PRIMARY KEY, rows, farthest, nearest, unbounded, was_split, equal_rows, changed)
+ *   NAME_ivf_centroids(list INTEGER PRIMARY KEY, centroid BLOB)      dim floats
+ *   NAME_ivf_rows(place INTEGER PRIMARY KEY, list)                   of every vector; and an index over list
+ *   NAME_ivf_rules(found INTEGER PRIMARY KEY, nprobe, factor)        what a calibration has learnt
+ *
+ * A collection has them if its record's format is STORE_FORMAT_INDEXED. Versions that do not know them refuse that format, so
+ * the tables are never out of step with the rows. The writer changes them in the transaction that changes the rows: new vectors
+ * enter the list of their nearest centroid, removed ones leave theirs, lists that have grown too large are split.
+ *
+ * The index is derived data. If its tables are damaged, exact searches go on; queries with nprobe or recall, and writes, are
+ * refused until it is built again or dropped.
+ */
+#ifndef WW_STORE_IVF_TABLES_H
+#define WW_STORE_IVF_TABLES_H
+
+#include "store/schema.h"
+#include "vectors/internal/core.h"
+
+/* An index's tables, as a connection sees them. */
+typedef struct ivf_tables {
+    sqlite3 *db;
+    const char *schema;
+    const collection_record *record;
+} ivf_tables;
+
+/* The row of NAME_ivf. */
+typedef struct ivf_header {
+    int64_t built;   /* the write that built the index, */
+    int64_t changed; /* and the last one that built, split or calibrated */
+    int64_t version; /* random, another one with each of these */
+    int64_t nlist;
+    double loss;
+    int64_t rows_trained;
+    int64_t rows_added; /* until places were numbered anew, and */
+    int64_t first_place; /* every vector from here on was added since */
+    int64_t lists_split;
+    int64_t calibration_k; /* 0: not calibrated */
+    int64_t calibration_queries;
+    int64_t calibration_rows_added;
+} ivf_header;
+
+static inline bool ivf_is_there(const collection_record *record)
+{
+    return record->format >= STORE_FORMAT_INDEXED;
+}
+
+/* WW_CORRUPT_FILE that says what is wrong with the index, and what to do. */
+__attribute__((format(printf, 2, 3))) ww_status ivf_damaged(const char *name, const char *format, ...);
+
+/* The same for a failure that says that the file is damaged; others stay. */
+ww_status ivf_explain(const char *name, ww_status status);
+
+/* Makes the tables, empty; drops them, whatever is there; gives them the names of a renamed collection. In a transaction of the
+ * caller's, as all that follow. */
+ww_status ivf_tables_create(const ivf_tables *t);
+ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name);
+ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, const char *to);
+
+/* The header, and the rules (memory_free()) of a calibration, if there are any. */
+ww_status ivf_header_read(const ivf_tables *t, ivf_header *header);
+ww_status ivf_header_write(const ivf_tables *t, const ivf_header *header);
+ww_status ivf_rules_read(const ivf_tables *t, const ivf_header *header, ivf_rule **rules);
+ww_status ivf_rules_write(const ivf_tables *t, const ivf_calibration *calibration);
+
+/* How many rows were added since the index was built. */
+int64_t ivf_rows_added(const ivf_tables *t, const ivf_header *header);
+
+/* Columns of NAME_ivf_lists, and the record that a statement over them stands on, from column `first` on. */
+#define IVF_LIST_COLUMNS "rows, farthest, nearest, unbounded, was_split, equal_rows"
+ww_status ivf_list_from_row(const ivf_tables *t, sqlite3_stmt *row, int first, list_record *list);
+void ivf_list_bind(sqlite3_stmt *statement, int first, const list_record *list);
+
+/* What is known of all lists, and the centroids of those that have changed after the write `since`; -1: of all. Each of the
+ * arrays is memory_free()'d; `changed` are the numbers of the latter. */
+typedef struct ivf_lists {
+    list_record *records; /* header->nlist */
+    uint32_t *changed;
+    float *centroids;
+    int64_t changed_count;
+} ivf_lists;
+ww_status ivf_lists_read(const ivf_tables *t, const ivf_header *header, int64_t since, ivf_lists *lists);
+void ivf_lists_free(ivf_lists *lists);
+
+#endif

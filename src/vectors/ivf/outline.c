@@ -1,0 +1,200 @@
+/* An index without rows, by which a store's writer finds the lists of new rows and splits lists (vectors/internal/lists.h). */
+#include "vectors/internal/lists.h"
+
+#include <string.h>
+
+#include "base/float_guard.h"
+#include "base/memory.h"
+
+static list_record record_of(const ivf_list *list)
+{
+    return (list_record){.rows = list->count,
+                         .farthest = list->farthest,
+                         .nearest = list->nearest,
+                         .unbounded = list->unbounded,
+                         .was_split = list->was_split,
+                         .equal_rows = list->equal_rows};
+}
+
+void outline_set_records(ww_collection *outline, const list_record *records)
+{
+    ivf *index = outline->index;
+    index->rows = 0;
+    for (int64_t i = 0; i < index->nlist; i++) {
+        index->lists[i] = (ivf_list){.count = records[i].rows,
+                                     .farthest = records[i].farthest,
+                                     .nearest = records[i].nearest,
+                                     .unbounded = records[i].unbounded,
+                                     .was_split = records[i].was_split,
+                                     .equal_rows = records[i].equal_rows};
+        index->rows += records[i].rows;
+    }
+}
+
+static ww_status index_create(ww_collection *outline, const list_set *lists)
+{
+    const size_t nlist = (size_t)lists->count, floats = nlist * (size_t)outline->dim * sizeof(float);
+    ivf *index = memory_alloc_zeroed(1, sizeof *index);
+    if (!index)
+        return memory_failed("the lists of an index", sizeof *index);
+    outline->index = index;
+    *index = (ivf){.dim = outline->dim,
+                   .metric = (int32_t)outline->metric,
+                   .assigned = outline->metric == WW_COSINE ? CANON_COSINE : CANON_L2,
+                   .nlist = lists->count,
+                   .centroids = memory_alloc(floats),
+                   .lists = memory_alloc_zeroed(nlist, sizeof *index->lists)};
+    if (!index->centroids || !index->lists)
+        return memory_failed("the lists of an index", floats + nlist * sizeof *index->lists);
+    memcpy(index->centroids, lists->centroids, floats);
+    outline_set_records(outline, lists->records);
+    return centroids_create(&index->store, outline->device, outline->stream, index->centroids,
+                            (ivf_size){lists->count, outline->dim});
+}
+
+ww_status outline_create(ww_device *device, const ww_collection_config *config, const list_set *lists, ww_collection **outline)
+{
+    FLOAT_GUARD();
+    ww_collection *made = NULL;
+    ww_status status = ww_collection_create(device, config, &made);
+    if (status != WW_OK)
+        return status;
+    status = index_create(made, lists);
+    if (status == WW_OK)
+        *outline = made;
+    else
+        ww_collection_destroy(made);
+    return status;
+}
+
+/* As ivf_list_append() for a row that is not kept. */
+static void count_row(const ivf *index, ivf_list *list, const ivf_place *place)
+{
+    const bool l2 = index->assigned == CANON_L2, first = list->count == 0;
+    if (first || (l2 ? place->score > list->farthest : place->score < list->farthest))
+        list->farthest = place->score;
+    if (first || (l2 ? place->score < list->nearest : place->score > list->nearest))
+        list->nearest = place->score;
+    list->unbounded = list->unbounded || place->unbounded;
+    list->count++;
+}
+
+ww_status outline_assign(ww_collection *outline, const float *vectors, int64_t count, uint32_t *lists)
+{
+    FLOAT_GUARD();
+    ivf *index = outline->index;
+    ivf_place *places = memory_alloc((size_t)count * sizeof *places);
+    if (!places)
+        return memory_failed("the lists of new rows", (size_t)count * sizeof *places);
+    const ww_status status = centroids_nearest(index, vectors, count, places);
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        count_row(index, &index->lists[places[i].list], &places[i]);
+        lists[i] = places[i].list;
+        index->rows++;
+    }
+    memory_free(places);
+    return status;
+}
+
+void outline_remove(ww_collection *outline, uint32_t list)
+{
+    outline->index->lists[list].count--;
+    outline->index->rows--;
+}
+
+int64_t outline_to_split(const ww_collection *outline)
+{
+    const ivf_list *list = ivf_list_to_split(outline->index);
+    return list ? list - outline->index->lists : -1;
+}
+
+/* The rows become those of the outline, without entering lists. */
+static ww_status hold_rows(ww_collection *outline, const outline_rows *rows)
+{
+    const ww_rows added = {.count = rows->count,
+                           .dim = outline->dim,
+                           .elements = rows->elements,
+                           .type = outline->type,
+                           .row_stride = outline->dim};
+    ivf *index = outline->index;
+    outline->index = NULL;
+    ww_status status = memory_clear(outline);
+    if (status == WW_OK)
+        status = memory_write(outline, &added, WRITE_ADD);
+    outline->index = index;
+    return status;
+}
+
+/* Frees the rows of a list that was split; what is known of it stays. */
+static void forget_rows(ivf_list *list)
+{
+    ivf_list_free(list);
+    list->capacity = 0;
+}
+
+ww_status outline_split(ww_collection *outline, int64_t number, const outline_rows *rows, bool *moved)
+{
+    FLOAT_GUARD();
+    ivf *index = outline->index;
+    ivf_list *list = &index->lists[number];
+    const int64_t nlist = index->nlist;
+    ww_status status = hold_rows(outline, rows);
+    list->count = 0;
+    if (status == WW_OK)
+        status = ivf_list_reserve(index, list, rows->count);
+    for (int64_t i = 0; status == WW_OK && i < rows->count; i++)
+        list->rows[i] = (uint32_t)i;
+    list->count = rows->count;
+    if (status == WW_OK)
+        status = ivf_split_list(index, outline, list);
+    memset(moved, 0, (size_t)rows->count * sizeof *moved);
+    if (status == WW_OK && index->nlist > nlist) {
+        ivf_list *new = &index->lists[nlist];
+        for (int64_t i = 0; i < new->count; i++)
+            moved[new->rows[i]] = true;
+        forget_rows(new);
+    }
+    forget_rows(&index->lists[number]);
+    return status;
+}
+
+int64_t outline_lists(const ww_collection *outline)
+{
+    return outline->index->nlist;
+}
+
+list_record outline_record(const ww_collection *outline, int64_t list)
+{
+    return record_of(&outline->index->lists[list]);
+}
+
+const float *outline_centroid(const ww_collection *outline, int64_t list)
+{
+    return outline->index->centroids + list * outline->dim;
+}
+
+/* ---- of an index that was built ---------------------------------------------------------------------------------------------
+ */
+
+ww_status ivf_list_set(const ivf *index, list_set *lists)
+{
+    const size_t nlist = (size_t)index->nlist, floats = nlist * (size_t)index->dim * sizeof(float);
+    list_record *records = memory_alloc(nlist * sizeof *records);
+    float *centroids = memory_alloc(floats);
+    if (!records || !centroids) {
+        memory_free(records);
+        memory_free(centroids);
+        return memory_failed("the lists of an index", nlist * sizeof *records + floats);
+    }
+    for (size_t i = 0; i < nlist; i++)
+        records[i] = record_of(&index->lists[i]);
+    memcpy(centroids, index->centroids, floats);
+    *lists = (list_set){index->nlist, centroids, records};
+    return WW_OK;
+}
+
+const uint32_t *ivf_list_rows(const ivf *index, int64_t list, int64_t *count)
+{
+    *count = index->lists[list].count;
+    return index->lists[list].rows;
+}
