@@ -6,8 +6,12 @@
  * docs/guide/ivf.md says when it pays.
  *
  * The index follows every write: new rows enter their nearest list at once, removed rows are skipped and leave their list at
- * compact, and a list that has grown beyond four times the mean is split. ww_collection_clear() drops the index. Collections in
- * stores cannot have one yet: these calls return WW_UNSUPPORTED for them.
+ * compact, and a list that has grown beyond four times the mean is split. ww_collection_clear() drops the index.
+ *
+ * A store keeps the index in the file: these calls, and writes that change it, are one transaction each. While an index is
+ * built or calibrated others can search the collection and cannot write to the store. There removed rows leave their list at
+ * once. If the tables of an index are damaged, exact searches go on; queries by the index and writes return WW_CORRUPT_FILE
+ * until it is built again or dropped.
  */
 #ifndef WARPWAVE_IVF_H
 #define WARPWAVE_IVF_H
@@ -33,11 +37,11 @@ typedef struct ww_ivf_config {
 typedef struct ww_ivf_info {
     size_t struct_size; /* set by ww_ivf_info_default() */
     int64_t nlist;
-    int64_t rows;         /* in lists; removed rows count until compact */
+    int64_t rows;         /* in lists; removed rows count until compact, in a store not at all */
     int64_t rows_largest; /* of the largest list */
     double rows_mean;
     double loss;                 /* mean over the rows of the build: squared distance to the centroid, or 1 - cosine */
-    int64_t bytes;               /* of lists and centroids, on host and device */
+    int64_t bytes;               /* of lists and centroids, on host and device; of a store 0 before the first search */
     int64_t rows_trained;        /* when the index was built */
     int64_t rows_added;          /* since then; an upsert counts as one */
     int64_t lists_split;         /* since the index was built, and while it was */

@@ -31,8 +31,9 @@
 extern "C" {
 #endif
 
-#define WW_STORE_FORMAT 2 /* the newest that this version reads; a collection in a newer one is refused. A collection has format 1,
-                           * and 2 while it has an index */
+/* The newest format of tables that this version reads; a collection in a newer one is refused. A collection has format 1, and 2
+ * while it has an index. */
+#define WW_STORE_FORMAT 2
 
 /* When a write is acknowledged. A process that ends, however it ends, loses nothing at any level; the levels differ in what a
  * power failure or a crash of the operating system can do. */

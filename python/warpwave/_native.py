@@ -1180,7 +1180,7 @@ ww_collection_merge_payloads = function("warpwave", "ww_collection_merge_payload
                                         ("count", c_int64))
 
 # ---- warpwave/store.h ----------------------------------------------------------------------------------------------------
-WW_STORE_FORMAT = 1
+WW_STORE_FORMAT = 2
 WW_SYNCHRONOUS_FULL = 0
 WW_SYNCHRONOUS_NORMAL = 1
 WW_SYNCHRONOUS_OFF = 2

@@ -220,7 +220,8 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
             const ww_results *from = parts[first ? 0 : 1];
             const int64_t hit = at[first ? 0 : 1]++;
             /* The overlay is searched exactly: only a hit of the mirror may be unproven. */
-            if (made->proven && made->proven[q] == n && (!first || hit - parts[0]->starts[q] < parts[0]->proven[q]))
+            if (made->proven && parts[0]->proven && made->proven[q] == n &&
+                (!first || hit - parts[0]->starts[q] < parts[0]->proven[q]))
                 made->proven[q]++;
             made->rows[hits] = from->rows[hit];
             made->handles[hits] = from->handles[hit];

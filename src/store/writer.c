@@ -124,8 +124,7 @@ ww_status writer_read(writer *w)
 
 int64_t writer_preparations(const writer *w)
 {
-    int64_t count = sqlite_preparations(w->update) + text_writer_preparations(&w->texts) +
-                    index_writer_preparations(&w->index);
+    int64_t count = sqlite_preparations(w->update) + text_writer_preparations(&w->texts) + index_writer_preparations(&w->index);
     for (int i = 0; i < STATEMENT_COUNT; i++)
         count += sqlite_preparations(w->statements[i]);
     return count;

@@ -76,8 +76,8 @@ ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_plac
 /* Removes all rows, with a new epoch. */
 ww_status writer_clear(writer *w);
 
-/* Write an index that was built from the rows of a mirror, which has all of the collection's; what a calibration has learnt; and
- * that there is no index any more. After writer_begin(). */
+/* Write an index that was built from the rows of a mirror, which has all of the collection's; what a calibration has learnt;
+ * and that there is no index any more. After writer_begin(). */
 ww_status writer_build_index(writer *w, const struct ivf *index, const mirror *rows);
 ww_status writer_calibrate_index(writer *w, const struct ivf_calibration *learnt);
 ww_status writer_drop_index(writer *w);

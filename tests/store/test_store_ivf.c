@@ -136,8 +136,9 @@ static void check_tables(const scene *s)
     sqlite3 *db = NULL;
     sqlite3_stmt *centroids = NULL, *rows = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT centroid, farthest, nearest FROM docs_ivf_centroids JOIN docs_ivf_lists "
-                                            "USING(list) ORDER BY list",
+    assert_int_equal(sqlite3_prepare_v2(db,
+                                        "SELECT centroid, farthest, nearest FROM docs_ivf_centroids JOIN docs_ivf_lists "
+                                        "USING(list) ORDER BY list",
                                         -1, &centroids, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, "SELECT place FROM docs_ivf_rows WHERE list = ?1 ORDER BY place", -1, &rows, NULL),

@@ -45,11 +45,8 @@ static bool hear(int acknowledged, ww_collection *model, uint64_t seed, int64_t 
     return true;
 }
 
-static void nothing_acknowledged_is_lost_and_nothing_is_half(void **state)
+static void kill_again_and_again(int kills)
 {
-    (void)state;
-    const char *asked = getenv("WARPWAVE_KILLS");
-    const int kills = asked ? atoi(asked) : 50;
     char *path = strdup(scratch_path("kill.db"));
     const uint64_t seed = 11;
     test_random random = {12};
@@ -88,9 +85,31 @@ static void nothing_acknowledged_is_lost_and_nothing_is_half(void **state)
     free(path);
 }
 
+static int kills_asked(int usual)
+{
+    const char *asked = getenv("WARPWAVE_KILLS");
+    return asked ? atoi(asked) : usual;
+}
+
+static void nothing_acknowledged_is_lost_and_nothing_is_half(void **state)
+{
+    (void)state;
+    kill_again_and_again(kills_asked(50));
+}
+
+static void an_index_is_never_half_built_half_split_or_out_of_step(void **state)
+{
+    (void)state;
+    work_indexed = true;
+    kill_again_and_again(kills_asked(25));
+    work_indexed = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_acknowledged_is_lost_and_nothing_is_half, scratch_setup, scratch_teardown)};
+        cmocka_unit_test_setup_teardown(nothing_acknowledged_is_lost_and_nothing_is_half, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_index_is_never_half_built_half_split_or_out_of_step, scratch_setup,
+                                        scratch_teardown)};
     return cmocka_run_group_tests_name("store: kill", tests, NULL, NULL);
 }

@@ -1416,7 +1416,7 @@ pub use selection::*;
 mod store {
     use super::*;
     pub type ww_synchronous = c_int;
-    pub const WW_STORE_FORMAT: i64 = 1;
+    pub const WW_STORE_FORMAT: i64 = 2;
     pub const WW_SYNCHRONOUS_FULL: ww_synchronous = 0;
     pub const WW_SYNCHRONOUS_NORMAL: ww_synchronous = 1;
     pub const WW_SYNCHRONOUS_OFF: ww_synchronous = 2;

@@ -125,7 +125,8 @@ static ww_status read_rows(following *f)
     if (status == WW_OK)
         status = read_places(f, f->whole ? 0 : f->behind->first_place, &found);
     if (status == WW_OK && found != expected)
-        status = ivf_damaged(f->t->record->name, "%lld of %lld vectors are in its lists", (long long)found, (long long)expected);
+        status =
+            ivf_damaged(f->t->record->name, "%lld of %lld vectors are in its lists", (long long)found, (long long)expected);
     return status;
 }
 

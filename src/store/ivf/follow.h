@@ -20,9 +20,9 @@ ww_status ivf_follow(const ivf_tables *t, mirror *m, const ivf_behind *behind);
 /* What the tables say of the index; `bytes` stays. */
 ww_status ivf_info_read(const ivf_tables *t, ww_ivf_info *info);
 
-/* Looks for what is wrong with the tables, and tells `fault` each time. Failures to read are told, too, if they are the file's
+/* Looks for what is wrong with the tables, and calls `tell` each time. Failures to read are told, too, if they are the file's
  * fault. */
 typedef void (*ivf_fault)(void *user, const char *reason);
-ww_status ivf_check(const ivf_tables *t, ivf_fault fault, void *user);
+ww_status ivf_check(const ivf_tables *t, ivf_fault tell, void *user);
 
 #endif

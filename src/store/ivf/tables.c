@@ -28,8 +28,9 @@ ww_status ivf_damaged(const char *name, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    return ww_fail(WW_CORRUPT_FILE, "collection '%s': its index is damaged: %s. No row is lost; build the index again, or drop it",
-                   name, reason);
+    return ww_fail(WW_CORRUPT_FILE,
+                   "collection '%s': its index is damaged: %s. No row is lost; build the index again, or drop it", name,
+                   reason);
 }
 
 ww_status ivf_explain(const char *name, ww_status status)
@@ -102,18 +103,17 @@ ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, c
 static bool header_is_sound(const ivf_tables *t, const ivf_header *h)
 {
     return h->nlist >= 1 && h->nlist <= WW_IVF_LISTS_MAX && h->built >= 0 && h->built <= h->changed &&
-           h->changed <= t->record->sequence && h->rows_trained >= 0 && h->rows_added >= 0 &&
-           h->rows_added < INT64_MAX / 4 && h->first_place >= 0 && h->first_place <= t->record->next_place &&
-           h->lists_split >= 0 && h->calibration_k >= 0 && h->calibration_k <= CALIBRATION_K_MAX &&
-           h->calibration_queries >= 0 && h->calibration_rows_added >= 0 &&
+           h->changed <= t->record->sequence && h->rows_trained >= 0 && h->rows_added >= 0 && h->rows_added < INT64_MAX / 4 &&
+           h->first_place >= 0 && h->first_place <= t->record->next_place && h->lists_split >= 0 && h->calibration_k >= 0 &&
+           h->calibration_k <= CALIBRATION_K_MAX && h->calibration_queries >= 0 && h->calibration_rows_added >= 0 &&
            h->calibration_rows_added <= h->rows_added + t->record->next_place - h->first_place;
 }
 
 ww_status ivf_header_read(const ivf_tables *t, ivf_header *header)
 {
     sqlite3_stmt *s = NULL;
-    ww_status status = schema_statement(t->db, &s, "SELECT " HEADER_COLUMNS " FROM \"%w\".\"%w_ivf\" LIMIT 2", t->schema,
-                                        t->record->name);
+    ww_status status =
+        schema_statement(t->db, &s, "SELECT " HEADER_COLUMNS " FROM \"%w\".\"%w_ivf\" LIMIT 2", t->schema, t->record->name);
     if (status != WW_OK)
         return ivf_explain(t->record->name, status);
     int code = sqlite3_step(s);
@@ -121,8 +121,9 @@ ww_status ivf_header_read(const ivf_tables *t, ivf_header *header)
         int64_t values[12];
         for (int i = 0; i < 12; i++)
             values[i] = sqlite3_column_int64(s, i);
-        *header = (ivf_header){values[0], values[1], values[2], values[3], sqlite3_column_double(s, 4), values[5], values[6],
-                               values[7], values[8], values[9], values[10], values[11]};
+        *header = (ivf_header){values[0],  values[1], values[2], values[3], sqlite3_column_double(s, 4),
+                               values[5],  values[6], values[7], values[8], values[9],
+                               values[10], values[11]};
         code = sqlite3_step(s);
         if (code == SQLITE_ROW || !header_is_sound(t, header))
             status = ivf_damaged(t->record->name, "its header makes no sense");
@@ -140,13 +141,22 @@ ww_status ivf_header_write(const ivf_tables *t, const ivf_header *h)
     sqlite3_stmt *s = NULL;
     ww_status status = schema_run(t->db, "DELETE FROM \"%w\".\"%w_ivf\"", t->schema, t->record->name);
     if (status == WW_OK)
-        status = schema_statement(
-            t->db, &s,
-            "INSERT INTO \"%w\".\"%w_ivf\"(" HEADER_COLUMNS ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-            t->schema, t->record->name);
+        status = schema_statement(t->db, &s,
+                                  "INSERT INTO \"%w\".\"%w_ivf\"(" HEADER_COLUMNS
+                                  ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                                  t->schema, t->record->name);
     if (status == WW_OK) {
-        const int64_t values[12] = {h->built,      h->changed,     h->version,     h->nlist,         0, h->rows_trained,
-                                    h->rows_added, h->first_place, h->lists_split, h->calibration_k, h->calibration_queries,
+        const int64_t values[12] = {h->built,
+                                    h->changed,
+                                    h->version,
+                                    h->nlist,
+                                    0,
+                                    h->rows_trained,
+                                    h->rows_added,
+                                    h->first_place,
+                                    h->lists_split,
+                                    h->calibration_k,
+                                    h->calibration_queries,
                                     h->calibration_rows_added};
         for (int i = 0; i < 12; i++)
             sqlite3_bind_int64(s, i + 1, values[i]);
@@ -221,7 +231,8 @@ ww_status ivf_rules_write(const ivf_tables *t, const ivf_calibration *calibratio
 
 ww_status ivf_list_from_row(const ivf_tables *t, sqlite3_stmt *row, int first, list_record *list)
 {
-    const bool numbers = sqlite3_column_type(row, first + 1) == SQLITE_FLOAT && sqlite3_column_type(row, first + 2) == SQLITE_FLOAT;
+    const bool numbers =
+        sqlite3_column_type(row, first + 1) == SQLITE_FLOAT && sqlite3_column_type(row, first + 2) == SQLITE_FLOAT;
     *list = (list_record){.rows = sqlite3_column_int64(row, first),
                           .farthest = (float)sqlite3_column_double(row, first + 1),
                           .nearest = (float)sqlite3_column_double(row, first + 2),
@@ -257,9 +268,9 @@ static ww_status read_records(const ivf_tables *t, const ivf_header *header, int
     sqlite3_stmt *s = NULL;
     int64_t count = 0, rows = 0;
     int code = SQLITE_DONE;
-    ww_status status = schema_statement(
-        t->db, &s, "SELECT list, changed, " IVF_LIST_COLUMNS " FROM \"%w\".\"%w_ivf_lists\" ORDER BY list", t->schema,
-        t->record->name);
+    ww_status status =
+        schema_statement(t->db, &s, "SELECT list, changed, " IVF_LIST_COLUMNS " FROM \"%w\".\"%w_ivf_lists\" ORDER BY list",
+                         t->schema, t->record->name);
     while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         if (count == header->nlist || sqlite3_column_int64(s, 0) != count)
             status = ivf_damaged(t->record->name, "its lists are not numbered from 0 to %lld", (long long)header->nlist - 1);
@@ -293,8 +304,8 @@ static ww_status read_centroids(const ivf_tables *t, ivf_lists *lists)
         float *to = lists->centroids + i * t->record->dim;
         sqlite3_bind_int64(s, 1, lists->changed[i]);
         const int code = sqlite3_step(s);
-        const bool whole = code == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_BLOB &&
-                           (size_t)sqlite3_column_bytes(s, 0) == bytes;
+        const bool whole =
+            code == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_BLOB && (size_t)sqlite3_column_bytes(s, 0) == bytes;
         if (whole)
             memcpy(to, sqlite3_column_blob(s, 0), bytes);
         if (code != SQLITE_ROW && code != SQLITE_DONE)

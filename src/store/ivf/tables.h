@@ -34,7 +34,7 @@ typedef struct ivf_header {
     int64_t nlist;
     double loss;
     int64_t rows_trained;
-    int64_t rows_added; /* until places were numbered anew, and */
+    int64_t rows_added;  /* until places were numbered anew, and */
     int64_t first_place; /* every vector from here on was added since */
     int64_t lists_split;
     int64_t calibration_k; /* 0: not calibrated */

@@ -132,21 +132,21 @@ static void forget_rows(ivf_list *list)
     list->capacity = 0;
 }
 
-ww_status outline_split(ww_collection *outline, int64_t number, const outline_rows *rows, bool *moved)
+ww_status outline_split(ww_collection *outline, int64_t list, const outline_rows *rows, bool *moved)
 {
     FLOAT_GUARD();
     ivf *index = outline->index;
-    ivf_list *list = &index->lists[number];
+    ivf_list *whole = &index->lists[list];
     const int64_t nlist = index->nlist;
     ww_status status = hold_rows(outline, rows);
-    list->count = 0;
+    whole->count = 0;
     if (status == WW_OK)
-        status = ivf_list_reserve(index, list, rows->count);
+        status = ivf_list_reserve(index, whole, rows->count);
     for (int64_t i = 0; status == WW_OK && i < rows->count; i++)
-        list->rows[i] = (uint32_t)i;
-    list->count = rows->count;
+        whole->rows[i] = (uint32_t)i;
+    whole->count = rows->count;
     if (status == WW_OK)
-        status = ivf_split_list(index, outline, list);
+        status = ivf_split_list(index, outline, whole);
     memset(moved, 0, (size_t)rows->count * sizeof *moved);
     if (status == WW_OK && index->nlist > nlist) {
         ivf_list *new = &index->lists[nlist];
@@ -154,7 +154,7 @@ ww_status outline_split(ww_collection *outline, int64_t number, const outline_ro
             moved[new->rows[i]] = true;
         forget_rows(new);
     }
-    forget_rows(&index->lists[number]);
+    forget_rows(&index->lists[list]);
     return status;
 }
 

@@ -122,8 +122,8 @@ static ww_status check_rows(const ww_collection *c, const ivf_update *u)
         live += store_is_live(&c->store, u->rows[i]);
     if (u->lists.count < u->nlist || live == c->store.rows_live)
         return WW_OK;
-    return ww_fail(WW_CORRUPT_FILE, "collection '%s': %lld of %lld rows are in the lists of the index", c->name, (long long)live,
-                   (long long)c->store.rows_live);
+    return ww_fail(WW_CORRUPT_FILE, "collection '%s': %lld of %lld rows are in the lists of the index", c->name,
+                   (long long)live, (long long)c->store.rows_live);
 }
 
 static ww_status apply(ww_collection *c, const ivf_update *u)

@@ -73,11 +73,10 @@ static void remove_file(void)
     snprintf(name, sizeof name, "%s-shm", path), unlink(name);
 }
 
-static void an_allocation_of_ours_that_fails_changes_nothing(void **state)
+static void every_allocation_of_ours(int64_t step)
 {
-    (void)state;
     int64_t n = 1;
-    for (bool failed = true; failed; n++) {
+    for (bool failed = true; failed; n += step) {
         ww_store *store = NULL;
         ww_collection *collection = NULL;
         int64_t done = 0;
@@ -91,7 +90,22 @@ static void an_allocation_of_ours_that_fails_changes_nothing(void **state)
         work_close(store, collection);
         verify(done);
     }
+    print_message("%lld allocations\n", (long long)n);
     assert_true(n > 20);
+}
+
+static void an_allocation_of_ours_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    every_allocation_of_ours(1);
+}
+
+static void an_allocation_for_an_index_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    work_indexed = true;
+    every_allocation_of_ours(1);
+    work_indexed = false;
 }
 
 /* Of thousands of allocations the first in turn, then fewer. A failure of which SQLite takes no notice (a cache that stays
@@ -130,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_allocation_of_ours_that_fails_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_allocation_for_an_index_that_fails_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_allocation_of_sqlite_that_fails_changes_nothing, setup, teardown),
     };
     return cmocka_run_group_tests_name("store: memory", tests, NULL, NULL);

@@ -116,6 +116,16 @@ static void a_power_failure_at_every_sync(void **state)
     every_call_in_turn(VFS_POWER, 1);
 }
 
+/* Fewer of more calls: building, splitting and following an index. */
+static void an_io_error_while_there_is_an_index(void **state)
+{
+    (void)state;
+    work_indexed = true;
+    every_call_in_turn(VFS_IO_ERROR, 3);
+    every_call_in_turn(VFS_POWER, 1);
+    work_indexed = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +133,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_disk_at_every_call, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_short_write_at_every_call, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_power_failure_at_every_sync, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_io_error_while_there_is_an_index, scratch_setup, scratch_teardown),
     };
     vfs_install();
     const int failed = cmocka_run_group_tests_name("store: files that fail", tests, NULL, NULL);
