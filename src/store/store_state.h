@@ -135,7 +135,7 @@ ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t cou
 ww_status stored_select_remove(ww_collection *base, const ww_selection *selection, int64_t *removed);
 ww_status stored_set_payloads(ww_collection *base, const payload_change *asked, int64_t *changed);
 ww_status stored_clear(ww_collection *base);
-/* ---- indexing.c ---- */
+/* ---- ivf/indexing.c ---- */
 ww_status stored_build_ivf(ww_collection *base, const ww_ivf_config *config);
 ww_status stored_calibrate(ww_collection *base, const ww_calibrate_config *config);
 ww_status stored_drop_ivf(ww_collection *base);
