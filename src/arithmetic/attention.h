@@ -6,13 +6,16 @@
  *
  *     s_j = scale * sum of q_i k_ji      8 accumulators from +0: element i goes to number i mod 8 by fma, in increasing i; then
  *                                        number a takes in number a + 4, a + 2, a + 1; the product with scale is rounded once
+ *                                        with a cap c: s_j becomes c * tanh(s_j / c)
  *     m_c = the largest s_j
  *     p_j = row_exponential_f32(s_j, m_c)
  *     l_c = sum of p_j, o_c = sum of p_j v_j     8 accumulators, too: key j goes to number j mod 8; masked keys go nowhere
  *
  * With m the largest m_c, and c ascending: f = row_exponential_f32(m_c, m), l = fma(f, l_c, l), o = fma(f, o_c, o), both from
- * +0. The result is o / l; 0 if no key is seen; a NaN is the one NaN. Keys and values are those of the cache, rounded to its
- * type, the current tokens' too. So the result is the same however the work is divided.
+ * +0. The result is o / l. A head with a sink s, a score that has no value, takes m' = the larger of m and s,
+ * f = row_exponential_f32(m, m'), and the result is (f o) / fma(f, l, row_exponential_f32(s, m')). It is 0 if no key is seen; a
+ * NaN is the one NaN. Keys and values are those of the cache, rounded to its type, the current tokens' too. So the result is
+ * the same however the work is divided.
  *
  * The cache is pages: a page holds a chunk of one sequence, of every layer. A layer's part of a page has the keys of each head
  * and then the values of each head. Keys are in groups of 32, and inside a group by pieces of 8 elements, 32 keys side by side:
@@ -150,6 +153,19 @@ CANON_FUNCTION float attention_fold(const float *sums)
 CANON_FUNCTION float attention_result(float o, float l)
 {
     return one_nan_f32(o / l);
+}
+
+/* Of a head with a sink; `most` is m. */
+CANON_FUNCTION float attention_result_with_sink(float o, float l, float most, float sink)
+{
+    const float m = row_larger_f32(most, sink), f = row_exponential_f32(most, m);
+    return attention_result(f * o, canon_fma_f32(f, l, row_exponential_f32(sink, m)));
+}
+
+/* A score below a cap. */
+CANON_FUNCTION float attention_capped(float score, float cap)
+{
+    return cap * canon_tanh_f32(score / cap);
 }
 
 /* Of a query with one chunk: merged, f is 1, and the sums are the chunk's except for the sign of a zero. */

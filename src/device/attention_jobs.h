@@ -47,9 +47,11 @@ typedef struct attention_job {
     int64_t q_stride; /* floats */
     attention_mask mask;
     float scale;
-    int32_t keys_most; /* keys beyond are not looked at: bounds the work, and pages_stride covers it */
-    bool runs;         /* hint: most tokens stand beside others of their sequence, as in a prompt */
-    float *out;        /* tokens x (heads x head_size), dense */
+    float cap;          /* of scores; 0: none */
+    const float *sinks; /* of each head; NULL: none */
+    int32_t keys_most;  /* keys beyond are not looked at: bounds the work, and pages_stride covers it */
+    bool runs;          /* hint: most tokens stand beside others of their sequence, as in a prompt */
+    float *out;         /* tokens x (heads x head_size), dense */
 } attention_job;
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
-enum { KEY_BYTES = 128, LAYERS_MAX = 1024, WIDTH_MAX = 1 << 20, HEADS_MAX = 4096 };
+enum { KEY_BYTES = 128, LAYERS_MAX = 1024, WIDTH_MAX = 1 << 20, HEADS_MAX = 4096, EXPERTS_MAX = 4096 };
 #define VOCABULARY_MAX (1LL << 24)
 #define CONTEXT_MAX    (1LL << 24)
 
@@ -38,8 +38,63 @@ static const architecture ARCHITECTURES[] = {
      .scaled_embedding = true,
      .gated = true,
      .window_pattern = 6,
+     .width_layers = 62,
      .window_base = 10000.0,
      .activation = WW_GELU},
+    {.name = "gemma2",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .post_norms = true,
+     .scaled_embedding = true,
+     .gated = true,
+     .window_pattern = 2,
+     .width_layers = 46,
+     .activation = WW_GELU},
+    {.name = "phi3", .kind = WW_MODEL_DECODER, .rope = true, .fused = true, .gated = true, .activation = WW_SILU},
+    {.name = "granite",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .interleaved = true,
+     .multipliers = true,
+     .gated = true,
+     .activation = WW_SILU},
+    {.name = "olmo2",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .whole_norms = true,
+     .post_norms = true,
+     .no_pre_norms = true,
+     .gated = true,
+     .window_pattern = 4,
+     .activation = WW_SILU},
+    {.name = "smollm3",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .interleaved = true,
+     .gated = true,
+     .plain_pattern = 4,
+     .activation = WW_SILU},
+    {.name = "qwen3moe",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .head_norms = true,
+     .gated = true,
+     .experts = true,
+     .activation = WW_SILU},
+    {.name = "gpt-oss",
+     .kind = WW_MODEL_DECODER,
+     .rope = true,
+     .biases = true,
+     .gated = true,
+     .window_scaled = true,
+     .yarn_exact = true,
+     .window_pattern = 2,
+     .activation = WW_SILU,
+     .network_norm = "post_attention_norm",
+     .experts = true,
+     .clamped = true,
+     .sinks = true},
+    {.name = "mistral3", .kind = WW_MODEL_DECODER, .rope = true, .interleaved = true, .gated = true, .activation = WW_SILU},
 };
 enum { ARCHITECTURE_COUNT = sizeof ARCHITECTURES / sizeof *ARCHITECTURES };
 
@@ -161,7 +216,24 @@ static ww_status read_heads(reader *r, model_sizes *s)
     return status;
 }
 
-/* "none", "linear" and "yarn"; files that were made before there was a type have a factor alone, which is linear. */
+/* What yarn's keys say. With a multiplier m of its own, cosines are divided by what that makes of the factor: a file with 1 has
+ * none left. */
+static ww_status read_yarn(reader *r, model_sizes *s)
+{
+    double multiplier = 0.0;
+    ww_status status = read_positive_if_there(r, "rope.scaling.yarn_beta_fast", &s->yarn_fast);
+    if (status == WW_OK)
+        status = read_positive_if_there(r, "rope.scaling.yarn_beta_slow", &s->yarn_slow);
+    if (status == WW_OK)
+        status = read_positive_if_there(r, "rope.scaling.yarn_log_multiplier", &multiplier);
+    const double logarithm = s->rope_factor > 1.0 ? canon_log_f64(s->rope_factor) : 0.0;
+    s->rope_attention *= (1.0 + 0.1 * logarithm) / (1.0 + 0.1 * multiplier * logarithm);
+    s->scaling = ROPE_SCALING_YARN;
+    return status;
+}
+
+/* "none", "linear", "yarn" and "longrope", whose factors are tensors; files that were made before there was a type have a
+ * factor alone, which is linear. */
 static ww_status read_rope_scaling(reader *r, model_sizes *s)
 {
     const char *type = "none";
@@ -174,23 +246,22 @@ static ww_status read_rope_scaling(reader *r, model_sizes *s)
         type = "linear";
     if (status == WW_OK && is_there(r, "rope.scaling.type"))
         status = ww_gguf_text(r->gguf, key_of(r, "rope.scaling.type"), &type, NULL);
+    s->rope_original_context = s->context;
+    if (status == WW_OK && is_there(r, "rope.scaling.original_context_length"))
+        status = read_integer(r, "rope.scaling.original_context_length", (bounds){1, CONTEXT_MAX}, &s->rope_original_context);
+    if (status == WW_OK)
+        status = read_positive_if_there(r, "rope.scaling.attn_factor", &s->rope_attention);
     if (status != WW_OK)
         return status;
-    if (strcmp(type, "linear") == 0) {
+    if (strcmp(type, "linear") == 0)
         s->scaling = ROPE_SCALING_LINEAR;
-    } else if (strcmp(type, "yarn") == 0) {
-        s->scaling = ROPE_SCALING_YARN;
-        s->rope_original_context = s->context;
-        if (is_there(r, "rope.scaling.original_context_length"))
-            status =
-                read_integer(r, "rope.scaling.original_context_length", (bounds){1, CONTEXT_MAX}, &s->rope_original_context);
-        if (status == WW_OK)
-            status = read_positive_if_there(r, "rope.scaling.attn_factor", &s->yarn_attention);
-    } else if (strcmp(type, "none") == 0) {
+    else if (strcmp(type, "yarn") == 0)
+        status = read_yarn(r, s);
+    else if (strcmp(type, "none") == 0 || strcmp(type, "longrope") == 0)
         s->rope_factor = 1.0;
-    } else {
-        status = ww_fail(WW_UNSUPPORTED, "%s is '%s'; none, linear and yarn are known", key_of(r, "rope.scaling.type"), type);
-    }
+    else
+        status = ww_fail(WW_UNSUPPORTED, "%s is '%s'; none, linear, yarn and longrope are known",
+                         key_of(r, "rope.scaling.type"), type);
     return status;
 }
 
@@ -222,6 +293,42 @@ static ww_status read_pooling(reader *r, model_sizes *s)
     return WW_OK;
 }
 
+static ww_status read_experts(reader *r, model_sizes *s)
+{
+    ww_status status = read_size(r, "expert_count", EXPERTS_MAX, &s->experts);
+    if (status == WW_OK)
+        status = read_size(r, "expert_used_count", s->experts, &s->experts_used);
+    if (status != WW_OK)
+        return status;
+    s->expert_hidden = s->hidden / s->experts_used;
+    return read_size_if_there(r, "expert_feed_forward_length", WIDTH_MAX, &s->expert_hidden);
+}
+
+/* What stands beside the sizes of a decoder. */
+static ww_status read_scales(reader *r, model_sizes *s)
+{
+    const bool multipliers = r->architecture->multipliers;
+    ww_status status = read_positive_if_there(r, "attn_logit_softcapping", &s->attention_cap);
+    if (status == WW_OK)
+        status = read_positive_if_there(r, "final_logit_softcapping", &s->logit_cap);
+    if (status == WW_OK)
+        status = read_positive_if_there(r, "attention.temperature_scale", &s->temperature);
+    if (status == WW_OK && r->architecture->scaled_embedding)
+        s->embedding_scale = (double)(float)canon_sqrt_f64(s->width);
+    if (status == WW_OK && multipliers)
+        status = read_positive_if_there(r, "embedding_scale", &s->embedding_scale);
+    if (status == WW_OK && multipliers)
+        status = read_positive_if_there(r, "residual_scale", &s->residual_scale);
+    if (status == WW_OK && multipliers)
+        status = read_positive_if_there(r, "attention.scale", &s->attention_scale);
+    if (status == WW_OK && multipliers)
+        status = read_positive_if_there(r, "logit_scale", &s->logits_scale);
+    s->logits_scale = 1.0 / s->logits_scale; /* the key is a divisor */
+    if (r->architecture->width_layers == s->layers)
+        s->attention_scale = 1.0 / canon_sqrt_f64((double)s->width / s->heads);
+    return status;
+}
+
 /* What would make it another model than the bodies compute. */
 static ww_status refuse_others(reader *r)
 {
@@ -230,8 +337,8 @@ static ww_status refuse_others(reader *r)
     ww_status status = WW_OK;
     if (is_there(r, "expert_count"))
         status = read_integer(r, "expert_count", (bounds){0, INT32_MAX}, &experts);
-    if (status == WW_OK && experts > 0)
-        status = ww_fail(WW_UNSUPPORTED, "the model is a mixture of %lld experts, which is not supported", (long long)experts);
+    if (status == WW_OK && experts > 0 && !r->architecture->experts)
+        status = ww_fail(WW_UNSUPPORTED, "%s with %lld experts is not supported", r->architecture->name, (long long)experts);
     if (status == WW_OK && is_there(r, "attention.causal"))
         status = ww_gguf_bool(r->gguf, key_of(r, "attention.causal"), &causal);
     if (status == WW_OK && causal != (r->architecture->kind == WW_MODEL_DECODER))
@@ -243,7 +350,14 @@ static ww_status refuse_others(reader *r)
 ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *sizes)
 {
     reader r = {.gguf = gguf, .architecture = a};
-    model_sizes s = {.rope_base = 10000.0, .rope_factor = 1.0, .yarn_attention = 1.0};
+    model_sizes s = {.rope_base = 10000.0,
+                     .rope_factor = 1.0,
+                     .rope_attention = 1.0,
+                     .yarn_fast = 32.0,
+                     .yarn_slow = 1.0,
+                     .embedding_scale = 1.0,
+                     .residual_scale = 1.0,
+                     .logits_scale = 1.0};
     const bool decoder = a->kind == WW_MODEL_DECODER;
     ww_status status = refuse_others(&r);
     if (status == WW_OK)
@@ -269,9 +383,10 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *si
     }
     if (status == WW_OK)
         status = read_pooling(&r, &s);
-    /* The one size of gemma3 whose queries are not scaled by the size of a head. */
-    if (a->window_pattern > 0 && s.layers == 62)
-        s.attention_scale = 1.0 / canon_sqrt_f64((double)s.width / s.heads);
+    if (status == WW_OK && decoder)
+        status = read_scales(&r, &s);
+    if (status == WW_OK && a->experts)
+        status = read_experts(&r, &s);
     if (status == WW_OK)
         *sizes = s;
     return status;
@@ -289,21 +404,23 @@ static double yarn_pair(const model_sizes *s, double base, double turns)
 
 void rope_find(const architecture *a, const model_sizes *s, bool window, const float *factors, rope_terms *out)
 {
-    /* Layers with a window have a base of their own where the pattern says so, and are not scaled then. */
+    /* Layers with a window may have a base of their own, and most are not scaled then. */
     const bool local = window && a->window_pattern > 0;
-    const double base = local ? a->window_base : s->rope_base;
-    const rope_scaling scaling = local ? ROPE_SCALING_NONE : s->scaling;
+    const bool scaled = !local || a->window_scaled;
+    const double base = local && a->window_base > 0.0 ? a->window_base : s->rope_base;
+    const rope_scaling scaling = scaled ? s->scaling : ROPE_SCALING_NONE;
     const int32_t pairs = s->rope_size / 2;
-    out->magnitude = 1.0;
     double low = 0.0, high = 0.0;
+    out->magnitude = scaled ? s->rope_attention : 1.0;
     if (scaling == ROPE_SCALING_YARN) {
-        low = fmax(floor(yarn_pair(s, base, 32.0)), 0.0);
-        high = fmin(ceil(yarn_pair(s, base, 1.0)), s->rope_size - 1.0);
-        out->magnitude = s->yarn_attention * (1.0 + 0.1 * canon_log_f64(s->rope_factor));
+        low = yarn_pair(s, base, s->yarn_fast);
+        high = yarn_pair(s, base, s->yarn_slow);
+        low = fmax(a->yarn_exact ? low : floor(low), 0.0);
+        high = fmin(a->yarn_exact ? high : ceil(high), s->rope_size - 1.0);
     }
     for (int32_t i = 0; i < pairs; i++) {
         double frequency = canon_pow_f64(base, -2.0 * i / s->rope_size);
-        if (factors && !local)
+        if (factors && scaled)
             frequency /= (double)factors[i];
         if (scaling == ROPE_SCALING_LINEAR)
             frequency /= s->rope_factor;

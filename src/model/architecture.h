@@ -17,14 +17,26 @@ typedef struct architecture {
     bool rope;              /* has positions by rope; else learned ones */
     bool biases;            /* q, k and v must have biases; where they need not they may */
     bool head_norms;        /* q and k of each head are normed before rope */
+    bool whole_norms;       /* q and k are normed before rope, all heads together */
     bool post_norms;        /* attention and the feed-forward network are normed behind, too */
+    bool no_pre_norms;      /* and only there */
+    bool fused;             /* the file has q, k and v as one tensor, and gate and up as one */
+    bool multipliers;       /* of embeddings, residuals, attention and logits, as the metadata says */
     bool scaled_embedding;  /* embeddings times sqrt(width) */
     bool answers;           /* Qwen3-Reranker is one: asked in words, the logits of "yes" and "no" are scores */
     bool gated;             /* the feed-forward network has a gate */
+    bool window_scaled;     /* rope is scaled in layers with a window, too */
+    bool yarn_exact;        /* the pairs between which yarn passes over are not rounded to whole ones */
     int32_t window_pattern; /* the last of this many layers sees everything, the others a window; 0: all are alike */
-    double window_base;     /* of rope in layers with a window */
+    int32_t plain_pattern;  /* the last of this many layers has no rope; 0: all have */
+    int32_t width_layers;   /* a model of this many layers scales queries by the width for each head, not by its size */
+    double window_base;     /* of rope in layers with a window; 0: as in the others */
     ww_unary activation;
     ww_unary head_activation; /* between the two products of a head that ranks */
+    const char *network_norm; /* the norm before the feed-forward network, as files call it; NULL: ffn_norm */
+    bool experts;             /* the network is a mixture of experts */
+    bool clamped;             /* whose gates are (min(gate, 7) sigmoid(1.702 gate)) (up + 1), up within 7 of 0 */
+    bool sinks;               /* each head has a score without a value */
 } architecture;
 
 typedef enum rope_scaling { ROPE_SCALING_NONE, ROPE_SCALING_LINEAR, ROPE_SCALING_YARN } rope_scaling;
@@ -32,17 +44,22 @@ typedef enum rope_scaling { ROPE_SCALING_NONE, ROPE_SCALING_LINEAR, ROPE_SCALING
 /* The sizes, all of them at least 1 but where it says so. */
 typedef struct model_sizes {
     int32_t layers, width, hidden;
-    int32_t heads, key_heads, head_size; /* key_heads divides heads */
-    int32_t rope_size;                   /* elements of a head that are turned; even; 0 without rope */
-    int32_t window;                      /* 0: none */
-    int64_t vocabulary;                  /* rows of the embedding */
+    int32_t experts, experts_used, expert_hidden; /* 0: there are none */
+    int32_t heads, key_heads, head_size;          /* key_heads divides heads */
+    int32_t rope_size;                            /* elements of a head that are turned; even; 0 without rope */
+    int32_t window;                               /* 0: none */
+    int64_t vocabulary;                           /* rows of the embedding */
     int64_t context;
     double eps;
     double attention_scale;
-    double rope_base, rope_factor; /* positions are divided by the factor; 1: they are not */
+    double attention_cap, logit_cap;                      /* x becomes cap * tanh(x / cap); 0: it does not */
+    double embedding_scale, residual_scale, logits_scale; /* 1: none */
+    double temperature;                                   /* by which queries grow with each original context; 0: not */
+    double rope_base, rope_factor;                        /* positions are divided by the factor; 1: they are not */
     rope_scaling scaling;
-    int64_t rope_original_context; /* of yarn */
-    double yarn_attention;
+    int64_t rope_original_context; /* of yarn, and of factors for short and long contexts */
+    double rope_attention;         /* cosines and sines are multiplied with it */
+    double yarn_fast, yarn_slow;   /* turns in the original context: pairs with more stay, those with fewer are scaled */
     ww_pooling pooling;
 } model_sizes;
 
@@ -58,6 +75,12 @@ static inline bool layer_has_window(const architecture *a, const model_sizes *si
     if (sizes->window == 0)
         return false;
     return a->window_pattern == 0 || layer % a->window_pattern < a->window_pattern - 1;
+}
+
+/* Has layer number `layer` positions by rope? */
+static inline bool layer_has_rope(const architecture *a, int32_t layer)
+{
+    return a->rope && (a->plain_pattern == 0 || layer % a->plain_pattern < a->plain_pattern - 1);
 }
 
 /* How rope turns: radians per position of each pair of a head, rope_size / 2 of them, in memory of the caller; and what cosines

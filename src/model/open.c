@@ -225,16 +225,17 @@ static int64_t embedding_tokens(const ww_gguf *gguf, int64_t context)
 
 static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_model *model)
 {
-    const weights_source source = {.gguf = gguf,
-                                   .device = model->device,
-                                   .architecture = model->architecture,
-                                   .sizes = &model->sizes,
-                                   .progress = options->progress,
-                                   .progress_user = options->progress_user};
     ww_status status = check_options(model, options);
     model->context = options->context ? options->context : model->sizes.context;
     if (!options->context && model->architecture->kind == WW_MODEL_ENCODER)
         model->context = embedding_tokens(gguf, model->context);
+    const weights_source source = {.gguf = gguf,
+                                   .device = model->device,
+                                   .architecture = model->architecture,
+                                   .sizes = &model->sizes,
+                                   .context = model->context,
+                                   .progress = options->progress,
+                                   .progress_user = options->progress_user};
     model->activations = options->activations;
     if (status == WW_OK)
         status = make_pool(model, options);

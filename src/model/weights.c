@@ -30,6 +30,7 @@ typedef struct loader {
 typedef struct wanted {
     const char *name;
     int64_t rows, cols;
+    int64_t experts; /* 0: it is one matrix */
     bool optional;
 } wanted;
 
@@ -45,6 +46,9 @@ static ww_status refuse_shape(const ww_gguf_tensor *t, const wanted *want)
     char found[128] = "";
     for (int32_t d = 0; d < t->rank; d++)
         snprintf(found + strlen(found), sizeof found - strlen(found), d ? ", %lld" : "%lld", (long long)t->shape[d]);
+    if (want->experts)
+        return ww_fail(WW_CORRUPT_FILE, "tensor '%s' has shape [%s]; the metadata says [%lld, %lld, %lld]", t->name, found,
+                       (long long)want->cols, (long long)want->rows, (long long)want->experts);
     if (want->rows)
         return ww_fail(WW_CORRUPT_FILE, "tensor '%s' has shape [%s]; the metadata says [%lld, %lld]", t->name, found,
                        (long long)want->cols, (long long)want->rows);
@@ -66,12 +70,13 @@ static ww_status find(loader *l, const wanted *want, int64_t *index)
     const ww_status status = ww_gguf_tensor_at(l->source->gguf, *index, &t);
     if (status != WW_OK)
         return status;
-    if (t.rank > 2 || t.shape[0] != want->cols || t.shape[1] != (want->rows ? want->rows : 1) || (!want->rows && t.rank != 1))
+    if (t.rank > (want->experts ? 3 : 2) || t.shape[2] != (want->experts ? want->experts : 1) || t.shape[0] != want->cols ||
+        t.shape[1] != (want->rows ? want->rows : 1) || (!want->rows && t.rank != 1))
         return refuse_shape(&t, want);
     if (t.type == WW_QUANT_Q8_1 || t.type == WW_QUANT_Q8_K)
         return ww_fail(WW_UNSUPPORTED, "tensor '%s' is %s, a type for activations", t.name, ww_gguf_type_name(t.type));
     l->used[*index] = true;
-    l->w->parameters += t.shape[0] * t.shape[1];
+    l->w->parameters += t.shape[0] * t.shape[1] * t.shape[2];
     l->w->bytes += t.bytes;
     return WW_OK;
 }
@@ -250,6 +255,13 @@ static ww_status load_joined(loader *l, const joined_name *n, linear *out)
 /* ---- bodies ---------------------------------------------------------------------------------------------------------------
  */
 
+/* Nothing is done with the queries alone before they are turned. */
+static bool may_join(const weights_source *s)
+{
+    const architecture *a = s->architecture;
+    return a->kind == WW_MODEL_DECODER && !a->head_norms && !a->whole_norms && !a->biases && s->sizes->temperature == 0.0;
+}
+
 /* q, k and v; those of nomic-bert are one tensor in the file, of which they are views. */
 static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
 {
@@ -261,7 +273,9 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     ww_status status = WW_OK;
     const joined_name joined = {
         .layer = i, .count = 3, .parts = {{"attn_q", queries}, {"attn_k", keys}, {"attn_v", keys}}, .cols = width};
-    if (a->kind == WW_MODEL_DECODER && !a->head_norms && !a->biases && can_join(l, &joined)) {
+    if (a->fused && ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK) {
+        status = load_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &to->joined);
+    } else if (may_join(l->source) && can_join(l, &joined)) {
         status = load_joined(l, &joined, &to->joined);
     } else if (ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK &&
                a->kind == WW_MODEL_ENCODER) {
@@ -286,10 +300,12 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     if (status == WW_OK)
         status = load_linear(l, (linear_name){i, "attn_output", width, queries, a->kind == WW_MODEL_ENCODER && a->biases},
                              &to->output);
-    if (status == WW_OK && a->head_norms)
-        status = load_norm(l, (norm_name){i, "attn_q_norm", s->head_size, false}, &to->query_norm);
-    if (status == WW_OK && a->head_norms)
-        status = load_norm(l, (norm_name){i, "attn_k_norm", s->head_size, false}, &to->key_norm);
+    if (status == WW_OK && a->sinks)
+        status = load_vector(l, &(wanted){.name = name_of(name, i, "attn_sinks", "weight"), .cols = s->heads}, &to->sinks);
+    if (status == WW_OK && (a->head_norms || a->whole_norms))
+        status = load_norm(l, (norm_name){i, "attn_q_norm", a->head_norms ? s->head_size : queries, false}, &to->query_norm);
+    if (status == WW_OK && (a->head_norms || a->whole_norms))
+        status = load_norm(l, (norm_name){i, "attn_k_norm", a->head_norms ? s->head_size : keys, false}, &to->key_norm);
     return status;
 }
 
@@ -319,34 +335,82 @@ static ww_status make_layer_plain(layer_weights *x)
     return status;
 }
 
-static ww_status load_layer(loader *l, int32_t i)
+/* Norms of a layer: before its two parts (of an encoder behind them), behind them, or both. */
+static ww_status load_layer_norms(loader *l, int32_t i, layer_weights *to)
 {
-    const model_sizes *s = l->source->sizes;
     const architecture *a = l->source->architecture;
     const bool encoder = a->kind == WW_MODEL_ENCODER;
-    const int64_t width = s->width, hidden = s->hidden;
-    layer_weights *to = &l->w->layers[i];
-    ww_status status = load_attention(l, i, to);
-    if (status == WW_OK)
+    const char *network = encoder ? "layer_output_norm" : a->network_norm ? a->network_norm : "ffn_norm";
+    const int64_t width = l->source->sizes->width;
+    ww_status status = WW_OK;
+    if (!a->no_pre_norms)
         status = load_norm(l, (norm_name){i, encoder ? "attn_output_norm" : "attn_norm", width, encoder}, &to->attention_norm);
-    if (status == WW_OK)
-        status =
-            load_norm(l, (norm_name){i, encoder ? "layer_output_norm" : "ffn_norm", width, encoder}, &to->feed_forward_norm);
+    if (status == WW_OK && !a->no_pre_norms)
+        status = load_norm(l, (norm_name){i, network, width, encoder}, &to->feed_forward_norm);
     if (status == WW_OK && a->post_norms)
         status = load_norm(l, (norm_name){i, "post_attention_norm", width, false}, &to->attention_post_norm);
     if (status == WW_OK && a->post_norms)
         status = load_norm(l, (norm_name){i, "post_ffw_norm", width, false}, &to->feed_forward_post_norm);
+    return status;
+}
+
+static ww_status load_feed_forward(loader *l, int32_t i, layer_weights *to)
+{
+    const architecture *a = l->source->architecture;
+    const bool biased = a->kind == WW_MODEL_ENCODER && a->biases;
+    const int64_t width = l->source->sizes->width, hidden = l->source->sizes->hidden;
     const joined_name gate_up = {.layer = i, .count = 2, .parts = {{"ffn_gate", hidden}, {"ffn_up", hidden}}, .cols = width};
-    const bool joined = status == WW_OK && a->gated && can_join(l, &gate_up);
-    if (status == WW_OK && joined)
+    ww_status status = WW_OK;
+    if (a->fused) {
+        status = load_linear(l, (linear_name){i, "ffn_up", 2 * hidden, width, false}, &to->gate_up);
+    } else if (a->gated && can_join(l, &gate_up)) {
         status = load_joined(l, &gate_up, &to->gate_up);
-    if (status == WW_OK && a->gated && !joined)
-        status = load_linear(l, (linear_name){i, "ffn_gate", hidden, width, false}, &to->gate);
-    if (status == WW_OK && !joined)
-        status = load_linear(l, (linear_name){i, "ffn_up", hidden, width, encoder && a->biases}, &to->up);
+    } else {
+        if (a->gated)
+            status = load_linear(l, (linear_name){i, "ffn_gate", hidden, width, false}, &to->gate);
+        if (status == WW_OK)
+            status = load_linear(l, (linear_name){i, "ffn_up", hidden, width, biased}, &to->up);
+    }
+    return status == WW_OK ? load_linear(l, (linear_name){i, "ffn_down", width, hidden, biased}, &to->down) : status;
+}
+
+/* The matrices of all experts by one name, and their biases where the architecture has any. */
+static ww_status load_expert_linear(loader *l, linear_name n, expert_linear *out)
+{
+    char name[NAME_BYTES];
+    const int64_t experts = l->source->sizes->experts;
+    const wanted matrices = {
+        .name = name_of(name, n.layer, n.what, "weight"), .rows = n.rows, .cols = n.cols, .experts = experts};
+    ww_status status = load_matrix(l, &matrices, &out->matrices);
+    if (status != WW_OK || !n.biased)
+        return status;
+    return load_matrix(l, &(wanted){.name = name_of(name, n.layer, n.what, "bias"), .rows = experts, .cols = n.rows},
+                       &out->biases);
+}
+
+static ww_status load_experts(loader *l, int32_t i, layer_weights *to)
+{
+    const model_sizes *s = l->source->sizes;
+    const bool biased = l->source->architecture->biases;
+    const int64_t width = s->width, hidden = s->expert_hidden;
+    ww_status status = load_linear(l, (linear_name){i, "ffn_gate_inp", s->experts, width, biased}, &to->router);
     if (status == WW_OK)
-        status = load_linear(l, (linear_name){i, "ffn_down", width, hidden, encoder && a->biases}, &to->down);
-    if (status == WW_OK && encoder)
+        status = load_expert_linear(l, (linear_name){i, "ffn_gate_exps", hidden, width, biased}, &to->gates);
+    if (status == WW_OK)
+        status = load_expert_linear(l, (linear_name){i, "ffn_up_exps", hidden, width, biased}, &to->ups);
+    return status == WW_OK ? load_expert_linear(l, (linear_name){i, "ffn_down_exps", width, hidden, biased}, &to->downs)
+                           : status;
+}
+
+static ww_status load_layer(loader *l, int32_t i)
+{
+    layer_weights *to = &l->w->layers[i];
+    ww_status status = load_attention(l, i, to);
+    if (status == WW_OK)
+        status = load_layer_norms(l, i, to);
+    if (status == WW_OK)
+        status = l->source->architecture->experts ? load_experts(l, i, to) : load_feed_forward(l, i, to);
+    if (status == WW_OK && l->source->architecture->kind == WW_MODEL_ENCODER)
         status = make_layer_plain(to);
     return status;
 }
@@ -424,22 +488,40 @@ ww_status weights_load_answers(const weights *w, const int32_t ids[2], rank_head
     return status;
 }
 
-static ww_status load_rope_factors(loader *l)
+/* Factors of rope from one tensor, if it is there; *out is what was there before, or is replaced. */
+static ww_status load_factors(loader *l, const char *name, float **out)
 {
     const int64_t pairs = l->source->sizes->rope_size / 2;
     ww_tensor factors = {0};
-    ww_status status = load_vector(l, &(wanted){.name = "rope_freqs.weight", .cols = pairs, .optional = true}, &factors);
+    ww_status status = load_vector(l, &(wanted){.name = name, .cols = pairs, .optional = true}, &factors);
     if (status != WW_OK || !factors.storage)
         return status;
-    l->w->rope_factors = memory_alloc((size_t)pairs * sizeof(float));
-    status = l->w->rope_factors ? ww_tensor_to_host(&factors, l->w->rope_factors)
-                                : memory_failed("factors of rope", (size_t)pairs * sizeof(float));
+    float *values = memory_alloc((size_t)pairs * sizeof *values);
+    status = values ? ww_tensor_to_host(&factors, values) : memory_failed("factors of rope", (size_t)pairs * sizeof *values);
     for (int64_t i = 0; status == WW_OK && i < pairs; i++)
-        if (!(l->w->rope_factors[i] > 0.0f))
-            status = ww_fail(WW_CORRUPT_FILE, "tensor 'rope_freqs.weight': factor %lld is %g; it must be above 0", (long long)i,
-                             (double)l->w->rope_factors[i]);
+        if (!(values[i] > 0.0f))
+            status = ww_fail(WW_CORRUPT_FILE, "tensor '%s': factor %lld is %g; it must be above 0", name, (long long)i,
+                             (double)values[i]);
     ww_tensor_release(&factors);
+    if (status == WW_OK) {
+        memory_free(*out);
+        *out = values;
+    } else {
+        memory_free(values);
+    }
     return status;
+}
+
+/* A file may have factors for sessions up to the context that the model was first made for, and others for longer ones. */
+static ww_status load_rope_factors(loader *l)
+{
+    const bool is_long = l->source->context > l->source->sizes->rope_original_context;
+    ww_status status = load_factors(l, "rope_freqs.weight", &l->w->rope_factors);
+    if (status == WW_OK)
+        status = load_factors(l, is_long ? "rope_factors_short.weight" : "rope_factors_long.weight", &l->w->rope_factors);
+    return status == WW_OK
+               ? load_factors(l, is_long ? "rope_factors_long.weight" : "rope_factors_short.weight", &l->w->rope_factors)
+               : status;
 }
 
 static ww_status load_decoder(loader *l)
@@ -453,6 +535,10 @@ static ww_status load_decoder(loader *l)
         l->w->output = l->w->embedding;
         l->w->output_is_tied = true;
     }
+    static const double limits[2] = {7.0, -7.0};
+    const int64_t one = 1;
+    for (int i = 0; i < 2 && status == WW_OK && l->source->architecture->clamped; i++)
+        status = ww_tensor_full(l->source->device, WW_F32, 1, &one, limits[i], &l->w->limits[i]);
     return status == WW_OK ? load_rope_factors(l) : status;
 }
 
@@ -522,14 +608,22 @@ void weights_free(weights *w)
     for (int32_t i = 0; i < w->layer_count; i++) {
         layer_weights *x = &w->layers[i];
         linear *const linears[] = {&x->joined, &x->query,   &x->key, &x->value, &x->output,
-                                   &x->gate,   &x->gate_up, &x->up,  &x->down};
+                                   &x->gate,   &x->gate_up, &x->up,  &x->down,  &x->router};
         norm *const norms[] = {&x->attention_norm,      &x->query_norm,        &x->key_norm,
                                &x->attention_post_norm, &x->feed_forward_norm, &x->feed_forward_post_norm};
         for (size_t n = 0; n < sizeof linears / sizeof *linears; n++)
             linear_free(linears[n]);
         for (size_t n = 0; n < sizeof norms / sizeof *norms; n++)
             norm_free(norms[n]);
+        ww_tensor_release(&x->sinks);
+        expert_linear *const experts[] = {&x->gates, &x->ups, &x->downs};
+        for (size_t n = 0; n < sizeof experts / sizeof *experts; n++) {
+            ww_quant_destroy(experts[n]->matrices);
+            ww_quant_destroy(experts[n]->biases);
+        }
     }
+    for (int i = 0; i < 2; i++)
+        ww_tensor_release(&w->limits[i]);
     memory_free(w->layers);
     memory_free(w->rope_factors);
     norm_free(&w->embedding_norm);

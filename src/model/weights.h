@@ -23,15 +23,24 @@ typedef struct norm {
     ww_tensor bias;   /* may be empty */
 } norm;
 
+/* The matrices of all experts, one after the other, and a bias for each. */
+typedef struct expert_linear {
+    ww_quant *matrices;
+    ww_quant *biases; /* f32, a row for each expert; may be NULL */
+} expert_linear;
+
 typedef struct layer_weights {
-    norm attention_norm; /* before attention; of an encoder behind it */
+    norm attention_norm; /* before attention; of an encoder behind it; may be empty */
     linear joined;       /* queries, keys and values in one product; those three are empty then */
     linear query, key, value, output;
-    norm query_norm, key_norm; /* of a head */
+    ww_tensor sinks;           /* of each query head; may be empty */
+    norm query_norm, key_norm; /* of a head, or of all */
     norm attention_post_norm;
-    norm feed_forward_norm; /* before the network; of an encoder behind it */
+    norm feed_forward_norm; /* before the network; of an encoder behind it; may be empty */
     linear gate_up;         /* in one product; those two are empty then */
     linear gate, up, down;
+    linear router; /* of a mixture of experts: a row for each, in the place of those above */
+    expert_linear gates, ups, downs;
     norm feed_forward_post_norm;
 } layer_weights;
 
@@ -51,6 +60,7 @@ typedef struct weights {
     ww_quant *output;      /* of a decoder; the embedding where there is none in the file */
     bool output_is_tied;   /* then */
     rank_head head;        /* of a model that ranks */
+    ww_tensor limits[2];   /* of clamped gates: the upper and the lower, [1]; empty where there are none */
     float *rope_factors;   /* rope_size / 2 of them, or NULL */
     layer_weights *layers;
     int32_t layer_count;
@@ -63,6 +73,7 @@ typedef struct weights_source {
     ww_device *device;
     const architecture *architecture;
     model_sizes *sizes;
+    int64_t context; /* of sessions */
     ww_progress progress;
     void *progress_user;
 } weights_source;

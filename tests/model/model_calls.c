@@ -39,6 +39,7 @@ void model_calls_write_files(void)
 {
     tiny_write_ranker(1, scratch_path("ranker.gguf"));
     write_tiny_model("llama", WW_QUANT_Q8_0, 1, "decoder.gguf");
+    write_tiny_model("gpt-oss", WW_QUANT_MXFP4, 1, "mixture.gguf");
     write_tiny_model("bert", WW_QUANT_F32, 1, "encoder.gguf");
 }
 
@@ -50,6 +51,21 @@ static ww_status call_open(void)
     ww_model *model = NULL;
     const ww_status status = ww_model_open(scratch_path("decoder.gguf"), device, NULL, &model);
     assert_int_equal(status == WW_OK, model != NULL);
+    ww_model_close(model);
+    return status;
+}
+
+/* A mixture of experts from its file to its logits. */
+static ww_status call_mixture(void)
+{
+    ww_model *model = NULL;
+    ww_session *made = NULL;
+    ww_status status = ww_model_open(scratch_path("mixture.gguf"), device, NULL, &model);
+    if (status == WW_OK)
+        status = ww_session_create(model, &made);
+    if (status == WW_OK)
+        status = ww_session_feed(made, calls_prompt, 2);
+    ww_session_destroy(made);
     ww_model_close(model);
     return status;
 }
@@ -169,6 +185,7 @@ static ww_status call_rerank(void)
 
 const model_call model_calls[] = {
     {.name = "open", .call = call_open, .opens = true},
+    {.name = "mixture", .call = call_mixture, .opens = true},
     {.name = "create", .call = call_create},
     {.name = "feed", .call = call_feed},
     {.name = "step", .call = call_step, .before = before_step},

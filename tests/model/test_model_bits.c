@@ -133,6 +133,43 @@ static void so_they_have_with_other_weights_and_caches(void **state)
     check_decoder(*state, WW_QUANT_F16, false);
 }
 
+/* With what is particular to each: windows, sinks, scales, factors, experts. */
+static void every_other_decoder_has_the_same_bits(void **state)
+{
+    static const struct {
+        const char *architecture;
+        ww_quant_type type, cache;
+        int32_t layers, window;
+        const char *scaling;
+        bool quick; /* also on devices that are slow */
+    } list[] = {{"phi3", WW_QUANT_Q4_1, WW_QUANT_F16, 1, 0, NULL, false},
+                {"gemma2", WW_QUANT_Q8_0, WW_QUANT_F16, 1, 9, NULL, true},
+                {"granite", WW_QUANT_Q8_0, WW_QUANT_F16, 1, 0, NULL, false},
+                {"olmo2", WW_QUANT_F16, WW_QUANT_F16, 1, 0, NULL, false},
+                {"smollm3", WW_QUANT_Q8_0, WW_QUANT_Q8_0, 4, 0, NULL, false},
+                {"mistral3", WW_QUANT_Q8_0, WW_QUANT_F32, 1, 0, "yarn", false},
+                {"qwen3moe", WW_QUANT_Q4_0, WW_QUANT_F16, 1, 0, NULL, false},
+                {"qwen3moe", WW_QUANT_F32, WW_QUANT_F32, 1, 0, NULL, false},
+                {"gpt-oss", WW_QUANT_MXFP4, WW_QUANT_F16, 1, 9, "yarn", true}};
+    make_texts(device_is_slow(*state));
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        tiny_model tiny;
+        tiny_shape shape = tiny_default(list[i].architecture);
+        if (device_is_slow(*state) && !list[i].quick && !test_is_long())
+            continue;
+        shape.type = list[i].type;
+        shape.layers = list[i].layers;
+        shape.window = list[i].window;
+        shape.scaling = list[i].scaling;
+        shape.scaling_factor = 4.0;
+        shape.rope_factors = strcmp(list[i].architecture, "phi3") == 0;
+        tiny_make(&tiny, &shape);
+        tiny_write(&tiny, scratch_path("model.gguf"));
+        tiny_free(&tiny);
+        check_decoder(*state, list[i].cache, false);
+    }
+}
+
 static void embed(ww_model *model, int first, int count, float *vectors)
 {
     static int32_t ids[TEXTS * LENGTH_MAX];
@@ -304,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_have_the_same_bits_in_any_batch_and_in_any_pieces),
         cmocka_unit_test(so_they_have_with_other_weights_and_caches),
+        cmocka_unit_test(every_other_decoder_has_the_same_bits),
         cmocka_unit_test(embeddings_have_the_same_bits_in_any_batch),
         cmocka_unit_test(threads_and_instruction_sets_do_not_change_bits),
     };

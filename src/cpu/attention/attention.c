@@ -57,6 +57,11 @@ static float *result_of(const attention_work *w, int64_t token, int32_t head)
     return w->job->out + (token * w->job->heads + head) * size;
 }
 
+static const float *sink_of(const attention_work *w, int32_t head)
+{
+    return w->job->sinks ? w->job->sinks + head : NULL;
+}
+
 /* ---- one tile ---------------------------------------------------------------------------------------------------------------
  */
 
@@ -66,7 +71,8 @@ typedef struct tile_rows {
     float *out[TILE_ROWS];
     attention_range seen[TILE_ROWS];
     float largest[TILE_ROWS], sums[TILE_ROWS];
-    float *part[TILE_ROWS]; /* NULL: the only chunk of its query, whose result is `out` */
+    const float *sink[TILE_ROWS]; /* NULL: none */
+    float *part[TILE_ROWS];       /* NULL: the only chunk of its query, whose result is `out` */
     int32_t count;
     int32_t chunk; /* that they meet, of this head of keys: */
     int32_t kv_head;
@@ -111,6 +117,7 @@ static void add_row(const attention_work *w, tile_rows *rows, int64_t token, int
     rows->q[at] = w->job->q + token * w->job->q_stride + (int64_t)head * w->job->batch.layer.head_size;
     rows->seen[at] = attention_in_chunk(seen, rows->chunk);
     rows->part[at] = alone ? NULL : part_of(w, token, head, rows->chunk);
+    rows->sink[at] = sink_of(w, head);
     rows->out[at] = alone ? result_of(w, token, head) : rows->part[at] + ATTENTION_PART_SUMS;
     rows->count++;
 }
@@ -124,7 +131,9 @@ static void finish_rows(const tile_rows *rows, int32_t head_size)
             continue;
         }
         for (int32_t i = 0; i < head_size; i++)
-            rows->out[r][i] = attention_result_of_one(rows->out[r][i], rows->sums[r]);
+            rows->out[r][i] = rows->sink[r] ? attention_result_with_sink(rows->out[r][i] + 0.0f, rows->sums[r],
+                                                                         rows->largest[r], *rows->sink[r])
+                                            : attention_result_of_one(rows->out[r][i], rows->sums[r]);
     }
 }
 
@@ -142,6 +151,7 @@ static void run_tile(void *context, int64_t item, int32_t worker)
     float *scratch = w->scratch + worker * w->scratch_floats;
     attention_tile tile = {.head_size = layer->head_size,
                            .scale = w->job->scale,
+                           .cap = w->job->cap,
                            .q = rows.q,
                            .seen = rows.seen,
                            .p = scratch + (int64_t)2 * ATTENTION_CHUNK * layer->head_size,
@@ -192,7 +202,8 @@ static void merge_range(void *context, int64_t begin, int64_t end)
                                        .apart = w->part_floats,
                                        .count = count,
                                        .head_size = size,
-                                       .out = out};
+                                       .out = out,
+                                       .sink = sink_of(w, head)};
         if (count > 1)
             w->loops->merge(&parts);
         for (int32_t i = 0; count <= 0 && i < size; i++)

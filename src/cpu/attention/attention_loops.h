@@ -12,8 +12,8 @@
 /* Rows against a chunk. p and what is written is scratch memory of the thread, or the result. */
 typedef struct attention_tile {
     int32_t rows, head_size;
-    bool half; /* keys and values are f16, else f32 */
-    float scale;
+    bool half;                   /* keys and values are f16, else f32 */
+    float scale, cap;            /* of scores; a cap of 0 is none */
     const float *const *q;       /* of each row */
     const attention_range *seen; /* of each row, in this chunk; none is empty */
     const void *keys;            /* as stored in a page */
@@ -32,6 +32,7 @@ typedef struct attention_parts {
     int64_t apart;
     int32_t count, head_size; /* count at least 1 */
     float *out;
+    const float *sink; /* of the head; NULL: none */
 } attention_parts;
 
 /* One head of one token on its way into the cache: rotated, and rounded later. */

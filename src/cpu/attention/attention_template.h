@@ -107,6 +107,8 @@ static void exponentials(const attention_tile *tile, int32_t row)
     const attention_range seen = tile->seen[row];
     const int32_t first = seen.first / ATTENTION_LANES * ATTENTION_LANES;
     const int32_t end = (seen.end + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES;
+    for (int32_t j = seen.first; tile->cap > 0.0f && j < seen.end; j++)
+        p[j] = attention_capped(p[j], tile->cap);
     for (int32_t j = first; j < seen.first; j++)
         p[j] = p[seen.first];
     for (int32_t j = seen.end; j < end; j++)
@@ -332,7 +334,7 @@ static void merge(const attention_parts *parts)
             o[i] = canon_fma_f32(f, x[i], o[i]);
     }
     for (int32_t i = 0; i < parts->head_size; i++)
-        parts->out[i] = attention_result(o[i], l);
+        parts->out[i] = parts->sink ? attention_result_with_sink(o[i], l, most, *parts->sink) : attention_result(o[i], l);
 }
 
 static void rope(const attention_turn *turn)

@@ -152,6 +152,8 @@ ww_status gpu_attention(ww_device *base, const attention_job *job)
                            .layer = batch->layer,
                            .mask = job->mask,
                            .scale = job->scale,
+                           .cap = job->cap,
+                           .sinks = job->sinks,
                            .heads = job->heads,
                            .group = job->heads / batch->layer.kv_heads,
                            .chunks = (int32_t)divide_up_i64(max_i32(job->keys_most, 1), ATTENTION_CHUNK),

@@ -49,10 +49,12 @@ typedef struct attention_args {
     int64_t first_token, tokens; /* of this launch */
     attention_layer layer;
     attention_mask mask;
-    float scale;
+    float scale, cap;     /* a cap of 0 is none */
     int32_t heads, group; /* query heads, of one head of keys */
     int32_t chunks, keys_most;
     int32_t each; /* query heads of a block of attention_chunk: 1, 2 or ATTENTION_PASS */
+    int32_t unused;
+    const float *sinks; /* of each head; NULL: none */
     attention_store_args
         store; /* of attention_chunk: keys and values of its tokens, which are put first; k is NULL: they are there */
 } attention_args;

@@ -98,7 +98,7 @@ DEVICE float *result_of(const attention_args *args, int64_t token, int32_t head)
 }
 
 /* Element i of the result of a query, out of its chunks, of which there are several. */
-DEVICE float merged(const attention_args *args, const float *part, int32_t count, int32_t i)
+DEVICE float merged(const attention_args *args, int32_t head, const float *part, int32_t count, int32_t i)
 {
     const int32_t apart = ATTENTION_PART_SUMS + args->layer.head_size;
     float most = part[0], l = 0.0f, o = 0.0f;
@@ -109,7 +109,13 @@ DEVICE float merged(const attention_args *args, const float *part, int32_t count
         l = fma_f32(f, part[c * apart + 1], l);
         o = fma_f32(f, part[c * apart + ATTENTION_PART_SUMS + i], o);
     }
-    return attention_result(o, l);
+    return args->sinks ? attention_result_with_sink(o, l, most, args->sinks[head]) : attention_result(o, l);
+}
+
+/* The same of a query with one chunk. */
+DEVICE float result_of_one(const attention_args *args, int32_t head, float o, float l, float most)
+{
+    return args->sinks ? attention_result_with_sink(o + 0.0f, l, most, args->sinks[head]) : attention_result_of_one(o, l);
 }
 
 /* The largest over 32 lanes, in each of them. */

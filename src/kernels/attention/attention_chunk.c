@@ -145,7 +145,7 @@ DEVICE void leave_parts(const attention_args *args, const chunk_work *work, cons
         UNROLL for (int32_t a = 0; a < ATTENTION_LANES; a++) sums[a] = AT(shared->sums, (g * ATTENTION_LANES + a) * size + e);
         const float o = attention_fold(sums);
         if (work->alone) {
-            result_of(args, work->token, head)[e] = attention_result_of_one(o, AT(shared->l, g));
+            result_of(args, work->token, head)[e] = result_of_one(args, head, o, AT(shared->l, g), AT(shared->largest, g));
             continue;
         }
         float *part = part_of(args, work->token, head, work->chunk);
@@ -185,6 +185,8 @@ DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, co
     UNROLL for (int32_t g = 0; g < each; g++) scores[g] = -MATH_INF_F32;
     if (seen)
         score_key(type, each, args, page, shared->q, key, scores);
+    if (seen && args->cap > 0.0f)
+        UNROLL for (int32_t g = 0; g < each; g++) scores[g] = attention_capped(scores[g], args->cap);
     UNROLL for (int32_t g = 0; g < each; g++)
     {
         const float most = largest_of_32(scores[g]);
@@ -266,7 +268,7 @@ DEVICE void merge_parts(const attention_args *args, const chunk_work *work, atte
     for (int32_t i = (int32_t)thread_index(); i < work->count * size; i += ATTENTION_THREADS) {
         const int32_t head = first + i / size;
         result_of(args, work->token, head)[i % size] =
-            merged(args, part_of(args, work->token, head, chunks.first), chunks.end - chunks.first, i % size);
+            merged(args, head, part_of(args, work->token, head, chunks.first), chunks.end - chunks.first, i % size);
     }
 }
 

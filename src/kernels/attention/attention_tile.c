@@ -195,6 +195,15 @@ DEVICE void score_tile(int32_t type, const attention_args *args, const attention
         sums.x[0][j] * args->scale;
 }
 
+/* Scores of keys that someone sees go below the cap. A thread has every 256th. */
+DEVICE void cap_scores(const attention_args *args, const tile_place *place, float *s)
+{
+    for (int32_t i = place->any.first * ATTENTION_ROWS + (int32_t)thread_index(); i < place->any.end * ATTENTION_ROWS;
+         i += ATTENTION_THREADS)
+        AT(s, i) = attention_capped(AT(s, i), args->cap);
+    barrier();
+}
+
 DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
 {
     return from + ((lane_of - from) & (ATTENTION_LANES - 1));
@@ -312,7 +321,8 @@ DEVICE void leave_rows(const attention_args *args, const tile_place *place, cons
         const attention_range chunks = attention_chunks(seen_by(args, token));
         if (chunks.end - chunks.first == 1) {
             float *out = result_of(args, token, head) + at;
-            UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++) out[e] = attention_result_of_one(sums->x[r][e], AT(l, row));
+            UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++) out[e] =
+                result_of_one(args, head, sums->x[r][e], AT(l, row), AT(largest, row));
             continue;
         }
         float *to = part_of(args, token, head, place->chunk);
@@ -373,6 +383,8 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
             score_tile(type, (const attention_args *)arguments_again(args), &page, place, key, memory,
                        memory + ATTENTION_CHUNK * ATTENTION_ROWS);
     barrier();
+    if (args->cap > 0.0f)
+        cap_scores(args, place, memory);
     make_exponentials(place, rows, memory, lanes, largest, l);
     const int32_t size = args->layer.head_size;
     const bool few = place->any.end - place->any.first <= EIGHTHS;
@@ -457,6 +469,6 @@ KERNEL(attention_merge, attention_args, ATTENTION_THREADS)
         const attention_range chunks = attention_chunks(seen_by(&args, token));
         const int32_t parts = chunks.end - chunks.first;
         if (parts > 1)
-            result_of(&args, token, head)[e] = merged(&args, part_of(&args, token, head, chunks.first), parts, e);
+            result_of(&args, token, head)[e] = merged(&args, head, part_of(&args, token, head, chunks.first), parts, e);
     }
 }

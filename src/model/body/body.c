@@ -119,7 +119,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
                                  .k_stride = a->k.layout.strides[0],
                                  .v_stride = a->v.layout.strides[0],
                                  .rope = ATTENTION_ROPE_NONE};
-    if (model->architecture->rope) {
+    if (a->rope) {
         store.rope = model->architecture->interleaved ? ATTENTION_ROPE_INTERLEAVED : ATTENTION_ROPE_HALVES;
         store.half = s->rope_size / 2;
         store.cosines = data_of(&rope->cosines);
@@ -133,6 +133,8 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
                                .q_stride = store.q_stride,
                                .mask = {.causal = a->causal, .window = a->window ? s->window : 0},
                                .scale = (float)s->attention_scale,
+                               .cap = (float)s->attention_cap,
+                               .sinks = a->sinks ? data_of(a->sinks) : NULL,
                                .keys_most = p->keys_most,
                                .runs = p->tokens > p->sequences,
                                .out = data_of(&a->attended)};

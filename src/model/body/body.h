@@ -58,7 +58,8 @@ ww_status body_rows(const ww_quant *matrix, const ww_tensor *ids, ww_tensor *out
 /* Keys and values of q, k, v into the cache, and queries against it into `attended`; q is turned in place. */
 typedef struct attention_of_layer {
     int32_t layer;
-    bool causal, window;
+    bool causal, window, rope;
+    const ww_tensor *sinks; /* of each head; NULL: none */
     ww_tensor q, k, v, attended;
 } attention_of_layer;
 ww_status body_attention(const pass *p, const attention_of_layer *a);
@@ -73,6 +74,10 @@ typedef struct feed_forward {
     ww_tensor *y;
 } feed_forward;
 ww_status body_feed_forward(const pass *p, const feed_forward *f);
+
+/* The same by a mixture of experts: of the `experts_used` that the router gives the largest logits, weighted by a softmax over
+ * these. Into y; the residual is not looked at. */
+ww_status body_experts(const pass *p, const feed_forward *f);
 
 /* WW_CANCELLED if somebody asked to stop. */
 ww_status body_check_cancelled(const pass *p);

@@ -9,13 +9,12 @@
  */
 #include <warpwave/tensor_rows.h>
 
-#include "arithmetic/math/f64.h"
 #include "model/body/body.h"
 
-/* Norms of each head, from x to out. */
+/* Norms of each head, or of all together, from x to out. */
 static ww_status norm_heads(const pass *p, const norm *n, const ww_tensor *x, ww_tensor *out)
 {
-    const int32_t size = p->model->sizes.head_size;
+    const int64_t size = n->weight.layout.shape[0];
     const int64_t heads = ww_layout_elements(&x->layout) / size;
     const ww_tensor from = rows_of(x, heads, size);
     ww_tensor to = rows_of(out, heads, size);
@@ -41,14 +40,16 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
         a->v = columns_of(&t->q, p->tokens, all, queries + keys, keys);
         return body_linear(model, &(linear_step){.linear = &l->joined, .x = &x, .norm = &l->attention_norm, .out = &out});
     }
-    ww_status status = ww_tensor_rms_norm(&x, &l->attention_norm.weight, s->eps, &normed);
+    const bool pre = l->attention_norm.weight.storage;
+    const ww_tensor *from = pre ? &normed : &x;
+    ww_status status = pre ? ww_tensor_rms_norm(&x, &l->attention_norm.weight, s->eps, &normed) : WW_OK;
     if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->query, .x = &normed, .out = &a->q});
+        status = body_linear(model, &(linear_step){.linear = &l->query, .x = from, .out = &a->q});
     if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->key, .x = &normed, .out = &a->k});
+        status = body_linear(model, &(linear_step){.linear = &l->key, .x = from, .out = &a->k});
     if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->value, .x = &normed, .out = &a->v});
-    if (status != WW_OK || !model->architecture->head_norms)
+        status = body_linear(model, &(linear_step){.linear = &l->value, .x = from, .out = &a->v});
+    if (status != WW_OK || !l->query_norm.weight.storage)
         return status;
     ww_tensor q = rows_of(&t->q_normed, p->tokens, queries), k = rows_of(&t->k_normed, p->tokens, keys);
     status = norm_heads(p, &l->query_norm, &a->q, &q);
@@ -59,12 +60,25 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
     return status;
 }
 
-/* x += y behind a norm. */
-static ww_status add_normed(const pass *p, const norm *post, ww_tensor *x, const ww_tensor *y)
+/* x += y, behind a norm if there is one, and scaled. */
+static ww_status add_residual(const pass *p, const norm *post, ww_tensor *x, ww_tensor *y)
 {
+    const double scale = p->model->sizes.residual_scale;
     ww_tensor normed = rows_of(&p->model->work.pass.normed, p->tokens, p->model->sizes.width);
-    const ww_status status = ww_tensor_rms_norm(y, &post->weight, p->model->sizes.eps, &normed);
-    return status == WW_OK ? body_add(x, &normed) : status;
+    ww_tensor *sum = post->weight.storage ? &normed : y;
+    ww_status status = post->weight.storage ? ww_tensor_rms_norm(y, &post->weight, p->model->sizes.eps, &normed) : WW_OK;
+    if (status == WW_OK && scale != 1.0)
+        status = ww_tensor_affine(sum, scale, 0.0, sum);
+    return status == WW_OK ? body_add(x, sum) : status;
+}
+
+/* Queries of tokens far into a text are larger. */
+static ww_status scale_queries(const pass *p, ww_tensor *q)
+{
+    if (p->model->sizes.temperature == 0.0)
+        return WW_OK;
+    const ww_tensor scales = rows_of(&p->model->work.scales.tensor, p->tokens, 1);
+    return ww_tensor_binary(WW_MUL, q, &scales, q);
 }
 
 static ww_status run_layer(const pass *p, int32_t number)
@@ -72,26 +86,36 @@ static ww_status run_layer(const pass *p, int32_t number)
     const ww_model *model = p->model;
     const model_sizes *s = &model->sizes;
     const layer_weights *l = &model->weights.layers[number];
-    const bool post_attention = l->attention_post_norm.weight.storage, post_network = l->feed_forward_post_norm.weight.storage;
+    const bool scaled = s->residual_scale != 1.0;
+    const bool apart = scaled || l->attention_post_norm.weight.storage;
+    const bool network_apart = scaled || model->architecture->experts || l->feed_forward_post_norm.weight.storage;
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
-    attention_of_layer a = {.layer = number, .causal = true, .window = layer_has_window(model->architecture, s, number)};
-    const linear_step output = {
-        .linear = &l->output, .x = &a.attended, .adds = !post_attention, .out = post_attention ? &y : &x};
-    const feed_forward network = {
-        .layer = l, .x = &x, .norm = &l->feed_forward_norm, .residual = post_network ? NULL : &x, .y = &y};
+    attention_of_layer a = {.layer = number,
+                            .causal = true,
+                            .window = layer_has_window(model->architecture, s, number),
+                            .rope = layer_has_rope(model->architecture, number),
+                            .sinks = l->sinks.storage ? &l->sinks : NULL};
+    const linear_step output = {.linear = &l->output, .x = &a.attended, .adds = !apart, .out = apart ? &y : &x};
+    const feed_forward network = {.layer = l,
+                                  .x = &x,
+                                  .norm = l->feed_forward_norm.weight.storage ? &l->feed_forward_norm : NULL,
+                                  .residual = network_apart ? NULL : &x,
+                                  .y = &y};
     ww_status status = body_check_cancelled(p);
     if (status == WW_OK)
         status = project(p, l, &a);
     if (status == WW_OK)
+        status = scale_queries(p, &a.q);
+    if (status == WW_OK)
         status = body_attention(p, &a);
     if (status == WW_OK)
         status = body_linear(model, &output);
-    if (status == WW_OK && post_attention)
-        status = add_normed(p, &l->attention_post_norm, &x, &y);
+    if (status == WW_OK && apart)
+        status = add_residual(p, &l->attention_post_norm, &x, &y);
     if (status == WW_OK)
-        status = body_feed_forward(p, &network);
-    if (status == WW_OK && post_network)
-        status = add_normed(p, &l->feed_forward_post_norm, &x, &y);
+        status = model->architecture->experts ? body_experts(p, &network) : body_feed_forward(p, &network);
+    if (status == WW_OK && network_apart)
+        status = add_residual(p, &l->feed_forward_post_norm, &x, &y);
     return status;
 }
 
@@ -101,8 +125,8 @@ ww_status decoder_run(const pass *p)
     const ww_tensor ids = list_of(&model->work.ids, p->tokens);
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, model->sizes.width);
     ww_status status = body_rows(model->weights.embedding, &ids, &x);
-    if (status == WW_OK && model->architecture->scaled_embedding)
-        status = ww_tensor_affine(&x, (double)(float)canon_sqrt_f64(model->sizes.width), 0.0, &x);
+    if (status == WW_OK && model->sizes.embedding_scale != 1.0)
+        status = ww_tensor_affine(&x, model->sizes.embedding_scale, 0.0, &x);
     for (int32_t i = 0; status == WW_OK && i < model->sizes.layers; i++)
         status = run_layer(p, i);
     return status;
@@ -115,7 +139,18 @@ ww_status decoder_project(const pass *p, const ww_tensor *rows)
     const int64_t count = rows->layout.shape[0];
     ww_tensor out = rows_of(&w->logits, count, model->sizes.vocabulary);
     const linear output = {.matrix = model->weights.output};
-    return body_linear(model, &(linear_step){.linear = &output, .x = rows, .norm = &model->weights.output_norm, .out = &out});
+    const double scale = model->sizes.logits_scale, cap = model->sizes.logit_cap;
+    ww_status status =
+        body_linear(model, &(linear_step){.linear = &output, .x = rows, .norm = &model->weights.output_norm, .out = &out});
+    if (status == WW_OK && scale != 1.0)
+        status = ww_tensor_affine(&out, scale, 0.0, &out);
+    if (status == WW_OK && cap != 0.0)
+        status = ww_tensor_affine(&out, 1.0 / cap, 0.0, &out);
+    if (status == WW_OK && cap != 0.0)
+        status = ww_tensor_unary(WW_TANH, &out, &out);
+    if (status == WW_OK && cap != 0.0)
+        status = ww_tensor_affine(&out, cap, 0.0, &out);
+    return status;
 }
 
 /* Do the rows follow each other? Then they are where they are. */

@@ -25,6 +25,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     ww_tensor x = rows_of(&t->x, p->tokens, s->width), y = rows_of(&t->y, p->tokens, s->width);
     ww_tensor between = rows_of(&t->normed, p->tokens, s->width);
     attention_of_layer a = {.layer = 0, /* pages have room for one: the layers follow each other */
+                            .rope = model->architecture->rope,
                             .q = rows_of(&t->q, p->tokens, queries),
                             .k = rows_of(&t->k, p->tokens, keys),
                             .v = rows_of(&t->v, p->tokens, keys),

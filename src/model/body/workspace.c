@@ -14,16 +14,16 @@ enum { UPLOAD_MIN = 64, ROPE_MIN = 512 };
 /* ---- tensors between operations -------------------------------------------------------------------------------------------
  */
 
-static ww_status make(const ww_model *model, int64_t tokens, int64_t width, ww_tensor *out)
+static ww_status make(const ww_model *model, ww_dtype type, int64_t elements, ww_tensor *out)
 {
-    const int64_t elements = tokens * width;
-    return width == 0 ? WW_OK : ww_tensor_empty(model->device, WW_F32, 1, &elements, out);
+    return elements == 0 ? WW_OK : ww_tensor_empty(model->device, type, 1, &elements, out);
 }
 
 static void pass_free(pass_tensors *p)
 {
-    ww_tensor *const tensors[] = {&p->x,        &p->normed,   &p->q,    &p->k,  &p->v, &p->q_normed,
-                                  &p->k_normed, &p->attended, &p->gate, &p->up, &p->y};
+    ww_tensor *const tensors[] = {&p->x,        &p->normed,   &p->q,          &p->k,      &p->v,     &p->q_normed,
+                                  &p->k_normed, &p->attended, &p->gate,       &p->up,     &p->y,     &p->routed,
+                                  &p->chosen,   &p->shares,   &p->chosen_ids, &p->spread, &p->beside};
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
         ww_tensor_release(tensors[i]);
 }
@@ -36,6 +36,7 @@ ww_status workspace_reserve(ww_model *model, int64_t tokens)
     if (tokens <= w->tokens)
         return WW_OK;
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
+    const int64_t used = s->experts_used, hidden = used ? used * s->expert_hidden : s->hidden;
     pass_tensors p = {0};
     const struct {
         ww_tensor *tensor;
@@ -45,17 +46,24 @@ ww_status workspace_reserve(ww_model *model, int64_t tokens)
                 {&p.q, queries + 2 * keys},
                 {&p.k, keys},
                 {&p.v, keys},
-                {&p.q_normed, a->head_norms ? queries : 0},
-                {&p.k_normed, a->head_norms ? keys : 0},
+                {&p.q_normed, a->head_norms || a->whole_norms ? queries : 0},
+                {&p.k_normed, a->head_norms || a->whole_norms ? keys : 0},
                 {&p.attended, queries},
-                {&p.gate, a->gated ? 2 * (int64_t)s->hidden : 0},
-                {&p.up, s->hidden},
-                {&p.y, s->width}};
+                {&p.gate, a->gated ? 2 * hidden : 0},
+                {&p.up, hidden},
+                {&p.y, s->width},
+                {&p.routed, s->experts},
+                {&p.chosen, used},
+                {&p.shares, used},
+                {&p.spread, used * s->width},
+                {&p.beside, a->experts && a->biases ? max_i64(hidden, used * s->width) : 0}};
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < sizeof list / sizeof *list; i++)
-        status = make(model, tokens, list[i].width, list[i].tensor);
+        status = make(model, WW_F32, tokens * list[i].width, list[i].tensor);
+    if (status == WW_OK)
+        status = make(model, WW_U32, tokens * used, &p.chosen_ids);
     if (status == WW_OK && !w->logits.storage && a->kind == WW_MODEL_DECODER)
-        status = make(model, LOGIT_ROWS, s->vocabulary, &w->logits);
+        status = make(model, WW_F32, LOGIT_ROWS * s->vocabulary, &w->logits);
     if (status != WW_OK) {
         pass_free(&p);
         return status;
@@ -186,7 +194,7 @@ void workspace_forget_steps(workspace *w)
 void workspace_free(workspace *w)
 {
     workspace_forget_steps(w);
-    upload *const uploads[] = {&w->ids, &w->positions, &w->sequences, &w->lengths, &w->pages, &w->rows, &w->types};
+    upload *const uploads[] = {&w->ids, &w->positions, &w->sequences, &w->lengths, &w->pages, &w->rows, &w->types, &w->scales};
     pass_free(&w->pass);
     w->tokens = 0;
     ww_tensor_release(&w->logits);

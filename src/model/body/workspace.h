@@ -37,6 +37,9 @@ typedef struct pass_tensors {
     ww_tensor attended;
     ww_tensor gate, up; /* of the feed-forward network; where one product makes both, they are in gate */
     ww_tensor y;        /* what is added to x next */
+    /* Of a mixture of experts: logits of all; the largest, as logits and as shares, and whose they are; rows for each that is
+     * used, of the width, and what their biases are. */
+    ww_tensor routed, chosen, shares, chosen_ids, spread, beside;
 } pass_tensors;
 
 /* A step or a pass that was recorded, or was run and could be, for batches of one shape. */
@@ -59,7 +62,7 @@ typedef struct workspace {
     int64_t tokens;                                               /* room for this many */
     pass_tensors pass;
     ww_tensor logits; /* LOGIT_ROWS x vocabulary */
-    upload ids, positions, sequences, lengths, pages, rows, types;
+    upload ids, positions, sequences, lengths, pages, rows, types, scales;
     rope_table rope[2]; /* of layers without and with a window */
 } workspace;
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "arithmetic/math/f64.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -23,6 +24,7 @@ typedef struct feed {
     int64_t tokens, sequences, pages_stride;
     int32_t *batch_ids, *positions, *numbers, *lengths;
     int64_t *pages;
+    float *scales;         /* of queries, where the model has any */
     uint32_t *last_rows;   /* rows of a pass with the last token of a session, */
     size_t *last_sessions; /* and whose it is */
     int64_t lasts;
@@ -129,9 +131,22 @@ static void gather_pass(feed *f, feed_place *place)
     }
 }
 
+/* By how much queries of the batch are larger, each time the position has gone through the original context once more. */
+static void find_scales(const feed *f)
+{
+    const model_sizes *s = &f->model->sizes;
+    for (int64_t t = 0; t < f->tokens; t++) {
+        const double times = (double)(f->positions[t] / s->rope_original_context);
+        f->scales[t] = (float)(1.0 + s->temperature * canon_log_f64(1.0 + times));
+    }
+}
+
 static ww_status upload_pass(const feed *f)
 {
     workspace *w = &f->model->work;
+    const bool scaled = f->model->sizes.temperature != 0.0;
+    if (scaled)
+        find_scales(f);
     ww_status status = upload_write(w, &w->ids, WW_U32, f->batch_ids, f->tokens);
     if (status == WW_OK)
         status = upload_write(w, &w->positions, WW_I32, f->positions, f->tokens);
@@ -141,6 +156,8 @@ static ww_status upload_pass(const feed *f)
         status = upload_write(w, &w->lengths, WW_I32, f->lengths, f->sequences);
     if (status == WW_OK)
         status = upload_write(w, &w->pages, WW_I64, f->pages, f->sequences * f->pages_stride);
+    if (status == WW_OK && scaled)
+        status = upload_write(w, &w->scales, WW_F32, f->scales, f->tokens);
     return status;
 }
 
@@ -236,16 +253,17 @@ static ww_status make_batch(feed *f, size_t tokens, size_t longest)
     while (stride < pages_of(longest))
         stride *= 2;
     const size_t rows = min_size(sequences, LOGIT_ROWS), logits = rows > 1 ? rows * (size_t)f->model->sizes.vocabulary : 0;
-    f->batch_ids = memory_alloc_zeroed(4 * most + sequences, sizeof(int32_t));
+    f->batch_ids = memory_alloc_zeroed(5 * most + sequences, sizeof(int32_t));
     f->pages = memory_alloc_zeroed(sequences * stride, sizeof *f->pages);
     f->last_sessions = memory_alloc_zeroed(sequences, sizeof *f->last_sessions);
     f->logits = memory_alloc(logits * sizeof *f->logits);
     if (!f->batch_ids || !f->pages || !f->last_sessions || !f->logits)
-        return memory_failed("batch of sessions", 5 * most * sizeof(int32_t) + sequences * stride * sizeof(int64_t));
+        return memory_failed("batch of sessions", 6 * most * sizeof(int32_t) + sequences * stride * sizeof(int64_t));
     f->positions = f->batch_ids + most;
     f->numbers = f->positions + most;
     f->lengths = f->numbers + most;
     f->last_rows = (uint32_t *)(f->lengths + sequences);
+    f->scales = (float *)(void *)(f->last_rows + most);
     return WW_OK;
 }
 

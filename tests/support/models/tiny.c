@@ -11,6 +11,7 @@
 tiny_shape tiny_default(const char *architecture)
 {
     const bool encoder = strstr(architecture, "bert") != NULL;
+    const bool mixture = strcmp(architecture, "qwen3moe") == 0 || strcmp(architecture, "gpt-oss") == 0;
     return (tiny_shape){.architecture = architecture,
                         .layers = 2,
                         .width = 64,
@@ -21,6 +22,8 @@ tiny_shape tiny_default(const char *architecture)
                         .vocabulary = 96,
                         .context = 1024,
                         .pooling = 1,
+                        .experts = mixture ? 6 : 0,
+                        .experts_used = mixture ? 3 : 0,
                         .seed = 7};
 }
 
@@ -30,26 +33,32 @@ static bool is(const tiny_shape *s, const char *architecture)
 }
 
 /* Matrices are about 1 / sqrt(columns), so that activations stay about 1. Norms and biases are near what they usually are. */
-static void add(tiny_model *m, const char *name, int64_t rows, int64_t cols)
+static void add_experts(tiny_model *m, const char *name, int64_t experts, int64_t rows, int64_t cols)
 {
     tiny_tensor *t = &m->tensors[m->count++];
     test_random random = {m->shape.seed * 1000 + (uint64_t)m->count};
-    const int64_t count = (rows ? rows : 1) * cols;
+    const int64_t count = (experts ? experts : 1) * (rows ? rows : 1) * cols;
     assert_true(m->count <= TINY_TENSORS_MAX);
     snprintf(t->name, sizeof t->name, "%s", name);
     t->rows = rows;
     t->cols = cols;
+    t->experts = experts;
     t->values = malloc((size_t)count * sizeof *t->values);
     assert_non_null(t->values);
     const bool norm = strstr(name, "norm.weight") != NULL, bias = strstr(name, "bias") != NULL;
-    const bool factors = strcmp(name, "rope_freqs.weight") == 0;
+    const bool factors = strncmp(name, "rope_f", 6) == 0;
     for (int64_t i = 0; i < count; i++) {
         const float x = random_normal(&random);
-        t->values[i] = factors ? 1.0f + 3.0f * (float)i / (float)count
+        t->values[i] = factors ? 1.0f + (strstr(name, "short") ? 1.0f : 3.0f) * (float)i / (float)count
                        : norm  ? 1.0f + 0.1f * x
                        : bias  ? 0.1f * x
                                : x / sqrtf((float)cols);
     }
+}
+
+static void add(tiny_model *m, const char *name, int64_t rows, int64_t cols)
+{
+    add_experts(m, name, 0, rows, cols);
 }
 
 static void add_named(tiny_model *m, int layer, const char *what, int64_t rows, int64_t cols)
@@ -59,37 +68,72 @@ static void add_named(tiny_model *m, int layer, const char *what, int64_t rows, 
     add(m, name, rows, cols);
 }
 
+/* The router and the experts of a layer. */
+static void add_mixture(tiny_model *m, int i)
+{
+    static const char *const names[] = {"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
+    const tiny_shape *s = &m->shape;
+    add_named(m, i, "ffn_gate_inp.weight", s->experts, s->width);
+    if (is(s, "gpt-oss"))
+        add_named(m, i, "ffn_gate_inp.bias", 0, s->experts);
+    for (int n = 0; n < 3; n++) {
+        const int64_t rows = n < 2 ? TINY_EXPERT_HIDDEN : s->width, cols = n < 2 ? s->width : TINY_EXPERT_HIDDEN;
+        char name[64];
+        snprintf(name, sizeof name, "blk.%d.%s.weight", i, names[n]);
+        add_experts(m, name, s->experts, rows, cols);
+        snprintf(name, sizeof name, "%s.bias", names[n]);
+        if (is(s, "gpt-oss"))
+            add_named(m, i, name, s->experts, rows);
+    }
+}
+
 static void add_layer(tiny_model *m, int i)
 {
     const tiny_shape *s = &m->shape;
     const bool encoder = strstr(s->architecture, "bert") != NULL, bert = is(s, "bert"), nomic = is(s, "nomic-bert");
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
-    if (nomic) {
+    const bool oss = is(s, "gpt-oss"), olmo = is(s, "olmo2"), phi = is(s, "phi3");
+    const bool post = is(s, "gemma3") || is(s, "gemma2") || olmo;
+    if (nomic || phi) {
         add_named(m, i, "attn_qkv.weight", queries + 2 * keys, s->width);
     } else {
         add_named(m, i, "attn_q.weight", queries, s->width);
         add_named(m, i, "attn_k.weight", keys, s->width);
         add_named(m, i, "attn_v.weight", keys, s->width);
     }
-    if (bert || is(s, "qwen2")) {
+    if (bert || oss || is(s, "qwen2")) {
         add_named(m, i, "attn_q.bias", 0, queries);
         add_named(m, i, "attn_k.bias", 0, keys);
         add_named(m, i, "attn_v.bias", 0, keys);
     }
     add_named(m, i, "attn_output.weight", s->width, queries);
-    if (is(s, "qwen3") || is(s, "gemma3")) {
-        add_named(m, i, "attn_q_norm.weight", 0, s->head_size);
-        add_named(m, i, "attn_k_norm.weight", 0, s->head_size);
+    if (oss) {
+        add_named(m, i, "attn_output.bias", 0, s->width);
+        add_named(m, i, "attn_sinks.weight", 0, s->heads);
     }
-    add_named(m, i, encoder ? "attn_output_norm.weight" : "attn_norm.weight", 0, s->width);
-    add_named(m, i, encoder ? "layer_output_norm.weight" : "ffn_norm.weight", 0, s->width);
-    if (is(s, "gemma3")) {
+    if (is(s, "qwen3") || is(s, "qwen3moe") || is(s, "gemma3") || olmo) {
+        add_named(m, i, "attn_q_norm.weight", 0, olmo ? queries : s->head_size);
+        add_named(m, i, "attn_k_norm.weight", 0, olmo ? keys : s->head_size);
+    }
+    if (!olmo) {
+        add_named(m, i, encoder ? "attn_output_norm.weight" : "attn_norm.weight", 0, s->width);
+        add_named(m, i,
+                  encoder ? "layer_output_norm.weight"
+                  : oss   ? "post_attention_norm.weight"
+                          : "ffn_norm.weight",
+                  0, s->width);
+    }
+    if (post) {
         add_named(m, i, "post_attention_norm.weight", 0, s->width);
         add_named(m, i, "post_ffw_norm.weight", 0, s->width);
     }
-    if (!bert)
+    if (s->experts) {
+        add_mixture(m, i);
+        return;
+    }
+    if (!bert && !phi)
         add_named(m, i, "ffn_gate.weight", s->hidden, s->width);
-    add_named(m, i, "ffn_up.weight", s->hidden, s->width);
+    add_named(m, i, "ffn_up.weight", (phi ? 2 : 1) * s->hidden, s->width);
     add_named(m, i, "ffn_down.weight", s->width, s->hidden);
     if (encoder) {
         add_named(m, i, "attn_output_norm.bias", 0, s->width);
@@ -127,8 +171,12 @@ void tiny_make(tiny_model *m, const tiny_shape *shape)
         add(m, "output_norm.weight", 0, shape->width);
         if (!shape->tied)
             add(m, "output.weight", shape->vocabulary, shape->width);
-        if (shape->rope_factors)
+        if (shape->rope_factors && is(shape, "phi3")) {
+            add(m, "rope_factors_short.weight", 0, shape->head_size / 2);
+            add(m, "rope_factors_long.weight", 0, shape->head_size / 2);
+        } else if (shape->rope_factors) {
             add(m, "rope_freqs.weight", 0, shape->head_size / 2);
+        }
     }
     for (int i = 0; i < shape->layers; i++)
         add_layer(m, i);
@@ -178,6 +226,34 @@ static void put_text(tiny_writer *w, const char *key, const char *text)
     CHECK_OK(ww_gguf_writer_string(w->writer, key, text));
 }
 
+/* What only some architectures have. */
+static void put_extras(tiny_writer *w, const tiny_shape *s)
+{
+    static const struct {
+        const char *architecture, *key;
+        double value;
+    } extras[] = {{"gemma2", "attn_logit_softcapping", 2.0},
+                  {"gemma2", "final_logit_softcapping", 3.0},
+                  {"granite", "embedding_scale", 3.0},
+                  {"granite", "residual_scale", 0.5},
+                  {"granite", "attention.scale", 0.25},
+                  {"granite", "logit_scale", 4.0},
+                  {"mistral3", "attention.temperature_scale", 0.5},
+                  {"mistral3", "rope.scaling.yarn_log_multiplier", 1.0}};
+    for (size_t i = 0; i < sizeof extras / sizeof *extras; i++)
+        if (is(s, extras[i].architecture))
+            put_number(w, extras[i].key, extras[i].value, WW_GGUF_F32);
+    if (is(s, "phi3") && s->rope_factors) {
+        put_number(w, "rope.scaling.original_context_length", (double)(s->context / 4), WW_GGUF_I64);
+        put_number(w, "rope.scaling.attn_factor", 1.25, WW_GGUF_F32);
+    }
+    if (s->experts) {
+        put_number(w, "expert_count", s->experts, WW_GGUF_I64);
+        put_number(w, "expert_used_count", s->experts_used, WW_GGUF_I64);
+        put_number(w, "expert_feed_forward_length", TINY_EXPERT_HIDDEN, WW_GGUF_I64);
+    }
+}
+
 static void put_metadata(tiny_writer *w, const tiny_shape *s)
 {
     const bool encoder = strstr(s->architecture, "bert") != NULL;
@@ -209,6 +285,7 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
         const int32_t quarter = s->context / 4;
         put_number(w, "rope.scaling.original_context_length", quarter, WW_GGUF_I64);
     }
+    put_extras(w, s);
     if (s->window)
         put_number(w, "attention.sliding_window", s->window, WW_GGUF_I64);
     if (encoder || s->pooling > WW_POOLING_MEAN)
@@ -223,7 +300,8 @@ static bool left_out(const tiny_fault *f, const tiny_tensor *t)
 /* Only matrices of a layer, the embedding and the output are coded. */
 static ww_quant_type type_of(const tiny_model *m, const tiny_tensor *t)
 {
-    const bool small = t->rows == 0 || strstr(t->name, "token_types") || strstr(t->name, "position") || strstr(t->name, "cls");
+    const bool small = t->rows == 0 || strstr(t->name, "token_types") || strstr(t->name, "position") ||
+                       strstr(t->name, "cls") || strstr(t->name, "bias") || strstr(t->name, "gate_inp");
     return small ? WW_QUANT_F32 : m->shape.gate_f16 && strstr(t->name, "ffn_gate") ? WW_QUANT_F16 : m->shape.type;
 }
 
@@ -233,7 +311,7 @@ static void declare(tiny_writer *w, const tiny_model *m, const tiny_tensor *t)
     const bool reshaped = w->fault->reshaped && strcmp(w->fault->reshaped, t->name) == 0;
     declared.name = t->name;
     declared.type = (int32_t)type_of(m, t);
-    declared.rank = t->rows ? 2 : 1;
+    declared.rank = t->experts ? 3 : t->rows ? 2 : 1;
     declared.shape[0] = t->cols;
     declared.shape[1] = t->rows ? t->rows : 1;
     if (reshaped && t->rows) {
@@ -242,13 +320,14 @@ static void declare(tiny_writer *w, const tiny_model *m, const tiny_tensor *t)
     } else if (reshaped) {
         declared.shape[0]--;
     }
-    declared.shape[2] = declared.shape[3] = 1;
+    declared.shape[2] = t->experts ? t->experts : 1;
+    declared.shape[3] = 1;
     CHECK_OK(ww_gguf_writer_tensor(w->writer, &declared));
 }
 
 static void put_values(tiny_writer *w, const tiny_model *m, const tiny_tensor *t)
 {
-    const int64_t rows = t->rows ? t->rows : 1;
+    const int64_t rows = (t->experts ? t->experts : 1) * (t->rows ? t->rows : 1);
     const ww_quant_type type = type_of(m, t);
     const bool poisoned = w->fault->poisoned && strcmp(w->fault->poisoned, t->name) == 0;
     const bool reshaped = w->fault->reshaped && strcmp(w->fault->reshaped, t->name) == 0;

@@ -8,18 +8,19 @@
 
 #include "support/check.h"
 
-enum { TINY_TENSORS_MAX = 128 };
+enum { TINY_TENSORS_MAX = 128, TINY_EXPERT_HIDDEN = 32 };
 
 /* What is written. Zeros mean what tiny_default() says. */
 typedef struct tiny_shape {
     const char *architecture;
     int32_t layers, width, hidden, heads, key_heads, head_size, vocabulary, context;
     int32_t window;
+    int32_t experts, experts_used; /* of a mixture of experts; each has 32 hidden elements */
     int32_t pooling;
     ww_quant_type type;  /* of matrices */
     bool gate_f16;       /* but for the gates: those are f16, so that they are not joined with what they gate */
     bool tied;           /* no output.weight */
-    bool rope_factors;   /* with rope_freqs.weight */
+    bool rope_factors;   /* with rope_freqs.weight; of phi3 with those for short and long contexts */
     const char *scaling; /* of rope; NULL: none */
     double scaling_factor;
     uint64_t seed;
@@ -30,6 +31,7 @@ typedef struct tiny_shape {
 typedef struct tiny_tensor {
     char name[64];
     int64_t rows, cols; /* rows 0: a vector */
+    int64_t experts;    /* matrices like this, one after the other; 0: one, of rank 2 */
     float *values;
 } tiny_tensor;
 
