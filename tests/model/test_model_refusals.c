@@ -27,7 +27,8 @@ static void an_architecture_that_is_not_known_is_named_with_those_that_are(void 
 {
     (void)state;
     check_refused(&llama, (tiny_fault){.text_key = "general.architecture", .text = "mamba"}, WW_UNSUPPORTED,
-                  "'mamba'; those that are known are bert, nomic-bert, llama, qwen2, qwen3 and gemma3");
+                  "'mamba'; those that are known are bert, nomic-bert, llama, qwen2, qwen3, gemma3, "
+                  "gemma2, phi3, granite, olmo2, smollm3, qwen3moe, gpt-oss and mistral3");
     check_refused(&llama, (tiny_fault){.leave_out = "general.architecture"}, WW_NOT_FOUND, "general.architecture");
 }
 
@@ -92,6 +93,25 @@ static void shapes_weights_and_tensors_that_are_wrong_are_named(void **state)
     check_refused(&bert, (tiny_fault){.poisoned = "token_embd.weight", .poisoned_at = 64 * 96 - 1}, WW_CORRUPT_FILE,
                   "token_embd.weight");
     check_refused(&llama, (tiny_fault){.extra = "extra.weight"}, WW_UNSUPPORTED, "'extra.weight'");
+}
+
+static void mixtures_of_experts_are_checked(void **state)
+{
+    (void)state;
+    tiny_model m;
+    tiny_shape shape = tiny_default("gpt-oss");
+    shape.layers = 1;
+    tiny_make(&m, &shape);
+    for (int32_t i = 0; i < m.count; i++)
+        if (strcmp(m.tensors[i].name, "output.weight") != 0 && strcmp(m.tensors[i].name, "blk.0.attn_output.bias") != 0)
+            check_refused(&m, (tiny_fault){.leave_out = m.tensors[i].name}, WW_CORRUPT_FILE, m.tensors[i].name);
+    check_refused(&m, (tiny_fault){.leave_out = "expert_count"}, WW_NOT_FOUND, "expert_count");
+    check_refused(&m, (tiny_fault){.key = "expert_count", .number = 5}, WW_CORRUPT_FILE, "ffn_gate_inp.weight");
+    check_refused(&m, (tiny_fault){.key = "expert_count", .number = 1e9}, WW_CORRUPT_FILE, "expert_count");
+    check_refused(&m, (tiny_fault){.key = "expert_used_count", .number = 7}, WW_CORRUPT_FILE, "gpt-oss.expert_used_count is 7");
+    check_refused(&m, (tiny_fault){.key = "expert_feed_forward_length", .number = 64}, WW_CORRUPT_FILE,
+                  "'blk.0.ffn_gate_exps.weight' has shape [64, 32, 6]; the metadata says [64, 64, 6]");
+    tiny_free(&m);
 }
 
 static void a_vocabulary_of_another_size_than_the_embedding_is_refused(void **state)
@@ -188,6 +208,7 @@ int main(void)
         cmocka_unit_test(every_tensor_and_key_that_is_missing_is_named),
         cmocka_unit_test(metadata_that_lies_is_refused),
         cmocka_unit_test(shapes_weights_and_tensors_that_are_wrong_are_named),
+        cmocka_unit_test(mixtures_of_experts_are_checked),
         cmocka_unit_test(a_vocabulary_of_another_size_than_the_embedding_is_refused),
         cmocka_unit_test(a_cut_file_is_refused),
         cmocka_unit_test(loading_can_be_cancelled_and_arguments_are_checked),

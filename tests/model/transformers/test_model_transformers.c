@@ -1,5 +1,6 @@
 /* Logits of every decoder, with random weights, beside those of the transformers package, which computes them from the same
- * file: tests/model/make_transformers_cases.py has written transformers_cases.json. Float activations and a cache of f32.
+ * file: tests/model/transformers/make_transformers_cases.py has written transformers_cases.json. Float activations and a cache
+ * of f32.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -99,7 +100,7 @@ static void check_case(ww_device *device, const struct model_case *c, const json
 static void decoders_give_the_logits_of_transformers(void **state)
 {
     json_error_t error;
-    json_t *expected = json_load_file(SOURCE_DIR "/tests/model/transformers_cases.json", 0, &error);
+    json_t *expected = json_load_file(SOURCE_DIR "/tests/model/transformers/transformers_cases.json", 0, &error);
     if (!expected)
         fail_msg("transformers_cases.json: %s", error.text);
     for (int i = 0; i < CASES; i++)

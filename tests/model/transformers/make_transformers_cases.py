@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/model/transformers_cases.json: logits of small decoders with random weights, by the transformers package.
+"""Writes tests/model/transformers/transformers_cases.json: logits of small decoders with random weights, by the transformers package.
 
 make_transformers_cases.py BUILD, with torch, transformers and gguf installed. The test program writes the models as GGUF files; this makes
 a config of each file's metadata, puts the weights where transformers has them, and keeps every eighth logit behind texts of some lengths.
