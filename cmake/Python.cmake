@@ -64,16 +64,17 @@ set(WHEEL_USES_zstd ZSTD_decompressDCtx ZSTD_DCtx_refPrefix ZSTD_getErrorName)
 set(WHEEL_USES_sqlite3 sqlite3_open_v2)
 set(WHEEL_USES_pcre2-8 pcre2_compile_8 pcre2_jit_compile_8 pcre2_match_8)
 set(WHEEL_USES_utf8proc utf8proc_decompose_char utf8proc_normalize_utf32)
+set(WHEEL_WITH_microhttpd -fPIC ${CMAKE_SOURCE_DIR}/python/no_gnutls.c)
 set(WHEEL_USES_microhttpd MHD_start_daemon MHD_suspend_connection MHD_create_response_from_callback)
 
-# Can this archive be part of a shared library? The linker says, once for each archive and linker.
+# Can this archive be part of a shared library? The linker says, once for each archive and linker. WHEEL_WITH_name is linked beside it.
 function(archive_can_be_shared library archive result)
     string(MAKE_C_IDENTIFIER "WARPWAVE_LINKS_${link_with}_${archive}" tried)
     if(NOT DEFINED ${tried})
         list(TRANSFORM WHEEL_USES_${library} PREPEND -Wl,-u, OUTPUT_VARIABLE uses)
         set(trial ${wheel_dir}/trial.so)
         file(MAKE_DIRECTORY ${wheel_dir})
-        execute_process(COMMAND ${link_with} -shared -o ${trial} ${wheel_link_options} ${uses} ${archive} -lm -lpthread -ldl ${link_last}
+        execute_process(COMMAND ${link_with} -shared -o ${trial} ${wheel_link_options} ${uses} ${WHEEL_WITH_${library}} ${archive} -lm -lpthread -ldl ${link_last}
                         RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
         file(REMOVE ${trial})
         set(answer FALSE)
@@ -99,7 +100,7 @@ if(WARPWAVE_SERVER AND MICROHTTPD_ARCHIVE AND CMAKE_OBJCOPY)
 endif()
 if(wheel_server)
     list(APPEND wheel_wants microhttpd)
-    target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_tls.c)
+    target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_tls.c ${CMAKE_SOURCE_DIR}/python/no_gnutls.c)
     list(APPEND wheel_objects $<FILTER:$<TARGET_OBJECTS:warpwave_server_objects>,EXCLUDE,/server/tls[.]c> $<TARGET_OBJECTS:warpwave_serve_objects>)
 else()
     target_sources(wheel_command_objects PRIVATE ${no_serve})

@@ -20,7 +20,7 @@ void http_free(http_answer *a)
     *a = (http_answer){0};
 }
 
-static int connect_to(int port)
+int http_try_connect(int port)
 {
     const struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -37,7 +37,7 @@ static int connect_to(int port)
 
 int http_connect(int port)
 {
-    const int connection = connect_to(port);
+    const int connection = http_try_connect(port);
     if (connection < 0)
         fail_msg("connect: %s", strerror(errno));
     return connection;
@@ -136,7 +136,7 @@ http_answer http_receive(int connection)
 http_answer http_ask(int port, const char *method, const char *path, const char *body)
 {
     char head[1024];
-    const int connection = connect_to(port);
+    const int connection = http_try_connect(port);
     if (connection < 0)
         return (http_answer){0};
     const int length = snprintf(head, sizeof head,

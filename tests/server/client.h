@@ -18,8 +18,9 @@ typedef struct http_answer {
 
 void http_free(http_answer *a);
 
-/* Connects; the test fails if that is not possible. */
+/* Connects; the test fails if that is not possible. The second returns -1 then. */
 int http_connect(int port);
+int http_try_connect(int port);
 
 /* Sends bytes as they are; receives one answer. */
 void http_send(int connection, const void *bytes, size_t count);
