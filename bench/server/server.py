@@ -24,9 +24,9 @@ from process import Served, ask
 
 K, CONNECTIONS, ROWS_AT_ONCE = 10, 32, 4000
 FAISS_APP = """
-import faiss, json, numpy as np, sys
+import faiss, json, numpy as np, os
 faiss.omp_set_num_threads(2)
-rows = np.load(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1].endswith(".npy") else __import__("os").environ["ROWS"])
+rows = np.load(os.environ["ROWS"])
 index = faiss.IndexFlatIP(rows.shape[1]); index.add(rows)
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
