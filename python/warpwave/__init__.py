@@ -21,6 +21,7 @@ from .text import TextCollection
 from .tensor import *  # noqa: F403  the names of the array API
 from .tensor import __all__ as _tensor_names
 from ._ivf import IvfInfo
+from ._map import Map
 from .vectors import Collection, CollectionInfo, score
 from .aio import AsyncCollection, AsyncModel, AsyncStore
 
@@ -28,7 +29,7 @@ __version__: str = _native.ww_version().decode()
 
 __all__ = [
     "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
-    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
+    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "Map", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
     "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
 ]
 __all__ += _tensor_names

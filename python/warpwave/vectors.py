@@ -20,6 +20,7 @@ from .device import Device, DeviceLike, from_struct, made, resolve
 from ._frames import Frames
 from ._ranking import Ranking
 from ._ivf import Indexed
+from ._map import Mapped
 from ._select import Where, selected
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, Results, Row, SearchStats, stats_of
 
@@ -76,7 +77,7 @@ class CollectionInfo:
     mask_rows: int
 
 
-class Collection(Frames, Indexed, NotPicklable):
+class Collection(Frames, Indexed, Mapped, NotPicklable):
     """Vectors of one length on a device, with ids and JSON payloads.
 
     `metric` is "cosine", "l2" or "dot"; `type` what rows are stored as: "f32", "f16", "bf16", "i8" or "u8"; `device` a name ("auto", "cpu", "cuda:0") or a `Device`. Any number of threads may use it at once,
