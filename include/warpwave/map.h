@@ -74,8 +74,9 @@ WW_API const char *ww_map_origin_name(ww_map_origin origin);
 
 /* Gives the map of a collection in `map`: makes it if there is none, brings it up to date if rows have changed, and keeps it.
  * NULL for `config`: the defaults. Rows that are written during the call may be missing until the next one. Refuses numbers out
- * of range; WW_CANCELLED if the callback stops it, and the kept map stays as it was. A kept map that is damaged is made again.
- * Needs about 250 bytes of host memory a row with 15 neighbours. Makes searches of its own: writes may come between them. */
+ * of range; WW_CANCELLED if the callback stops it, and the kept map stays as it was. A kept map that makes no sense is made
+ * again; WW_CORRUPT_FILE if a store's tables of maps are not its own or cannot be read. Needs about 1 KB of host memory a row
+ * with 15 neighbours. Makes searches of its own: writes may come between them. */
 WW_API ww_status ww_collection_map(ww_collection *collection, const ww_map_config *config, ww_map **map);
 
 /* Drops the map that a collection keeps; does nothing if there is none. Waits for readers, or for a lock of the store. */

@@ -8,12 +8,12 @@ typedef struct making {
     map_job job;
     kept_map kept; /* as it was read */
     int64_t epoch; /* of the collection then */
-    bool again;    /* the map is to be made, whatever is kept */
+    bool again;    /* the map is made, whatever is kept */
     ww_map_origin origin;
     bool *changed; /* rows whose point is not as it is kept; NULL: all */
 } making;
 
-/* Reads what is kept and the rows that there are, and decides what is to be done. */
+/* Reads what is kept and the rows that there are, and decides what to do. */
 ww_status making_begin(making *m);
 void making_end(making *m);
 

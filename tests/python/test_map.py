@@ -1,4 +1,10 @@
 """Maps of collections, in memory and in stores."""
+import os
+import struct
+import subprocess
+import xml.dom.minidom
+import zlib
+
 import numpy as np
 import pytest
 
@@ -59,3 +65,38 @@ def test_a_map_of_nothing_and_what_is_refused():
         def stop(done, total):
             raise KeyboardInterrupt
         c.map(progress=stop)
+
+
+def unpacked(png):
+    """The pixels of a PNG with a palette, as numbers of colours; checks every chunk."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = {}, 8
+    while at < len(png):
+        length, name = struct.unpack(">I4s", png[at:at + 8])
+        chunks[name] = png[at + 8:at + 8 + length]
+        assert zlib.crc32(name + chunks[name]) == struct.unpack(">I", png[at + 8 + length:at + 12 + length])[0]
+        at += 12 + length
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert (lines[:, 0] == 0).all() and lines.max() < len(chunks[b"PLTE"]) // 3
+    return lines[:, 1:]
+
+
+def test_pictures_show_the_points(rows, tmp_path):
+    with warpwave.Store(tmp_path / "maps.db", device="cpu") as store:
+        c = store.create("docs", 16, metric="l2")
+        c.add(rows, payloads=[{"half": "first" if i < 150 else "second", "n": i} for i in range(200)])
+        points = c.map(steps=50).points
+    command = [os.environ["WARPWAVE_COMMAND"], "store", "map", str(tmp_path / "maps.db"), "docs", "--device", "cpu", "--out"]
+    subprocess.run([*command, str(tmp_path / "m.png"), "--color", "half"], check=True)
+    pixels = unpacked((tmp_path / "m.png").read_bytes())
+    assert set(np.unique(pixels)) == {1, 2, 12} and (pixels == 1).sum() > (pixels == 2).sum()
+    scale = (1600 - 48) / (points.max(0) - points.min(0)).max()
+    middle = (points.max(0) + points.min(0)) / 2
+    for i in (0, 77, 199):
+        x, y = 800 + (points[i, 0] - middle[0]) * scale, 800 - (points[i, 1] - middle[1]) * scale
+        assert pixels[int(y), int(x)] < 12
+    subprocess.run([*command, str(tmp_path / "m.svg"), "--color", "n"], check=True)
+    svg = (tmp_path / "m.svg").read_text()
+    assert svg.count("M") == 200 and "0 to 18.09" in svg
+    xml.dom.minidom.parseString(svg)
