@@ -255,6 +255,17 @@ typedef struct proof_list {
  * farther than `worst`, the score of a hit; a row that is farther is worse than that hit in any case. */
 double proof_plane_bound(const ivf *index, const proof_query *query, proof_list near, proof_list far, float worst);
 
+/* The worst that any list of an index has. */
+typedef struct proof_extremes {
+    float farthest;
+    bool unbounded;
+} proof_extremes;
+
+proof_extremes proof_extremes_of(const ivf *index);
+
+/* A score that no row is better than of any list whose centroid's score is `score` or worse. By dot there is none such. */
+double proof_rest_bound(const ivf *index, const proof_query *query, const proof_extremes *extremes, float score);
+
 /* Is a hit with this score certainly better than every row that `bound` is of? */
 bool proof_holds(int32_t metric, float score, double bound);
 

@@ -143,6 +143,31 @@ double proof_bound(const ivf *index, const proof_query *query, int64_t list, flo
                                       : bound_cosine(rows, query->slack, (double)score);
 }
 
+proof_extremes proof_extremes_of(const ivf *index)
+{
+    const bool l2 = index->assigned == CANON_L2;
+    proof_extremes found = {.farthest = l2 ? 0.0f : 1.0f};
+    for (int64_t i = 0; i < index->nlist; i++) {
+        const ivf_list *list = &index->lists[i];
+        if (list->count == 0)
+            continue;
+        found.unbounded = found.unbounded || list->unbounded;
+        if (l2 ? list->farthest > found.farthest : list->farthest < found.farthest)
+            found.farthest = list->farthest;
+    }
+    return found;
+}
+
+double proof_rest_bound(const ivf *index, const proof_query *query, const proof_extremes *extremes, float score)
+{
+    /* Rows may be as near to their centroid as can be: then only the farthest bounds them. */
+    const ivf_list any = {.farthest = extremes->farthest, .nearest = index->metric == CANON_L2 ? 0.0f : 1.0f};
+    if (index->metric == CANON_DOT || !query->bounded || extremes->unbounded)
+        return index->metric == CANON_L2 ? 0.0 : INFINITY;
+    return index->metric == CANON_L2 ? bound_l2(&any, query->slack, (double)score)
+                                     : bound_cosine(&any, query->slack, (double)score);
+}
+
 static double squares_between(const float *a, const float *b, int32_t dim)
 {
     double sum = 0.0;

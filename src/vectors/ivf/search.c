@@ -1,9 +1,10 @@
 /* Searching some lists only.
  *
- * The centroids are searched for all their scores, which gives each query the order of its lists. The first nprobe of them, or
- * as many as a wanted recall needs (calibrate.c), are read, and more while they hold fewer rows than the query must find. Which
- * rows are read depends on nothing else, so results are the same bits on every device, for every batch and number of threads.
- * How they are read:
+ * A search of the centroids gives each query the order of its lists: of a few more than it will read, and of all only if those
+ * turn out to be too few, for the rows that it must find or for a proof. The first nprobe of them, or as many as a wanted
+ * recall needs (calibrate.c), are read, and more while they hold fewer rows than the query must find. Which rows are read
+ * depends on nothing else, so results are the same bits on every device, for every batch and number of threads. How they are
+ * read:
  *
  *   rows_search_lists   by the backend itself, where it has a way
  *   with masks          else: a search of all rows for each query, with a mask of the rows in its lists
@@ -21,7 +22,9 @@
 #include "vectors/ivf/ivf.h"
 
 enum {
-    ROUND_KEYS = 1 << 22, /* scores of queries and centroids at hand: 32 MiB */
+    ROUND_KEYS = 1 << 22, /* lists of queries at hand: 32 MiB of keys */
+    LISTS_AHEAD = 8,      /* lists that are known beside those that will be read, */
+    LISTS_AHEAD_PART = 4, /* and this part of them */
 };
 
 typedef struct probing {
@@ -32,7 +35,9 @@ typedef struct probing {
     int64_t wanted;    /* hits that each query must have */
     int64_t *admitted; /* rows of each list that count, -1: not counted yet; NULL: all do */
     row_list *lists;   /* as the backend takes them */
-    key_list *order;   /* the lists of each query of the round, nearest first */
+    key_list *order;   /* the lists of each query of the round, nearest first: `known` of them at least */
+    int64_t known;
+    proof_extremes extremes;
     int64_t *starts;   /* of each query of the round in `numbers` */
     uint32_t *numbers; /* lists to read */
     int64_t numbers_count, numbers_room;
@@ -147,20 +152,68 @@ static ww_status put_number(probing *p, uint32_t list)
 /* ---- a round of queries -----------------------------------------------------------------------------------------------------
  */
 
+/* The same queries, asked of the centroids. */
+static search_job centroid_job(const ivf *index, const search_job *asked)
+{
+    search_job job = *asked;
+    job.type = ROW_F32;
+    job.segments = index->store.segments;
+    job.segment_count = store_segments_used(&index->store);
+    job.mask = NULL;
+    job.screen = true;
+    job.stats = NULL;
+    job.marks = NULL;
+    job.progress = NULL;
+    return job;
+}
+
 ww_status ivf_order_lists(const ivf *index, const search_job *asked, key_list *order)
 {
     ww_device *device = index->store.device;
-    range_job job = {.bound = index->metric == CANON_L2 ? INFINITY : -INFINITY, .limit = index->nlist, .found = order};
-    job.search = *asked;
-    job.search.type = ROW_F32;
-    job.search.segments = index->store.segments;
-    job.search.segment_count = store_segments_used(&index->store);
-    job.search.mask = NULL;
-    job.search.screen = true;
-    job.search.stats = NULL;
-    job.search.marks = NULL;
-    job.search.progress = NULL;
+    const range_job job = {.search = centroid_job(index, asked),
+                           .bound = index->metric == CANON_L2 ? INFINITY : -INFINITY,
+                           .limit = index->nlist,
+                           .found = order};
     return device->backend->rows_range(device, &job);
+}
+
+/* The nearest `known` lists of each query; fills p->order. */
+static ww_status order_nearest(const probing *p, const search_job *round)
+{
+    ww_device *device = p->index->store.device;
+    const size_t known = (size_t)p->known, count = (size_t)round->query_count * known;
+    if (p->known >= p->index->nlist)
+        return ivf_order_lists(p->index, round, p->order);
+    search_job job = centroid_job(p->index, round);
+    job.k = (int32_t)known;
+    job.rows = memory_alloc(count * (sizeof *job.rows + sizeof *job.scores));
+    if (!job.rows)
+        return memory_failed("the nearest lists of queries", count * (sizeof *job.rows + sizeof *job.scores));
+    job.scores = (float *)(job.rows + count);
+    ww_status status = device->backend->rows_search(device, &job);
+    for (int64_t q = 0; status == WW_OK && q < round->query_count; q++) {
+        key_list *order = &p->order[q];
+        order->keys = memory_alloc(known * sizeof *order->keys);
+        if (!order->keys)
+            status = memory_failed("the nearest lists of queries", known * sizeof *order->keys);
+        for (int64_t i = q * p->known; order->keys && i < (q + 1) * p->known; i++)
+            order->keys[order->count++] = canon_make_key(p->index->metric, job.scores[i], (uint32_t)job.rows[i]);
+    }
+    memory_free(job.rows);
+    return status;
+}
+
+/* Makes all lists of a query known. */
+static ww_status order_all(const probing *p, const search_job *round, int64_t q)
+{
+    if (p->order[q].count == p->index->nlist)
+        return WW_OK;
+    search_job one = *round;
+    one.queries += q * round->query_stride;
+    one.query_count = 1;
+    key_list_free(&p->order[q]);
+    p->order[q] = (key_list){0};
+    return ivf_order_lists(p->index, &one, &p->order[q]);
 }
 
 double ivf_distance(const ivf *index, canon_key key)
@@ -176,7 +229,7 @@ static bool rule_reads(const probing *p, const key_list *order, int64_t number)
     return ivf_distance(p->index, order->keys[number]) <= p->rule.factor * ivf_distance(p->index, order->keys[0]);
 }
 
-/* How many of a query's lists are read. */
+/* How many of a query's lists are read; all that are known: perhaps more. */
 static int64_t lists_to_read(probing *p, const key_list *order)
 {
     int64_t lists = 0, rows = 0;
@@ -194,7 +247,11 @@ static ww_status choose_lists(probing *p, const search_job *round)
     p->numbers_count = 0;
     p->starts[0] = 0;
     for (int64_t q = 0; status == WW_OK && q < round->query_count; q++) {
-        const int64_t lists = lists_to_read(p, &p->order[q]);
+        int64_t lists = lists_to_read(p, &p->order[q]);
+        if (lists == p->order[q].count) {
+            status = order_all(p, round, q);
+            lists = lists_to_read(p, &p->order[q]);
+        }
         for (int64_t i = 0; status == WW_OK && i < lists; i++) {
             const uint32_t list = canon_key_row(p->order[q].keys[i]);
             status = put_number(p, list);
@@ -253,35 +310,58 @@ static double better_bound(const ivf *index, double a, double b)
     return index->metric == CANON_L2 ? fmax(a, b) : fmin(a, b);
 }
 
-/* The hits of query q that are better than everything in the lists that were not read. */
-static int64_t count_proven(const probing *p, const search_job *round, int64_t q)
+/* What query q has found, while it is compared with the lists that were not read. */
+typedef struct proving {
+    proof_query query;
+    const float *scores;
+    int64_t hits;
+    int64_t proven; /* of them so far */
+} proving;
+
+/* Compares with lists from number `i` of the query's on, as far as they are known. Returns whether the rest makes no
+ * difference: no hit is proven, or the worst that is proven is better than everything that can be in farther lists. A list
+ * whose own bound excludes it from all hits needs no other. */
+static bool prove(const probing *p, const key_list *order, int64_t i, proving *v)
 {
     const ivf *index = p->index;
-    const key_list *order = &p->order[q];
-    const proof_query query = proof_query_of(index, round->queries + q * round->query_stride);
-    const float *scores = round->scores + q * round->k;
-    const int64_t *rows = round->rows + q * round->k;
-    int64_t hits = 0;
-    while (hits < round->k && rows[hits] >= 0)
-        hits++;
-    /* Lists whose own bound excludes them from all hits need no other; when the first hit is not proven, none is. */
-    int64_t proven = hits;
-    for (int64_t i = p->starts[q + 1] - p->starts[q]; proven > 0 && i < order->count; i++) {
+    const proof_list near = list_of_key(index, order->keys[0]);
+    for (; v->proven > 0 && i < order->count; i++) {
         const proof_list list = list_of_key(index, order->keys[i]);
-        double bound = proof_bound(index, &query, list.list, list.score);
-        if (!proof_holds(index->metric, scores[proven - 1], bound))
-            bound = better_bound(index, bound,
-                                 proof_plane_bound(index, &query, list_of_key(index, order->keys[0]), list, scores[hits - 1]));
-        while (proven > 0 && !proof_holds(index->metric, scores[proven - 1], bound))
-            proven--;
+        if (proof_holds(index->metric, v->scores[v->proven - 1], proof_rest_bound(index, &v->query, &p->extremes, list.score)))
+            return true;
+        double bound = proof_bound(index, &v->query, list.list, list.score);
+        if (!proof_holds(index->metric, v->scores[v->proven - 1], bound))
+            bound = better_bound(index, bound, proof_plane_bound(index, &v->query, near, list, v->scores[v->hits - 1]));
+        while (v->proven > 0 && !proof_holds(index->metric, v->scores[v->proven - 1], bound))
+            v->proven--;
     }
-    return proven;
+    return v->proven == 0 || order->count == index->nlist;
+}
+
+/* The hits of query q that are better than everything in the lists that were not read. */
+static ww_status count_proven(const probing *p, const search_job *round, int64_t q, int64_t *proven)
+{
+    const int64_t read = p->starts[q + 1] - p->starts[q], known = p->order[q].count;
+    const int64_t *rows = round->rows + q * round->k;
+    proving v = {.query = proof_query_of(p->index, round->queries + q * round->query_stride),
+                 .scores = round->scores + q * round->k};
+    while (v.hits < round->k && rows[v.hits] >= 0)
+        v.hits++;
+    v.proven = v.hits;
+    ww_status status = WW_OK;
+    if (!prove(p, &p->order[q], read, &v)) {
+        status = order_all(p, round, q);
+        if (status == WW_OK)
+            (void)prove(p, &p->order[q], known, &v);
+    }
+    *proven = v.proven;
+    return status;
 }
 
 static ww_status search_round(probing *p, const search_job *round, int64_t *proven)
 {
     const backend *api = p->collection->device->backend;
-    ww_status status = ivf_order_lists(p->index, round, p->order);
+    ww_status status = order_nearest(p, round);
     if (status == WW_OK)
         status = choose_lists(p, round);
     const list_job job = {.search = *round,
@@ -293,7 +373,7 @@ static ww_status search_round(probing *p, const search_job *round, int64_t *prov
     if (status == WW_OK)
         status = !p->mask ? api->rows_search_lists(p->collection->device, &job) : read_with_masks(p, round);
     for (int64_t q = 0; status == WW_OK && proven && q < round->query_count; q++)
-        proven[q] = count_proven(p, round, q);
+        status = count_proven(p, round, q, &proven[q]);
     forget_order(p);
     return status;
 }
@@ -341,6 +421,14 @@ static ww_status search_exactly(const ww_collection *c, const search_job *job, i
     return status;
 }
 
+/* How many lists of each query are known before any is read; all, where that is no more work. */
+static int64_t lists_known(const ivf *index, ivf_rule rule)
+{
+    const int64_t most = rule.factor > 0.0 ? 2 * rule.nprobe : rule.nprobe;
+    const int64_t known = most + most / LISTS_AHEAD_PART + LISTS_AHEAD;
+    return known < index->nlist / 2 && known <= WW_K_MAX ? known : index->nlist;
+}
+
 ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, int64_t *proven)
 {
     const ivf *index = c->index;
@@ -353,6 +441,9 @@ ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rul
                  .job = job,
                  .rule = rule,
                  .wanted = min_i64(job->k, admitted),
-                 .round_queries = min_i64(max_i64(ROUND_KEYS / index->nlist, 1), job->query_count)};
+                 .known = lists_known(index, rule)};
+    p.round_queries = min_i64(max_i64(ROUND_KEYS / p.known, 1), job->query_count);
+    if (proven)
+        p.extremes = proof_extremes_of(index);
     return search_rounds(&p, proven);
 }
