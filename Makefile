@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-codeobjects amd-performance parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-page test-codeobjects amd-performance parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python nightly-server install uninstall package wheel release clean
 
 BUILD ?= build
@@ -38,6 +38,7 @@ help:
 	@echo "make test-attack  damaged, cut, replaced and removed files, killed writers and full disks for half an hour"
 	@echo "make test-ranks  kill -9 and SIGSTOP of each rank in turn at ten moments of a run over MPI, resumed; takes minutes"
 	@echo "make test-other-architecture  the library for ARM64 on x86-64 and the other way round: built, a choice of tests under qemu, the wheel linked"
+	@echo "make test-page  the page of the server in Chromium: each view with real data, hostile payloads, keys only, a phone's width"
 	@echo "make soak     grow, search, shrink and move on the stand-in for ROCm for SECONDS (now $(SECONDS)), memory watched"
 	@echo "make test-codeobjects   AMD's machine code executed without an AMD GPU, against the CPU; needs TINYGRAD_PATH"
 	@echo "make amd-performance   times on AMD's cards, calculated from executed instructions: $(BUILD)/docs, summary in docs/evidence; needs TINYGRAD_PATH"
@@ -85,7 +86,7 @@ test:
 	@status=0; $(call run_tests,$(BUILD)) || status=1; scripts/test-summary.py '$(BUILD)' && exit $$status
 
 # Everything, each part even if one before it failed. A new suite of its own adds its target here.
-all_suites = test-release test-asan test-tsan test-other-architecture
+all_suites = test-release test-asan test-tsan test-other-architecture test-page
 test-all:
 	$(setup_all) build test package
 	@status=0; for suite in $(all_suites); do \
@@ -149,6 +150,13 @@ test-ranks:
 test-other-architecture:
 	@scripts/setup.sh other-architecture
 	tests/cross/run '$(BUILD)-other' $(JOBS)
+
+# The page in Chromium over real data; screenshots in $(BUILD)/page-test/screenshots. Skipped, by name, where chromium is missing.
+test-page:
+	@scripts/setup.sh build wordnet page
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
+	WARPWAVE_TEST_LONG='$(LONG)' tests/page/run '$(BUILD)'
 
 soak:
 	$(setup_test) build test

@@ -9,44 +9,46 @@ import signal
 import subprocess
 import tempfile
 import time
+import unittest
 
+from PIL import Image
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ["PAGE_BUILD"])
+BUILD = pathlib.Path(os.environ["PAGE_BUILD"]).resolve()
 DATA = BUILD / "page-test"
+DOWNLOADS = DATA / "downloads"
+SHOTS = DATA / "screenshots"
 MODELS = pathlib.Path(os.environ.get("WARPWAVE_MODELS", BUILD / "models"))
-SHOTS = pathlib.Path(os.environ.get("PAGE_SCREENSHOTS", DATA / "screenshots"))
 ENCODER = MODELS / "all-MiniLM-L6-v2.q8_0.gguf"
 DECODER = MODELS / "SmolLM2-135M-Instruct.Q4_1.gguf"
-WAIT_SECONDS = 60  # tests share two cores with others
+WAIT_SECONDS = 90  # other programs may use the machine, too
 
 
 class Server:
     """`warpwave serve` over a copy of a store, or over a new one."""
 
-    def __init__(self, store=None, options=(), port=0):
+    def __init__(self, store=None, options=()):
         self.folder = tempfile.TemporaryDirectory(prefix="warpwave-page-")
-        self.store = pathlib.Path(self.folder.name) / "served.db"
+        self.path = pathlib.Path(self.folder.name)
         if store:
-            shutil.copy(store, self.store)
+            shutil.copy(store, self.path / "served.db")
         self.options = list(options)
-        self.port = port
+        self.port = 0
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([BUILD / "warpwave", "serve", self.store, "--device", "cpu", "--listen", f"127.0.0.1:{self.port}", *self.options],
+        self.process = subprocess.Popen([BUILD / "warpwave", "serve", self.path / "served.db", "--device", "cpu", "--listen", f"127.0.0.1:{self.port}", *self.options],
                                         stderr=subprocess.PIPE, text=True)
-        while True:
+        found = None
+        while not found:
             line = self.process.stderr.readline()
-            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-            if found:
-                break
             if not line:
                 raise RuntimeError("the server did not start")
+            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         self.port = int(found.group(1))
         self.url = f"http://127.0.0.1:{self.port}"
         deadline = time.monotonic() + WAIT_SECONDS
@@ -79,51 +81,75 @@ class Server:
 
 def browser(width=1280, height=860, webgl=True, dark=False):
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or "chromium"
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1", "--mute-audio",
+    options.binary_location = shutil.which("chromium")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1",
                      "--disable-background-networking", "--disable-component-update", "--no-first-run", f"--window-size={width},{height}"):
         options.add_argument(argument)
-    for argument in ("--use-angle=swiftshader", "--enable-unsafe-swiftshader") if webgl else ("--disable-gpu", "--disable-3d-apis", "--disable-software-rasterizer"):
+    for argument in ("--use-angle=swiftshader", "--enable-unsafe-swiftshader") if webgl else ("--disable-gpu", "--disable-3d-apis"):
         options.add_argument(argument)
-    if dark:
-        options.add_argument("--force-dark-mode")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    options.add_experimental_option("prefs", {"download.default_directory": str(DATA / "downloads")})
+    options.add_experimental_option("prefs", {"download.default_directory": str(DOWNLOADS)})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     driver.set_page_load_timeout(WAIT_SECONDS)
     driver.set_script_timeout(WAIT_SECONDS)
-    if width < 500:  # a window has a smallest width; the page's own has not
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": True})
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+    if dark:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
     return driver
 
 
-def requests_of(driver):
-    """The addresses that the page asked for since the last call."""
-    urls = []
-    for entry in driver.get_log("performance"):
-        message = json.loads(entry["message"])["message"]
-        if message["method"] == "Network.requestWillBeSent":
-            urls.append(message["params"]["request"]["url"])
-    return urls
+class PageTest(unittest.TestCase):
+    """A server and a browser for all tests of a class. A test fails, too, if the page asked another origin for something, or if the browser
+    complained: of a refused script, say, or of an error that nobody caught."""
+    store, options, size, webgl, dark = None, (), (1280, 860), True, False
+    complaints_expected = ()  # texts of complaints that belong to a test
 
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(cls.store, cls.options)
+        cls.addClassCleanup(cls.server.close)
+        cls.fill()
+        cls.driver = browser(*cls.size, webgl=cls.webgl, dark=cls.dark)
+        cls.addClassCleanup(cls.driver.quit)
 
-class Page:
-    """What the tests do with a page."""
+    @classmethod
+    def fill(cls):
+        """Puts data into the server."""
 
-    def __init__(self, driver, url):
-        self.driver, self.url = driver, url
+    def tearDown(self):
+        others = [url for url in self.requests() if not url.startswith((self.server.url + "/", "blob:" + self.server.url, "data:", "chrome:", "about:"))]
+        self.assertEqual(others, [], "requests to other origins")
+        complaints = [entry["message"] for entry in self.driver.get_log("browser")
+                      if entry["level"] in ("SEVERE", "WARNING") and not any(text in entry["message"] for text in self.complaints_expected)
+                      and "GPU stall" not in entry["message"]]
+        self.assertEqual(complaints, [], "complaints of the browser")
+
+    def requests(self):
+        """The addresses that the page asked for since the last call."""
+        urls = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                urls.append(message["params"]["request"]["url"])
+        return urls
+
+    # ---- what the tests do with the page
 
     def go(self, place=""):
-        if self.driver.current_url.split("#")[0].rstrip("/") == self.url:
-            self.driver.execute_script("location.hash = ''")
-            self.driver.execute_script("location.hash = arguments[0]", place)
-        else:
-            self.driver.get(f"{self.url}/{place}")
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.server.url}/{place}")
+
+    def run_script(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
 
     def wait(self, what, seconds=WAIT_SECONDS):
-        """Waits until `what`, a selector or a function of the driver, gives something."""
-        test = (lambda driver: driver.find_elements(By.CSS_SELECTOR, what)) if isinstance(what, str) else what
-        return WebDriverWait(self.driver, seconds, poll_frequency=0.1, ignored_exceptions=()).until(test, f"waited for {what}; the page says: {self.text()[:2000]}")
+        """Waits until `what`, a selector or a function, gives something."""
+        test = (lambda _: self.driver.find_elements(By.CSS_SELECTOR, what)) if isinstance(what, str) else (lambda _: what())
+        try:
+            return WebDriverWait(self.driver, seconds, poll_frequency=0.1, ignored_exceptions=(StaleElementReferenceException,)).until(test)
+        except TimeoutException:
+            self.driver.save_screenshot(str(SHOTS / f"failed-{self.id()}.png"))
+            raise AssertionError(f"waited for {what}; the page says: {self.text()[:3000]}") from None
 
     def one(self, selector):
         return self.wait(selector)[0]
@@ -132,22 +158,42 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector="body"):
-        return self.driver.execute_script("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+        return self.run_script("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
 
-    def says(self, text, selector="body", seconds=WAIT_SECONDS):
-        self.wait(lambda _: text in self.text(selector), seconds)
+    def says(self, text, selector="body"):
+        self.wait(lambda: text in self.text(selector))
 
     def button(self, text, within="body"):
-        """The button or link with this text."""
-        def find(driver):
-            return driver.execute_script("""
-                return [...document.querySelectorAll(arguments[0] + ' button, ' + arguments[0] + ' a')].find((one) => one.innerText.trim() === arguments[1] && one.offsetParent) ?? null""",
-                within, text)
-        return self.wait(find)
+        """The visible button or link with this text."""
+        script = """const all = [...document.querySelectorAll(arguments[0])].flatMap((box) => [...box.querySelectorAll("button, a")]);
+            return all.find((one) => one.innerText.trim() === arguments[1] && one.checkVisibility()) ?? null"""
+        return self.wait(lambda: self.run_script(script, within, text))
 
-    def shot(self, name):
-        """A screenshot that is not empty: at least 8 colours cover it."""
+    def choose(self, label, value):
+        """Chooses an option of the list with this label."""
+        script = """const list = [...document.querySelectorAll("select")].find((one) => one.getAttribute("aria-label") === arguments[0] ||
+                [...document.querySelectorAll("label")].some((text) => text.innerText === arguments[0] && text.htmlFor === one.id));
+            const option = [...(list?.options ?? [])].find((one) => one.value === arguments[1] || one.innerText.startsWith(arguments[1]));
+            if (!option) return false;
+            list.value = option.value;
+            list.dispatchEvent(new Event("change"));
+            return true;"""
+        self.wait(lambda: self.run_script(script, label, value))
+
+    def map_ready(self):
+        self.wait(lambda: self.run_script("return document.querySelector('canvas')?.dataset.frames > 0"))
+
+    def shot(self, name, colours=12):
+        """A screenshot, which must not be empty: no colour covers it all, and there are some."""
+        time.sleep(0.3)
         SHOTS.mkdir(parents=True, exist_ok=True)
         path = SHOTS / f"{name}.png"
         self.driver.save_screenshot(str(path))
+        with Image.open(path) as image:
+            picture = image.convert("RGB")
+        counts = picture.getcolors(maxcolors=1 << 24)
+        self.assertGreater(len(counts), colours, name)
+        self.assertLess(max(n for n, _ in counts), 0.97 * picture.width * picture.height, f"{name} is empty")
+        picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+        self.assertLess(path.stat().st_size, 150000, name)
         return path

@@ -35,6 +35,7 @@ const address = (view, collection) => `#/${view}${collection && !WITHOUT_COLLECT
 
 function drawFrame() {
   replace(nav, VIEWS.map(([view, text]) => el("a", { href: address(view, current.collection), "aria-current": view === current.view ? "page" : null }, text)));
+  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   const names = known ? known.collections.map((one) => one.name) : [];
   if (!names.length) return replace(picker);
   const list = select(names.map((name) => [name, visible(name)]), names.includes(current.collection) ? current.collection : undefined, (name) => {

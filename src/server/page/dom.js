@@ -81,7 +81,7 @@ export function note(text, kind = "") {
 }
 
 export const problem = (error) =>
-  el("div", { class: "problem", role: "alert" }, el("strong", {}, "That did not work. "), visible(shorten(String(error.message || error), 2000)));
+  el("div", { class: "problem", role: "alert" }, el("strong", {}, "That did not work: "), visible(shorten(String(error.message || error), 2000)));
 
 // A dialog with a form. `submit` may return false, or throw, to keep it open.
 export function dialog(title, content, { action = "OK", danger = false, submit, cancel = true }) {

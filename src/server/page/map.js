@@ -118,7 +118,7 @@ class MapView {
     for (const one of fields.slice(0, 8)) {
       const values = await facet(this.collection, one.key, undefined, 21);
       if (values.length < 2 || values.length > 20) continue;
-      this.colourBy.value = one.key;
+      if (this.colourBy.value === "") this.colourBy.value = one.key; // else somebody was faster
       break;
     }
     await this.colour();

@@ -189,7 +189,7 @@ export class Plot {
     this.canvas.width = width;
     this.canvas.height = height;
     this.ratio = ratio;
-    if (!this.zoom && this.points) this.fit();
+    if (this.fitted || !this.zoom) this.fit();
     this.draw();
   }
 
@@ -202,10 +202,12 @@ export class Plot {
     this.y = bounds.y + bounds.height / 2;
     this.zoom = 0.92 * Math.min(this.canvas.clientWidth / bounds.width, this.canvas.clientHeight / bounds.height);
     this.least = this.zoom / 4;
+    this.fitted = true; // until somebody moves
     this.draw();
   }
 
   move(dx, dy) {
+    this.fitted = false;
     this.x -= dx / this.zoom;
     this.y += dy / this.zoom;
     this.draw();
@@ -214,6 +216,7 @@ export class Plot {
   // Zooms so that what is under (px, py) stays there.
   zoomBy(factor, px = this.canvas.clientWidth / 2, py = this.canvas.clientHeight / 2) {
     const [x, y] = this.placeOf(px, py);
+    this.fitted = false;
     this.zoom = Math.max(this.least, Math.min(this.least * 40000, this.zoom * factor));
     const [nx, ny] = this.placeOf(px, py);
     this.x += x - nx;
@@ -221,10 +224,11 @@ export class Plot {
     this.draw();
   }
 
-  lookAt(i, factor = 1) {
+  lookAt(i) {
+    this.fitted = false;
     this.x = this.points[2 * i];
     this.y = this.points[2 * i + 1];
-    this.zoom = Math.max(this.zoom, this.least * 4 * factor);
+    this.zoom = Math.max(this.zoom, this.least * 4);
     this.draw();
   }
 
@@ -272,9 +276,10 @@ export class Plot {
     this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.paint(); });
   }
 
-  // Points grow with the zoom, and are smaller where there are many.
+  // Points grow with the zoom, and are smaller where there are many, or little room.
   size() {
-    const base = Math.max(1.6, Math.min(5.5, 560 / Math.sqrt(this.count)));
+    const room = Math.min(800, Math.sqrt(this.canvas.clientWidth * this.canvas.clientHeight));
+    const base = Math.max(1.6, Math.min(5.5, (0.7 * room) / Math.sqrt(this.count)));
     return this.ratio * Math.min(14, base * Math.sqrt(Math.max(1, this.zoom / (4 * this.least))));
   }
 

@@ -1,0 +1,257 @@
+"""Each view of the page with real data: glosses of WordNet, embedded by MiniLM."""
+import json
+import re
+import time
+
+from selenium.webdriver import ActionChains, Keys
+
+from support import DATA, DECODER, DOWNLOADS, ENCODER, PageTest
+
+QUESTION = "an animal that lives in water"
+
+
+class Views(PageTest):
+    store = DATA / "base.db"
+    options = ("--model", str(ENCODER), "--model", str(DECODER))
+
+    # ---- collections
+
+    def test_collections_are_listed_made_and_dropped(self):
+        self.go()
+        self.says("3,000 rows")
+        self.says("384 × f32, cosine")
+        self.says("all-MiniLM-L6-v2")
+        self.shot("collections")
+        self.button("New collection").click()
+        self.one("dialog input").send_keys("notes & more")
+        self.button("Create", "dialog").click()
+        self.says("notes & more", ".grid")
+        self.assertEqual(self.server.good("GET", "/collections/notes%20%26%20more")["points_count"], 0)
+        card = next(one for one in self.all(".collection") if "notes & more" in one.text)
+        card.find_element("css selector", ".danger").click()
+        drop = self.button("Drop", "dialog")
+        self.assertFalse(drop.is_enabled())
+        self.one("dialog input").send_keys("notes")
+        self.assertFalse(drop.is_enabled())
+        self.one("dialog input").send_keys(" & more")
+        drop.click()
+        self.wait(lambda: "notes & more" not in self.text(".grid"))
+        self.assertEqual(self.server.ask("GET", "/collections/notes%20%26%20more")[0], 404)
+
+    # ---- search
+
+    def ids(self):
+        return self.run_script("return [...document.querySelectorAll('.hit')].map((one) => one.dataset.id)")
+
+    def search(self, text):
+        self.go("#/search/glosses")
+        box = self.one("input[type=search]")
+        box.send_keys(text, Keys.ENTER)
+        return self.wait(".hit")
+
+    def test_a_search_in_words_shows_scores_payloads_and_its_cost(self):
+        hits = self.search(QUESTION)
+        self.assertEqual(len(hits), 10)
+        scores = [float(one.text) for one in self.all(".score output")]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        cost = self.text("[data-cost]").replace("\n", " ")
+        self.assertRegex(cost, r"^[\d,]+ rows screened, [\d,]+ scored.*[\d.]+ [KM]B read.*cpu.*[\d.]+ m?s.*exact$")
+        self.assertTrue(any(word in self.text(".hits") for word in ("fish", "aquatic", "marine", "sea", "water")), self.text(".hits"))
+        self.shot("search")
+
+    def test_a_filter_offers_the_values_that_there_are_with_counts(self):
+        self.search(QUESTION)
+        self.button("+ Add a filter").click()
+        self.choose("Field", "kind")
+        self.choose("Value", "verb (351)")
+        self.wait(lambda: len(self.all(".hit")) == 10 and all("verb." in one.text for one in self.all(".hit")))
+        self.shot("search-filter")
+        self.button("×", ".condition").click()
+        self.wait(lambda: any("noun." in one.text for one in self.all(".hit")))
+
+    def test_similar_rows_are_found_by_a_row_and_by_a_pasted_vector(self):
+        self.search(QUESTION)
+        first = self.ids()[0]
+        self.button("Similar", ".hit").click()
+        self.wait(lambda: self.ids() and first not in self.ids())
+        similar = self.ids()
+        [row] = self.server.good("POST", "/warpwave/collections/glosses/rows", {"ids": [first], "with_vector": True})["rows"]
+        self.one("input[value=vector]").click()
+        box = self.one("textarea.big")
+        self.run_script("arguments[0].value = arguments[1]", box, " ".join(map(str, row["vector"])))
+        self.button("Search", "form").click()
+        self.wait(lambda: first in self.ids())
+        self.assertEqual(self.ids()[1:], similar[:9])
+        self.run_script("arguments[0].value = '[1, 2, 3]'", box)
+        self.button("Search", "form").click()
+        self.says("the vector has 3 numbers; the collection has 384", ".problem")
+
+    # ---- rows
+
+    def test_rows_have_pages_a_search_and_a_panel(self):
+        self.go("#/rows/glosses")
+        self.wait("tbody tr")
+        self.says("1–50 of 3,000", ".pages")
+        first = self.text("tbody th")
+        self.shot("rows")
+        self.button("Next").click()
+        self.says("51–100 of 3,000", ".pages")
+        self.assertNotEqual(self.text("tbody th"), first)
+        self.button("Last").click()
+        self.says("2,951–3,000 of 3,000", ".pages")
+        self.one("input[type=search]").send_keys("whale", Keys.ENTER)
+        self.wait(lambda: re.search(r"1–(\d+) of \1$", self.text(".pages span")))
+        self.assertTrue(all("whale" in one.text.lower() for one in self.all("tbody tr")))
+        self.all("tbody button")[0].click()
+        self.wait("dl.payload")
+        self.assertFalse(self.run_script("return document.querySelector('details').open"))
+        self.one("summary").click()
+        self.says("384 numbers", ".vector")
+        self.one("summary").click()
+        self.shot("row")
+
+    def test_a_payload_is_edited_and_a_row_deleted(self):
+        self.server.good("PUT", "/collections/edits", {"vectors": {"size": 2, "distance": "Dot"}})
+        self.server.good("PUT", "/collections/edits/points", {"points": [
+            {"id": 9223372036854775809, "vector": [1, 2], "payload": {"big": 12345678901234567890, "real": 1.0, "note": "old"}}, {"id": 5, "vector": [2, 1]}]})
+        self.go("#/rows/edits")
+        self.says("9223372036854775809", "tbody")
+        self.button("9223372036854775809", "tbody").click()
+        self.button("Edit", ".panel").click()
+        area = self.one(".panel textarea")
+        self.run_script("arguments[0].value = arguments[0].value.replace('old', 'new')", area)
+        self.button("Save", ".panel").click()
+        self.says("new", "dl.payload")
+        raw = self.server.ask("POST", "/warpwave/collections/edits/rows", {"ids": ["9223372036854775809"]})[1].decode()
+        self.assertIn('"big":12345678901234567890', raw)
+        self.assertIn('"real":1.0', raw)
+        self.assertIn('"note":"new"', raw)
+        self.button("Edit", ".panel").click()
+        self.run_script("arguments[0].value = '{\"a\": }'", self.one(".panel textarea"))
+        self.button("Save", ".panel").click()
+        self.wait(".panel .problem")
+        self.button("Cancel", ".panel").click()
+        self.wait(".panel dl.payload")
+        self.button("Delete", ".panel").click()
+        self.button("Delete", "dialog").click()
+        self.wait(lambda: "9223372036854775809" not in self.text("tbody"))
+        self.assertEqual(self.server.good("POST", "/collections/edits/points/count", {})["count"], 1)
+
+    def test_rows_are_exported_as_json_lines(self):
+        for old in DOWNLOADS.glob("*"):
+            old.unlink()
+        self.go("#/rows/glosses")
+        self.wait("tbody tr")
+        self.one("input[type=checkbox]").click()
+        self.one("input[type=search]").send_keys("whale", Keys.ENTER)
+        self.wait(lambda: re.search(r"1–(\d+) of \1$", self.text(".pages span")))
+        count = int(re.search(r"of (\d+)", self.text(".pages span")).group(1))
+        self.button("Export JSON lines").click()
+        self.wait(lambda: (DOWNLOADS / "glosses.jsonl").exists())
+        time.sleep(0.5)
+        lines = [json.loads(line) for line in (DOWNLOADS / "glosses.jsonl").read_text(encoding="utf-8").splitlines()]
+        self.assertEqual(len(lines), count)
+        self.assertTrue(all(len(line["vector"]) == 384 and line["id"] and "words" in line["payload"] for line in lines))
+
+    # ---- map
+
+    def drawn(self):
+        """How many pixels of the canvas are not empty."""
+        return self.driver.execute_async_script("""
+            const done = arguments[0], canvas = document.querySelector("canvas"), copy = document.createElement("canvas").getContext("2d");
+            copy.canvas.width = canvas.width; copy.canvas.height = canvas.height;
+            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "+"}));
+            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "-"}));
+            requestAnimationFrame(() => { copy.drawImage(canvas, 0, 0);
+                const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+                let n = 0; for (let i = 3; i < pixels.length; i += 4) n += pixels[i] > 0; done(n); });""")
+
+    def test_the_map_is_coloured_searched_and_cut_out(self):
+        self.go("#/map/glosses")
+        self.map_ready()
+        self.says("noun", ".legend")
+        self.says("2,094", ".legend")
+        self.choose("Colour by", "topic")
+        self.says("artifact", ".legend")
+        self.shot("map")
+        before = self.drawn()
+        self.assertGreater(before, 3000)
+        entries = self.all(".legend-entry")
+        for entry in entries[:10]:
+            entry.click()
+        self.assertLess(self.drawn(), 0.8 * before)
+        for entry in entries[:10]:
+            entry.click()
+        canvas = self.one("canvas")
+        canvas.send_keys("0")
+        actions = ActionChains(self.driver, duration=30)
+        actions.move_to_element(canvas).click().perform()  # hits a point, or clears
+        canvas.send_keys(Keys.ENTER)
+        self.wait(".found .hit")
+        self.assertEqual(len(self.all(".found .hit")), 11)
+        self.assertIn("exact", self.text("[data-cost]"))
+        self.shot("map-neighbours")
+        self.one("input[value=lasso]").click()
+        square = [(160, 0), (0, 160), (-160, 0), (0, -150)]
+        actions = ActionChains(self.driver, duration=30).move_to_element_with_offset(canvas, -80, -80).click_and_hold()
+        for x, y in square:
+            actions.move_by_offset(x, y)
+        actions.release().perform()
+        self.says("rows chosen", ".found")
+        self.shot("map-lasso")
+        canvas.send_keys(Keys.ESCAPE)
+        self.wait(lambda: not self.text(".found"))
+
+    def test_a_point_shows_its_row_when_the_pointer_rests_on_it(self):
+        self.go("#/map/glosses")
+        self.map_ready()
+        canvas = self.one("canvas")
+        for x in range(-200, 200, 10):
+            ActionChains(self.driver, duration=20).move_to_element_with_offset(canvas, x, x // 3).pause(0.25).perform()
+            if not self.run_script("return document.querySelector('.tip').hidden"):
+                break
+        self.assertGreater(len(self.text(".tip")), 10)
+
+    # ---- ask
+
+    def test_a_question_is_answered_with_sources(self):
+        self.go("#/ask/glosses")
+        self.one("textarea").send_keys("What is a fish?", Keys.ENTER)
+        self.wait(".sources li")
+        self.wait(lambda: len(self.text(".answer-text")) > 10 and self.button("Ask", "form"))
+        self.assertEqual(len(self.all(".sources li")), 4)
+        self.shot("ask")
+        self.all(".sources li button")[0].click()
+        self.wait("dl.payload")
+
+    def test_an_answer_can_be_stopped(self):
+        self.go("#/ask/glosses")
+        self.one("textarea").send_keys("Tell a long story about all animals of the sea, with many details, one after the other.", Keys.ENTER)
+        self.wait(lambda: len(self.text(".answer-text")) > 20)
+        self.button("Stop").click()
+        self.says("Stopped.", ".turn")
+        length = len(self.text(".answer-text"))
+        time.sleep(1.5)
+        self.assertEqual(len(self.text(".answer-text")), length)
+        self.wait(lambda: b"warpwave_requests_active 0" in self.server.ask("GET", "/metrics")[1])
+
+    # ---- server
+
+    def test_the_server_shows_charts_and_a_console(self):
+        self.go("#/server")
+        self.wait(".chart")
+        for _ in range(30):
+            self.server.ask("GET", "/collections")
+        self.wait(lambda: len(self.all(".chart .line")) >= 3)
+        self.shot("server")
+        self.choose("Examples", "Count rows")
+        self.assertIn("curl -X POST", self.text(".curl"))
+        self.assertIn("points/count", self.text(".curl"))
+        self.button("Send").click()
+        self.says('"count": ', ".output")
+        self.says("200", ".output .badge")
+        path = self.one("input[aria-label=Path]")
+        path.clear()
+        path.send_keys("//example.com/")
+        self.button("Send").click()
+        self.says("begins with one slash", ".output")
