@@ -17,7 +17,7 @@ set(store_base ${CMAKE_SOURCE_DIR}/src/base)
 set(store_base_sources ${store_base}/system/memory.c ${store_base}/json.c ${store_base}/text.c ${store_base}/message.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
     ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c ${store_base}/json_value.c ${store_base}/instant.c
     ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_read.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_match.c
-    ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant_match.c
+    ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant_match.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_geo.c
     ${CMAKE_SOURCE_DIR}/src/vectors/filter/point_id.c)
 
 # Compiled once for the library and for tests, which link it with the core's objects.

@@ -4,7 +4,8 @@
  *     server_load PORT PATH BODIES CONNECTIONS SECONDS
  *
  * BODIES has a JSON text a line, which are sent by POST, in turn. Each connection sends its next request when the answer is
- * there. Prints a JSON object: requests a second, milliseconds of the median and of the 99th percentile, failures.
+ * there. Prints a JSON object: requests, those of a first second included, requests a second, milliseconds of the median and of
+ * the 99th percentile, failures.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -176,10 +177,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         all[i] = (connection){.socket = connect_to(atoi(argv[1])), .answer = malloc(ANSWER_BYTES)};
     run(all, count, 1); /* warm */
+    const size_t warm = load.time_count;
     load.time_count = load.failures = 0;
     const double taken = run(all, count, atof(argv[5]));
     const double median = median_of(load.times, load.time_count);
-    printf("{\"rate\": %.1f, \"median_ms\": %.4f, \"p99_ms\": %.4f, \"failures\": %zu}\n", (double)load.time_count / taken,
-           1e3 * median, 1e3 * load.times[load.time_count * 99 / 100], load.failures);
+    printf("{\"requests\": %zu, \"rate\": %.1f, \"median_ms\": %.4f, \"p99_ms\": %.4f, \"failures\": %zu}\n",
+           warm + load.time_count, (double)load.time_count / taken, 1e3 * median, 1e3 * load.times[load.time_count * 99 / 100],
+           load.failures);
     return load.failures > 0;
 }
