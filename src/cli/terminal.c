@@ -36,6 +36,18 @@ void interrupts_catch(void)
     sigaction(SIGINT, &action, NULL);
 }
 
+void interrupts_catch_each(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+void interrupts_forget(void)
+{
+    interrupt_came = 0;
+}
+
 bool interrupted(void)
 {
     return interrupt_came != 0;

@@ -15,6 +15,11 @@
 void interrupts_catch(void);
 bool interrupted(void);
 
+/* From here on every ctrl-C asks what runs to stop, and ends a read that waits with EINTR; none ends the process. The second
+ * forgets the one that came. */
+void interrupts_catch_each(void);
+void interrupts_forget(void);
+
 /* WW_OK, or WW_CANCELLED after ctrl-C. */
 ww_status interrupt_check(void);
 

@@ -141,8 +141,9 @@ ww_status model_logits_run(model_call *call)
 /* ---- generate --------------------------------------------------------------------------------------------------------------
  */
 
-/* Prints a piece of text as it comes: lines and tabs as they are, what else a terminal would obey spelt out. With --json it is
- * kept for the report. */
+enum { TOKENS_USUAL = 128 };
+
+/* With --json the text is kept for the report. */
 typedef struct told {
     bool json;
     char *text;
@@ -150,7 +151,7 @@ typedef struct told {
     bool lost; /* for want of memory */
 } told;
 
-static void print_text(const char *text, size_t bytes)
+void model_print_text(const char *text, size_t bytes)
 {
     while (bytes > 0) {
         size_t plain = 0;
@@ -169,7 +170,7 @@ static int take_text(const char *text, size_t bytes, void *user)
 {
     told *t = user;
     if (!t->json) {
-        print_text(text, bytes);
+        model_print_text(text, bytes);
         return interrupted();
     }
     if (t->bytes + bytes > t->room) {
@@ -220,8 +221,7 @@ static ww_status read_text(const char *path, text_buffer *text)
     return status;
 }
 
-/* The grammar of --grammar or --json-schema; none where neither is given. */
-static ww_status open_grammar(const model_call *call, ww_grammar **grammar)
+ww_status model_open_grammar(const model_call *call, ww_grammar **grammar)
 {
     const model_settings *s = &call->settings;
     const char *path = s->grammar ? s->grammar : s->json_schema;
@@ -250,15 +250,9 @@ static ww_status check_settings(const model_call *call)
     return wrong ? command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s", wrong)) : WW_OK;
 }
 
-ww_status model_generate_run(model_call *call)
+ww_sampling model_sampling(const model_settings *s)
 {
-    const model_settings *s = &call->settings;
     ww_sampling sampling = ww_sampling_default();
-    ww_generation generation = ww_generation_default();
-    ww_generation_end end = WW_GENERATION_LENGTH;
-    ww_session *session = NULL;
-    tokens prompt = {0};
-    told t = {.json = s->json};
     sampling.temperature = s->temperature;
     sampling.top_k = (int32_t)s->top_k;
     sampling.top_p = s->top_p;
@@ -266,7 +260,19 @@ ww_status model_generate_run(model_call *call)
     sampling.repetition_penalty = s->repetition_penalty;
     sampling.repetition_window = (int32_t)s->repetition_window;
     sampling.seed = (uint64_t)s->seed;
-    generation.tokens = s->tokens;
+    return sampling;
+}
+
+ww_status model_generate_run(model_call *call)
+{
+    const model_settings *s = &call->settings;
+    ww_sampling sampling = model_sampling(s);
+    ww_generation generation = ww_generation_default();
+    ww_generation_end end = WW_GENERATION_LENGTH;
+    ww_session *session = NULL;
+    tokens prompt = {0};
+    told t = {.json = s->json};
+    generation.tokens = s->tokens < 0 ? TOKENS_USUAL : s->tokens;
     generation.sampling = &sampling;
     generation.text = take_text;
     generation.user = &t;
@@ -275,7 +281,7 @@ ww_status model_generate_run(model_call *call)
     if (status == WW_OK)
         status = feed_prompt(call, &session, &prompt);
     if (status == WW_OK)
-        status = open_grammar(call, &sampling.grammar);
+        status = model_open_grammar(call, &sampling.grammar);
     if (status == WW_OK)
         status = ww_session_generate(session, &generation, &end);
     if (status == WW_OK && t.lost)

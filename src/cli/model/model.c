@@ -48,8 +48,7 @@ static const option logits_options[] = {
 
 /* How tokens are chosen. */
 #define SAMPLING_OPTIONS                                                                                                       \
-    INTEGER(tokens, false, "-n", "N", 0, INT32_MAX, "tokens at most (default: 128)"),                                          \
-        NUMBER(temperature, "--temperature", "X", 0, 1000000, "0 takes the likeliest token (default: 0)"),                     \
+    NUMBER(temperature, "--temperature", "X", 0, 1000000, "0 takes the likeliest token (default: 0)"),                         \
         INTEGER(top_k, false, "--top-k", "N", 0, INT32_MAX, "choose among the N likeliest; 0: all (default)"),                 \
         NUMBER(top_p, "--top-p", "X", 0, 1, "among the fewest that have X of the probability (default: 1)"),                   \
         NUMBER(min_p, "--min-p", "X", 0, 1, "among those with X times that of the likeliest (default: 0)"),                    \
@@ -58,14 +57,26 @@ static const option logits_options[] = {
         INTEGER(repetition_window, false, "--repetition-window", "N", -1, INT32_MAX,                                           \
                 "how far back that looks; -1: everywhere (default: 64)"),                                                      \
         INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "another one draws other tokens (default: 0)"),                      \
+        TEXT(grammar, false, "--grammar", "FILE", "the text must be what this grammar (GBNF) says"),                           \
+        TEXT(json_schema, false, "--json-schema", "FILE", "the text must be JSON that fits this schema")
+#define GENERATE_OPTIONS                                                                                                       \
+    INTEGER(tokens, false, "-n", "N", 0, INT32_MAX, "tokens at most (default: 128)"),                                          \
         FLAG(chat, "--chat", "the prompt is what a user says, in the model's chat template"),                                  \
         TEXT(system, false, "--system", "T", "with --chat: what the system says before"),                                      \
         TEXT(chat_template, false, "--chat-template", "FILE", "with --chat: a Jinja template instead of the model's"),         \
-        FLAG(ignore_eos, "--ignore-eos", "go on where the model ends its text"),                                               \
-        TEXT(grammar, false, "--grammar", "FILE", "the text must be what this grammar (GBNF) says"),                           \
-        TEXT(json_schema, false, "--json-schema", "FILE", "the text must be JSON that fits this schema")
-static const option generate_options[] = {PROMPT_OPTION(true), PLAIN_OPTION,  SAMPLING_OPTIONS, CACHE_OPTION,
+        FLAG(ignore_eos, "--ignore-eos", "go on where the model ends its text")
+static const option generate_options[] = {PROMPT_OPTION(true), PLAIN_OPTION,  GENERATE_OPTIONS, SAMPLING_OPTIONS, CACHE_OPTION,
                                           PRECISE_OPTION,      DEVICE_OPTION, QUIET_OPTION,     JSON_OPTION};
+static const option chat_options[] = {
+    TEXT(system, false, "--system", "T", "what the system says before"),
+    TEXT(chat_template, false, "--chat-template", "FILE", "a Jinja template instead of the model's"),
+    INTEGER(tokens, false, "-n", "N", 1, INT32_MAX, "tokens of an answer at most (default: what the context has room for)"),
+    SAMPLING_OPTIONS,
+    CACHE_OPTION,
+    PRECISE_OPTION,
+    DEVICE_OPTION,
+    QUIET_OPTION};
+
 ww_status model_call_open(model_call *call)
 {
     static const ww_quant_type caches[] = {WW_QUANT_F16, WW_QUANT_F32, WW_QUANT_Q8_0};
@@ -106,6 +117,7 @@ static const action actions[] = {
      TAKES(logits_options, model_logits_run)},
     {"generate", "MODEL", "the text that the model puts behind a text, as it comes",
      TAKES(generate_options, model_generate_run)},
+    {"chat", "MODEL", "a conversation: a line is what you say, the model answers", TAKES(chat_options, model_chat_run)},
 };
 
 /* `--prompt -` is standard input. */
@@ -123,7 +135,7 @@ static ww_status read_prompt(model_call *call)
 
 static exit_code model_run(const char *const *arguments, size_t count)
 {
-    model_call call = {.settings = {.tokens = 128, .top_p = 1.0, .repetition_penalty = 1.0, .repetition_window = 64}};
+    model_call call = {.settings = {.tokens = -1, .top_p = 1.0, .repetition_penalty = 1.0, .repetition_window = 64}};
     const action *asked = command_action(&command_model, arguments, count);
     if (!asked)
         return EXIT_CODE_USAGE;

@@ -10,7 +10,8 @@
 
 typedef struct model_settings {
     const char *device, *prompt, *query, *system, *in, *out, *field, *grammar, *json_schema, *chat_template;
-    int64_t tokens, dimensions, top, seed, top_k, repetition_window;
+    int64_t tokens; /* -1: not given */
+    int64_t dimensions, top, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty;
     int cache; /* place in "f16|f32|q8_0" */
     bool json, quiet, precise, plain, chat, ignore_eos;
@@ -33,6 +34,15 @@ ww_status model_call_open(model_call *call);
 /* Where the report goes: to standard error if --out is standard output. Refuses --json beside that. */
 ww_status model_report_to(const model_settings *s, FILE **report);
 
+/* Prints a generated text as it comes: lines and tabs as they are, what else a terminal would obey spelt out. */
+void model_print_text(const char *text, size_t bytes);
+
+/* How tokens are chosen, without a grammar. */
+ww_sampling model_sampling(const model_settings *s);
+
+/* The grammar of --grammar or --json-schema; none where neither is given. */
+ww_status model_open_grammar(const model_call *call, ww_grammar **grammar);
+
 /* The actions; they open what they need, and what they opened is closed behind them. */
 ww_status model_info_run(model_call *call);
 ww_status model_tokenize_run(model_call *call);
@@ -40,5 +50,6 @@ ww_status model_embed_run(model_call *call);
 ww_status model_rerank_run(model_call *call);
 ww_status model_logits_run(model_call *call);
 ww_status model_generate_run(model_call *call);
+ww_status model_chat_run(model_call *call);
 
 #endif
