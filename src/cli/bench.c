@@ -1,12 +1,12 @@
 /* `warpwave bench`: how fast a device adds and searches, beside how fast this machine's cores can read the same bytes.
  *
- * Rows are random, of length 1, and made in memory, so nothing but the device is measured. Bytes are counted as the rows
- * have them, without padding; a search of many queries is counted as reading them once.
+ * Rows are random, of length 1, clustered for an index, and made in memory, so nothing but the device is measured. Bytes are
+ * counted as the rows have them, without padding; a search of many queries is counted as reading them once.
  */
+#include "cli/bench.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <warpwave/device.h>
-#include <warpwave/vectors.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -15,34 +15,11 @@
 #include "cli/memory_read.h"
 #include "cli/terminal.h"
 
-enum { BATCHES = 3, REPEAT_MAX = 10000, QUERIES_MAX = 1 << 20 };
+enum { REPEAT_MAX = 10000, QUERIES_MAX = 1 << 20 };
 
-typedef struct bench_settings {
-    const char *device;
-    int64_t rows, dim, queries, k, repeat;
-    int metric; /* a ww_metric */
-    int screen; /* a ww_screen */
-    int type;   /* a ww_vector_type */
-    int place;  /* a ww_row_place */
-    bool json, quiet;
-} bench_settings;
-
-typedef struct bench {
-    bench_settings settings;
-    ww_device *device;
-    ww_device_info device_info;
-    ww_collection *collection;
-    float *rows, *queries, *scores;
-    int64_t *found;
-    double *seconds;  /* one for each repetition */
-    size_t row_bytes; /* of all rows in their type */
-    int read_threads;
-    double read_seconds, add_seconds;
-    int batch_count;
-    int64_t batches[BATCHES]; /* queries at once */
-    double search_seconds[BATCHES];
-    ww_search_stats stats[BATCHES]; /* of the last repetition */
-} bench;
+/* Clustered rows, for an index: mixtures of so many centers, each with directions of its own, so that neighbours are not only a
+ * matter of the nearest center. */
+enum { CENTERS = 1000, DIRECTIONS = 12, VECTORS_OF_CENTER = 1 + DIRECTIONS };
 
 /* ---- making rows ----------------------------------------------------------------------------------------------------------
  */
@@ -71,20 +48,40 @@ static void make_integers(float *x, int64_t dim, ww_vector_type type)
         x[i] = fmaxf(fminf(rintf(x[i] * scale), 127.0f), -128.0f) + middle;
 }
 
-static ww_status make_rows(float *rows, int64_t count, int64_t dim, uint64_t seed, progress *bar)
+/* Rows to be made. */
+typedef struct rows_made {
+    float *rows;
+    int64_t count, dim;
+    uint64_t seed;
+    const float *centers; /* CENTERS x VECTORS_OF_CENTER x dim, or NULL: not clustered */
+    progress *bar;
+} rows_made;
+
+static void make_row(const rows_made *m, uint64_t *state, float *x)
 {
-    uint64_t state = seed;
-    for (int64_t row = 0; row < count; row++) {
-        float *x = rows + row * dim;
-        double squares = 0.0;
-        for (int64_t i = 0; i < dim; i++) {
-            x[i] = random_normal(&state);
-            squares += (double)x[i] * (double)x[i];
-        }
-        const float scale = squares > 0.0 ? (float)(1.0 / sqrt(squares)) : 1.0f;
-        for (int64_t i = 0; i < dim; i++)
-            x[i] *= scale;
-        if (row % 1024 == 0 && progress_report(row, count, bar))
+    const float noise = m->centers ? 0.15f : 1.0f, spread = 0.35f;
+    const float *center = m->centers ? m->centers + random_bits(state) % CENTERS * VECTORS_OF_CENTER * (uint64_t)m->dim : NULL;
+    for (int64_t i = 0; i < m->dim; i++)
+        x[i] = random_normal(state) * noise + (center ? center[i] : 0.0f);
+    for (int64_t d = 1; center && d < VECTORS_OF_CENTER; d++) {
+        const float weight = random_normal(state) * spread;
+        for (int64_t i = 0; i < m->dim; i++)
+            x[i] += weight * center[d * m->dim + i];
+    }
+    double squares = 0.0;
+    for (int64_t i = 0; i < m->dim; i++)
+        squares += (double)x[i] * (double)x[i];
+    const float scale = squares > 0.0 ? (float)(1.0 / sqrt(squares)) : 1.0f;
+    for (int64_t i = 0; i < m->dim; i++)
+        x[i] *= scale;
+}
+
+static ww_status make_rows(const rows_made *m)
+{
+    uint64_t state = m->seed;
+    for (int64_t row = 0; row < m->count; row++) {
+        make_row(m, &state, m->rows + row * m->dim);
+        if (row % 1024 == 0 && progress_report(row, m->count, m->bar))
             return interrupt_check();
     }
     return WW_OK;
@@ -134,10 +131,36 @@ static ww_status take_memory(bench *b)
     return WW_OK;
 }
 
+static ww_status make_centers(int64_t dim, float **centers)
+{
+    const size_t count = (size_t)(CENTERS * VECTORS_OF_CENTER) * (size_t)dim;
+    uint64_t state = 3;
+    *centers = memory_alloc(count * sizeof **centers);
+    if (!*centers)
+        return memory_failed("the centers of rows", count * sizeof **centers);
+    for (size_t i = 0; i < count; i++)
+        (*centers)[i] = random_normal(&state);
+    return WW_OK;
+}
+
+static ww_status fill(const bench *b, const char *what, rows_made made)
+{
+    const ww_vector_type type = (ww_vector_type)b->settings.type;
+    progress bar;
+    made.dim = b->settings.dim;
+    made.bar = &bar;
+    progress_begin(&bar, what, made.count);
+    const ww_status status = make_rows(&made);
+    for (int64_t r = 0; element_bytes(type) == 1 && r < made.count; r++)
+        make_integers(made.rows + r * made.dim, made.dim, type);
+    progress_end(&bar);
+    return status;
+}
+
 static ww_status bench_open(bench *b)
 {
     const bench_settings *s = &b->settings;
-    progress bar;
+    float *centers = NULL;
     ww_collection_config config = ww_collection_config_default();
     config.name = "bench";
     config.dim = (int32_t)s->dim;
@@ -153,20 +176,13 @@ static ww_status bench_open(bench *b)
         status = take_memory(b);
     if (status == WW_OK)
         status = ww_collection_create(b->device, &config, &b->collection);
-    if (status == WW_OK) {
-        progress_begin(&bar, "making rows", s->rows);
-        status = make_rows(b->rows, s->rows, s->dim, 1, &bar);
-        for (int64_t r = 0; element_bytes(config.type) == 1 && r < s->rows; r++)
-            make_integers(b->rows + r * s->dim, s->dim, config.type);
-        progress_end(&bar);
-    }
-    if (status == WW_OK) {
-        progress_begin(&bar, "making queries", s->queries);
-        status = make_rows(b->queries, s->queries, s->dim, 2, &bar);
-        for (int64_t q = 0; element_bytes(config.type) == 1 && q < s->queries; q++)
-            make_integers(b->queries + q * s->dim, s->dim, config.type);
-        progress_end(&bar);
-    }
+    if (status == WW_OK && s->ivf)
+        status = make_centers(s->dim, &centers);
+    if (status == WW_OK)
+        status = fill(b, "making rows", (rows_made){.rows = b->rows, .count = s->rows, .seed = 1, .centers = centers});
+    if (status == WW_OK)
+        status = fill(b, "making queries", (rows_made){.rows = b->queries, .count = s->queries, .seed = 2, .centers = centers});
+    memory_free(centers);
     return status;
 }
 
@@ -236,10 +252,10 @@ static ww_status measure_search(bench *b, int64_t queries, double *seconds, ww_s
 /* One query, 16, and as many as were asked for; without those that are no smaller than the next. */
 static ww_status measure_searches(bench *b)
 {
-    const int64_t wanted[BATCHES] = {1, 16, b->settings.queries};
+    const int64_t wanted[BENCH_BATCHES] = {1, 16, b->settings.queries};
     ww_status status = WW_OK;
-    for (int i = 0; i < BATCHES && status == WW_OK; i++) {
-        if (i + 1 < BATCHES && wanted[i] >= b->settings.queries)
+    for (int i = 0; i < BENCH_BATCHES && status == WW_OK; i++) {
+        if (i + 1 < BENCH_BATCHES && wanted[i] >= b->settings.queries)
             continue;
         b->batches[b->batch_count] = wanted[i];
         status = measure_search(b, wanted[i], &b->search_seconds[b->batch_count], &b->stats[b->batch_count]);
@@ -304,10 +320,14 @@ static void print_text(const bench *b)
     char size[32];
     printf("device  ");
     command_print_device(stdout, &b->device_info);
-    printf("rows    %lld of %lld %s, %s, random%s; %lld nearest by %s; median of %lld\n\n", (long long)s->rows,
-           (long long)s->dim, ww_vector_type_name((ww_vector_type)s->type), human_bytes(size, (int64_t)b->row_bytes),
-           element_bytes((ww_vector_type)s->type) == 1 ? "" : ", of length 1", (long long)s->k,
-           ww_metric_name((ww_metric)s->metric), (long long)s->repeat);
+    printf("rows    %lld of %lld %s, %s, %s%s; %lld nearest by %s; median of %lld\n%s", (long long)s->rows, (long long)s->dim,
+           ww_vector_type_name((ww_vector_type)s->type), human_bytes(size, (int64_t)b->row_bytes),
+           s->ivf ? "clustered" : "random", element_bytes((ww_vector_type)s->type) == 1 ? "" : ", of length 1", (long long)s->k,
+           ww_metric_name((ww_metric)s->metric), (long long)s->repeat, s->ivf ? "" : "\n");
+    if (s->ivf) {
+        bench_ivf_print(b);
+        return;
+    }
     printf("%-22s %12s %12s %12s %12s %10s %12s\n", "", "time", "queries/s", "GB/s", "GFLOP/s", "of a read", "scored");
     printf("%-22s %9.3f ms %12s %12.2f %12s %10s\n", "add", b->add_seconds * 1e3, "", gigabytes_per_second(b, b->add_seconds),
            "", "");
@@ -329,13 +349,15 @@ static ww_status measure(const bench_settings *settings)
 {
     bench b = {.settings = *settings};
     ww_status status = bench_open(&b);
-    if (status == WW_OK)
+    if (status == WW_OK && !settings->ivf)
         status = measure_read(&b);
     if (status == WW_OK)
         status = measure_add(&b);
     if (status == WW_OK)
-        status = measure_searches(&b);
-    if (status == WW_OK && settings->json)
+        status = settings->ivf ? bench_ivf_measure(&b) : measure_searches(&b);
+    if (status == WW_OK && settings->json && settings->ivf)
+        bench_ivf_print_json(&b);
+    else if (status == WW_OK && settings->json)
         print_json(&b);
     else if (status == WW_OK)
         print_text(&b);
@@ -355,6 +377,8 @@ static exit_code bench_run(const char *const *arguments, size_t count)
     const exit_code code = command_parse(&command_bench, arguments, count, &settings);
     if (code != EXIT_CODE_OK)
         return code;
+    if (settings.nlist > 0 && !settings.ivf)
+        return command_misused(&command_bench, "--nlist needs --ivf");
     if (settings.quiet)
         terminal_be_quiet();
     return command_end(&command_bench, measure(&settings));
@@ -376,6 +400,9 @@ static const option options[] = {
                      "what rows are stored as; i8 and u8: integers; default: f32"),
     OPTION_IS_CHOICE(bench_settings, place, false, "--rows-on", "device|host",
                      "where rows are; host: a GPU keeps their codes alone; default: device"),
+    OPTION_IS_FLAG(bench_settings, ivf, "--ivf", "measure an index of clustered rows by the lists that a query reads"),
+    INTEGER(nlist, false, "--nlist", "N", 0, WW_IVF_LISTS_MAX,
+            "lists of the index; 0: 4 times the root of the rows; default: 0"),
     OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
     OPTION_IS_FLAG(bench_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(bench_settings, json, "--json", "print one JSON object"),
@@ -387,7 +414,8 @@ const command command_bench = {
     .notes = "Searches with batches of 1, 16 and --queries queries. GB/s counts the rows once per search, whatever the batch;\n"
              "GFLOP/s counts one multiplication and one addition for each number of each row and query. With a screen most of\n"
              "them are never computed: the last column is the share of scores that were computed exactly. Adding is measured\n"
-             "once, the rest --repeat times.\n",
+             "once, the rest --repeat times.\n"
+             "With --ivf the rows are clustered, and 1, 2, 4, ... lists are read until 0.999 of the nearest are found.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = bench_run,

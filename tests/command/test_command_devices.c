@@ -177,6 +177,31 @@ static void bench_measures_what_it_was_asked_to(void **state)
     json_decref(report);
 }
 
+static void bench_measures_an_index(void **state)
+{
+    (void)state;
+    json_t *report = COMMAND_JSON("bench", "--ivf", "--device", "cpu", "--rows", "900", "--dim", "20", "--queries", "20", "-k",
+                                  "5", "--nlist", "30", "--repeat", "2", "--json");
+    json_t *searches = json_object_get(report, "searches");
+    const size_t count = json_array_size(searches);
+    assert_int_equal(json_integer_value(json_object_get(report, "nlist")), 30);
+    assert_true(count >= 3);
+    double last = 0.0;
+    for (size_t i = 0; i < count; i++) { /* the exact search, then 1, 2, 4, ... lists */
+        const json_t *search = json_array_get(searches, i);
+        const double recall = json_real_value(json_object_get(search, "recall"));
+        assert_int_equal(json_integer_value(json_object_get(search, "nprobe")), i == 0 ? 0 : 1 << (i - 1));
+        assert_true(recall >= (i == 1 ? 0.0 : last) || i == 0);
+        assert_true(recall <= 1.0 && json_real_value(json_object_get(search, "seconds")) > 0.0);
+        assert_true(json_real_value(json_object_get(search, "proven")) <= recall);
+        last = recall;
+    }
+    assert_true(last > 0.8);
+    json_decref(report);
+    COMMAND_SAYS(0, "recall", "bench", "--ivf", "--device", "cpu", "--rows", "40", "--queries", "3", "--repeat", "1");
+    COMMAND_SAYS(2, "--nlist needs --ivf", "bench", "--nlist", "5");
+}
+
 static void bench_leaves_out_batches_that_are_not_smaller(void **state)
 {
     (void)state;
@@ -275,6 +300,7 @@ int main(void)
         cmocka_unit_test(the_table_names_each_device),
         cmocka_unit_test(a_stand_in_is_marked_as_one),
         cmocka_unit_test(bench_measures_what_it_was_asked_to),
+        cmocka_unit_test(bench_measures_an_index),
         cmocka_unit_test(bench_leaves_out_batches_that_are_not_smaller),
         cmocka_unit_test(demo_recognises_digits),
         cmocka_unit_test(demo_draws_plain_shades_into_a_file),

@@ -261,7 +261,7 @@ _warpwave()
             esac
             ;;
         'bench')
-            options='--rows --dim --queries -k --metric --repeat --screen --type --rows-on --device --quiet --json'
+            options='--rows --dim --queries -k --metric --repeat --screen --type --rows-on --ivf --nlist --device --quiet --json'
             case $previous in
             --rows) compopt +o default 2>/dev/null; return ;;
             --dim) compopt +o default 2>/dev/null; return ;;
@@ -272,6 +272,7 @@ _warpwave()
             --screen) choices='int8 none' ;;
             --type) choices='f32 f16 bf16 i8 u8' ;;
             --rows-on) choices='device host' ;;
+            --nlist) compopt +o default 2>/dev/null; return ;;
             --device) choices='auto cpu cuda rocm' ;;
             esac
             ;;

@@ -227,6 +227,8 @@ complete -c warpwave -n "__fish_seen_subcommand_from bench" -l repeat -x -d 'mea
 complete -c warpwave -n "__fish_seen_subcommand_from bench" -l screen -x -a "int8 none" -d 'how rows are screened before exact scoring; default: int8'
 complete -c warpwave -n "__fish_seen_subcommand_from bench" -l type -x -a "f32 f16 bf16 i8 u8" -d 'what rows are stored as; i8 and u8: integers; default: f32'
 complete -c warpwave -n "__fish_seen_subcommand_from bench" -l rows-on -x -a "device host" -d 'where rows are; host: a GPU keeps their codes alone; default: device'
+complete -c warpwave -n "__fish_seen_subcommand_from bench" -l ivf -d 'measure an index of clustered rows by the lists that a query reads'
+complete -c warpwave -n "__fish_seen_subcommand_from bench" -l nlist -x -d 'lists of the index; 0: 4 times the root of the rows; default: 0'
 complete -c warpwave -n "__fish_seen_subcommand_from bench" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'auto, cpu, cuda:0, ...; default: auto'
 complete -c warpwave -n "__fish_seen_subcommand_from bench" -l quiet -d 'show no progress bar'
 complete -c warpwave -n "__fish_seen_subcommand_from bench" -l json -d 'print one JSON object'
