@@ -3,7 +3,7 @@
  * Rows are random, of length 1, clustered for an index, and made in memory, so nothing but the device is measured. Bytes are
  * counted as the rows have them, without padding; a search of many queries is counted as reading them once.
  */
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>

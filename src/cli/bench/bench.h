@@ -1,6 +1,6 @@
-/* What `warpwave bench` measures with: bench.c makes the rows and adds them, bench_ivf.c measures an index of them. */
-#ifndef WW_CLI_BENCH_H
-#define WW_CLI_BENCH_H
+/* What `warpwave bench` measures with: bench.c makes the rows and adds them, ivf.c measures an index of them. */
+#ifndef WW_CLI_BENCH_BENCH_H
+#define WW_CLI_BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <warpwave/device.h>

@@ -1,5 +1,5 @@
 /* `warpwave bench --ivf`: an index beside the exact search, by the number of lists that a query reads. */
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 
 #include <stdio.h>
 #include <string.h>
