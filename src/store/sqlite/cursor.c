@@ -133,14 +133,17 @@ static ww_status ask(cursor *c, view *v, const view_places *only)
                       .query_count = 1,
                       .query_stride = request->query.dim,
                       .dim = request->query.dim,
+                      .nprobe = request->nprobe,
+                      .recall = request->recall,
                       .fetch = fetch_of(c->plan)};
+    const bool by_lists = request->nprobe > 0 || request->recall > 0.0f; /* SQLite checks bounds on distance and score */
     if (is_ordered(c) && (c->piece_first > 0 || c->piece_count > WW_K_MAX)) {
         query.limit = c->piece_count;
         return view_ranked(v, &query, only, c->piece_first, &c->results);
     }
     if (is_ordered(c)) { /* nearly always enough, and the screen helps */
         query.k = (int32_t)c->piece_count;
-    } else if (request->has_bound) {
+    } else if (request->has_bound && !by_lists) {
         query.mode = WW_QUERY_RANGE;
         query.bound = request->bound;
         query.limit = request->k >= 0 ? request->k : WW_ROWS_MAX;
@@ -334,8 +337,11 @@ static bool is_given(const cursor *c, int column)
                          : column == COLUMN_K      ? PLAN_K
                          : column == COLUMN_RADIUS ? PLAN_RADIUS
                          : column == COLUMN_FILTER ? PLAN_FILTER
+                         : column == COLUMN_NPROBE ? PLAN_NPROBE
+                         : column == COLUMN_RECALL ? PLAN_RECALL
                                                    : PLAN_PARAMETERS;
-    return column < COLUMN_QUERY || column > COLUMN_PARAMETERS || c->plan & bit;
+    const bool is_argument = column >= COLUMN_QUERY && column <= COLUMN_PARAMETERS;
+    return !(is_argument || column == COLUMN_NPROBE || column == COLUMN_RECALL) || c->plan & bit;
 }
 
 /* What is not set is NULL: query, k, radius and filter are for asking, and a row that was not searched for has no score. */
@@ -357,9 +363,14 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
         sqlite3_result_blob64(context, vector, (sqlite3_uint64)t->arguments.dim * sizeof *vector, SQLITE_TRANSIENT);
     else if (c->plan & PLAN_MATCH && !is_given(c, column))
         sqlite3_result_error(
-            context, "query, k, radius, filter and parameters must stand beside MATCH as k = ..., not in an expression", -1);
+            context,
+            "query, k, radius, filter, parameters, nprobe and recall must stand beside MATCH as k = ..., not in an expression",
+            -1);
     else if (c->plan & PLAN_MATCH && column == COLUMN_SCORE)
         sqlite3_result_double(context, (double)ww_results_scores(c->results, 0)[c->at]);
+    else if (c->plan & PLAN_MATCH && column == COLUMN_PROVEN) /* an exact search proves all that it finds */
+        sqlite3_result_int(context,
+                           c->request.nprobe == 0 && c->request.recall == 0.0f ? 1 : c->at < ww_results_proven(c->results, 0));
     else if (c->plan & PLAN_MATCH && column == COLUMN_DISTANCE)
         sqlite3_result_double(context, distance_of_score(t->arguments.metric, ww_results_scores(c->results, 0)[c->at]));
     return SQLITE_OK;

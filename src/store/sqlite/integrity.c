@@ -1,4 +1,5 @@
 /* PRAGMA integrity_check of a virtual table (SQLite 3.44 and later): do the tables behind it agree with each other? */
+#include "store/ivf/follow.h"
 #include "store/sqlite/table.h"
 
 /* Questions whose right answer is 0, and what it means if it is not. Each names the database and the collection twice. */
@@ -55,6 +56,14 @@ static ww_status check_lengths(const table *t, const collection_record *record, 
     return status;
 }
 
+/* The first fault is told. */
+static void tell_index(void *user, const char *reason)
+{
+    char **problem = user;
+    if (!*problem)
+        *problem = sqlite3_mprintf("warpwave %s", reason);
+}
+
 ww_status table_check(const table *t, bool quick, char **problem)
 {
     collection_record record;
@@ -70,5 +79,8 @@ ww_status table_check(const table *t, bool quick, char **problem)
         if (status == WW_OK)
             status = tell(t, number, QUESTIONS[i].meaning, problem);
     }
+    const ivf_tables tables = {t->db, t->schema, &record};
+    if (!quick && status == WW_OK && !*problem && ivf_is_there(&record))
+        status = ivf_check(&tables, tell_index, problem);
     return status;
 }

@@ -63,10 +63,10 @@ static void take_argument(choice *c, unsigned bit, int i)
     if (op == SQLITE_INDEX_CONSTRAINT_ISNULL || op == SQLITE_INDEX_CONSTRAINT_ISNOTNULL)
         return;
     if (op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ) || sqlite3_vtab_in(c->info, i, -1))
-        c->wrong = "query, k, radius, filter and parameters take = and nothing else, and one value";
+        c->wrong = "query, k, radius, filter, parameters, nprobe and recall take = and nothing else, and one value";
     else if (c->place[bit_number(bit)] >= 0)
         c->wrong = bit == PLAN_MATCH ? "the query is given twice; join the queries, or use UNION ALL"
-                                     : "k, radius, filter and parameters can be given once each";
+                                     : "k, radius, filter, parameters, nprobe and recall can be given once each";
     else
         take(c, bit, i);
     if (!c->info->aConstraint[i].usable)
@@ -126,6 +126,12 @@ static void look_at(choice *c, int i)
     case COLUMN_PARAMETERS:
         take_argument(c, PLAN_PARAMETERS, i);
         break;
+    case COLUMN_NPROBE:
+        take_argument(c, PLAN_NPROBE, i);
+        break;
+    case COLUMN_RECALL:
+        take_argument(c, PLAN_RECALL, i);
+        break;
     case COLUMN_SCORE:
     case COLUMN_DISTANCE:
         take_bound(c, i);
@@ -157,7 +163,7 @@ static void assign(choice *c)
         const int *const places = values > 1 ? (bit == PLAN_ROWID_IN ? c->lists : c->rowids) : &c->place[number];
         for (int j = 0; j < values; j++) {
             c->info->aConstraintUsage[places[j]].argvIndex = next++;
-            c->info->aConstraintUsage[places[j]].omit = bit < PLAN_ROWID;
+            c->info->aConstraintUsage[places[j]].omit = bit < PLAN_ROWID || bit >= PLAN_NPROBE;
             if (bit == PLAN_ROWID_IN)
                 sqlite3_vtab_in(c->info, places[j], 1);
         }
@@ -218,10 +224,17 @@ int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
     for (int i = 0; i < info->nConstraint; i++)
         if (!is_limit(info->aConstraint[i].op))
             look_at(&c, i);
-    if (!c.wrong && !(c.plan & PLAN_MATCH) && c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER | PLAN_PARAMETERS))
-        c.wrong = "k, radius, filter and parameters need a query: vector MATCH ..., or docs(QUERY, K) for the table docs";
+    if (!c.wrong && !(c.plan & PLAN_MATCH) &&
+        c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER | PLAN_PARAMETERS | PLAN_NPROBE | PLAN_RECALL))
+        c.wrong =
+            "k, radius, filter, parameters, nprobe and recall need a query: vector MATCH ..., or docs(QUERY, K) for the table "
+            "docs";
     if (!c.wrong && c.plan & PLAN_PARAMETERS && !(c.plan & PLAN_FILTER))
         c.wrong = "there are parameters, but no filter";
+    if (!c.wrong && c.plan & (PLAN_NPROBE | PLAN_RECALL) && (!(c.plan & PLAN_K) || c.plan & PLAN_RADIUS))
+        c.wrong = "nprobe and recall are for the k nearest: they need k = ..., and no radius";
+    if (!c.wrong && c.plan & PLAN_NPROBE && c.plan & PLAN_RECALL)
+        c.wrong = "nprobe and recall are both given; give one of them";
     if (!c.wrong && c.rowids_are_left_out && c.plan & PLAN_MATCH)
         c.wrong = "there are more than 31 terms on rowid, or 32 terms before one; put the rowids into one list, and that first";
     if (c.wrong && c.plan & PLAN_MATCH) {

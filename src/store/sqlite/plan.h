@@ -31,12 +31,18 @@ enum table_column {
     COLUMN_PARAMETERS,
     COLUMN_SCORE,
     COLUMN_DISTANCE,
-    COLUMN_TEXT
+    COLUMN_TEXT,
+    COLUMN_NPROBE,
+    COLUMN_RECALL,
+    COLUMN_PROVEN,
+    COLUMN_COMMAND /* has the name of the table; a table that is named as one of the others has none */
 };
 
+/* Without the last column, and without the parenthesis. */
 #define TABLE_DECLARATION                                                                                                      \
     "CREATE TABLE x(id TEXT, vector BLOB, payload TEXT, query HIDDEN, k INTEGER HIDDEN, radius REAL HIDDEN, "                  \
-    "filter TEXT HIDDEN, parameters TEXT HIDDEN, score REAL HIDDEN, distance REAL HIDDEN, text TEXT HIDDEN)"
+    "filter TEXT HIDDEN, parameters TEXT HIDDEN, score REAL HIDDEN, distance REAL HIDDEN, text TEXT HIDDEN, "                  \
+    "nprobe INTEGER HIDDEN, recall REAL HIDDEN, proven INTEGER HIDDEN"
 
 /* The number of a plan: what xFilter is given, in the order of the bits, and which columns are wanted. */
 enum plan_bit {
@@ -50,7 +56,9 @@ enum plan_bit {
     PLAN_ID = 1 << 7,
     PLAN_DISTANCE_MAX = 1 << 8, /* distance < or <= the value */
     PLAN_SCORE_BOUND = 1 << 9,  /* score on its better side of the value */
-    PLAN_ARGUMENTS = 10,        /* so many bits are arguments */
+    PLAN_NPROBE = 1 << 10,
+    PLAN_RECALL = 1 << 11,
+    PLAN_ARGUMENTS = 12, /* so many bits are arguments */
     PLAN_WANTS_TEXT = 1 << 14,
     PLAN_QUERY = 1 << 15, /* the query is given as query = ..., which docs(...) means, and not by MATCH */
     PLAN_WANTS_ID = 1 << 16,

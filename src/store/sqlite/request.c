@@ -113,6 +113,23 @@ static void tighten(search_request *request, ww_metric metric, bool possible, fl
     }
 }
 
+static ww_status read_nprobe(sqlite3_value *value, search_request *request)
+{
+    if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER || sqlite3_value_int64(value) < 1)
+        return ww_fail(WW_INVALID_ARGUMENT, "nprobe must be a whole number from 1 on; leave it out for an exact search");
+    request->nprobe = sqlite3_value_int64(value);
+    return WW_OK;
+}
+
+static ww_status read_recall(sqlite3_value *value, search_request *request)
+{
+    const double recall = is_number(value) ? sqlite3_value_double(value) : 0.0;
+    if (!(recall > 0.0 && recall <= 1.0))
+        return ww_fail(WW_INVALID_ARGUMENT, "recall must be a number above 0 and at most 1; leave it out for an exact search");
+    request->recall = (float)recall;
+    return WW_OK;
+}
+
 static ww_status read_radius(const table *t, sqlite3_value *value, search_request *request)
 {
     const ww_metric metric = t->arguments.metric;
@@ -230,6 +247,10 @@ static ww_status read_argument(const table *t, unsigned bit, sqlite3_value *valu
         return request_filter_text(value, request);
     case PLAN_PARAMETERS:
         return parameters_read(t->db, value, &request->parameters);
+    case PLAN_NPROBE:
+        return read_nprobe(value, request);
+    case PLAN_RECALL:
+        return read_recall(value, request);
     case PLAN_ROWID_IN:
     case PLAN_ROWID:
         return read_handles(bit, value, request);

@@ -8,6 +8,8 @@
 typedef struct search_request {
     vector_buffer query;
     int64_t k;                 /* -1: not given */
+    int64_t nprobe;            /* 0: all lists */
+    float recall;              /* 0: exact */
     bool has_bound;            /* a radius, or a bound on distance or score */
     float bound;               /* as a search takes it: the largest l2 distance, else the least score */
     bool finds_nothing;        /* no score is within the bounds */

@@ -14,12 +14,14 @@ static ww_status look(const table *t, const char *schema, bool triggers, bool vi
     sqlite3_stmt *found = NULL;
     ww_status status = schema_statement(
         t->db, &found,
-        "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema WHERE "
-        "(?3 AND type = 'trigger' AND (lower(tbl_name) IN (lower(?1 || '_rows'), lower(?1 || '_vectors'), "
-        "lower(?1 || '_removed'), lower(?1 || '_fts_content'), lower(?1 || '_fts_data'), lower(?1 || '_fts_idx'), "
-        "lower(?1 || '_fts_docsize'), lower(?1 || '_fts_config'), 'warpwave_collections'))) OR "
-        "(?2 AND (type = 'view' OR type = 'table' AND rootpage = 0) AND lower(name) IN (lower(?1 || '_rows'), "
-        "lower(?1 || '_vectors'), lower(?1 || '_removed'), 'warpwave_collections'))",
+        "WITH own(name) AS (VALUES('_rows'), ('_vectors'), ('_removed'), ('_ivf'), ('_ivf_lists'), ('_ivf_centroids'), "
+        "('_ivf_rows'), ('_ivf_rules')), words(name) AS (VALUES('_fts_content'), ('_fts_data'), ('_fts_idx'), "
+        "('_fts_docsize'), ('_fts_config')) "
+        "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema AS s WHERE "
+        "(?3 AND type = 'trigger' AND (lower(tbl_name) = 'warpwave_collections' OR lower(tbl_name) IN (SELECT lower(?1 || "
+        "name) FROM own UNION ALL SELECT lower(?1 || name) FROM words))) OR "
+        "(?2 AND (type = 'view' OR type = 'table' AND rootpage = 0) AND (lower(s.name) = 'warpwave_collections' OR "
+        "lower(s.name) IN (SELECT lower(?1 || own.name) FROM own)))",
         schema);
     if (status != WW_OK)
         return status;

@@ -12,7 +12,9 @@
 #include "store/sqlite/functions.h"
 #include "store/texts/texts.h"
 
-static const char *const SUFFIXES[] = {"rows", "vectors", "removed"}; /* of the tables behind it: NAME_rows, ... */
+/* Of the tables behind it: NAME_rows, ... */
+static const char *const SUFFIXES[] = {"rows",      "vectors",       "removed",  "ivf",
+                                       "ivf_lists", "ivf_centroids", "ivf_rows", "ivf_rules"};
 
 enum { MESSAGE_BYTES = 1024 };
 
@@ -244,6 +246,21 @@ static int refuse_new(ww_status status, char **message)
     return value_result_code(status);
 }
 
+/* The last column is for commands, and has the table's name, unless another column has it. */
+static int declare(sqlite3 *db, const char *name)
+{
+    static const char *const NAMES[] = {"id",         "vector", "payload",  "query", "k",      "radius", "filter",
+                                        "parameters", "score",  "distance", "text",  "nprobe", "recall", "proven"};
+    bool taken = false;
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        taken = taken || sqlite3_stricmp(name, NAMES[i]) == 0;
+    char *text =
+        taken ? sqlite3_mprintf("%s)", TABLE_DECLARATION) : sqlite3_mprintf("%s, \"%w\" HIDDEN)", TABLE_DECLARATION, name);
+    const int code = text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
 /* texts: the module, the database, the table, then the arguments. */
 static int table_start(sqlite3 *db, const void *user, int count, const char *const *texts, bool make, sqlite3_vtab **vtab,
                        char **message)
@@ -262,7 +279,7 @@ static int table_start(sqlite3 *db, const void *user, int count, const char *con
         status = arguments_read(texts + 3, count - 3, &t->arguments);
     if (status == WW_OK)
         status = make ? table_make(t) : table_find(t);
-    int code = status == WW_OK ? sqlite3_declare_vtab(db, TABLE_DECLARATION) : refuse_new(status, message);
+    int code = status == WW_OK ? declare(db, t->name) : refuse_new(status, message);
     if (code == SQLITE_OK)
         code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
     if (code == SQLITE_OK)

@@ -5,6 +5,7 @@
  *   cursor.c   the rows of a SELECT
  *   request.c  what a SELECT asks for, from SQL values: query, k, radius, filter, lists of rowids
  *   update.c   INSERT, UPDATE, DELETE
+ *   command.c  INSERT INTO docs(docs): commands about the index
  *   hybrid.c   hybrid(...), a function that gives rows found by words and by vectors
  *   integrity.c  whether the tables behind it agree
  *   shadow.c   whether the tables behind it are what they should be: nothing of the host's may run inside our statements
@@ -86,6 +87,9 @@ ww_status table_check_model(const table *t, sqlite3_value *vector);
 /* Closes the writer, after a failure, or if its statements may have programs of the host's in them: such a program may use the
  * table itself, and then the one would keep the other for good. */
 void table_close_writer(table *t);
+
+/* Carries out a command (command.c), in a change that has begun. */
+ww_status table_command(table *t, writer *w, const char *text);
 
 /* Looks for what is wrong with the tables behind it: a text from sqlite3_mprintf(), NULL if nothing is. `quick` leaves out what
  * reads tables against each other. */

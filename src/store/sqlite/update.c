@@ -46,11 +46,13 @@ static ww_status read_text(sqlite3_value *value, const char *what, const char **
 
 static ww_status check_hidden(sqlite3_value **columns)
 {
-    static const char *const NAMES[] = {
-        [COLUMN_QUERY] = "query",           [COLUMN_K] = "k",         [COLUMN_RADIUS] = "radius",    [COLUMN_FILTER] = "filter",
-        [COLUMN_PARAMETERS] = "parameters", [COLUMN_SCORE] = "score", [COLUMN_DISTANCE] = "distance"};
-    for (int column = COLUMN_QUERY; column <= COLUMN_DISTANCE; column++)
-        if (!is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
+    static const char *const NAMES[] = {[COLUMN_QUERY] = "query",           [COLUMN_K] = "k",
+                                        [COLUMN_RADIUS] = "radius",         [COLUMN_FILTER] = "filter",
+                                        [COLUMN_PARAMETERS] = "parameters", [COLUMN_SCORE] = "score",
+                                        [COLUMN_DISTANCE] = "distance",     [COLUMN_NPROBE] = "nprobe",
+                                        [COLUMN_RECALL] = "recall",         [COLUMN_PROVEN] = "proven"};
+    for (int column = COLUMN_QUERY; column <= COLUMN_PROVEN; column++)
+        if (column != COLUMN_TEXT && !is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
             return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector, payload and text", NAMES[column]);
     return WW_OK;
 }
@@ -178,6 +180,24 @@ static ww_status update(table *t, writer *w, sqlite3_value **values)
     return status == WW_OK && new.changed ? writer_update(w, &new.row, new.changed) : status;
 }
 
+/* Is it INSERT INTO docs(docs) VALUES ('...')? */
+static bool is_command(int count, sqlite3_value **values)
+{
+    return count > FIRST_COLUMN + COLUMN_COMMAND && sqlite3_value_type(values[0]) == SQLITE_NULL &&
+           sqlite3_value_type(values[FIRST_COLUMN + COLUMN_COMMAND]) != SQLITE_NULL;
+}
+
+static ww_status command(table *t, writer *w, sqlite3_value **values)
+{
+    const char *text = NULL;
+    for (int column = 0; column < COLUMN_COMMAND; column++)
+        if (sqlite3_value_type(values[FIRST_COLUMN + column]) != SQLITE_NULL)
+            return ww_fail(WW_INVALID_ARGUMENT, "a command stands alone: INSERT INTO %s(%s) VALUES ('build-ivf')", t->name,
+                           t->name);
+    const ww_status status = read_text(values[FIRST_COLUMN + COLUMN_COMMAND], "the command", &text);
+    return status == WW_OK ? table_command(t, w, text) : status;
+}
+
 /* Before a change: the record as the file has it, and nothing of the host's on the tables. */
 static ww_status change_begin(table *t, writer **opened)
 {
@@ -210,7 +230,9 @@ static ww_status change(table *t, int count, sqlite3_value **values, sqlite3_int
     ww_status status = change_begin(t, &w);
     if (status != WW_OK)
         return status;
-    if (count == 1)
+    if (is_command(count, values))
+        status = command(t, w, values);
+    else if (count == 1)
         status = writer_remove(w, sqlite3_value_int64(values[0]), NULL);
     else if (sqlite3_value_type(values[0]) == SQLITE_NULL)
         status = insert(t, w, values, rowid);
