@@ -60,15 +60,20 @@ ww_status ivf_tables_create(const ivf_tables *t)
     };
     ww_status status = ivf_tables_drop(t->db, t->schema, t->record->name);
     for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
-        status = schema_run(t->db, "CREATE TABLE \"%w\".\"%w%s\"%s", t->schema, t->record->name, SUFFIXES[i], DECLARATIONS[i]);
+        status = schema_run(t->db, "CREATE TABLE IF NOT EXISTS \"%w\".\"%w%s\"%s", t->schema, t->record->name, SUFFIXES[i],
+                            DECLARATIONS[i]);
     return status;
 }
 
+/* SQLite drops no table while a statement runs, and a command in SQL runs in one: then the table is emptied. */
 ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name)
 {
     ww_status status = WW_OK;
-    for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
+    for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++) {
         status = schema_run(db, "DROP TABLE IF EXISTS \"%w\".\"%w%s\"", schema, name, SUFFIXES[i]);
+        if (status != WW_OK && (sqlite3_errcode(db) & 0xff) == SQLITE_LOCKED)
+            status = schema_run(db, "DELETE FROM \"%w\".\"%w%s\"", schema, name, SUFFIXES[i]);
+    }
     return status;
 }
 

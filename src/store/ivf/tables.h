@@ -53,8 +53,8 @@ __attribute__((format(printf, 2, 3))) ww_status ivf_damaged(const char *name, co
 /* The same for a failure that says that the file is damaged; others stay. */
 ww_status ivf_explain(const char *name, ww_status status);
 
-/* Makes the tables, empty; drops them, whatever is there; gives them the names of a renamed collection. In a transaction of the
- * caller's, as all that follow. */
+/* Makes the tables, empty; drops them, whatever is there, or empties them within a statement of SQL; gives them the names of a
+ * renamed collection. In a transaction of the caller's, as all that follow. */
 ww_status ivf_tables_create(const ivf_tables *t);
 ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name);
 ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, const char *to);
