@@ -288,8 +288,7 @@ static ww_status check_where(const search_settings *s)
 {
     const bool of_file = s->base || s->ids || s->id_column || s->query_id_column || s->out_neighbors || s->out_distances ||
                          s->rows_skip > 0 || s->rows_take != ROWS_ALL || s->repeat > 1 || s->check ||
-                         s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8 || s->nlist > 0 || s->nprobe > 0 ||
-                         s->recall_text;
+                         s->metric != METRIC_NOT_GIVEN || s->screen != WW_SCREEN_INT8 || s->nlist > 0;
     if (!s->text && !s->queries)
         return ww_fail(WW_INVALID_ARGUMENT, "--queries FILE is missing");
     if (!s->store && !s->base)
@@ -351,9 +350,10 @@ static const option options[] = {
     TEXT(out_distances, false, "--out-distances", "F.fbin",
          "write scores (queries x k) to a .fbin or .npy file, a pipe, or - (as .fbin)"),
     INTEGER(nprobe, false, "--nprobe", "N", 1, WW_IVF_LISTS_MAX,
-            "build an index and read only the N nearest of its lists: faster, and may miss rows; default: all rows, exactly"),
+            "read only the N nearest lists of an index, built for this search or kept in the store: faster, and may miss rows; "
+            "default: all rows, exactly"),
     OPTION_IS_TEXT(search_settings, recall_text, false, "--recall", "R",
-                   "build an index and read as many lists as this recall needs, such as 0.95"),
+                   "read as many lists of the index as this recall needs, such as 0.95"),
     INTEGER(nlist, false, "--nlist", "N", 1, WW_IVF_LISTS_MAX,
             "with --nprobe or --recall: lists of the index; default: 4 times the square root of the rows"),
     INTEGER(rows_skip, false, "--rows-skip", "N", 0, INT64_MAX, "skip the first N rows of the base; default: 0"),

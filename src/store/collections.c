@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "store/ivf/tables.h"
 #include "store/page_size.h"
 #include "store/store_state.h"
 #include "vectors/internal/core.h"
@@ -259,21 +260,48 @@ static ww_status model_text(ww_store *store, const collection_record *record, ch
     return status;
 }
 
+/* The same of its index. One statement is one state of the file. */
+static ww_status index_text(ww_store *store, const collection_record *record, char **text)
+{
+    sqlite3_stmt *s = NULL;
+    *text = NULL;
+    if (!ivf_is_there(record))
+        return WW_OK;
+    const ww_status status = schema_statement(
+        store->writer, &s,
+        "SELECT json_object('nlist', i.nlist, 'rows_trained', i.rows_trained, 'rows_added', i.rows_added + c.next_place - "
+        "i.first_place, 'lists_split', i.lists_split, 'calibration_queries', i.calibration_queries, 'calibration_k', "
+        "i.calibration_k) FROM main.\"%w_ivf\" AS i, warpwave_collections AS c WHERE c.uid = %lld",
+        record->name, (long long)record->uid);
+    if (status == WW_OUT_OF_MEMORY)
+        return status;
+    const bool found = status == WW_OK && sqlite3_step(s) == SQLITE_ROW;
+    *text = sqlite3_mprintf(",\"index\":%s", found ? (const char *)sqlite3_column_text(s, 0) : "{\"error\":\"it is damaged\"}");
+    sqlite3_finalize(s);
+    return *text ? WW_OK : ww_fail(WW_OUT_OF_MEMORY, "no memory for the description of a collection");
+}
+
 static ww_status describe(ww_store *store, const collection_record *r, char **text)
 {
-    char *model = NULL;
-    ww_status status = r->is_damaged || r->is_newer ? WW_OK : model_text(store, r, &model);
-    if (status != WW_OK)
+    char *model = NULL, *index = NULL;
+    const bool readable = !r->is_damaged && !r->is_newer;
+    ww_status status = readable ? model_text(store, r, &model) : WW_OK;
+    if (status == WW_OK && readable)
+        status = index_text(store, r, &index);
+    if (status != WW_OK) {
+        sqlite3_free(model);
         return status;
+    }
     if (r->is_damaged)
         *text = sqlite3_mprintf("{\"error\":\"" RECORD_DAMAGED "\"}");
     else if (r->is_newer)
         *text = sqlite3_mprintf("{\"error\":\"a newer version wrote it, in format %lld\"}", (long long)r->format);
     else
-        *text = sqlite3_mprintf("{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld%s}", r->dim,
+        *text = sqlite3_mprintf("{\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\",\"rows\":%lld,\"format\":%lld%s%s}", r->dim,
                                 ww_metric_name(r->metric), ww_vector_type_name(r->type), (long long)r->live,
-                                (long long)r->format, model ? model : "");
+                                (long long)r->format, model ? model : "", index ? index : "");
     sqlite3_free(model);
+    sqlite3_free(index);
     return *text ? WW_OK : ww_fail(WW_OUT_OF_MEMORY, "no memory for the description of a collection");
 }
 

@@ -276,6 +276,37 @@ static void a_batch_that_fails_says_what_is_in_the_store(void **state)
                  scratch_write("mixed.jsonl", mixed, sizeof mixed - 1));
 }
 
+static void an_index_is_built_used_and_dropped(void **state)
+{
+    (void)state;
+    char rows[64 * 400];
+    size_t length = 0;
+    for (int i = 0; i < 400; i++)
+        length += (size_t)snprintf(rows + length, sizeof rows - length, "{\"vector\": [%d, %d, 0.5]}\n", i % 4 * 100 + i % 17,
+                                   i % 19);
+    COMMAND_SAYS(0, "400 rows", "store", "import", store, "many", scratch_write("many.jsonl", rows, length), "--metric", "l2");
+    COMMAND_SAYS(3, "there is no index", "store", "search", store, "many", "--vector", "[1, 2, 3]", "--nprobe", "1");
+    json_t *built = COMMAND_JSON("store", "build-ivf", store, "many", "--nlist", "8", "--seed", "2", "--json");
+    assert_int_equal(json_integer_value(json_object_get(built, "nlist")), 8);
+    json_decref(built);
+    COMMAND_SAYS(0, "index of 8 lists", "store", "info", store);
+    json_t *found = COMMAND_JSON("store", "search", store, "many", "--vector", "[201, 2, 0]", "--nprobe", "1", "--json");
+    assert_int_equal(json_integer_value(json_object_get(found, "lists_read")), 1);
+    assert_int_equal(json_array_size(json_object_get(found, "proven")), 1);
+    json_decref(found);
+    COMMAND_SAYS(3, "not calibrated", "store", "search", store, "many", "--vector", "[1, 2, 3]", "--recall", "0.9");
+    COMMAND_SAYS(0, "calibrated with 350 queries", "store", "calibrate", store, "many", "-k", "3", "--query-count", "350");
+    const char *query = scratch_write("q.csv", "1,2,3\n", 6);
+    COMMAND_SAYS(0, "", "search", "--store", store, "--collection", "many", "--queries", query, "--recall", "0.9");
+    COMMAND_SAYS(0, "sound", "store", "check", store);
+    COMMAND_SAYS(2, "give one of them", "store", "search", store, "many", "--vector", "[1,2,3]", "--nprobe", "1", "--recall",
+                 "1");
+    COMMAND_SAYS(2, "at most 1", "store", "search", store, "many", "--vector", "[1,2,3]", "--recall", "2");
+    COMMAND_SAYS(2, "nearest k", "store", "search", store, "many", "--vector", "[1,2,3]", "--nprobe", "1", "--radius", "2");
+    COMMAND_SAYS(0, "dropped the index of many", "store", "drop-ivf", store, "many");
+    COMMAND_SAYS(1, "has no index", "store", "drop-ivf", store, "many");
+}
+
 static void wrong_command_lines_are_refused(void **state)
 {
     (void)state;
@@ -320,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(exports_have_the_type_of_the_rows, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_its_own, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_batch_that_fails_says_what_is_in_the_store, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_index_is_built_used_and_dropped, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

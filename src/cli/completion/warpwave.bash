@@ -6,11 +6,11 @@ _warpwave()
     way=$command
     case $command in
     store)
-        choices='create drop rename list info add import export get remove count search map index compact backup check'
+        choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup check'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
-        choices='info tokenize embed rerank logits generate chat'
+        choices='info tokenize embed rerank logits generate'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     gguf)
@@ -32,8 +32,8 @@ _warpwave()
         choices='devices search store demo bench model serve gguf safetensors quant version help --json'
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
-        store) choices='create drop rename list info add import export get remove count search map index compact backup check' ;;
-        model) choices='info tokenize embed rerank logits generate chat' ;;
+        store) choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup check' ;;
+        model) choices='info tokenize embed rerank logits generate' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
         quant) choices='encode decode' ;;
@@ -188,7 +188,7 @@ _warpwave()
             esac
             ;;
         'store search')
-            options='--queries -k --where --filter --param --radius --min-score --limit --device --text --model --mode --fusion --weights --candidates --mmr --group-by --groups --group-size --expand --vector --format --quiet --json'
+            options='--queries -k --where --filter --param --radius --min-score --limit --device --nprobe --recall --text --model --mode --fusion --weights --candidates --mmr --group-by --groups --group-size --expand --vector --format --quiet --json'
             case $previous in
             --queries) return ;;
             -k) compopt +o default 2>/dev/null; return ;;
@@ -199,6 +199,8 @@ _warpwave()
             --min-score) compopt +o default 2>/dev/null; return ;;
             --limit) compopt +o default 2>/dev/null; return ;;
             --device) choices='auto cpu cuda rocm' ;;
+            --nprobe) compopt +o default 2>/dev/null; return ;;
+            --recall) compopt +o default 2>/dev/null; return ;;
             --text) compopt +o default 2>/dev/null; return ;;
             --model) return ;;
             --mode) choices='vector text hybrid' ;;
@@ -224,6 +226,35 @@ _warpwave()
             --neighbours) compopt +o default 2>/dev/null; return ;;
             --steps) compopt +o default 2>/dev/null; return ;;
             --device) choices='auto cpu cuda rocm' ;;
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store build-ivf')
+            options='--nlist --sample-rows --iterations --seed --device --synchronous --quiet --json'
+            case $previous in
+            --nlist) compopt +o default 2>/dev/null; return ;;
+            --sample-rows) compopt +o default 2>/dev/null; return ;;
+            --iterations) compopt +o default 2>/dev/null; return ;;
+            --seed) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store calibrate')
+            options='-k --queries --format --query-count --seed --device --synchronous --quiet --json'
+            case $previous in
+            -k) compopt +o default 2>/dev/null; return ;;
+            --queries) return ;;
+            --format) compopt +o default 2>/dev/null; return ;;
+            --query-count) compopt +o default 2>/dev/null; return ;;
+            --seed) compopt +o default 2>/dev/null; return ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store drop-ivf')
+            options='--quiet --synchronous --json'
+            case $previous in
             --synchronous) choices='full normal off' ;;
             esac
             ;;
@@ -320,12 +351,10 @@ _warpwave()
             esac
             ;;
         'model generate')
-            options='--prompt --plain -n --chat --system --chat-template --ignore-eos --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --grammar --json-schema --cache --precise --device --quiet --json'
+            options='--prompt --plain -n --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --chat --system --chat-template --ignore-eos --grammar --json-schema --cache --precise --device --quiet --json'
             case $previous in
             --prompt) compopt +o default 2>/dev/null; return ;;
             -n) compopt +o default 2>/dev/null; return ;;
-            --system) compopt +o default 2>/dev/null; return ;;
-            --chat-template) return ;;
             --temperature) compopt +o default 2>/dev/null; return ;;
             --top-k) compopt +o default 2>/dev/null; return ;;
             --top-p) compopt +o default 2>/dev/null; return ;;
@@ -333,25 +362,8 @@ _warpwave()
             --repetition-penalty) compopt +o default 2>/dev/null; return ;;
             --repetition-window) compopt +o default 2>/dev/null; return ;;
             --seed) compopt +o default 2>/dev/null; return ;;
-            --grammar) return ;;
-            --json-schema) return ;;
-            --cache) choices='f16 f32 q8_0' ;;
-            --device) choices='auto cpu cuda rocm' ;;
-            esac
-            ;;
-        'model chat')
-            options='--system --chat-template -n --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --grammar --json-schema --cache --precise --device --quiet'
-            case $previous in
             --system) compopt +o default 2>/dev/null; return ;;
             --chat-template) return ;;
-            -n) compopt +o default 2>/dev/null; return ;;
-            --temperature) compopt +o default 2>/dev/null; return ;;
-            --top-k) compopt +o default 2>/dev/null; return ;;
-            --top-p) compopt +o default 2>/dev/null; return ;;
-            --min-p) compopt +o default 2>/dev/null; return ;;
-            --repetition-penalty) compopt +o default 2>/dev/null; return ;;
-            --repetition-window) compopt +o default 2>/dev/null; return ;;
-            --seed) compopt +o default 2>/dev/null; return ;;
             --grammar) return ;;
             --json-schema) return ;;
             --cache) choices='f16 f32 q8_0' ;;

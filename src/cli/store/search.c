@@ -33,9 +33,9 @@ typedef struct asked {
     const char *words; /* the text that is searched for at the moment */
 } asked;
 
-static ww_status read_file(asked *a)
+ww_status store_read_queries(const store_call *call, float **queries, int64_t *count)
 {
-    const store_settings *s = &a->call->settings;
+    const store_settings *s = &call->settings;
     ww_matrix_options options = ww_matrix_options_default();
     ww_matrix_info info = ww_matrix_info_default();
     ww_matrix *matrix = NULL;
@@ -44,20 +44,20 @@ static ww_status read_file(asked *a)
     ww_status status = ww_matrix_open_with(s->queries, &options, &matrix);
     if (status == WW_OK)
         status = ww_matrix_describe(matrix, &info);
-    if (status == WW_OK && info.dim != a->call->info.dim)
+    if (status == WW_OK && info.dim != call->info.dim)
         status = ww_fail(WW_DIMENSION_MISMATCH,
                          "%s has vectors of dimension %lld, the collection of dimension %d; they must be equal", s->queries,
-                         (long long)info.dim, a->call->info.dim);
+                         (long long)info.dim, call->info.dim);
     size_t bytes = 0;
     if (status == WW_OK && (!size_multiply((size_t)info.rows, (size_t)info.dim, &bytes) || !size_multiply(bytes, 4, &bytes)))
         status = ww_fail(WW_OUT_OF_MEMORY, "%s: the queries do not fit into memory", s->queries);
-    if (status == WW_OK && !(a->queries = memory_alloc(bytes)))
+    if (status == WW_OK && !(*queries = memory_alloc(bytes)))
         status = memory_failed("the queries", bytes);
     if (status == WW_OK)
-        status = ww_matrix_read_f32(matrix, 0, info.rows, a->queries);
+        status = ww_matrix_read_f32(matrix, 0, info.rows, *queries);
     if (status == WW_OK)
-        status = ww_matrix_check_finite(matrix, 0, info.rows, a->queries);
-    a->count = info.rows;
+        status = ww_matrix_check_finite(matrix, 0, info.rows, *queries);
+    *count = info.rows;
     ww_matrix_close(matrix);
     return status;
 }
@@ -94,6 +94,24 @@ static ww_status check_text_options(const asked *a)
     return WW_OK;
 }
 
+/* --nprobe and --recall. */
+static ww_status read_lists(const asked *a)
+{
+    store_settings *s = &a->call->settings;
+    char *end = NULL;
+    if (s->nprobe > 0 && s->recall_text)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--nprobe and --recall: give one of them"));
+    if ((s->nprobe > 0 || s->recall_text) && (a->ranged || s->mode == MODE_TEXT))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--nprobe and --recall are for the nearest k by vectors"));
+    if (!s->recall_text)
+        return WW_OK;
+    s->recall = strtof(s->recall_text, &end);
+    if (end != s->recall_text && *end == '\0' && s->recall > 0.0f && s->recall <= 1.0f)
+        return WW_OK;
+    return command_line_wrong(
+        ww_fail(WW_INVALID_ARGUMENT, "--recall '%s': it must be a number above 0 and at most 1", s->recall_text));
+}
+
 static ww_status read_queries(asked *a)
 {
     const store_settings *s = &a->call->settings;
@@ -105,7 +123,7 @@ static ww_status read_queries(asked *a)
     if (s->text)
         return take_words(a, s->text);
     if (s->queries)
-        return read_file(a);
+        return store_read_queries(a->call, &a->queries, &a->count);
     a->count = 1;
     return command_line_wrong(vector_parse(s->vector, "--vector", &dim, &a->queries));
 }
@@ -216,6 +234,8 @@ static ww_status ask(asked *a, progress *bar, ww_results **results)
         query.limit = s->limit;
     } else {
         query.k = (int32_t)s->k;
+        query.nprobe = s->nprobe;
+        query.recall = s->recall;
     }
     query.progress = progress_report;
     query.progress_user = bar;
@@ -248,6 +268,13 @@ static void report_json(const asked *a, const ww_results *results)
         json_open(&w, "totals", '[');
         for (int64_t q = 0; q < a->count; q++)
             json_put_integer(&w, NULL, ww_results_total(results, q));
+        json_close(&w);
+    }
+    if (call->settings.nprobe > 0 || call->settings.recall > 0.0f) {
+        json_put_integer(&w, "lists_read", a->stats.lists_read);
+        json_open(&w, "proven", '[');
+        for (int64_t q = 0; q < a->count; q++)
+            json_put_integer(&w, NULL, ww_results_proven(results, q));
         json_close(&w);
     }
     json_open(&w, "results", '[');
@@ -335,6 +362,8 @@ ww_status store_search(store_call *call)
     if (status == WW_OK)
         status = check_text_options(&a);
     if (status == WW_OK)
+        status = read_lists(&a);
+    if (status == WW_OK)
         status = given_parameters_read(&a.parameters, &call->settings);
     if (status == WW_OK && talks && !call->settings.vector && !call->settings.queries)
         status = converse(&a);
@@ -375,6 +404,8 @@ ww_status search_in_store(const search_settings *s)
                                     .min_score = s->min_score,
                                     .limit = s->limit,
                                     .k = s->k,
+                                    .nprobe = s->nprobe,
+                                    .recall_text = s->recall_text,
                                     .overlap = -1,
                                     .groups = 10,
                                     .group_size = 1,

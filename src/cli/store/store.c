@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <warpwave/ivf.h>
 #include <warpwave/map.h>
 
 #include "base/text.h"
@@ -136,6 +137,21 @@ static void print_model(const json_t *told, json_writer *w)
     }
 }
 
+/* What is kept of its index, if there is one. */
+static void print_index(const json_t *told, json_writer *w)
+{
+    const json_t *index = json_object_get(told, "index");
+    char *text = w && index ? json_dumps(index, JSON_COMPACT) : NULL;
+    if (text)
+        json_put_json(w, "index", text);
+    free(text);
+    if (!w && json_object_get(index, "error"))
+        printf("  (index damaged)");
+    else if (!w && index)
+        printf("  (index of %lld lists%s)", (long long)json_integer_value(json_object_get(index, "nlist")),
+               json_integer_value(json_object_get(index, "calibration_queries")) > 0 ? ", calibrated" : "");
+}
+
 /* Prints the collections: each is a hit whose payload says what it is. */
 static ww_status print_collections(const ww_results *list, json_writer *w)
 {
@@ -164,11 +180,13 @@ static ww_status print_collections(const ww_results *list, json_writer *w)
             json_put_text(w, "metric", c.metric);
             json_put_text(w, "type", c.type);
             print_model(told, w);
+            print_index(told, w);
             json_close(w);
         } else {
             printf("%12lld  %6lld  %-6s  %-4s  ", (long long)c.rows, (long long)c.dim, c.metric, c.type);
             print_plain(stdout, c.name);
             print_model(told, NULL);
+            print_index(told, NULL);
             putchar('\n');
         }
         json_decref(told);
@@ -265,6 +283,8 @@ static ww_status info_run(store_call *call)
 #define FUSION  CHOICE(fusion, false, "--fusion", "ranks|scores", "with --mode hybrid: how both become one list; default: ranks")
 #define FORCE   FLAG(force, "--force", "replace a store that is there")
 
+#define SEED_OF(what) INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, what)
+
 static const option none_options[] = {JSON};
 static const option create_options[] = {DIM, METRIC, TYPE, SYNC, JSON};
 static const option write_options[] = {QUIET, SYNC, JSON};
@@ -316,6 +336,9 @@ static const option remove_options[] = {
         LIMIT("with --radius or --min-score: the best N; default: 1000"), DEVICE
 static const option search_options[] = {
     SEARCH_OPTIONS,
+    INTEGER(nprobe, false, "--nprobe", "N", 1, WW_IVF_LISTS_MAX,
+            "read only the N nearest lists of the index: faster, and may miss rows; default: all rows, exactly"),
+    TEXT(recall_text, false, "--recall", "R", "read as many lists as this recall needs, such as 0.95, after `calibrate`"),
     TEXT(text, false, "--text", "T", "a text to search for; - reads texts from standard input, one per line"),
     MODEL,
     MODE,
@@ -329,6 +352,25 @@ static const option search_options[] = {
     INTEGER(expand, false, "--expand", "N", 0, WW_EXPAND_MAX, "with --text: give a chunk's text with N chunks on either side"),
     VECTOR,
     FORMAT,
+    QUIET,
+    JSON};
+static const option build_ivf_options[] = {
+    INTEGER(nlist, false, "--nlist", "N", 1, WW_IVF_LISTS_MAX, "lists; default: 4 times the square root of the rows"),
+    INTEGER(sample_rows, false, "--sample-rows", "N", 1, WW_ROWS_MAX, "rows that k-means learns from; default: 256 per list"),
+    INTEGER(iterations, false, "--iterations", "N", 1, 1000, "of k-means; default: 10"),
+    SEED_OF("of the sample and the first centroids; default: 0"),
+    DEVICE,
+    SYNC,
+    QUIET,
+    JSON};
+static const option calibrate_options[] = {
+    INTEGER(k, false, "-k", "N", 1, 1024, "neighbours that a recall is of; default: 10"),
+    TEXT(queries, false, "--queries", "FILE", "queries such as will be asked, 299 or more; default: rows of the collection"),
+    FORMAT,
+    INTEGER(query_count, false, "--query-count", "N", 299, 1 << 20, "rows to draw as queries; default: 1000"),
+    SEED_OF("of the rows that are drawn; default: 0"),
+    DEVICE,
+    SYNC,
     QUIET,
     JSON};
 static const option map_options[] = {
@@ -385,6 +427,12 @@ static const action actions[] = {
      TAKES(search_options, store_search, .reads = true, .on_collection = true)},
     {"map", "STORE NAME", "lay all rows out as points, near each other where their vectors are; the map is kept in the file",
      TAKES(map_options, store_map, .on_collection = true)},
+    {"build-ivf", "STORE NAME", "build the index that searches with --nprobe and --recall read; it is kept in the file",
+     TAKES(build_ivf_options, store_build_ivf, .on_collection = true)},
+    {"calibrate", "STORE NAME", "learn how many lists of the index a recall needs, so that searches can have --recall",
+     TAKES(calibrate_options, store_calibrate, .on_collection = true)},
+    {"drop-ivf", "STORE NAME", "remove that index",
+     TAKES(write_options, store_drop_ivf, .on_collection = true, .done = "dropped the index of")},
     {"index", "STORE NAME PATH", "make an index for --where over what PATH, '$.lang' or the like, finds in payloads",
      TAKES(write_options, index_run, .done = "indexed")},
     {"compact", "STORE NAME", "reclaim the space of removed rows, also that of the file",
@@ -425,7 +473,8 @@ static ww_status act(const action *a, store_call *call)
     config.loading = progress_report;
     config.loading_user = &bar;
     progress_begin(&bar, "loading vectors", 0);
-    const bool computes = way->run == store_search || way->run == store_map || texts;
+    const bool computes = way->run == store_search || way->run == store_map || way->run == store_build_ivf ||
+                          way->run == store_calibrate || texts;
     if (way->run == store_add && call->settings.device && !texts)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--device goes with --text"));
     ww_status status = store_call_open(call, &config, computes ? call->settings.device : "cpu",

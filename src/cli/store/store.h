@@ -15,11 +15,13 @@
 
 typedef struct store_settings {
     const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *filter, *radius, *min_score,
-        *text, *model, *query_prefix, *document_prefix, *mmr, *group_by, *weights, *out, *color;
+        *text, *model, *query_prefix, *document_prefix, *mmr, *group_by, *weights, *out, *color, *recall_text;
     text_list id, params;
     int metric, type, synchronous, mode, fusion;
     int64_t chunk, overlap, candidates, groups, group_size, expand; /* chunk 0, overlap -1: not given */
     int64_t neighbours, steps, seed;                                /* of a map; 0, 0, -1: not given */
+    int64_t nlist, sample_rows, iterations, query_count, nprobe;    /* 0: not given */
+    float recall;                                                   /* what recall_text says */
     int64_t dim, k, limit, after;                                   /* a limit of -1, or -1 to begin after: none was given */
     bool json, quiet, upsert, missing_ok, vectors, force, remake;
 } store_settings;
@@ -53,6 +55,12 @@ ww_status store_remove_selected(store_call *call);
 ww_status store_count(store_call *call);
 ww_status store_search(store_call *call);
 ww_status store_map(store_call *call);
+/* The index of the collection. */
+ww_status store_build_ivf(store_call *call);
+ww_status store_calibrate(store_call *call);
+ww_status store_drop_ivf(store_call *call);
+/* Reads the vectors of --queries; memory_free(). */
+ww_status store_read_queries(const store_call *call, float **queries, int64_t *count);
 
 /* Opens the store, and the collection if `name` is not NULL, for `store search` and for `search --store`. */
 ww_status store_call_open(store_call *call, const ww_store_config *config, const char *device, const char *name);
