@@ -1,8 +1,11 @@
-"""Indexes of collections: built, searched, calibrated; and the index with the calls of FAISS's IndexIVFFlat."""
+"""Indexes of collections, in memory and in stores: built, searched, calibrated; and the index with the calls of FAISS's IndexIVFFlat."""
+import asyncio
+
 import numpy as np
 import pytest
 
 import warpwave
+import warpwave.aio
 
 
 @pytest.fixture
@@ -82,3 +85,39 @@ def test_the_calls_of_faiss(clustered):
     index.nprobe = 4
     found = index.search(clustered[:100], 10)[1]
     assert np.mean([len(set(a) & set(b)) / 10 for a, b in zip(found, wanted[1])]) > 0.8
+
+
+def test_a_store_keeps_the_index(clustered, tmp_path):
+    memory = warpwave.Collection(24, metric="l2", device="cpu")
+    memory.add(clustered)
+    memory.build_ivf(nlist=30, iterations=3)
+    with warpwave.Store(tmp_path / "s.db", device="cpu") as store:
+        docs = store.create("docs", 24, metric="l2")
+        docs.add(clustered)
+        told = []
+        assert docs.build_ivf(nlist=30, iterations=3, progress=lambda done, total: told.append(done)).rows == 3000 and told
+        docs.calibrate(seed=1)
+        memory.calibrate(seed=1)
+    with warpwave.Store(tmp_path / "s.db", device="cpu") as store:
+        assert store.list()["docs"]["index"]["nlist"] == memory.ivf.nlist
+        docs = store["docs"]
+        for asked in ({"nprobe": 3}, {"recall": 0.9}, {"nprobe": 1000}):
+            ours, theirs = docs.search(clustered[:40], k=5, **asked), memory.search(clustered[:40], k=5, **asked)
+            assert (ours.rows == theirs.rows).all() and (ours.scores == theirs.scores).all() and (ours.proven == theirs.proven).all()
+        docs.add(clustered[:10] + 0.5)
+        assert docs.ivf.rows_added == 10
+        store.check()
+        docs.drop_ivf()
+        assert docs.ivf is None and "index" not in store.list()["docs"]
+
+
+def test_the_asynchronous_interface_has_the_index(clustered, tmp_path):
+    async def work():
+        async with await warpwave.aio.AsyncStore.open(tmp_path / "s.db", device="cpu") as store:
+            docs = await store.create("docs", 24, metric="l2")
+            await docs.add(clustered)
+            assert (await docs.build_ivf(nlist=20, iterations=2)).nlist >= 20
+            found = await docs.search(clustered[:4], k=3, nprobe=2)
+            assert len(found.proven) == 4
+
+    asyncio.run(work())
