@@ -10,7 +10,7 @@ _warpwave()
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
-        choices='info tokenize embed rerank logits generate'
+        choices='info tokenize embed rerank logits generate chat'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     gguf)
@@ -33,7 +33,7 @@ _warpwave()
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
         store) choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup check' ;;
-        model) choices='info tokenize embed rerank logits generate' ;;
+        model) choices='info tokenize embed rerank logits generate chat' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
         quant) choices='encode decode' ;;
@@ -351,9 +351,30 @@ _warpwave()
             esac
             ;;
         'model generate')
-            options='--prompt --plain -n --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --chat --system --chat-template --ignore-eos --grammar --json-schema --cache --precise --device --quiet --json'
+            options='--prompt --plain -n --chat --system --chat-template --ignore-eos --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --grammar --json-schema --cache --precise --device --quiet --json'
             case $previous in
             --prompt) compopt +o default 2>/dev/null; return ;;
+            -n) compopt +o default 2>/dev/null; return ;;
+            --system) compopt +o default 2>/dev/null; return ;;
+            --chat-template) return ;;
+            --temperature) compopt +o default 2>/dev/null; return ;;
+            --top-k) compopt +o default 2>/dev/null; return ;;
+            --top-p) compopt +o default 2>/dev/null; return ;;
+            --min-p) compopt +o default 2>/dev/null; return ;;
+            --repetition-penalty) compopt +o default 2>/dev/null; return ;;
+            --repetition-window) compopt +o default 2>/dev/null; return ;;
+            --seed) compopt +o default 2>/dev/null; return ;;
+            --grammar) return ;;
+            --json-schema) return ;;
+            --cache) choices='f16 f32 q8_0' ;;
+            --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'model chat')
+            options='--system --chat-template -n --temperature --top-k --top-p --min-p --repetition-penalty --repetition-window --seed --grammar --json-schema --cache --precise --device --quiet'
+            case $previous in
+            --system) compopt +o default 2>/dev/null; return ;;
+            --chat-template) return ;;
             -n) compopt +o default 2>/dev/null; return ;;
             --temperature) compopt +o default 2>/dev/null; return ;;
             --top-k) compopt +o default 2>/dev/null; return ;;
@@ -362,8 +383,6 @@ _warpwave()
             --repetition-penalty) compopt +o default 2>/dev/null; return ;;
             --repetition-window) compopt +o default 2>/dev/null; return ;;
             --seed) compopt +o default 2>/dev/null; return ;;
-            --system) compopt +o default 2>/dev/null; return ;;
-            --chat-template) return ;;
             --grammar) return ;;
             --json-schema) return ;;
             --cache) choices='f16 f32 q8_0' ;;
