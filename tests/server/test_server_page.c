@@ -3,6 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <warpwave/ivf.h>
+#include <warpwave/store.h>
+
 #include "server/client.h"
 #include "server/ui/ui.h"
 
@@ -303,136 +306,70 @@ static void a_query_says_what_it_cost_if_that_is_asked_for(void **state)
     ASK_STATUS(port, 400, "POST", "/collections/docs/points/query", "{\"query\": [1, 2], \"params\": {\"nprobe\": \"a\"}}");
 }
 
-/* ---- the map ---------------------------------------------------------------------------------------------------------------
+/* ---- an index --------------------------------------------------------------------------------------------------------------
  */
 
-#define MAP "/warpwave/collections/docs/map"
-
-/* Waits until no map is made any more, and gives the state; the caller decrefs it. */
-static json_t *map_finished(json_t *answer)
+/* A store with a collection of 4,000 rows around 40 places, which has an index. */
+static void with_index(server_config *config)
 {
-    for (int i = 0; i < 2000 && json_is_true(body_value(answer, "running")); i++) {
-        json_decref(answer);
-        usleep(10000);
-        answer = ASK(port, 200, "GET", MAP, NULL);
+    enum { ROWS = 4000, DIM = 4 };
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    ww_collection_config described = ww_collection_config_default();
+    described.name = "docs";
+    described.dim = DIM;
+    described.metric = WW_L2;
+    float *vectors = calloc((size_t)ROWS * DIM, sizeof *vectors);
+    char(*ids)[16] = calloc(ROWS, sizeof *ids);
+    const char **texts = calloc(ROWS, sizeof *texts);
+    assert_true(vectors && ids && texts);
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        texts[i] = ids[i];
+        for (int d = 0; d < DIM; d++)
+            vectors[i * DIM + d] = (float)(100 * (i % 40 * (d + 3) % 17)) + (float)(i * (d + 7) % 13) * 0.01f;
     }
-    assert_true(json_is_false(body_value(answer, "running")));
-    return answer;
+    ww_rows rows = ww_rows_default();
+    rows.count = ROWS;
+    rows.dim = DIM;
+    rows.vectors = vectors;
+    rows.ids = texts;
+    CHECK_OK(ww_store_open(config->store, config->device, NULL, &store));
+    CHECK_OK(ww_store_create(store, &described, &collection));
+    CHECK_OK(ww_collection_add(collection, &rows));
+    CHECK_OK(ww_collection_build_ivf(collection, NULL));
+    ww_collection_destroy(collection);
+    ww_store_close(store);
+    free(vectors);
+    free(ids);
+    free(texts);
 }
 
-static long long generation_of(json_t *answer)
-{
-    return (long long)json_integer_value(json_object_get(body_value(answer, "map"), "generation"));
-}
-
-static void a_map_has_a_place_and_a_handle_for_each_row(void **state)
-{
-    (void)state;
-    fill();
-    ASK_STATUS(port, 404, "GET", MAP "/points", NULL);
-    json_t *answer = ASK(port, 200, "GET", MAP, NULL);
-    assert_true(json_is_null(body_value(answer, "map")));
-    json_decref(answer);
-    answer = map_finished(ASK(port, 200, "POST", MAP, "{}"));
-    assert_string_equal(body_text(answer, "failure"), "");
-    assert_int_equal(json_integer_value(json_object_get(body_value(answer, "map"), "rows")), 30);
-    const long long generation = generation_of(answer);
-    json_decref(answer);
-    http_answer points = http_ask(port, "GET", MAP "/points", NULL);
-    uint32_t head[2];
-    int64_t handle = 0;
-    float place[2];
-    assert_int_equal(points.status, 200);
-    assert_int_equal(points.length, 8 + 30 * 16);
-    memcpy(head, points.body, sizeof head);
-    assert_int_equal(head[0], generation);
-    assert_int_equal(head[1], 30);
-    memcpy(place, points.body + 8 + 29 * 8, sizeof place);
-    assert_true(place[0] - place[0] == 0 && place[1] - place[1] == 0);
-    memcpy(&handle, points.body + 8 + 30 * 8, sizeof handle);
-    char body[64];
-    snprintf(body, sizeof body, "{\"handles\": [\"%lld\"]}", (long long)handle);
-    answer = ASK(port, 200, "POST", "/warpwave/collections/docs/rows", body);
-    assert_string_equal(json_string_value(json_object_get(row_at(answer, 0), "id")), "18446744073709551615");
-    json_decref(answer);
-    http_free(&points);
-}
-
-static void a_map_follows_the_rows_and_is_made_again_when_asked(void **state)
+static void a_query_by_lists_says_how_many_hits_are_proven(void **state)
 {
     (void)state;
-    fill();
-    json_decref(map_finished(ASK(port, 200, "POST", MAP, "{}")));
-    ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 77, \"vector\": [1, 7]}]}");
-    json_t *answer = map_finished(ASK(port, 200, "POST", MAP, "{}")), *map = body_value(answer, "map");
-    assert_string_equal(json_string_value(json_object_get(map, "origin")), "grown");
-    assert_int_equal(json_integer_value(json_object_get(map, "rows_placed")), 1);
+    server *s = server_for_test(with_index);
+    json_t *answer = ASK(server_port(s), 200, "GET", "/warpwave/overview", NULL);
+    json_t *index = json_object_get(json_array_get(body_value(answer, "collections"), 0), "index");
+    assert_true(json_integer_value(json_object_get(index, "lists")) > 1);
+    assert_true(json_integer_value(json_object_get(index, "rows_largest")) > 0);
     json_decref(answer);
-    answer = map_finished(ASK(port, 200, "POST", MAP "/remake", "{}"));
-    map = body_value(answer, "map");
-    assert_string_equal(json_string_value(json_object_get(map, "origin")), "made");
-    assert_int_equal(json_integer_value(json_object_get(map, "rows")), 31);
+    answer = ASK(server_port(s), 200, "POST", "/collections/docs/points/query",
+                 "{\"query\": [300.01, 400, 500, 600], \"limit\": 10, \"with_cost\": true, \"params\": {\"nprobe\": 2}}");
+    json_t *cost = json_object_get(answer, "cost");
+    assert_true(json_is_false(json_object_get(cost, "exact")));
+    assert_true(json_integer_value(json_object_get(cost, "lists_read")) >= 2);
+    assert_true(json_integer_value(json_object_get(cost, "bytes")) > 0);
+    assert_true(json_integer_value(json_object_get(cost, "bytes")) < 4000 * 4);
+    assert_in_range(json_integer_value(json_object_get(cost, "proven")), 0, 10);
     json_decref(answer);
-}
-
-/* The legend of colours by a key, which the caller decrefs, and the byte of the second point. */
-static json_t *colours_by(const char *key, long long generation, int *second)
-{
-    char body[128];
-    uint32_t bytes = 0;
-    snprintf(body, sizeof body, "{\"key\": \"%s\", \"generation\": %lld}", key, generation);
-    http_answer a = http_ask(port, "POST", MAP "/colours", body);
-    assert_int_equal(a.status, 200);
-    memcpy(&bytes, a.body, sizeof bytes);
-    assert_int_equal(a.length, 4 + bytes + 30);
-    json_t *legend = json_loadb(a.body + 4, bytes, 0, NULL);
-    *second = (unsigned char)a.body[4 + bytes + 1];
-    http_free(&a);
-    return legend;
-}
-
-static void points_are_coloured_by_a_field(void **state)
-{
-    (void)state;
-    fill();
-    json_t *answer = map_finished(ASK(port, 200, "POST", MAP, "{}"));
-    const long long generation = generation_of(answer);
-    int second = 0;
+    answer = ASK(server_port(s), 200, "POST", "/collections/docs/points/query",
+                 "{\"query\": [300.01, 400, 500, 600], \"with_cost\": true, \"params\": {\"nprobe\": 2, \"exact\": true}}");
+    cost = json_object_get(answer, "cost");
+    assert_true(json_is_true(json_object_get(cost, "exact")));
+    assert_int_equal(json_integer_value(json_object_get(cost, "proven")), 10);
     json_decref(answer);
-    json_t *legend = colours_by("author.name", generation, &second), *values = json_object_get(legend, "values");
-    assert_string_equal(json_string_value(json_object_get(legend, "kind")), "values");
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(values, 0), "count")), 29);
-    assert_int_equal(json_integer_value(json_object_get(legend, "missing")), 1);
-    assert_int_equal(second, 0);
-    json_decref(legend);
-    legend = colours_by("n", generation, &second); /* 30 numbers: too many for a colour each */
-    assert_string_equal(json_string_value(json_object_get(legend, "kind")), "scale");
-    assert_float_equal(json_real_value(json_object_get(legend, "most")), 29, 0);
-    assert_int_equal(second, 250 / 29);
-    json_decref(legend);
-    legend = colours_by("none", generation, &second);
-    assert_int_equal(json_integer_value(json_object_get(legend, "missing")), 30);
-    assert_int_equal(second, 255);
-    json_decref(legend);
-    ASK_STATUS(port, 409, "POST", MAP "/colours", "{\"key\": \"n\", \"generation\": 99}");
-    ASK_STATUS(port, 400, "POST", MAP "/colours", "{\"generation\": 1}");
-}
-
-/* The thread that makes it is told to end, and waited for. */
-static void a_server_stops_while_a_map_is_made(void **state)
-{
-    (void)state;
-    out body = {0};
-    ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 4, \"distance\": \"Euclid\"}}");
-    for (int i = 0; i < 4000; i++)
-        out_format(&body, "%s{\"id\":%d,\"vector\":[%d,%d,%d,%d]}", i > 0 ? "," : "{\"points\":[", i, i % 7, i % 31, i % 101,
-                   i);
-    out_text(&body, "]}");
-    ASK_STATUS(port, 200, "PUT", "/collections/docs/points", body.bytes);
-    out_free(&body);
-    json_t *answer = ASK(port, 200, "POST", MAP, "{}");
-    assert_true(json_is_true(body_value(answer, "running")));
-    json_decref(answer);
+    server_test_end(s);
 }
 
 int main(void)
@@ -447,10 +384,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(large_payloads_are_cut_between_characters, begin, end),
         cmocka_unit_test_setup_teardown(rows_are_changed_and_deleted_by_ids_of_any_kind, begin, end),
         cmocka_unit_test_setup_teardown(the_fields_of_payloads_have_types_and_counts, begin, end),
-        cmocka_unit_test_setup_teardown(a_map_has_a_place_and_a_handle_for_each_row, begin, end),
-        cmocka_unit_test_setup_teardown(a_map_follows_the_rows_and_is_made_again_when_asked, begin, end),
-        cmocka_unit_test_setup_teardown(points_are_coloured_by_a_field, begin, end),
-        cmocka_unit_test_setup_teardown(a_server_stops_while_a_map_is_made, begin, end),
+        cmocka_unit_test_setup_teardown(a_query_by_lists_says_how_many_hits_are_proven, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_query_says_what_it_cost_if_that_is_asked_for, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
