@@ -21,6 +21,28 @@ static const architecture ARCHITECTURES[] = {
      .gated = true,
      .activation = WW_SILU,
      .head_activation = WW_TANH},
+    {.name = "modern-bert",
+     .kind = WW_MODEL_ENCODER,
+     .rope = true,
+     .gated = true,
+     .fused = true,
+     .norms_before = true,
+     .window_pattern = 3,
+     .window_first = true,
+     .window_base = 10000.0,
+     .activation = WW_GELU_ERF,
+     .head_activation = WW_GELU_ERF},
+    {.name = "gemma-embedding",
+     .kind = WW_MODEL_ENCODER,
+     .bidirectional = true,
+     .rope = true,
+     .head_norms = true,
+     .post_norms = true,
+     .scaled_embedding = true,
+     .gated = true,
+     .window_pattern = 6,
+     .window_base = 10000.0,
+     .activation = WW_GELU},
     {.name = "llama", .kind = WW_MODEL_DECODER, .rope = true, .interleaved = true, .gated = true, .activation = WW_SILU},
     {.name = "qwen2", .kind = WW_MODEL_DECODER, .rope = true, .biases = true, .gated = true, .activation = WW_SILU},
     {.name = "qwen3",
@@ -278,6 +300,23 @@ static ww_status read_rope(reader *r, model_sizes *s)
     return status;
 }
 
+/* A window of an encoder is as wide on either side: half of what the file says. */
+static ww_status read_window(reader *r, model_sizes *s)
+{
+    int64_t window = 0;
+    ww_status status = WW_OK;
+    s->window_base = r->architecture->window_base;
+    if (is_there(r, "attention.sliding_window"))
+        status = read_integer(r, "attention.sliding_window", (bounds){0, INT32_MAX}, &window);
+    if (status == WW_OK && r->architecture->window_pattern > 0)
+        status = read_positive_if_there(r, "rope.freq_base_swa", &s->window_base);
+    if (status == WW_OK && window == 1 && r->architecture->kind == WW_MODEL_ENCODER)
+        status = ww_fail(WW_UNSUPPORTED, "%s is 1; an encoder's window has at least 2 tokens",
+                         key_of(r, "attention.sliding_window"));
+    s->window = (int32_t)window;
+    return status;
+}
+
 static ww_status read_pooling(reader *r, model_sizes *s)
 {
     int64_t pooling = WW_POOLING_NONE;
@@ -290,6 +329,9 @@ static ww_status read_pooling(reader *r, model_sizes *s)
         return ww_fail(WW_UNSUPPORTED, "%s is %lld; 1 (mean), 2 (cls), 3 (last) and 4 (rank) are known",
                        key_of(r, "pooling_type"), (long long)pooling);
     s->pooling = (ww_pooling)pooling;
+    int32_t mean = 0;
+    if (ww_gguf_bool(r->gguf, "warpwave.rank_mean", &mean) == WW_OK)
+        s->ranks_mean = mean == 1 && pooling == WW_POOLING_RANK;
     return WW_OK;
 }
 
@@ -358,7 +400,7 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *si
                      .embedding_scale = 1.0,
                      .residual_scale = 1.0,
                      .logits_scale = 1.0};
-    const bool decoder = a->kind == WW_MODEL_DECODER;
+    const bool decoder = has_decoder_body(a);
     ww_status status = refuse_others(&r);
     if (status == WW_OK)
         status = read_size(&r, "block_count", LAYERS_MAX, &s.layers);
@@ -376,11 +418,8 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *si
         status = read_heads(&r, &s);
     if (status == WW_OK && a->rope)
         status = read_rope(&r, &s);
-    if (status == WW_OK && decoder && is_there(&r, "attention.sliding_window")) {
-        int64_t window = 0;
-        status = read_integer(&r, "attention.sliding_window", (bounds){0, INT32_MAX}, &window);
-        s.window = (int32_t)window;
-    }
+    if (status == WW_OK && (decoder || a->window_pattern > 0))
+        status = read_window(&r, &s);
     if (status == WW_OK)
         status = read_pooling(&r, &s);
     if (status == WW_OK && decoder)
@@ -407,7 +446,7 @@ void rope_find(const architecture *a, const model_sizes *s, bool window, const f
     /* Layers with a window may have a base of their own, and most are not scaled then. */
     const bool local = window && a->window_pattern > 0;
     const bool scaled = !local || a->window_scaled;
-    const double base = local && a->window_base > 0.0 ? a->window_base : s->rope_base;
+    const double base = local && s->window_base > 0.0 ? s->window_base : s->rope_base;
     const rope_scaling scaling = scaled ? s->scaling : ROPE_SCALING_NONE;
     const int32_t pairs = s->rope_size / 2;
     double low = 0.0, high = 0.0;

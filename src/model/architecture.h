@@ -23,11 +23,14 @@ typedef struct architecture {
     bool fused;             /* the file has q, k and v as one tensor, and gate and up as one */
     bool multipliers;       /* of embeddings, residuals, attention and logits, as the metadata says */
     bool scaled_embedding;  /* embeddings times sqrt(width) */
+    bool bidirectional;     /* an encoder with the decoder's body, in which every token sees all of its text */
+    bool norms_before;      /* an encoder's norms stand before attention and the network, one is behind all layers; no biases */
     bool answers;           /* Qwen3-Reranker is one: asked in words, the logits of "yes" and "no" are scores */
     bool gated;             /* the feed-forward network has a gate */
     bool window_scaled;     /* rope is scaled in layers with a window, too */
     bool yarn_exact;        /* the pairs between which yarn passes over are not rounded to whole ones */
-    int32_t window_pattern; /* the last of this many layers sees everything, the others a window; 0: all are alike */
+    int32_t window_pattern; /* one of this many layers sees everything, the others a window; 0: all are alike */
+    bool window_first;      /* that is the first of them; else the last */
     int32_t plain_pattern;  /* the last of this many layers has no rope; 0: all have */
     int32_t width_layers;   /* a model of this many layers scales queries by the width for each head, not by its size */
     double window_base;     /* of rope in layers with a window; 0: as in the others */
@@ -55,12 +58,14 @@ typedef struct model_sizes {
     double attention_cap, logit_cap;                      /* x becomes cap * tanh(x / cap); 0: it does not */
     double embedding_scale, residual_scale, logits_scale; /* 1: none */
     double temperature;                                   /* by which queries grow with each original context; 0: not */
+    double window_base;                                   /* of rope in layers with a window; 0: as in the others */
     double rope_base, rope_factor;                        /* positions are divided by the factor; 1: they are not */
     rope_scaling scaling;
     int64_t rope_original_context; /* of yarn, and of factors for short and long contexts */
     double rope_attention;         /* cosines and sines are multiplied with it */
     double yarn_fast, yarn_slow;   /* turns in the original context: pairs with more stay, those with fewer are scaled */
     ww_pooling pooling;
+    bool ranks_mean; /* a head that ranks takes the mean; else an encoder's first token, a decoder's last */
 } model_sizes;
 
 /* Finds the architecture that a file names. Refuses another with the list of those that are known. */
@@ -74,7 +79,14 @@ static inline bool layer_has_window(const architecture *a, const model_sizes *si
 {
     if (sizes->window == 0)
         return false;
-    return a->window_pattern == 0 || layer % a->window_pattern < a->window_pattern - 1;
+    const int32_t place = a->window_pattern > 0 ? layer % a->window_pattern : 0;
+    return a->window_pattern == 0 || place != (a->window_first ? 0 : a->window_pattern - 1);
+}
+
+/* Is it computed by the decoder's body? Norms are by mean squares there. */
+static inline bool has_decoder_body(const architecture *a)
+{
+    return a->kind == WW_MODEL_DECODER || a->bidirectional;
 }
 
 /* Has layer number `layer` positions by rope? */

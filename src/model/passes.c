@@ -149,7 +149,7 @@ static ww_status run_pass(text_pass *p)
     if (status == WW_OK)
         status = upload_lists(p);
     if (status == WW_OK)
-        status = model->architecture->kind == WW_MODEL_ENCODER ? encoder_run(&batch) : decoder_run(&batch);
+        status = has_decoder_body(model->architecture) ? decoder_run(&batch) : encoder_run(&batch);
     if (status == WW_OK)
         status = pool_pass(p, p->job->results + p->first * (size_t)pooled_size(model));
     free_lists(p);

@@ -17,7 +17,7 @@
 
 int64_t pooled_size(const ww_model *model)
 {
-    return model->info.reranks ? 1 : model->sizes.width;
+    return model->weights.head.labels > 0 ? 1 : model->sizes.width;
 }
 
 /* Which rows become a text's vector: a model that reranks takes the first of an encoder, and the last of a decoder. */
@@ -25,6 +25,8 @@ static ww_pooling pooling_of(const ww_model *model)
 {
     if (model->sizes.pooling == WW_POOLING_MEAN || model->sizes.pooling == WW_POOLING_CLS)
         return model->sizes.pooling;
+    if (model->sizes.ranks_mean)
+        return WW_POOLING_MEAN;
     return model->architecture->kind == WW_MODEL_ENCODER && model->sizes.pooling != WW_POOLING_LAST ? WW_POOLING_CLS
                                                                                                     : WW_POOLING_LAST;
 }
@@ -55,7 +57,9 @@ static ww_status gather(text_pass *p, int64_t rows_count, ww_tensor *out)
     if (status == WW_OK)
         status = ww_tensor_index_select(&x, &rows, 0, last->weight.storage ? &gathered : out);
     if (status == WW_OK && last->weight.storage)
-        status = ww_tensor_rms_norm(&gathered, &last->weight, model->sizes.eps, out);
+        status = has_decoder_body(model->architecture)
+                     ? ww_tensor_rms_norm(&gathered, &last->weight, model->sizes.eps, out)
+                     : ww_tensor_layer_norm(&gathered, &last->weight, NULL, model->sizes.eps, out);
     ww_tensor_release(&gathered);
     ww_tensor_release(&rows);
     return status;
@@ -101,6 +105,22 @@ static ww_status norm_vectors(const text_pass *p, float *vectors)
     return WW_OK;
 }
 
+/* The layers that a sentence encoder has behind its pooling; without them the pooled rows stay. */
+static ww_status run_dense(const ww_model *model, ww_tensor *pooled)
+{
+    ww_status status = WW_OK;
+    for (int i = 0; i < DENSE_LAYERS && status == WW_OK; i++) {
+        const linear *dense = &model->weights.dense[i];
+        ww_tensor out = {0};
+        if (!dense->plain.storage)
+            continue;
+        status = body_linear(model, &(linear_step){.linear = dense, .x = pooled, .out = &out});
+        ww_tensor_release(pooled);
+        *pooled = out;
+    }
+    return status;
+}
+
 /* ---- scores ----------------------------------------------------------------------------------------------------------------
  */
 
@@ -114,19 +134,43 @@ static ww_status run_head(const ww_model *model, const ww_tensor *pooled, ww_ten
     ww_status status = body_linear(model, &(linear_step){.linear = &head->dense, .x = pooled, .out = &inner});
     if (status == WW_OK)
         status = ww_tensor_unary(model->architecture->head_activation, &inner, &inner);
+    if (status == WW_OK && head->norm.weight.storage)
+        status = ww_tensor_layer_norm(&inner, &head->norm.weight, head->norm.bias.storage ? &head->norm.bias : NULL,
+                                      model->sizes.eps, &inner);
     if (status == WW_OK)
         status = body_linear(model, &(linear_step){.linear = &head->output, .x = &inner, .out = out});
     ww_tensor_release(&inner);
     return status;
 }
 
+/* Sums become means. */
+static ww_status divide_sums(const text_pass *p, ww_tensor *pooled)
+{
+    const int64_t shape[2] = {(int64_t)p->texts, 1};
+    ww_tensor counts = {0};
+    float *lengths = memory_alloc(p->texts * sizeof *lengths);
+    for (size_t i = 0; lengths && i < p->texts; i++)
+        lengths[i] = (float)p->lengths[i];
+    ww_status status = lengths ? ww_tensor_from_host(p->job->model->device, WW_F32, 2, shape, lengths, &counts)
+                               : memory_failed("lengths of texts", p->texts * sizeof *lengths);
+    if (status == WW_OK)
+        status = ww_tensor_binary(WW_DIV, pooled, &counts, pooled);
+    ww_tensor_release(&counts);
+    memory_free(lengths);
+    return status;
+}
+
 /* One label is the score; of two, yes and no, it is the difference. */
-static ww_status score_texts(const text_pass *p, const ww_tensor *pooled, float *scores)
+static ww_status score_texts(const text_pass *p, ww_tensor *pooled, float *scores)
 {
     const int64_t labels = p->job->model->weights.head.labels;
     ww_tensor out = {0};
     float *said = memory_alloc(p->texts * (size_t)labels * sizeof *said);
-    ww_status status = said ? run_head(p->job->model, pooled, &out) : memory_failed("scores", p->texts * sizeof *said);
+    ww_status status = said ? WW_OK : memory_failed("scores", p->texts * sizeof *said);
+    if (status == WW_OK && p->job->model->sizes.ranks_mean)
+        status = divide_sums(p, pooled);
+    if (status == WW_OK)
+        status = run_head(p->job->model, pooled, &out);
     if (status == WW_OK)
         status = ww_tensor_to_host(&out, said);
     for (size_t i = 0; i < p->texts && status == WW_OK; i++) {
@@ -145,10 +189,12 @@ ww_status pool_pass(text_pass *p, float *results)
 {
     ww_tensor pooled = {0};
     ww_status status = pool_rows(p, &pooled);
-    if (status == WW_OK && p->job->model->info.reranks) {
+    if (status == WW_OK && p->job->model->weights.head.labels > 0) {
         status = score_texts(p, &pooled, results);
     } else if (status == WW_OK) {
-        status = ww_tensor_to_host(&pooled, results);
+        status = run_dense(p->job->model, &pooled);
+        if (status == WW_OK)
+            status = ww_tensor_to_host(&pooled, results);
         if (status == WW_OK)
             status = norm_vectors(p, results);
     }

@@ -273,7 +273,8 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     ww_status status = WW_OK;
     const joined_name joined = {
         .layer = i, .count = 3, .parts = {{"attn_q", queries}, {"attn_k", keys}, {"attn_v", keys}}, .cols = width};
-    if (a->fused && ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK) {
+    if (a->fused && a->kind == WW_MODEL_DECODER &&
+        ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK) {
         status = load_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &to->joined);
     } else if (may_join(l->source) && can_join(l, &joined)) {
         status = load_joined(l, &joined, &to->joined);
@@ -335,18 +336,26 @@ static ww_status make_layer_plain(layer_weights *x)
     return status;
 }
 
-/* Norms of a layer: before its two parts (of an encoder behind them), behind them, or both. */
+/* The first layer of ModernBERT has none: its input is normed already. */
+static bool has_attention_norm(const loader *l, int32_t layer)
+{
+    int64_t index;
+    return !l->source->architecture->norms_before || layer > 0 ||
+           ww_gguf_find_tensor(l->source->gguf, "blk.0.attn_norm.weight", &index) == WW_OK;
+}
+
+/* Norms of a layer: before its two parts (of BERT behind them, with biases), behind them, or both. */
 static ww_status load_layer_norms(loader *l, int32_t i, layer_weights *to)
 {
     const architecture *a = l->source->architecture;
-    const bool encoder = a->kind == WW_MODEL_ENCODER;
-    const char *network = encoder ? "layer_output_norm" : a->network_norm ? a->network_norm : "ffn_norm";
+    const bool behind = !has_decoder_body(a) && !a->norms_before;
+    const char *network = behind ? "layer_output_norm" : a->network_norm ? a->network_norm : "ffn_norm";
     const int64_t width = l->source->sizes->width;
     ww_status status = WW_OK;
-    if (!a->no_pre_norms)
-        status = load_norm(l, (norm_name){i, encoder ? "attn_output_norm" : "attn_norm", width, encoder}, &to->attention_norm);
+    if (!a->no_pre_norms && has_attention_norm(l, i))
+        status = load_norm(l, (norm_name){i, behind ? "attn_output_norm" : "attn_norm", width, behind}, &to->attention_norm);
     if (status == WW_OK && !a->no_pre_norms)
-        status = load_norm(l, (norm_name){i, network, width, encoder}, &to->feed_forward_norm);
+        status = load_norm(l, (norm_name){i, network, width, behind}, &to->feed_forward_norm);
     if (status == WW_OK && a->post_norms)
         status = load_norm(l, (norm_name){i, "post_attention_norm", width, false}, &to->attention_post_norm);
     if (status == WW_OK && a->post_norms)
@@ -410,7 +419,7 @@ static ww_status load_layer(loader *l, int32_t i)
         status = load_layer_norms(l, i, to);
     if (status == WW_OK)
         status = l->source->architecture->experts ? load_experts(l, i, to) : load_feed_forward(l, i, to);
-    if (status == WW_OK && l->source->architecture->kind == WW_MODEL_ENCODER)
+    if (status == WW_OK && !has_decoder_body(l->source->architecture))
         status = make_layer_plain(to);
     return status;
 }
@@ -435,7 +444,10 @@ static ww_status load_encoder(loader *l)
     ww_quant *types = NULL;
     int64_t index;
     ww_gguf_tensor t = ww_gguf_tensor_default();
-    ww_status status = load_norm(l, (norm_name){-1, "token_embd_norm", s->width, true}, &l->w->embedding_norm);
+    const bool before = l->source->architecture->norms_before;
+    ww_status status = load_norm(l, (norm_name){-1, "token_embd_norm", s->width, !before}, &l->w->embedding_norm);
+    if (status == WW_OK && before)
+        status = load_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
     if (status == WW_OK && !l->source->architecture->rope)
         status =
             load_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width}, &l->w->positions);
@@ -467,6 +479,8 @@ static ww_status load_head(loader *l)
     rank_head *head = &l->w->head;
     head->labels = encoder ? 1 : 2;
     ww_status status = encoder ? load_linear(l, (linear_name){-1, "cls", s->width, s->width, false}, &head->dense) : WW_OK;
+    if (status == WW_OK && l->source->architecture->norms_before)
+        status = load_norm(l, (norm_name){-1, "cls.norm", s->width, false}, &head->norm);
     if (status == WW_OK)
         status = load_linear(l, (linear_name){-1, "cls.output", head->labels, s->width, false}, &head->output);
     if (status == WW_OK)
@@ -542,6 +556,26 @@ static ww_status load_decoder(loader *l)
     return status == WW_OK ? load_rope_factors(l) : status;
 }
 
+/* The last norm, and what is behind the pooling: two layers of any width between them, or none. */
+static ww_status load_bidirectional(loader *l)
+{
+    static const char *const NAMES[DENSE_LAYERS] = {"dense_2", "dense_3"};
+    const int64_t width = l->source->sizes->width;
+    ww_gguf_tensor t = ww_gguf_tensor_default();
+    int64_t index;
+    ww_status status = load_norm(l, (norm_name){-1, "output_norm", width, false}, &l->w->output_norm);
+    if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "dense_2.weight", &index) != WW_OK)
+        return status;
+    status = ww_gguf_tensor_at(l->source->gguf, index, &t);
+    const int64_t between = t.rank == 2 ? t.shape[1] : 1, sizes[DENSE_LAYERS + 1] = {width, between, width};
+    for (int i = 0; i < DENSE_LAYERS && status == WW_OK; i++) {
+        status = load_linear(l, (linear_name){-1, NAMES[i], sizes[i + 1], sizes[i], false}, &l->w->dense[i]);
+        if (status == WW_OK)
+            status = make_plain(&l->w->dense[i], true);
+    }
+    return status;
+}
+
 /* A tensor that nothing here uses would make the model another one than the bodies compute. */
 static ww_status refuse_unused(const loader *l)
 {
@@ -572,7 +606,9 @@ ww_status weights_load(const weights_source *source, weights *out)
     if (status == WW_OK)
         status = load_embedding(&l);
     if (status == WW_OK)
-        status = source->architecture->kind == WW_MODEL_ENCODER ? load_encoder(&l) : load_decoder(&l);
+        status = source->architecture->bidirectional              ? load_bidirectional(&l)
+                 : source->architecture->kind == WW_MODEL_ENCODER ? load_encoder(&l)
+                                                                  : load_decoder(&l);
     if (status == WW_OK && source->sizes->pooling == WW_POOLING_RANK)
         status = load_head(&l);
     for (int32_t i = 0; status == WW_OK && i < layers; i++)
@@ -628,6 +664,9 @@ void weights_free(weights *w)
     memory_free(w->rope_factors);
     norm_free(&w->embedding_norm);
     norm_free(&w->output_norm);
+    for (int i = 0; i < DENSE_LAYERS; i++)
+        linear_free(&w->dense[i]);
+    norm_free(&w->head.norm);
     linear_free(&w->head.dense);
     linear_free(&w->head.output);
     ww_tensor_release(&w->token_type);

@@ -44,24 +44,28 @@ typedef struct layer_weights {
     norm feed_forward_post_norm;
 } layer_weights;
 
-/* The end of a model that ranks: output(activation(dense(x))), or output(x) where there is no dense. */
+/* The end of a model that ranks: output(norm(activation(dense(x)))), or output(x) where there is no dense. */
 typedef struct rank_head {
     linear dense, output;
+    norm norm;      /* between them; may be empty */
     int32_t labels; /* 1, or 2: yes and no */
 } rank_head;
 
+enum { DENSE_LAYERS = 2 };
+
 typedef struct weights {
     ww_quant *embedding;
-    ww_quant *positions;   /* of an encoder with learned ones */
-    ww_tensor token_type;  /* of an encoder: that of all tokens, [width]; may be empty */
-    ww_quant *token_types; /* of an encoder: the types, if there are two or more, for pairs of texts; else NULL */
-    norm embedding_norm;   /* of an encoder */
-    norm output_norm;      /* of a decoder */
-    ww_quant *output;      /* of a decoder; the embedding where there is none in the file */
-    bool output_is_tied;   /* then */
-    rank_head head;        /* of a model that ranks */
-    ww_tensor limits[2];   /* of clamped gates: the upper and the lower, [1]; empty where there are none */
-    float *rope_factors;   /* rope_size / 2 of them, or NULL */
+    ww_quant *positions;        /* of an encoder with learned ones */
+    ww_tensor token_type;       /* of an encoder: that of all tokens, [width]; may be empty */
+    ww_quant *token_types;      /* of an encoder: the types, if there are two or more, for pairs of texts; else NULL */
+    norm embedding_norm;        /* of an encoder */
+    norm output_norm;           /* behind all layers; BERT has none */
+    ww_quant *output;           /* of a decoder; the embedding where there is none in the file */
+    bool output_is_tied;        /* then */
+    rank_head head;             /* of a model that ranks */
+    linear dense[DENSE_LAYERS]; /* behind the pooling; may be empty */
+    ww_tensor limits[2];        /* of clamped gates: the upper and the lower, [1]; empty where there are none */
+    float *rope_factors;        /* rope_size / 2 of them, or NULL */
     layer_weights *layers;
     int32_t layer_count;
     int64_t parameters, bytes;

@@ -29,7 +29,8 @@ void write_tiny_embedder(const char *kind, ww_quant_type type, const char *name)
     tiny_model m;
     tiny_shape shape = tiny_default(kind);
     shape.type = type;
-    shape.pooling = strstr(kind, "bert") ? WW_POOLING_MEAN : WW_POOLING_LAST;
+    shape.pooling = strcmp(kind, "qwen3") == 0 ? WW_POOLING_LAST : WW_POOLING_MEAN;
+    shape.window = strstr(kind, "modern") || strstr(kind, "gemma") ? 6 : 0;
     tiny_make(&m, &shape);
     tiny_write(&m, scratch_path(name));
     tiny_free(&m);

@@ -287,9 +287,10 @@ static void expect_query(const attention_scene *s, const attention_job *job, con
 {
     const int32_t size = s->shape.head_size, length = s->shape.lengths[sequence];
     const int64_t apart = (int64_t)s->shape.kv_heads * size, base = (int64_t)sequence * s->longest * apart + kv_head * size;
-    const int32_t end = job->mask.causal && position + 1 < length ? position + 1 : length;
-    const int32_t first =
-        job->mask.causal && job->mask.window > 0 && position - job->mask.window + 1 > 0 ? position - job->mask.window + 1 : 0;
+    const int32_t window = job->mask.window, behind = job->mask.causal ? 0 : window > 0 ? window : length;
+    const int32_t end = position + behind + 1 < length ? position + behind + 1 : length;
+    const int32_t before = job->mask.causal ? window - 1 : window; /* keys before the query, with a window */
+    const int32_t first = window > 0 && position - before > 0 ? position - before : 0;
     one_chunk *chunks = malloc(sizeof *chunks * (size_t)(end / 256 + 1));
     int32_t count = 0;
     for (int32_t c = first / 256; c * 256 < end; c++) {

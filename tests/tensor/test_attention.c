@@ -8,7 +8,12 @@
 #include "support/attention.h"
 #include "support/devices.h"
 
-static const attention_mask masks[] = {{.causal = 0}, {.causal = 1}, {.causal = 1, .window = 40}, {.causal = 1, .window = 300}};
+static const attention_mask masks[] = {{.causal = 0},
+                                       {.causal = 1},
+                                       {.causal = 1, .window = 40},
+                                       {.causal = 1, .window = 300},
+                                       {.causal = 0, .window = 30},
+                                       {.causal = 0, .window = 280}};
 
 static void compare(const attention_scene *s, const attention_tokens *t, const attention_job *job, const char *what)
 {

@@ -8,6 +8,7 @@
  */
 #include "cpu/attention/attention_loops.h"
 
+#include "arithmetic/attention_window.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cpu/tensor/tensor.h"
@@ -43,7 +44,8 @@ typedef struct attention_work {
 static attention_range seen_by(const attention_work *w, int64_t token)
 {
     const attention_batch *batch = &w->job->batch;
-    return attention_seen(&w->job->mask, batch->positions[token], batch->lengths[batch->sequences[token]], w->job->keys_most);
+    return attention_seen_around(&w->job->mask, batch->positions[token], batch->lengths[batch->sequences[token]],
+                                 w->job->keys_most);
 }
 
 static float *part_of(const attention_work *w, int64_t token, int32_t head, int32_t chunk)

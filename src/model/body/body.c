@@ -131,7 +131,10 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
                                .heads = s->heads,
                                .q = store.q,
                                .q_stride = store.q_stride,
-                               .mask = {.causal = a->causal, .window = a->window ? s->window : 0},
+                               .mask = {.causal = a->causal,
+                                        .window = !a->window  ? 0
+                                                  : a->causal ? s->window
+                                                              : s->window / 2},
                                .scale = (float)s->attention_scale,
                                .cap = (float)s->attention_cap,
                                .sinks = a->sinks ? data_of(a->sinks) : NULL,

@@ -90,8 +90,9 @@ static ww_status run_layer(const pass *p, int32_t number)
     const bool apart = scaled || l->attention_post_norm.weight.storage;
     const bool network_apart = scaled || model->architecture->experts || l->feed_forward_post_norm.weight.storage;
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
-    attention_of_layer a = {.layer = number,
-                            .causal = true,
+    const bool causal = model->architecture->kind == WW_MODEL_DECODER;
+    attention_of_layer a = {.layer = causal ? number : 0, /* an encoder's pages have room for one */
+                            .causal = causal,
                             .window = layer_has_window(model->architecture, s, number),
                             .rope = layer_has_rope(model->architecture, number),
                             .sinks = l->sinks.storage ? &l->sinks : NULL};

@@ -2,16 +2,25 @@
  *
  *     x = norm(embedding[token] + type + position)
  *     each layer:  x = norm(x + output(attention(x)));  x = norm(x + down(act(up(x))))
+ *
+ * ModernBERT norms before instead, and once more behind all layers (pooling.c):
+ *
+ *     each layer:  x += output(attention(norm(x)));  x += down(act(up(norm(x))))
  */
 #include <warpwave/tensor_rows.h>
 
 #include "model/body/body.h"
 
-/* out = norm(x + y); x is changed. */
+static ww_status norm_rows(const pass *p, const norm *n, const ww_tensor *x, ww_tensor *out)
+{
+    return ww_tensor_layer_norm(x, &n->weight, n->bias.storage ? &n->bias : NULL, p->model->sizes.eps, out);
+}
+
+/* out = norm(x + y); x is the sum. */
 static ww_status add_and_norm(const pass *p, const norm *n, ww_tensor *x, const ww_tensor *y, ww_tensor *out)
 {
     const ww_status status = body_add(x, y);
-    return status == WW_OK ? ww_tensor_layer_norm(x, &n->weight, &n->bias, p->model->sizes.eps, out) : status;
+    return status == WW_OK ? norm_rows(p, n, x, out) : status;
 }
 
 /* From x to x; `normed` has what is between. */
@@ -26,27 +35,32 @@ static ww_status run_layer(const pass *p, int32_t number)
     ww_tensor between = rows_of(&t->normed, p->tokens, s->width);
     attention_of_layer a = {.layer = 0, /* pages have room for one: the layers follow each other */
                             .rope = model->architecture->rope,
+                            .window = layer_has_window(model->architecture, s, number),
                             .q = rows_of(&t->q, p->tokens, queries),
                             .k = rows_of(&t->k, p->tokens, keys),
                             .v = rows_of(&t->v, p->tokens, keys),
                             .attended = rows_of(&t->attended, p->tokens, queries)};
+    const bool before = model->architecture->norms_before, norms = before && l->attention_norm.weight.storage;
+    const ww_tensor *in = norms ? &between : &x;
     ww_status status = body_check_cancelled(p);
+    if (status == WW_OK && norms)
+        status = norm_rows(p, &l->attention_norm, &x, &between);
     if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->query, .x = &x, .out = &a.q});
+        status = body_linear(model, &(linear_step){.linear = &l->query, .x = in, .out = &a.q});
     if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->key, .x = &x, .out = &a.k});
+        status = body_linear(model, &(linear_step){.linear = &l->key, .x = in, .out = &a.k});
     if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->value, .x = &x, .out = &a.v});
+        status = body_linear(model, &(linear_step){.linear = &l->value, .x = in, .out = &a.v});
     if (status == WW_OK)
         status = body_attention(p, &a);
     if (status == WW_OK)
         status = body_linear(model, &(linear_step){.linear = &l->output, .x = &a.attended, .out = &y});
     if (status == WW_OK)
-        status = add_and_norm(p, &l->attention_norm, &x, &y, &between);
+        status = add_and_norm(p, before ? &l->feed_forward_norm : &l->attention_norm, &x, &y, &between);
     if (status == WW_OK)
         status = body_feed_forward(p, &(feed_forward){.layer = l, .x = &between, .y = &y});
     if (status == WW_OK)
-        status = add_and_norm(p, &l->feed_forward_norm, &between, &y, &x);
+        status = before ? body_add(&x, &y) : add_and_norm(p, &l->feed_forward_norm, &between, &y, &x);
     return status;
 }
 
@@ -69,7 +83,7 @@ ww_status encoder_run(const pass *p)
     if (status == WW_OK && w->positions)
         status = body_add(&sum, &learned);
     if (status == WW_OK)
-        status = ww_tensor_layer_norm(&sum, &w->embedding_norm.weight, &w->embedding_norm.bias, model->sizes.eps, &x);
+        status = norm_rows(p, &w->embedding_norm, &sum, &x);
     for (int32_t i = 0; status == WW_OK && i < model->sizes.layers; i++)
         status = run_layer(p, i);
     return status;

@@ -10,7 +10,7 @@
 
 tiny_shape tiny_default(const char *architecture)
 {
-    const bool encoder = strstr(architecture, "bert") != NULL;
+    const bool encoder = strstr(architecture, "bert") != NULL; /* EmbeddingGemma is built as a decoder */
     const bool mixture = strcmp(architecture, "qwen3moe") == 0 || strcmp(architecture, "gpt-oss") == 0;
     return (tiny_shape){.architecture = architecture,
                         .layers = 2,
@@ -92,8 +92,8 @@ static void add_layer(tiny_model *m, int i)
     const tiny_shape *s = &m->shape;
     const bool encoder = strstr(s->architecture, "bert") != NULL, bert = is(s, "bert"), nomic = is(s, "nomic-bert");
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
-    const bool oss = is(s, "gpt-oss"), olmo = is(s, "olmo2"), phi = is(s, "phi3");
-    const bool post = is(s, "gemma3") || is(s, "gemma2") || olmo;
+    const bool oss = is(s, "gpt-oss"), olmo = is(s, "olmo2"), modern = is(s, "modern-bert"), phi = is(s, "phi3") || modern;
+    const bool gemma = is(s, "gemma3") || is(s, "gemma-embedding"), post = gemma || is(s, "gemma2") || olmo;
     if (nomic || phi) {
         add_named(m, i, "attn_qkv.weight", queries + 2 * keys, s->width);
     } else {
@@ -111,16 +111,18 @@ static void add_layer(tiny_model *m, int i)
         add_named(m, i, "attn_output.bias", 0, s->width);
         add_named(m, i, "attn_sinks.weight", 0, s->heads);
     }
-    if (is(s, "qwen3") || is(s, "qwen3moe") || is(s, "gemma3") || olmo) {
+    if (is(s, "qwen3") || is(s, "qwen3moe") || gemma || olmo) {
         add_named(m, i, "attn_q_norm.weight", 0, olmo ? queries : s->head_size);
         add_named(m, i, "attn_k_norm.weight", 0, olmo ? keys : s->head_size);
     }
     if (!olmo) {
-        add_named(m, i, encoder ? "attn_output_norm.weight" : "attn_norm.weight", 0, s->width);
+        const bool behind = encoder && !modern;
+        if (!modern || i > 0)
+            add_named(m, i, behind ? "attn_output_norm.weight" : "attn_norm.weight", 0, s->width);
         add_named(m, i,
-                  encoder ? "layer_output_norm.weight"
-                  : oss   ? "post_attention_norm.weight"
-                          : "ffn_norm.weight",
+                  behind ? "layer_output_norm.weight"
+                  : oss  ? "post_attention_norm.weight"
+                         : "ffn_norm.weight",
                   0, s->width);
     }
     if (post) {
@@ -135,7 +137,7 @@ static void add_layer(tiny_model *m, int i)
         add_named(m, i, "ffn_gate.weight", s->hidden, s->width);
     add_named(m, i, "ffn_up.weight", (phi ? 2 : 1) * s->hidden, s->width);
     add_named(m, i, "ffn_down.weight", s->width, s->hidden);
-    if (encoder) {
+    if (encoder && !modern) {
         add_named(m, i, "attn_output_norm.bias", 0, s->width);
         add_named(m, i, "layer_output_norm.bias", 0, s->width);
     }
@@ -148,10 +150,18 @@ static void add_layer(tiny_model *m, int i)
 
 static void add_head(tiny_model *m)
 {
-    add(m, "cls.weight", m->shape.width, m->shape.width);
-    add(m, "cls.bias", 0, m->shape.width);
-    add(m, "cls.output.weight", 1, m->shape.width);
-    add(m, "cls.output.bias", 0, 1);
+    const bool bert = is(&m->shape, "bert");
+    if (strstr(m->shape.architecture, "bert")) {
+        add(m, "cls.weight", m->shape.width, m->shape.width);
+        if (bert)
+            add(m, "cls.bias", 0, m->shape.width);
+        else
+            add(m, "cls.norm.weight", 0, m->shape.width);
+        add(m, "cls.output.weight", 1, m->shape.width);
+        add(m, "cls.output.bias", 0, 1);
+    } else {
+        add(m, "cls.output.weight", 2, m->shape.width);
+    }
 }
 
 void tiny_make(tiny_model *m, const tiny_shape *shape)
@@ -160,16 +170,21 @@ void tiny_make(tiny_model *m, const tiny_shape *shape)
     const bool encoder = strstr(shape->architecture, "bert") != NULL;
     add(m, "token_embd.weight", shape->vocabulary, shape->width);
     if (encoder) {
-        add(m, "token_types.weight", 2, shape->width);
+        const bool modern = is(shape, "modern-bert");
+        if (!modern)
+            add(m, "token_types.weight", 2, shape->width);
         add(m, "token_embd_norm.weight", 0, shape->width);
-        add(m, "token_embd_norm.bias", 0, shape->width);
+        add(m, modern ? "output_norm.weight" : "token_embd_norm.bias", 0, shape->width);
         if (is(shape, "bert"))
             add(m, "position_embd.weight", shape->context, shape->width);
-        if (shape->pooling == WW_POOLING_RANK)
-            add_head(m);
     } else {
+        const bool embedder = is(shape, "gemma-embedding");
         add(m, "output_norm.weight", 0, shape->width);
-        if (!shape->tied)
+        if (embedder)
+            add(m, "dense_2.weight", 2 * shape->width, shape->width);
+        if (embedder)
+            add(m, "dense_3.weight", shape->width, 2 * shape->width);
+        if (!shape->tied && !embedder)
             add(m, "output.weight", shape->vocabulary, shape->width);
         if (shape->rope_factors && is(shape, "phi3")) {
             add(m, "rope_factors_short.weight", 0, shape->head_size / 2);
@@ -178,6 +193,8 @@ void tiny_make(tiny_model *m, const tiny_shape *shape)
             add(m, "rope_freqs.weight", 0, shape->head_size / 2);
         }
     }
+    if (shape->pooling == WW_POOLING_RANK)
+        add_head(m);
     for (int i = 0; i < shape->layers; i++)
         add_layer(m, i);
 }
@@ -288,8 +305,18 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
     put_extras(w, s);
     if (s->window)
         put_number(w, "attention.sliding_window", s->window, WW_GGUF_I64);
-    if (encoder || s->pooling > WW_POOLING_MEAN)
+    if (encoder || s->pooling > WW_POOLING_MEAN || is(s, "gemma-embedding"))
         put_number(w, "pooling_type", s->pooling, WW_GGUF_I64);
+    if (s->ranks_mean) {
+        const unsigned char yes = 1;
+        ww_gguf_value v = ww_gguf_value_default();
+        v.key = "warpwave.rank_mean";
+        v.kind = v.element = WW_GGUF_BOOL;
+        v.count = 1;
+        v.data = &yes;
+        v.data_bytes = 1;
+        CHECK_OK(ww_gguf_writer_value(w->writer, &v));
+    }
 }
 
 static bool left_out(const tiny_fault *f, const tiny_tensor *t)
@@ -301,7 +328,8 @@ static bool left_out(const tiny_fault *f, const tiny_tensor *t)
 static ww_quant_type type_of(const tiny_model *m, const tiny_tensor *t)
 {
     const bool small = t->rows == 0 || strstr(t->name, "token_types") || strstr(t->name, "position") ||
-                       strstr(t->name, "cls") || strstr(t->name, "bias") || strstr(t->name, "gate_inp");
+                       strstr(t->name, "cls") || strstr(t->name, "dense_") || strstr(t->name, "bias") ||
+                       strstr(t->name, "gate_inp");
     return small ? WW_QUANT_F32 : m->shape.gate_f16 && strstr(t->name, "ffn_gate") ? WW_QUANT_F16 : m->shape.type;
 }
 

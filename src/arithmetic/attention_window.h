@@ -1,0 +1,21 @@
+/* Which keys a query sees, with windows on both sides, as encoders have them, among the rest. Shared by CPU code and kernels.
+ */
+#ifndef WW_ARITHMETIC_ATTENTION_WINDOW_H
+#define WW_ARITHMETIC_ATTENTION_WINDOW_H
+
+#include "arithmetic/attention.h"
+
+/* As attention_seen(); without a causal mask a window is about keys that are no further from the query than that. */
+CANON_FUNCTION attention_range attention_seen_around(const attention_mask *mask, int32_t position, int32_t length, int32_t most)
+{
+    attention_range seen = attention_seen(mask, position, length, most);
+    if (mask->causal || mask->window <= 0)
+        return seen;
+    seen.first = position >= mask->window ? position - mask->window : 0;
+    if (position < seen.end && mask->window < seen.end - position)
+        seen.end = position + mask->window + 1;
+    seen.end = seen.end > seen.first ? seen.end : seen.first;
+    return seen;
+}
+
+#endif
