@@ -77,6 +77,23 @@ CANON_FUNCTION float screen_residual(float squares, int32_t padded)
     return __builtin_fmaf(__builtin_sqrtf(squares), 1.0f + screen_slack(padded), SCREEN_VANISHED);
 }
 
+/* The high plane of a row's codes: of each code c the multiple of 16 that is nearest, 16 h with h in -8..7, in four bits. Byte
+ * i of a plane has h of code i in its upper half and of code D/2 + i in its lower half. 16 h is a coding of the row of its own,
+ * with the same scale and a residual of its own, so the bound below holds for it as it is. A single query reads planes first,
+ * which are half as long. */
+CANON_FUNCTION int32_t screen_high(int32_t code)
+{
+    const int32_t h = (code + 136) / 16 - 8;
+    return h < 7 ? h : 7;
+}
+
+/* At least |x - scale * 16 h|, from the row's residual and the sum of (c - 16 h)^2, which is at most 65536 * 15^2 and so exact
+ * in a float; four roundings. */
+CANON_FUNCTION float screen_high_residual(float scale, float residual, int32_t squares)
+{
+    return __builtin_fmaf(scale, __builtin_sqrtf((float)squares), residual) * (1.0f + 0x1p-20f);
+}
+
 /* Where a GPU has the codes: rows by words of 64, of each word first the first 64 bytes of all its rows, then the next, so that
  * the copy engine finds a slab of 4 KiB in one piece; and in the order in which matrix units want it: the four pieces of 16
  * bytes of a row exchanged, so that eight rows' same pieces lie in different banks. In words of four codes. */

@@ -70,6 +70,10 @@ typedef struct segment {
     buffer scales;    /* a float a row */
     buffer residuals; /* a float a row: at least the norm of what coding threw away */
 
+    /* The high plane of the codes (arithmetic/screen.h), where the device reads it; else empty. */
+    buffer highs;          /* capacity x canon_padded(dim) / 2 bytes */
+    buffer high_residuals; /* a float a row: the same for the plane */
+
     int64_t first_row;
     int64_t count;
     int64_t capacity;

@@ -15,6 +15,12 @@ static size_t code_bytes(const segment_plan *plan)
     return plan->screen && !row_type_is_bytes(plan->type) ? (size_t)canon_padded(plan->dim) : 0;
 }
 
+/* Of the high plane of codes: only CPUs read it. */
+static size_t high_bytes(const ww_device *device, const segment_plan *plan)
+{
+    return device->backend->on_host ? code_bytes(plan) / 2 : 0;
+}
+
 static bool rows_go_to_host(const ww_device *device, const segment_plan *plan)
 {
     return plan->rows_on_host && !device->backend->on_host;
@@ -23,7 +29,9 @@ static bool rows_go_to_host(const ww_device *device, const segment_plan *plan)
 segment_row_bytes segment_bytes_of_row(const ww_device *device, const segment_plan *plan)
 {
     const bool host = rows_go_to_host(device, plan);
-    const size_t beside = sizeof(float) + (plan->screen ? code_bytes(plan) + 2 * sizeof(float) : 0);
+    const size_t high = high_bytes(device, plan);
+    const size_t beside =
+        sizeof(float) + (plan->screen ? code_bytes(plan) + 2 * sizeof(float) : 0) + (high > 0 ? high + sizeof(float) : 0);
     return (segment_row_bytes){.device = beside + (host ? 0 : row_bytes(plan)), .host = host ? row_bytes(plan) : 0};
 }
 
@@ -58,6 +66,10 @@ ww_status segment_buffers_create(ww_device *device, const segment_plan *plan, se
         status = api->buffer_create(device, rows * sizeof(float), &out->scales);
     if (status == WW_OK && plan->screen)
         status = api->buffer_create(device, rows * sizeof(float), &out->residuals);
+    if (status == WW_OK && high_bytes(device, plan) > 0)
+        status = api->buffer_create(device, rows * high_bytes(device, plan), &out->highs);
+    if (status == WW_OK && high_bytes(device, plan) > 0)
+        status = api->buffer_create(device, rows * sizeof(float), &out->high_residuals);
     if (status == WW_OK && plan->live)
         status = clear_live(device, plan->stream, out);
     if (status != WW_OK)
@@ -68,6 +80,8 @@ ww_status segment_buffers_create(ww_device *device, const segment_plan *plan, se
 void segment_buffers_destroy(ww_device *device, segment *part)
 {
     const backend *api = device->backend;
+    api->buffer_destroy(device, &part->high_residuals);
+    api->buffer_destroy(device, &part->highs);
     api->buffer_destroy(device, &part->residuals);
     api->buffer_destroy(device, &part->scales);
     api->buffer_destroy(device, &part->codes);

@@ -26,11 +26,16 @@ static const struct kept {
     uint32_t damage;
     const char *name;
 } kept[] = {
-    {offsetof(segment, rows), WW_DAMAGE_VECTOR, "vector"},          {offsetof(segment, norms), WW_DAMAGE_NORM, "norm"},
-    {offsetof(segment, codes), WW_DAMAGE_CODES, "codes"},           {offsetof(segment, scales), WW_DAMAGE_SCALE, "scale"},
-    {offsetof(segment, residuals), WW_DAMAGE_RESIDUAL, "residual"}, {offsetof(segment, live), WW_DAMAGE_LIVE, "live bit"},
+    {offsetof(segment, rows), WW_DAMAGE_VECTOR, "vector"},
+    {offsetof(segment, norms), WW_DAMAGE_NORM, "norm"},
+    {offsetof(segment, codes), WW_DAMAGE_CODES, "codes"},
+    {offsetof(segment, scales), WW_DAMAGE_SCALE, "scale"},
+    {offsetof(segment, residuals), WW_DAMAGE_RESIDUAL, "residual"},
+    {offsetof(segment, highs), WW_DAMAGE_CODES, "codes"},
+    {offsetof(segment, high_residuals), WW_DAMAGE_RESIDUAL, "residual"},
+    {offsetof(segment, live), WW_DAMAGE_LIVE, "live bit"},
 };
-enum { KEPT_OF_ROWS = 5, KEPT = 6 }; /* the first are made from the row */
+enum { KEPT_OF_ROWS = 7, KEPT = 8 }; /* the first are made from the row */
 
 typedef struct checker {
     ww_collection *collection;

@@ -303,7 +303,8 @@ static void store_describe(const row_store *store, ww_collection_info *info)
         const int64_t rows_bytes = (int64_t)part->rows.bytes;
         info->bytes_rows += (int64_t)(part->norms.bytes + part->live.bytes) + (part->rows_on_host ? 0 : rows_bytes);
         info->bytes_rows_host += part->rows_on_host ? rows_bytes : 0;
-        info->bytes_screen += (int64_t)(part->codes.bytes + part->scales.bytes + part->residuals.bytes);
+        info->bytes_screen += (int64_t)(part->codes.bytes + part->scales.bytes + part->residuals.bytes + part->highs.bytes +
+                                        part->high_residuals.bytes);
     }
 }
 

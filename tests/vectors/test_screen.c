@@ -328,8 +328,9 @@ static void a_screen_takes_a_quarter_more_and_none_takes_nothing(void **state)
     ww_collection *c = collection_with(*state, DIM, WW_DOT, WW_SCREEN_INT8, rows, COUNT);
     CHECK_OK(ww_collection_describe(c, &info));
     assert_int_equal(info.screen, WW_SCREEN_INT8);
-    assert_true((double)info.bytes_screen > 0.25 * (double)info.bytes_rows);
-    assert_true((double)info.bytes_screen < 0.27 * (double)info.bytes_rows);
+    const double planes = strncmp(info.device, "cpu", 3) == 0 ? 0.13 : 0.0; /* a CPU has the high planes of the codes, too */
+    assert_true((double)info.bytes_screen > (0.25 + planes * 0.9) * (double)info.bytes_rows);
+    assert_true((double)info.bytes_screen < (0.27 + planes) * (double)info.bytes_rows);
     CHECK_OK(ww_collection_clear(c));
     CHECK_OK(ww_collection_describe(c, &info));
     assert_int_equal(info.bytes_screen, 0);

@@ -51,6 +51,9 @@ typedef struct screen_products {
     /* out[r] = sum(query[i] * rows[r * padded + i]). */
     void (*one)(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out);
 
+    /* out[r] = sum(query[i] * 16 h of row r) for the high planes of rows (arithmetic/screen.h), padded / 2 bytes each. */
+    void (*one_high)(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded, int32_t *out);
+
     /* Packs the codes of GROUP queries, one after the other, into GROUP * padded * code_bytes + GROUP_BIAS bytes. */
     void (*pack)(const int8_t *codes, int32_t padded, int8_t *packed);
 

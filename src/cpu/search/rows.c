@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "cpu/cpu.h"
+#include "cpu/search/high_plane.h"
 
 enum {
     PAGE_ROWS = 64,
@@ -40,6 +41,8 @@ typedef struct write_job {
     int8_t *codes; /* NULL: the segment has no screen, or its rows are their codes */
     float *scales; /* NULL: it has no screen */
     float *residuals;
+    uint8_t *highs; /* NULL: it has no codes */
+    float *high_residuals;
     float *wide; /* a padded row for each worker, if the type is not f32 */
     const char *from;
     int64_t count;
@@ -48,6 +51,16 @@ typedef struct write_job {
     int32_t padded;
     atomic_int_least64_t refused; /* the first row; count when there is none */
 } write_job;
+
+/* Keeps what was made of row r beside its codes. */
+static void keep_made(const write_job *job, int64_t r, screen_vector made)
+{
+    job->scales[r] = made.scale;
+    job->residuals[r] = made.residual;
+    if (job->highs)
+        job->high_residuals[r] =
+            high_plane_make(job->codes + r * job->padded, job->padded, made, job->highs + r * (job->padded / 2));
+}
 
 /* Stores a row, and codes it while it is in the first-level cache; returns its square. */
 static float write_row(const write_job *job, int64_t r)
@@ -58,8 +71,7 @@ static float write_row(const write_job *job, int64_t r)
         return job->isa->store(row, from, job->dim);
     screen_vector made;
     const float square = job->isa->store_encoded(row, from, job->dim, job->codes + r * job->padded, &made);
-    job->scales[r] = made.scale;
-    job->residuals[r] = made.residual;
+    keep_made(job, r, made);
     return square;
 }
 
@@ -76,10 +88,8 @@ static float write_typed_row(const write_job *job, int64_t r, float *wide)
     screen_vector made = {.scale = 1.0f};
     if (job->codes)
         made = job->isa->encode(wide, job->padded, job->codes + r * job->padded);
-    if (job->scales) {
-        job->scales[r] = made.scale;
-        job->residuals[r] = made.residual;
-    }
+    if (job->scales)
+        keep_made(job, r, made);
     return job->isa->dot(wide, wide, job->padded);
 }
 
@@ -108,6 +118,8 @@ static void clear_codes_behind(row_range to, int32_t padded)
     const buffer *codes = row_type_is_bytes(to.segment->type) ? &to.segment->rows : &to.segment->codes;
     if (codes->data && to.count > 0 && page >= to.first)
         memset((int8_t *)codes->data + end * padded, 0, (size_t)((page + PAGE_ROWS - end) * padded));
+    if (to.segment->highs.data && to.count > 0 && page >= to.first)
+        memset((uint8_t *)to.segment->highs.data + end * (padded / 2), 0, (size_t)((page + PAGE_ROWS - end) * (padded / 2)));
 }
 
 ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused)
@@ -128,6 +140,10 @@ ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int6
                      .padded = padded};
     if (part->codes.data)
         job.codes = (int8_t *)part->codes.data + to.first * padded;
+    if (part->highs.data) {
+        job.highs = (uint8_t *)part->highs.data + to.first * (padded / 2);
+        job.high_residuals = (float *)part->high_residuals.data + to.first;
+    }
     if (part->scales.data) {
         job.scales = (float *)part->scales.data + to.first;
         job.residuals = (float *)part->residuals.data + to.first;
@@ -185,6 +201,8 @@ static void gather_block(void *context, int64_t item, int32_t worker)
         gather(&to->codes, at, &from->codes, source, (size_t)job->padded);
         gather(&to->scales, at, &from->scales, source, sizeof(float));
         gather(&to->residuals, at, &from->residuals, source, sizeof(float));
+        gather(&to->highs, at, &from->highs, source, (size_t)job->padded / 2);
+        gather(&to->high_residuals, at, &from->high_residuals, source, sizeof(float));
     }
 }
 

@@ -31,6 +31,8 @@ typedef struct unit {
     int32_t admitted_count;
     const int8_t *codes;
     screen_rows rows;
+    const uint8_t *highs; /* NULL: there are none */
+    screen_rows high_rows;
     strip_bounds runs;
 } unit;
 
@@ -147,25 +149,27 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
     }
 }
 
-/* Are the leading parts of the codes to be tried? Where they seldom help they are not: after two units in a row that they were
- * no help with, one is left out, then three, and so on. */
+/* Is a quick test to be tried? After two units in a row that it was no help with, one is left out, then three, and so on. */
+static bool trial_is_due(screen_trial *trial)
+{
+    const bool due = trial->wait == 0;
+    trial->wait -= trial->wait > 0;
+    return due;
+}
+
+static void trial_has_helped(screen_trial *trial, bool helped)
+{
+    trial->helps = helped;
+    trial->pause = (uint8_t)(helped ? 0 : trial->pause == 0 ? 1 : min_i64(trial->pause * 2, PAUSE_MAX));
+    trial->wait = (uint8_t)(trial->pause > 0 ? trial->pause - 1 : 0);
+}
+
 static bool lead_is_due(const scan *s, screen_worker *w)
 {
-    if (s->padded < LEAD_MIN || s->screen->offsets || w->lead_wait > 0) {
-        w->lead_wait -= w->lead_wait > 0;
-        return false;
-    }
-    return true;
+    return s->padded >= LEAD_MIN && !s->screen->offsets && trial_is_due(&w->lead_trial);
 }
 
-static void lead_has_helped(screen_worker *w, bool helped)
-{
-    w->lead_helps = helped;
-    w->lead_pause = (uint8_t)(helped ? 0 : w->lead_pause == 0 ? 1 : min_i64(w->lead_pause * 2, PAUSE_MAX));
-    w->lead_wait = (uint8_t)(w->lead_pause > 0 ? w->lead_pause - 1 : 0);
-}
-
-/* Do they say that no query keeps a row of the unit? */
+/* Do the leading parts of the codes say that no query keeps a row of the unit? */
 static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -178,7 +182,23 @@ static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32
         lead_products(w->lead, sc->products, sc->codes + (int64_t)q * s->padded, sc->rests[q], u->count, w->products);
         keep = u->admitted & s->isa->filter_one(w->products, &u->rows, u->count, &w->limits[q / GROUP], q % GROUP);
     }
-    lead_has_helped(w, keep == 0);
+    trial_has_helped(&w->lead_trial, keep == 0);
+    return keep == 0;
+}
+
+/* The same by the high planes. */
+static bool excluded_by_highs(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
+{
+    const screen *sc = s->screen;
+    screen_worker *w = &sc->workers[worker];
+    if (!u->highs || !trial_is_due(&w->high_trial))
+        return false;
+    uint64_t keep = 0;
+    for (int32_t q = begin; q < end && keep == 0; q++) {
+        sc->products->one_high(sc->codes + (int64_t)q * s->padded, u->highs, u->count, s->padded, w->products);
+        keep = u->admitted & s->isa->filter_one(w->products, &u->high_rows, u->count, &w->limits[q / GROUP], q % GROUP);
+    }
+    trial_has_helped(&w->high_trial, keep == 0);
     return keep == 0;
 }
 
@@ -194,7 +214,7 @@ static void screen_small_batch(const scan *s, int32_t worker, unit *u, int32_t b
         return;
     }
     s->counts[worker].screened += u->admitted_count * (end - begin);
-    if (excluded_by_lead(s, worker, u, begin, end))
+    if (excluded_by_lead(s, worker, u, begin, end) || excluded_by_highs(s, worker, u, begin, end))
         return;
     uint64_t keep[GROUP];
     for (int32_t q = begin; q < end; q++) {
@@ -309,7 +329,7 @@ static bool exclude_groups(const scan *s, int32_t worker, const unit *u, int32_t
             excluded += w->excluded[group];
         }
     }
-    lead_has_helped(w, excluded * LEAD_HELP > group_end - begin / GROUP);
+    trial_has_helped(&w->lead_trial, excluded * LEAD_HELP > group_end - begin / GROUP);
     return true;
 }
 
@@ -357,20 +377,34 @@ static void fill_tail(float *tail, const float **from, int32_t rows_left)
     *from = tail;
 }
 
-static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+/* Finds what the screen has of a unit's rows. */
+static void find_unit(const scan *s, screen_worker *w, unit *u)
 {
-    screen_worker *w = &s->screen->workers[worker];
-    const buffer *codes = row_type_is_bytes(u->seg->type) ? &u->seg->rows : &u->seg->codes;
+    const segment *seg = u->seg;
+    const buffer *codes = row_type_is_bytes(seg->type) ? &seg->rows : &seg->codes;
     u->codes = (const int8_t *)codes->data + u->row * s->padded;
-    u->rows.scales = (const float *)u->seg->scales.data + u->row;
-    u->rows.residuals = (const float *)u->seg->residuals.data + u->row;
-    u->rows.norms = (const float *)u->seg->norms.data + u->row;
-    const int64_t rows_left = u->seg->count - u->row;
+    u->rows.scales = (const float *)seg->scales.data + u->row;
+    u->rows.residuals = (const float *)seg->residuals.data + u->row;
+    u->rows.norms = (const float *)seg->norms.data + u->row;
+    if (seg->highs.data) {
+        u->highs = (const uint8_t *)seg->highs.data + u->row * (s->padded / 2);
+        u->high_rows.residuals = (const float *)seg->high_residuals.data + u->row;
+    }
+    const int64_t rows_left = seg->count - u->row;
     if (rows_left < u->count) {
         fill_tail(w->tail[0], &u->rows.scales, (int32_t)rows_left);
         fill_tail(w->tail[1], &u->rows.residuals, (int32_t)rows_left);
         fill_tail(w->tail[2], &u->rows.norms, (int32_t)rows_left);
+        if (u->highs)
+            fill_tail(w->tail[3], &u->high_rows.residuals, (int32_t)rows_left);
     }
+    u->high_rows.scales = u->rows.scales;
+    u->high_rows.norms = u->rows.norms;
+}
+
+static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, int32_t end)
+{
+    find_unit(s, &s->screen->workers[worker], u);
     if (end - begin < BATCH_QUERIES_MIN)
         screen_small_batch(s, worker, u, begin, end);
     else
@@ -384,7 +418,7 @@ static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
     const screen *sc = s->screen;
     if (queries < BATCH_QUERIES_MIN)
         return UNIT_ROWS;
-    return sc->lead_packed && sc->workers[worker].lead_helps ? SCREEN_STRIP : sc->unit_rows;
+    return sc->lead_packed && sc->workers[worker].lead_trial.helps ? SCREEN_STRIP : sc->unit_rows;
 }
 
 void screen_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)

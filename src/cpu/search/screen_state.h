@@ -18,6 +18,13 @@ typedef struct kept_rows {
     int32_t query;
 } kept_rows;
 
+/* A quick test of whole units, by leading parts of codes or by high planes: it is not tried where it seldom helps. */
+typedef struct screen_trial {
+    bool helps;    /* did it exclude enough, the last time? */
+    uint8_t pause; /* units in a row of which it excluded too little, as a power of two, */
+    uint8_t wait;  /* units for which it is not tried */
+} screen_trial;
+
 typedef struct screen_worker {
     screen_limits *limits;      /* for each group */
     uint32_t *thresholds;       /* for each query: what they are made of, the upper half of a key */
@@ -29,12 +36,10 @@ typedef struct screen_worker {
     int8_t *prepared;
     kept_rows *kept;
     int32_t kept_count;
-    float tail[3][UNIT_ROWS]; /* scales, residuals and norms of a unit that is not full */
+    float tail[4][UNIT_ROWS]; /* scales, residuals, norms and residuals of the planes of a unit that is not full */
     lead_rows *lead;
-    bool *excluded;     /* for each group: by the leading parts of the unit's codes */
-    bool lead_helps;    /* did leading parts exclude enough, the last time? */
-    uint8_t lead_pause; /* units in a row of which leading parts excluded too little, as a power of two, */
-    uint8_t lead_wait;  /* units for which they are not tried */
+    bool *excluded; /* for each group: by the leading parts of the unit's codes */
+    screen_trial lead_trial, high_trial;
 } screen_worker;
 
 struct screen {

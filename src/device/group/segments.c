@@ -13,7 +13,8 @@ enum { WORD_ROWS = 64, CARRIED_BYTES = 16 << 20 }; /* between two members, at a 
 
 static void own(segment *part, ww_device *owner)
 {
-    buffer *const buffers[] = {&part->rows, &part->norms, &part->live, &part->codes, &part->scales, &part->residuals};
+    buffer *const buffers[] = {&part->rows,   &part->norms,     &part->live,  &part->codes,
+                               &part->scales, &part->residuals, &part->highs, &part->high_residuals};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         buffers[i]->owner = owner;
 }
@@ -21,7 +22,7 @@ static void own(segment *part, ww_device *owner)
 static int64_t bytes_of(const segment *part)
 {
     return (int64_t)(part->rows.bytes + part->norms.bytes + part->live.bytes + part->codes.bytes + part->scales.bytes +
-                     part->residuals.bytes);
+                     part->residuals.bytes + part->highs.bytes + part->high_residuals.bytes);
 }
 
 static ww_status create_on(group_device *group, int32_t m, segment_plan plan, segment *out)

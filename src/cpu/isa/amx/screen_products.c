@@ -29,6 +29,11 @@ static void one(const int8_t *query, const int8_t *rows, int32_t row_count, int3
     products_avx512_vnni.one(query, rows, row_count, padded, out);
 }
 
+static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded, int32_t *out)
+{
+    products_avx512_vnni.one_high(query, highs, row_count, padded, out);
+}
+
 static void pack(const int8_t *codes, int32_t padded, int8_t *packed)
 {
     for (int32_t i = 0; i < padded; i += 4)
@@ -210,6 +215,7 @@ const screen_products products_amx = {.name = "amx",
                                       .begin = tiles_begin,
                                       .end = tiles_end,
                                       .one = one,
+                                      .one_high = one_high,
                                       .pack = pack,
                                       .groups = groups,
                                       .groups_filtered = groups_filtered};

@@ -47,6 +47,30 @@ static void one(const int8_t *query, const int8_t *rows, int32_t row_count, int3
     }
 }
 
+/* The bits of h, flipped at the top, are h + 8: unsigned, and small enough that four products fit 16 bits. 8 times the sum of
+ * the query's codes is taken off, and the multiples of 16 are made in the end. */
+static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded, int32_t *out)
+{
+    const __m256i ones = _mm256_set1_epi16(1), lower = _mm256_set1_epi8(15), flip = _mm256_set1_epi8((char)0x88);
+    const int32_t half = padded / 2;
+    int32_t raised = 0;
+    for (int32_t i = 0; i < padded; i++)
+        raised += 8 * query[i];
+    for (int32_t r = 0; r < row_count; r++, highs += half) {
+        __m256i sums = _mm256_setzero_si256();
+        for (int32_t i = 0; i < half; i += 32) {
+            const __m256i both = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(highs + i)), flip);
+            const __m256i first = _mm256_maddubs_epi16(_mm256_and_si256(_mm256_srli_epi16(both, 4), lower),
+                                                       _mm256_loadu_si256((const __m256i *)(query + i)));
+            const __m256i second =
+                _mm256_maddubs_epi16(_mm256_and_si256(both, lower), _mm256_loadu_si256((const __m256i *)(query + half + i)));
+            sums = _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_add_epi16(first, second), ones));
+            __builtin_prefetch(highs + i + PREFETCH_BYTES);
+        }
+        out[r] = 16 * (sum_of(sums) - raised);
+    }
+}
+
 /* ---- AVX2: pairs of 16-bit numbers, eight queries a register ---------------------------------------------------------------
  */
 
@@ -102,8 +126,14 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
                                out + (g * UNIT_ROWS + r) * GROUP);
 }
 
-const screen_products products_avx2 = {
-    .name = "avx2", .present = present, .code_bytes = 2, .one = one, .pack = pack, .prepare = prepare, .groups = groups};
+const screen_products products_avx2 = {.name = "avx2",
+                                       .present = present,
+                                       .code_bytes = 2,
+                                       .one = one,
+                                       .one_high = one_high,
+                                       .pack = pack,
+                                       .prepare = prepare,
+                                       .groups = groups};
 
 /* ---- AVX-VNNI: fours of bytes ----------------------------------------------------------------------------------------------
  */
@@ -174,6 +204,7 @@ const screen_products products_avx_vnni = {.name = "avx-vnni",
                                            .present = vnni_present,
                                            .code_bytes = 1,
                                            .one = one,
+                                           .one_high = one_high,
                                            .pack = vnni_pack,
                                            .prepare = vnni_prepare,
                                            .groups = vnni_groups};

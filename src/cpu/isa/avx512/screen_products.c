@@ -65,6 +65,36 @@ VNNI static void one(const int8_t *query, const int8_t *rows, int32_t row_count,
     }
 }
 
+/* The bits of h, flipped at the top, are h + 8: 8 times the sum of the query's codes is taken off, and the multiples of 16 are
+ * made in the end. A plane is a multiple of 32 bytes long. */
+VNNI static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded, int32_t *out)
+{
+    const __m512i lower = _mm512_set1_epi8(15), flip = _mm512_set1_epi8((char)0x88);
+    const int32_t half = padded / 2;
+    __m512i bias = _mm512_setzero_si512();
+    for (int32_t i = 0; i < padded; i += 64)
+        bias = _mm512_dpbusd_epi32(bias, _mm512_set1_epi8(8), _mm512_loadu_si512(query + i));
+    const __m512i raised = _mm512_set1_epi32(_mm512_reduce_add_epi32(bias));
+    for (int32_t r = 0; r < row_count; r += ONE_ROWS) {
+        __m512i sums[ONE_ROWS];
+        UNROLL for (int j = 0; j < ONE_ROWS; j++)
+        {
+            const uint8_t *plane = highs + (r + j) * half;
+            sums[j] = _mm512_setzero_si512();
+            for (int32_t i = 0; i < half; i += 64) {
+                const __mmask64 some = half - i < 64 ? UINT32_MAX : UINT64_MAX;
+                const __m512i both = _mm512_xor_si512(_mm512_maskz_loadu_epi8(some, plane + i), flip);
+                const __m512i first = _mm512_maskz_loadu_epi8(some, query + i);
+                const __m512i second = _mm512_maskz_loadu_epi8(some, query + half + i);
+                sums[j] = _mm512_dpbusd_epi32(sums[j], _mm512_and_si512(_mm512_srli_epi16(both, 4), lower), first);
+                sums[j] = _mm512_dpbusd_epi32(sums[j], _mm512_and_si512(both, lower), second);
+                __builtin_prefetch(plane + i + PREFETCH_BYTES);
+            }
+        }
+        _mm512_storeu_si512(out + r, _mm512_slli_epi32(_mm512_sub_epi32(sums_of(sums), raised), 4));
+    }
+}
+
 static void pack(const int8_t *codes, int32_t padded, int8_t *packed)
 {
     for (int32_t i = 0; i < padded; i += 4)
@@ -118,5 +148,11 @@ VNNI static void groups(const int8_t *packed, int32_t group_count, const int8_t 
     }
 }
 
-const screen_products products_avx512_vnni = {
-    .name = "avx512-vnni", .present = present, .code_bytes = 1, .one = one, .pack = pack, .prepare = prepare, .groups = groups};
+const screen_products products_avx512_vnni = {.name = "avx512-vnni",
+                                              .present = present,
+                                              .code_bytes = 1,
+                                              .one = one,
+                                              .one_high = one_high,
+                                              .pack = pack,
+                                              .prepare = prepare,
+                                              .groups = groups};

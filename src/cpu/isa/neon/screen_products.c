@@ -62,8 +62,19 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
     }
 }
 
+static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded, int32_t *out)
+{
+    const int32_t half = padded / 2;
+    for (int32_t r = 0; r < row_count; r++, highs += half) {
+        int32_t sum = 0;
+        for (int32_t i = 0; i < half; i++)
+            sum += query[i] * (int8_t)(highs[i] & 0xf0) + query[half + i] * (int8_t)(highs[i] << 4 & 0xf0);
+        out[r] = sum;
+    }
+}
+
 const screen_products products_neon = {
-    .name = "neon", .present = present, .code_bytes = 1, .one = one, .pack = pack, .groups = groups};
+    .name = "neon", .present = present, .code_bytes = 1, .one = one, .one_high = one_high, .pack = pack, .groups = groups};
 
 /* ---- SDOT -----------------------------------------------------------------------------------------------------------------
  */
@@ -80,6 +91,29 @@ WITH_DOTPROD static void dotprod_one(const int8_t *query, const int8_t *rows, in
                 sums[j] = vdotq_s32(sums[j], vld1q_s8(rows + j * padded + i), codes);
                 if (i % 64 == 0)
                     __builtin_prefetch(rows + j * padded + i + PREFETCH_BYTES);
+            }
+        }
+        vst1q_s32(out + r, vpaddq_s32(vpaddq_s32(sums[0], sums[1]), vpaddq_s32(sums[2], sums[3])));
+    }
+}
+
+WITH_DOTPROD static void dotprod_one_high(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded,
+                                          int32_t *out)
+{
+    const int32_t half = padded / 2;
+    const uint8x16_t upper = vdupq_n_u8(0xf0);
+    for (int32_t r = 0; r < row_count; r += 4, highs += 4 * (int64_t)half) {
+        int32x4_t sums[4];
+        UNROLL for (int j = 0; j < 4; j++) sums[j] = vdupq_n_s32(0);
+        for (int32_t i = 0; i < half; i += 16) {
+            const int8x16_t first = vld1q_s8(query + i), second = vld1q_s8(query + half + i);
+            UNROLL for (int j = 0; j < 4; j++)
+            {
+                const uint8x16_t both = vld1q_u8(highs + j * half + i);
+                sums[j] = vdotq_s32(sums[j], vreinterpretq_s8_u8(vandq_u8(both, upper)), first);
+                sums[j] = vdotq_s32(sums[j], vreinterpretq_s8_u8(vshlq_n_u8(both, 4)), second);
+                if (i % 64 == 0)
+                    __builtin_prefetch(highs + j * half + i + PREFETCH_BYTES);
             }
         }
         vst1q_s32(out + r, vpaddq_s32(vpaddq_s32(sums[0], sums[1]), vpaddq_s32(sums[2], sums[3])));
@@ -128,6 +162,7 @@ const screen_products products_dotprod = {.name = "dotprod",
                                           .present = neon_has_dotprod,
                                           .code_bytes = 1,
                                           .one = dotprod_one,
+                                          .one_high = dotprod_one_high,
                                           .pack = dotprod_pack,
                                           .groups = dotprod_groups};
 
@@ -193,6 +228,7 @@ const screen_products products_i8mm = {.name = "i8mm",
                                        .present = neon_has_i8mm,
                                        .code_bytes = 1,
                                        .one = dotprod_one,
+                                       .one_high = dotprod_one_high,
                                        .pack = i8mm_pack,
                                        .prepare = i8mm_prepare,
                                        .groups = i8mm_groups};
