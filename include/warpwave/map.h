@@ -7,6 +7,8 @@
  * The collection keeps its map; one in a store (store.h) keeps it in the file, where other processes find it. New rows are
  * placed at the weighted mean of their neighbours, removed rows leave, and a row whose vector was replaced is placed again.
  * Only a remake moves the others.
+ *
+ * Threads: any number may make, read and destroy maps at once; a map itself never changes.
  */
 #ifndef WARPWAVE_MAP_H
 #define WARPWAVE_MAP_H

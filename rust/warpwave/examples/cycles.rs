@@ -2,8 +2,8 @@
 use std::ops::ControlFlow;
 
 use warpwave::{
-    Collection, DType, Device, Fetch, Gguf, GgufValue, GgufWriter, Metric, Model, QuantType, Quantized, Query, Results, Rows,
-    Tensor,
+    Collection, DType, Device, Fetch, Gguf, GgufValue, GgufWriter, MapConfig, Metric, Model, QuantType, Quantized, Query,
+    Results, Rows, Tensor,
 };
 
 fn everything(device: &Device, model: Option<&Model>, round: usize) -> warpwave::Result<()> {
@@ -14,7 +14,9 @@ fn everything(device: &Device, model: Option<&Model>, round: usize) -> warpwave:
     let rows = Rows::new(2, &[1.0, 0.0, 0.0, 1.0]).ids(&["a", "b"]).payloads(&[Some("{}"), None]);
     collection.add_with(&rows, Some(&mut told))?;
     let results: Results = collection.query(&Query::new(&[1.0, round as f32]).nearest(2).fetch(Fetch::IDS | Fetch::VECTORS))?;
+    let map = collection.map(&MapConfig { steps: 2, ..Default::default() }, None)?;
     drop(collection);
+    assert_eq!(map.len(), 2);
     assert_eq!(results.hits().filter_map(|hit| hit.id()).count(), 2);
     let mut x = Tensor::zeros(device, DType::F32, &[2, 32])?;
     x.view_mut().select(0, 1)?.fill(1.0f32)?;

@@ -145,7 +145,7 @@ impl Error {
         let mut info = sys::ww_error_info::default();
         // SAFETY: the struct is initialized; the message is a text of this thread that ends with a NUL and is copied here.
         let message = unsafe {
-            let message = CStr::from_ptr(sys::ww_error_message()).to_string_lossy().into_owned();
+            let message = without_calls(&CStr::from_ptr(sys::ww_error_message()).to_string_lossy());
             sys::ww_error_detail(&mut info);
             message
         };
@@ -160,6 +160,29 @@ impl Error {
         });
         Error(Box::new(Inner { status: Status::from_raw(raw), message, vendor }))
     }
+}
+
+/// A message without the names of C's functions, which a caller of this crate has not called: "ww_x: " at its beginning, and
+/// where one message quotes another.
+fn without_calls(message: &str) -> String {
+    let mut kept = String::with_capacity(message.len());
+    let mut rest = message;
+    loop {
+        while let Some(behind) = behind_call(rest) {
+            rest = behind;
+        }
+        let Some(at) = rest.find(": ") else { break };
+        kept.push_str(&rest[..at + 2]);
+        rest = &rest[at + 2..];
+    }
+    kept + rest
+}
+
+/// What follows "ww_x: ", if the text begins with that.
+fn behind_call(text: &str) -> Option<&str> {
+    let (name, rest) = text.strip_prefix("ww_")?.split_once(": ")?;
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then_some(rest)
 }
 
 impl fmt::Display for Error {
@@ -207,4 +230,24 @@ where
 {
     To::try_from(value)
         .map_err(|_| Error::new(Status::OutOfRange, format!("{what} is {value}, which the library cannot count")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_calls;
+
+    #[test]
+    fn messages_name_no_functions_of_c() {
+        for (said, kept) in [
+            ("ww_store_open: busy_ms is -1; it must not be negative", "busy_ms is -1; it must not be negative"),
+            ("ww_a: ww_b2: twice", "twice"),
+            ("collection 'x': ww_matrix_open: no file", "collection 'x': no file"),
+            ("a: b: ww_: c", "a: b: ww_: c"),
+            ("the call ww_x: stays in a sentence", "the call ww_x: stays in a sentence"),
+            ("ww_Query: not a function", "ww_Query: not a function"),
+            ("", ""),
+        ] {
+            assert_eq!(without_calls(said), kept);
+        }
+    }
 }

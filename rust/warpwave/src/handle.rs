@@ -86,6 +86,7 @@ opaque! {
     ww_device by ww_device_close locks true is Shared;
     ww_collection by ww_collection_destroy locks true is Shared;
     ww_results by ww_results_destroy locks false is Shared;
+    ww_map by ww_map_destroy locks false is Shared;
     ww_quant by ww_quant_destroy locks true is Shared;
     ww_gguf by ww_gguf_close locks false is Shared;
     ww_matrix by ww_matrix_close locks false is Shared;

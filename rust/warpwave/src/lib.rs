@@ -56,6 +56,7 @@ mod handle;
 mod ivf;
 #[cfg(feature = "serde_json")]
 mod json;
+mod map;
 #[cfg(feature = "model")]
 mod model;
 mod operations;
@@ -83,6 +84,7 @@ pub use error::{Error, Result, Status, Vendor};
 pub use files::{write_matrix, write_safetensors, Matrix, MatrixInfo, Safetensors};
 pub use gguf::{Gguf, GgufInfo, GgufTensor, GgufValue, GgufWriter};
 pub use ivf::{Calibration, IvfConfig, IvfInfo};
+pub use map::{Map, MapConfig, MapInfo, MapOrigin};
 #[cfg(feature = "model")]
 pub use model::{Model, ModelInfo, ModelKind, ModelOptions, Pooling, TokenFlags};
 pub use operations::{Attention, AttentionType, Binary, Cmp, Conv, Math, Pool, Reduce, Unary};

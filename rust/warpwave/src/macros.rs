@@ -1,4 +1,28 @@
-//! How enumerations and structs of C look in Rust.
+//! How enumerations and structs of C look in Rust, and what several types have in common.
+
+/// The functions of what has `conditions`: queries and selections.
+macro_rules! conditions {
+    ($text:lifetime) => {
+        /// Only rows whose payload meets these conditions, JSON as in `{"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}`.
+        pub fn filter(mut self, conditions: impl Into<String>) -> Self {
+            self.conditions.filter = Some(conditions.into());
+            self
+        }
+
+        /// Only rows for which an SQL expression over id, handle and payload is true, as in `payload->>'$.lang' = :lang`. For
+        /// collections of a store.
+        pub fn filter_sql(mut self, expression: &$text str) -> Self {
+            self.conditions.filter_sql = Some(expression);
+            self
+        }
+
+        /// Binds a value to a parameter of the SQL expression, by its name (`":lang"`, `"?1"`).
+        pub fn bind(mut self, name: &str, value: impl Into<crate::query::Value>) -> Self {
+            self.conditions.parameters.push((name.to_owned(), value.into()));
+            self
+        }
+    };
+}
 
 /// An enumeration of C. A number that this version does not know is no value of it.
 macro_rules! c_enum {

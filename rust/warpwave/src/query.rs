@@ -263,24 +263,7 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Finds only rows whose payload meets these conditions, JSON as in `{"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}`.
-    pub fn filter(mut self, conditions: impl Into<String>) -> Self {
-        self.conditions.filter = Some(conditions.into());
-        self
-    }
-
-    /// Finds only rows for which an SQL expression over id, handle and payload is true, as in `payload->>'$.lang' = :lang`. For
-    /// collections of a store.
-    pub fn filter_sql(mut self, expression: &'a str) -> Self {
-        self.conditions.filter_sql = Some(expression);
-        self
-    }
-
-    /// Binds a value to a parameter of the SQL expression, by its name (`":lang"`, `"?1"`).
-    pub fn bind(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.conditions.parameters.push((name.to_owned(), value.into()));
-        self
-    }
+    conditions!('a);
 
     /// Copies this of each hit into the results.
     pub fn fetch(mut self, what: Fetch) -> Self {

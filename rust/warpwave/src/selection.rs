@@ -6,7 +6,7 @@ use warpwave_sys as sys;
 use crate::collection::{given, Collection};
 use crate::error::{call, number, Result};
 use crate::handle::Handle;
-use crate::query::{Conditions, Value};
+use crate::query::Conditions;
 use crate::results::{Fetch, Results};
 use crate::text::with_text;
 
@@ -36,23 +36,7 @@ impl<'a> Selection<'a> {
         Self::default()
     }
 
-    /// Only rows whose payload meets these conditions, JSON as for [`Query::filter`](crate::Query::filter).
-    pub fn filter(mut self, conditions: impl Into<String>) -> Self {
-        self.conditions.filter = Some(conditions.into());
-        self
-    }
-
-    /// Only rows for which an SQL expression is true, as for [`Query::filter_sql`](crate::Query::filter_sql).
-    pub fn filter_sql(mut self, expression: &'a str) -> Self {
-        self.conditions.filter_sql = Some(expression);
-        self
-    }
-
-    /// Binds a value to a parameter of the SQL expression, by its name.
-    pub fn bind(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.conditions.parameters.push((name.to_owned(), value.into()));
-        self
-    }
+    conditions!('a);
 
     /// Only rows with this handle or a larger one: that of the last row of a page, plus 1.
     pub fn first_handle(mut self, handle: i64) -> Self {

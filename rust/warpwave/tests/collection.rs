@@ -2,8 +2,8 @@
 mod common;
 use common::{cpu, numbers, winds};
 use warpwave::{
-    score, Calibration, Collection, CollectionConfig, Diversity, Fetch, Fuse, Grouping, IvfConfig, Mask, Metric, Query, Rows,
-    Screen, Selection, Status, Tensor, VectorType,
+    score, Calibration, Collection, CollectionConfig, Diversity, Fetch, Fuse, Grouping, IvfConfig, MapConfig, MapOrigin, Mask,
+    Metric, Query, Rows, Screen, Selection, Status, Tensor, VectorType,
 };
 
 fn ids(results: &warpwave::Results) -> Vec<&str> {
@@ -177,6 +177,34 @@ fn an_index_is_built_used_and_dropped() {
     assert_eq!(collection.build_ivf(&IvfConfig::default(), Some(stop)).unwrap_err().status(), Status::Cancelled);
     collection.drop_ivf().unwrap();
     assert!(collection.drop_ivf().is_err());
+}
+
+#[test]
+fn a_map_is_made_kept_and_grown() {
+    let (collection, vectors) = (Collection::new(&cpu(), 8, Metric::L2).unwrap(), numbers(7, 8 * 200));
+    collection.add(&Rows::new(8, &vectors)).unwrap();
+    let mut calls = 0;
+    let count = &mut |_, _| {
+        calls += 1;
+        std::ops::ControlFlow::Continue(())
+    };
+    let made = collection.map(&MapConfig { steps: 40, seed: Some(3), ..Default::default() }, Some(count)).unwrap();
+    let info = made.info().unwrap();
+    assert_eq!((made.len(), made.is_empty(), info.rows(), info.seed(), info.steps()), (200, false, 200, 3, 40));
+    assert_eq!((info.origin(), info.neighbours(), info.kept()), (Some(MapOrigin::Made), 15, true));
+    assert!(calls >= 40 && made.points().iter().flatten().all(|number| number.is_finite()));
+    collection.add(&Rows::new(8, &vectors[..8]).ids(&["new"])).unwrap();
+    let grown = collection.map(&MapConfig::default(), None).unwrap();
+    assert_eq!((grown.len(), grown.info().unwrap().rows_placed()), (201, 1));
+    assert_eq!((&grown.points()[..200], grown.handles()[200]), (made.points(), 200));
+    let stop = &mut |_, _| std::ops::ControlFlow::Break(());
+    let again = MapConfig { remake: true, ..Default::default() };
+    assert_eq!(collection.map(&again, Some(stop)).err().unwrap().status(), Status::Cancelled);
+    let wrong = collection.map(&MapConfig { neighbours: 1, ..Default::default() }, None).err().unwrap();
+    assert_eq!(wrong.status(), Status::OutOfRange);
+    assert!(wrong.message().starts_with("neighbours is 1"), "{wrong}");
+    collection.drop_map().unwrap();
+    assert!(Collection::new(&cpu(), 8, Metric::L2).unwrap().map(&again, None).unwrap().is_empty());
 }
 
 #[test]

@@ -8,6 +8,7 @@ fn status<T>(result: warpwave::Result<T>) -> Status {
     let error = result.err().expect("an error");
     assert!(!error.message().is_empty() && !error.message().contains('\n'), "{error}");
     assert_eq!(error.to_string(), error.message());
+    assert!(!error.message().contains("ww_"), "no function of C has a place in {error}");
     error.status()
 }
 

@@ -196,7 +196,7 @@ ww_status store_map(store_call *call)
     const store_settings *s = &call->settings;
     ww_map_config config = ww_map_config_default();
     ww_map *map = NULL;
-    map_format format;
+    map_format format = MAP_NPY;
     progress bar;
     ww_status status = choose_format(s, &format);
     if (status == WW_OK)
