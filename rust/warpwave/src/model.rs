@@ -89,7 +89,9 @@ info! {
         count eos: i32,
         /// Whether [`Model::chat`] knows its template.
         flag has_chat,
+        /// Whether [`Model::embed`] makes vectors with it.
         flag embeds,
+        /// Whether it scores a text for a query.
         flag reranks,
     }
 }
