@@ -172,6 +172,12 @@ static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *
     s->job.scores = scores;
     if (c->store.rows_live > 0 && asks_for_lists(s->query))
         return ivf_search(c, &s->job, ivf_rule_of(c->index, s->query), proven);
+    bool done = false;
+    if (ivf_exact_pays(c, &s->job)) {
+        const ww_status status = ivf_search_exactly(c, &s->job, &done);
+        if (status != WW_OK || done)
+            return status;
+    }
     if (c->store.rows_live > 0)
         return c->device->backend->rows_search(c->device, &s->job);
     results_pad(s->job.metric, s->job.query_count * s->job.k, rows, scores);

@@ -13,6 +13,7 @@
 #ifndef WW_VECTORS_IVF_IVF_H
 #define WW_VECTORS_IVF_IVF_H
 
+#include <stdatomic.h>
 #include <warpwave/ivf.h>
 
 #include "arithmetic/canon.h"
@@ -51,6 +52,12 @@ typedef struct ivf_calibration {
     ivf_rule *rules;
 } ivf_calibration;
 
+/* Whether exact searches try to exclude lists (exact.c). */
+typedef struct ivf_exact_state {
+    atomic_int pause; /* searches that did not try, the last time that it was no help */
+    atomic_int wait;  /* and how many still do not */
+} ivf_exact_state;
+
 typedef struct ivf {
     int32_t dim;
     int32_t metric;   /* of the collection: the order in which lists are read */
@@ -64,6 +71,7 @@ typedef struct ivf {
     int64_t rows_trained, rows_added, lists_split;
     double loss;
     ivf_calibration calibration;
+    ivf_exact_state exact;
     device_lists *held; /* the lists on the device, or NULL */
     bool stale;         /* lists have changed since they were brought there */
 } ivf;
@@ -223,6 +231,15 @@ ww_status ivf_order_lists(const ivf *index, const search_job *asked, key_list *o
 
 /* How far away a centroid is, as a number that factors apply to: the distance, or 1 - cosine. Rows by dot have none. */
 double ivf_distance(const ivf *index, canon_key key);
+
+/* ---- exact.c ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Should the index be tried for an exact search? */
+bool ivf_exact_pays(const ww_collection *c, const search_job *job);
+
+/* Tries it: `done` says whether the results are there; else all rows are still to be searched. */
+ww_status ivf_search_exactly(const ww_collection *c, const search_job *job, bool *done);
 
 /* ---- calibrate.c ------------------------------------------------------------------------------------------------------------
  */

@@ -1,0 +1,203 @@
+/* The exact search of a few queries by an index: it reads the nearest lists first, and of the others those that the bounds of
+ * proof.c do not exclude by the k-th score that was found. So it finds what the search of all rows finds, to the bit.
+ *
+ * That pays where clusters are separated, and on a CPU, where lists are read at the speed of rows. Elsewhere hardly a list is
+ * excluded: then all rows are searched as without an index, and the next searches do not try.
+ */
+#include <math.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "vectors/ivf/ivf.h"
+
+enum {
+    ROWS_MIN = 8192,   /* of a collection: fewer are read in no time */
+    QUERIES_MAX = 4,   /* more share what is read of each row, by products of matrices */
+    FIRST_ROWS = 1024, /* that are read for a k-th score, and */
+    FIRST_FACTOR = 8,  /* so many for each result */
+    WORTH_PART = 2,    /* at most this part of the rows may be left to read */
+    PAUSE_MAX = 255,   /* searches in a row that do not try */
+};
+
+typedef struct exact_search {
+    const ww_collection *collection;
+    const ivf *index;
+    const search_job *job;
+    row_list *lists;
+    key_list order[QUERIES_MAX]; /* the lists of each query, nearest first */
+    uint32_t *numbers;           /* lists to read, room for all of all queries */
+    int64_t starts[QUERIES_MAX + 1];
+    int64_t read[QUERIES_MAX]; /* lists of each query that were read first */
+    int64_t *rows;             /* results of the second reading, */
+    float *scores;
+} exact_search;
+
+/* Is it this search's turn to try? */
+static bool is_due(ivf_exact_state *state)
+{
+    const int32_t wait = atomic_load_explicit(&state->wait, memory_order_relaxed);
+    if (wait > 0)
+        atomic_store_explicit(&state->wait, wait - 1, memory_order_relaxed);
+    return wait <= 0;
+}
+
+static void remember(ivf_exact_state *state, bool helped)
+{
+    const int32_t pause = atomic_load_explicit(&state->pause, memory_order_relaxed);
+    const int32_t next = helped ? 0 : (int32_t)min_i64(pause * 2 + 1, PAUSE_MAX);
+    atomic_store_explicit(&state->pause, next, memory_order_relaxed);
+    atomic_store_explicit(&state->wait, next, memory_order_relaxed);
+}
+
+bool ivf_exact_pays(const ww_collection *c, const search_job *job)
+{
+    return c->index && c->device->backend->on_host && ivf_reads_lists(c) && c->index->padded > 0 &&
+           c->store.rows_live >= ROWS_MIN && job->query_count <= QUERIES_MAX && !job->mask && !job->progress &&
+           !job->queries_on_device && is_due(&c->index->exact);
+}
+
+static ww_status take_memory(exact_search *s)
+{
+    const size_t nlist = (size_t)s->index->nlist, queries = (size_t)s->job->query_count, k = (size_t)s->job->k;
+    const size_t bytes =
+        nlist * sizeof *s->lists + queries * (k * (sizeof *s->rows + sizeof *s->scores)) + queries * nlist * sizeof *s->numbers;
+    s->lists = memory_alloc(bytes);
+    if (!s->lists)
+        return memory_failed("an exact search by an index", bytes);
+    s->rows = (int64_t *)(s->lists + nlist);
+    s->scores = (float *)(s->rows + queries * k);
+    s->numbers = (uint32_t *)(s->scores + queries * k);
+    for (size_t i = 0; i < nlist; i++)
+        s->lists[i] = (row_list){s->index->lists[i].rows, s->index->lists[i].count, s->index->lists[i].codes};
+    return WW_OK;
+}
+
+static ww_status read_lists(const exact_search *s, int64_t *rows, float *scores)
+{
+    const row_store *store = &s->collection->store;
+    list_job job = {.search = *s->job,
+                    .lists = s->lists,
+                    .numbers = s->numbers,
+                    .starts = s->starts,
+                    .all_count = store->rows_live == store->rows_count,
+                    .held = s->index->held};
+    job.search.rows = rows;
+    job.search.scores = scores;
+    return s->collection->device->backend->rows_search_lists(s->collection->device, &job);
+}
+
+/* The nearest lists of each query. */
+static void choose_first(exact_search *s)
+{
+    const int64_t wanted = max_i64(FIRST_ROWS, (int64_t)FIRST_FACTOR * s->job->k);
+    int64_t count = 0;
+    s->starts[0] = 0;
+    for (int64_t q = 0; q < s->job->query_count; q++) {
+        int64_t rows = 0;
+        for (int64_t i = 0; i < s->order[q].count && rows < wanted; i++) {
+            s->numbers[count] = canon_key_row(s->order[q].keys[i]);
+            rows += s->lists[s->numbers[count++]].count;
+        }
+        s->starts[q + 1] = count;
+        s->read[q] = count - s->starts[q];
+    }
+}
+
+static bool is_excluded(const ivf *index, const proof_query *query, const key_list *order, int64_t i, float last)
+{
+    const proof_list near = {canon_key_row(order->keys[0]), canon_key_score(index->metric, order->keys[0])};
+    const proof_list list = {canon_key_row(order->keys[i]), canon_key_score(index->metric, order->keys[i])};
+    return proof_holds(index->metric, last, proof_bound(index, query, list.list, list.score)) ||
+           proof_holds(index->metric, last, proof_plane_bound(index, query, near, list, last));
+}
+
+/* Those of the other lists that may have a row that is as good as the last hit; returns how many rows they have. A query with
+ * fewer than k hits needs all. */
+static int64_t choose_rest(exact_search *s)
+{
+    const search_job *job = s->job;
+    const int64_t most = s->index->rows / WORTH_PART * job->query_count;
+    int64_t count = 0, rows = 0;
+    for (int64_t q = 0; q < job->query_count; q++) {
+        const proof_query query = proof_query_of(s->index, job->queries + q * job->query_stride);
+        const int64_t last = (q + 1) * job->k - 1;
+        s->starts[q] = count;
+        for (int64_t i = s->read[q]; i < s->order[q].count && rows <= most; i++) {
+            const uint32_t list = canon_key_row(s->order[q].keys[i]);
+            if (job->rows[last] >= 0 && is_excluded(s->index, &query, &s->order[q], i, job->scores[last]))
+                continue;
+            s->numbers[count++] = list;
+            rows += s->lists[list].count;
+        }
+    }
+    s->starts[job->query_count] = count;
+    return rows;
+}
+
+static canon_key key_at(const search_job *job, const int64_t *rows, const float *scores, int64_t i)
+{
+    return rows[i] < 0 ? CANON_KEY_WORST : canon_make_key(job->metric, scores[i], (uint32_t)rows[i]);
+}
+
+/* The k best of both readings of query q, in the job's place. No row is in both. */
+static void merge(exact_search *s, int64_t q)
+{
+    const search_job *job = s->job;
+    const int64_t k = job->k;
+    int64_t *rows = job->rows + q * k, *more_rows = s->rows + q * k;
+    float *scores = job->scores + q * k, *more_scores = s->scores + q * k;
+    int64_t a = 0, b = 0;
+    while (a + b < k) /* how many of each are among the best */
+        if (key_at(job, rows, scores, a) <= key_at(job, more_rows, more_scores, b))
+            a++;
+        else
+            b++;
+    for (int64_t to = k - 1; b > 0; to--) { /* from the last, so that nothing is overwritten before it has moved */
+        const bool old = a > 0 && key_at(job, rows, scores, a - 1) > key_at(job, more_rows, more_scores, b - 1);
+        rows[to] = old ? rows[--a] : more_rows[--b];
+        scores[to] = old ? scores[a] : more_scores[b];
+    }
+}
+
+static ww_status search_twice(exact_search *s, bool *done)
+{
+    choose_first(s);
+    ww_status status = read_lists(s, s->job->rows, s->job->scores);
+    if (status != WW_OK)
+        return status;
+    const int64_t rest = choose_rest(s);
+    *done = rest <= s->index->rows / WORTH_PART * s->job->query_count;
+    if (!*done || rest == 0)
+        return WW_OK;
+    status = read_lists(s, s->rows, s->scores);
+    for (int64_t q = 0; status == WW_OK && q < s->job->query_count; q++)
+        merge(s, q);
+    return status;
+}
+
+ww_status ivf_search_exactly(const ww_collection *c, const search_job *job, bool *done)
+{
+    search_stats none = {.certificate = INFINITY}, stats = none;
+    search_job asked = *job;
+    exact_search s = {.collection = c, .index = c->index, .job = &asked};
+    *done = false;
+    asked.stats = &stats;
+    ww_status status = take_memory(&s);
+    if (status == WW_OK)
+        status = ivf_order_lists(c->index, job, s.order);
+    if (status == WW_OK)
+        status = search_twice(&s, done);
+    if (status == WW_OK)
+        remember(&c->index->exact, *done);
+    if (status == WW_OK && *done && job->stats) {
+        job->stats->rows_screened += stats.rows_screened;
+        job->stats->rows_kept += stats.rows_kept;
+        job->stats->rows_scored += stats.rows_scored;
+        job->stats->repeated_queries += stats.repeated_queries;
+        job->stats->certificate = fminf(job->stats->certificate, stats.certificate);
+    }
+    for (int64_t q = 0; q < job->query_count; q++)
+        key_list_free(&s.order[q]);
+    memory_free(s.lists);
+    return status;
+}
