@@ -322,8 +322,15 @@ static void what_cannot_be_converted_is_refused_by_name(void **state)
     write_tensors(strange, 1);
     check_refused_folder(WW_UNSUPPORTED, "'encoder.layer.0.adapter.weight'");
     make_bert();
-    write_file("tokenizer.json", "{\"model\":{\"type\":\"Unigram\"}}");
+    write_file("tokenizer.json", "{\"model\":{\"type\":\"WordLevel\"}}");
     check_refused_folder(WW_UNSUPPORTED, "tokenizer.json");
+    write_file("tokenizer.json", "{\"model\":{\"type\":\"Unigram\"}}");
+    check_refused_folder(WW_UNSUPPORTED, "without pieces");
+    write_file("tokenizer.json", "{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}");
+    check_refused_folder(WW_UNSUPPORTED, "not a text with a score");
+    write_file("tokenizer.json", "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"a\",-1.5]]},"
+                                 "\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"?\"}}");
+    check_refused_folder(WW_UNSUPPORTED, "no base64");
     write_file("tokenizer.json",
                "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":7}}}");
     check_refused_folder(WW_CORRUPT_FILE, "the token 'a' has the id 7");

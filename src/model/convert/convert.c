@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <warpwave/model.h>
+
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -22,8 +24,9 @@ typedef struct converted {
     int64_t file, index; /* in the folder */
     ww_gguf_tensor tensor;
     ww_quant_type from;
-    int64_t heads; /* whose rows are put in pairs; 0: rows stay as they are */
-    bool adds_one; /* to every number: a norm that is kept less 1 */
+    int64_t heads;        /* whose rows are put in pairs; 0: rows stay as they are */
+    int64_t skipped_rows; /* in front, which are not written */
+    bool adds_one;        /* to every number: a norm that is kept less 1 */
     char name[GGUF_NAME_BYTES];
 } converted;
 
@@ -72,7 +75,7 @@ static bool element_type(ww_element element, ww_quant_type *type)
 static bool is_coded(const ww_gguf_tensor *t)
 {
     return t->rank == 2 && !strstr(t->name, "norm") && strcmp(t->name, "position_embd.weight") != 0 &&
-           strcmp(t->name, "token_types.weight") != 0;
+           strcmp(t->name, "token_types.weight") != 0 && strncmp(t->name, "cls.", 4) != 0 && strncmp(t->name, "dense_", 6) != 0;
 }
 
 static ww_quant_type wanted_type(conversion *c, const ww_gguf_tensor *t, ww_quant_type from)
@@ -95,6 +98,19 @@ static int64_t permuted_heads(const conversion *c, const tensor_name *name)
     return name->query ? heads : json_member_integer(c->config, "num_key_value_heads", heads);
 }
 
+/* A folder of a dense layer has one tensor, which is named by the folder. */
+static ww_status name_tensor(const conversion *c, int64_t file, const char *from, tensor_name *name)
+{
+    if (file < c->folder.main_count)
+        return names_map(c->architecture, from, name);
+    *name = (tensor_name){0};
+    if (strcmp(from, "linear.weight") != 0)
+        return ww_fail(WW_UNSUPPORTED, "%d_Dense: the tensor '%.200s' is none of a dense layer without a bias",
+                       (int)(file - c->folder.main_count) + 2, from);
+    snprintf(name->name, sizeof name->name, "dense_%d.weight", (int)(file - c->folder.main_count) + 2);
+    return WW_OK;
+}
+
 static ww_status add_tensor(conversion *c, int64_t file, int64_t index)
 {
     ww_array_info info = ww_array_info_default();
@@ -102,7 +118,7 @@ static ww_status add_tensor(conversion *c, int64_t file, int64_t index)
     converted *t = &c->tensors[c->count];
     ww_status status = ww_safetensors_at(c->folder.files[file], index, &info);
     if (status == WW_OK)
-        status = names_map(c->architecture, info.name, &name);
+        status = name_tensor(c, file, info.name, &name);
     if (status != WW_OK || name.skip)
         return status;
     *t = (converted){.file = file,
@@ -118,6 +134,13 @@ static ww_status add_tensor(conversion *c, int64_t file, int64_t index)
     t->tensor.rank = info.rank;
     for (int32_t i = 0; i < WW_GGUF_RANK_MAX; i++)
         t->tensor.shape[i] = i < info.rank ? info.shape[info.rank - 1 - i] : 1;
+    if (strcmp(t->name, "position_embd.weight") == 0 && info.rank == 2) {
+        t->skipped_rows = positions_skipped(c->architecture, c->config);
+        t->tensor.shape[1] -= t->skipped_rows;
+        if (t->tensor.shape[1] < 1)
+            return ww_fail(WW_CORRUPT_FILE, "the tensor '%.200s' has no more than %lld rows", info.name,
+                           (long long)t->skipped_rows);
+    }
     const int64_t rows = info.rank == 2 ? t->tensor.shape[1] : t->tensor.shape[0]; /* what is permuted */
     if (t->heads < 0 || (t->heads > 0 && rows % (2 * t->heads) != 0))
         return ww_fail(WW_CORRUPT_FILE, "the tensor '%.200s' has %lld rows for %lld heads", info.name, (long long)rows,
@@ -154,7 +177,8 @@ typedef struct told_size {
 static ww_status check_size(const conversion *c, const told_size *size, const converted *t)
 {
     const int64_t other = size->other_key ? json_member_integer(c->config, size->other_key, -1) : -1;
-    const int64_t told = json_member_integer(c->config, size->key, other), there = t->tensor.shape[size->dimension];
+    const int64_t told = json_member_integer(c->config, size->key, other);
+    const int64_t there = t->tensor.shape[size->dimension] + (size->dimension == 1 ? t->skipped_rows : 0);
     ww_array_info info = ww_array_info_default();
     const ww_status status = ww_safetensors_at(c->folder.files[t->file], t->index, &info);
     if (status != WW_OK || told == there)
@@ -218,12 +242,16 @@ static void keys_of_pooling(const conversion *c, key_writer *w)
 {
     json_t *pooling = NULL, *limits = NULL;
     const ww_status found = folder_json(c->job->folder, "1_Pooling/config.json", &pooling);
-    if (found == WW_OK) {
+    if (c->architecture->ranks) {
+        key_u32(w, ".pooling_type", WW_POOLING_RANK);
+    } else if (found == WW_OK) {
         const bool mean = json_member_bool(pooling, "pooling_mode_mean_tokens", false);
         const bool cls = json_member_bool(pooling, "pooling_mode_cls_token", false);
-        if (mean == cls && w->status == WW_OK)
-            w->status = ww_fail(WW_UNSUPPORTED, "%s/1_Pooling/config.json: neither mean nor cls pooling", c->job->folder);
-        key_u32(w, ".pooling_type", mean ? 1 : 2);
+        const bool last = json_member_bool(pooling, "pooling_mode_lasttoken", false);
+        if (mean + cls + last != 1 && w->status == WW_OK)
+            w->status =
+                ww_fail(WW_UNSUPPORTED, "%s/1_Pooling/config.json: neither mean nor cls nor last pooling", c->job->folder);
+        key_u32(w, ".pooling_type", mean ? WW_POOLING_MEAN : cls ? WW_POOLING_CLS : WW_POOLING_LAST);
     } else if (found != WW_NOT_FOUND && w->status == WW_OK) {
         w->status = found;
     }
@@ -275,8 +303,7 @@ static ww_status write_keys(conversion *c)
     key_name(c, &w);
     key_licence(c, &w);
     keys_of_config(&w, c->config);
-    if (c->architecture->encoder)
-        keys_of_pooling(c, &w);
+    keys_of_pooling(c, &w);
     if (file_type(c) >= 0)
         key_u32(&w, "general.file_type", file_type(c));
     key_u32(&w, "general.quantization_version", 2);
@@ -305,7 +332,7 @@ static ww_status read_rows(const conversion *c, const converted *t, int64_t firs
     ww_safetensors *file = c->folder.files[t->file];
     ww_status status = WW_OK;
     if (t->heads == 0)
-        return ww_safetensors_read(file, t->index, first * row_bytes, to, (size_t)(count * row_bytes));
+        return ww_safetensors_read(file, t->index, (first + t->skipped_rows) * row_bytes, to, (size_t)(count * row_bytes));
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         status = ww_safetensors_read(file, t->index, source_row(t, rows, first + i) * row_bytes, to + i * row_bytes,
                                      (size_t)row_bytes);
@@ -464,6 +491,30 @@ ww_status convert_check_type(const char *type)
     return status;
 }
 
+/* The layers behind the pooling; a folder without them has none. */
+static ww_status open_dense(conversion *c)
+{
+    static const char *const folders[] = {"2_Dense", "3_Dense"};
+    ww_status status = WW_OK;
+    for (size_t i = 0; i < 2 && status == WW_OK; i++) {
+        char name[64];
+        json_t *config = NULL;
+        snprintf(name, sizeof name, "%s/config.json", folders[i]);
+        status = folder_json(c->job->folder, name, &config);
+        if (status == WW_NOT_FOUND && i == 0)
+            return WW_OK;
+        const char *activation = json_member_text(config, "activation_function", "Identity");
+        const size_t length = strlen(activation), wanted = strlen("Identity");
+        if (status == WW_OK && (length < wanted || strcmp(activation + length - wanted, "Identity") != 0))
+            status = ww_fail(WW_UNSUPPORTED, "%s/%s: activation_function is '%.60s'; Identity is known", c->job->folder, name,
+                             activation);
+        json_decref(config);
+        if (status == WW_OK)
+            status = folder_add(c->job->folder, folders[i], &c->folder);
+    }
+    return status;
+}
+
 static ww_status prepare(conversion *c)
 {
     c->keeps_type = !c->job->type;
@@ -479,6 +530,8 @@ static ww_status prepare(conversion *c)
         status = config_check(c->architecture, c->job->folder, c->config);
     if (status == WW_OK)
         status = folder_open(c->job->folder, &c->folder);
+    if (status == WW_OK && c->architecture->dense)
+        status = open_dense(c);
     return status == WW_OK ? ww_gguf_writer_create(&c->out) : status;
 }
 

@@ -148,7 +148,22 @@ ww_status folder_open(const char *folder, folder_tensors *tensors)
                                 : memory_failed("files of a model", sizeof *tensors->files);
     }
     json_decref(index);
+    tensors->main_count = tensors->file_count;
     return status;
+}
+
+ww_status folder_add(const char *folder, const char *inside, folder_tensors *tensors)
+{
+    char path[FOLDER_PATH_BYTES];
+    const size_t size = (size_t)(tensors->file_count + 1) * sizeof *tensors->files;
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, inside);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return ww_fail(WW_INVALID_ARGUMENT, "the folder's name is too long");
+    ww_safetensors **larger = memory_resize(tensors->files, size);
+    if (!larger)
+        return memory_failed("files of a model", size);
+    tensors->files = larger;
+    return open_one(path, "model.safetensors", tensors);
 }
 
 void folder_close(folder_tensors *tensors)

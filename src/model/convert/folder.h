@@ -21,10 +21,13 @@ ww_status folder_text(const char *folder, const char *name, char **text);
 typedef struct folder_tensors {
     ww_safetensors **files;
     int64_t file_count;
+    int64_t main_count; /* of the model's own; those of folders inside come behind */
 } folder_tensors;
 
 /* Opens model.safetensors, or the files that model.safetensors.index.json names. */
 ww_status folder_open(const char *folder, folder_tensors *tensors);
+/* Opens model.safetensors of a folder inside, too. */
+ww_status folder_add(const char *folder, const char *inside, folder_tensors *tensors);
 void folder_close(folder_tensors *tensors);
 
 /* Members of a JSON object: absent, null or of another kind gives `otherwise`. */

@@ -89,7 +89,7 @@ void key_texts(key_writer *w, const char *key, const text_list *list)
 
 void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void *values, int64_t count)
 {
-    const size_t each = element == WW_GGUF_BOOL ? 1 : 4; /* i32 and f32 are all that is written */
+    const size_t each = element == WW_GGUF_U8 ? 1 : 4; /* else i32 and f32 */
     write_value(
         w, key,
         (ww_gguf_value){
@@ -124,9 +124,20 @@ static int64_t either(const json_t *config, const char *usual, const char *other
     return json_member_integer(config, usual, json_member_integer(config, other, -1));
 }
 
+/* Gemma 3, and EmbeddingGemma, which is one. */
 static bool is_gemma3(const architecture_names *a)
 {
-    return strcmp(a->name, "gemma3") == 0;
+    return strcmp(a->name, "gemma3") == 0 || strcmp(a->name, "gemma-embedding") == 0;
+}
+
+static bool is_modern(const architecture_names *a)
+{
+    return strcmp(a->name, "modern-bert") == 0;
+}
+
+int64_t positions_skipped(const architecture_names *a, const json_t *config)
+{
+    return a->places_behind_padding ? json_member_integer(config, "pad_token_id", 1) + 1 : 0;
 }
 
 static bool is_nomic(const architecture_names *a)
@@ -163,6 +174,22 @@ static ww_status check_gemma3(const char *folder, const json_t *config)
     for (size_t i = 0; i < 2; i++)
         if (json_is_number(json_object_get(config, caps[i])))
             return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is not supported", folder, caps[i]);
+    return WW_OK;
+}
+
+/* ModernBERT: what else its folders could say. */
+static ww_status check_modern(const char *folder, const json_t *config)
+{
+    static const char *const flags[] = {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (json_member_bool(config, flags[i], false))
+            return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is true; that is not supported", folder, flags[i]);
+    if (json_member_integer(config, "global_attn_every_n_layers", 3) != 3)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: global_attn_every_n_layers is %lld; 3 is known", folder,
+                       (long long)json_member_integer(config, "global_attn_every_n_layers", 3));
+    const char *activation = json_member_text(config, "classifier_activation", "gelu");
+    if (strcmp(activation, "gelu") != 0)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: classifier_activation is '%.40s'; gelu is known", folder, activation);
     return WW_OK;
 }
 
@@ -222,7 +249,7 @@ ww_status config_check(const architecture_names *a, const char *folder, const js
     const ww_status numbers = check_numbers(folder, config);
     if (numbers != WW_OK)
         return numbers;
-    const char *key = is_gemma3(a) ? "hidden_activation" : is_nomic(a) ? "activation_function" : "hidden_act";
+    const char *key = is_gemma3(a) || is_modern(a) ? "hidden_activation" : is_nomic(a) ? "activation_function" : "hidden_act";
     const char *activation = json_member_text(config, key, a->activation);
     const char *positions = json_member_text(config, "position_embedding_type", "absolute");
     if (strcmp(activation, a->activation) != 0)
@@ -231,6 +258,15 @@ ww_status config_check(const architecture_names *a, const char *folder, const js
     if (strcmp(a->name, "bert") == 0 && strcmp(positions, "absolute") != 0)
         return ww_fail(WW_UNSUPPORTED, "%s/config.json: position_embedding_type is '%.40s'; absolute is known", folder,
                        positions);
+    const int64_t skipped = positions_skipped(a, config);
+    if (skipped < 0 || skipped >= json_member_integer(config, "max_position_embeddings", INT32_MAX))
+        return ww_fail(WW_CORRUPT_FILE, "%s/config.json: pad_token_id is %lld; positions begin behind it", folder,
+                       (long long)skipped - 1);
+    if (a->dense && !json_member_bool(config, "use_bidirectional_attention", false))
+        return ww_fail(WW_UNSUPPORTED,
+                       "%s/config.json: use_bidirectional_attention is not true; the class is for models that embed", folder);
+    if (is_modern(a))
+        return check_modern(folder, config);
     if (is_gemma3(a))
         return check_gemma3(folder, config);
     return is_nomic(a) ? check_nomic(folder, config) : WW_OK;
@@ -258,20 +294,43 @@ static void keys_of_decoder(key_writer *w, const json_t *config)
     keys_of_scaling(w, config);
 }
 
+/* A base of rope, under the name that older files have, or that of its layers in newer ones. */
+static double rope_base(const json_t *config, const char *key, const char *layers, double otherwise)
+{
+    const json_t *newer = json_object_get(json_object_get(config, "rope_parameters"), layers);
+    return json_member_real(config, key, json_member_real(newer, "rope_theta", otherwise));
+}
+
+static void keys_of_modern(key_writer *w, const json_t *config)
+{
+    key_u32(w, ".vocab_size", json_member_integer(config, "vocab_size", -1));
+    key_f32(w, ".rope.freq_base", rope_base(config, "global_rope_theta", "full_attention", 160000));
+    key_f32(w, ".rope.freq_base_swa", rope_base(config, "local_rope_theta", "sliding_attention", 10000));
+    key_u32(w, ".attention.sliding_window", json_member_integer(config, "local_attention", 128));
+    if (w->architecture->ranks)
+        key_bool(w, "warpwave.rank_mean", strcmp(json_member_text(config, "classifier_pooling", "cls"), "mean") == 0);
+}
+
 void keys_of_config(key_writer *w, const json_t *config)
 {
     key_u32(w, ".block_count", either(config, "num_hidden_layers", "n_layer"));
-    key_u32(w, ".context_length", either(config, "max_position_embeddings", "n_positions"));
+    key_u32(w, ".context_length",
+            either(config, "max_position_embeddings", "n_positions") - positions_skipped(w->architecture, config));
     key_u32(w, ".embedding_length", either(config, "hidden_size", "n_embd"));
     key_u32(w, ".feed_forward_length", either(config, "intermediate_size", "n_inner"));
     key_u32(w, ".attention.head_count", either(config, "num_attention_heads", "n_head"));
     if (w->architecture->encoder) {
+        const double eps = json_member_real(config, "norm_eps", is_modern(w->architecture) ? 1e-5 : 1e-12);
         key_f32(w, ".attention.layer_norm_epsilon",
-                json_member_real(config, "layer_norm_eps", json_member_real(config, "layer_norm_epsilon", 1e-12)));
+                json_member_real(config, "layer_norm_eps", json_member_real(config, "layer_norm_epsilon", eps)));
         key_bool(w, ".attention.causal", false);
         if (is_nomic(w->architecture))
             key_f32(w, ".rope.freq_base", json_member_real(config, "rotary_emb_base", 10000));
+        if (is_modern(w->architecture))
+            keys_of_modern(w, config);
     } else {
         keys_of_decoder(w, config);
+        if (w->architecture->dense)
+            key_bool(w, ".attention.causal", false);
     }
 }

@@ -36,6 +36,9 @@ void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void 
 /* Refuses by name what config.json says that GGUF has no key for, or that models of the architecture do not have. */
 ww_status config_check(const architecture_names *architecture, const char *folder, const json_t *config);
 
+/* Rows of learned positions that no token has, in front; they are not written. */
+int64_t positions_skipped(const architecture_names *architecture, const json_t *config);
+
 /* What config.json says, as keys. */
 void keys_of_config(key_writer *w, const json_t *config);
 

@@ -74,7 +74,52 @@ static const name_pair NOMIC_LAYER[] = {
     {"mlp.fc12", "ffn_gate"},  {"mlp.fc2", "ffn_down"},          {"norm2", "layer_output_norm"}, {NULL, NULL},
 };
 
+/* The head of a model that ranks, behind what the others have. */
+static const name_pair BERT_RANK_ONCE[] = {
+    {"embeddings.word_embeddings", "token_embd"},
+    {"embeddings.position_embeddings", "position_embd"},
+    {"embeddings.token_type_embeddings", "token_types"},
+    {"embeddings.LayerNorm", "token_embd_norm"},
+    {"pooler.dense", "cls"},
+    {"classifier.dense", "cls"},
+    {"classifier.out_proj", "cls.output"},
+    {"classifier", "cls.output"},
+    {NULL, NULL},
+};
+static const name_pair MODERN_ONCE[] = {
+    {"embeddings.tok_embeddings", "token_embd"},
+    {"embeddings.norm", "token_embd_norm"},
+    {"final_norm", "output_norm"},
+    {NULL, NULL},
+};
+static const name_pair MODERN_RANK_ONCE[] = {
+    {"embeddings.tok_embeddings", "token_embd"},
+    {"embeddings.norm", "token_embd_norm"},
+    {"final_norm", "output_norm"},
+    {"head.dense", "cls"},
+    {"head.norm", "cls.norm"},
+    {"classifier", "cls.output"},
+    {NULL, NULL},
+};
+static const name_pair MODERN_LAYER[] = {
+    {"attn_norm", "attn_norm"},
+    {"attn.Wqkv", "attn_qkv"},
+    {"attn.Wo", "attn_output"},
+    {"mlp_norm", "ffn_norm"},
+    {"mlp.Wi", "ffn_up"},
+    {"mlp.Wo", "ffn_down"},
+    {NULL, NULL},
+};
+
 static const char *const BERT_CLASSES[] = {"BertModel", "BertForMaskedLM", NULL};
+static const char *const BERT_RANK_CLASSES[] = {"BertForSequenceClassification", NULL};
+static const char *const ROBERTA_CLASSES[] = {"XLMRobertaModel", "RobertaModel", "XLMRobertaForMaskedLM", "RobertaForMaskedLM",
+                                              NULL};
+static const char *const ROBERTA_RANK_CLASSES[] = {"XLMRobertaForSequenceClassification", "RobertaForSequenceClassification",
+                                                   NULL};
+static const char *const MODERN_CLASSES[] = {"ModernBertModel", "ModernBertForMaskedLM", NULL};
+static const char *const MODERN_RANK_CLASSES[] = {"ModernBertForSequenceClassification", NULL};
+static const char *const GEMMA_EMBEDDING_CLASSES[] = {"Gemma3TextModel", NULL};
 static const char *const NOMIC_CLASSES[] = {"NomicBertModel", NULL};
 static const char *const LLAMA_CLASSES[] = {"LlamaForCausalLM", "MistralForCausalLM", NULL};
 static const char *const QWEN2_CLASSES[] = {"Qwen2ForCausalLM", NULL};
@@ -92,6 +137,58 @@ const architecture_names ARCHITECTURES[] = {
      .each = BERT_LAYER,
      .activation = "gelu",
      .encoder = true},
+    {.name = "bert",
+     .classes = BERT_RANK_CLASSES,
+     .prefix = "bert.",
+     .layers = "encoder.layer.",
+     .once = BERT_RANK_ONCE,
+     .each = BERT_LAYER,
+     .activation = "gelu",
+     .encoder = true,
+     .ranks = true},
+    {.name = "bert",
+     .classes = ROBERTA_CLASSES,
+     .prefix = "roberta.",
+     .layers = "encoder.layer.",
+     .once = BERT_ONCE,
+     .each = BERT_LAYER,
+     .activation = "gelu",
+     .encoder = true,
+     .places_behind_padding = true},
+    {.name = "bert",
+     .classes = ROBERTA_RANK_CLASSES,
+     .prefix = "roberta.",
+     .layers = "encoder.layer.",
+     .once = BERT_RANK_ONCE,
+     .each = BERT_LAYER,
+     .activation = "gelu",
+     .encoder = true,
+     .ranks = true,
+     .places_behind_padding = true},
+    {.name = "modern-bert",
+     .classes = MODERN_CLASSES,
+     .prefix = "model.",
+     .layers = "layers.",
+     .once = MODERN_ONCE,
+     .each = MODERN_LAYER,
+     .activation = "gelu",
+     .encoder = true},
+    {.name = "modern-bert",
+     .classes = MODERN_RANK_CLASSES,
+     .prefix = "model.",
+     .layers = "layers.",
+     .once = MODERN_RANK_ONCE,
+     .each = MODERN_LAYER,
+     .activation = "gelu",
+     .encoder = true,
+     .ranks = true},
+    {.name = "gemma-embedding",
+     .classes = GEMMA_EMBEDDING_CLASSES,
+     DECODER_NAMES,
+     .each = GEMMA3_LAYER,
+     .activation = "gelu_pytorch_tanh",
+     .norms_one = true,
+     .dense = true},
     {.name = "nomic-bert",
      .classes = NOMIC_CLASSES,
      .prefix = "bert.",
@@ -122,7 +219,7 @@ const architecture_names *names_find(const char *class)
 }
 
 /* Starts of names that are not written. */
-static const char *const SKIPPED[] = {"embeddings.position_ids", "pooler.", "cls.", NULL};
+static const char *const SKIPPED[] = {"embeddings.position_ids", "pooler.", "cls.", "lm_head.", "head.", "decoder.", NULL};
 
 static const char *behind(const char *text, const char *start)
 {
@@ -156,9 +253,7 @@ ww_status names_map(const architecture_names *architecture, const char *name, te
     const char *inside = behind(name, architecture->prefix);
     const char *rest = inside ? inside : name, *ending = NULL;
     const char *layers = behind(rest, architecture->layers);
-    *out = (tensor_name){.skip = is_skipped(architecture, rest)};
-    if (out->skip)
-        return WW_OK;
+    *out = (tensor_name){0};
     if (!layers) {
         const name_pair *found = find_pair(architecture->once, rest, &ending);
         if (found) {
@@ -180,6 +275,9 @@ ww_status names_map(const architecture_names *architecture, const char *name, te
             return WW_OK;
         }
     }
+    out->skip = is_skipped(architecture, rest);
+    if (out->skip)
+        return WW_OK;
     return ww_fail(WW_UNSUPPORTED, "the tensor '%.200s' has no name in GGUF files of the architecture '%s'", name,
                    architecture->name);
 }

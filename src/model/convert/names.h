@@ -24,6 +24,10 @@ typedef struct architecture_names {
     bool encoder;
     bool permutes;  /* rows of Q and K are put in pairs: rope turns neighbours there and halves here */
     bool norms_one; /* norms are kept less 1 */
+    bool ranks;     /* it has a head that ranks */
+    bool dense;     /* layers behind the pooling lie in folders of their own: 2_Dense, 3_Dense */
+    bool
+        places_behind_padding; /* learned positions begin behind the number of the padding token: rows before are not written */
 } architecture_names;
 
 /* The one that a class belongs to, or NULL; all of them, ended by one without a name. */

@@ -8,26 +8,12 @@
 #include "model/convert/folder.h"
 #include "model/convert/keys.h"
 #include "model/convert/pieces.h"
+#include "model/convert/reading.h"
 #include "model/tokenizer/vocabulary.h"
 
 #define WORD_START "\xE2\x96\x81" /* U+2581 */
 
-typedef struct vocabulary_text {
-    const char *text;
-    int32_t kind; /* of token_kind; 0: there is no such id */
-} vocabulary_text;
-
-typedef struct reading {
-    key_writer *w;
-    const char *folder;
-    const json_t *config;
-    json_t *tokenizer, *settings, *map; /* tokenizer.json, tokenizer_config.json, special_tokens_map.json */
-    char *chat;                         /* chat_template.jinja; NULL: none */
-    vocabulary_text *tokens;
-    int64_t count;
-} reading;
-
-static ww_status refuse(const reading *r, const char *what)
+ww_status reading_refuse(const reading *r, const char *what)
 {
     return ww_fail(WW_UNSUPPORTED, "%s/tokenizer.json: %s", r->folder, what);
 }
@@ -35,7 +21,7 @@ static ww_status refuse(const reading *r, const char *what)
 /* ---- tokens ---------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status put_token(reading *r, const char *text, int64_t id, int32_t kind)
+ww_status reading_put(reading *r, const char *text, int64_t id, int32_t kind)
 {
     if (id < 0 || id >= r->count)
         return ww_fail(WW_CORRUPT_FILE, "%s/tokenizer.json: the token '%.60s' has the id %lld; the model has %lld tokens",
@@ -45,7 +31,7 @@ static ww_status put_token(reading *r, const char *text, int64_t id, int32_t kin
 }
 
 /* Tokens that were added to a vocabulary. */
-static ww_status read_added(reading *r)
+ww_status reading_added(reading *r)
 {
     json_t *one;
     size_t i;
@@ -53,8 +39,8 @@ static ww_status read_added(reading *r)
     json_array_foreach(json_object_get(r->tokenizer, "added_tokens"), i, one)
     {
         if (status == WW_OK)
-            status = put_token(r, json_member_text(one, "content", ""), json_member_integer(one, "id", -1),
-                               json_member_bool(one, "special", false) ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+            status = reading_put(r, json_member_text(one, "content", ""), json_member_integer(one, "id", -1),
+                                 json_member_bool(one, "special", false) ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
     }
     return status;
 }
@@ -71,9 +57,9 @@ static ww_status read_tokens(reading *r)
     json_object_foreach(vocab, text, id)
     {
         if (status == WW_OK)
-            status = put_token(r, text, json_is_integer(id) ? (int64_t)json_integer_value(id) : -1, TOKEN_NORMAL);
+            status = reading_put(r, text, json_is_integer(id) ? (int64_t)json_integer_value(id) : -1, TOKEN_NORMAL);
     }
-    return status == WW_OK ? read_added(r) : status;
+    return status == WW_OK ? reading_added(r) : status;
 }
 
 /* WordPiece writes "##ing" and "word" where GGUF has "ing" and U+2581 "word". */
@@ -91,7 +77,7 @@ static ww_status add_wordpiece(text_list *list, const vocabulary_text *token)
     return text_list_add(list, marked, (size_t)length);
 }
 
-static ww_status write_tokens(const reading *r, bool wordpiece)
+ww_status reading_write_tokens(const reading *r, bool wordpiece)
 {
     text_list list = {0};
     int32_t *kinds = memory_alloc((size_t)r->count * sizeof *kinds);
@@ -120,7 +106,7 @@ static ww_status write_tokens(const reading *r, bool wordpiece)
  */
 
 /* The text of a token that is named by its use, in either of two files, as a text or as an object with a text. */
-static const char *special_text(const reading *r, const char *use)
+const char *reading_special_text(const reading *r, const char *use)
 {
     const json_t *files[] = {r->map, r->settings};
     for (size_t i = 0; i < 2; i++) {
@@ -141,27 +127,30 @@ static int64_t token_id(const reading *r, const char *text)
 }
 
 /* The id of a token by its use; else what config.json says, of several the first. */
-static int64_t special_id(const reading *r, const char *use, const char *config_key)
+int64_t reading_special_id(const reading *r, const char *use, const char *config_key)
 {
-    const int64_t id = token_id(r, special_text(r, use));
+    const int64_t id = token_id(r, reading_special_text(r, use));
     const json_t *value = config_key ? json_object_get(r->config, config_key) : NULL;
     const json_t *one = json_is_array(value) ? json_array_get(value, 0) : value;
     return id >= 0 ? id : json_is_integer(one) ? (int64_t)json_integer_value(one) : -1;
 }
 
-static void write_id(const reading *r, const char *key, int64_t id)
+void reading_write_id(const reading *r, const char *key, int64_t id)
 {
     if (id >= 0)
         key_u32(r->w, key, id);
 }
 
 /* Does the file's own post-processing put this token first, or last? */
-static bool template_adds(const reading *r, const char *text, bool first)
+bool reading_adds(const reading *r, const char *text, bool first)
 {
     const json_t *processor = json_object_get(r->tokenizer, "post_processor"), *inner, *single;
     const json_t *several = json_object_get(processor, "processors");
     for (size_t i = 0; text && i <= json_array_size(several); i++) {
         inner = i == json_array_size(several) ? processor : json_array_get(several, i);
+        const json_t *pair = json_object_get(inner, first ? "cls" : "sep"); /* as RoBERTa's and BERT's say it: [text, id] */
+        if (json_string_value(json_array_get(pair, 0)) && strcmp(json_string_value(json_array_get(pair, 0)), text) == 0)
+            return true;
         single = json_object_get(inner, "single");
         const json_t *end = json_array_get(single, first ? 0 : json_array_size(single) - 1);
         const char *id = json_member_text(json_object_get(end, "SpecialToken"), "id", NULL);
@@ -169,6 +158,35 @@ static bool template_adds(const reading *r, const char *text, bool first)
             return true;
     }
     return false;
+}
+
+/* The token that the file's own post-processing puts behind a text; NULL: none. */
+static const char *last_added(const reading *r)
+{
+    const json_t *processor = json_object_get(r->tokenizer, "post_processor");
+    const json_t *several = json_object_get(processor, "processors");
+    for (size_t i = 0; i <= json_array_size(several); i++) {
+        const json_t *inner = i == json_array_size(several) ? processor : json_array_get(several, i);
+        const json_t *single = json_object_get(inner, "single"), *sep = json_array_get(json_object_get(inner, "sep"), 0);
+        const json_t *last = json_array_size(single) > 1 ? json_array_get(single, json_array_size(single) - 1) : NULL;
+        const char *id = json_member_text(json_object_get(last, "SpecialToken"), "id", json_string_value(sep));
+        if (id)
+            return id;
+    }
+    return NULL;
+}
+
+bool reading_doubles(const reading *r)
+{
+    const json_t *processor = json_object_get(r->tokenizer, "post_processor"), *pair = json_object_get(processor, "pair");
+    size_t between = 0;
+    if (strcmp(json_member_text(processor, "type", ""), "RobertaProcessing") == 0)
+        return true;
+    for (size_t i = 0, texts = 0; i < json_array_size(pair); i++) {
+        texts += json_object_get(json_array_get(pair, i), "Sequence") != NULL;
+        between += texts == 1 && json_object_get(json_array_get(pair, i), "SpecialToken") != NULL;
+    }
+    return between > 1;
 }
 
 /* The template is in a file of its own, or one of the settings, or the "default" of several there. */
@@ -185,14 +203,22 @@ static void write_chat(const reading *r)
 
 static void write_decoder_ids(const reading *r)
 {
-    const char *bos = special_text(r, "bos_token"), *eos = special_text(r, "eos_token");
-    write_id(r, "tokenizer.ggml.bos_token_id", special_id(r, "bos_token", "bos_token_id"));
-    write_id(r, "tokenizer.ggml.eos_token_id", special_id(r, "eos_token", "eos_token_id"));
-    write_id(r, "tokenizer.ggml.unknown_token_id", special_id(r, "unk_token", NULL));
-    write_id(r, "tokenizer.ggml.padding_token_id", special_id(r, "pad_token", "pad_token_id"));
-    key_bool(r->w, "tokenizer.ggml.add_bos_token", json_member_bool(r->settings, "add_bos_token", template_adds(r, bos, true)));
-    key_bool(r->w, "tokenizer.ggml.add_eos_token",
-             json_member_bool(r->settings, "add_eos_token", template_adds(r, eos, false)));
+    const char *bos = reading_special_text(r, "bos_token"), *eos = reading_special_text(r, "eos_token");
+    const char *cls = reading_special_text(r, "cls_token"), *end = last_added(r);
+    const int64_t last = token_id(r, end);
+    const bool encoder = cls && reading_adds(r, cls, true); /* [CLS] text [SEP] */
+    bos = encoder ? cls : bos;
+    eos = last >= 0 ? end : eos; /* Qwen3-Embedding ends texts with another token than turns */
+    reading_write_id(r, "tokenizer.ggml.bos_token_id",
+                     encoder ? token_id(r, cls) : reading_special_id(r, "bos_token", "bos_token_id"));
+    reading_write_id(r, "tokenizer.ggml.eos_token_id", last >= 0 ? last : reading_special_id(r, "eos_token", "eos_token_id"));
+    reading_write_id(r, "tokenizer.ggml.seperator_token_id",
+                     reading_special_id(r, "sep_token", NULL)); /* spelled so in the files */
+    key_bool(r->w, "tokenizer.ggml.add_sep_token", reading_doubles(r));
+    reading_write_id(r, "tokenizer.ggml.unknown_token_id", reading_special_id(r, "unk_token", NULL));
+    reading_write_id(r, "tokenizer.ggml.padding_token_id", reading_special_id(r, "pad_token", "pad_token_id"));
+    key_bool(r->w, "tokenizer.ggml.add_bos_token", json_member_bool(r->settings, "add_bos_token", reading_adds(r, bos, true)));
+    key_bool(r->w, "tokenizer.ggml.add_eos_token", json_member_bool(r->settings, "add_eos_token", reading_adds(r, eos, false)));
     write_chat(r);
 }
 
@@ -204,10 +230,10 @@ static ww_status write_wordpiece(reading *r)
     const json_t *normalizer = json_object_get(r->tokenizer, "normalizer");
     const bool lowercase = json_member_bool(normalizer, "lowercase", true);
     if (strcmp(json_member_text(normalizer, "type", ""), "BertNormalizer") != 0)
-        return refuse(r, "WordPiece with another normalizer than BertNormalizer");
+        return reading_refuse(r, "WordPiece with another normalizer than BertNormalizer");
     if (json_member_bool(normalizer, "strip_accents", lowercase) != lowercase ||
         !json_member_bool(normalizer, "clean_text", true) || !json_member_bool(normalizer, "handle_chinese_chars", true))
-        return refuse(
+        return reading_refuse(
             r, "a BertNormalizer that keeps accents in lower case, controls, or CJK characters together has no keys in GGUF");
     ww_status status = read_tokens(r);
     if (status != WW_OK)
@@ -215,13 +241,14 @@ static ww_status write_wordpiece(reading *r)
     key_u32(r->w, "tokenizer.ggml.token_type_count", json_member_integer(r->config, "type_vocab_size", 2));
     key_text(r->w, "tokenizer.ggml.model", "bert");
     key_text(r->w, "tokenizer.ggml.pre", "jina-v2-en"); /* what others write there for this tokenizer */
-    status = write_tokens(r, true);
-    write_id(r, "tokenizer.ggml.bos_token_id", special_id(r, "cls_token", NULL));
-    write_id(r, "tokenizer.ggml.eos_token_id", special_id(r, "sep_token", NULL));
-    write_id(r, "tokenizer.ggml.unknown_token_id", special_id(r, "unk_token", NULL));
-    write_id(r, "tokenizer.ggml.seperator_token_id", special_id(r, "sep_token", NULL)); /* spelled so in the files */
-    write_id(r, "tokenizer.ggml.padding_token_id", special_id(r, "pad_token", NULL));
-    write_id(r, "tokenizer.ggml.mask_token_id", special_id(r, "mask_token", NULL));
+    status = reading_write_tokens(r, true);
+    reading_write_id(r, "tokenizer.ggml.bos_token_id", reading_special_id(r, "cls_token", NULL));
+    reading_write_id(r, "tokenizer.ggml.eos_token_id", reading_special_id(r, "sep_token", NULL));
+    reading_write_id(r, "tokenizer.ggml.unknown_token_id", reading_special_id(r, "unk_token", NULL));
+    reading_write_id(r, "tokenizer.ggml.seperator_token_id",
+                     reading_special_id(r, "sep_token", NULL)); /* spelled so in the files */
+    reading_write_id(r, "tokenizer.ggml.padding_token_id", reading_special_id(r, "pad_token", NULL));
+    reading_write_id(r, "tokenizer.ggml.mask_token_id", reading_special_id(r, "mask_token", NULL));
     key_bool(r->w, "tokenizer.ggml.add_bos_token", true);
     key_bool(r->w, "tokenizer.ggml.add_eos_token", true);
     key_bool(r->w, "tokenizer.ggml.add_sep_token", false);
@@ -233,7 +260,7 @@ static ww_status write_wordpiece(reading *r)
  */
 
 /* Is there a pre-tokenizer of this type, by itself or in a sequence? */
-static const json_t *find_step(const json_t *step, const char *type)
+const json_t *reading_find_step(const json_t *step, const char *type)
 {
     if (strcmp(json_member_text(step, "type", ""), type) == 0)
         return step;
@@ -267,7 +294,8 @@ static const char *pre_name(const reading *r)
          "tekken"},
     };
     const json_t *pre = json_object_get(r->tokenizer, "pre_tokenizer");
-    const json_t *split = find_step(pre, "Split"), *bytes = find_step(pre, "ByteLevel"), *digits = find_step(pre, "Digits");
+    const json_t *split = reading_find_step(pre, "Split"), *bytes = reading_find_step(pre, "ByteLevel"),
+                 *digits = reading_find_step(pre, "Digits");
     const char *expression = json_member_text(json_object_get(split, "pattern"), "Regex", NULL);
     if (!bytes || json_member_bool(bytes, "add_prefix_space", false))
         return NULL;
@@ -276,6 +304,8 @@ static const char *pre_name(const reading *r)
             return known[i].name;
     if (split || !json_member_bool(bytes, "use_regex", true))
         return NULL;
+    if (reading_find_step(json_object_get(r->tokenizer, "normalizer"), "NFC"))
+        return digits ? NULL : "modern-bert";
     if (digits)
         return json_member_bool(digits, "individual_digits", false) ? "smollm" : NULL;
     return "gpt-2";
@@ -318,13 +348,13 @@ static ww_status write_byte_bpe(reading *r)
 {
     const char *pre = pre_name(r);
     if (!pre)
-        return refuse(r, "its pre-tokenizer is none of gpt-2, smollm, llama-bpe, qwen2, tekken");
+        return reading_refuse(r, "its pre-tokenizer is none of gpt-2, modern-bert, smollm, llama-bpe, qwen2, tekken");
     ww_status status = read_tokens(r);
     if (status != WW_OK)
         return status;
     key_text(r->w, "tokenizer.ggml.model", "gpt2");
     key_text(r->w, "tokenizer.ggml.pre", pre);
-    status = write_tokens(r, false);
+    status = reading_write_tokens(r, false);
     if (status == WW_OK)
         status = write_merges(r);
     write_decoder_ids(r);
@@ -354,12 +384,12 @@ static ww_status take_pieces(reading *r, const piece_list *list, char **texts, f
         const piece_text *piece = &list->pieces[i];
         memcpy(at, piece->text, piece->bytes);
         at[piece->bytes] = '\0';
-        status = put_token(r, at, i, piece->kind);
+        status = reading_put(r, at, i, piece->kind);
         if (status == WW_OK)
             scores[i] = piece->score;
         at += piece->bytes + 1;
     }
-    return status == WW_OK ? read_added(r) : status;
+    return status == WW_OK ? reading_added(r) : status;
 }
 
 static int64_t or_else(int64_t id, int64_t otherwise)
@@ -369,15 +399,16 @@ static int64_t or_else(int64_t id, int64_t otherwise)
 
 static void write_piece_ids(const reading *r, const piece_list *list)
 {
-    const char *bos = special_text(r, "bos_token"), *eos = special_text(r, "eos_token");
-    write_id(r, "tokenizer.ggml.bos_token_id", or_else(special_id(r, "bos_token", "bos_token_id"), list->bos));
-    write_id(r, "tokenizer.ggml.eos_token_id", or_else(special_id(r, "eos_token", "eos_token_id"), list->eos));
-    write_id(r, "tokenizer.ggml.unknown_token_id", or_else(special_id(r, "unk_token", NULL), list->unknown));
-    write_id(r, "tokenizer.ggml.padding_token_id", or_else(special_id(r, "pad_token", "pad_token_id"), list->padding));
+    const char *bos = reading_special_text(r, "bos_token"), *eos = reading_special_text(r, "eos_token");
+    reading_write_id(r, "tokenizer.ggml.bos_token_id", or_else(reading_special_id(r, "bos_token", "bos_token_id"), list->bos));
+    reading_write_id(r, "tokenizer.ggml.eos_token_id", or_else(reading_special_id(r, "eos_token", "eos_token_id"), list->eos));
+    reading_write_id(r, "tokenizer.ggml.unknown_token_id", or_else(reading_special_id(r, "unk_token", NULL), list->unknown));
+    reading_write_id(r, "tokenizer.ggml.padding_token_id",
+                     or_else(reading_special_id(r, "pad_token", "pad_token_id"), list->padding));
     key_bool(r->w, "tokenizer.ggml.add_bos_token",
-             json_member_bool(r->settings, "add_bos_token", !r->tokenizer || template_adds(r, bos, true)));
+             json_member_bool(r->settings, "add_bos_token", !r->tokenizer || reading_adds(r, bos, true)));
     key_bool(r->w, "tokenizer.ggml.add_eos_token",
-             json_member_bool(r->settings, "add_eos_token", r->tokenizer && template_adds(r, eos, false)));
+             json_member_bool(r->settings, "add_eos_token", r->tokenizer && reading_adds(r, eos, false)));
     key_bool(r->w, "tokenizer.ggml.add_space_prefix", list->space_prefix);
     write_chat(r);
 }
@@ -404,7 +435,7 @@ static ww_status write_sentencepiece(reading *r)
     if (status == WW_OK) {
         key_text(r->w, "tokenizer.ggml.model", "llama");
         key_text(r->w, "tokenizer.ggml.pre", "default");
-        status = write_tokens(r, false);
+        status = reading_write_tokens(r, false);
     }
     if (status == WW_OK) {
         key_array(r->w, "tokenizer.ggml.scores", WW_GGUF_F32, scores, r->count);
@@ -446,8 +477,10 @@ static ww_status write_tokenizer(reading *r)
     }
     if (strcmp(type, "WordPiece") == 0)
         return write_wordpiece(r);
+    if (strcmp(type, "Unigram") == 0)
+        return write_unigram(r);
     if (strcmp(type, "BPE") != 0)
-        return refuse(r, "an algorithm other than WordPiece and BPE");
+        return reading_refuse(r, "an algorithm other than WordPiece, BPE and Unigram");
     return json_member_bool(model, "byte_fallback", false) ? write_sentencepiece(r) : write_byte_bpe(r);
 }
 

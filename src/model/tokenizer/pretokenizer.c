@@ -37,6 +37,7 @@ typedef struct pretokenizer_kind {
 static const pretokenizer_kind KINDS[] = {
     {.name = "gpt-2", .expressions = {GPT2}},
     {.name = "default", .expressions = {GPT2}},
+    {.name = "modern-bert", .expressions = {GPT2}, .composes = true},
     {.name = "smollm", .expressions = {"\\p{N}", GPT2}},
     {.name = "starcoder", .expressions = {"\\p{N}", GPT2}},
     {.name = "llama-bpe", .expressions = {LLAMA3}, .whole_words = true, .adds_bos = true},
