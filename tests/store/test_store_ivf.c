@@ -10,6 +10,7 @@
 #include <warpwave/store.h>
 
 #include "support/data/indexed.h"
+#include "support/devices.h"
 #include "support/scratch.h"
 #include "vectors/ivf/ivf.h"
 
@@ -259,6 +260,33 @@ static void a_calibration_is_kept(void **state)
     scene_free(s);
 }
 
+/* What one device has built and another one writes to. */
+static void a_device_reads_the_lists_of_a_store(void **state)
+{
+    scene *s = indexed_scene(WW_L2, WW_VECTOR_F32);
+    ww_collection_destroy(s->stored);
+    ww_store_close(s->store);
+    CHECK_OK(ww_store_open(path, *state, NULL, &s->store));
+    CHECK_OK(ww_store_collection(s->store, "docs", &s->stored));
+    check_answers(s);
+    add(s->stored, s->rows + COUNT * DIM, EXTRA);
+    add(s->memory, s->rows + COUNT * DIM, EXTRA);
+    assert_true(s->memory->index->lists_split > 0);
+    check_answers(s);
+    index_build(s->memory, NLIST / 2);
+    ww_ivf_config config = ww_ivf_config_default();
+    config.nlist = NLIST / 2, config.iterations = 2, config.seed = 7;
+    ww_store *other = NULL;
+    ww_collection *writer = NULL;
+    open_store(&other);
+    CHECK_OK(ww_store_collection(other, "docs", &writer));
+    CHECK_OK(ww_collection_build_ivf(writer, &config)); /* by another one, which has fewer lists */
+    ww_collection_destroy(writer);
+    ww_store_close(other);
+    check_answers(s);
+    scene_free(s);
+}
+
 /* ---- writes -----------------------------------------------------------------------------------------------------------------
  */
 
@@ -505,5 +533,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_bounds_are_found_by_a_check, setup, teardown),
         cmocka_unit_test_setup_teardown(another_process_sees_the_index_and_its_changes, setup, teardown),
     };
-    return cmocka_run_group_tests_name("store: ivf", tests, NULL, NULL);
+    const struct CMUnitTest on_devices[] = {cmocka_unit_test(a_device_reads_the_lists_of_a_store)};
+    const int failed = cmocka_run_group_tests_name("store: ivf", tests, NULL, NULL);
+    void *state = NULL;
+    (void)setup(&state);
+    const int failed_there = RUN_ON_EVERY_DEVICE("store: ivf", on_devices);
+    (void)teardown(&state);
+    return failed + failed_there;
 }

@@ -172,12 +172,15 @@ static ww_status read_all(following *f)
     ww_status status = ivf_header_read(f->t, &f->header);
     if (status != WW_OK)
         return status;
-    f->whole = !c->index || !f->behind->loaded || f->header.built > f->behind->sequence;
+    f->whole = !c->index || !f->behind->loaded || f->header.built > f->behind->sequence || f->header.nlist < c->index->nlist;
     if (!f->whole && f->behind->rows_added == 0 && f->header.changed <= f->behind->sequence)
         return WW_OK; /* rows were removed, or payloads have changed */
     status = ivf_lists_read(f->t, &f->header, f->whole ? -1 : f->behind->sequence, &f->lists);
     if (status == WW_OK)
         status = take_memory(f);
+    for (int64_t l = f->whole ? f->header.nlist : c->index->nlist; status == WW_OK && l < f->header.nlist; l++)
+        if (!f->is_changed[l])
+            status = ivf_damaged(f->t->record->name, "list %lld is new, and has not changed", (long long)l);
     if (status == WW_OK)
         status = read_rows(f);
     if (status == WW_OK)

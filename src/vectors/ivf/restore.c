@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/float_guard.h"
-#include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/internal/lists.h"
 
@@ -20,14 +19,9 @@ static ivf *index_create(const ww_collection *c)
     return index;
 }
 
-/* Room for all lists and centroids that there are now; new ones are empty. Fewer lists than before: they are freed. */
-static ww_status resize_lists(ivf *index, int64_t nlist)
+/* Room for all lists and centroids that there are now, which are never fewer; new ones are empty. */
+static ww_status grow_lists(ivf *index, int64_t nlist)
 {
-    for (int64_t i = nlist; i < index->nlist; i++) {
-        index->rows -= index->lists[i].count;
-        ivf_list_free(&index->lists[i]);
-    }
-    index->nlist = min_i64(index->nlist, nlist);
     const size_t floats = (size_t)nlist * (size_t)index->dim * sizeof *index->centroids;
     ivf_list *lists = memory_resize(index->lists, (size_t)nlist * sizeof *lists);
     index->lists = lists ? lists : index->lists;
@@ -128,14 +122,19 @@ static ww_status check_rows(const ww_collection *c, const ivf_update *u)
 
 static ww_status apply(ww_collection *c, const ivf_update *u)
 {
+    ww_status status = check_rows(c, u);
+    if (status != WW_OK)
+        return status;
+    if (u->lists.count == u->nlist) { /* all of it is given: nothing of an old one stays, on the device neither */
+        ivf_destroy(c->index);
+        c->index = NULL;
+    }
     if (!c->index)
         c->index = index_create(c);
     ivf *index = c->index;
     if (!index)
         return memory_failed("an index", sizeof *index);
-    ww_status status = check_rows(c, u);
-    if (status == WW_OK)
-        status = resize_lists(index, u->nlist);
+    status = grow_lists(index, u->nlist);
     if (status == WW_OK)
         status = replace_centroids(index, c, u);
     if (status == WW_OK) {
@@ -152,6 +151,7 @@ static ww_status apply(ww_collection *c, const ivf_update *u)
     index->rows_trained = u->rows_trained;
     index->rows_added = u->rows_added;
     index->lists_split = u->lists_split;
+    index->stale = true;
     return WW_OK;
 }
 
