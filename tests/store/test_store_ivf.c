@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <warpwave/ivf.h>
+#include <warpwave/ranking.h>
 #include <warpwave/store.h>
 
 #include "support/data/indexed.h"
@@ -287,6 +288,26 @@ static void a_device_reads_the_lists_of_a_store(void **state)
     scene_free(s);
 }
 
+/* Hits of some lists that are ranked by something else are not those of an exact search in that order. */
+static void hits_that_are_ranked_again_are_not_proven(void **state)
+{
+    (void)state;
+    scene *s = indexed_scene(WW_L2, WW_VECTOR_F32);
+    ww_results *some = query_lists(s->stored, s->queries, QUERIES, K, 1),
+               *exact = query_lists(s->stored, s->queries, QUERIES, K, 0);
+    ww_results *fused = NULL;
+    assert_true(ww_results_proven(some, 0) > 0);
+    CHECK_OK(ww_results_fuse(some, some, NULL, &fused));
+    assert_int_equal(ww_results_proven(fused, 0), 0);
+    ww_results_destroy(fused);
+    CHECK_OK(ww_results_fuse(exact, exact, NULL, &fused));
+    assert_int_equal(ww_results_proven(fused, 0), K);
+    ww_results_destroy(fused);
+    ww_results_destroy(some);
+    ww_results_destroy(exact);
+    scene_free(s);
+}
+
 /* ---- writes -----------------------------------------------------------------------------------------------------------------
  */
 
@@ -526,6 +547,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_of_a_store_are_those_of_the_same_rows_in_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_is_opened_again_has_the_index, setup, teardown),
         cmocka_unit_test_setup_teardown(a_calibration_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(hits_that_are_ranked_again_are_not_proven, setup, teardown),
         cmocka_unit_test_setup_teardown(the_index_follows_every_write, setup, teardown),
         cmocka_unit_test_setup_teardown(rename_keeps_the_index_and_clear_and_drop_remove_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_build_that_is_cancelled_leaves_the_old_index, setup, teardown),

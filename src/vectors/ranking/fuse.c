@@ -133,6 +133,8 @@ static ww_status fuse(const ww_results *const lists[2], const ww_fuse *how, ww_r
         status = results_pick(&(picked_hits){queries, starts, picked}, &made);
     if (status == WW_OK && !made->parts)
         status = results_parts(made);
+    if (status == WW_OK && !made->proven && (lists[0]->proven || lists[1]->proven))
+        status = results_proven(made);
     for (int64_t i = 0; status == WW_OK && i < results_hits(made); i++)
         made->parts[i] = hits[i].parts;
     memory_free(hits);

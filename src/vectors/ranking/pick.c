@@ -50,7 +50,7 @@ ww_status results_pick(const picked_hits *picked, ww_results **results)
     ww_results *made = NULL;
     uint32_t fetch = 0;
     int32_t dim = 0;
-    bool parts = false;
+    bool parts = false, by_lists = false;
     ww_status status = results_create(picked->query_count, count, &made);
     if (status != WW_OK)
         return status;
@@ -63,10 +63,13 @@ ww_status results_pick(const picked_hits *picked, ww_results **results)
         fetch |= fetched_of(p->from);
         dim = p->from->vectors ? p->from->dim : dim;
         parts = parts || p->from->parts;
+        by_lists = by_lists || p->from->proven;
     }
     status = results_prepare(made, fetch, dim, 0);
     if (status == WW_OK && parts)
         status = results_parts(made);
+    if (status == WW_OK && by_lists)
+        status = results_proven(made); /* of hits in another order nothing is proven */
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         status = copy_hit(made, i, &picked->hits[i]);
     if (status == WW_OK)
