@@ -10,7 +10,7 @@ _warpwave()
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
-        choices='info tokenize embed rerank logits generate chat'
+        choices='info tokenize embed rerank logits generate chat fetch'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     gguf)
@@ -33,7 +33,7 @@ _warpwave()
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
         store) choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup check' ;;
-        model) choices='info tokenize embed rerank logits generate chat' ;;
+        model) choices='info tokenize embed rerank logits generate chat fetch' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
         quant) choices='encode decode' ;;
@@ -387,6 +387,14 @@ _warpwave()
             --json-schema) return ;;
             --cache) choices='f16 f32 q8_0' ;;
             --device) choices='auto cpu cuda rocm' ;;
+            esac
+            ;;
+        'model fetch')
+            options='--out --sha256 --member --quiet'
+            case $previous in
+            --out) return ;;
+            --sha256) compopt +o default 2>/dev/null; return ;;
+            --member) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         'serve')

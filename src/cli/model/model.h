@@ -9,7 +9,7 @@
 #include <warpwave/model.h>
 
 typedef struct model_settings {
-    const char *device, *prompt, *query, *system, *in, *out, *field, *grammar, *json_schema, *chat_template;
+    const char *device, *prompt, *query, *system, *in, *out, *field, *grammar, *json_schema, *chat_template, *member, *sha256;
     int64_t tokens; /* -1: not given */
     int64_t dimensions, top, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty;
@@ -51,5 +51,6 @@ ww_status model_rerank_run(model_call *call);
 ww_status model_logits_run(model_call *call);
 ww_status model_generate_run(model_call *call);
 ww_status model_chat_run(model_call *call);
+ww_status model_fetch_run(model_call *call);
 
 #endif

@@ -26,11 +26,47 @@
     "[^\\r\\n\\p{L}\\p{N}]?[" UPPER "]*[" LOWER "]+|[^\\r\\n\\p{L}\\p{N}]?[" UPPER "]+[" LOWER "]*|\\p{N}| ?" OTHER            \
     "+[\\r\\n/]*|" LINE_ENDS SPACES
 
-enum { EXPRESSIONS_MAX = 2 };
+#define GPT4O                                                                                                                  \
+    "[^\\r\\n\\p{L}\\p{N}]?[" UPPER "]*[" LOWER "]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"                                             \
+    "[^\\r\\n\\p{L}\\p{N}]?[" UPPER "]+[" LOWER "]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?" OTHER                         \
+    "+[\\r\\n/]*|" LINE_ENDS SPACES
+
+/* DeepSeek's: letters with two cases, as its files list them; Han, kana and Hangul. */
+#define CASED                                                                                                                  \
+    "[A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{293}"                           \
+    "\\x{295}-\\x{2af}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37b}-\\x{37d}\\x{37f}\\x{386}\\x{388}-\\x{38a}"                     \
+    "\\x{38c}\\x{38e}-\\x{3a1}\\x{3a3}-\\x{3f5}\\x{3f7}-\\x{481}\\x{48a}-\\x{52f}\\x{531}-\\x{556}"                            \
+    "\\x{10a0}-\\x{10c5}\\x{13a0}-\\x{13f5}\\x{13f8}-\\x{13fd}\\x{1c90}-\\x{1cba}\\x{1cbd}-\\x{1cbf}"                          \
+    "\\x{1d00}-\\x{1d2b}\\x{1d6b}-\\x{1d77}\\x{1d79}-\\x{1d9a}\\x{1e00}-\\x{1f15}\\x{1f18}-\\x{1f1d}"                          \
+    "\\x{1f20}-\\x{1f45}\\x{1f48}-\\x{1f4d}\\x{1f50}-\\x{1f57}\\x{1f59}\\x{1f5b}\\x{1f5d}\\x{1f5f}-"                           \
+    "\\x{1f7d}\\x{1f80}-\\x{1fb4}\\x{1fb6}-\\x{1fbc}\\x{1fbe}\\x{1fc2}-\\x{1fc4}\\x{1fc6}-\\x{1fcc}"                           \
+    "\\x{1fd0}-\\x{1fd3}\\x{1fd6}-\\x{1fdb}\\x{1fe0}-\\x{1fec}\\x{1ff2}-\\x{1ff4}\\x{1ff6}-\\x{1ffc}"                          \
+    "\\x{2102}\\x{2107}\\x{210a}-\\x{2113}\\x{2115}\\x{2119}-\\x{211d}\\x{2124}\\x{2126}\\x{2128}"                             \
+    "\\x{212a}-\\x{212d}\\x{212f}-\\x{2134}\\x{2139}\\x{213c}-\\x{213f}\\x{2145}-\\x{2149}\\x{214e}"                           \
+    "\\x{2183}\\x{2184}\\x{2c00}-\\x{2c7b}\\x{2c7e}-\\x{2ce4}\\x{2ceb}-\\x{2cee}\\x{2cf2}\\x{2cf3}"                            \
+    "\\x{a640}-\\x{a66d}\\x{a680}-\\x{a69b}\\x{a722}-\\x{a76f}\\x{a771}-\\x{a787}\\x{a78b}-\\x{a78e}"                          \
+    "\\x{ab70}-\\x{abbf}\\x{fb00}-\\x{fb06}\\x{fb13}-\\x{fb17}\\x{ff21}-\\x{ff3a}\\x{ff41}-\\x{ff5a}"                          \
+    "\\x{10400}-\\x{1044f}\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}\\x{10c80}-\\x{10cb2}\\x{10cc0}-"                          \
+    "\\x{10cf2}\\x{118a0}-\\x{118df}\\x{1e900}-\\x{1e943}]"
+#define EAST_ASIAN "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
+#define DEEPSEEK_LLM                                                                                                           \
+    {"[\\r\\n]",                                                                                                               \
+     SPACE "?" CASED "+",                                                                                                      \
+     SPACE "?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]+",                           \
+     SPACE "+$",                                                                                                               \
+     EAST_ASIAN,                                                                                                               \
+     "\\p{N}"}
+#define DEEPSEEK_CODER {"[\\r\\n]", SPACE "?\\p{L}+", SPACE "?\\p{P}+", EAST_ASIAN, "\\p{N}"}
+#define DEEPSEEK_V3                                                                                                            \
+    {"\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+",                                            \
+     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                       \
+     "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINE_ENDS SPACES}
+
+enum { EXPRESSIONS_MAX = 6 };
 
 typedef struct pretokenizer_kind {
     const char *name;
-    const char *expressions[EXPRESSIONS_MAX]; /* the second cuts the pieces of the first */
+    const char *expressions[EXPRESSIONS_MAX]; /* each cuts the pieces of the one before */
     bool composes, whole_words, adds_bos;
 } pretokenizer_kind;
 
@@ -40,9 +76,19 @@ static const pretokenizer_kind KINDS[] = {
     {.name = "modern-bert", .expressions = {GPT2}, .composes = true},
     {.name = "smollm", .expressions = {"\\p{N}", GPT2}},
     {.name = "starcoder", .expressions = {"\\p{N}", GPT2}},
+    {.name = "refact", .expressions = {"\\p{N}", GPT2}},
+    {.name = "command-r", .expressions = {"\\p{N}", GPT2}, .composes = true},
+    {.name = "olmo", .expressions = {GPT2}, .composes = true},
     {.name = "llama-bpe", .expressions = {LLAMA3}, .whole_words = true, .adds_bos = true},
+    {.name = "falcon3", .expressions = {LLAMA3}, .whole_words = true, .adds_bos = true},
+    {.name = "dbrx", .expressions = {LLAMA3}},
     {.name = "qwen2", .expressions = {QWEN2}, .composes = true},
+    {.name = "deepseek-r1-qwen", .expressions = {QWEN2}, .composes = true},
     {.name = "tekken", .expressions = {TEKKEN}, .whole_words = true, .adds_bos = true},
+    {.name = "gpt-4o", .expressions = {GPT4O}},
+    {.name = "deepseek-llm", .expressions = DEEPSEEK_LLM},
+    {.name = "deepseek-coder", .expressions = DEEPSEEK_CODER},
+    {.name = "deepseek-v3", .expressions = DEEPSEEK_V3},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
 
@@ -86,7 +132,7 @@ static ww_status compile(pretokenizer *p, const char *expression)
 
 static ww_status refuse_name(const char *name, const char *file)
 {
-    char known[256] = "";
+    char known[512] = "";
     for (int i = 0; i < KIND_COUNT; i++) {
         text_append(known, sizeof known, i > 0 ? ", " : "");
         text_append(known, sizeof known, KINDS[i].name);

@@ -1,0 +1,22 @@
+/* SHA-256 (FIPS 180-4), to check files that were fetched. */
+#ifndef CLI_MODEL_SHA256_H
+#define CLI_MODEL_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHA256_TEXT = 65 }; /* hexadecimal digits and a NUL */
+
+typedef struct sha256 {
+    uint32_t state[8];
+    uint64_t bytes;
+    unsigned char block[64];
+} sha256;
+
+void sha256_begin(sha256 *s);
+void sha256_add(sha256 *s, const void *from, size_t bytes);
+
+/* The digest in small hexadecimal digits; `s` is used up. */
+void sha256_end(sha256 *s, char text[SHA256_TEXT]);
+
+#endif

