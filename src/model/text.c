@@ -97,23 +97,57 @@ static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NA
     return name;
 }
 
+/* Is there a template that can be run? */
+static ww_status check_template(const ww_model *model)
+{
+    if (!model->chat_template)
+        return ww_fail(WW_UNSUPPORTED, "the model has no chat template; open it with one");
+    if (model->chat)
+        return WW_OK;
+    template_program *program = NULL; /* reading it again says what is wrong */
+    const ww_status wrong = template_parse(model->chat_template, strlen(model->chat_template), &program);
+    template_free(program);
+    return wrong != WW_OK ? wrong : ww_fail(WW_INTERNAL, "the chat template was not read");
+}
+
+ww_status model_chat_json_tokens(const ww_model *model, const char *json, const char *behind, token_list *list)
+{
+    const tokenizer *t = model->tokenizer;
+    char bos[TOKEN_NAME_BYTES], eos[TOKEN_NAME_BYTES];
+    text_buffer made = {0};
+    template_quotes quotes = {0};
+    ww_status status = check_tokenizer(model, "ww_model_chat_tokens");
+    if (status == WW_OK)
+        status = check_template(model);
+    if (status != WW_OK)
+        return status;
+    const template_input input = {.json = json,
+                                  .bos = token_name(t, tokenizer_bos(t), bos),
+                                  .eos = token_name(t, tokenizer_eos(t), eos),
+                                  .add_generation = true};
+    status = template_render(model->chat, &input, &made, &quotes);
+    if (status == WW_OK)
+        status = text_buffer_add_text(&made, behind);
+    const quoted_text text = {made.text, made.bytes, quotes.spans, quotes.count, model->chat_template};
+    if (status == WW_OK)
+        status = tokenizer_encode_quotes(t, &text, list);
+    template_quotes_free(&quotes);
+    text_buffer_free(&made);
+    return status;
+}
+
 static ww_status render(const ww_model *model, const ww_chat_message *messages, size_t count, text_buffer *out,
                         template_quotes *quotes)
 {
     const tokenizer *t = model->tokenizer;
     char bos[TOKEN_NAME_BYTES], eos[TOKEN_NAME_BYTES];
+    const ww_status ready = check_template(model);
+    if (ready != WW_OK)
+        return ready;
     const chat_format format = {.program = model->chat,
                                 .bos = token_name(t, tokenizer_bos(t), bos),
                                 .eos = token_name(t, tokenizer_eos(t), eos),
                                 .quotes = quotes};
-    if (!model->chat_template)
-        return ww_fail(WW_UNSUPPORTED, "the model has no chat template; open it with one");
-    if (!model->chat) { /* reading it again says what is wrong */
-        template_program *program = NULL;
-        const ww_status wrong = template_parse(model->chat_template, strlen(model->chat_template), &program);
-        template_free(program);
-        return wrong != WW_OK ? wrong : ww_fail(WW_INTERNAL, "the chat template was not read");
-    }
     chat_message *ours = memory_alloc_zeroed(count, sizeof *ours);
     if (!ours)
         return memory_failed("conversation", count * sizeof *ours);

@@ -44,7 +44,7 @@ static served_model *model_of(request *r, const char *value)
     size_t encoders = 0;
     for (size_t i = 0; i < s->model_count; i++) {
         served_model *m = &s->models[i];
-        if (m->info.kind != WW_MODEL_ENCODER)
+        if (!m->info.embeds)
             continue;
         encoders++;
         if (name ? json_type_of(name) == JSON_TEXT && json_text_is(name, m->name, strlen(m->name)) : encoders == 1)

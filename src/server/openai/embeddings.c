@@ -9,6 +9,8 @@
 typedef struct embedding_plan {
     embedding_inputs inputs;
     bool base64;
+    bool bare; /* the answer is the list of vectors only, as TEI's */
+    int32_t dimensions;
 } embedding_plan;
 
 static void plan_free(void *plan)
@@ -80,25 +82,52 @@ static bool read_input(request *r, const char *input, const served_model *m, emb
     return true;
 }
 
+static embedding_plan *plan_create(request *r, const char *body, const served_model *m)
+{
+    int64_t dimensions = m->info.width;
+    if (!request_read_integer(r, body, "dimensions", 1, &dimensions))
+        return NULL;
+    if (dimensions > m->info.width) {
+        request_fail(r, 400, "dimensions: is %lld; this model has %d", (long long)dimensions, (int)m->info.width);
+        return NULL;
+    }
+    embedding_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    if (!p) {
+        request_fail_status(r, memory_failed("a request", sizeof *p));
+        return NULL;
+    }
+    p->dimensions = (int32_t)dimensions;
+    r->plan = p;
+    r->plan_free = plan_free;
+    return p;
+}
+
 bool prepare_embeddings(request *r)
 {
     const char *body = request_body(r);
-    const served_model *m = body ? model_of_request(r, body, WW_MODEL_ENCODER) : NULL;
-    int64_t dimensions = m ? m->info.width : 0;
-    if (!m || !request_read_integer(r, body, "dimensions", 1, &dimensions))
-        return false;
-    if (dimensions != m->info.width)
-        return request_fail(r, 400, "dimensions: is %lld; this model has %d", (long long)dimensions, (int)m->info.width);
-    embedding_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    const served_model *m = body ? model_of_request(r, body, TASK_EMBED) : NULL;
+    embedding_plan *p = m ? plan_create(r, body, m) : NULL;
     if (!p)
-        return request_fail_status(r, memory_failed("a request", sizeof *p));
-    r->plan = p;
-    r->plan_free = plan_free;
+        return false;
     const char *format = json_given(body, "encoding_format");
     p->base64 = format && json_type_of(format) == JSON_TEXT && json_text_is(format, "base64", 6);
     if (format && !p->base64 && (json_type_of(format) != JSON_TEXT || !json_text_is(format, "float", 5)))
         return request_fail(r, 400, "encoding_format: float or base64 is needed");
     return read_input(r, json_given(body, "input"), m, &p->inputs);
+}
+
+bool prepare_embed(request *r)
+{
+    const char *body = request_body(r);
+    const served_model *m = body ? model_for_task(r, body, TASK_EMBED) : NULL;
+    embedding_plan *p = m ? plan_create(r, body, m) : NULL;
+    bool normalize = true, truncate = true;
+    if (!p || !request_read_bool(r, body, "normalize", &normalize) || !request_read_bool(r, body, "truncate", &truncate))
+        return false;
+    p->bare = true;
+    if (!normalize)
+        return request_fail(r, 400, "normalize: vectors always have length 1 here");
+    return read_input(r, json_given(body, "inputs"), m, &p->inputs);
 }
 
 /* ---- answering -------------------------------------------------------------------------------------------------------------
@@ -119,11 +148,33 @@ static void put_base64(out *o, const unsigned char *bytes, size_t count)
     out_bytes(o, "\"", 1);
 }
 
-static void answer(request *r, const served_model *m, const float *vectors)
+/* [[...], ...] */
+static void answer_bare(request *r, const float *vectors, size_t count, size_t width)
+{
+    r->status = 200;
+    out_text(&r->answer, "[");
+    for (size_t i = 0; i < count; i++) {
+        out_text(&r->answer, i > 0 ? "," : "");
+        out_floats(&r->answer, vectors + i * width, (int64_t)width);
+    }
+    out_text(&r->answer, "]");
+}
+
+static void answer(request *r, const served_model *m, float *vectors)
 {
     const embedding_plan *plan = r->plan;
     const embedding_inputs *p = &plan->inputs;
-    const size_t width = (size_t)m->info.width;
+    const size_t width = (size_t)plan->dimensions;
+    const ww_status status =
+        plan->dimensions == m->info.width ? WW_OK : ww_embeddings_shorten(vectors, p->count, m->info.width, plan->dimensions);
+    if (status != WW_OK) {
+        request_fail_status(r, status);
+        return;
+    }
+    if (plan->bare) {
+        answer_bare(r, vectors, p->count, width);
+        return;
+    }
     r->status = 200;
     out_text(&r->answer, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < p->count; i++) {
@@ -213,11 +264,29 @@ static void send_on(request *r, const served_model *m, const float *vectors)
     queue_submit(r->entry ? &r->entry->queue : &r->server->store_queue, r);
 }
 
+/* Answers the requests to rerank, and gives the list of the others. */
+static request *without_reranks(served_model *m, request *taken)
+{
+    request *others = NULL, **end = &others;
+    for (request *r = taken, *next; r; r = next) {
+        next = r->next;
+        r->next = NULL;
+        if (is_rerank(r)) {
+            rerank_run(m, r);
+            continue;
+        }
+        *end = r;
+        end = &r->next;
+    }
+    return others;
+}
+
 bool embeddings_run(queue *q, request *taken)
 {
     served_model *m = q->owner;
+    taken = without_reranks(m, taken);
     float *vectors[2] = {NULL, NULL};
-    const float *next_vector[2];
+    float *next_vector[2];
     ww_status status[2];
     for (int texts = 0; texts < 2; texts++) {
         status[texts] = embed(m, taken, texts != 0, &vectors[texts]);
@@ -226,7 +295,7 @@ bool embeddings_run(queue *q, request *taken)
     for (request *r = taken, *next; r; r = next) {
         const embedding_inputs *p = inputs_of(r);
         const int texts = p->texts != NULL;
-        const float *own = next_vector[texts];
+        float *own = next_vector[texts];
         next = r->next;
         if (own)
             next_vector[texts] += p->count * (size_t)m->info.width;

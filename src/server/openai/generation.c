@@ -8,66 +8,89 @@
 
 enum { PIECE_TOKENS = 256 }; /* of a prompt in one pass, so that others do not wait long for their tokens */
 
+/* A choice of an answer, in the list of those that run. */
+static generation *generation_create(generation_answer *a, ww_session *session, size_t fed)
+{
+    generation *g = memory_alloc_zeroed(1, sizeof *g);
+    if (!g)
+        return NULL;
+    *g = (generation){.answer = a, .number = a->begun, .session = session, .fed = fed};
+    a->begun++;
+    g->next = a->model->generations;
+    a->model->generations = g;
+    if (a->plan->tokens_max == 0)
+        g->finish = "length";
+    return g;
+}
+
 /* Takes a request in. A stream begins now; another request is answered at the end. */
 static void admit(served_model *m, request *r)
 {
-    generation *g = memory_alloc_zeroed(1, sizeof *g);
-    ww_session *session = NULL;
-    const ww_status status = g ? ww_session_create(m->model, &session) : memory_failed("a generation", sizeof *g);
+    generation_answer *a = memory_alloc_zeroed(1, sizeof *a);
     generation_plan *p = r->plan;
+    ww_session *session = NULL;
+    ww_status status = a ? ww_session_create(m->model, &session) : memory_failed("a generation", sizeof *a);
     stream *s = status == WW_OK && p->stream ? stream_create(r->connection) : NULL;
-    if (status != WW_OK || (p->stream && !s)) {
-        request_fail_status(r, status != WW_OK ? status : memory_failed("a stream", 1));
+    if (status == WW_OK && p->stream && !s)
+        status = memory_failed("a stream", 1);
+    if (status == WW_OK) {
+        *a = (generation_answer){.model = m, .plan = p, .request = r, .number = r->number, .created = (int64_t)time(NULL)};
+        status = generation_create(a, session, 0) ? WW_OK : memory_failed("a generation", sizeof(generation));
+    }
+    if (status != WW_OK) {
+        request_fail_status(r, status);
         request_done(r);
+        if (s) {
+            stream_leave(s);
+            stream_release(s);
+            stream_release(s);
+        }
         ww_session_destroy(session);
-        memory_free(g);
+        memory_free(a);
         return;
     }
-    *g = (generation){.model = m, .plan = p, .request = r, .number = r->number, .session = session};
-    g->created = (int64_t)time(NULL);
     r->plan = NULL;
     r->plan_free = NULL;
-    g->next = m->generations;
-    m->generations = g;
     atomic_fetch_add(&m->queue.server->metrics.tokens_read, (long long)p->prompt_count);
-    if (p->tokens_max == 0)
-        g->finish = "length";
     if (s) {
-        g->stream = r->stream = s;
-        g->request = NULL;
+        a->stream = r->stream = s;
+        a->request = NULL;
         r->status = 200;
         request_done(r); /* from here on the request belongs to the HTTP library */
     }
 }
 
-static bool is_left(const generation *g)
+static bool is_left(const generation_answer *a)
 {
-    return g->stream ? stream_is_left(g->stream) : atomic_load(&g->request->gone);
+    return a->stream ? stream_is_left(a->stream) : atomic_load(&a->request->gone);
 }
 
 /* What a session gets in this pass. */
 static size_t next_tokens(const generation *g, const int32_t **ids)
 {
-    const size_t left = g->plan->prompt_count - g->fed;
-    *ids = left > 0 ? g->plan->prompt + g->fed : &g->token;
+    const generation_plan *p = g->answer->plan;
+    const size_t left = p->prompt_count - g->fed;
+    *ids = left > 0 ? p->prompt + g->fed : &g->token;
     return left > PIECE_TOKENS ? PIECE_TOKENS : left > 0 ? left : 1;
 }
 
-/* Behind a pass: chooses the next token, and tells its text. */
-static void advance(generation *g, size_t fed)
+/* Chooses the next token, and tells its text. */
+static void choose(generation *g)
 {
-    const ww_model_info *info = &g->model->info;
-    if (g->fed < g->plan->prompt_count)
-        g->fed += fed;
-    if (g->fed < g->plan->prompt_count)
-        return;
-    ww_status status = ww_session_sample(g->session, &g->plan->sampling, &g->token);
-    if (status == WW_OK && ww_model_token_ends(g->model->model, g->token)) {
+    const generation_plan *p = g->answer->plan;
+    const served_model *m = g->answer->model;
+    ww_sampling sampling = p->sampling;
+    sampling.seed += g->number;
+    sampling.grammar = p->grammars[g->number];
+    ww_status status = ww_session_sample(g->session, &sampling, &g->token);
+    if (status == WW_OK && ww_model_token_ends(m->model, g->token)) {
         g->finish = "stop";
         return;
     }
-    if (status == WW_OK && g->plan->sampling.grammar)
-        status = ww_grammar_accept(g->plan->sampling.grammar, g->token);
+    if (status == WW_OK && sampling.grammar)
+        status = ww_grammar_accept(sampling.grammar, g->token);
+    if (status == WW_OK && p->logprobs)
+        status = logprobs_add(g, g->token);
     if (status == WW_OK)
         status = generation_add(g, g->token);
     if (status != WW_OK) {
@@ -75,10 +98,44 @@ static void advance(generation *g, size_t fed)
         return;
     }
     g->generated++;
-    atomic_fetch_add(&g->model->queue.server->metrics.tokens_written, 1);
-    if (!g->finish && (g->generated >= g->plan->tokens_max || ww_session_length(g->session) + 1 >= (size_t)info->context))
+    atomic_fetch_add(&m->queue.server->metrics.tokens_written, 1);
+    if (!g->finish && (g->generated >= p->tokens_max || ww_session_length(g->session) + 1 >= (size_t)m->info.context))
         g->finish = "length";
     generation_tell(g);
+}
+
+/* The other choices begin where the prompt ends. */
+static ww_status branch(generation *g)
+{
+    generation_answer *a = g->answer;
+    while (a->begun < a->plan->choices) {
+        ww_session *fork = NULL;
+        const ww_status status = ww_session_fork(g->session, &fork);
+        generation *made = status == WW_OK ? generation_create(a, fork, a->plan->prompt_count) : NULL;
+        if (!made) {
+            ww_session_destroy(fork);
+            return status != WW_OK ? status : memory_failed("a generation", sizeof *made);
+        }
+        choose(made);
+    }
+    return WW_OK;
+}
+
+/* Behind a pass. */
+static void advance(generation *g, size_t fed)
+{
+    const generation_plan *p = g->answer->plan;
+    const bool reading = g->fed < p->prompt_count;
+    g->fed += reading ? fed : 0;
+    if (g->fed < p->prompt_count) {
+        generation_ping(g);
+        return;
+    }
+    const ww_status status = reading ? branch(g) : WW_OK;
+    if (status == WW_OK)
+        choose(g);
+    else
+        generation_fail(g, status);
 }
 
 /* One pass for all sessions. If it fails, each is tried alone, so that only those fail that cannot go on. */
@@ -94,7 +151,7 @@ static void pass(served_model *m, size_t count)
     }
     const ww_status status =
         memory ? ww_sessions_feed(sessions, ids, counts, count) : memory_failed("sessions", count * sizeof *sessions);
-    for (generation *g = m->generations; g; g = g->next) {
+    for (generation *g = m->generations; g; g = g->next) { /* choices that are made meanwhile are put before this one */
         const int32_t *own = NULL;
         const size_t tokens = next_tokens(g, &own);
         const ww_status alone = status == WW_OK || !memory ? status : ww_session_feed(g->session, own, tokens);
@@ -114,9 +171,9 @@ static size_t sweep(served_model *m)
     size_t count = 0;
     for (generation **at = &m->generations; *at;) {
         generation *g = *at;
-        if (!g->finish && is_left(g))
+        if (!g->finish && !g->answer->failed && is_left(g->answer))
             generation_fail(g, ww_fail(WW_CANCELLED, "the client has gone, or the deadline is over"));
-        if (g->finish) {
+        if (g->finish || g->answer->failed) {
             *at = g->next;
             generation_end(g);
             continue;

@@ -1,4 +1,4 @@
-/* A text that a model generates for a request. */
+/* Texts that a model generates for a request: one, or several choices that share the prompt. */
 #ifndef WW_SERVER_OPENAI_GENERATION_H
 #define WW_SERVER_OPENAI_GENERATION_H
 
@@ -6,7 +6,7 @@
 #include "server/openai/openai.h"
 #include "server/stream.h"
 
-enum { STOPS_MAX = 4 };
+enum { STOPS_MAX = 4, CHOICES_MAX = 16, TOP_LOGPROBS_MAX = 20 };
 
 /* What was asked for. */
 typedef struct generation_plan {
@@ -14,40 +14,94 @@ typedef struct generation_plan {
     int32_t *prompt;
     size_t prompt_count;
     int64_t tokens_max;
-    ww_sampling sampling;
+    ww_sampling sampling; /* choice i has the seed plus i, and a grammar of its own */
+    ww_grammar *grammars[CHOICES_MAX];
+    size_t choices;
     char *stops[STOPS_MAX];
     size_t stop_count;
+    bool logprobs;
+    int32_t top_logprobs; /* of other tokens, for each token */
+    bool tools;           /* the text may have calls of tools */
+    bool tool_forced;     /* the text is one call, which the grammar makes; the tag before it is in the prompt */
 } generation_plan;
 
 void generation_plan_free(void *plan);
 
 typedef struct generation generation;
-struct generation {
-    generation *next;
+
+/* What the choices of a request share. It ends with the last of them. */
+typedef struct generation_answer {
     served_model *model;
     generation_plan *plan;
     request *request; /* NULL: the answer is a stream */
     stream *stream;   /* NULL: the answer is sent at the end */
     uint64_t number;  /* of the request */
     int64_t created;
+    size_t begun, ended_count;      /* choices */
+    generation *ended[CHOICES_MAX]; /* by number */
+    bool failed;                    /* and the client was told */
+} generation_answer;
+
+/* Tokens with their logarithms of probabilities, that were not told yet: JSON of the two APIs. */
+typedef struct logprob_lists {
+    out content;                       /* of conversations */
+    out tokens, values, tops, offsets; /* of completions */
+    bool begun;
+} logprob_lists;
+
+struct generation {
+    generation *next;
+    generation_answer *answer;
+    size_t number; /* of the choice */
     ww_session *session;
     size_t fed;    /* tokens of the prompt */
     int32_t token; /* the one to feed next, once the prompt is fed */
     int64_t generated;
     text_stream pieces;
     out text;
-    size_t sent;        /* bytes of `text` */
+    size_t sent; /* bytes of `text` */
+    bool told;   /* something was, so that everybody knows who speaks */
+    logprob_lists logprobs;
     const char *finish; /* why it ended; NULL: it goes on */
-    ww_status status;   /* not WW_OK: it failed, with the message */
-    char *failure;
 };
 
 /* Appends the text of a token, and looks for stops. */
 ww_status generation_add(generation *g, int32_t token);
 
-/* Tells what is new, or at the end everything: as events of a stream, or as the answer. */
+/* Tells what is new as events of a stream; and that the prompt is still being read. */
 void generation_tell(generation *g);
+void generation_ping(generation *g);
+
+/* Ends a choice, and the answer with the last one. */
 void generation_end(generation *g);
+
+/* Ends all choices of the answer with the calling thread's message. */
 void generation_fail(generation *g, ww_status status);
+
+/* The text of a message: a text, or a list of {"type": "text", "text": ...}. NULL: the request failed. */
+char *message_text(request *r, const char *content);
+
+/* ---- logprobs.c */
+ww_status logprobs_add(generation *g, int32_t token);
+void logprobs_put(out *o, generation *g); /* ,"logprobs":{...}, and forgets them */
+void logprobs_free(logprob_lists *lists);
+
+/* ---- tools.c */
+
+/* Reads `tools` and `tool_choice`. False: the request failed. */
+bool tools_read(request *r, const served_model *m, const char *body);
+
+/* The conversation with its tools as the template writes it, to the plan's prompt. */
+bool tools_tokenize(request *r, const served_model *m, const char *body);
+
+/* Where the first call begins in a text; the length of the text if there is none. */
+size_t tools_begin(const generation *g);
+
+/* How much of the end of a text could be the beginning of a call. */
+size_t tools_held(const generation *g);
+
+/* Writes [{"id": ..., "function": ...}, ...]. Returns how many calls there are; 0: nothing was written. `indexed`: as events
+ * do. */
+size_t tools_put_calls(out *o, const generation *g, bool indexed);
 
 #endif

@@ -6,8 +6,6 @@
 #include "base/memory.h"
 #include "server/openai/generation.h"
 
-enum { MESSAGES_MAX = 1024 };
-
 void generation_plan_free(void *plan)
 {
     generation_plan *p = plan;
@@ -15,7 +13,8 @@ void generation_plan_free(void *plan)
         return;
     for (size_t i = 0; i < p->stop_count; i++)
         memory_free(p->stops[i]);
-    ww_grammar_destroy(p->sampling.grammar);
+    for (size_t i = 0; i < CHOICES_MAX; i++)
+        ww_grammar_destroy(p->grammars[i]);
     memory_free(p->prompt);
     memory_free(p);
 }
@@ -65,17 +64,31 @@ static bool read_sampling(request *r, const char *body, generation_plan *p)
                                          : request_fail(r, 400, "top_p: is %g; above 0 and up to 1 is possible", s->top_p);
 }
 
-/* What is not supported, but where it asks for nothing. */
-static bool refuse_others(request *r, const char *body)
+/* How many choices, and whether tokens come with their probabilities: true and top_logprobs of a conversation, a number of a
+ * completion. */
+static bool read_choices(request *r, const char *body, generation_plan *p)
 {
-    const char *n = json_given(body, "n"), *logprobs = json_given(body, "logprobs"), *tools = json_given(body, "tools");
-    if (n && (json_type_of(n) != JSON_NUMBER || json_number_of(n).integer != 1))
-        return request_fail(r, 501, "n: only 1 is supported");
-    if (logprobs && json_type_of(logprobs) != JSON_FALSE)
-        return request_fail(r, 501, "logprobs: are not supported");
-    if (tools && json_type_of(tools) == JSON_LIST && json_first(tools))
-        return request_fail(r, 501, "tools: are not supported");
-    return true;
+    const char *logprobs = json_given(body, "logprobs");
+    int64_t choices = 1, top = 0;
+    if (!request_read_integer(r, body, "n", 1, &choices))
+        return false;
+    if (choices > CHOICES_MAX)
+        return request_fail(r, 400, "n: is %lld; the maximum is %d", (long long)choices, CHOICES_MAX);
+    p->choices = (size_t)choices;
+    if (p->chat) {
+        if (!request_read_bool(r, body, "logprobs", &p->logprobs) || !request_read_integer(r, body, "top_logprobs", 0, &top))
+            return false;
+        if (top > 0 && !p->logprobs)
+            return request_fail(r, 400, "top_logprobs: needs logprobs");
+    } else if (logprobs) {
+        p->logprobs = true;
+        if (!request_read_integer(r, body, "logprobs", 0, &top))
+            return false;
+    }
+    p->top_logprobs = (int32_t)(top < TOP_LOGPROBS_MAX ? top : TOP_LOGPROBS_MAX);
+    return top <= TOP_LOGPROBS_MAX ? true
+                                   : request_fail(r, 400, "%s: is %lld; the maximum is %d",
+                                                  p->chat ? "top_logprobs" : "logprobs", (long long)top, TOP_LOGPROBS_MAX);
 }
 
 static generation_plan *read_common(request *r, const char *body, bool chat)
@@ -90,7 +103,7 @@ static generation_plan *read_common(request *r, const char *body, bool chat)
     p->chat = chat;
     p->tokens_max = chat ? INT64_MAX : 16;
     const char *options = json_given(body, "stream_options");
-    const bool read = read_sampling(r, body, p) && read_stops(r, body, p) && refuse_others(r, body) &&
+    const bool read = read_sampling(r, body, p) && read_stops(r, body, p) && read_choices(r, body, p) &&
                       request_read_bool(r, body, "stream", &p->stream) &&
                       (!options || request_read_bool(r, options, "include_usage", &p->usage)) &&
                       request_read_integer(r, body, "max_tokens", 0, &p->tokens_max) &&
@@ -103,21 +116,29 @@ static bool text_is(const char *value, const char *text)
     return value && json_type_of(value) == JSON_TEXT && json_text_is(value, text, strlen(text));
 }
 
+/* A grammar for each choice. */
+static bool make_grammars(request *r, const served_model *m, ww_grammar_kind kind, const char *text, size_t bytes)
+{
+    generation_plan *p = r->plan;
+    ww_status status = WW_OK;
+    for (size_t i = 0; status == WW_OK && i < p->choices; i++)
+        status = ww_grammar_create(m->model, kind, text, bytes, &p->grammars[i]);
+    return status == WW_OK ? true : request_fail_status(r, status);
+}
+
 /* What the text must be: `response_format`, or `grammar`, a text in GBNF. */
 static bool read_grammar(request *r, const served_model *m, const char *body)
 {
     static const char object[] = "{\"type\":\"object\"}";
-    generation_plan *p = r->plan;
     const char *format = json_given(body, "response_format"), *given = json_given(body, "grammar"), *schema = object;
     const char *type = format && json_type_of(format) == JSON_OBJECT ? json_given(format, "type") : NULL;
     if (format && given)
         return request_fail(r, 400, "grammar: cannot be given beside response_format");
     if (given) {
         char *text = request_copy_text(r, given, "grammar");
-        const ww_status status =
-            text ? ww_grammar_create(m->model, WW_GRAMMAR_GBNF, text, strlen(text), &p->sampling.grammar) : WW_OK;
+        const bool made = text && make_grammars(r, m, WW_GRAMMAR_GBNF, text, strlen(text));
         memory_free(text);
-        return status == WW_OK ? text != NULL : request_fail_status(r, status);
+        return made;
     }
     if (!format || text_is(type, "text"))
         return true;
@@ -129,9 +150,7 @@ static bool read_grammar(request *r, const served_model *m, const char *body)
     } else if (!text_is(type, "json_object")) {
         return request_fail(r, 400, "response_format.type: text, json_object or json_schema is needed");
     }
-    const size_t bytes = (size_t)(json_end(schema) - schema);
-    const ww_status status = ww_grammar_create(m->model, WW_GRAMMAR_JSON_SCHEMA, schema, bytes, &p->sampling.grammar);
-    return status == WW_OK ? true : request_fail_status(r, status);
+    return make_grammars(r, m, WW_GRAMMAR_JSON_SCHEMA, schema, (size_t)(json_end(schema) - schema));
 }
 
 /* ---- prompts ---------------------------------------------------------------------------------------------------------------
@@ -182,7 +201,7 @@ static bool read_tokens(request *r, const served_model *m, const char *list)
 bool prepare_completion(request *r)
 {
     const char *body = request_body(r);
-    const served_model *m = body ? model_of_request(r, body, WW_MODEL_DECODER) : NULL;
+    const served_model *m = body ? model_of_request(r, body, TASK_GENERATE) : NULL;
     if (!m || !read_common(r, body, false) || !read_grammar(r, m, body))
         return false;
     const char *prompt = json_given(body, "prompt");
@@ -198,7 +217,7 @@ bool prepare_completion(request *r)
 }
 
 /* The text of a message: a text, or a list of {"type": "text", "text": ...}. */
-static char *message_text(request *r, const char *content)
+char *message_text(request *r, const char *content)
 {
     out joined = {0};
     if (!content || json_type_of(content) != JSON_LIST)
@@ -220,54 +239,14 @@ static char *message_text(request *r, const char *content)
     return joined.bytes;
 }
 
-static bool read_message(request *r, const char *value, size_t number, ww_chat_message *message)
-{
-    static const char *const ROLES[][2] = {
-        {"system", "system"}, {"developer", "system"}, {"user", "user"}, {"assistant", "assistant"}};
-    const char *role = json_type_of(value) == JSON_OBJECT ? json_given(value, "role") : NULL;
-    for (size_t i = 0; role && json_type_of(role) == JSON_TEXT && i < sizeof ROLES / sizeof *ROLES; i++)
-        if (json_text_is(role, ROLES[i][0], strlen(ROLES[i][0])))
-            message->role = ROLES[i][1];
-    if (!message->role)
-        return request_fail(r, 400, "messages[%zu].role: system, developer, user or assistant is needed", number);
-    message->text = message_text(r, json_given(value, "content"));
-    return message->text != NULL;
-}
-
-/* The conversation as the model's template writes it. Names of special tokens in messages are text: nobody ends a turn by what
- * he says. */
-static bool tokenize_chat(request *r, const served_model *m, const ww_chat_message *messages, size_t count)
-{
-    generation_plan *p = r->plan;
-    size_t tokens = 0;
-    ww_status status = ww_model_chat_tokens(m->model, messages, count, WW_TOKENS_PLAIN, NULL, 0, &tokens);
-    p->prompt = status == WW_OK ? memory_alloc((tokens + 1) * sizeof *p->prompt) : NULL;
-    if (status == WW_OK && !p->prompt)
-        status = memory_failed("tokens", tokens * sizeof *p->prompt);
-    if (status == WW_OK)
-        status = ww_model_chat_tokens(m->model, messages, count, WW_TOKENS_PLAIN, p->prompt, tokens, &p->prompt_count);
-    return status == WW_OK ? true : request_fail_status(r, status);
-}
-
 bool prepare_chat(request *r)
 {
     const char *body = request_body(r);
-    const served_model *m = body ? model_of_request(r, body, WW_MODEL_DECODER) : NULL;
-    if (!m || !read_common(r, body, true) || !read_grammar(r, m, body))
+    const served_model *m = body ? model_of_request(r, body, TASK_GENERATE) : NULL;
+    if (!m || !read_common(r, body, true) || !read_grammar(r, m, body) || !tools_read(r, m, body))
         return false;
     const char *list = json_given(body, "messages");
-    const char *first = list && json_type_of(list) == JSON_LIST ? json_first(list) : NULL;
-    if (!first)
+    if (!list || json_type_of(list) != JSON_LIST || !json_first(list))
         return request_fail(r, 400, "messages: a list of messages is needed");
-    ww_chat_message *messages = memory_alloc_zeroed(MESSAGES_MAX, sizeof *messages);
-    size_t count = 0;
-    bool read = messages ? true : request_fail_status(r, memory_failed("messages", MESSAGES_MAX * sizeof *messages));
-    for (const char *at = first; read && at; at = json_next(at), count++)
-        read = count < MESSAGES_MAX ? read_message(r, at, count, &messages[count])
-                                    : request_fail(r, 400, "messages: more than %d", MESSAGES_MAX);
-    read = read && tokenize_chat(r, m, messages, count) && check_prompt(r, m);
-    for (size_t i = 0; messages && i < MESSAGES_MAX; i++)
-        memory_free((void *)(uintptr_t)messages[i].text);
-    memory_free(messages);
-    return read;
+    return tools_tokenize(r, m, body) && check_prompt(r, m);
 }

@@ -21,7 +21,7 @@ ww_status models_load(server *s)
         if (status == WW_OK)
             status = ww_model_describe(m->model, &m->info);
         m->created = (int64_t)time(NULL);
-        queue_init(&m->queue, s, m->name, m->info.kind == WW_MODEL_ENCODER ? embeddings_run : generations_run);
+        queue_init(&m->queue, s, m->name, model_can(m, TASK_GENERATE) ? generations_run : embeddings_run);
         m->queue.owner = m;
         s->model_count = i + 1;
     }
@@ -40,7 +40,17 @@ void models_free(server *s)
     s->model_count = 0;
 }
 
-served_model *model_of_request(request *r, const char *body, ww_model_kind kind)
+bool model_can(const served_model *m, model_task task)
+{
+    const bool generates = m->info.kind == WW_MODEL_DECODER && !m->info.embeds && !m->info.reranks;
+    return task == TASK_EMBED    ? m->info.embeds != 0
+           : task == TASK_RERANK ? m->info.reranks != 0
+                                 : task == TASK_ANY || generates;
+}
+
+static const char *const tasks[] = {[TASK_EMBED] = "embed", [TASK_RERANK] = "rerank", [TASK_GENERATE] = "generate text"};
+
+served_model *model_of_request(request *r, const char *body, model_task task)
 {
     server *s = r->server;
     char *name = request_copy_text(r, json_given(body, "model"), "model");
@@ -50,16 +60,37 @@ served_model *model_of_request(request *r, const char *body, ww_model_kind kind)
     for (size_t i = 0; i < s->model_count; i++)
         if (strcmp(s->models[i].name, name) == 0)
             found = &s->models[i];
+    const bool able = found && model_can(found, task);
     if (!found)
         request_fail(r, 404, "The model `%s` does not exist", name);
-    else if (found->info.kind != kind)
-        request_fail(r, 400, "model: '%s' %s", name,
-                     kind == WW_MODEL_ENCODER ? "generates text and does not embed" : "embeds and does not generate text");
+    else if (!able)
+        request_fail(r, 400, "model: '%s' does not %s", name, tasks[task]);
     memory_free(name);
-    if (!found || found->info.kind != kind)
+    if (!able)
         return NULL;
     r->queue = &found->queue;
     return found;
+}
+
+served_model *model_for_task(request *r, const char *body, model_task task)
+{
+    server *s = r->server;
+    served_model *found = NULL;
+    size_t able = 0;
+    if (body && json_given(body, "model"))
+        return model_of_request(r, body, task);
+    for (size_t i = 0; i < s->model_count; i++)
+        if (model_can(&s->models[i], task) && able++ == 0)
+            found = &s->models[i];
+    if (able == 1) {
+        r->queue = &found->queue;
+        return found;
+    }
+    if (able == 0)
+        request_fail(r, 404, "the server has no model for this; --model serves one");
+    else
+        request_fail(r, 400, "model: several models can do this; name one");
+    return NULL;
 }
 
 static void put_model(out *o, const served_model *m)
@@ -97,7 +128,7 @@ static bool get_model(request *r)
 #define SAMPLING                                                                                                               \
     "\"model\":{\"type\":\"string\"},\"max_tokens\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},\"top_p\":{"  \
     "\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},\"stop\":{},\"response_format\":{\"type\":\"object\"},\"grammar\":{" \
-    "\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"}"
+    "\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"},\"n\":{\"type\":\"integer\"},\"logprobs\":{}"
 
 static const route routes[] = {
     {"GET", "/v1/models", RIGHT_READ, WORK_HERE, list_models, NULL, "List models", NULL, "The models.", false},
@@ -106,10 +137,32 @@ static const route routes[] = {
      "\"model\":{\"type\":\"string\"},\"input\":{},\"encoding_format\":{\"type\":\"string\"},\"dimensions\":{\"type\":"
      "\"integer\"}",
      "A vector for each text.", false},
+    {"POST", "/v1/rerank", RIGHT_READ, WORK_MODEL, prepare_rerank, NULL, "Say how well texts answer a query",
+     "\"model\":{\"type\":\"string\"},\"query\":{\"type\":\"string\"},\"documents\":{\"type\":\"array\",\"items\":{}},\"top_"
+     "n\":{"
+     "\"type\":\"integer\"},\"return_documents\":{\"type\":\"boolean\"}",
+     "The texts' numbers with their scores, the best first.", false},
+    {"POST", "/embed", RIGHT_READ, WORK_MODEL, prepare_embed, NULL, "Embed texts (text-embeddings-inference)",
+     "\"inputs\":{},\"normalize\":{\"type\":\"boolean\"},\"truncate\":{\"type\":\"boolean\"},\"dimensions\":{\"type\":"
+     "\"integer\"},"
+     "\"model\":{\"type\":\"string\"}",
+     "A vector for each text.", false},
+    {"POST", "/rerank", RIGHT_READ, WORK_MODEL, prepare_rerank_tei, NULL,
+     "Say how well texts answer a query (text-embeddings-inference)",
+     "\"query\":{\"type\":\"string\"},\"texts\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"raw_scores\":{\"type\":"
+     "\"boolean\"},\"return_text\":{\"type\":\"boolean\"},\"truncate\":{\"type\":\"boolean\"},\"model\":{\"type\":\"string\"}",
+     "The texts' numbers with their scores, the best first.", false},
+    {"POST", "/tokenize", RIGHT_READ, WORK_HERE, prepare_tokenize, NULL, "The tokens of texts (text-embeddings-inference)",
+     "\"inputs\":{},\"add_special_tokens\":{\"type\":\"boolean\"},\"model\":{\"type\":\"string\"}", "The tokens of each text.",
+     false},
+    {"GET", "/info", RIGHT_READ, WORK_HERE, prepare_info, NULL, "The model that embeds or reranks (text-embeddings-inference)",
+     NULL, "Its name, its kind and its limits.", false},
     {"POST", "/v1/completions", RIGHT_READ, WORK_MODEL, prepare_completion, NULL, "Continue a text", "\"prompt\":{}," SAMPLING,
      "The text, or events while it is generated.", false},
     {"POST", "/v1/chat/completions", RIGHT_READ, WORK_MODEL, prepare_chat, NULL, "Answer in a conversation",
-     "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}," SAMPLING,
+     "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"top_logprobs\":{\"type\":\"integer\"},\"tools\":{"
+     "\"type\":"
+     "\"array\",\"items\":{\"type\":\"object\"}},\"tool_choice\":{}," SAMPLING,
      "The answer, or events while it is generated.", false},
 };
 

@@ -5,12 +5,30 @@
 #include "server/route.h"
 #include "server/state.h"
 
-/* The model that the body names, whose queue the request gets; NULL after a failure. */
-served_model *model_of_request(request *r, const char *body, ww_model_kind kind);
+typedef enum model_task { TASK_EMBED, TASK_RERANK, TASK_GENERATE, TASK_ANY } model_task;
+
+/* Can the model do it? A decoder that embeds or reranks does not generate. */
+bool model_can(const served_model *m, model_task task);
+
+/* The model that the body names, whose queue the request gets; NULL after a failure. Where it names none and `task` is not to
+ * be asked by name (TEI's API), the only model that can do it. */
+served_model *model_of_request(request *r, const char *body, model_task task);
+served_model *model_for_task(request *r, const char *body, model_task task);
 
 /* ---- embeddings.c */
 bool prepare_embeddings(request *r);
+bool prepare_embed(request *r); /* of TEI's API */
 bool embeddings_run(queue *q, request *taken);
+
+/* ---- rerank.c */
+bool prepare_rerank(request *r);
+bool prepare_rerank_tei(request *r);
+bool is_rerank(const request *r);
+void rerank_run(served_model *m, request *r);
+
+/* ---- tei.c */
+bool prepare_tokenize(request *r);
+bool prepare_info(request *r);
 
 /* ---- generation.c */
 bool prepare_completion(request *r);

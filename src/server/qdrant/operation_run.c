@@ -123,6 +123,8 @@ static ww_status upsert(entry *e, const operation *o)
 /* All names and sizes, before anything is written. */
 static ww_status check_named(const entry *e, const operation *o)
 {
+    if (e->part_count == 0 && o->named_count == 0)
+        return ww_fail(WW_UNSUPPORTED, "a point without a vector is not supported where vectors have no names");
     if (e->part_count == 0 || (!o->named && o->count > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: vectors of this collection %s names",
                        e->part_count > 0 ? "have" : "have no");
