@@ -282,6 +282,16 @@ bool prepare_facet(request *r)
            values_key_read(r, json_given(body, "key"), "key", &p->key);
 }
 
+/* A UUID is written in its usual form, whatever form it has in the payload. */
+static void put_facet(out *o, const value_counted *value)
+{
+    point_id id;
+    if (json_type_of(value->json) == JSON_TEXT && point_id_read(value->json, id))
+        out_quoted(o, id, strlen(id));
+    else
+        out_bytes(o, value->json, value->bytes);
+}
+
 void run_facet(request *r)
 {
     const list_plan *p = r->plan;
@@ -300,7 +310,7 @@ void run_facet(request *r)
         out_text(&r->answer, "{\"hits\":[");
         for (int64_t i = 0; i < counts.count && i < p->limit; i++) {
             out_text(&r->answer, i > 0 ? ",{\"value\":" : "{\"value\":");
-            out_bytes(&r->answer, counts.values[i].json, counts.values[i].bytes);
+            put_facet(&r->answer, &counts.values[i]);
             out_format(&r->answer, ",\"count\":%lld}", (long long)counts.values[i].count);
         }
         out_text(&r->answer, "]}");

@@ -142,7 +142,8 @@ static bool read_named_vector(request *r, const char *value, operation *o, named
 static bool read_named_vectors(request *r, const char *object, operation *o)
 {
     if (o->count > 0 && !o->named && !json_first(object))
-        return request_fail(r, 501, "points[%lld].vector: a point without a vector is not supported where vectors have no names",
+        return request_fail(r, 501,
+                            "points[%lld].vector: a point without a vector is not supported where vectors have no names",
                             (long long)o->count);
     if (o->count > 0 && !o->named)
         return request_fail(r, 400, "points[%lld].vector: has names, and the one before has none", (long long)o->count);

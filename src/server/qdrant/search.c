@@ -100,6 +100,13 @@ static bool read_group_lookup(request *r, const char *value, search_plan *p)
     return p->group_lookup && (!object || parts_read(r, value, &p->group_with));
 }
 
+static void search_all(search *s)
+{
+    s->limit = WW_ROWS_MAX;
+    for (size_t i = 0; i < s->child_count; i++)
+        search_all(&s->children[i]);
+}
+
 /* Groups are made of all rows in the order of their scores: as many are looked at as there are. */
 static bool prepare_groups(request *r)
 {
@@ -115,7 +122,7 @@ static bool prepare_groups(request *r)
     if (!read_group_lookup(r, json_given(body, "with_lookup"), p))
         return false;
     p->group_limit = p->searches->limit;
-    p->searches->limit = WW_ROWS_MAX;
+    search_all(p->searches);
     p->group_payload = p->searches->with.payload;
     p->searches->with.payload = true; /* which has the key */
     return true;
@@ -156,15 +163,20 @@ typedef struct grouping {
     bool failed;
 } grouping;
 
+/* A point with a key that is neither a text nor an integer is in no group. */
+static bool tell_whether_key(void *user, const char *value)
+{
+    bool *keys = user;
+    *keys = json_type_of(value) == JSON_TEXT || (json_type_of(value) == JSON_NUMBER && json_number_of(value).is_integer);
+    return *keys;
+}
+
 /* Puts a point into the group of one of its keys. */
 static bool tell_key(void *user, const char *value)
 {
     grouping *g = user;
-    const json_type type = json_type_of(value);
     const value_counted key = {value, (size_t)(json_end(value) - value), 0};
     int64_t at = 0;
-    if (type != JSON_TEXT && (type != JSON_NUMBER || !json_number_of(value).is_integer))
-        return true;
     while (at < g->count && (g->groups[at].key.bytes != key.bytes || memcmp(g->groups[at].key.json, key.json, key.bytes) != 0))
         at++;
     if (at == g->plan->group_limit)
@@ -175,7 +187,8 @@ static bool tell_key(void *user, const char *value)
         g->failed = !to->hits;
         g->count += to->hits != NULL;
     }
-    if (to->hits && to->key.count < g->plan->group_size)
+    const bool twin = to->hits && to->key.count > 0 && to->hits[to->key.count - 1] == g->hit; /* the same key twice */
+    if (to->hits && !twin && to->key.count < g->plan->group_size)
         to->hits[to->key.count++] = g->hit;
     return !g->failed;
 }
@@ -206,7 +219,10 @@ static void put_groups(request *r, const search_plan *p, selection with)
     g.failed = !g.groups;
     for (g.hit = 0; !g.failed && g.hit < s->found_count; g.hit++) {
         const char *payload = ww_results_payload(s->found[g.hit].results, s->found[g.hit].query, s->found[g.hit].hit);
+        bool keys = false;
         if (payload)
+            filter_field_visit(&p->group_by.field, payload, tell_whether_key, &keys);
+        if (keys)
             filter_field_visit(&p->group_by.field, payload, tell_key, &g);
     }
     out_text(&r->answer, "{\"groups\":[");

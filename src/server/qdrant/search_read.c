@@ -70,6 +70,7 @@ static bool read_fusion(request *r, const char *value, search *s)
 static bool read_sample(request *r, const char *value, search *s)
 {
     s->kind = SEARCH_SAMPLE;
+    s->offset = 0; /* there is nothing to skip at random */
     return json_type_of(value) == JSON_TEXT && json_text_is(value, "random", 6)
                ? true
                : request_fail(r, 400, "query.sample: random is needed");

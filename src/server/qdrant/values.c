@@ -100,10 +100,23 @@ static int compare_texts(const void *first, const void *second)
     return bytes != 0 ? bytes : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
+/* Booleans, numbers in their order, texts. */
+static int compare_values(const value_counted *a, const value_counted *b)
+{
+    static const int RANKS[] = {[JSON_FALSE] = 0, [JSON_TRUE] = 1, [JSON_NUMBER] = 2, [JSON_TEXT] = 3};
+    const json_type first = json_type_of(a->json), second = json_type_of(b->json);
+    if (first != second)
+        return RANKS[first] - RANKS[second];
+    if (first != JSON_NUMBER)
+        return compare_texts(a, b);
+    const json_number x = json_number_of(a->json), y = json_number_of(b->json);
+    return json_number_compare(&x, &y);
+}
+
 static int compare_counts(const void *first, const void *second)
 {
     const value_counted *a = first, *b = second;
-    return a->count != b->count ? (a->count < b->count) - (a->count > b->count) : compare_texts(a, b);
+    return a->count != b->count ? (a->count < b->count) - (a->count > b->count) : compare_values(a, b);
 }
 
 ww_status values_sort(value_counts *counts)

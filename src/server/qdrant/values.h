@@ -32,7 +32,7 @@ typedef struct value_counts {
 /* Adds the values of a payload: texts, integers and booleans, each once. Payloads must stay until the counts are freed. */
 ww_status values_count(value_counts *counts, const values_key *key, const char *payload);
 
-/* Brings equal values together, the most frequent first, equals by their text. */
+/* Brings equal values together, the most frequent first; then booleans, numbers in their order, and texts. */
 ww_status values_sort(value_counts *counts);
 void values_free(value_counts *counts);
 

@@ -266,8 +266,6 @@ static ww_status read_operators(filter_reader *r, field of, const char *object, 
 ww_status filter_add_part(filter_reader *r, filter_part part)
 {
     filter *f = r->out;
-    if (part.step == FILTER_KEY && part.length == 0)
-        return FILTER_REFUSE(r, "a part of the field's name is empty");
     if (part.step == FILTER_KEY && (memchr(part.text, '"', part.length) || memchr(part.text, '\0', part.length)))
         return FILTER_REFUSE(r, "a field's name with a quote or a NUL in it cannot be filtered by");
     const ww_status status = make_room((void **)&f->parts, f->part_count, &f->part_capacity, sizeof *f->parts);
@@ -290,7 +288,8 @@ static ww_status read_name(filter_reader *r, const char *key, field *out)
         for (const char *end = text + length; status == WW_OK && text <= end;) {
             const char *dot = memchr(text, '.', (size_t)(end - text));
             const size_t part = (size_t)((dot ? dot : end) - text);
-            status = filter_add_part(r, (filter_part){.text = text, .length = part});
+            status = part > 0 ? filter_add_part(r, (filter_part){.text = text, .length = part})
+                              : FILTER_REFUSE(r, "a part of the field's name is empty");
             text += part + 1;
         }
     }
