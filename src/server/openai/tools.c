@@ -215,21 +215,30 @@ size_t tools_held(const generation *g)
     return 0;
 }
 
-/* One call from the JSON of it; false: it is none. */
-static bool put_call(out *o, const generation *g, const char *json, size_t bytes, size_t number, bool indexed)
+/* Where a call is in the list; `indexed`: the list is one of an event, whose calls say so. */
+typedef struct call_place {
+    size_t number;
+    bool indexed;
+} call_place;
+
+/* One call from the part of the text that has its JSON; false: it is none. */
+static bool put_call(out *o, const generation *g, text_span json, call_place at)
 {
-    char *text = memory_copy_text(json, bytes);
+    const size_t bytes = json.to - json.from;
+    if (bytes == 0)
+        return false;
+    char *text = memory_copy_text(g->text.bytes + json.from, bytes);
     json_fault fault;
     bool written = false;
     if (text && json_check(text, bytes, &fault)) {
         const char *root = json_root(text), *name = json_given(root, "name"), *arguments = json_given(root, "arguments");
         written = name && json_type_of(name) == JSON_TEXT && arguments && json_type_of(arguments) == JSON_OBJECT;
         if (written) {
-            out_text(o, number > 0 ? ",{" : "[{");
-            if (indexed)
-                out_format(o, "\"index\":%zu,", number);
+            out_text(o, at.number > 0 ? ",{" : "[{");
+            if (at.indexed)
+                out_format(o, "\"index\":%zu,", at.number);
             out_format(o, "\"id\":\"call_%llu_%zu_%zu\",\"type\":\"function\",\"function\":{\"name\":",
-                       (unsigned long long)g->answer->number, g->number, number);
+                       (unsigned long long)g->answer->number, g->number, at.number);
             put_value(o, name);
             out_text(o, ",\"arguments\":");
             out_quoted(o, arguments, (size_t)(json_end(arguments) - arguments));
@@ -243,15 +252,16 @@ static bool put_call(out *o, const generation *g, const char *json, size_t bytes
 
 size_t tools_put_calls(out *o, const generation *g, bool indexed)
 {
-    const char *at = g->text.bytes ? g->text.bytes : "", *const end = at + g->text.length;
+    const char *const text = g->text.bytes ? g->text.bytes : "", *const end = text + g->text.length, *at = text;
     size_t count = 0;
     if (g->answer->plan->tool_forced)
-        count += put_call(o, g, at, g->text.length, 0, indexed);
+        count += put_call(o, g, (text_span){0, g->text.length}, (call_place){0, indexed});
     while (!g->answer->plan->tool_forced && (at = memmem(at, (size_t)(end - at), OPEN, sizeof OPEN - 1))) {
         at += sizeof OPEN - 1;
         const char *close = memmem(at, (size_t)(end - at), CLOSE, sizeof CLOSE - 1);
         const char *stop = close ? close : end;
-        count += put_call(o, g, at, (size_t)(stop - at), count, indexed);
+        const text_span json = {(size_t)(at - text), (size_t)(stop - text)};
+        count += put_call(o, g, json, (call_place){count, indexed});
         at = stop;
     }
     out_text(o, count > 0 ? "]" : "");
