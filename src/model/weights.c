@@ -1,256 +1,10 @@
-/* Loading a model's tensors by the names that its architecture has for them.
- *
- * Whether all numbers of a tensor are finite is seen while it is read (ww_quant_info). Where they may not be, or of a format of
- * which that cannot be seen, rows are decoded piece by piece on the device and added up: a sum is finite only if everything in
- * it is. (A sum of finite weights that overflows belongs to no model that could be computed.)
- */
+/* The tensors that each architecture has, by the names that files have for them. */
 #include "model/weights.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <warpwave/tensor_rows.h>
-
-#include "base/float_guard.h"
-#include "base/integers.h"
 #include "base/memory.h"
-
-enum { NAME_BYTES = 96, CHECKED_ELEMENTS = 1 << 22 };
-
-typedef struct loader {
-    const weights_source *source;
-    weights *w;
-    bool *used; /* of each tensor in the file */
-    int64_t tensors, bytes_before, bytes_total;
-} loader;
-
-/* What a tensor must be; rows are 0 for a vector. */
-typedef struct wanted {
-    const char *name;
-    int64_t rows, cols;
-    int64_t experts; /* 0: it is one matrix */
-    bool optional;
-} wanted;
-
-static int tell(long long done, long long total, void *user)
-{
-    (void)total;
-    const loader *l = user;
-    return progress_tell(l->source->progress, l->source->progress_user, l->bytes_before + done, l->bytes_total);
-}
-
-static ww_status refuse_shape(const ww_gguf_tensor *t, const wanted *want)
-{
-    char found[128] = "";
-    for (int32_t d = 0; d < t->rank; d++)
-        snprintf(found + strlen(found), sizeof found - strlen(found), d ? ", %lld" : "%lld", (long long)t->shape[d]);
-    if (want->experts)
-        return ww_fail(WW_CORRUPT_FILE, "tensor '%s' has shape [%s]; the metadata says [%lld, %lld, %lld]", t->name, found,
-                       (long long)want->cols, (long long)want->rows, (long long)want->experts);
-    if (want->rows)
-        return ww_fail(WW_CORRUPT_FILE, "tensor '%s' has shape [%s]; the metadata says [%lld, %lld]", t->name, found,
-                       (long long)want->cols, (long long)want->rows);
-    return ww_fail(WW_CORRUPT_FILE, "tensor '%s' has shape [%s]; the metadata says [%lld]", t->name, found,
-                   (long long)want->cols);
-}
-
-/* Finds a tensor and compares it with what is wanted; index -1: it is optional and not there. */
-static ww_status find(loader *l, const wanted *want, int64_t *index)
-{
-    ww_gguf_tensor t = ww_gguf_tensor_default();
-    *index = -1;
-    if (ww_gguf_find_tensor(l->source->gguf, want->name, index) != WW_OK) {
-        *index = -1;
-        return want->optional ? WW_OK
-                              : ww_fail(WW_CORRUPT_FILE, "tensor '%s' is missing; a model of architecture %s has it",
-                                        want->name, l->source->architecture->name);
-    }
-    const ww_status status = ww_gguf_tensor_at(l->source->gguf, *index, &t);
-    if (status != WW_OK)
-        return status;
-    if (t.rank > (want->experts ? 3 : 2) || t.shape[2] != (want->experts ? want->experts : 1) || t.shape[0] != want->cols ||
-        t.shape[1] != (want->rows ? want->rows : 1) || (!want->rows && t.rank != 1))
-        return refuse_shape(&t, want);
-    if (t.type == WW_QUANT_Q8_1 || t.type == WW_QUANT_Q8_K)
-        return ww_fail(WW_UNSUPPORTED, "tensor '%s' is %s, a type for activations", t.name, ww_gguf_type_name(t.type));
-    l->used[*index] = true;
-    l->w->parameters += t.shape[0] * t.shape[1] * t.shape[2];
-    l->w->bytes += t.bytes;
-    return WW_OK;
-}
-
-static ww_status check_finite(const char *name, const ww_quant *matrix, int64_t rows, int64_t cols)
-{
-    const int64_t together = max_i64(1, CHECKED_ELEMENTS / cols);
-    ww_status status = WW_OK;
-    for (int64_t first = 0; status == WW_OK && first < rows; first += together) {
-        const int64_t count = min_i64(together, rows - first);
-        float sum = NAN;
-        ww_tensor decoded = {0}, total = {0};
-        status = ww_quant_dequantize(matrix, first, count, WW_F32, &decoded);
-        if (status == WW_OK)
-            status = ww_tensor_reduce(WW_REDUCE_SUM, &decoded, NULL, 0, &total);
-        if (status == WW_OK)
-            status = ww_tensor_to_host(&total, &sum);
-        ww_tensor_release(&total);
-        ww_tensor_release(&decoded);
-        if (status == WW_OK && !isfinite(sum))
-            status = ww_fail(WW_CORRUPT_FILE, "tensor '%s' has weights that are not finite, in rows %lld to %lld", name,
-                             (long long)first, (long long)(first + count - 1));
-    }
-    return status;
-}
-
-/* A tensor of the file as a matrix; stays NULL where it is optional and not there. */
-static ww_status load_matrix(loader *l, const wanted *want, ww_quant **out)
-{
-    int64_t index;
-    ww_status status = find(l, want, &index);
-    if (status != WW_OK || index < 0)
-        return status;
-    status = ww_gguf_load(l->source->gguf, index, l->source->device, l->source->progress ? tell : NULL, l, out);
-    if (status != WW_OK)
-        return status;
-    ww_quant_info info = ww_quant_info_default();
-    status = ww_quant_describe(*out, &info);
-    l->bytes_before += info.bytes;
-    return status == WW_OK && !info.finite ? check_finite(want->name, *out, info.rows, info.cols) : status;
-}
-
-/* A tensor as f32 of shape [n]. */
-static ww_status load_vector(loader *l, const wanted *want, ww_tensor *out)
-{
-    ww_quant *matrix = NULL;
-    ww_status status = load_matrix(l, want, &matrix);
-    if (status == WW_OK && matrix)
-        status = ww_quant_dequantize(matrix, 0, 1, WW_F32, out);
-    if (status == WW_OK && matrix)
-        status = ww_tensor_squeeze(out, 0, out);
-    ww_quant_destroy(matrix);
-    return status;
-}
-
-/* ---- names ----------------------------------------------------------------------------------------------------------------
- */
-
-static const char *name_of(char *to, int32_t layer, const char *what, const char *ending)
-{
-    if (layer < 0)
-        snprintf(to, NAME_BYTES, "%s.%s", what, ending);
-    else
-        snprintf(to, NAME_BYTES, "blk.%d.%s.%s", (int)layer, what, ending);
-    return to;
-}
-
-/* A norm of `size` elements; an encoder's have biases. */
-typedef struct norm_name {
-    int32_t layer;
-    const char *what;
-    int64_t size;
-    bool biased;
-} norm_name;
-
-static ww_status load_norm(loader *l, norm_name n, norm *out)
-{
-    char name[NAME_BYTES];
-    ww_status status =
-        load_vector(l, &(wanted){.name = name_of(name, n.layer, n.what, "weight"), .cols = n.size}, &out->weight);
-    if (status == WW_OK && n.biased)
-        status = load_vector(l, &(wanted){.name = name_of(name, n.layer, n.what, "bias"), .cols = n.size}, &out->bias);
-    return status;
-}
-
-typedef struct linear_name {
-    int32_t layer;
-    const char *what;
-    int64_t rows, cols;
-    bool biased; /* must be; otherwise may be */
-} linear_name;
-
-static ww_status load_linear(loader *l, linear_name n, linear *out)
-{
-    char name[NAME_BYTES];
-    const wanted matrix = {.name = name_of(name, n.layer, n.what, "weight"), .rows = n.rows, .cols = n.cols};
-    ww_status status = load_matrix(l, &matrix, &out->matrix);
-    const wanted bias = {.name = name_of(name, n.layer, n.what, "bias"), .cols = n.rows, .optional = !n.biased};
-    return status == WW_OK ? load_vector(l, &bias, &out->bias) : status;
-}
-
-/* ---- several matrices as one --------------------------------------------------------------------------------------------- */
-
-/* Matrices that meet the same activations become one, where their types are alike: a third of the launches, and of the waits
- * for all threads, for the same bits. */
-
-typedef struct joined_part {
-    const char *what;
-    int64_t rows;
-} joined_part;
-
-enum { JOINED_MAX = 3 };
-
-typedef struct joined_name {
-    int32_t layer;
-    int32_t count;
-    joined_part parts[JOINED_MAX];
-    int64_t cols;
-} joined_name;
-
-/* Are all parts there, of one type, without biases? */
-static bool can_join(const loader *l, const joined_name *n)
-{
-    char name[NAME_BYTES];
-    int32_t type = -1;
-    for (int32_t i = 0; i < n->count; i++) {
-        ww_gguf_tensor t = ww_gguf_tensor_default();
-        int64_t index;
-        if (ww_gguf_find_tensor(l->source->gguf, name_of(name, n->layer, n->parts[i].what, "bias"), &index) == WW_OK ||
-            ww_gguf_find_tensor(l->source->gguf, name_of(name, n->layer, n->parts[i].what, "weight"), &index) != WW_OK ||
-            ww_gguf_tensor_at(l->source->gguf, index, &t) != WW_OK || (type >= 0 && t.type != type) ||
-            !ww_quant_name((ww_quant_type)t.type))
-            return false;
-        type = t.type;
-    }
-    return true;
-}
-
-/* Where it is not known that all are finite: which is not. */
-static ww_status check_parts(const joined_name *n, const ww_quant *matrix)
-{
-    char name[NAME_BYTES];
-    int64_t first = 0;
-    ww_status status = WW_OK;
-    for (int32_t i = 0; i < n->count && status == WW_OK; i++) {
-        ww_quant *part = NULL;
-        status = ww_quant_view(matrix, first, n->parts[i].rows, &part);
-        if (status == WW_OK)
-            status = check_finite(name_of(name, n->layer, n->parts[i].what, "weight"), part, n->parts[i].rows, n->cols);
-        ww_quant_destroy(part);
-        first += n->parts[i].rows;
-    }
-    return status;
-}
-
-static ww_status load_joined(loader *l, const joined_name *n, linear *out)
-{
-    char name[NAME_BYTES];
-    int64_t indices[JOINED_MAX];
-    ww_quant_info info = ww_quant_info_default();
-    ww_status status = WW_OK;
-    for (int32_t i = 0; i < n->count && status == WW_OK; i++) {
-        const wanted want = {
-            .name = name_of(name, n->layer, n->parts[i].what, "weight"), .rows = n->parts[i].rows, .cols = n->cols};
-        status = find(l, &want, &indices[i]);
-    }
-    const weights_source *s = l->source;
-    if (status == WW_OK)
-        status = ww_gguf_load_joined(s->gguf, indices, n->count, s->device, s->progress ? tell : NULL, l, &out->matrix);
-    if (status == WW_OK)
-        status = ww_quant_describe(out->matrix, &info);
-    l->bytes_before += info.bytes;
-    return status == WW_OK && !info.finite ? check_parts(n, out->matrix) : status;
-}
+#include "model/weights_loader.h"
 
 /* ---- bodies ---------------------------------------------------------------------------------------------------------------
  */
@@ -268,20 +22,20 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     const model_sizes *s = l->source->sizes;
     const architecture *a = l->source->architecture;
     const int64_t width = s->width, queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
-    char name[NAME_BYTES];
+    char name[LOADER_NAME_BYTES];
     int64_t index;
     ww_status status = WW_OK;
     const joined_name joined = {
         .layer = i, .count = 3, .parts = {{"attn_q", queries}, {"attn_k", keys}, {"attn_v", keys}}, .cols = width};
     if (a->fused && a->kind == WW_MODEL_DECODER &&
-        ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK) {
-        status = load_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &to->joined);
-    } else if (may_join(l->source) && can_join(l, &joined)) {
-        status = load_joined(l, &joined, &to->joined);
-    } else if (ww_gguf_find_tensor(l->source->gguf, name_of(name, i, "attn_qkv", "weight"), &index) == WW_OK &&
+        ww_gguf_find_tensor(l->source->gguf, loader_name(name, i, "attn_qkv", "weight"), &index) == WW_OK) {
+        status = loader_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &to->joined);
+    } else if (may_join(l->source) && loader_can_join(l, &joined)) {
+        status = loader_joined(l, &joined, &to->joined);
+    } else if (ww_gguf_find_tensor(l->source->gguf, loader_name(name, i, "attn_qkv", "weight"), &index) == WW_OK &&
                a->kind == WW_MODEL_ENCODER) {
         linear all = {0};
-        status = load_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &all);
+        status = loader_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &all);
         linear *const parts[] = {&to->query, &to->key, &to->value};
         const int64_t firsts[] = {0, queries, queries + keys, queries + 2 * keys};
         for (int p = 0; p < 3 && status == WW_OK; p++) {
@@ -292,21 +46,22 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
         ww_quant_destroy(all.matrix);
         ww_tensor_release(&all.bias);
     } else {
-        status = load_linear(l, (linear_name){i, "attn_q", queries, width, a->biases}, &to->query);
+        status = loader_linear(l, (linear_name){i, "attn_q", queries, width, a->biases}, &to->query);
         if (status == WW_OK)
-            status = load_linear(l, (linear_name){i, "attn_k", keys, width, a->biases}, &to->key);
+            status = loader_linear(l, (linear_name){i, "attn_k", keys, width, a->biases}, &to->key);
         if (status == WW_OK)
-            status = load_linear(l, (linear_name){i, "attn_v", keys, width, a->biases}, &to->value);
+            status = loader_linear(l, (linear_name){i, "attn_v", keys, width, a->biases}, &to->value);
     }
     if (status == WW_OK)
-        status = load_linear(l, (linear_name){i, "attn_output", width, queries, a->kind == WW_MODEL_ENCODER && a->biases},
-                             &to->output);
+        status = loader_linear(l, (linear_name){i, "attn_output", width, queries, a->kind == WW_MODEL_ENCODER && a->biases},
+                               &to->output);
     if (status == WW_OK && a->sinks)
-        status = load_vector(l, &(wanted){.name = name_of(name, i, "attn_sinks", "weight"), .cols = s->heads}, &to->sinks);
+        status =
+            loader_vector(l, &(wanted){.name = loader_name(name, i, "attn_sinks", "weight"), .cols = s->heads}, &to->sinks);
     if (status == WW_OK && (a->head_norms || a->whole_norms))
-        status = load_norm(l, (norm_name){i, "attn_q_norm", a->head_norms ? s->head_size : queries, false}, &to->query_norm);
+        status = loader_norm(l, (norm_name){i, "attn_q_norm", a->head_norms ? s->head_size : queries, false}, &to->query_norm);
     if (status == WW_OK && (a->head_norms || a->whole_norms))
-        status = load_norm(l, (norm_name){i, "attn_k_norm", a->head_norms ? s->head_size : keys, false}, &to->key_norm);
+        status = loader_norm(l, (norm_name){i, "attn_k_norm", a->head_norms ? s->head_size : keys, false}, &to->key_norm);
     return status;
 }
 
@@ -353,13 +108,13 @@ static ww_status load_layer_norms(loader *l, int32_t i, layer_weights *to)
     const int64_t width = l->source->sizes->width;
     ww_status status = WW_OK;
     if (!a->no_pre_norms && has_attention_norm(l, i))
-        status = load_norm(l, (norm_name){i, behind ? "attn_output_norm" : "attn_norm", width, behind}, &to->attention_norm);
+        status = loader_norm(l, (norm_name){i, behind ? "attn_output_norm" : "attn_norm", width, behind}, &to->attention_norm);
     if (status == WW_OK && !a->no_pre_norms)
-        status = load_norm(l, (norm_name){i, network, width, behind}, &to->feed_forward_norm);
+        status = loader_norm(l, (norm_name){i, network, width, behind}, &to->feed_forward_norm);
     if (status == WW_OK && a->post_norms)
-        status = load_norm(l, (norm_name){i, "post_attention_norm", width, false}, &to->attention_post_norm);
+        status = loader_norm(l, (norm_name){i, "post_attention_norm", width, false}, &to->attention_post_norm);
     if (status == WW_OK && a->post_norms)
-        status = load_norm(l, (norm_name){i, "post_ffw_norm", width, false}, &to->feed_forward_post_norm);
+        status = loader_norm(l, (norm_name){i, "post_ffw_norm", width, false}, &to->feed_forward_post_norm);
     return status;
 }
 
@@ -371,30 +126,30 @@ static ww_status load_feed_forward(loader *l, int32_t i, layer_weights *to)
     const joined_name gate_up = {.layer = i, .count = 2, .parts = {{"ffn_gate", hidden}, {"ffn_up", hidden}}, .cols = width};
     ww_status status = WW_OK;
     if (a->fused) {
-        status = load_linear(l, (linear_name){i, "ffn_up", 2 * hidden, width, false}, &to->gate_up);
-    } else if (a->gated && can_join(l, &gate_up)) {
-        status = load_joined(l, &gate_up, &to->gate_up);
+        status = loader_linear(l, (linear_name){i, "ffn_up", 2 * hidden, width, false}, &to->gate_up);
+    } else if (a->gated && loader_can_join(l, &gate_up)) {
+        status = loader_joined(l, &gate_up, &to->gate_up);
     } else {
         if (a->gated)
-            status = load_linear(l, (linear_name){i, "ffn_gate", hidden, width, false}, &to->gate);
+            status = loader_linear(l, (linear_name){i, "ffn_gate", hidden, width, false}, &to->gate);
         if (status == WW_OK)
-            status = load_linear(l, (linear_name){i, "ffn_up", hidden, width, biased}, &to->up);
+            status = loader_linear(l, (linear_name){i, "ffn_up", hidden, width, biased}, &to->up);
     }
-    return status == WW_OK ? load_linear(l, (linear_name){i, "ffn_down", width, hidden, biased}, &to->down) : status;
+    return status == WW_OK ? loader_linear(l, (linear_name){i, "ffn_down", width, hidden, biased}, &to->down) : status;
 }
 
 /* The matrices of all experts by one name, and their biases where the architecture has any. */
 static ww_status load_expert_linear(loader *l, linear_name n, expert_linear *out)
 {
-    char name[NAME_BYTES];
+    char name[LOADER_NAME_BYTES];
     const int64_t experts = l->source->sizes->experts;
     const wanted matrices = {
-        .name = name_of(name, n.layer, n.what, "weight"), .rows = n.rows, .cols = n.cols, .experts = experts};
-    ww_status status = load_matrix(l, &matrices, &out->matrices);
+        .name = loader_name(name, n.layer, n.what, "weight"), .rows = n.rows, .cols = n.cols, .experts = experts};
+    ww_status status = loader_matrix(l, &matrices, &out->matrices);
     if (status != WW_OK || !n.biased)
         return status;
-    return load_matrix(l, &(wanted){.name = name_of(name, n.layer, n.what, "bias"), .rows = experts, .cols = n.rows},
-                       &out->biases);
+    return loader_matrix(l, &(wanted){.name = loader_name(name, n.layer, n.what, "bias"), .rows = experts, .cols = n.rows},
+                         &out->biases);
 }
 
 static ww_status load_experts(loader *l, int32_t i, layer_weights *to)
@@ -402,7 +157,7 @@ static ww_status load_experts(loader *l, int32_t i, layer_weights *to)
     const model_sizes *s = l->source->sizes;
     const bool biased = l->source->architecture->biases;
     const int64_t width = s->width, hidden = s->expert_hidden;
-    ww_status status = load_linear(l, (linear_name){i, "ffn_gate_inp", s->experts, width, biased}, &to->router);
+    ww_status status = loader_linear(l, (linear_name){i, "ffn_gate_inp", s->experts, width, biased}, &to->router);
     if (status == WW_OK)
         status = load_expert_linear(l, (linear_name){i, "ffn_gate_exps", hidden, width, biased}, &to->gates);
     if (status == WW_OK)
@@ -435,7 +190,7 @@ static ww_status load_embedding(loader *l)
         s->vocabulary = t.shape[1];
     if (s->vocabulary > INT32_MAX)
         return ww_fail(WW_CORRUPT_FILE, "a vocabulary of %lld tokens is too large", (long long)s->vocabulary);
-    return load_matrix(l, &(wanted){.name = "token_embd.weight", .rows = s->vocabulary, .cols = s->width}, &l->w->embedding);
+    return loader_matrix(l, &(wanted){.name = "token_embd.weight", .rows = s->vocabulary, .cols = s->width}, &l->w->embedding);
 }
 
 static ww_status load_encoder(loader *l)
@@ -445,18 +200,18 @@ static ww_status load_encoder(loader *l)
     int64_t index;
     ww_gguf_tensor t = ww_gguf_tensor_default();
     const bool before = l->source->architecture->norms_before;
-    ww_status status = load_norm(l, (norm_name){-1, "token_embd_norm", s->width, !before}, &l->w->embedding_norm);
+    ww_status status = loader_norm(l, (norm_name){-1, "token_embd_norm", s->width, !before}, &l->w->embedding_norm);
     if (status == WW_OK && before)
-        status = load_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
+        status = loader_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
     if (status == WW_OK && !l->source->architecture->rope)
         status =
-            load_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width}, &l->w->positions);
+            loader_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width}, &l->w->positions);
     if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "token_types.weight", &index) != WW_OK)
         return status;
     status = ww_gguf_tensor_at(l->source->gguf, index, &t);
     if (status == WW_OK)
-        status = load_matrix(l, &(wanted){.name = "token_types.weight", .rows = t.rank == 1 ? 0 : t.shape[1], .cols = s->width},
-                             &types);
+        status = loader_matrix(
+            l, &(wanted){.name = "token_types.weight", .rows = t.rank == 1 ? 0 : t.shape[1], .cols = s->width}, &types);
     if (status == WW_OK)
         status = ww_quant_dequantize(types, 0, 1, WW_F32, &l->w->token_type);
     if (status == WW_OK)
@@ -478,11 +233,11 @@ static ww_status load_head(loader *l)
     const bool encoder = l->source->architecture->kind == WW_MODEL_ENCODER;
     rank_head *head = &l->w->head;
     head->labels = encoder ? 1 : 2;
-    ww_status status = encoder ? load_linear(l, (linear_name){-1, "cls", s->width, s->width, false}, &head->dense) : WW_OK;
+    ww_status status = encoder ? loader_linear(l, (linear_name){-1, "cls", s->width, s->width, false}, &head->dense) : WW_OK;
     if (status == WW_OK && l->source->architecture->norms_before)
-        status = load_norm(l, (norm_name){-1, "cls.norm", s->width, false}, &head->norm);
+        status = loader_norm(l, (norm_name){-1, "cls.norm", s->width, false}, &head->norm);
     if (status == WW_OK)
-        status = load_linear(l, (linear_name){-1, "cls.output", head->labels, s->width, false}, &head->output);
+        status = loader_linear(l, (linear_name){-1, "cls.output", head->labels, s->width, false}, &head->output);
     if (status == WW_OK)
         status = make_plain(&head->dense, true);
     return status == WW_OK ? make_plain(&head->output, true) : status;
@@ -507,7 +262,7 @@ static ww_status load_factors(loader *l, const char *name, float **out)
 {
     const int64_t pairs = l->source->sizes->rope_size / 2;
     ww_tensor factors = {0};
-    ww_status status = load_vector(l, &(wanted){.name = name, .cols = pairs, .optional = true}, &factors);
+    ww_status status = loader_vector(l, &(wanted){.name = name, .cols = pairs, .optional = true}, &factors);
     if (status != WW_OK || !factors.storage)
         return status;
     float *values = memory_alloc((size_t)pairs * sizeof *values);
@@ -541,10 +296,10 @@ static ww_status load_rope_factors(loader *l)
 static ww_status load_decoder(loader *l)
 {
     const model_sizes *s = l->source->sizes;
-    ww_status status = load_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
+    ww_status status = loader_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
     if (status == WW_OK)
-        status = load_matrix(l, &(wanted){.name = "output.weight", .rows = s->vocabulary, .cols = s->width, .optional = true},
-                             &l->w->output);
+        status = loader_matrix(l, &(wanted){.name = "output.weight", .rows = s->vocabulary, .cols = s->width, .optional = true},
+                               &l->w->output);
     if (status == WW_OK && !l->w->output) {
         l->w->output = l->w->embedding;
         l->w->output_is_tied = true;
@@ -563,13 +318,13 @@ static ww_status load_bidirectional(loader *l)
     const int64_t width = l->source->sizes->width;
     ww_gguf_tensor t = ww_gguf_tensor_default();
     int64_t index;
-    ww_status status = load_norm(l, (norm_name){-1, "output_norm", width, false}, &l->w->output_norm);
+    ww_status status = loader_norm(l, (norm_name){-1, "output_norm", width, false}, &l->w->output_norm);
     if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "dense_2.weight", &index) != WW_OK)
         return status;
     status = ww_gguf_tensor_at(l->source->gguf, index, &t);
     const int64_t between = t.rank == 2 ? t.shape[1] : 1, sizes[DENSE_LAYERS + 1] = {width, between, width};
     for (int i = 0; i < DENSE_LAYERS && status == WW_OK; i++) {
-        status = load_linear(l, (linear_name){-1, NAMES[i], sizes[i + 1], sizes[i], false}, &l->w->dense[i]);
+        status = loader_linear(l, (linear_name){-1, NAMES[i], sizes[i + 1], sizes[i], false}, &l->w->dense[i]);
         if (status == WW_OK)
             status = make_plain(&l->w->dense[i], true);
     }
