@@ -4,8 +4,10 @@
  * and what is kept is scored where it lies in the segments. Whether a row is live and admitted is looked up for kept rows only.
  * Until a query has k scores its rows are scored without a screen, and so are all rows of lists without codes.
  *
- * With many queries a query is one thread's. With few, threads share a query: each takes one block in as many as there are
- * threads, so that all begin with the nearest lists, and they tell each other their thresholds.
+ * With few queries, threads share a query: each takes one block in as many as there are threads, so that all begin with the
+ * nearest lists, and they tell each other their thresholds. With many, a thread takes a set of queries: first it reads each
+ * one's nearest list, which gives a threshold, and then list by list all the others for all queries of the set that want them,
+ * so that codes come from memory once for the set.
  *
  * Rows do not come in order here, so keys are compared as a whole: a row with an equal score and a smaller number enters.
  */
@@ -23,25 +25,39 @@
 enum {
     QUERIES_PER_WORKER = 2, /* fewer are shared by the workers */
     HERE_LIST_ROWS = 2048,  /* fewer rows are read before a worker has woken */
+    SET_QUERIES_MAX = 256,
+    SET_BYTES = 512 << 10, /* of a set's queries at most: they stay in the second level, */
+    SETS_PER_WORKER = 2,   /* unless threads would have less to do than this */
 };
 
 #define NO_LIST_THRESHOLD UINT32_MAX
 
-/* A block of a list, and what a worker knows of its query. */
+/* What a worker knows of a query. */
+typedef struct list_query {
+    int64_t number;
+    canon_key *heap;
+    screen_limits limits; /* of query 0 of a group of which there is no other */
+    uint32_t threshold;   /* that they are of */
+    float *query;         /* padded */
+    int8_t *codes;
+    screen_vector vector;
+    float norm;
+    int32_t offset; /* of u8 rows: what products are short by */
+} list_query;
+
+/* A block of a list, and the queries that a worker has in hand. */
 typedef struct list_worker {
     int8_t *codes; /* UNIT_ROWS x padded: of a block that is no whole strips, filled up with zeros */
     float values[3][UNIT_ROWS];
     const void *rows[UNIT_ROWS]; /* where kept rows lie, */
     float norms[UNIT_ROWS];      /* and their norms */
     const uint32_t *numbers;     /* of the block's rows */
+    const int8_t *block_codes;   /* of whole strips; NULL: the block has none */
+    screen_rows block;
+    int32_t count, end; /* rows of the block, and of its strips */
     int32_t products[UNIT_ROWS];
-    screen_limits limits; /* of query 0 of a group of which there is no other */
-    uint32_t threshold;   /* that they are of */
-    float *query;         /* padded */
-    int8_t *query_codes;
-    screen_vector vector;
-    float query_norm;
-    int32_t offset; /* of u8 rows: what products are short by */
+    list_query *queries; /* of a set */
+    uint64_t *pairs;     /* lists and queries of a set: the list in the upper half */
     int64_t screened, kept, scored;
 } list_worker;
 
@@ -52,6 +68,8 @@ typedef struct list_scan {
     const screen_products *products; /* NULL: no screen */
     int32_t padded;
     int32_t shares; /* of a query */
+    int64_t set;    /* queries that a worker takes together; 1 if they are shared */
+    int64_t pairs;  /* of a set at most */
     list_worker *workers;
     canon_key *heaps;             /* k for each query and share */
     _Atomic uint32_t *thresholds; /* for each query: the best k-th score of any share, as the upper half of a key */
@@ -104,120 +122,180 @@ static uint64_t find_rows(const list_scan *s, list_worker *w, uint64_t rows)
 /* ---- what is kept -----------------------------------------------------------------------------------------------------------
  */
 
-static void learn(const list_scan *s, list_worker *w, int64_t query, canon_key worst)
+static void learn(const list_scan *s, list_query *q)
 {
-    const uint32_t mine = (uint32_t)(worst >> 32);
-    uint32_t shared = atomic_load_explicit(&s->thresholds[query], memory_order_relaxed);
-    while (mine < shared && !atomic_compare_exchange_weak_explicit(&s->thresholds[query], &shared, mine, memory_order_relaxed,
-                                                                   memory_order_relaxed))
+    const uint32_t mine = (uint32_t)(topk_worst(q->heap) >> 32);
+    _Atomic uint32_t *known = &s->thresholds[q->number];
+    uint32_t shared = atomic_load_explicit(known, memory_order_relaxed);
+    while (mine < shared &&
+           !atomic_compare_exchange_weak_explicit(known, &shared, mine, memory_order_relaxed, memory_order_relaxed))
         continue;
     const uint32_t best = mine < shared ? mine : shared;
-    if (s->products && best < w->threshold) {
-        screen_limits_set(&w->limits, 0, s->job, w->vector, best);
-        w->threshold = best;
+    if (s->products && best < q->threshold) {
+        screen_limits_set(&q->limits, 0, s->job, q->vector, best);
+        q->threshold = best;
     }
 }
 
-static float sum_of(const list_scan *s, const list_worker *w, const void *row)
+static float sum_of(const list_scan *s, const list_query *q, const void *row)
 {
     const bool l2 = s->job->metric == CANON_L2;
     if (s->job->type != ROW_F32)
         return s->isa->pair_typed(
-            &(typed_pair){.type = s->job->type, .l2 = l2, .padded = s->padded, .query = w->query, .row = row});
-    return l2 ? s->isa->squares(w->query, row, s->padded) : s->isa->dot(w->query, row, s->padded);
+            &(typed_pair){.type = s->job->type, .l2 = l2, .padded = s->padded, .query = q->query, .row = row});
+    return l2 ? s->isa->squares(q->query, row, s->padded) : s->isa->dot(q->query, row, s->padded);
 }
 
-static void score(const list_scan *s, list_worker *w, int64_t query, canon_key *heap, uint64_t rows)
+static void score(const list_scan *s, list_worker *w, list_query *q, uint64_t rows)
 {
     const int32_t metric = s->job->metric, k = s->job->k;
     bool changed = false;
     for (uint64_t left = rows; left != 0; left &= left - 1) {
         const int32_t r = __builtin_ctzll(left);
-        const float value = canon_score(metric, sum_of(s, w, w->rows[r]), w->query_norm, w->norms[r]);
+        const float value = canon_score(metric, sum_of(s, q, w->rows[r]), q->norm, w->norms[r]);
         const canon_key key = canon_make_key(metric, value, w->numbers[r]);
-        if (key < topk_worst(heap)) {
-            topk_replace_worst(heap, k, key);
+        if (key < topk_worst(q->heap)) {
+            topk_replace_worst(q->heap, k, key);
             changed = true;
         }
     }
     w->scored += __builtin_popcountll(rows);
-    if (changed && topk_worst(heap) != CANON_KEY_WORST)
-        learn(s, w, query, topk_worst(heap));
+    if (changed && topk_worst(q->heap) != CANON_KEY_WORST)
+        learn(s, q);
 }
 
 /* A block that ends within a strip, as whole strips: behind the last row the test sees copies of it. */
-static void fill_block(const list_scan *s, list_worker *w, const int8_t **codes, screen_rows *block, int32_t count, int32_t end)
+static void fill_block(const list_scan *s, list_worker *w)
 {
-    const float *const from[] = {block->scales, block->residuals, block->norms};
-    memcpy(w->codes, *codes, (size_t)count * (size_t)s->padded);
+    const float *const from[] = {w->block.scales, w->block.residuals, w->block.norms};
+    memcpy(w->codes, w->block_codes, (size_t)w->count * (size_t)s->padded);
     for (int32_t v = 0; v < 3; v++)
-        for (int32_t r = 0; r < end; r++)
-            w->values[v][r] = from[v][r < count ? r : count - 1];
-    *codes = w->codes;
-    *block = (screen_rows){w->values[0], w->values[1], w->values[2]};
+        for (int32_t r = 0; r < w->end; r++)
+            w->values[v][r] = from[v][r < w->count ? r : w->count - 1];
+    w->block_codes = w->codes;
+    w->block = (screen_rows){w->values[0], w->values[1], w->values[2]};
 }
 
-/* Which of `count` rows of a list from `first` on the screen keeps. */
-static uint64_t screen_block(const list_scan *s, list_worker *w, const row_codes *list, int64_t first, int32_t count)
+/* Takes the rows of a list from `first` on in hand. */
+static void take_block(const list_scan *s, list_worker *w, const row_list *list, int64_t first)
 {
-    const int32_t end = (count + SCREEN_STRIP - 1) / SCREEN_STRIP * SCREEN_STRIP;
-    const int8_t *codes = list->codes + first * s->padded;
-    screen_rows block = {list->scales + first, list->residuals + first, list->norms + first};
-    if (end > count)
-        fill_block(s, w, &codes, &block, count, end);
-    s->products->one(w->query_codes, codes, end, s->padded, w->products);
-    for (int32_t r = 0; w->offset != 0 && r < end; r++)
-        w->products[r] += w->offset;
-    const uint64_t rows = s->isa->filter_one(w->products, &block, end, &w->limits, 0) & UINT64_MAX >> (UNIT_ROWS - count);
-    w->screened += count;
+    w->count = (int32_t)min_i64(UNIT_ROWS, list->count - first);
+    w->end = (w->count + SCREEN_STRIP - 1) / SCREEN_STRIP * SCREEN_STRIP;
+    w->numbers = list->rows + first;
+    w->block_codes = NULL;
+    if (!s->products || !list->codes.codes)
+        return;
+    w->block_codes = list->codes.codes + first * s->padded;
+    w->block = (screen_rows){list->codes.scales + first, list->codes.residuals + first, list->codes.norms + first};
+    if (w->end > w->count)
+        fill_block(s, w);
+}
+
+/* Which rows of the block the screen keeps. */
+static uint64_t screen_block(const list_scan *s, list_worker *w, const list_query *q)
+{
+    s->products->one(q->codes, w->block_codes, w->end, s->padded, w->products);
+    for (int32_t r = 0; q->offset != 0 && r < w->end; r++)
+        w->products[r] += q->offset;
+    const uint64_t rows =
+        s->isa->filter_one(w->products, &w->block, w->end, &q->limits, 0) & UINT64_MAX >> (UNIT_ROWS - w->count);
+    w->screened += w->count;
     w->kept += __builtin_popcountll(rows);
     return rows;
 }
 
-/* ---- a query ----------------------------------------------------------------------------------------------------------------
+static void read_block(const list_scan *s, list_worker *w, list_query *q)
+{
+    uint64_t rows = UINT64_MAX >> (UNIT_ROWS - w->count);
+    learn(s, q);
+    if (w->block_codes && q->threshold != NO_LIST_THRESHOLD)
+        rows = screen_block(s, w, q);
+    if (rows != 0)
+        score(s, w, q, find_rows(s, w, rows));
+}
+
+/* ---- a query, and a set of them ---------------------------------------------------------------------------------------------
  */
 
-static void take_query(const list_scan *s, list_worker *w, int64_t query)
+static void take_query(const list_scan *s, list_query *q, int64_t number, canon_key *heap)
 {
-    const float *from = s->job->queries + query * s->job->query_stride;
-    w->query_norm = sqrtf(s->isa->store(w->query, from, s->job->dim));
-    w->threshold = NO_LIST_THRESHOLD;
-    w->offset = 0;
+    q->number = number;
+    q->heap = heap;
+    topk_clear(heap, s->job->k);
+    q->norm = sqrtf(s->isa->store(q->query, s->job->queries + number * s->job->query_stride, s->job->dim));
+    q->threshold = NO_LIST_THRESHOLD;
+    q->offset = 0;
     if (!s->products)
         return;
-    w->vector = s->isa->encode(w->query, s->padded, w->query_codes);
-    w->vector.norm = w->query_norm;
+    q->vector = s->isa->encode(q->query, s->padded, q->codes);
+    q->vector.norm = q->norm;
     for (int32_t i = 0; row_type_offset(s->job->type) != 0 && i < s->padded; i++)
-        w->offset += w->query_codes[i];
-    w->offset *= row_type_offset(s->job->type);
+        q->offset += q->codes[i];
+    q->offset *= row_type_offset(s->job->type);
 }
 
 /* One share of a query: every `shares`-th block of its lists. */
+static void search_share(const list_scan *s, list_worker *w, int64_t query, int64_t share)
+{
+    const list_job *job = s->lists;
+    int64_t block = 0;
+    take_query(s, w->queries, query, s->heaps + (query * s->shares + share) * s->job->k);
+    for (int64_t i = job->starts[query]; i < job->starts[query + 1]; i++) {
+        const row_list *list = &job->lists[job->numbers[i]];
+        for (int64_t first = 0; first < list->count; first += UNIT_ROWS, block++) {
+            if (block % s->shares != share)
+                continue;
+            take_block(s, w, list, first);
+            read_block(s, w, w->queries);
+        }
+    }
+}
+
+/* Reads the list of some pairs, which are all of it in the set. */
+static void read_pairs(const list_scan *s, list_worker *w, const uint64_t *pairs, int64_t count)
+{
+    const row_list *list = &s->lists->lists[pairs[0] >> 32];
+    for (int64_t first = 0; first < list->count; first += UNIT_ROWS) {
+        take_block(s, w, list, first);
+        for (int64_t i = 0; i < count; i++)
+            read_block(s, w, &w->queries[(uint32_t)pairs[i]]);
+    }
+}
+
+/* Queries first .. end - 1. */
+static void search_set(const list_scan *s, list_worker *w, int64_t first, int64_t end)
+{
+    const list_job *job = s->lists;
+    int64_t count = 0;
+    for (int64_t n = first; n < end; n++) {
+        const int64_t begin = job->starts[n];
+        take_query(s, &w->queries[n - first], n, s->heaps + n * s->job->k);
+        for (int64_t i = begin; i < job->starts[n + 1]; i++) {
+            const uint64_t pair = (uint64_t)job->numbers[i] << 32 | (uint64_t)(n - first);
+            if (i == begin)
+                read_pairs(s, w, &pair, 1);
+            else
+                w->pairs[count++] = pair;
+        }
+    }
+    keys_sort(w->pairs, count);
+    for (int64_t i = 0, same; i < count; i += same) {
+        for (same = 1; i + same < count && w->pairs[i + same] >> 32 == w->pairs[i] >> 32;)
+            same++;
+        read_pairs(s, w, w->pairs + i, same);
+    }
+}
+
 static void search_item(void *context, int64_t item, int32_t worker)
 {
     const list_scan *s = context;
     list_worker *w = &s->workers[worker];
-    const int64_t query = item / s->shares, share = item % s->shares;
-    canon_key *heap = s->heaps + item * s->job->k;
-    int64_t block = 0;
-    topk_clear(heap, s->job->k);
-    take_query(s, w, query);
     if (s->products && s->products->begin)
         s->products->begin();
-    for (int64_t i = s->lists->starts[query]; i < s->lists->starts[query + 1]; i++) {
-        const row_list *list = &s->lists->lists[s->lists->numbers[i]];
-        for (int64_t first = 0; first < list->count; first += UNIT_ROWS, block++) {
-            if (block % s->shares != share)
-                continue;
-            const int32_t count = (int32_t)min_i64(UNIT_ROWS, list->count - first);
-            uint64_t rows = UINT64_MAX >> (UNIT_ROWS - count);
-            w->numbers = list->rows + first;
-            learn(s, w, query, topk_worst(heap));
-            if (s->products && list->codes.codes && w->threshold != NO_LIST_THRESHOLD)
-                rows = screen_block(s, w, &list->codes, first, count);
-            score(s, w, query, heap, find_rows(s, w, rows));
-        }
-    }
+    if (s->shares > 1)
+        search_share(s, w, item / s->shares, item % s->shares);
+    else
+        search_set(s, w, item * s->set, min_i64((item + 1) * s->set, s->job->query_count));
     if (s->products && s->products->end)
         s->products->end();
 }
@@ -225,28 +303,57 @@ static void search_item(void *context, int64_t item, int32_t worker)
 /* ---- the whole search -------------------------------------------------------------------------------------------------------
  */
 
+/* How many queries are a set, and how many pairs it has at most. */
+static void choose_sets(list_scan *s, int32_t workers)
+{
+    const int64_t queries = s->job->query_count, bytes = (int64_t)sizeof(list_query) + 5 * (int64_t)s->padded;
+    const int64_t fair = divide_up_i64(queries, (int64_t)workers * SETS_PER_WORKER);
+    s->set = s->shares > 1 ? 1 : max_i64(min_i64(min_i64(SET_QUERIES_MAX, SET_BYTES / bytes), fair), 1);
+    s->pairs = 0;
+    for (int64_t first = 0; s->shares == 1 && first < queries; first += s->set)
+        s->pairs = max_i64(s->pairs, s->lists->starts[min_i64(first + s->set, queries)] - s->lists->starts[first]);
+}
+
+/* Cuts `bytes` off a block, and what follows is aligned. */
+static void *cut(char **block, size_t bytes)
+{
+    char *const begin = *block;
+    *block += round_up_size(bytes, CACHE_LINE_BYTES);
+    return begin;
+}
+
+static void give_worker(const list_scan *s, list_worker *w, char **block)
+{
+    const size_t padded = (size_t)s->padded, set = (size_t)s->set;
+    w->queries = cut(block, set * sizeof *w->queries);
+    w->pairs = cut(block, (size_t)s->pairs * sizeof *w->pairs);
+    w->codes = cut(block, UNIT_ROWS * padded);
+    memset(w->codes, 0, UNIT_ROWS * padded);
+    float *queries = cut(block, set * padded * sizeof *queries);
+    int8_t *codes = cut(block, set * padded);
+    for (size_t i = 0; i < set; i++) {
+        w->queries[i].query = queries + i * padded;
+        w->queries[i].codes = codes + i * padded;
+    }
+}
+
 static ww_status take_memory(list_scan *s, int32_t workers, void **memory)
 {
     const size_t queries = (size_t)s->job->query_count, k = (size_t)s->job->k, padded = (size_t)s->padded;
-    const size_t all = round_up_size((size_t)workers * sizeof *s->workers, CACHE_LINE_BYTES);
-    const size_t heaps = round_up_size(queries * (size_t)s->shares * k * sizeof *s->heaps, CACHE_LINE_BYTES);
-    const size_t one = padded * sizeof(float) + padded + UNIT_ROWS * padded; /* a multiple of a cache line: padded is of 64 */
-    const size_t bytes = all + heaps + (size_t)workers * one + queries * sizeof *s->thresholds;
+    const size_t all = (size_t)workers * sizeof *s->workers, heaps = queries * (size_t)s->shares * k * sizeof *s->heaps;
+    const size_t set = (size_t)s->set * (sizeof(list_query) + padded * (sizeof(float) + 1));
+    const size_t one = set + (size_t)s->pairs * sizeof(uint64_t) + UNIT_ROWS * padded + 5 * (size_t)CACHE_LINE_BYTES;
+    const size_t bytes = all + heaps + (size_t)workers * one + queries * sizeof *s->thresholds + 3 * (size_t)CACHE_LINE_BYTES;
     char *block = memory_alloc_aligned(bytes);
     if (!block)
         return memory_failed("a search of lists on cpu", bytes);
     *memory = block;
-    s->workers = (list_worker *)(void *)block;
+    s->workers = cut(&block, all);
     memset(s->workers, 0, all);
-    s->heaps = (canon_key *)(void *)(block + all);
-    block += all + heaps;
-    for (int32_t i = 0; i < workers; i++, block += one) {
-        s->workers[i].query = (float *)(void *)block;
-        s->workers[i].query_codes = (int8_t *)block + padded * sizeof(float);
-        s->workers[i].codes = s->workers[i].query_codes + padded;
-        memset(s->workers[i].codes, 0, UNIT_ROWS * padded);
-    }
-    s->thresholds = (_Atomic uint32_t *)(void *)block;
+    s->heaps = cut(&block, heaps);
+    for (int32_t i = 0; i < workers; i++)
+        give_worker(s, &s->workers[i], &block);
+    s->thresholds = cut(&block, queries * sizeof *s->thresholds);
     for (size_t q = 0; q < queries; q++)
         atomic_init(&s->thresholds[q], NO_LIST_THRESHOLD);
     return WW_OK;
@@ -298,11 +405,12 @@ static ww_status search_lists(cpu_device *cpu, const list_job *job, bool screene
     s.products = screened ? screen_products_choose(cpu->isa) : NULL;
     if (job->search.query_count < (int64_t)workers * QUERIES_PER_WORKER)
         s.shares = workers;
+    choose_sets(&s, workers);
     void *memory = NULL;
     ww_status status = take_memory(&s, workers, &memory);
     if (status != WW_OK)
         return status;
-    const int64_t items = job->search.query_count * s.shares;
+    const int64_t items = s.shares > 1 ? job->search.query_count * s.shares : divide_up_i64(job->search.query_count, s.set);
     if (here)
         pool_run_here(items, search_item, &s);
     else
