@@ -21,7 +21,7 @@ static uint32_t rotate(uint32_t x, int by)
 static void take_block(sha256 *s, const unsigned char *from)
 {
     uint32_t w[64], v[8];
-    for (int i = 0; i < 16; i++)
+    for (size_t i = 0; i < 16; i++)
         w[i] = (uint32_t)from[4 * i] << 24 | (uint32_t)from[4 * i + 1] << 16 | (uint32_t)from[4 * i + 2] << 8 | from[4 * i + 3];
     for (int i = 16; i < 64; i++) {
         const uint32_t a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
@@ -70,6 +70,6 @@ void sha256_end(sha256 *s, char text[SHA256_TEXT])
         length[i] = (unsigned char)(bits >> (56 - 8 * i));
     sha256_add(s, padding, (size_t)(used < 56 ? 56 - used : 120 - used));
     sha256_add(s, length, sizeof length);
-    for (int i = 0; i < 8; i++)
+    for (size_t i = 0; i < 8; i++)
         snprintf(text + 8 * i, 9, "%08x", (unsigned)s->state[i]);
 }

@@ -9,8 +9,6 @@
 
 #include "cli/terminal.h"
 
-extern char **environ;
-
 /* Runs a program; its standard output is `to`, or with -1 our standard error. Gives its exit code. */
 static ww_status run(const char *const *arguments, int to, int *code)
 {

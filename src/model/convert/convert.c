@@ -424,11 +424,12 @@ typedef struct rope_scaling {
 
 static bool read_scaling(const conversion *c, rope_scaling *s)
 {
-    const json_t *scaling = json_object_get(c->config, "rope_scaling");
+    const json_t *older = json_object_get(c->config, "rope_scaling"), *newer = json_object_get(c->config, "rope_parameters");
+    const json_t *scaling = json_is_object(older) ? older : newer;
     const int64_t heads = json_member_integer(c->config, "num_attention_heads", 1);
     if (strcmp(json_member_text(scaling, "rope_type", json_member_text(scaling, "type", "")), "llama3") != 0)
         return false;
-    *s = (rope_scaling){.base = json_member_real(c->config, "rope_theta", 10000),
+    *s = (rope_scaling){.base = json_member_real(c->config, "rope_theta", json_member_real(newer, "rope_theta", 10000)),
                         .factor = json_member_real(scaling, "factor", 8),
                         .low = json_member_real(scaling, "low_freq_factor", 1),
                         .high = json_member_real(scaling, "high_freq_factor", 4),

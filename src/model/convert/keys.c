@@ -101,9 +101,10 @@ void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void 
 
 static void keys_of_scaling(key_writer *w, const json_t *config)
 {
-    const json_t *scaling = json_object_get(config, "rope_scaling");
+    const json_t *older = json_object_get(config, "rope_scaling");
+    const json_t *scaling = json_is_object(older) ? older : json_object_get(config, "rope_parameters");
     const char *type = json_member_text(scaling, "rope_type", json_member_text(scaling, "type", ""));
-    if (!json_is_object(scaling) || strcmp(type, "default") == 0 || strcmp(type, "llama3") == 0)
+    if (!json_is_object(scaling) || type[0] == '\0' || strcmp(type, "default") == 0 || strcmp(type, "llama3") == 0)
         return; /* llama3's is a tensor: rope_freqs.weight */
     if (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0) {
         if (w->status == WW_OK)
@@ -128,6 +129,11 @@ static int64_t either(const json_t *config, const char *usual, const char *other
 static bool is_gemma3(const architecture_names *a)
 {
     return strcmp(a->name, "gemma3") == 0 || strcmp(a->name, "gemma-embedding") == 0;
+}
+
+static bool is(const architecture_names *a, const char *name)
+{
+    return strcmp(a->name, name) == 0;
 }
 
 static bool is_modern(const architecture_names *a)
@@ -244,12 +250,49 @@ static ww_status check_numbers(const char *folder, const json_t *config)
     return WW_OK;
 }
 
+/* Gemma 2 alternates, and has no key for the scale of queries. */
+static ww_status check_gemma2(const char *folder, const json_t *config)
+{
+    const int64_t heads = json_member_integer(config, "num_attention_heads", 1);
+    const int64_t layers = json_member_integer(config, "num_hidden_layers", -1);
+    const int64_t scale = layers == 46 && heads > 0 ? json_member_integer(config, "hidden_size", -1) / heads
+                                                    : json_member_integer(config, "head_dim", 256);
+    const json_t *types = json_object_get(config, "layer_types");
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        if (!type || strcmp(type, i % 2 ? "full_attention" : "sliding_attention") != 0)
+            return ww_fail(WW_UNSUPPORTED,
+                           "%s/config.json: layer_types says '%.40s' of layer %zu; every second is full_attention", folder,
+                           type ? type : "", i);
+    }
+    if (json_member_real(config, "query_pre_attn_scalar", (double)scale) != (double)scale)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; %lld is known for this size", folder,
+                       json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
+    return WW_OK;
+}
+
+/* SmolLM3: every fourth layer has no rope, and none a window. */
+static ww_status check_smollm3(const char *folder, const json_t *config)
+{
+    const json_t *ropes = json_object_get(config, "no_rope_layers");
+    for (size_t i = 0; i < json_array_size(ropes); i++)
+        if (json_integer_value(json_array_get(ropes, i)) != (i % 4 != 3))
+            return ww_fail(WW_UNSUPPORTED, "%s/config.json: no_rope_layers says %lld of layer %zu; every fourth has no rope",
+                           folder, (long long)json_integer_value(json_array_get(ropes, i)), i);
+    if (json_member_integer(config, "no_rope_layer_interval", 4) != 4)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: no_rope_layer_interval is %lld; 4 is known", folder,
+                       (long long)json_member_integer(config, "no_rope_layer_interval", 4));
+    return WW_OK;
+}
+
 ww_status config_check(const architecture_names *a, const char *folder, const json_t *config)
 {
     const ww_status numbers = check_numbers(folder, config);
     if (numbers != WW_OK)
         return numbers;
-    const char *key = is_gemma3(a) || is_modern(a) ? "hidden_activation" : is_nomic(a) ? "activation_function" : "hidden_act";
+    const char *key = is_gemma3(a) || is(a, "gemma2") || is_modern(a) ? "hidden_activation"
+                      : is_nomic(a)                                   ? "activation_function"
+                                                                      : "hidden_act";
     const char *activation = json_member_text(config, key, a->activation);
     const char *positions = json_member_text(config, "position_embedding_type", "absolute");
     if (strcmp(activation, a->activation) != 0)
@@ -269,7 +312,28 @@ ww_status config_check(const architecture_names *a, const char *folder, const js
         return check_modern(folder, config);
     if (is_gemma3(a))
         return check_gemma3(folder, config);
+    if (is(a, "gemma2"))
+        return check_gemma2(folder, config);
+    if (is(a, "smollm3"))
+        return check_smollm3(folder, config);
     return is_nomic(a) ? check_nomic(folder, config) : WW_OK;
+}
+
+/* Multipliers and caps, of the architectures that have them. */
+static void keys_of_scales(key_writer *w, const json_t *config)
+{
+    static const struct {
+        const char *architecture, *from, *to;
+        double otherwise;
+    } scales[] = {{"granite", "embedding_multiplier", ".embedding_scale", 1},
+                  {"granite", "residual_multiplier", ".residual_scale", 1},
+                  {"granite", "attention_multiplier", ".attention.scale", 1},
+                  {"granite", "logits_scaling", ".logit_scale", 1},
+                  {"gemma2", "attn_logit_softcapping", ".attn_logit_softcapping", 50},
+                  {"gemma2", "final_logit_softcapping", ".final_logit_softcapping", 30}};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+        if (is(w->architecture, scales[i].architecture) && !json_is_null(json_object_get(config, scales[i].from)))
+            key_f32(w, scales[i].to, json_member_real(config, scales[i].from, scales[i].otherwise));
 }
 
 static void keys_of_decoder(key_writer *w, const json_t *config)
@@ -277,7 +341,10 @@ static void keys_of_decoder(key_writer *w, const json_t *config)
     const int64_t heads = json_member_integer(config, "num_attention_heads", -1);
     const int64_t width = json_member_integer(config, "hidden_size", -1);
     const bool gemma = is_gemma3(w->architecture);
-    const int64_t head = json_member_integer(config, "head_dim", gemma ? 256 : heads > 0 ? width / heads : -1);
+    const int64_t head = json_member_integer(config, "head_dim",
+                                             gemma || is(w->architecture, "gemma2") ? 256
+                                             : heads > 0                            ? width / heads
+                                                                                    : -1);
     const double base = gemma ? 1e6 : 10000;
     const json_t *rope = json_object_get(config, "rope_parameters"); /* where newer files have it */
     key_u32(w, ".attention.head_count_kv", json_member_integer(config, "num_key_value_heads", heads));
@@ -288,8 +355,11 @@ static void keys_of_decoder(key_writer *w, const json_t *config)
         key_u32(w, ".attention.value_length", head);
     }
     key_u32(w, ".vocab_size", json_member_integer(config, "vocab_size", -1));
-    key_u32(w, ".rope.dimension_count", head);
-    if (json_is_integer(json_object_get(config, "sliding_window")) && json_member_bool(config, "use_sliding_window", true))
+    const double turned = json_member_real(config, "partial_rotary_factor", json_member_real(rope, "partial_rotary_factor", 1));
+    const bool windows = json_member_bool(config, "use_sliding_window", !is(w->architecture, "smollm3"));
+    key_u32(w, ".rope.dimension_count", (int64_t)((double)head * turned));
+    keys_of_scales(w, config);
+    if (json_is_integer(json_object_get(config, "sliding_window")) && windows)
         key_u32(w, ".attention.sliding_window", json_member_integer(config, "sliding_window", -1));
     keys_of_scaling(w, config);
 }

@@ -63,6 +63,29 @@ static const name_pair GEMMA3_LAYER[] = {
     {"post_feedforward_layernorm", "post_ffw_norm"},
     {NULL, NULL},
 };
+static const name_pair OLMO2_LAYER[] = {
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
+    {NULL, NULL},
+};
+static const name_pair PHI3_LAYER[] = {
+    {"self_attn.qkv_proj", "attn_qkv"},
+    {"self_attn.o_proj", "attn_output"},
+    {"mlp.gate_up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+    {"input_layernorm", "attn_norm"},
+    {"post_attention_layernorm", "ffn_norm"},
+    {NULL, NULL},
+};
 static const name_pair NOMIC_ONCE[] = {
     {"embeddings.word_embeddings", "token_embd"},
     {"embeddings.token_type_embeddings", "token_types"},
@@ -125,6 +148,11 @@ static const char *const LLAMA_CLASSES[] = {"LlamaForCausalLM", "MistralForCausa
 static const char *const QWEN2_CLASSES[] = {"Qwen2ForCausalLM", NULL};
 static const char *const QWEN3_CLASSES[] = {"Qwen3ForCausalLM", NULL};
 static const char *const GEMMA3_CLASSES[] = {"Gemma3ForCausalLM", NULL};
+static const char *const GEMMA2_CLASSES[] = {"Gemma2ForCausalLM", NULL};
+static const char *const PHI3_CLASSES[] = {"Phi3ForCausalLM", NULL};
+static const char *const GRANITE_CLASSES[] = {"GraniteForCausalLM", NULL};
+static const char *const OLMO2_CLASSES[] = {"Olmo2ForCausalLM", NULL};
+static const char *const SMOLLM3_CLASSES[] = {"SmolLM3ForCausalLM", NULL};
 
 #define DECODER_NAMES .prefix = "model.", .layers = "layers.", .once = DECODER_ONCE
 
@@ -206,6 +234,26 @@ const architecture_names ARCHITECTURES[] = {
      .each = GEMMA3_LAYER,
      .activation = "gelu_pytorch_tanh",
      .norms_one = true},
+    {.name = "gemma2",
+     .classes = GEMMA2_CLASSES,
+     DECODER_NAMES,
+     .each = GEMMA3_LAYER,
+     .activation = "gelu_pytorch_tanh",
+     .norms_one = true},
+    {.name = "phi3", .classes = PHI3_CLASSES, DECODER_NAMES, .each = PHI3_LAYER, .activation = "silu"},
+    {.name = "granite",
+     .classes = GRANITE_CLASSES,
+     DECODER_NAMES,
+     .each = DECODER_LAYER,
+     .activation = "silu",
+     .permutes = true},
+    {.name = "olmo2", .classes = OLMO2_CLASSES, DECODER_NAMES, .each = OLMO2_LAYER, .activation = "silu"},
+    {.name = "smollm3",
+     .classes = SMOLLM3_CLASSES,
+     DECODER_NAMES,
+     .each = DECODER_LAYER,
+     .activation = "silu",
+     .permutes = true},
     {.name = NULL},
 };
 
