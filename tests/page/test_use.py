@@ -179,39 +179,37 @@ class Speed(PageTest):
 
     # Frames of three seconds while everything moves, as one sees it when dragging.
     FRAMES = """
-        const done = arguments[arguments.length - 1], plot = PLOT;
-        await new Promise(requestAnimationFrame);
-        const begun = performance.now(), first = plot.frames;
-        const gl = plot.gl, pixel = new Uint8Array(4);
-        let longest = 0, last = begun;
-        for (let step = 0; performance.now() - begun < 3000; step++) {
-            plot.move(step % 40 < 20 ? 4 : -4, 1);
-            await new Promise(requestAnimationFrame);
-            gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
-            longest = Math.max(longest, performance.now() - last);
-            last = performance.now();
-        }
-        done([(plot.frames - first) / ((performance.now() - begun) / 1000), longest]);"""
-
-    def test_117659_points_move_without_stalls(self):
-        self.go()
-        self.wait(".collection")
-        script = """
+        const [n, done] = arguments;
+        (async () => {
             const { Plot } = await import("/ui/plot.js");
             const canvas = document.createElement("canvas");
             canvas.className = "plot";
             document.querySelector(".grid").replaceChildren(canvas);
             canvas.style.height = "600px";
-            const made = Plot.on(canvas), points = new Float32Array(2 * 117659);
+            const plot = Plot.on(canvas), points = new Float32Array(2 * n);
             let seed = 1;
             const random = () => { seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0; return seed / 4294967296; };
             for (let i = 0; i < points.length; i++) points[i] = random() + random() + random();
-            made.setPoints(points);
-            made.setColours(new Uint8Array(117659).map((_, i) => i % 20), new Uint8Array(1024).map(() => 40 + 200 * random()));
-            """ + self.FRAMES.replace("PLOT", "made")
-        frames, longest = self.driver.execute_async_script(f"(async (...arguments_) => {{ {script.replace('arguments[arguments.length - 1]', 'arguments_[arguments_.length - 1]')} }})(...arguments)")
-        print(f"117,659 random points: {frames:.1f} frames per second, {longest:.0f} ms at most between two", flush=True)
-        self.assertGreater(frames, 3)  # two cores that others use, too; docs/guide/page.md has the figure of a quiet machine
+            plot.setPoints(points);
+            plot.setColours(new Uint8Array(n).map((_, i) => i % 20), new Uint8Array(1024).map(() => 40 + 200 * random()));
+            await new Promise((rest) => setTimeout(rest, 1000));
+            const begun = performance.now(), first = plot.frames;
+            for (let step = 0; performance.now() - begun < 3000; step++) {
+                plot.move(step % 40 < 20 ? 4 : -4, 1);
+                await new Promise(requestAnimationFrame);
+            }
+            const frames = (plot.frames - first) / ((performance.now() - begun) / 1000);
+            plot.close();
+            done(frames);
+        })();"""
+
+    def test_117659_points_move_without_stalls(self):
+        """Frames that were finished: the next one begins when the last one is there."""
+        self.go()
+        self.wait(".collection")
+        frames = {n: self.driver.execute_async_script(self.FRAMES, n) for n in (100, 117659)}
+        print(f"{frames[117659]:.1f} frames per second with 117,659 random points, {frames[100]:.1f} with 100", flush=True)
+        self.assertGreater(frames[117659], min(10, frames[100] / 4))  # other programs may use the machine
 
 
 @unittest.skipUnless(os.environ.get("WARPWAVE_TEST_LONG"), "WARPWAVE_TEST_LONG is not set")

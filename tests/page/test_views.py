@@ -1,11 +1,13 @@
 """Each view of the page with real data: glosses of WordNet, embedded by MiniLM."""
 import json
 import re
+import shutil
+import subprocess
 import time
 
 from selenium.webdriver import ActionChains, Keys
 
-from support import DATA, DECODER, DOWNLOADS, ENCODER, PageTest
+from support import BUILD, DATA, DECODER, DOWNLOADS, ENCODER, PageTest
 
 QUESTION = "an animal that lives in water"
 
@@ -255,3 +257,36 @@ class Views(PageTest):
         path.send_keys("//example.com/")
         self.button("Send").click()
         self.says("begins with one slash", ".output")
+
+
+class Indexed(PageTest):
+    """A collection with an index: searches that read some lists only."""
+    store, options = DATA / "indexed.db", ("--model", str(ENCODER))
+
+    @classmethod
+    def setUpClass(cls):
+        if not cls.store.exists():
+            made = DATA / "indexing.db"
+            shutil.copy(DATA / "base.db", made)
+            for action in (("build-ivf", made, "glosses", "--nlist", "32"), ("calibrate", made, "glosses")):
+                subprocess.run([BUILD / "warpwave", "store", *action, "--device", "cpu", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+            made.rename(cls.store)
+        super().setUpClass()
+
+    def cost(self):
+        return self.text("[data-cost]").replace("\n", " ")
+
+    def test_a_search_by_lists_says_what_is_proven(self):
+        self.go()
+        self.wait(lambda: re.search(r"32 lists, the largest [\d.]+ times the mean", self.text(".grid")))
+        self.go("#/search/glosses")
+        self.one("input[type=search]").send_keys("a small boat", Keys.ENTER)
+        self.wait(lambda: re.search(r"^[\d,]+ rows screened.*exact$", self.cost()))
+        self.choose("Certainty", "nprobe")
+        self.button("Search", "form").click()
+        self.wait(lambda: re.search(r"^8 lists.*\d+ of 10 proven$", self.cost()))
+        self.shot("search-lists")
+        before = self.cost()
+        self.choose("Certainty", "recall")
+        self.button("Search", "form").click()
+        self.wait(lambda: self.cost() != before and re.search(r"^\d+ lists?.*\d+ of 10 proven$|exact$", self.cost()))

@@ -105,6 +105,20 @@ function boundsOf(points) {
   return { x: x0, y: y0, width: x1 - x0, height: y1 - y0 };
 }
 
+// A shuffled order, always the same for as many points: its beginning is a fair sample.
+function shuffled(n) {
+  const order = Uint32Array.from({ length: n }, (_, i) => i);
+  for (let i = n - 1, seed = 1; i > 0; i--) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    const k = Math.floor((seed / 4294967296) * (i + 1));
+    [order[i], order[k]] = [order[k], order[i]];
+  }
+  return order;
+}
+
+// While the picture moves, slow machines draw a sample of the points, so that it follows the pointer; when it rests, all of them.
+const SLOW_MS = 55, FAST_MS = 24, REST_MS = 140, QUICK_MIN = 12, SHARE_MIN = 1 / 32;
+
 export class Plot {
   // Returns null where there is no WebGL2.
   static on(canvas) {
@@ -113,7 +127,7 @@ export class Plot {
   }
 
   constructor(canvas, gl) {
-    Object.assign(this, { canvas, gl, frames: 0, lines: new Float32Array(0), loop: null, marks: null, hidden: new Set() });
+    Object.assign(this, { canvas, gl, frames: 0, lines: new Float32Array(0), loop: null, marks: null, share: 1 });
     this.setup();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => { this.setup(); this.upload(); });
@@ -123,6 +137,7 @@ export class Plot {
 
   setup() {
     const { gl } = this;
+    this.fence = null;
     this.dots = program(gl, POINT_SHADER, POINT_PIXELS);
     this.strokes = program(gl, LINE_SHADER, LINE_PIXELS);
     this.buffers = { points: gl.createBuffer(), colours: gl.createBuffer(), marks: gl.createBuffer(), lines: gl.createBuffer() };
@@ -133,6 +148,7 @@ export class Plot {
 
   close() {
     this.watch.disconnect();
+    clearTimeout(this.rest);
     this.closed = true;
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
@@ -142,6 +158,7 @@ export class Plot {
     this.count = points.length / 2;
     this.colours = new Uint8Array(this.count);
     this.marks = null;
+    this.order = shuffled(this.count);
     this.bounds = boundsOf(points);
     this.grid = new Grid(points, this.bounds);
     this.upload();
@@ -170,9 +187,11 @@ export class Plot {
     if (!this.points) return;
     const { gl } = this;
     const fill = (buffer, data) => { gl.bindBuffer(gl.ARRAY_BUFFER, buffer); gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW); };
-    fill(this.buffers.points, this.points);
-    fill(this.buffers.colours, this.colours);
-    fill(this.buffers.marks, this.marks ?? new Uint8Array(this.count));
+    const places = new Float32Array(this.points.length);
+    this.order.forEach((i, at) => { places[2 * at] = this.points[2 * i]; places[2 * at + 1] = this.points[2 * i + 1]; });
+    fill(this.buffers.points, places);
+    fill(this.buffers.colours, Uint8Array.from(this.order, (i) => this.colours[i]));
+    fill(this.buffers.marks, this.marks ? Uint8Array.from(this.order, (i) => this.marks[i]) : new Uint8Array(this.count));
     if (this.palette) {
       gl.bindTexture(gl.TEXTURE_2D, this.texture);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, this.palette);
@@ -210,7 +229,7 @@ export class Plot {
     this.fitted = false;
     this.x -= dx / this.zoom;
     this.y += dy / this.zoom;
-    this.draw();
+    this.drawMoving();
   }
 
   // Zooms so that what is under (px, py) stays there.
@@ -221,7 +240,7 @@ export class Plot {
     const [nx, ny] = this.placeOf(px, py);
     this.x += x - nx;
     this.y += y - ny;
-    this.draw();
+    this.drawMoving();
   }
 
   lookAt(i) {
@@ -273,7 +292,40 @@ export class Plot {
 
   draw() {
     if (this.waiting || this.closed) return;
-    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.paint(); });
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = 0;
+      if (this.busy()) this.draw();
+      else this.paint();
+    });
+  }
+
+  // Is the last frame still being drawn? Frames that pile up would lag behind the pointer.
+  busy() {
+    const { gl, fence } = this;
+    if (!fence || gl.isContextLost() || gl.getSyncParameter(fence, gl.SYNC_STATUS) === gl.SIGNALED) {
+      if (fence) gl.deleteSync(fence);
+      this.fence = null;
+      return false;
+    }
+    return true;
+  }
+
+  drawMoving() {
+    this.moving = true;
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => { this.moving = false; this.draw(); }, REST_MS);
+    this.draw();
+  }
+
+  // How many points this frame has.
+  sample() {
+    const now = performance.now(), gap = now - (this.painted ?? 0);
+    this.painted = now;
+    if (!this.moving) return this.count;
+    this.quick = gap < FAST_MS ? (this.quick ?? 0) + 1 : 0; // frames in a row
+    if (gap > SLOW_MS && gap < 5000) this.share = Math.max(SHARE_MIN, this.share / 2);
+    else if (this.quick > QUICK_MIN) { this.share = Math.min(1, this.share * 1.5); this.quick = 0; }
+    return Math.ceil(this.count * this.share);
   }
 
   // Points grow with the zoom, and are smaller where there are many, or little room.
@@ -306,10 +358,12 @@ export class Plot {
     attribute(0, this.buffers.points, 2, gl.FLOAT);
     attribute(1, this.buffers.colours, 1, gl.UNSIGNED_BYTE);
     attribute(2, this.buffers.marks, 1, gl.UNSIGNED_BYTE);
-    gl.drawArrays(gl.POINTS, 0, this.count);
+    gl.drawArrays(gl.POINTS, 0, this.sample());
     gl.disableVertexAttribArray(1);
     gl.disableVertexAttribArray(2);
     if (this.loop) this.paintLines(scale, new Float32Array(this.loop.flatMap(([px, py]) => this.placeOf(px, py))), gl.LINE_LOOP, this.loopInk ?? [0.4, 0.5, 1, 1]);
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
     canvas.dataset.frames = ++this.frames;
   }
 
