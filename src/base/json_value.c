@@ -64,21 +64,24 @@ static const char *word_end(const char *value)
 
 const char *json_end(const char *value)
 {
-    int64_t depth = 0;
-    const char *at = value;
-    do {
+    /* Bytes that matter inside a list or an object; lists of numbers are long. */
+    static const bool MATTERS[256] = {['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
+    if (*value == '"')
+        return text_end(value);
+    if (*value != '[' && *value != '{')
+        return word_end(value);
+    int64_t depth = 1;
+    const char *at = value + 1;
+    while (depth > 0) {
+        while (!MATTERS[(unsigned char)*at])
+            at++;
         if (*at == '"') {
             at = text_end(at);
             continue;
         }
-        if (*at == '[' || *at == '{')
-            depth++;
-        else if (*at == ']' || *at == '}')
-            depth--;
-        else if (depth == 0) /* a number or a word */
-            return word_end(at);
+        depth += *at == '[' || *at == '{' ? 1 : -1;
         at++;
-    } while (depth > 0);
+    }
     return at;
 }
 

@@ -59,6 +59,7 @@ static ww_status open_entry(server *s, const char *name, const char *shown, entr
         status = ww_collection_describe(e->collection, &info);
     e->dim = info.dim;
     e->metric = info.metric;
+    e->type = info.type;
     queue_init(&e->queue, s, e->name, collection_run);
     return status;
 }

@@ -34,6 +34,7 @@ struct entry {
     ww_collection *collection;
     int32_t dim;
     ww_metric metric;
+    ww_vector_type type;
     queue queue;
     int64_t references;
     entry *next;

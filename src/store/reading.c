@@ -371,6 +371,21 @@ static int64_t stored_next(ww_collection *base, int64_t row)
     return find_one(stored_of(base), &list, &place) == WW_OK ? place : -1;
 }
 
+/* The name of the collection's device. */
+static ww_status device_id_of(stored *c, char *id, size_t capacity)
+{
+    ww_status status = WW_OK;
+    pthread_mutex_lock(&c->lock);
+    if (c->device_id[0] == '\0') {
+        ww_device_info device = ww_device_info_default();
+        status = ww_device_describe(c->base.device, &device);
+        text_copy(c->device_id, sizeof c->device_id, status == WW_OK ? device.id : "");
+    }
+    text_copy(id, capacity, c->device_id);
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
 static ww_status stored_describe(ww_collection *base, ww_collection_info *info)
 {
     stored *c = stored_of(base);
@@ -378,13 +393,9 @@ static ww_status stored_describe(ww_collection *base, ww_collection_info *info)
     ww_status status = reading_begin(c, false, &r);
     if (status != WW_OK)
         return status;
-    ww_device_info device = ww_device_info_default();
-    pthread_mutex_lock(&c->lock);
-    status = ww_device_describe(c->base.device, &device);
-    pthread_mutex_unlock(&c->lock);
+    status = view_describe(r->view, info);
     if (status == WW_OK)
-        status = view_describe(r->view, info);
-    text_copy(info->device, sizeof info->device, device.id);
+        status = device_id_of(c, info->device, sizeof info->device);
     reading_end(c, r);
     return status;
 }
@@ -485,6 +496,7 @@ static ww_status stored_move(ww_collection *base, ww_device *device)
     ww_device *old_device = c->base.device;
     reader *old = c->idle;
     c->base.device = retained;
+    c->device_id[0] = '\0';
     c->generation = r->generation = c->generation + 1;
     r->next = NULL;
     c->idle = r;

@@ -73,11 +73,9 @@ static void set_cost(search *const *searches, size_t count, const ww_search_stat
     static const int64_t ELEMENT_BYTES[] = {
         [WW_VECTOR_F32] = 4, [WW_VECTOR_F16] = 2, [WW_VECTOR_BF16] = 2, [WW_VECTOR_I8] = 1, [WW_VECTOR_U8] = 1};
     const entry *e = searches[0]->target;
-    ww_collection_info info = ww_collection_info_default();
-    const bool known = ww_collection_describe(e->collection, &info) == WW_OK;
     const int64_t codes = stats->lists_read > 0 ? stats->list_bytes_read : stats->rows_screened * e->dim;
     const search_cost cost = {stats->rows_screened, stats->rows_scored, stats->lists_read,
-                              codes + stats->rows_scored * e->dim * (known ? ELEMENT_BYTES[info.type] : 0), (int64_t)count};
+                              codes + stats->rows_scored * e->dim * ELEMENT_BYTES[e->type], (int64_t)count};
     for (size_t i = 0; i < count; i++)
         searches[i]->cost = cost;
 }
