@@ -65,7 +65,7 @@ typedef struct stored {
     ww_store *store;
     int64_t uid;          /* a collection that is made again under the name is another one */
     pthread_mutex_t lock; /* for base.device, and what follows */
-    char device_id[32]; /* empty until it is asked for: describing a device reads its free memory, which takes long */
+    char device_id[32];   /* empty until it is asked for: describing a device reads its free memory, which takes long */
     int64_t generation;
     reader *idle;
     /* With the store's lock: */
