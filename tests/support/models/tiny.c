@@ -261,7 +261,8 @@ static void put_extras(tiny_writer *w, const tiny_shape *s)
         if (is(s, extras[i].architecture))
             put_number(w, extras[i].key, extras[i].value, WW_GGUF_F32);
     if (is(s, "phi3") && s->rope_factors) {
-        put_number(w, "rope.scaling.original_context_length", (double)(s->context / 4), WW_GGUF_I64);
+        const int32_t quarter = s->context / 4;
+        put_number(w, "rope.scaling.original_context_length", quarter, WW_GGUF_I64);
         put_number(w, "rope.scaling.attn_factor", 1.25, WW_GGUF_F32);
     }
     if (s->experts) {
