@@ -178,7 +178,8 @@ static ww_status read_all(following *f)
     status = ivf_lists_read(f->t, &f->header, f->whole ? -1 : f->behind->sequence, &f->lists);
     if (status == WW_OK)
         status = take_memory(f);
-    for (int64_t l = f->whole ? f->header.nlist : c->index->nlist; status == WW_OK && l < f->header.nlist; l++)
+    const int64_t before = c->index && !f->whole ? c->index->nlist : f->header.nlist;
+    for (int64_t l = before; status == WW_OK && l < f->header.nlist; l++)
         if (!f->is_changed[l])
             status = ivf_damaged(f->t->record->name, "list %lld is new, and has not changed", (long long)l);
     if (status == WW_OK)
