@@ -32,6 +32,9 @@ static const char *const STEPS[] = {
     "SELECT ww_to_json(vector), id FROM docs WHERE id = 'a'",
     "UPDATE docs SET payload = '2' WHERE vector MATCH '[0,0]' AND radius = 0",
     "DELETE FROM docs WHERE id = 'b'",
+    "INSERT INTO docs(docs) VALUES ('build-ivf nlist=1')",
+    "INSERT INTO docs(id, vector) VALUES ('c', '[3,1]')",
+    "SELECT id, proven FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND nprobe = 1",
     "ALTER TABLE docs RENAME TO papers",
     "DROP TABLE papers",
 };
@@ -64,7 +67,10 @@ static void every_allocation_of_the_library_fails_once(void **state)
             memory_fail_at(0);
             failures += code != SQLITE_OK;
             successes = code == SQLITE_OK ? successes + 1 : 0;
-            if (code != SQLITE_OK && (code & 0xff) != SQLITE_NOMEM && (code & 0xff) != SQLITE_ERROR)
+            /* A row that is written and cannot enter its list is undone with the transaction, for which SQLite needs the last
+             * code. */
+            if (code != SQLITE_OK && (code & 0xff) != SQLITE_NOMEM && (code & 0xff) != SQLITE_ERROR &&
+                (code & 0xff) != SQLITE_IOERR)
                 fail_msg("%s: allocation %lld: code %d: %s", STEPS[step], (long long)n, code, sqlite3_errmsg(db));
             /* The same statement works when there is memory again: nothing was half done. */
             if (code != SQLITE_OK && sqlite3_exec(db, STEPS[step], NULL, NULL, NULL) != SQLITE_OK)
