@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """An IVF index beside FAISS's IndexIVFFlat on the CPU: time to build, then time and recall by nprobe, one query and many.
 
-    OMP_PROC_BIND=close OMP_PLACES=cores bench/search/ivf.py [--rows N] [--dim D] [--nlist L] [--file ROWS.npy]
+    OMP_PROC_BIND=close OMP_PLACES=cores bench/search/ivf.py [--rows N] [--dim D] [--nlist L] [--separated | --file ROWS.npy]
 
 Without a file the rows are clustered: mixtures of 1,000 centers with 12 directions of their own each, so that neighbours are not only a
-matter of the nearest center. 2,000 rows are the queries and are not in the index: of a file ones that are drawn by a seed. Both libraries take
+matter of the nearest center; with --separated each is near one of 1,000 centers. 2,000 rows are the queries and are not in the index: of a file ones that are drawn by a seed. Both libraries take
 turns, nprobe by nprobe, so that other work on the machine slows both. FAISS is left out where it is not installed.
 """
 import argparse
@@ -50,6 +50,13 @@ def best_ms(call, queries):
     return 1e3 * min(times)
 
 
+def separated(rows, dim):
+    """Each row near one of 1,000 centers that are far from each other."""
+    random = np.random.default_rng(3)
+    centers = random.normal(size=(1000, dim)).astype(np.float32)
+    return (centers[random.integers(0, 1000, rows)] + 0.15 * random.normal(size=(rows, dim))).astype(np.float32)
+
+
 def drawn(path):
     """The rows of a file, those that will be queries last."""
     rows = np.load(path).astype(np.float32)
@@ -79,11 +86,12 @@ def main():
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--dim", type=int, default=50)
     parser.add_argument("--nlist", type=int, default=1024)
+    parser.add_argument("--separated", action="store_true")
     parser.add_argument("--file")
     asked = parser.parse_args()
     import warpwave
 
-    rows = drawn(asked.file) if asked.file else clustered(asked.rows + 2000, asked.dim)
+    rows = drawn(asked.file) if asked.file else (separated if asked.separated else clustered)(asked.rows + 2000, asked.dim)
     rows, queries = np.ascontiguousarray(rows[:-2000]), np.ascontiguousarray(rows[-2000:])
     print(f"{len(rows):,} rows of {rows.shape[1]}, {asked.nlist} lists, l2, {os.cpu_count()} cores")
     ours = warpwave.Collection(rows.shape[1], metric="l2", device="cpu")
