@@ -300,11 +300,12 @@ bool embeddings_run(queue *q, request *taken)
         if (own)
             next_vector[texts] += p->count * (size_t)m->info.width;
         atomic_fetch_add(&q->server->metrics.tokens_read, (long long)p->token_count);
-        if (status[texts] == WW_OK && r->documents) {
+        const bool embedded = status[texts] == WW_OK && own;
+        if (embedded && r->documents) {
             send_on(r, m, own);
             continue;
         }
-        if (status[texts] == WW_OK)
+        if (embedded)
             answer(r, m, own);
         else
             request_fail_status(r, status[texts]);

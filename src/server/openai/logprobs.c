@@ -44,8 +44,8 @@ static ww_status put_entry(out *o, const generation *g, int32_t token, float log
     return status;
 }
 
-/* The `count` most probable tokens, the smaller of equal ones first. */
-static void find_top(const float *logits, int64_t vocabulary, int32_t *top, int32_t count)
+/* The `count` most probable tokens, the smaller of equal ones first. Returns how many there are. */
+static int32_t find_top(const float *logits, int64_t vocabulary, int32_t *top, int32_t count)
 {
     int32_t found = 0;
     for (int64_t i = 0; i < vocabulary && count > 0; i++) {
@@ -56,6 +56,7 @@ static void find_top(const float *logits, int64_t vocabulary, int32_t *top, int3
             top[at] = top[at - 1];
         top[at] = (int32_t)i;
     }
+    return found;
 }
 
 /* The logarithm of the sum of the exponentials. */
@@ -73,9 +74,8 @@ static double log_sum(const float *logits, int64_t vocabulary)
 static ww_status add_content(generation *g, int32_t token, const float *logits, double whole)
 {
     out *o = &g->logprobs.content;
-    int32_t top[TOP_LOGPROBS_MAX];
-    const int32_t count = g->answer->plan->top_logprobs;
-    find_top(logits, g->answer->model->info.vocabulary, top, count);
+    int32_t top[TOP_LOGPROBS_MAX] = {0};
+    const int32_t count = find_top(logits, g->answer->model->info.vocabulary, top, g->answer->plan->top_logprobs);
     out_text(o, g->logprobs.begun ? ",{" : "{");
     ww_status status = put_entry(o, g, token, (float)((double)logits[token] - whole));
     out_text(o, ",\"top_logprobs\":[");
@@ -93,9 +93,8 @@ static ww_status add_columns(generation *g, int32_t token, const float *logits, 
 {
     logprob_lists *l = &g->logprobs;
     const char *comma = l->begun ? "," : "";
-    int32_t top[TOP_LOGPROBS_MAX];
-    const int32_t count = g->answer->plan->top_logprobs;
-    find_top(logits, g->answer->model->info.vocabulary, top, count);
+    int32_t top[TOP_LOGPROBS_MAX] = {0};
+    const int32_t count = find_top(logits, g->answer->model->info.vocabulary, top, g->answer->plan->top_logprobs);
     out_text(&l->tokens, comma);
     out_text(&l->values, comma);
     out_text(&l->tops, l->begun ? ",{" : "{");
