@@ -258,7 +258,7 @@ nightly-python:
 
 # The server beside qdrant-client's local mode and openai's client; models of 200 MB.
 nightly-server:
-	@scripts/setup.sh build test server
+	@scripts/setup.sh build test server clients
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	tests/server/nightly-server '$(BUILD)'
