@@ -17,7 +17,7 @@
 
 enum { REPEAT_MAX = 10000, QUERIES_MAX = 1 << 20 };
 
-/* Clustered rows, for an index: mixtures of so many centers, each with directions of its own, so that neighbours are not only a
+/* Clustered rows, for an index: mixtures of CENTERS centers, each with directions of its own, so that neighbours are not only a
  * matter of the nearest center. */
 enum { CENTERS = 1000, DIRECTIONS = 12, VECTORS_OF_CENTER = 1 + DIRECTIONS };
 

@@ -14,7 +14,7 @@ enum {
     ROWS_MIN = 8192,   /* of a collection: fewer are read in no time */
     QUERIES_MAX = 4,   /* more share what is read of each row, by products of matrices */
     FIRST_ROWS = 1024, /* that are read for a k-th score, and */
-    FIRST_FACTOR = 8,  /* so many for each result */
+    FIRST_FACTOR = 8,  /* this many for each result */
     WORTH_PART = 2,    /* at most this part of the rows may be left to read */
     PAUSE_MAX = 255,   /* searches in a row that do not try */
 };

@@ -22,9 +22,9 @@ enum {
     WORD_BUCKETS = WORD_ROWS / SCREEN_BUCKET_ROWS,
     TILE_BUCKETS = SCREEN_TILE_WORDS * WORD_BUCKETS, /* the plan counts a sample by these */
     SAMPLE_BUCKETS = 64,                             /* of a query, */
-    SAMPLE_FACTOR = 4,                               /* and so many for each result */
+    SAMPLE_FACTOR = 4,                               /* and this many for each result */
     CAPACITY_MIN = 4096,                             /* of kept rows; */
-    CAPACITY_FACTOR = 8,                             /* and so many for each result */
+    CAPACITY_FACTOR = 8,                             /* and this many for each result */
     ROUND_MAX = 16384,                               /* queries at a time */
     ITEM_WORDS_MIN = 4,                              /* a block has something for each of its waves */
     ITEM_WORDS_MAX = 64,
