@@ -114,7 +114,7 @@ const char *json_find(const char *object, const char *key, size_t length)
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
-/* Numbers of so many digits are exact as 64-bit integers and as doubles, and these powers of ten as doubles. */
+/* Numbers of this many digits are exact as 64-bit integers and as doubles, and these powers of ten as doubles. */
 enum { INTEGER_DIGITS = 18, REAL_DIGITS = 15, POWER_MAX = 22 };
 static const double POWERS[POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
