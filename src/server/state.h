@@ -8,6 +8,7 @@
 #include <warpwave/model.h>
 #include <warpwave/store.h>
 
+#include "base/pool.h"
 #include "server/access.h"
 #include "server/metrics.h"
 #include "server/request.h"
@@ -77,6 +78,7 @@ struct server {
     access_rules access;
     metrics metrics;
     struct MHD_Daemon *daemon;
+    pool *samplers;                  /* threads that choose tokens; NULL: there are no models */
     char *certificate, *private_key; /* PEM texts, with the lock; NULL: no TLS */
     int32_t port;
     int log; /* a file descriptor, -1: none */

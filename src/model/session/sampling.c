@@ -85,6 +85,17 @@ static void penalise(float *adjusted, const ww_sampling *s, const sampled_text *
     }
 }
 
+/* Most of the time that sampling takes, so compilers make vectors of it; on x86-64 for what the processor has. */
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+__attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#endif
+static void
+weigh(const float *restrict logits, int64_t count, double largest, double temperature, double *restrict weights)
+{
+    for (int64_t i = 0; i < count; i++)
+        weights[i] = canon_exp_f64(((double)logits[i] - largest) / temperature);
+}
+
 /* ---- the order --------------------------------------------------------------------------------------------------------------
  */
 
@@ -131,7 +142,7 @@ static int32_t heap_take(heap *h)
 }
 
 /* The last token that top-k and top-p leave. */
-static int32_t last_kept(heap *h, const ww_sampling *s, double largest)
+static int32_t last_kept(heap *h, const ww_sampling *s, double largest, double *weights)
 {
     const int64_t all = h->count, most = s->top_k ? min_i64(s->top_k, all) : all;
     const bool by_mass = s->top_p < 1.0;
@@ -149,11 +160,12 @@ static int32_t last_kept(heap *h, const ww_sampling *s, double largest)
                 return h->ids[i];
         }
     }
+    weigh(h->logits, all, largest, 1.0, weights);
     for (int64_t i = 0; i < all; i++)
-        mass += canon_exp_f64((double)h->logits[i] - largest);
+        mass += weights[i];
     for (;;) {
         const int32_t taken = heap_take(h);
-        so_far += canon_exp_f64((double)h->logits[taken] - largest);
+        so_far += weights[taken];
         if (so_far >= s->top_p * mass || h->count == 0)
             return taken;
     }
@@ -164,34 +176,37 @@ static int32_t last_kept(heap *h, const ww_sampling *s, double largest)
 
 typedef struct draw {
     const float *logits;
+    double *weights; /* room for one a token */
     int64_t vocabulary;
     double largest, temperature, min_p;
     int32_t last; /* kept; -1: all are */
 } draw;
 
-/* The weight of a token; 0 if it was not kept. */
-static double weight_of(const draw *d, int32_t token)
+/* Takes away the weight of tokens that are not kept. */
+static void weigh_kept(const draw *d)
 {
-    if (d->last >= 0 && token != d->last && !comes_before(d->logits, token, d->last))
-        return 0.0;
-    const double below = (double)d->logits[token] - d->largest;
-    if (d->min_p > 0.0 && canon_exp_f64(below) < d->min_p)
-        return 0.0;
-    return canon_exp_f64(below / d->temperature);
+    for (int64_t i = 0; i < d->vocabulary; i++) {
+        const int32_t token = (int32_t)i;
+        const bool behind = d->last >= 0 && token != d->last && !comes_before(d->logits, token, d->last);
+        if (behind || (d->min_p > 0.0 && canon_exp_f64((double)d->logits[i] - d->largest) < d->min_p))
+            d->weights[i] = 0.0;
+    }
 }
 
 static int32_t draw_token(const draw *d, double share)
 {
     double mass = 0.0, so_far = 0.0;
     int32_t last = -1;
+    weigh(d->logits, d->vocabulary, d->largest, d->temperature, d->weights);
+    if (d->last >= 0 || d->min_p > 0.0)
+        weigh_kept(d);
     for (int64_t i = 0; i < d->vocabulary; i++)
-        mass += weight_of(d, (int32_t)i);
+        mass += d->weights[i];
     for (int64_t i = 0; i < d->vocabulary; i++) {
-        const double weight = weight_of(d, (int32_t)i);
-        if (weight == 0.0)
+        if (d->weights[i] == 0.0)
             continue;
         last = (int32_t)i;
-        so_far += weight;
+        so_far += d->weights[i];
         if (so_far > share * mass)
             break;
     }
@@ -203,20 +218,24 @@ typedef struct candidates {
     float *adjusted; /* NULL: those of the text */
     int32_t *tokens; /* ascending; NULL: all */
     int32_t *ids;    /* of a heap; NULL: there is none */
+    double *weights; /* of a draw; NULL: there is none */
     int64_t count;
 } candidates;
 
-static ww_status candidates_reserve(candidates *c, const sampled_text *t, bool adjusted, bool ordered)
+static ww_status candidates_reserve(candidates *c, const sampled_text *t, bool adjusted, bool ordered, bool drawn)
 {
     const size_t count = (size_t)t->vocabulary;
+    if (drawn)
+        c->weights = memory_alloc(count * sizeof *c->weights);
     if (adjusted || t->allowed)
         c->adjusted = memory_alloc(count * sizeof *c->adjusted);
     if (t->allowed)
         c->tokens = memory_alloc(count * sizeof *c->tokens);
     if (ordered)
         c->ids = memory_alloc(count * sizeof *c->ids);
-    const bool there = (c->adjusted || !(adjusted || t->allowed)) && (c->tokens || !t->allowed) && (c->ids || !ordered);
-    return there ? WW_OK : memory_failed("sampling", count * sizeof *c->ids);
+    const bool there = (c->adjusted || !(adjusted || t->allowed)) && (c->tokens || !t->allowed) && (c->ids || !ordered) &&
+                       (c->weights || !drawn);
+    return there ? WW_OK : memory_failed("sampling", count * sizeof *c->weights);
 }
 
 /* Moves the logits of allowed tokens together, so that no other one is there to be chosen. */
@@ -234,11 +253,11 @@ static void keep_allowed(candidates *c, const uint64_t *allowed)
 static int32_t choose(const ww_sampling *s, const candidates *c, const float *logits, size_t length)
 {
     const int32_t best = first_largest(logits, c->count);
-    draw d = {logits, c->count, (double)logits[best], s->temperature, s->min_p, -1};
+    draw d = {logits, c->weights, c->count, (double)logits[best], s->temperature, s->min_p, -1};
     if (c->ids) {
         heap h = {logits, c->ids, c->count};
         heap_build(&h);
-        d.last = last_kept(&h, s, d.largest);
+        d.last = last_kept(&h, s, d.largest, c->weights);
     }
     const philox_block random = philox(s->seed, length);
     return s->temperature == 0.0 ? best : draw_token(&d, random_uniform_f64(random.word[0], random.word[1], 0.0, 1.0));
@@ -250,7 +269,7 @@ ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *
     const bool penalised = s->repetition_penalty != 1.0 && s->repetition_window != 0;
     const bool ordered = s->temperature > 0.0 && ((s->top_k > 0 && s->top_k < count) || s->top_p < 1.0);
     candidates c = {.count = count};
-    const ww_status status = candidates_reserve(&c, t, penalised, ordered);
+    const ww_status status = candidates_reserve(&c, t, penalised, ordered, s->temperature > 0.0);
     if (status == WW_OK) {
         if (c.adjusted)
             memcpy(c.adjusted, t->logits, (size_t)count * sizeof *c.adjusted);
@@ -261,6 +280,7 @@ ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *
         const int32_t chosen = choose(s, &c, c.adjusted ? c.adjusted : t->logits, t->length);
         *token = c.tokens ? c.tokens[chosen] : chosen;
     }
+    memory_free(c.weights);
     memory_free(c.ids);
     memory_free(c.tokens);
     memory_free(c.adjusted);

@@ -74,21 +74,37 @@ static size_t next_tokens(const generation *g, const int32_t **ids)
     return left > PIECE_TOKENS ? PIECE_TOKENS : left > 0 ? left : 1;
 }
 
+static ww_status sample(generation *g)
+{
+    const generation_plan *p = g->answer->plan;
+    ww_sampling sampling = p->sampling;
+    sampling.seed += g->number;
+    sampling.grammar = p->grammars[g->number];
+    return ww_session_sample(g->session, &sampling, &g->token);
+}
+
+/* What fails here is done again by choose(), on the thread whose message is told. */
+static void sample_item(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    generation *g = ((generation **)context)[item];
+    g->sampled = sample(g) == WW_OK;
+}
+
 /* Chooses the next token, and tells its text. */
 static void choose(generation *g)
 {
     const generation_plan *p = g->answer->plan;
     const served_model *m = g->answer->model;
-    ww_sampling sampling = p->sampling;
-    sampling.seed += g->number;
-    sampling.grammar = p->grammars[g->number];
-    ww_status status = ww_session_sample(g->session, &sampling, &g->token);
+    ww_grammar *grammar = p->grammars[g->number];
+    ww_status status = g->sampled ? WW_OK : sample(g);
+    g->sampled = false;
     if (status == WW_OK && ww_model_token_ends(m->model, g->token)) {
         g->finish = "stop";
         return;
     }
-    if (status == WW_OK && sampling.grammar)
-        status = ww_grammar_accept(sampling.grammar, g->token);
+    if (status == WW_OK && grammar)
+        status = ww_grammar_accept(grammar, g->token);
     if (status == WW_OK && p->logprobs)
         status = logprobs_add(g, g->token);
     if (status == WW_OK)
@@ -138,6 +154,22 @@ static void advance(generation *g, size_t fed)
         generation_fail(g, status);
 }
 
+/* Behind a pass: going through the vocabularies of several sessions takes longer than the pass, so threads share it. */
+static void sample_all(served_model *m, size_t count)
+{
+    generation **ready = count > 1 ? memory_alloc(count * sizeof *ready) : NULL;
+    int64_t ready_count = 0;
+    for (generation *g = m->generations; ready && g; g = g->next) {
+        const int32_t *ids = NULL;
+        const size_t left = g->answer->plan->prompt_count - g->fed;
+        if (left == 0 || left == next_tokens(g, &ids))
+            ready[ready_count++] = g;
+    }
+    if (ready_count > 1)
+        pool_run(m->queue.server->samplers, ready_count, sample_item, NULL, ready);
+    memory_free(ready);
+}
+
 /* One pass for all sessions. If it fails, each is tried alone, so that only those fail that cannot go on. */
 static void pass(served_model *m, size_t count)
 {
@@ -151,6 +183,8 @@ static void pass(served_model *m, size_t count)
     }
     const ww_status status =
         memory ? ww_sessions_feed(sessions, ids, counts, count) : memory_failed("sessions", count * sizeof *sessions);
+    if (status == WW_OK)
+        sample_all(m, count);
     for (generation *g = m->generations; g; g = g->next) { /* choices that are made meanwhile are put before this one */
         const int32_t *own = NULL;
         const size_t tokens = next_tokens(g, &own);

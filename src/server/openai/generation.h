@@ -56,6 +56,7 @@ struct generation {
     ww_session *session;
     size_t fed;    /* tokens of the prompt */
     int32_t token; /* the one to feed next, once the prompt is fed */
+    bool sampled;  /* it was chosen by another thread */
     int64_t generated;
     text_stream pieces;
     out text;

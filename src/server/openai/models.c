@@ -4,12 +4,21 @@
 
 #include "base/json_value.h"
 #include "base/memory.h"
+#include "base/system/cores.h"
 #include "server/openai/openai.h"
+
+static ww_status samplers_start(server *s)
+{
+    enum { SAMPLERS_MAX = 8 };
+    int32_t cores[SAMPLERS_MAX], count = 0;
+    const ww_status status = s->config.model_count > 0 ? cores_to_use(cores, SAMPLERS_MAX, &count) : WW_OK;
+    return status == WW_OK && count > 0 ? pool_create(NULL, count, &s->samplers) : status;
+}
 
 ww_status models_load(server *s)
 {
     const server_config *config = &s->config;
-    ww_status status = WW_OK;
+    ww_status status = samplers_start(s);
     s->models = memory_alloc_zeroed(config->model_count + 1, sizeof *s->models);
     if (!s->models)
         return memory_failed("models", config->model_count * sizeof *s->models);
@@ -38,6 +47,8 @@ void models_free(server *s)
     memory_free(s->models);
     s->models = NULL;
     s->model_count = 0;
+    pool_destroy(s->samplers);
+    s->samplers = NULL;
 }
 
 bool model_can(const served_model *m, model_task task)
