@@ -138,13 +138,14 @@ void server_stop(server *s)
     if (s->daemon) {
         drain(s);
         give_up_rest(s);
-        MHD_stop_daemon(s->daemon);
     }
-    if (listening >= 0)
-        close(listening);
-    workers_stop(s);
+    workers_stop(s); /* whoever resumes connections ends before the daemon does */
     maps_wait(s);
     watch_stop(s);
+    if (s->daemon)
+        MHD_stop_daemon(s->daemon);
+    if (listening >= 0)
+        close(listening);
     models_free(s);
     entries_free(s);
     ww_store_close(s->store);
