@@ -200,9 +200,9 @@ static void a_reserve_that_cannot_be_filled_is_refused(void **state)
     ww_collection *first, *second;
     CHECK_OK(ww_collection_create(device, &config, &first));
     CHECK_OK(ww_collection_create(device, &config, &second));
-    CHECK_OK(ww_collection_reserve(first, 180000)); /* 115 MiB of rows and codes */
+    CHECK_OK(ww_collection_reserve(first, 180000)); /* 123 MiB of rows, codes and planes */
     CHECK_FAILS(WW_OUT_OF_MEMORY, ww_collection_reserve(second, 180000));
-    CHECK_OK(ww_collection_reserve(second, 90000));
+    CHECK_OK(ww_collection_reserve(second, 80000));
     ww_collection_destroy(second);
     ww_collection_destroy(first);
     ww_device_close(device);

@@ -212,13 +212,20 @@ static bool was_seen(const char *function)
     return false;
 }
 
+/* The call behind the n-th that fails: each in the long form, else fewer and fewer. */
+static long next_call(const model_call *c, long n)
+{
+    if (TEST_INSTRUMENTED)
+        return n + (c->opens ? 7 : 1);
+    return test_is_long() || n < 24 ? n + 1 : n + (c->opens ? 11 : 3);
+}
+
 /* Each call of an operation fails in turn, with numbers after which the device goes on: there is no memory, or what was asked
  * makes no sense. */
 static void fail_each(const model_call *c)
 {
-    const long step = TEST_INSTRUMENTED && c->opens ? 7 : 1;
     long n = 1;
-    for (;; n += step) {
+    for (;; n = next_call(c, n)) {
         if (c->before)
             c->before();
         on->arm(n, n % 2 ? on->out_of_memory : on->invalid);
@@ -288,7 +295,7 @@ static bool lose_at(const model_call *c, long n)
 static void the_device_may_be_lost_at_any_call(void **state)
 {
     (void)state;
-    const long every = TEST_INSTRUMENTED ? 5 * on->every : on->every;
+    const long every = TEST_INSTRUMENTED ? 5 * on->every : test_is_long() ? on->every : 3 * on->every;
     long lost = 0;
     for (const model_call *c = model_calls; c->name; c++)
         for (long n = 1 + lost % on->every; lose_at(c, n); n += every)
