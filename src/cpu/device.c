@@ -63,7 +63,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     if (status == WW_OK)
         status = cores_to_use(cores, CORES_MAX, &count);
     if (status == WW_OK)
-        status = pool_create(cores, count, &cpu->pool);
+        status = pool_create(NULL, count, &cpu->pool); /* unpinned: a caller may wake on any core, also on a worker's */
     if (status == WW_OK)
         status = describe_with(cpu->isa, count, &cpu->base.info);
     if (status == WW_OK) {
