@@ -38,7 +38,7 @@ set(LONG_FORMS
     "faults_memory: ${EVERY_FAULT}"
     "faults_rocm: ${EVERY_FAULT}"
     "group_faults: ${EVERY_FAULT}"
-    "model_driver_faults: every call of the driver fails in turn; the short form fails the first 24 of a call and then some"
+    "model_driver_faults: every call of the driver fails in turn; the short form leaves most of those out that open a model"
     "quant_driver_faults: ${EVERY_FAULT}"
     "rocm_faults_device: ${EVERY_FAULT}"
     "rocm_faults_memory: ${EVERY_FAULT}"

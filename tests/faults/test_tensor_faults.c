@@ -65,7 +65,7 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
             assert_true(n < ATTEMPTS_MAX);
         }
         tensor_operands_free(&o);
-        assert_int_equal(memory_blocks_held(), at_first);
+        assert_true(memory_blocks_held() <= at_first); /* what was kept for reuse may have been given back */
     }
 }
 

@@ -164,7 +164,9 @@ static void check_calm(const char *what, ww_collection *model)
     assert_non_null(strstr(ww_results_payload(list, 0, 0), "\"dim\":8"));
     assert_string_equal(ww_results_id(list, 0, 1), "work");
     const ww_status status = ww_store_check(store, NULL, NULL);
-    if ((status != WW_CORRUPT_FILE && status != WW_UNSUPPORTED) || !strstr(ww_error_message(), "work"))
+    const char *said = strstr(ww_error_message(), "damage.db"); /* the folder's name may be anything */
+    const bool named = said && (strstr(said, "work") || strstr(said, "the first: SQLite:")); /* SQLite names pages only */
+    if ((status != WW_CORRUPT_FILE && status != WW_UNSUPPORTED) || !named)
         fail_msg("%s: a check says %s: %s", what, ww_status_name(status), ww_error_message());
     ww_results_destroy(list);
     work_close(store, calm);
