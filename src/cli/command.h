@@ -55,10 +55,10 @@ extern const command command_devices, command_search, command_demo, command_benc
 exit_code command_parse(const command *self, const char *const *arguments, size_t count, void *settings);
 
 /* Says "warpwave NAME: the library's message" on stderr unless the status is WW_OK; returns the exit code for it.
- * Also sees to it that what was printed has reached stdout: a full disk is a failure, too. */
+ * Also makes sure that what was printed has reached stdout: a full disk is a failure, too. */
 exit_code command_end(const command *self, ww_status status);
 
-/* The name of the program in messages and help; "warpwave" unless told. */
+/* The name of the program in messages and help; "warpwave" by default. */
 void command_program_set(const char *name);
 const char *command_program(void);
 
@@ -69,7 +69,7 @@ ww_status command_line_wrong(ww_status status);
 /* Opens a device. A WARPWAVE_ISA or WARPWAVE_THREADS that cannot be is a wrong command line. */
 ww_status command_open_device(const char *name, ww_device **device);
 
-/* If --json is among the arguments, a failure, also of reading them, is told on stdout, too, as a JSON object:
+/* If --json is among the arguments, a failure, also of reading them, is printed on stdout, too, as a JSON object:
  * {"error": true, "status", "exit_code", "message"}. */
 void command_watch_json(const char *const *arguments, size_t count);
 

@@ -1,4 +1,4 @@
-/* `warpwave devices`: what there is to compute on, what is not there and why, and which chips have kernels. */
+/* `warpwave devices`: the devices of this machine, those that are missing and why, and which chips have kernels. */
 #include <stdio.h>
 #include <string.h>
 #include <warpwave/device.h>

@@ -72,7 +72,7 @@ static void print_usage(const command *c, const action *a)
     printf("\n");
 }
 
-/* A line of a list: what it is about, and in a column of its own what there is to say. */
+/* A line of a list: what it is about, and in a column of its own the explanation. */
 static void print_entry(const char *what, const char *help)
 {
     const int width = printf("  %s", what);

@@ -1,6 +1,6 @@
 /* JSON, written value by value.
  *
- * No tree is built, so a report of any length takes no memory and cannot lose a part for want of it. A write that fails is
+ * No tree is built, so a report of any length takes no memory and cannot lose a part when there is none. A write that fails is
  * remembered by stdout, and command_end() makes a failure of it. Texts are ASCII: everything else is escaped by JSON's rules.
  */
 #ifndef CLI_JSON_H

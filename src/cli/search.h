@@ -22,7 +22,7 @@ typedef struct search_settings {
     int place;                               /* a ww_row_place */
     bool json, quiet, check;
     const char *radius, *min_score; /* all rows within one of them are asked for, */
-    int64_t limit;                  /* so many of a query at most; -1 before LIMIT_DEFAULT stands there */
+    int64_t limit;                  /* the most hits of a query; -1 before LIMIT_DEFAULT stands there */
     bool ranged;                    /* is one given, and read into the next? (search_range.h) */
     float bound;
     const char *store, *collection, *where, *filter, *text, *model; /* in place of a base (cli/store) */

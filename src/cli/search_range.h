@@ -4,7 +4,7 @@
 
 #include "cli/search.h"
 
-/* Reads the bound, if there is one. Refuses both at once, one that does not go with the metric, and what is no number. */
+/* Reads the bound, if there is one. Refuses both at once, one that does not go with the metric, and what is not a number. */
 ww_status search_range_read(search_settings *settings);
 
 /* Searches once. The results are kept as a search's are, with the k of the query that has the most: rows, scores, k and

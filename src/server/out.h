@@ -1,5 +1,5 @@
-/* Text that grows: how answers are written. What cannot be written for want of memory is remembered, so that a caller asks
- * once, at the end. */
+/* Text that grows: how answers are written. What cannot be written because there is no memory is remembered, so that a caller
+ * asks once, at the end. */
 #ifndef WW_SERVER_OUT_H
 #define WW_SERVER_OUT_H
 

@@ -108,7 +108,7 @@ static void drain(server *s)
     }
 }
 
-/* What still waits is answered; what runs is told to end and waited for: a write is never cut. */
+/* What still waits is answered; what runs is asked to end and waited for: a write is never cut. */
 static void give_up_rest(server *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -139,7 +139,7 @@ void server_stop(server *s)
         drain(s);
         give_up_rest(s);
     }
-    workers_stop(s); /* whoever resumes connections ends before the daemon does */
+    workers_stop(s); /* the threads that resume connections end before the daemon does */
     maps_wait(s);
     watch_stop(s);
     if (s->daemon)

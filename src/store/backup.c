@@ -1,7 +1,7 @@
 /* Copying a store while it is in use.
  *
- * SQLite copies page by page. A read transaction on the connection that is copied from keeps the snapshot, so the copy is of
- * one moment and is never begun again because somebody wrote. The collections of the copy get epochs of their own: if it is put
+ * SQLite copies page by page. A read transaction on the connection that is copied from keeps the snapshot, so the copy is
+ * consistent and is never begun again because somebody wrote. The collections of the copy get epochs of their own: if it is put
  * in the place of the original one day, no process takes what it has in memory for it.
  */
 #include <string.h>
@@ -23,7 +23,7 @@ static ww_status target_check(const ww_store *store, const char *path, bool *the
         return WW_OK;
     if ((uint64_t)file.st_dev == store->file.file_device && (uint64_t)file.st_ino == store->file.file_inode)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_backup: %s is the store itself", path);
-    return S_ISREG(file.st_mode) ? WW_OK : ww_fail(WW_INVALID_ARGUMENT, "ww_store_backup: %s is no file", path);
+    return S_ISREG(file.st_mode) ? WW_OK : ww_fail(WW_INVALID_ARGUMENT, "ww_store_backup: %s is not a file", path);
 }
 
 static ww_status target_open(const ww_store *store, const char *path, bool there, sqlite3 **target)

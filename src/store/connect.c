@@ -227,7 +227,7 @@ static bool folder_is_writable(const char *path)
 }
 
 /* A file in WAL mode needs a -shm beside it, which cannot be made in a folder that cannot be written. If nothing is in the
- * -wal, the file has everything, and is read as one that does not change. store_check_file() sees to it that it does not. */
+ * -wal, the file has everything, and is read as one that does not change. store_check_file() makes sure that it does not. */
 static ww_status connect_unchanging(ww_store *store, ww_status failed)
 {
     struct stat file;
@@ -255,7 +255,7 @@ ww_status store_open_file(ww_store *store)
     if (!there && (store->config.must_exist || store->config.read_only))
         return ww_fail(WW_IO_ERROR, "there is no file %s", store->path);
     if (there && !S_ISREG(file.st_mode))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s is no file", store->path);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s is not a file", store->path);
     /* Before SQLite touches it: closing a connection would drop the locks that another SQLite has. */
     ww_status status = there ? enter_file(store) : WW_OK;
     if (status == WW_OK)

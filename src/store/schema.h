@@ -47,7 +47,7 @@ typedef struct collection_record {
     int64_t log_start; /* removals by writes after this one are in NAME_removed */
     int64_t live;      /* rows */
     bool is_damaged;   /* as schema_list() gives it: all but the name may be wrong */
-    bool is_newer;     /* likewise: only the name and the format mean anything */
+    bool is_newer;     /* a newer version wrote it: only the name and the format mean anything */
 } collection_record;
 
 /* What is wrong with such a record, for a message or a list. */
@@ -81,8 +81,8 @@ ww_status schema_rename_indexes(sqlite3 *db, const char *schema, const char *nam
  * than this library's; WW_CORRUPT_FILE if it makes no sense. */
 ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collection_record *record);
 
-/* Prepares the statement that schema_find() runs, with the name bound, for who asks often: step it with schema_read(), which
- * resets it and leaves no read transaction behind. */
+/* Prepares the statement that schema_find() runs, with the name bound, for callers that ask often: step it with schema_read(),
+ * which resets it and leaves no read transaction behind. */
 ww_status schema_prepare_find(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **statement);
 ww_status schema_read(sqlite3_stmt *statement, const char *name, collection_record *record);
 

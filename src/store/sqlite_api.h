@@ -17,7 +17,7 @@ SQLITE_EXTENSION_INIT3
 
 #include <warpwave/status.h>
 
-enum { SQLITE_VERSION_LEAST = 3038000 }; /* ->> and sqlite3_vtab_in() */
+enum { SQLITE_VERSION_MIN = 3038000 }; /* ->> and sqlite3_vtab_in() */
 
 /* A status for SQLite's `code`, with its message, what was being done, and what to do about it. */
 ww_status sqlite_failed(sqlite3 *db, int code, const char *what);

@@ -139,9 +139,9 @@ static ww_status config_check(const ww_store_config *config)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: exclusive and read_only are both set; a store that is only read "
                                             "keeps no other process out");
     const int32_t page = config->page_bytes;
-    if (page != 0 && (page < PAGE_BYTES_LEAST || page > PAGE_BYTES_MOST || (page & (page - 1)) != 0))
+    if (page != 0 && (page < PAGE_BYTES_MIN || page > PAGE_BYTES_MAX || (page & (page - 1)) != 0))
         return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: page_bytes is %d; it must be a power of two, %d to %d", page,
-                       PAGE_BYTES_LEAST, PAGE_BYTES_MOST);
+                       PAGE_BYTES_MIN, PAGE_BYTES_MAX);
     return WW_OK;
 }
 
@@ -150,7 +150,7 @@ static ww_status libraries_check(void)
     if (ww_core()->version != CORE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
         return ww_fail(WW_UNSUPPORTED, "libwarpwave_store %s needs libwarpwave %s, and found %s; install both from one version",
                        WW_VERSION_TEXT, WW_VERSION_TEXT, ww_version());
-    if (sqlite3_libversion_number() < SQLITE_VERSION_LEAST)
+    if (sqlite3_libversion_number() < SQLITE_VERSION_MIN)
         return ww_fail(WW_UNSUPPORTED, "a store needs SQLite 3.38 or later; this is %s", sqlite3_libversion());
     if (!sqlite3_threadsafe())
         return ww_fail(WW_UNSUPPORTED, "a store needs a SQLite that was built for threads");

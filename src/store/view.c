@@ -205,7 +205,7 @@ static ww_status shared_catch_up(view *v)
     return status;
 }
 
-/* Locks the shared mirror at the state of `target`. Not locked and WW_OK: it is not to be had there, and another way is needed.
+/* Locks the shared mirror at the state of `target`. Not locked and WW_OK: it is not available there, and another way is needed.
  */
 static ww_status shared_lock(view *v, const collection_record *target, bool *locked)
 {

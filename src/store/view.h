@@ -25,7 +25,7 @@ typedef struct view view;
 typedef struct view_config {
     sqlite3 *db;
     const char *schema;      /* copied */
-    const char *name;        /* likewise */
+    const char *name;        /* copied, too */
     ww_device *device;       /* kept open; NULL: "auto" is opened with the first search */
     const char *device_name; /* that is opened then instead of "auto"; may be NULL; copied */
     ww_screen screen;
@@ -77,7 +77,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
 typedef enum view_by { VIEW_BY_PLACE, VIEW_BY_HANDLE, VIEW_BY_ID, VIEW_ALL } view_by;
 typedef struct view_list {
     view_by by;
-    int64_t count;          /* VIEW_ALL: at most so many */
+    int64_t count;          /* VIEW_ALL: the most rows */
     const int64_t *numbers; /* places or handles */
     const char *const *ids;
     int64_t after; /* VIEW_ALL: those with a larger place; -1: from the beginning */
@@ -96,7 +96,7 @@ void view_uncertain(view *v);
 void view_rolled_back(view *v);
 void view_ended(view *v);
 
-/* A write that was committed, by rows that are still at hand. */
+/* A write that was committed, by rows that are still in memory. */
 typedef struct view_commit {
     const collection_record *before; /* of its transaction */
     const collection_record *after;
@@ -130,7 +130,7 @@ ww_status view_check_index(const view *v);
 /* Figures of the index that there is. */
 ww_status view_describe_index(view *v, ww_ivf_info *info);
 
-/* Has the shared mirror read anew by whoever needs it next. */
+/* The next reader reads the shared mirror anew. */
 void view_reload(view *v);
 
 /* Has a group bring its rows to the members where they should be. With a transaction begun that is ended again. */

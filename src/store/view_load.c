@@ -18,7 +18,7 @@
 
 enum {
     PIECE_BYTES = 4 * 1024 * 1024, /* of vectors in a buffer */
-    PIECE_ROWS_LEAST = 64,
+    PIECE_ROWS_MIN = 64,
     REASON_BYTES = 1024,
 };
 
@@ -59,7 +59,7 @@ static ww_status piece_create(const loader *l, piece *p)
 
 static ww_status loader_create(loader *l, int64_t rows_expected)
 {
-    l->rows_max = max_i64(min_i64(PIECE_BYTES / record_vector_bytes(&l->v->record), rows_expected), PIECE_ROWS_LEAST);
+    l->rows_max = max_i64(min_i64(PIECE_BYTES / record_vector_bytes(&l->v->record), rows_expected), PIECE_ROWS_MIN);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
     return piece_create(l, &l->pieces[0]);
@@ -135,7 +135,7 @@ static ww_status hand_over(loader *l)
     piece *p = &l->pieces[l->filling];
     l->done += p->count;
     if (!l->started && thread_start(&l->thread, "ww-store-load", take_in_all, l) != 0) {
-        const ww_status status = take_in(l, p); /* there are no threads to be had: one after the other */
+        const ww_status status = take_in(l, p); /* no thread could be started: one after the other */
         p->count = 0;
         return status == WW_OK ? told(l) : status;
     }

@@ -16,8 +16,8 @@
 enum {
     HANDLE_TEXT_BYTES = 24,
     ROW_TEXT_BYTES = 64,
-    TRIM_EVERY = 64,         /* writes between two looks at how long the log of removals is; */
-    LOG_ENTRIES_LEAST = 8192 /* so long it may always be */
+    TRIM_EVERY = 64,       /* writes between two looks at how long the log of removals is; */
+    LOG_ENTRIES_MIN = 8192 /* a log may always have as many */
 };
 
 typedef enum statement {
@@ -56,12 +56,12 @@ struct writer {
     char *name;
     sqlite3_stmt *find, *update; /* of the record */
     sqlite3_stmt *statements[STATEMENT_COUNT];
-    bool known;   /* the record is what the file has, but for changes */
+    bool known;   /* the record is what the file has, except for changes */
     bool changed; /* it has to be written */
     collection_record record;
     float *floats;              /* a vector on its way from or to the collection's type; */
     void *elements;             /* and in it */
-    int64_t change_first_place; /* places from here on were given by the change at hand */
+    int64_t change_first_place; /* places from here on were given by the change under way */
     text_writer texts;
     index_writer index;
 };
@@ -249,7 +249,7 @@ static ww_status elements_ready(writer *w)
     return w->floats && w->elements ? WW_OK : memory_failed("a vector", 2 * dim * sizeof *w->floats);
 }
 
-/* Gives the row's vector in the collection's type, in row->elements, and sees to it that it is finite. */
+/* Gives the row's vector in the collection's type, in row->elements, and makes sure that it is finite. */
 static ww_status check_vector(writer *w, writer_row *row)
 {
     const int32_t type = (int32_t)w->record.type, dim = w->record.dim;
@@ -632,7 +632,7 @@ static ww_status trim_log(writer *w)
 {
     int64_t entries = 0, until = 0;
     ww_status status = ask_number(w, &entries, "SELECT count(*) FROM \"%w\".\"%w_removed\" WHERE sequence >= %lld", 0);
-    const int64_t most = w->record.live > LOG_ENTRIES_LEAST ? w->record.live : LOG_ENTRIES_LEAST;
+    const int64_t most = w->record.live > LOG_ENTRIES_MIN ? w->record.live : LOG_ENTRIES_MIN;
     if (status != WW_OK || entries <= most)
         return status;
     status = ask_number(w, &until, "SELECT sequence FROM \"%w\".\"%w_removed\" ORDER BY sequence LIMIT 1 OFFSET %lld",

@@ -12,7 +12,7 @@
 #include "vectors/internal/mirror.h"
 
 struct ivf;             /* vectors/ivf/ivf.h */
-struct ivf_calibration; /* likewise */
+struct ivf_calibration; /* vectors/ivf/ivf.h */
 
 typedef struct writer writer;
 
@@ -27,7 +27,7 @@ typedef struct writer_row {
     const char *text;     /* UTF-8, checked; NULL: none */
     int64_t handle;       /* in: -1, or one that shall be used, not smaller than any that was ever given. out: the row's */
     int64_t place;        /* out */
-    int64_t batch_row;    /* for messages: 1 and up in a batch; 0: it is no row of one */
+    int64_t batch_row;    /* for messages: 1 and up in a batch; 0: it is not a row of one */
 } writer_row;
 
 /* What writer_update() changes. */

@@ -1,8 +1,8 @@
 /* Writing to a collection of a store: one transaction a call.
  *
  * What can fail in memory comes first (room in the mirror, if there is one), then the transaction; when it is committed, the
- * rows, which are still at hand, are put into the mirror. If that fails, nothing is lost: the mirror is given up, and the next
- * search reads the file.
+ * rows, which are still in memory, are put into the mirror. If that fails, nothing is lost: the mirror is given up, and the
+ * next search reads the file.
  */
 #include <string.h>
 
@@ -25,7 +25,8 @@ typedef struct change {
     int64_t removed_count;
 } change;
 
-/* What changes with every commit, whoever's, to the file: of other connections once a transaction has begun. 0: not known. */
+/* What changes with every commit to the file, of any connection: of other connections once a transaction has begun. 0: not
+ * known. */
 static uint32_t data_version(sqlite3 *db)
 {
     uint32_t version = 0;

@@ -23,7 +23,7 @@ typedef struct chunk_rows {
     char **texts, **ids, **payloads;
     int64_t count, room;
     int64_t *counts;  /* of each document: its chunks */
-    ww_chunk *chunks; /* of the document at hand */
+    ww_chunk *chunks; /* of the document that is being cut */
 } chunk_rows;
 
 static void rows_free(chunk_rows *r)

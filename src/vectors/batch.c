@@ -18,7 +18,7 @@
 #include "vectors/payloads.h"
 
 enum {
-    WRITE_BYTES = 64 * 1024 * 1024, /* of stored rows in one write: between two, the caller is told and may cancel */
+    WRITE_BYTES = 64 * 1024 * 1024, /* of stored rows in one write: between two, the caller learns of it and may cancel */
     NARROW_BYTES = 8 << 20,         /* of rows that are brought to the collection's type at a time, */
     NARROW_ITEM_NUMBERS = 1 << 16,  /* and by a thread in one piece */
 };

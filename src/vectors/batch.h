@@ -28,9 +28,9 @@ typedef struct batch {
     id_table table_before;  /* if so: what it was; then it has not been touched */
     int64_t moved_staged;   /* rows that were looked at for the table of those out of order */
     bool moved_is_new;      /* as with the table of ids */
-    id_table moved_before;  /* likewise */
+    id_table moved_before;  /* if so: what it was */
     int64_t next_handle;    /* what the collection's will be */
-    int64_t highest_number; /* likewise */
+    int64_t highest_number; /* what the collection's will be */
     bool first_page_saved;  /* the first page had rows: */
     row_page first_page;    /* what it was */
     int64_t bytes_ids;      /* what the batch adds to the store's figures */

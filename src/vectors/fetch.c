@@ -21,7 +21,7 @@ enum {
     GATHER_BYTES = 64 * 1024 * 1024, /* of rows, at a time */
     PREFETCHED = 32,                 /* hits whose ids and payloads are on their way from memory together */
     HANDLES_TOGETHER = 1024,         /* that are found by one thread in one piece, */
-    HANDLE_ITEMS_LEAST = 4           /* and so many pieces are worth waking threads */
+    HANDLE_ITEMS_MIN = 4             /* pieces that are worth waking threads for */
 };
 
 /* After a search nothing of a row's page is in the cache, and an id is three steps away, each a miss. So each step is taken
@@ -73,7 +73,7 @@ static void find_handles(ww_results *results, const ww_collection *c)
 {
     handle_job job = {.collection = c, .results = results};
     const int64_t items = divide_up_i64(results_hits(results), HANDLES_TOGETHER);
-    pool *threads = items >= HANDLE_ITEMS_LEAST ? c->device->backend->threads(c->device) : NULL;
+    pool *threads = items >= HANDLE_ITEMS_MIN ? c->device->backend->threads(c->device) : NULL;
     if (threads)
         (void)pool_run(threads, items, find_some_handles, NULL, &job);
     else

@@ -2,7 +2,7 @@
  * (store/reading.c).
  *
  * Every public call checks its arguments once, in this room, and then goes through the table. So everything that comes here is
- * checked, but for what only the rows themselves can tell: ids that are there or not, payloads that stay. No function is
+ * checked, except for what only the rows themselves can tell: ids that are there or not, payloads that stay. No function is
  * called in another process than the collection was made in.
  */
 #ifndef WW_VECTORS_OPERATIONS_H
@@ -65,7 +65,7 @@ typedef struct map_change {
     int64_t changed_count;
     const int64_t *gone; /* handles of those that went */
     int64_t gone_count;
-    bool whole; /* everything is to be written */
+    bool whole; /* everything must be written */
 } map_change;
 
 typedef struct collection_operations {

@@ -29,7 +29,7 @@ ww_status payload_check_merge(const char *name, const char *text)
         fields++;
     if (fields <= PAYLOAD_MERGE_FIELDS_MAX)
         return WW_OK;
-    return ww_fail(WW_OUT_OF_RANGE, "collection '%s': %lld fields are to be merged into payloads; the maximum is %d", name,
+    return ww_fail(WW_OUT_OF_RANGE, "collection '%s': %lld fields were given to merge into payloads; the maximum is %d", name,
                    (long long)fields, PAYLOAD_MERGE_FIELDS_MAX);
 }
 

@@ -1,4 +1,4 @@
-/* The entrance of every search: a query is read and checked here, once, and goes unchanged to whoever has the rows: to the
+/* The entrance of every search: a query is read and checked here, once, and goes unchanged to where the rows are: to the
  * device (search.c) or to the store that keeps the collection. */
 #include "vectors/query.h"
 
@@ -142,7 +142,7 @@ static ww_status check_queries(ww_collection *c, const char *function, ww_query 
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %lld; it must be at least dim, %d", function,
                        (long long)query->query_stride, query->dim);
     if (query->query_tensor && !query->queries)
-        return WW_OK; /* on a GPU: whoever has the rows looks at them there */
+        return WW_OK; /* on a GPU: its backend looks at them there */
     if (query->match && query->match->mode == WW_MATCH_TEXT && !query->queries)
         return WW_OK; /* words are all that is looked for */
     if (query->query_count > 0 && !query->queries)

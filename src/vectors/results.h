@@ -22,13 +22,13 @@ struct ww_results {
     int64_t *handles;
     float *scores;
     int64_t *totals; /* a query each, memory_free(); NULL: as many as there are hits */
-    int64_t *proven; /* likewise */
+    int64_t *proven; /* a query each, memory_free(); NULL: all hits are */
 
     /* From here on NULL unless results_prepare() was told to. */
     int32_t dim;
     int64_t *ids;      /* where in `text` they begin */
-    int64_t *payloads; /* likewise; -1 where there is none */
-    int64_t *texts;    /* likewise */
+    int64_t *payloads; /* where in `text` they begin; -1 where there is none */
+    int64_t *texts;    /* where in `text` they begin; -1 where there is none */
     float *vectors;
     char *text;
     size_t text_bytes;
@@ -38,7 +38,7 @@ struct ww_results {
     ww_hit_parts *parts; /* of fused results, a hit each, memory_free(); else NULL */
 };
 
-/* Takes memory for so many hits in all; their number may turn out smaller. All starts are 0. */
+/* Takes memory for this many hits in all; their number may turn out smaller. All starts are 0. */
 ww_status results_create(int64_t query_count, int64_t hits, ww_results **results);
 
 /* The hits of all queries together. */

@@ -15,7 +15,7 @@
 
 enum {
     QUERIES_TOGETHER = 16,  /* whose keys a thread reads in one piece; */
-    HITS_FOR_THREADS = 4096 /* from so many hits on several threads do it */
+    HITS_FOR_THREADS = 4096 /* from this many hits on several threads do it */
 };
 
 /* A search under way, from search_begin() to search_end(). */

@@ -112,7 +112,7 @@ static ww_status reserve_slot(row_store *store)
     return WW_OK;
 }
 
-/* A whole batch goes into as few segments as may be. Growing row by row, a segment is a 32nd of what is there: 3% of slack at
+/* A whole batch goes into as few segments as may be. Growing row by row, a segment is a 32nd of the rows so far: 3% of slack at
  * most, and some hundred segments on the way to a million rows. */
 static int64_t growth_rows(const row_store *store, int64_t missing)
 {

@@ -44,7 +44,7 @@ typedef struct row_shelf {
 
 typedef struct row_store {
     ww_device *device;     /* borrowed from the collection */
-    device_stream *stream; /* likewise; for writers only */
+    device_stream *stream; /* borrowed from the collection; for writers only */
     int32_t dim;
     int32_t type;      /* of the rows (arithmetic/row_types.h) */
     bool keep_copy;    /* the host has all rows, too */

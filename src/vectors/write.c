@@ -1,4 +1,4 @@
-/* The entrance of every write of rows: they are read and checked here, once, and go to whoever keeps them: to the device
+/* The entrance of every write of rows: they are read and checked here, once, and go to where rows are kept: to the device
  * (batch.c) or to a store's file. */
 #include <string.h>
 

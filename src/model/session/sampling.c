@@ -254,13 +254,13 @@ static int32_t choose(const ww_sampling *s, const candidates *c, const float *lo
 {
     const int32_t best = first_largest(logits, c->count);
     draw d = {logits, c->weights, c->count, (double)logits[best], s->temperature, s->min_p, -1};
-    if (c->ids) {
+    if (c->ids && c->weights) {
         heap h = {logits, c->ids, c->count};
         heap_build(&h);
         d.last = last_kept(&h, s, d.largest, c->weights);
     }
     const philox_block random = philox(s->seed, length);
-    return s->temperature == 0.0 ? best : draw_token(&d, random_uniform_f64(random.word[0], random.word[1], 0.0, 1.0));
+    return !c->weights ? best : draw_token(&d, random_uniform_f64(random.word[0], random.word[1], 0.0, 1.0));
 }
 
 ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *token)

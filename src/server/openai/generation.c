@@ -83,7 +83,7 @@ static ww_status sample(generation *g)
     return ww_session_sample(g->session, &sampling, &g->token);
 }
 
-/* What fails here is done again by choose(), on the thread whose message is told. */
+/* What fails here is done again by choose(), on the thread whose message the client gets. */
 static void sample_item(void *context, int64_t item, int32_t worker)
 {
     (void)worker;

@@ -10,8 +10,8 @@ typedef enum model_task { TASK_EMBED, TASK_RERANK, TASK_GENERATE, TASK_ANY } mod
 /* Can the model do it? A decoder that embeds or reranks does not generate. */
 bool model_can(const served_model *m, model_task task);
 
-/* The model that the body names, whose queue the request gets; NULL after a failure. Where it names none and `task` is not to
- * be asked by name (TEI's API), the only model that can do it. */
+/* The model that the body names, whose queue the request gets; NULL after a failure. model_for_task(): where the body names
+ * none, as in TEI's API, the only model that can do it. */
 served_model *model_of_request(request *r, const char *body, model_task task);
 served_model *model_for_task(request *r, const char *body, model_task task);
 

@@ -152,7 +152,7 @@ static ww_status create_all(server *s, const create_plan *p)
     if (status == WW_OK)
         status = ww_store_create(s->store, &p->config, NULL);
     for (size_t i = 0; status != WW_OK && i < made; i++)
-        (void)ww_store_drop(s->store, p->parts[i].name); /* the first failure is what is told */
+        (void)ww_store_drop(s->store, p->parts[i].name); /* the first failure is reported */
     return status;
 }
 

@@ -12,7 +12,7 @@ typedef struct list_order {
     double start; /* the first value */
 } list_order;
 
-/* Reads order_by. The key is to be freed in either case. */
+/* Reads order_by. The caller frees the key in either case. */
 bool list_order_read(request *r, const char *value, list_order *order);
 
 typedef struct listed {
@@ -27,7 +27,7 @@ typedef struct listing {
     int64_t count, capacity;
 } listing;
 
-/* Lists the points that a filter admits (NULL: all), in an order (NULL: by ids). The list is to be freed in either case. */
+/* Lists the points that a filter admits (NULL: all), in an order (NULL: by ids). The caller frees the list in either case. */
 ww_status listing_make(listing *l, const entry *e, const char *filter, const list_order *order);
 void listing_free(listing *l);
 void listing_shuffle(listing *l); /* into a random order */

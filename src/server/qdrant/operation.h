@@ -55,7 +55,7 @@ typedef struct operation {
     char *update_filter; /* points that are there are changed only if they meet it; NULL: all are */
 } operation;
 
-/* Reads the body of an operation. False: the request failed. The operation is to be freed in either case. */
+/* Reads the body of an operation. False: the request failed. The caller frees the operation in either case. */
 bool operation_read(request *r, const char *object, operation_kind kind, operation *out);
 void operation_free(operation *o);
 

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "store/ivf/follow.h"
 
-/* Bounds are scores of rows that may have been scaled to unit length first: the same but for rounding. */
+/* Bounds are scores of rows that may have been scaled to unit length first: the same except for rounding. */
 static const double SLACK = 1e-4;
 
 typedef struct checking {

@@ -210,7 +210,7 @@ ww_status ivf_follow(const ivf_tables *t, mirror *m, const ivf_behind *behind)
     free_memory(&f);
     if (status != WW_CORRUPT_FILE)
         return status;
-    drop_index(m); /* who asks for it is told */
+    drop_index(m); /* the next query that needs it fails with the reason */
     return WW_OK;
 }
 

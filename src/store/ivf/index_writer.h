@@ -19,7 +19,7 @@ typedef struct index_writer {
     int64_t version;
     bool known;         /* the header, and what the outline says of lists, are as the transaction has them */
     uint8_t *dirty;     /* of each list: it has to be written; */
-    int64_t dirty_room; /* so many lists */
+    int64_t dirty_room; /* in lists */
     float *pending;     /* vectors that are in no list yet */
     int64_t *places;    /* theirs */
     int64_t pending_count, pending_room;

@@ -29,7 +29,7 @@ ww_status view_calibrate_index(view *v, const ww_calibrate_config *config, write
     return status;
 }
 
-/* Why it has none is only known by whoever read it. */
+/* Only the thread that read it knows why it has none. */
 ww_status view_check_index(const view *v)
 {
     const ww_collection *c = ww_core()->mirror_collection(v->active);

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "store/sqlite/request.h"
 
-enum { PIECE_FIRST = 32, PIECE_GROWTH = 4, PIECE_MOST = 32768, SCAN_ROWS = 256 };
+enum { PIECE_FIRST = 32, PIECE_GROWTH = 4, PIECE_MAX = 32768, SCAN_ROWS = 256 };
 
 typedef struct cursor {
     sqlite3_vtab_cursor base;
@@ -241,7 +241,7 @@ static ww_status cursor_more(cursor *c)
         return WW_OK;
     c->piece_first += c->count;
     c->changes = sqlite3_total_changes64(table_of(c)->db);
-    c->piece_count = c->piece_count * PIECE_GROWTH > PIECE_MOST ? PIECE_MOST : c->piece_count * PIECE_GROWTH;
+    c->piece_count = c->piece_count * PIECE_GROWTH > PIECE_MAX ? PIECE_MAX : c->piece_count * PIECE_GROWTH;
     while (c->at < c->count && !is_behind(c, c->at))
         c->at++;
     return WW_OK;

@@ -22,7 +22,7 @@ int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routine
     const sqlite3_api_routines *before = NULL;
     if (!api)
         return SQLITE_MISUSE;
-    if ((api->libversion_number)() < SQLITE_VERSION_LEAST) {
+    if ((api->libversion_number)() < SQLITE_VERSION_MIN) {
         *message = (api->mprintf)("warpwave needs SQLite 3.38 or later; this is %s", (api->libversion)());
         return SQLITE_ERROR;
     }

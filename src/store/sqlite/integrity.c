@@ -56,7 +56,7 @@ static ww_status check_lengths(const table *t, const collection_record *record, 
     return status;
 }
 
-/* The first fault is told. */
+/* The first fault is reported. */
 static void tell_index(void *user, const char *reason)
 {
     char **problem = user;

@@ -3,9 +3,10 @@
  *     SELECT ww_model('minilm.gguf', 'cpu');
  *     SELECT id, distance FROM docs WHERE vector MATCH ww_embed('a small animal that stores nuts') AND k = 5;
  *
- * Models are a library of their own, which is loaded when ww_model() is first called: whoever only searches needs neither it
- * nor what it needs. A connection has one model at a time. Opening a file is not for a schema or a trigger, so ww_model() may
- * be called directly only; ww_embed() in a schema would depend on what the connection happens to have open, so it is the same.
+ * Models are a library of their own, which is loaded when ww_model() is first called: a host that only searches needs neither
+ * it nor what it needs. A connection has one model at a time. Opening a file is not for a schema or a trigger, so ww_model()
+ * may be called directly only; ww_embed() in a schema would depend on what the connection happens to have open, so it is the
+ * same.
  */
 #include <dlfcn.h>
 

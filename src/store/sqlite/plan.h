@@ -58,7 +58,7 @@ enum plan_bit {
     PLAN_SCORE_BOUND = 1 << 9,  /* score on its better side of the value */
     PLAN_NPROBE = 1 << 10,
     PLAN_RECALL = 1 << 11,
-    PLAN_ARGUMENTS = 12, /* so many bits are arguments */
+    PLAN_ARGUMENTS = 12, /* the bits that are arguments */
     PLAN_WANTS_TEXT = 1 << 14,
     PLAN_QUERY = 1 << 15, /* the query is given as query = ..., which docs(...) means, and not by MATCH */
     PLAN_WANTS_ID = 1 << 16,

@@ -144,7 +144,7 @@ static ww_status read_radius(const table *t, sqlite3_value *value, search_reques
     return WW_OK;
 }
 
-/* SQLite looks at the term once more, so what is no number need not be understood here. */
+/* SQLite looks at the term once more, so what is not a number need not be understood here. */
 static void read_term(const table *t, unsigned bit, sqlite3_value *value, search_request *request)
 {
     float bound = 0.0f;

@@ -1,7 +1,7 @@
 /* The tables behind a virtual table, on a connection that is the host's.
  *
  * Our statements on them must do what they say and nothing else. A trigger on one of them would run the host's statements in
- * the middle of ours, and a view in the place of one would read whatever it likes. On connections of our own SQLite is told to
+ * the middle of ours, and a view in the place of one would read whatever it likes. On connections of our own SQLite is set to
  * run neither; on the host's we look, and refuse to write.
  */
 #include <string.h>

@@ -227,7 +227,8 @@ ww_status table_check_record(const table *t, const collection_record *record)
                    ww_metric_name(record->metric), value_type_name(record->type));
 }
 
-/* A table whose collection is damaged or missing connects, so that it can be dropped; whoever reads or writes it is told. */
+/* A table whose collection is damaged or missing connects, so that it can be dropped; reading or writing it fails with the
+ * reason. */
 static ww_status table_find(table *t)
 {
     collection_record record;

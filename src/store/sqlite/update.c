@@ -2,7 +2,7 @@
  *
  * A rowid is the row's handle: it can be given with an INSERT, if it was never used, and never changes. OR REPLACE goes by id:
  * the row with that id gets the new vector and payload, and keeps its handle. Every other way to resolve a conflict is
- * SQLite's, which is told of it with SQLITE_CONSTRAINT.
+ * SQLite's, which learns of it by SQLITE_CONSTRAINT.
  */
 #include "store/sqlite/table.h"
 

@@ -43,7 +43,7 @@ static ww_status admit(matching *m, const view_places *only)
     return WW_OK;
 }
 
-/* A collection without texts has nothing to find; if it has rows, who asks is told. */
+/* A collection without texts has nothing to find; if it has rows, the search fails with that reason. */
 static ww_status texts_ready(const matching *m, bool *exist)
 {
     const ww_status status = texts_exist(&m->tables, exist);

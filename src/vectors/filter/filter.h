@@ -33,15 +33,15 @@ typedef enum filter_operation {
     FILTER_IN, /* equal to one of the operands */
     FILTER_CONTAINS,
     /* Those of Qdrant's filters (filter_qdrant.c), whose fields may lead through lists: "a[].b", "a[0]". */
-    FILTER_AT_LEAST,  /* at least `count` of the children hold */
-    FILTER_NESTED,    /* the child holds for one of the objects in the field's list */
-    FILTER_IDS,       /* the row's id is one of the operands, which are sorted */
-    FILTER_SAME,      /* as FILTER_IN, but 2 is not 2.0 */
-    FILTER_OTHER,     /* has a value that is none of the operands */
-    FILTER_ALL_WORDS, /* a text with each word of the operand, in any order and case */
-    FILTER_ANY_WORD,  /* with one of them */
-    FILTER_PHRASE,    /* with all of them one behind the other */
-    FILTER_PREFIX,    /* begins with the operand */
+    FILTER_MIN_SHOULD, /* at least `count` of the children hold */
+    FILTER_NESTED,     /* the child holds for one of the objects in the field's list */
+    FILTER_IDS,        /* the row's id is one of the operands, which are sorted */
+    FILTER_SAME,       /* as FILTER_IN, but 2 is not 2.0 */
+    FILTER_OTHER,      /* has a value that is none of the operands */
+    FILTER_ALL_WORDS,  /* a text with each word of the operand, in any order and case */
+    FILTER_ANY_WORD,   /* with one of them */
+    FILTER_PHRASE,     /* with all of them one behind the other */
+    FILTER_PREFIX,     /* begins with the operand */
     FILTER_SUBSTRING,
     FILTER_WITHIN,      /* is within all bounds */
     FILTER_COUNT,       /* the number of values is within all bounds */
@@ -88,7 +88,7 @@ typedef struct filter_node {
     int32_t first, next; /* the first child, and the next child of the same parent; -1: none */
     int32_t part, part_count;
     int32_t operand, operand_count;
-    int64_t count; /* of FILTER_AT_LEAST */
+    int64_t count; /* of FILTER_MIN_SHOULD */
 } filter_node;
 
 /* A filter that was read. nodes[0] is the whole. */
@@ -113,7 +113,7 @@ typedef struct filter_row {
     const char *payload; /* JSON text, or NULL for none */
 } filter_row;
 
-/* Whether a row meets the filter. Fails only for want of memory, for texts with escapes. */
+/* Whether a row meets the filter. Fails only if there is no memory, for texts with escapes. */
 ww_status filter_matches(const filter *f, const filter_row *row, bool *matches);
 
 /* Calls `tell` for each value that the field of the first condition leads to, for the elements of a list in place of the list,

@@ -151,7 +151,7 @@ ww_status filter_node_matches(const filter *f, int32_t index, const filter_row *
     ww_status status = WW_OK;
     if (node->operation == FILTER_AND || node->operation == FILTER_OR)
         status = group_matches(f, node, row, out);
-    else if (node->operation >= FILTER_AT_LEAST && node->operation <= FILTER_GEO_POLYGON)
+    else if (node->operation >= FILTER_MIN_SHOULD && node->operation <= FILTER_GEO_POLYGON)
         status = filter_qdrant_matches(f, node, row, out);
     else
         status = condition_matches(f, node, row->payload, out);

@@ -73,7 +73,7 @@ static ww_status read_field(filter_reader *r, const char *key, filter_node *node
         filter_part part;
         at = read_key(at, end, &part);
         if (!at)
-            return FILTER_REFUSE(r, "'%.*s' is no name of a field; write a.b, a[].b or a[0]", (int)length, text);
+            return FILTER_REFUSE(r, "'%.*s' is not the name of a field; write a.b, a[].b or a[0]", (int)length, text);
         status = filter_add_part(r, part);
         while (status == WW_OK && at && at < end && *at == '[') {
             at = read_brackets(at, end, &part);
@@ -81,7 +81,7 @@ static ww_status read_field(filter_reader *r, const char *key, filter_node *node
                 status = filter_add_part(r, part);
         }
         if (!at || (at < end && *at != '.'))
-            return FILTER_REFUSE(r, "'%.*s' is no name of a field; write a.b, a[].b or a[0]", (int)length, text);
+            return FILTER_REFUSE(r, "'%.*s' is not the name of a field; write a.b, a[].b or a[0]", (int)length, text);
         if (at++ == end)
             break;
     }
@@ -379,7 +379,7 @@ static ww_status read_min_should(filter_reader *r, const char *value, children *
     const json_number number = count && json_type_of(count) == JSON_NUMBER ? json_number_of(count) : (json_number){0};
     if (!conditions || !number.is_integer || number.integer < 1)
         return FILTER_REFUSE(r, "\"conditions\" and a \"min_count\" of at least 1 are needed");
-    return read_group(r, conditions, (filter_node){.operation = FILTER_AT_LEAST, .count = number.integer}, of);
+    return read_group(r, conditions, (filter_node){.operation = FILTER_MIN_SHOULD, .count = number.integer}, of);
 }
 
 static ww_status read_clause(filter_reader *r, const char *key, children *of)

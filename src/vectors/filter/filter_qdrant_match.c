@@ -284,7 +284,7 @@ ww_status filter_qdrant_matches(const filter *f, const filter_node *node, const 
                   [FILTER_EMPTY] = {visit_filled, false},    [FILTER_NULLS] = {visit_null, false},
                   [FILTER_GEO_RADIUS] = {visit_place, true}, [FILTER_GEO_BOX] = {visit_place, true},
                   [FILTER_GEO_POLYGON] = {visit_place, true}};
-    if (node->operation == FILTER_AT_LEAST)
+    if (node->operation == FILTER_MIN_SHOULD)
         return at_least(f, node, row, out);
     *out = node->operation == FILTER_IDS && id_matches(f, node, row);
     if (node->operation == FILTER_IDS)

@@ -1,7 +1,7 @@
 /* Selections: rows by conditions instead of by ids or by nearness.
  *
- * Pages of rows are in order of handles, but for rows that an upsert replaced: these are out of order within their page, or, by
- * the collection's table of them, among pages. Without any in that table the first rows are found without looking at later
+ * Pages of rows are in order of handles, except for rows that an upsert replaced: these are out of order within their page, or,
+ * by the collection's table of them, among pages. Without any in that table the first rows are found without looking at later
  * pages; with some all rows of the selection are found first. They are sorted then.
  */
 #include "vectors/filter/select.h"

@@ -1,10 +1,10 @@
 /* Handles: 64-bit numbers that name rows for good.
  *
  * A row gets the next number when its id is new, and keeps it when an upsert replaces its vector, when compact renumbers rows
- * and when the collection moves. No number is given twice. So handles ascend with the rows, but for those that were replaced,
- * and next to nothing has to be stored: a page has its first handle, and a list of all 64 only where they do not follow one
- * another. A handle is found by binary search over the pages; rows whose handle is smaller than their page's first, since they
- * replaced an older row, are out of order and found by a table.
+ * and when the collection moves. No number is given twice. So handles ascend with the rows, except for those that were
+ * replaced, and next to nothing has to be stored: a page has its first handle, and a list of all 64 only where they do not
+ * follow one another. A handle is found by binary search over the pages; rows whose handle is smaller than their page's first,
+ * since they replaced an older row, are out of order and found by a table.
  */
 #ifndef WW_VECTORS_HANDLES_H
 #define WW_VECTORS_HANDLES_H

@@ -48,7 +48,7 @@ id_probe id_table_probe(const id_table *table, uint64_t hash);
 /* The next such row, or -1. */
 int64_t id_probe_next(id_probe *probe);
 
-/* Can the table take so many entries in all? */
+/* Can the table take this many entries in all? */
 bool id_table_holds(const id_table *table, int64_t entries);
 
 /* Makes in `larger` an empty table with room for `entries`, and not just a little more than `table` has. */

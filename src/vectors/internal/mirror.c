@@ -8,7 +8,7 @@
 #include "vectors/results.h"
 #include "vectors/search.h"
 
-enum { TIDY_ROWS_LEAST = 4096 }; /* fewer removed rows are not worth moving the others */
+enum { TIDY_ROWS_MIN = 4096 }; /* fewer removed rows are not worth moving the others */
 
 /* Rows from `row` up to the next run's: places and handles follow one another. */
 typedef struct run {
@@ -45,7 +45,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static mirror *table;
 static file_use *files;
 
-/* A child of fork() gets the lock free, whoever had it in the parent; what its parent listed is not its own. */
+/* A child of fork() gets the lock free, even if another thread had it in the parent; what its parent listed is not its own. */
 static void table_acquire(void)
 {
     pthread_mutex_lock(&table_lock);
@@ -396,7 +396,7 @@ ww_status mirror_tidy(mirror *m)
 {
     const row_store *store = &m->rows->store;
     const int64_t removed = store->rows_count - store->rows_live;
-    if (removed < TIDY_ROWS_LEAST || removed < store->rows_live)
+    if (removed < TIDY_ROWS_MIN || removed < store->rows_live)
         return WW_OK;
     run *runs = NULL;
     int64_t run_count = 0;

@@ -2,7 +2,7 @@
  *
  * A mirror is a plain collection without ids and payloads. Its rows are in order of *place*: a number that every vector gets
  * when it is written to the file and that no other ever gets. There is one mirror for each file, collection and device in a
- * process, whoever uses it: this table is in the core so that the library of the store and the extension of SQLite, which are
+ * process, for all its users: this table is in the core so that the library of the store and the extension of SQLite, which are
  * linked apart, share it, and they reach it through core.h. A mirror knows no file. Who reads the file says up to which
  * *sequence* (the number of the last write) the mirror is read, and what came and went.
  *
@@ -22,9 +22,9 @@ typedef struct mirror mirror;
 typedef struct mirror_key {
     uint64_t file_device, file_inode;
     const void *sqlite; /* an address in the SQLite that reads the file */
-    bool exclusive;     /* for mirror_file_enter() alone: other processes are to be kept out */
+    bool exclusive;     /* for mirror_file_enter() alone: other processes must be kept out */
     int64_t uid;        /* of the collection */
-    int64_t epoch;      /* likewise */
+    int64_t epoch;      /* of the collection */
     char device[32];
     int64_t screen;
     int64_t rows; /* where they are */
@@ -83,7 +83,7 @@ ww_status mirror_remove(mirror *m, const int64_t *places, int64_t count); /* pla
 void mirror_set_state(mirror *m, int64_t sequence, int64_t next_place);
 /* Gives back the memory of removed rows if they are most of them. Row numbers change, places do not. */
 ww_status mirror_tidy(mirror *m);
-/* Takes it out of the table: who has it must get another one, which is read from the beginning. */
+/* Takes it out of the table: its holder must get another one, which is read from the beginning. */
 void mirror_abandon(mirror *m);
 
 /* One file must not be open in two SQLites of one process: closing it in one of them drops the locks of the other. Counts a use

@@ -1,11 +1,11 @@
 /* Recall on request: which lists a query must read to find h of its k nearest rows, learnt from queries whose nearest rows are
  * known.
  *
- * For each such query the exact search says which rows are to be found, and the order of its lists says how many must be read
+ * For each such query the exact search says which rows must be found, and the order of its lists says how many must be read
  * until h of them are found. Two rules are learnt for every h, and the one that reads fewer lists on average is kept:
  *
- *   nprobe   the nearest so many lists, the same number for every query
- *   factor   the lists whose centroid is at most so many times as far away as the nearest one: few where a query is near a
+ *   nprobe   the nearest lists, the same number of them for every query
+ *   factor   the lists whose centroid is at most this many times as far away as the nearest one: few where a query is near a
  *            centroid, more where it lies between several. Not by dot, where scores are no distances
  *
  * A rule is that of the worst query, or of the worst but m. With n queries m is the largest number for which a rule that fails
@@ -27,7 +27,7 @@ enum {
     QUERIES_DEFAULT = 1000,
     QUERIES_MAX = 1 << 20,
     K_DEFAULT = 10,
-    ROUND_KEYS = 1 << 22, /* scores of queries and centroids at hand */
+    ROUND_KEYS = 1 << 22, /* scores of queries and centroids at a time */
 };
 
 STRUCT_INIT(ww_calibrate_config, {0})
@@ -262,7 +262,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many lists the queries of `ratios` read by a factor, on average. A query in the place of a centroid, whose ratios are no
+/* How many lists the queries of `ratios` read by a factor, on average. A query in the place of a centroid, whose ratios are not
  * numbers, reads all. */
 static double lists_by_factor(const calibration *m, double factor)
 {

@@ -135,7 +135,7 @@ void ivf_codes_refresh(ww_collection *c);
  */
 
 /* Has the device other lists than the index, and should have the same? ivf_push() brings them there; without memory for them
- * on the device it has none, which is no failure: searches are slower and the same. ivf_forget() frees what is there. */
+ * on the device it has none, which is not a failure: searches are slower and the same. ivf_forget() frees what it has. */
 bool ivf_is_stale(const ww_collection *c);
 ww_status ivf_push(ww_collection *c);
 void ivf_forget(ivf *index);

@@ -22,7 +22,7 @@
 #include "vectors/ivf/ivf.h"
 
 enum {
-    ROUND_KEYS = 1 << 22, /* lists of queries at hand: 32 MiB of keys */
+    ROUND_KEYS = 1 << 22, /* lists of queries at a time: 32 MiB of keys */
     LISTS_AHEAD = 8,      /* lists that are known beside those that will be read, */
     LISTS_AHEAD_PART = 4, /* and this part of them */
 };

@@ -35,7 +35,7 @@ typedef struct split {
     double *sums;   /* dim */
     ivf_list parts[2];
     ivf_list *lists;  /* all, with the new one last */
-    float *centroids; /* likewise */
+    float *centroids; /* of all lists */
     row_store store;
 } split;
 
