@@ -1,7 +1,9 @@
 /* Progress bars, ctrl-C, what the terminal can draw, and the clock. */
 #include "cli/terminal.h"
 
+#include <errno.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,20 @@ void interrupts_catch_each(void)
 void interrupts_forget(void)
 {
     interrupt_came = 0;
+}
+
+bool interrupts_wait_for_line(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &blocked,
+                    &before); /* let through by ppoll() only, so that none is lost between two lines of this */
+    while (!interrupted() && ppoll(&input, 1, NULL, &before) < 0 && errno == EINTR)
+        continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return !interrupted();
 }
 
 bool interrupted(void)

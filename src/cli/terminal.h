@@ -15,10 +15,12 @@
 void interrupts_catch(void);
 bool interrupted(void);
 
-/* From here on every ctrl-C asks what runs to stop, and ends a read that waits with EINTR; none ends the process. The second
- * forgets the one that came. */
+/* From here on every ctrl-C asks what runs to stop, and none ends the process. The second forgets the one that came. */
 void interrupts_catch_each(void);
 void interrupts_forget(void);
+
+/* Waits until standard input, a terminal, has a line; false after ctrl-C, also one that came before the wait. */
+bool interrupts_wait_for_line(void);
 
 /* WW_OK, or WW_CANCELLED after ctrl-C. */
 ww_status interrupt_check(void);

@@ -185,7 +185,7 @@ static ww_status read_said(const chat *c, line_reader *lines, text_buffer *said,
             fputs(said->bytes ? "... " : "> ", stdout);
             (void)fflush(stdout);
         }
-        status = lines_next(lines, end);
+        status = c->terminal && !interrupts_wait_for_line() ? interrupt_check() : lines_next(lines, end);
         if (status != WW_OK && interrupted()) {
             clearerr(stdin);
             interrupts_forget();
