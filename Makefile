@@ -268,14 +268,14 @@ nightly-tokenizers:
 	$(setup_here) build test wordnet
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target model_tokenize warpwave_command
-	tests/model/nightly-tokenizers '$(BUILD)'
+	tests/model/tokenizer/nightly-tokenizers '$(BUILD)'
 
 # Real models beside their references, a short prompt of them on each emulated device, and contexts of 128k; models as above.
 nightly-models:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target test_model_golden test_model_bits test_model_long warpwave_command
-	tests/model/nightly-models '$(BUILD)'
+	tests/model/outputs/nightly-models '$(BUILD)'
 
 install:
 	$(setup_here) build

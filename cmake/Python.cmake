@@ -130,7 +130,7 @@ foreach(library ${wheel_wants})
 endforeach()
 
 # In a file of its own: the command line would be too long for some, and the test that links these very objects for an old glibc
-# (tests/python/test_wheel.py) reads it. shared.txt has the shared libraries among them.
+# (tests/python/package/test_wheel.py) reads it. shared.txt has the shared libraries among them.
 file(GENERATE OUTPUT ${wheel_dir}/shared.txt CONTENT "$<JOIN:${wheel_shared},\n>\n")
 file(GENERATE OUTPUT ${wheel_dir}/objects.rsp CONTENT "$<JOIN:${wheel_objects};${wheel_libraries},\n>\n")
 add_custom_command(OUTPUT ${wheel_dir}/libwarpwave.so.0

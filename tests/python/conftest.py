@@ -35,3 +35,16 @@ def run_python(code, timeout=60, **environment):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment}, check=False)
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+# The beginning of a program whose Python has an SQLite that cannot load extensions.
+HIDDEN_EXTENSIONS = """
+import sqlite3
+class Connection(sqlite3.Connection):
+    def __getattribute__(self, name):
+        if name == "enable_load_extension": raise AttributeError(name)
+        return super().__getattribute__(name)
+connect = sqlite3.connect
+sqlite3.connect = lambda *a, **k: connect(*a, factory=Connection, **k)
+import warpwave
+"""

@@ -247,7 +247,7 @@ static void schema_program(const char *schema, grammar_program *program)
 
 static void texts_that_fit_a_schema_are_accepted_and_others_are_not(void **state)
 {
-#include "model/schema_cases.h"
+#include "model/grammar/schema_cases.h"
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         grammar_program program = {0};

@@ -2,7 +2,6 @@
 closed is closed for good."""
 import gc
 import os
-import pathlib
 import re
 import shutil
 import sqlite3
@@ -11,6 +10,7 @@ from ctypes import Structure
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from small_models import write_decoder
 
 import warpwave
@@ -21,7 +21,6 @@ try:
     MODELS = True
 except ImportError:
     MODELS = False
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

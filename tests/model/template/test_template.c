@@ -57,7 +57,7 @@ static void check_case(const char *name, const char *text, json_t *variables, js
 static void templates_write_what_jinja2_writes(void **state)
 {
     (void)state;
-    json_t *file = json_load_file(SOURCE_DIR "/tests/model/template_cases.json", 0, NULL), *one;
+    json_t *file = json_load_file(SOURCE_DIR "/tests/model/template/template_cases.json", 0, NULL), *one;
     json_t *templates = json_object_get(file, "templates"), *inputs = json_object_get(file, "inputs");
     size_t i;
     assert_true(json_object_size(templates) >= 30);

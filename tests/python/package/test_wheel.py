@@ -10,9 +10,8 @@ import tarfile
 import zipfile
 
 import pytest
-from conftest import ROOT, run_python
+from conftest import HIDDEN_EXTENSIONS, ROOT, run_python
 from small_models import write_decoder
-from test_store import HIDDEN
 
 BUILD = pathlib.Path(os.environ["WARPWAVE_BUILD"])
 CHECK = [sys.executable, str(ROOT / "scripts" / "check-wheel.py")]
@@ -95,7 +94,7 @@ def test_its_command_does_what_the_usual_one_does(linked, tmp_path):
 
 
 # Python's SQLite out of reach: no load_extension(), and no library to be found in the process, as if it were inside of the interpreter.
-UNREACHABLE = HIDDEN + """
+UNREACHABLE = HIDDEN_EXTENSIONS + """
 import builtins, io
 opened = builtins.open
 builtins.open = lambda name, *a, **k: io.StringIO("") if name == "/proc/self/maps" else opened(name, *a, **k)
@@ -230,7 +229,7 @@ def test_the_wheel_runs_on_debian_11(tmp_path):
     subprocess.run(["debootstrap", "--variant=minbase", "--include=python3-numpy,python3-venv", "bullseye", str(root), "http://deb.debian.org/debian"], check=True, capture_output=True)
     work = root / "work"
     work.mkdir()
-    for file in (next((tmp_path / "wheel" / "dist").glob("*.whl")), pathlib.Path(__file__).with_name("small_models.py")):
+    for file in (next((tmp_path / "wheel" / "dist").glob("*.whl")), ROOT / "tests" / "python" / "small_models.py"):
         shutil.copy(file, work)
     (work / "old.py").write_text(OLD_PYTHON, encoding="utf-8")
     subprocess.run(["mount", "-t", "proc", "proc", str(root / "proc")], check=True)

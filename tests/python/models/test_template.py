@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from conftest import ROOT
 from small_models import CHATML, write_decoder
 
 import warpwave
@@ -112,7 +113,7 @@ class Writer:
 
 def test_random_templates_write_what_jinja2_writes(path: pathlib.Path) -> None:
     pytest.importorskip("jinja2", reason="SKIP: jinja2 is not installed")
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "model"))
+    sys.path.insert(0, str(ROOT / "tests" / "model" / "template"))
     from make_template_cases import render  # type: ignore[import-not-found]
     rendered = 0
     for seed in range(400):

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import DEVICES, run_python
+from conftest import DEVICES, HIDDEN_EXTENSIONS, run_python
 
 import warpwave
 
@@ -219,17 +219,6 @@ def test_threads_share_a_store(filled, points):
         assert not failures and len(store["docs"]) == 320
 
 
-HIDDEN = """
-import sqlite3
-class Connection(sqlite3.Connection):
-    def __getattribute__(self, name):
-        if name == "enable_load_extension": raise AttributeError(name)
-        return super().__getattribute__(name)
-connect = sqlite3.connect
-sqlite3.connect = lambda *a, **k: connect(*a, factory=Connection, **k)
-import warpwave
-"""
-
 _store = None
 
 
@@ -274,7 +263,7 @@ def test_an_exclusive_store_keeps_other_processes_out(filled):
 
 def test_a_python_without_load_extension_uses_its_sqlite_all_the_same(filled):
     """As pyenv builds it: the method is hidden, and the SQLite that Python uses is found among the process's libraries."""
-    printed = run_python(HIDDEN + f"""
+    printed = run_python(HIDDEN_EXTENSIONS + f"""
 store = warpwave.Store({str(filled)!r}, device="cpu")
 print(len(store["docs"]), store.info.sqlite_version == sqlite3.sqlite_version)
 """)
@@ -282,7 +271,7 @@ print(len(store["docs"]), store.info.sqlite_version == sqlite3.sqlite_version)
 
 
 def test_a_sqlite_that_cannot_be_found_is_told(filled):
-    printed = run_python(HIDDEN + f"""
+    printed = run_python(HIDDEN_EXTENSIONS + f"""
 import builtins, io
 opened = builtins.open
 builtins.open = lambda name, *a, **k: io.StringIO("") if name == "/proc/self/maps" else opened(name, *a, **k)

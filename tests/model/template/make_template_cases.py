@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/model/template_cases.json: chat templates, conversations, and what jinja2 makes of each pair.
+"""Writes tests/model/template/template_cases.json: chat templates, conversations, and what jinja2 makes of each pair.
 
 The templates are written here in the manner of published families, with the constructs that those use. They are run with the settings that
 models are published for: trim_blocks, lstrip_blocks, break and continue, a tojson that escapes nothing, raise_exception and strftime_now.
