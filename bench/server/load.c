@@ -1,11 +1,12 @@
 /* Requests from many connections to one server: how many a second, and how long each took. One thread, so that it takes little
  * of the cores that the server has.
  *
- *     server_load PORT PATH BODIES CONNECTIONS SECONDS
+ *     server_load PORT PATH BODIES CONNECTIONS SECONDS [RATE]
  *
  * BODIES has a JSON text a line, which are sent by POST, in turn. Each connection sends its next request when the answer is
- * there. Prints a JSON object: requests, those of a first second included, requests a second, milliseconds of the median and of
- * the 99th percentile, failures.
+ * there; with RATE, which is requests a second of all connections together, not before its time has come, and a request that is
+ * late because the answer before it was counts from that time. Prints a JSON object: requests, those of a first second
+ * included, requests a second, milliseconds of the median and of the 99th percentile, failures.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -28,7 +29,8 @@ typedef struct body {
 
 typedef struct connection {
     int socket;
-    double begun;
+    double begun; /* the request was sent, or its time had come */
+    bool waiting; /* for an answer */
     char *answer;
     size_t length;
 } connection;
@@ -39,6 +41,7 @@ static struct {
     size_t body_count, next_body;
     double *times;
     size_t time_count, failures;
+    double rate; /* 0: as fast as answers come */
 } load;
 
 static void stop(const char *what)
@@ -83,7 +86,7 @@ static int connect_to(int port)
 }
 
 /* Sends the next body in one piece. Requests are short, so the socket takes them whole. */
-static void send_next(connection *c)
+static void send_next(connection *c, double begun)
 {
     static char request[1 << 20];
     const body *b = &load.bodies[load.next_body++ % load.body_count];
@@ -96,7 +99,8 @@ static void send_next(connection *c)
     memcpy(request + head, b->bytes, b->length);
     const size_t length = (size_t)head + b->length;
     c->length = 0;
-    c->begun = seconds_now();
+    c->begun = begun;
+    c->waiting = true;
     for (size_t sent = 0; sent < length;) {
         const ssize_t count = send(c->socket, request + sent, length - sent, MSG_NOSIGNAL);
         if (count <= 0)
@@ -120,8 +124,8 @@ static bool is_complete(const connection *c)
     return c->length >= head + 5 && memcmp(c->answer + c->length - 5, "0\r\n\r\n", 5) == 0;
 }
 
-/* What has arrived. Returns true after a complete answer. */
-static bool receive(connection *c)
+/* Takes what has arrived, and the time if the answer is complete. */
+static void receive(connection *c)
 {
     const ssize_t count = recv(c->socket, c->answer + c->length, ANSWER_BYTES - 1 - c->length, 0);
     if (count <= 0)
@@ -129,35 +133,64 @@ static bool receive(connection *c)
     c->length += (size_t)count;
     c->answer[c->length] = '\0';
     if (!is_complete(c))
-        return false;
+        return;
     load.failures += strncmp(c->answer + 9, "200", 3) != 0;
     if (load.time_count < TIMES_MAX)
         load.times[load.time_count++] = seconds_now() - c->begun;
-    return true;
+    c->waiting = false;
+}
+
+/* When a connection sends its next request: at once, or `load.rate` requests a second of all connections in turn. */
+static double due(const connection *c, int count, double now)
+{
+    return load.rate > 0 ? c->begun + count / load.rate : now;
+}
+
+/* Sends what is due. Returns the seconds until the next request is. */
+static double send_due(connection *all, int count, double end)
+{
+    const double now = seconds_now();
+    double next = 60;
+    for (int i = 0; i < count; i++) {
+        const double at = due(&all[i], count, now);
+        if (all[i].waiting || at >= end)
+            continue;
+        if (at <= now)
+            send_next(&all[i], at);
+        else if (at - now < next)
+            next = at - now;
+    }
+    return next;
+}
+
+static bool any_waiting(const connection *all, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (all[i].waiting)
+            return true;
+    return false;
 }
 
 static double run(connection *all, int count, double seconds)
 {
     struct epoll_event events[EVENTS];
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    const double begun = seconds_now(), end = begun + seconds;
     for (int i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &all[i]};
         epoll_ctl(epoll, EPOLL_CTL_ADD, all[i].socket, &event);
-        send_next(&all[i]);
+        all[i].begun = begun + (load.rate > 0 ? (i - count) / load.rate : 0);
     }
-    const double begun = seconds_now();
-    for (int waiting = count; waiting > 0;) {
-        const int ready = epoll_wait(epoll, events, EVENTS, 60000);
-        if (ready <= 0)
+    while (seconds_now() < end || any_waiting(all, count)) {
+        const double wait = send_due(all, count, end);
+        if (!any_waiting(all, count) && seconds_now() + wait >= end)
+            break; /* nothing more comes */
+        const struct timespec limit = {.tv_sec = (time_t)wait, .tv_nsec = (long)(1e9 * (wait - (double)(time_t)wait))};
+        const int ready = epoll_pwait2(epoll, events, EVENTS, &limit, NULL);
+        if (ready < 0 || (ready == 0 && wait >= 60))
             stop("no answer within a minute");
-        for (int i = 0; i < ready; i++) {
-            if (!receive(events[i].data.ptr))
-                continue;
-            if (seconds_now() < begun + seconds)
-                send_next(events[i].data.ptr);
-            else
-                waiting--;
-        }
+        for (int i = 0; i < ready; i++)
+            receive(events[i].data.ptr);
     }
     close(epoll);
     return seconds_now() - begun;
@@ -166,8 +199,8 @@ static double run(connection *all, int count, double seconds)
 int main(int argc, char **argv)
 {
     static connection all[CONNECTIONS_MAX];
-    if (argc != 6 || atoi(argv[4]) < 1 || atoi(argv[4]) > CONNECTIONS_MAX) {
-        fprintf(stderr, "usage: server_load PORT PATH BODIES CONNECTIONS SECONDS\n");
+    if (argc < 6 || argc > 7 || atoi(argv[4]) < 1 || atoi(argv[4]) > CONNECTIONS_MAX) {
+        fprintf(stderr, "usage: server_load PORT PATH BODIES CONNECTIONS SECONDS [RATE]\n");
         return 2;
     }
     const int count = atoi(argv[4]);
@@ -177,6 +210,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         all[i] = (connection){.socket = connect_to(atoi(argv[1])), .answer = malloc(ANSWER_BYTES)};
     run(all, count, 1); /* warm */
+    load.rate = argc > 6 ? atof(argv[6]) : 0;
     const size_t warm = load.time_count;
     load.time_count = load.failures = 0;
     const double taken = run(all, count, atof(argv[5]));

@@ -3,6 +3,7 @@
 
 #include "base/json_value.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "server/notes.h"
 #include "server/state.h"
 #include "server/ui/map.h"
@@ -93,15 +94,29 @@ const entry *entry_part(const entry *e, const char *name)
     return NULL;
 }
 
+void entry_set_prefixes(server *s, entry *e, const ww_store_model *model)
+{
+    pthread_mutex_lock(&s->lock);
+    text_copy(e->query_prefix, sizeof e->query_prefix, model->query_prefix);
+    text_copy(e->document_prefix, sizeof e->document_prefix, model->document_prefix);
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* An entry with two references: the list's and the caller's. */
 static ww_status entry_create(server *s, const char *name, entry **made)
 {
     entry *e = memory_alloc_zeroed(1, sizeof *e);
     if (!e)
         return memory_failed("a collection", sizeof *e);
+    ww_store_model model = ww_store_model_default();
     ww_status status = open_entry(s, name, name, e);
     if (status == WW_OK)
         status = open_parts(s, e);
+    if (status == WW_OK) {
+        const ww_status kept = ww_store_get_model(s->store, name, &model);
+        status = kept == WW_NOT_FOUND ? WW_OK : kept;
+    }
+    entry_set_prefixes(s, e, &model);
     e->queue.held = e;
     if (status != WW_OK) {
         entry_free(e);

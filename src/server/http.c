@@ -315,6 +315,8 @@ static enum MHD_Result process(request *r)
     } else if (r->route->work == WORK_MODEL) {
         q = r->queue;
     }
+    if (r->documents && !documents_prefix(r))
+        return respond(r);
     if (r->documents)
         q = &r->documents->model->queue; /* which sends it on to the collection */
     MHD_suspend_connection(r->connection);

@@ -10,19 +10,25 @@ void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, req
     *q = (queue){.server = s, .name = name, .run = run};
 }
 
-/* With the lock. */
-static void schedule(queue *q)
+/* Puts a queue that is not there into the list of those to run. With the lock. */
+static void enlist(queue *q)
 {
     server *s = q->server;
-    if (q->scheduled)
-        return;
     q->scheduled = true;
     q->next_scheduled = NULL;
     if (q->held)
         q->held->references++;
     *(s->last_scheduled ? &s->last_scheduled->next_scheduled : &s->first_scheduled) = q;
     s->last_scheduled = q;
-    pthread_cond_signal(&s->work);
+}
+
+/* Has a worker run a queue. With the lock. */
+static void schedule(queue *q)
+{
+    if (q->scheduled)
+        return;
+    enlist(q);
+    pthread_cond_signal(&q->server->work);
 }
 
 void queue_submit(queue *q, request *r)
@@ -93,7 +99,7 @@ static void *work(void *argument)
         entry *held = q->held;
         q->scheduled = false;
         if (more || q->first)
-            schedule(q);
+            enlist(q); /* this worker goes on with the list: waking another for each token would cost more than the token */
         pthread_mutex_unlock(&s->lock);
         if (held)
             entry_release(s, held); /* from here on the queue may be gone */

@@ -153,6 +153,7 @@ void server_stop(server *s)
         close(s->log);
     access_close(&s->access);
     tls_free(s);
+    memory_free(s->clients_by_socket);
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
     memory_free(s);

@@ -14,6 +14,8 @@
 #include "server/request.h"
 #include "server/server.h"
 
+enum { PREFIX_BYTES = 256 }; /* as in ww_store_model */
+
 /* Requests that wait for the same thing. One worker at a time has a queue. */
 struct queue {
     server *server;
@@ -44,6 +46,8 @@ struct entry {
     entry *parts; /* `name` is the vector's */
     size_t part_count;
     struct map_job *map; /* NULL until somebody asks for it */
+    /* What the collection's model wants before texts; guarded by the server's lock. */
+    char query_prefix[PREFIX_BYTES], document_prefix[PREFIX_BYTES];
 };
 
 /* A connection. */
@@ -88,6 +92,8 @@ struct server {
     pthread_cond_t work; /* a queue was scheduled, or it is time to stop */
     queue *first_scheduled, *last_scheduled;
     client *clients;
+    client **clients_by_socket; /* NULL where there is none */
+    size_t socket_capacity;
     uint64_t connections;
     request *active;
     int64_t active_count;
@@ -147,6 +153,7 @@ entry *entry_open(server *s, const char *name);
 /* The part with a vector's name; the entry itself where vectors have no names and none is given. NULL: there is none. */
 const entry *entry_part(const entry *e, const char *name);
 void entry_release(server *s, entry *e);
+void entry_set_prefixes(server *s, entry *e, const ww_store_model *model);
 void entry_forget(server *s, const char *name); /* it was dropped */
 ww_status alias_set(server *s, const char *name, const char *collection);
 bool alias_forget(server *s, const char *name); /* false: there is none */

@@ -13,10 +13,27 @@
 #include "server/state.h"
 #include "server/stream.h"
 
-enum { EVENTS = 64, TICK_MS = 50 };
+enum { EVENTS = 64, TICK_MS = 50, SLOW_SECONDS = 1, SOCKET_BITS = 24 };
 
 /* ---- connections -----------------------------------------------------------------------------------------------------------
  */
+
+/* Room for a socket in the table. With the lock. */
+static bool reserve_socket(server *s, size_t socket)
+{
+    if (socket < s->socket_capacity)
+        return true;
+    size_t larger = s->socket_capacity > 0 ? s->socket_capacity : 64;
+    while (larger <= socket)
+        larger *= 2;
+    client **moved = memory_resize(s->clients_by_socket, larger * sizeof(client *));
+    if (!moved)
+        return false;
+    memset(moved + s->socket_capacity, 0, (larger - s->socket_capacity) * sizeof(client *));
+    s->clients_by_socket = moved;
+    s->socket_capacity = larger;
+    return true;
+}
 
 client *watch_client(server *s, int socket)
 {
@@ -25,12 +42,18 @@ client *watch_client(server *s, int socket)
         return NULL;
     *c = (client){.server = s, .socket = socket, .since_seconds = server_seconds()};
     pthread_mutex_lock(&s->lock);
+    if (!reserve_socket(s, (size_t)socket)) {
+        pthread_mutex_unlock(&s->lock);
+        memory_free(c);
+        return NULL;
+    }
+    s->clients_by_socket[socket] = c;
     c->number = ++s->connections;
     c->next = s->clients;
     if (s->clients)
         s->clients->previous = c;
     s->clients = c;
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = c->number};
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = c->number << SOCKET_BITS | (uint64_t)socket};
     (void)epoll_ctl(s->watch, EPOLL_CTL_ADD, socket, &event); /* without it deadlines still hold */
     pthread_mutex_unlock(&s->lock);
     return c;
@@ -41,6 +64,8 @@ void watch_client_end(client *c)
     server *s = c->server;
     pthread_mutex_lock(&s->lock);
     (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, c->socket, NULL);
+    if (s->clients_by_socket[c->socket] == c)
+        s->clients_by_socket[c->socket] = NULL;
     *(c->previous ? &c->previous->next : &s->clients) = c->next;
     if (c->next)
         c->next->previous = c->previous;
@@ -137,14 +162,14 @@ static request *next_late(server *s, double now)
     return late;
 }
 
-/* The client has closed its side. */
-static void client_left(server *s, uint64_t number)
+/* The client has closed its side. Another one may have its socket by now, with another number. */
+static void client_left(server *s, uint64_t event)
 {
     request *waiting = NULL;
     pthread_mutex_lock(&s->lock);
-    const client *c = s->clients;
-    while (c && c->number != number)
-        c = c->next;
+    const client *c = s->clients_by_socket[event & ((1u << SOCKET_BITS) - 1)];
+    if (c && c->number != event >> SOCKET_BITS)
+        c = NULL;
     if (c && c->request && c->request->state != REQUEST_READING)
         waiting = give_up(c->request);
     else if (c)
@@ -160,6 +185,7 @@ static void *watch(void *argument)
 {
     server *s = argument;
     struct epoll_event events[EVENTS];
+    double slow_seconds = server_seconds();
     for (bool stop = false; !stop;) {
         const int count = epoll_wait(s->watch, events, EVENTS, TICK_MS);
         for (int i = 0; i < count; i++)
@@ -169,7 +195,10 @@ static void *watch(void *argument)
                          late->deadline_seconds - late->begun_seconds);
             request_done(late);
         }
-        hang_up_slow(s, server_seconds());
+        if (server_seconds() > slow_seconds + SLOW_SECONDS) { /* goes through all connections */
+            slow_seconds = server_seconds();
+            hang_up_slow(s, slow_seconds);
+        }
         pthread_mutex_lock(&s->lock);
         stop = s->stopping;
         pthread_mutex_unlock(&s->lock);

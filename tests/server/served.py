@@ -1,6 +1,7 @@
 """`warpwave serve` as a process for the checks in this folder."""
 import http.client
 import json
+import os
 import re
 import signal
 import subprocess
@@ -36,6 +37,12 @@ class Served:
         if not connection:
             used.close()
         return answer.status, json.loads(content) if content and answer.getheader("content-type") == "application/json" else content
+
+    def cpu_seconds(self):
+        """Processor time of all threads so far."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as status:
+            fields = status.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self, line="VmRSS"):
         """A line of /proc/PID/status in bytes."""

@@ -1,5 +1,6 @@
 /* Queries of Qdrant's API beyond the nearest points: by examples, by values, at random; and changes with conditions and paths.
  * The points are on a line, so that the answers can be seen. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/client.h"
@@ -182,6 +183,57 @@ static void changes_may_have_conditions(void **state)
     ASK_STATUS(port, 400, "PUT", "/collections/line/points", "{\"update_mode\": \"never\", \"points\": []}");
 }
 
+/* Points with ids from 0 up, added in another order, and one with a UUID first. */
+static void add_scrambled(int count)
+{
+    enum { STEP = 7919 }; /* a prime, so that every id comes once */
+    const size_t room = 64 + 16 * (size_t)count;
+    char *body = malloc(room);
+    assert_non_null(body);
+    size_t length = (size_t)snprintf(body, room, "{\"batch\": {\"ids\": [\"00000000-0000-0000-0000-000000000007\"");
+    for (int i = 0; i < count; i++)
+        length += (size_t)snprintf(body + length, room - length, ",%d", (int)((int64_t)i * STEP % count));
+    length += (size_t)snprintf(body + length, room - length, "],\"vectors\":[[1]");
+    for (int i = 0; i < count; i++)
+        length += (size_t)snprintf(body + length, room - length, ",[1]");
+    snprintf(body + length, room - length, "]}}");
+    ASK_STATUS(port, 200, "PUT", "/collections/many", "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}}");
+    ASK_STATUS(port, 200, "PUT", "/collections/many/points", body);
+    free(body);
+}
+
+static void pages_have_every_point_once_in_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 17001, PAGE = 2500 }; /* more rows than are read at once, of which the last page has the rest */
+    add_scrambled(COUNT);
+    int64_t next = 0;
+    for (char offset[64] = "null"; strcmp(offset, "end") != 0;) {
+        char body[128];
+        snprintf(body, sizeof body, "{\"limit\": %d, \"offset\": %s, \"with_payload\": false}", PAGE, offset);
+        json_t *answer = ASK(port, 200, "POST", "/collections/many/points/scroll", body);
+        const json_t *result = json_object_get(answer, "result"), *points = json_object_get(result, "points");
+        const json_t *following = json_object_get(result, "next_page_offset");
+        for (size_t i = 0; i < json_array_size(points); i++, next++) {
+            const json_t *id = json_object_get(json_array_get(points, i), "id");
+            assert_true(next < COUNT ? json_is_integer(id) && json_integer_value(id) == next : json_is_string(id));
+        }
+        if (json_is_null(following))
+            snprintf(offset, sizeof offset, "end");
+        else if (json_is_integer(following))
+            snprintf(offset, sizeof offset, "%lld", (long long)json_integer_value(following));
+        else
+            snprintf(offset, sizeof offset, "\"%s\"", json_string_value(following));
+        json_decref(answer);
+    }
+    assert_int_equal(next, COUNT + 1);
+    json_t *listed = ASK(port, 200, "POST", "/collections/many/points/query", "{\"limit\": 2, \"offset\": 16999}");
+    const json_t *points = json_object_get(json_object_get(listed, "result"), "points");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(points, 0), "id")), 16999);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(points, 1), "id")), 17000);
+    json_decref(listed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_matrix_has_the_nearest_of_a_sample, begin, end),
         cmocka_unit_test_setup_teardown(keys_lead_through_lists, begin, end),
         cmocka_unit_test_setup_teardown(changes_may_have_conditions, begin, end),
+        cmocka_unit_test_setup_teardown(pages_have_every_point_once_in_order, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

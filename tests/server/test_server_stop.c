@@ -12,7 +12,7 @@
 
 #include "server/client.h"
 
-enum { WRITERS = 3, WRITES_MAX = 20000 };
+enum { WRITERS = 3, WRITES_MIN = 20, WRITES_MAX = 20000 };
 
 extern char **environ;
 
@@ -50,7 +50,7 @@ static served start(void)
 
 static served running;
 static atomic_int answered[WRITERS]; /* points of each writer that were acknowledged */
-static atomic_bool stop;
+static atomic_bool stop, ended[WRITERS];
 static atomic_int torn;
 
 /* Adds points one by one until the server is gone. */
@@ -70,6 +70,7 @@ static void *write_points(void *user)
         if (gone)
             break;
     }
+    atomic_store(&ended[writer], true);
     return NULL;
 }
 
@@ -84,9 +85,16 @@ static int end_under_load(int number)
     atomic_store(&torn, 0);
     for (intptr_t i = 0; i < WRITERS; i++) {
         atomic_store(&answered[i], 0);
+        atomic_store(&ended[i], false);
         assert_int_equal(pthread_create(&threads[i], NULL, write_points, (void *)i), 0);
     }
-    usleep(400000);
+    /* Not before each writer has had answers, and then a moment that is not that of an answer. */
+    for (bool busy = true; busy;) {
+        busy = false;
+        for (int i = 0; i < WRITERS; i++)
+            busy = busy || (atomic_load(&answered[i]) < WRITES_MIN && !atomic_load(&ended[i]));
+        usleep(7000);
+    }
     kill(running.process, number);
     assert_int_equal(waitpid(running.process, &status, 0), running.process);
     atomic_store(&stop, true);

@@ -108,23 +108,77 @@ int64_t document_add(request *r, const char *value, float **base, int64_t offset
     return m->info.width;
 }
 
-bool documents_check(request *r)
+/* The prefix that the texts of a request need. */
+static void find_prefix(const request *r, char prefix[PREFIX_BYTES])
+{
+    server *s = r->server;
+    prefix[0] = '\0';
+    if (!r->entry)
+        return;
+    pthread_mutex_lock(&s->lock);
+    text_copy(prefix, PREFIX_BYTES, r->route->right == RIGHT_WRITE ? r->entry->document_prefix : r->entry->query_prefix);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool documents_prefix(request *r)
+{
+    documents *d = r->documents;
+    char prefix[PREFIX_BYTES];
+    find_prefix(r, prefix);
+    const size_t before = strlen(d->prefix), now = strlen(prefix);
+    if (strcmp(d->prefix, prefix) == 0)
+        return true;
+    for (size_t i = 0; i < d->inputs.count; i++) {
+        const size_t own = d->inputs.bytes[i] - before;
+        char *text = memory_alloc(now + own + 1);
+        if (!text)
+            return request_fail_status(r, memory_failed("a text", now + own + 1));
+        memcpy(text, prefix, now);
+        memcpy(text + now, d->inputs.texts[i] + before, own + 1);
+        memory_free(d->inputs.texts[i]);
+        d->inputs.texts[i] = text;
+        d->inputs.bytes[i] = now + own;
+    }
+    text_copy(d->prefix, sizeof d->prefix, prefix);
+    return true;
+}
+
+/* The model that the collection keeps; the one of the texts if it keeps none. */
+static ww_status read_model(const request *r, ww_store_model *kept)
 {
     const documents *d = r->documents;
-    ww_store_model model = ww_store_model_default(), kept = ww_store_model_default();
+    const ww_status status = ww_store_get_model(r->server->store, r->entry->name, kept);
+    if (status != WW_NOT_FOUND)
+        return status;
+    *kept = ww_store_model_default();
+    text_copy(kept->name, sizeof kept->name, d->model->name);
+    text_copy(kept->fingerprint, sizeof kept->fingerprint, d->model->info.fingerprint);
+    return r->route->right == RIGHT_WRITE ? ww_store_set_model(r->server->store, r->entry->name, kept) : WW_OK;
+}
+
+documents_state documents_check(request *r)
+{
+    documents *d = r->documents;
+    ww_store_model kept = ww_store_model_default();
+    char prefix[PREFIX_BYTES];
     if (!d)
-        return true;
-    text_copy(model.name, sizeof model.name, d->model->name);
-    text_copy(model.fingerprint, sizeof model.fingerprint, d->model->info.fingerprint);
-    if (r->route->right == RIGHT_WRITE) {
-        const ww_status status = ww_store_set_model(r->server->store, r->entry->name, &model);
-        return status == WW_OK ? true : request_fail_status(r, status);
+        return DOCUMENTS_READY;
+    const ww_status status = read_model(r, &kept);
+    if (status != WW_OK) {
+        request_fail_status(r, status);
+        return DOCUMENTS_REFUSED;
     }
-    const ww_status status = ww_store_get_model(r->server->store, r->entry->name, &kept);
-    if (status == WW_NOT_FOUND || (status == WW_OK && strcmp(kept.fingerprint, model.fingerprint) == 0))
-        return true;
-    if (status != WW_OK)
-        return request_fail_status(r, status);
-    return request_fail(r, 400, "text: the vectors of '%s' are of the model '%s', not of '%s'", r->entry->name, kept.name,
-                        model.name);
+    if (strcmp(kept.fingerprint, d->model->info.fingerprint) != 0) {
+        request_fail(r, 400, "text: the vectors of '%s' are of the model '%s', not of '%s'", r->entry->name, kept.name,
+                     d->model->name);
+        return DOCUMENTS_REFUSED;
+    }
+    entry_set_prefixes(r->server, r->entry, &kept);
+    find_prefix(r, prefix);
+    if (strcmp(prefix, d->prefix) == 0)
+        return DOCUMENTS_READY;
+    if (!documents_prefix(r))
+        return DOCUMENTS_REFUSED;
+    queue_submit(&d->model->queue, r);
+    return DOCUMENTS_SENT_BACK;
 }

@@ -21,6 +21,7 @@ typedef struct documents {
     embedding_inputs inputs;
     size_t capacity;
     served_model *model;
+    char prefix[PREFIX_BYTES]; /* that the texts begin with */
     struct document_place {
         float **base;
         int64_t offset;
@@ -36,8 +37,18 @@ bool is_document(const char *value);
  * request failed. */
 int64_t document_add(request *r, const char *value, float **base, int64_t offset);
 
-/* Is the model that embedded the texts the one of the collection? A collection that has none gets it when something is written.
+/* Puts before each text what the collection's model wants there, in place of the prefix that it has. False: the request failed.
  */
-bool documents_check(request *r);
+bool documents_prefix(request *r);
+
+typedef enum documents_state {
+    DOCUMENTS_READY,    /* there are no texts, or their vectors are right */
+    DOCUMENTS_REFUSED,  /* the request failed */
+    DOCUMENTS_SENT_BACK /* the texts had another prefix than they need: the request waits for the model again */
+} documents_state;
+
+/* Is the model that embedded the texts the one of the collection, and were they embedded with its prefix? A collection that has
+ * no model gets it when something is written. */
+documents_state documents_check(request *r);
 
 #endif

@@ -47,7 +47,8 @@ static int compare_descending(const void *first, const void *second)
     return a->value != b->value ? (a->value < b->value) - (a->value > b->value) : point_id_compare(a->id, b->id);
 }
 
-static ww_status append(listing *l, listed row)
+/* Appends a copy of the id. */
+static ww_status append(listing *l, const char *id, double value)
 {
     if (l->count == l->capacity) {
         const int64_t larger = l->capacity > 0 ? 2 * l->capacity : 64;
@@ -57,9 +58,52 @@ static ww_status append(listing *l, listed row)
         l->rows = moved;
         l->capacity = larger;
     }
-    l->rows[l->count++] = row;
+    char *copy = memory_copy_text(id, strlen(id));
+    if (!copy)
+        return memory_failed("a list of points", strlen(id) + 1);
+    l->rows[l->count++] = (listed){copy, value};
     return WW_OK;
 }
+
+/* ---- lists by ids ----------------------------------------------------------------------------------------------------------
+ * The rows of a list that has as many as are wanted are a heap with the largest id first: a smaller one takes its place. */
+
+static void sift(listing *l, int64_t at)
+{
+    for (int64_t child; (child = 2 * at + 1) < l->count; at = child) {
+        if (child + 1 < l->count && compare_ids(&l->rows[child + 1], &l->rows[child]) > 0)
+            child++;
+        if (compare_ids(&l->rows[child], &l->rows[at]) <= 0)
+            return;
+        const listed moved = l->rows[at];
+        l->rows[at] = l->rows[child];
+        l->rows[child] = moved;
+    }
+}
+
+static ww_status add_id(listing *l, const list_part *part, const char *id)
+{
+    if (part->first_id && point_id_compare(id, part->first_id) < 0)
+        return WW_OK;
+    if (part->count == 0 || l->count < part->count) {
+        const ww_status status = append(l, id, 0);
+        for (int64_t i = l->count == part->count ? l->count / 2 : 0; status == WW_OK && i > 0; i--)
+            sift(l, i - 1);
+        return status;
+    }
+    if (point_id_compare(id, l->rows[0].id) >= 0)
+        return WW_OK;
+    char *copy = memory_copy_text(id, strlen(id));
+    if (!copy)
+        return memory_failed("a list of points", strlen(id) + 1);
+    memory_free(l->rows[0].id);
+    l->rows[0].id = copy;
+    sift(l, 0);
+    return WW_OK;
+}
+
+/* ---- lists by values -------------------------------------------------------------------------------------------------------
+ */
 
 /* The values of one point that an order takes. */
 typedef struct order_values {
@@ -72,13 +116,21 @@ typedef struct order_values {
 static bool tell_order_value(void *user, const char *value)
 {
     order_values *v = user;
-    listed row = {v->id, 0};
-    if (!value_order(value, &row.value))
+    double found = 0;
+    if (!value_order(value, &found))
         return true;
-    if (v->order->has_start && (v->order->descending ? row.value > v->order->start : row.value < v->order->start))
+    if (v->order->has_start && (v->order->descending ? found > v->order->start : found < v->order->start))
         return true;
-    v->status = append(v->to, row);
+    v->status = append(v->to, v->id, found);
     return v->status == WW_OK;
+}
+
+static ww_status add_values(listing *l, const list_order *order, const char *id, const char *payload)
+{
+    order_values values = {l, order, id, WW_OK};
+    if (payload)
+        filter_field_visit(&order->key.field, payload, tell_order_value, &values);
+    return values.status;
 }
 
 /* A point with a value twice is listed once for it. */
@@ -88,21 +140,40 @@ static void remove_twins(listing *l)
     for (int64_t i = 0; i < l->count; i++)
         if (kept == 0 || l->rows[kept - 1].value != l->rows[i].value || strcmp(l->rows[kept - 1].id, l->rows[i].id) != 0)
             l->rows[kept++] = l->rows[i];
+        else
+            memory_free(l->rows[i].id);
     l->count = kept;
 }
 
-ww_status listing_make(listing *l, const entry *e, const char *filter_text, const list_order *order)
+/* ---- lists -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* What listing_make() goes through the rows with. */
+typedef struct listing_rows {
+    listing *list;
+    const list_order *order; /* NULL: by ids */
+    const list_part *part;
+} listing_rows;
+
+static ww_status list_rows(void *user, const ww_results *rows)
+{
+    const listing_rows *to = user;
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(rows, 0); i++) {
+        const char *id = ww_results_id(rows, 0, i);
+        status =
+            to->order ? add_values(to->list, to->order, id, ww_results_payload(rows, 0, i)) : add_id(to->list, to->part, id);
+    }
+    return status;
+}
+
+ww_status listing_make(listing *l, const entry *e, const char *filter_text, const list_order *order, list_part part)
 {
     const bool ordered = order && order->key.read;
     *l = (listing){0};
-    ww_status status = rows_matching(e, filter_text, WW_FETCH_IDS | (ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), &l->all);
-    for (int64_t i = 0; status == WW_OK && i < ww_results_count(l->all, 0); i++) {
-        const char *id = ww_results_id(l->all, 0, i), *payload = ordered ? ww_results_payload(l->all, 0, i) : NULL;
-        order_values values = {l, order, id, WW_OK};
-        if (payload)
-            filter_field_visit(&order->key.field, payload, tell_order_value, &values);
-        status = ordered ? values.status : append(l, (listed){id, 0});
-    }
+    listing_rows rows = {l, ordered ? order : NULL, &part};
+    const ww_status status =
+        rows_each(e, filter_text, WW_FETCH_IDS | (ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), list_rows, &rows);
     if (l->count > 1)
         qsort(l->rows, (size_t)l->count, sizeof *l->rows,
               !ordered            ? compare_ids
@@ -115,8 +186,9 @@ ww_status listing_make(listing *l, const entry *e, const char *filter_text, cons
 
 void listing_free(listing *l)
 {
+    for (int64_t i = 0; i < l->count; i++)
+        memory_free(l->rows[i].id);
     memory_free(l->rows);
-    ww_results_destroy(l->all);
     *l = (listing){0};
 }
 
@@ -196,11 +268,11 @@ bool prepare_scroll(request *r)
     return order ? list_order_read(r, order, &p->order) : true;
 }
 
-/* The page that begins with row number `first`, with everything that was selected. */
-static ww_status put_page(request *r, const list_plan *p, const listing *l, int64_t first)
+/* The page that a list begins with, with everything that was selected. */
+static ww_status put_page(request *r, const list_plan *p, const listing *l)
 {
-    const listed *rows = l->rows + first;
-    const int64_t left = l->count - first, page = left < p->limit ? left : p->limit;
+    const listed *rows = l->rows;
+    const int64_t page = l->count < p->limit ? l->count : p->limit;
     const char **ids = memory_alloc((size_t)(page + 1) * sizeof *ids);
     ww_results *found = NULL;
     for (int64_t i = 0; ids && i < page; i++)
@@ -217,7 +289,7 @@ static ww_status put_page(request *r, const list_plan *p, const listing *l, int6
         out_text(&r->answer, "}");
     }
     out_text(&r->answer, "],\"next_page_offset\":");
-    if (left > page && !p->order.key.read)
+    if (l->count > page && !p->order.key.read)
         put_point_id(&r->answer, rows[page].id);
     else
         out_text(&r->answer, "null");
@@ -232,12 +304,11 @@ void run_scroll(request *r)
 {
     const list_plan *p = r->plan;
     listing l;
-    int64_t first = 0;
-    ww_status status = listing_make(&l, r->entry, p->filter, &p->order);
-    while (status == WW_OK && p->has_offset && first < l.count && point_id_compare(l.rows[first].id, p->offset) < 0)
-        first++;
+    const list_part part = {p->has_offset ? p->offset : NULL,
+                            p->limit < WW_ROWS_MAX ? p->limit + 1 : 0}; /* where the next begins */
+    ww_status status = listing_make(&l, r->entry, p->filter, &p->order, part);
     if (status == WW_OK)
-        status = put_page(r, p, &l, first);
+        status = put_page(r, p, &l);
     if (status != WW_OK)
         request_fail_status(r, status);
     listing_free(&l);

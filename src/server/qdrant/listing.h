@@ -16,19 +16,25 @@ typedef struct list_order {
 bool list_order_read(request *r, const char *value, list_order *order);
 
 typedef struct listed {
-    const char *id;
+    char *id;
     double value; /* of the key that orders */
 } listed;
 
 /* A point with several values is in the list once for each of them. */
 typedef struct listing {
-    ww_results *all; /* what the ids point into */
     listed *rows;
     int64_t count, capacity;
 } listing;
 
-/* Lists the points that a filter admits (NULL: all), in an order (NULL: by ids). The caller frees the list in either case. */
-ww_status listing_make(listing *l, const entry *e, const char *filter, const list_order *order);
+/* Which part of a list by ids is wanted. A list by values is made as a whole. */
+typedef struct list_part {
+    const char *first_id; /* the list begins with this id or the next larger one; NULL: with the first */
+    int64_t count;        /* at most; 0: all */
+} list_part;
+
+/* Lists the points that a filter admits (NULL: all), in an order (NULL: by ids). Needs memory only for what it lists. The
+ * caller frees the list in either case. */
+ww_status listing_make(listing *l, const entry *e, const char *filter, const list_order *order, list_part part);
 void listing_free(listing *l);
 void listing_shuffle(listing *l); /* into a random order */
 

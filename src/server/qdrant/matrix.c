@@ -65,7 +65,7 @@ static ww_status choose_sample(matrix *m, const entry *e, const entry *part, con
     char *resolved = NULL;
     ww_status status = filter_resolve(e, p->filter, &resolved);
     if (status == WW_OK)
-        status = listing_make(&m->list, part, resolved ? resolved : p->filter, NULL);
+        status = listing_make(&m->list, part, resolved ? resolved : p->filter, NULL, (list_part){0});
     memory_free(resolved);
     if (status != WW_OK)
         return status;

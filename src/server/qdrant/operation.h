@@ -59,8 +59,10 @@ typedef struct operation {
 bool operation_read(request *r, const char *object, operation_kind kind, operation *out);
 void operation_free(operation *o);
 
-/* Reads a list of numbers into `vector`, if that is not NULL; returns how many there are, -1 if it is something else. */
-int64_t point_vector_read(const char *list, float *vector);
+/* Read a vector, and a list of ids, into memory that the caller frees in either case (memory_free()). `what` is their place in
+ * the body, for messages. False: the request failed. */
+bool point_vector_read(request *r, const char *value, const char *what, float **vector, int64_t *dim);
+bool point_ids_read(request *r, const char *list, const char *what, point_id **ids, int64_t *count);
 
 /* Carries it out. */
 ww_status operation_run(entry *e, const operation *o);

@@ -61,20 +61,18 @@ static bool read_id(request *r, const char *value, int64_t number, point_id id)
 }
 
 /* What a vector is, if it is no list of numbers. */
-static bool refuse_vector(request *r, const char *value, int64_t number)
+static bool refuse_vector(request *r, const char *value, const char *what)
 {
     const char *first = value && json_type_of(value) == JSON_LIST ? json_first(value) : NULL;
-    if (!value)
-        return request_fail(r, 400, "points[%lld].vector: a list of numbers is needed", (long long)number);
     if (first && json_type_of(first) == JSON_LIST)
-        return request_fail(r, 501, "points[%lld].vector: several vectors for a point are not supported", (long long)number);
-    if (json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
-        return request_fail(r, 501, "points[%lld].vector: sparse vectors are not supported", (long long)number);
-    return request_fail(r, 400, "points[%lld].vector: a list of numbers is needed", (long long)number);
+        return request_fail(r, 501, "%s: several vectors for a point are not supported", what);
+    if (value && json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
+        return request_fail(r, 501, "%s: sparse vectors are not supported", what);
+    return request_fail(r, 400, "%s: a list of numbers is needed", what);
 }
 
 /* Reads numbers into `out`, if that is not NULL; returns how many there are, -1 if one of them is none. */
-int64_t point_vector_read(const char *list, float *vector)
+static int64_t read_numbers(const char *list, float *vector)
 {
     int64_t count = 0;
     if (!list || json_type_of(list) != JSON_LIST)
@@ -88,6 +86,44 @@ int64_t point_vector_read(const char *list, float *vector)
         vector[count] = number.is_integer ? (float)number.integer : (float)number.real;
     }
     return count;
+}
+
+bool point_vector_read(request *r, const char *value, const char *what, float **vector, int64_t *dim)
+{
+    *dim = read_numbers(value, NULL);
+    if (*dim <= 0)
+        return refuse_vector(r, value, what);
+    *vector = memory_alloc((size_t)*dim * sizeof **vector);
+    if (!*vector)
+        return request_fail_status(r, memory_failed("a vector", (size_t)*dim * sizeof **vector));
+    read_numbers(value, *vector);
+    return true;
+}
+
+bool point_ids_read(request *r, const char *list, const char *what, point_id **ids, int64_t *count)
+{
+    size_t room = 1;
+    if (!list || json_type_of(list) != JSON_LIST)
+        return request_fail(r, 400, "%s: a list of ids is needed", what);
+    for (const char *at = json_first(list); at; at = json_next(at))
+        room++;
+    *ids = memory_alloc_zeroed(room, sizeof **ids);
+    if (!*ids)
+        return request_fail_status(r, memory_failed("ids", room * sizeof **ids));
+    for (const char *at = json_first(list); at; at = json_next(at))
+        if (!point_id_read(at, (*ids)[(*count)++]))
+            return request_fail(r, 400, "%s[%lld]: an unsigned number of 64 bits or a UUID is needed", what,
+                                (long long)*count - 1);
+    return true;
+}
+
+/* Where the vector of the next point is in the body, for messages. */
+typedef char point_place[40];
+
+static const char *vector_place(const operation *o, point_place place)
+{
+    snprintf(place, sizeof(point_place), "points[%lld].vector", (long long)o->count);
+    return place;
 }
 
 /* Room for one more vector with a name. */
@@ -128,14 +164,8 @@ static bool read_named_vector(request *r, const char *value, operation *o, named
         o->text_floats += v->dim;
         return true;
     }
-    v->dim = point_vector_read(value, NULL);
-    if (v->dim <= 0)
-        return refuse_vector(r, value, o->count);
-    v->values = memory_alloc((size_t)v->dim * sizeof *v->values);
-    if (!v->values)
-        return request_fail_status(r, memory_failed("a vector", (size_t)v->dim * sizeof *v->values));
-    point_vector_read(value, v->values);
-    return true;
+    point_place place;
+    return point_vector_read(r, value, vector_place(o, place), &v->values, &v->dim);
 }
 
 /* {"image": [...], "text": [...]}: the vectors of the next point. */
@@ -172,9 +202,10 @@ static bool read_vector(request *r, const char *value, operation *o)
         return read_named_vectors(r, value, o);
     if (o->named)
         return request_fail(r, 400, "points[%lld].vector: has no name, and the one before has", (long long)o->count);
-    const int64_t dim = text ? document_add(r, value, &o->vectors, o->count * o->dim) : point_vector_read(value, NULL);
+    const int64_t dim = text ? document_add(r, value, &o->vectors, o->count * o->dim) : read_numbers(value, NULL);
+    point_place place;
     if (dim <= 0)
-        return text ? false : refuse_vector(r, value, o->count);
+        return text ? false : refuse_vector(r, value, vector_place(o, place));
     if (o->count == 0)
         o->dim = dim;
     if (dim != o->dim)
@@ -183,7 +214,7 @@ static bool read_vector(request *r, const char *value, operation *o)
     if (!reserve(r, o, dim))
         return false;
     if (!text)
-        point_vector_read(value, o->vectors + o->count * dim);
+        read_numbers(value, o->vectors + o->count * dim);
     return true;
 }
 
@@ -316,14 +347,9 @@ static bool read_selector(request *r, const char *object, operation *o)
     const char *list = json_given(object, "points");
     if (!list && json_given(object, "filter"))
         return filter_of_request(r, object, "filter", &o->filter);
-    if (!list || json_type_of(list) != JSON_LIST)
+    if (!list)
         return request_fail(r, 400, "points: a list of ids is needed, or a filter");
-    for (const char *at = json_first(list); at; at = json_next(at)) {
-        if (!reserve(r, o, 0) || !read_id(r, at, o->count, o->ids[o->count]))
-            return false;
-        o->payloads[o->count++] = NULL;
-    }
-    return true;
+    return point_ids_read(r, list, "points", &o->ids, &o->count);
 }
 
 /* Keys of payloads: a list of texts, or one. */

@@ -169,16 +169,13 @@ static void get_free(void *plan)
     memory_free(p);
 }
 
-static get_plan *get_create(request *r, int64_t count)
+static get_plan *get_create(request *r)
 {
     get_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    point_id *ids = p ? memory_alloc_zeroed((size_t)count + 1, sizeof *ids) : NULL;
-    if (!ids) {
-        memory_free(p);
-        request_fail_status(r, memory_failed("ids", (size_t)count * sizeof *ids));
+    if (!p) {
+        request_fail_status(r, memory_failed("a request", sizeof *p));
         return NULL;
     }
-    p->ids = ids;
     p->with.payload = true;
     r->plan = p;
     r->plan_free = get_free;
@@ -187,39 +184,30 @@ static get_plan *get_create(request *r, int64_t count)
 
 static bool prepare_get(request *r)
 {
-    const char *body = request_body(r), *list = body ? json_given(body, "ids") : NULL;
-    int64_t count = 0;
-    if (!body)
-        return false;
-    if (!list || json_type_of(list) != JSON_LIST)
-        return request_fail(r, 400, "ids: a list is needed");
-    for (const char *at = json_first(list); at; at = json_next(at))
-        count++;
-    get_plan *p = get_create(r, count);
-    if (!p || !parts_read(r, body, &p->with))
-        return false;
-    for (const char *at = json_first(list); at; at = json_next(at))
-        if (!point_id_read(at, p->ids[p->count++]))
-            return request_fail(r, 400, "ids[%lld]: an unsigned number of 64 bits or a UUID is needed",
-                                (long long)p->count - 1);
-    return true;
+    const char *body = request_body(r);
+    get_plan *p = body ? get_create(r) : NULL;
+    return p && parts_read(r, body, &p->with) && point_ids_read(r, json_given(body, "ids"), "ids", &p->ids, &p->count);
 }
 
+/* The id of the path as a list with one element, which point_ids_read() reads as any other. */
 static bool prepare_get_one(request *r)
 {
-    get_plan *p = get_create(r, 1);
-    out quoted = {0};
+    get_plan *p = get_create(r);
+    out list = {0};
     uint64_t number = 0;
     if (!p)
         return false;
     p->one = p->with.vector = true;
+    out_text(&list, "[");
     if (point_id_is_number(r->names[1], strlen(r->names[1]), &number))
-        out_text(&quoted, r->names[1]);
+        out_text(&list, r->names[1]);
     else
-        out_quoted(&quoted, r->names[1], strlen(r->names[1]));
-    const bool read = quoted.bytes && !quoted.failed && point_id_read(quoted.bytes, p->ids[p->count++]);
-    out_free(&quoted);
-    return read ? true : request_fail(r, 400, "'%s' is neither an unsigned number of 64 bits nor a UUID", r->names[1]);
+        out_quoted(&list, r->names[1], strlen(r->names[1]));
+    out_text(&list, "]");
+    const bool read = list.failed ? request_fail_status(r, memory_failed("an id", list.length))
+                                  : point_ids_read(r, list.bytes, "id", &p->ids, &p->count);
+    out_free(&list);
+    return read;
 }
 
 static void put_found(request *r, const get_plan *p, const ww_results *found)

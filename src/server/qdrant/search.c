@@ -363,12 +363,15 @@ bool collection_run(queue *q, request *taken)
         if (atomic_load(&r->gone)) {
             request_fail(r, 499, "the client has gone, or the deadline is over");
             request_done(r);
-        } else if (!documents_check(r)) {
+            continue;
+        }
+        const documents_state texts = documents_check(r);
+        if (texts == DOCUMENTS_REFUSED) {
             request_done(r);
-        } else if (r->route->batched) {
+        } else if (texts == DOCUMENTS_READY && r->route->batched) {
             *batch_end = r;
             batch_end = &r->next;
-        } else {
+        } else if (texts == DOCUMENTS_READY) {
             *others_end = r;
             others_end = &r->next;
         }

@@ -34,7 +34,7 @@ typedef struct search_lookup {
 } search_lookup;
 
 typedef struct found_point {
-    const char *id; /* in results that the batch keeps */
+    const char *id; /* in results that the batch keeps, or in a list */
     double score;
     const ww_results *results; /* where the rest of it is; NULL: it must be fetched */
     int64_t query, hit;
@@ -71,7 +71,8 @@ struct search {
     search *children; /* what is prefetched */
     size_t child_count;
 
-    bool ready; /* a leaf with a vector: computed with others */
+    bool ready;   /* a leaf with a vector: computed with others */
+    listing list; /* of SEARCH_LIST and SEARCH_SAMPLE */
     ww_results *results;
     int64_t query;
     found_point *found;

@@ -28,34 +28,17 @@ static bool read_document(request *r, const char *value, search_example *x)
     return x->vector ? true : request_fail_status(r, memory_failed("a query", (size_t)x->dim * sizeof *x->vector));
 }
 
-static bool read_vector(request *r, const char *value, search_example *x)
-{
-    const int64_t dim = point_vector_read(value, NULL);
-    const char *first = json_first(value);
-    if (first && json_type_of(first) == JSON_LIST)
-        return request_fail(r, 501, "query: several vectors for a point are not supported");
-    if (dim <= 0)
-        return request_fail(r, 400, "query: a list of numbers is needed");
-    x->vector = memory_alloc((size_t)dim * sizeof *x->vector);
-    if (!x->vector)
-        return request_fail_status(r, memory_failed("a query", (size_t)dim * sizeof *x->vector));
-    x->dim = point_vector_read(value, x->vector);
-    return true;
-}
-
 /* A vector, the id of a point, or a text, for which there is room. */
 static bool add_example(request *r, const char *value, bool negative, search *s)
 {
     search_example *x = &s->examples[s->example_count++];
     x->negative = negative;
-    if (value && json_type_of(value) == JSON_LIST)
-        return read_vector(r, value, x);
+    if (value && (json_type_of(value) == JSON_LIST || json_given(value, "indices")))
+        return point_vector_read(r, value, "query", &x->vector, &x->dim);
     if (is_document(value))
         return read_document(r, value, x);
     if (value && point_id_read(value, x->id))
         return true;
-    if (value && json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
-        return request_fail(r, 501, "query: sparse vectors are not supported");
     return request_fail(r, 400, "query: a list of numbers, an unsigned number of 64 bits or a UUID is needed");
 }
 

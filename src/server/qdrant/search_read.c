@@ -20,6 +20,7 @@ void search_free(search *s)
     memory_free(s->filter);
     memory_free(s->weights);
     memory_free(s->found);
+    listing_free(&s->list);
     memory_free(s->failure);
     parts_free(&s->with);
     *s = (search){0};

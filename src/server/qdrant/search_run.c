@@ -216,26 +216,22 @@ static ww_status take_hits(search *s)
 }
 
 /* Without a vector: by ids, by values or at random, all with score 1. */
-static ww_status list_points(entry *e, search *s, kept_results *kept)
+static ww_status list_points(entry *e, search *s)
 {
-    listing l;
-    ww_status status = listing_make(&l, e, s->filter, &s->order);
+    const bool all = s->kind == SEARCH_SAMPLE || s->limit >= WW_ROWS_MAX || s->offset >= WW_ROWS_MAX;
+    listing *l = &s->list;
+    ww_status status = listing_make(l, e, s->filter, &s->order, (list_part){NULL, all ? 0 : s->offset + s->limit});
     if (status == WW_OK && s->kind == SEARCH_SAMPLE)
-        listing_shuffle(&l);
-    const int64_t rest = l.count > s->offset ? l.count - s->offset : 0;
+        listing_shuffle(l);
+    const int64_t rest = l->count > s->offset ? l->count - s->offset : 0;
     const int64_t count = rest < s->limit ? rest : s->limit;
     s->found = status == WW_OK ? memory_alloc((size_t)(count + 1) * sizeof *s->found) : NULL;
     if (status == WW_OK && !s->found)
         status = memory_failed("hits", (size_t)count * sizeof *s->found);
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
-        const listed *row = &l.rows[s->offset + i];
+        const listed *row = &l->rows[s->offset + i];
         s->found[s->found_count++] = (found_point){.id = row->id, .score = 1, .order = row->value};
     }
-    if (status == WW_OK) {
-        status = kept_add(kept, l.all) ? WW_OK : memory_failed("results", sizeof l.all);
-        l.all = NULL; /* the hits point into it */
-    }
-    listing_free(&l);
     return status;
 }
 
@@ -357,7 +353,7 @@ static ww_status finish_one(entry *e, search *s, kept_results *kept)
     if (fused)
         return fuse(s);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
-        return list_points(e, s, kept);
+        return list_points(e, s);
     if (s->kind != SEARCH_NEAREST)
         return examples_score(s, kept);
     return s->child_count > 0 ? rescore(s, kept) : take_hits(s);

@@ -375,6 +375,29 @@ ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint
     return ww_collection_get(e->collection, &get, found);
 }
 
+ww_status rows_each(const entry *e, const char *filter_text, uint32_t fetch,
+                    ww_status (*tell)(void *user, const ww_results *rows), void *user)
+{
+    enum { ROWS_AT_ONCE = 16384 };
+    ww_selection rows = ww_selection_default();
+    char *resolved = NULL;
+    ww_status status = filter_resolve(e, filter_text, &resolved);
+    rows.filter = resolved ? resolved : filter_text;
+    rows.limit = ROWS_AT_ONCE;
+    for (int64_t count = rows.limit; status == WW_OK && count == rows.limit;) {
+        ww_results *found = NULL;
+        status = ww_collection_select(e->collection, &rows, fetch, &found);
+        count = ww_results_count(found, 0);
+        if (status == WW_OK)
+            status = tell(user, found);
+        if (count > 0)
+            rows.first_handle = ww_results_handles(found, 0)[count - 1] + 1;
+        ww_results_destroy(found);
+    }
+    memory_free(resolved);
+    return status;
+}
+
 ww_status rows_matching(const entry *e, const char *filter_text, uint32_t fetch, ww_results **results)
 {
     ww_selection rows = ww_selection_default();
@@ -389,6 +412,12 @@ ww_status rows_matching(const entry *e, const char *filter_text, uint32_t fetch,
 
 ww_status rows_count(const entry *e, const char *filter_text, int64_t *count)
 {
+    ww_collection_info info = ww_collection_info_default();
+    if (!filter_text) {
+        const ww_status described = ww_collection_describe(e->collection, &info);
+        *count = info.rows_live;
+        return described;
+    }
     ww_selection rows = ww_selection_default();
     char *resolved = NULL;
     ww_status status = filter_resolve(e, filter_text, &resolved);

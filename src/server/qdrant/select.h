@@ -49,7 +49,12 @@ ww_status filter_resolve(const entry *e, const char *filter, char **resolved);
 /* Gets points by id, in the order of the ids; one that is not there has no id in the results. */
 ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found);
 
-/* All rows that a filter admits, or all if it is NULL; and their number. */
+/* Tells the rows that a filter admits, or all if it is NULL, some thousands at a time, in the order in which they were added.
+ * Ends with the first status that is not WW_OK. */
+ww_status rows_each(const entry *e, const char *filter, uint32_t fetch, ww_status (*tell)(void *user, const ww_results *rows),
+                    void *user);
+
+/* The same rows as results that stay; and their number. */
 ww_status rows_matching(const entry *e, const char *filter, uint32_t fetch, ww_results **results);
 ww_status rows_count(const entry *e, const char *filter, int64_t *count);
 
