@@ -212,9 +212,11 @@ static ww_status check_all(checking *k)
 {
     ww_status status = schema_run(k->db, "BEGIN");
     if (status == WW_OK)
-        status = check_integrity(k);
-    if (status == WW_OK)
-        status = check_collections(k);
+        status = check_collections(k); /* first: these faults name their collection, and those of SQLite only pages */
+    if (status == WW_OK || status == WW_CORRUPT_FILE) {
+        const ww_status integrity = check_integrity(k);
+        status = integrity == WW_OK ? status : integrity;
+    }
     if (status == WW_CORRUPT_FILE && k->faults > 0)
         status = WW_OK; /* told already */
     return status;

@@ -165,8 +165,7 @@ static void check_calm(const char *what, ww_collection *model)
     assert_string_equal(ww_results_id(list, 0, 1), "work");
     const ww_status status = ww_store_check(store, NULL, NULL);
     const char *said = strstr(ww_error_message(), "damage.db"); /* the folder's name may be anything */
-    const bool named = said && (strstr(said, "work") || strstr(said, "the first: SQLite:")); /* SQLite names pages only */
-    if ((status != WW_CORRUPT_FILE && status != WW_UNSUPPORTED) || !named)
+    if ((status != WW_CORRUPT_FILE && status != WW_UNSUPPORTED) || !said || !strstr(said, "work"))
         fail_msg("%s: a check says %s: %s", what, ww_status_name(status), ww_error_message());
     ww_results_destroy(list);
     work_close(store, calm);
@@ -296,7 +295,7 @@ static void damage(bool cut)
         unlink(wal);
     }
     print_message("%d of 120 refused\n", refusals);
-    assert_true(refusals > 5); /* others hit what nobody reads, or values that any vector could have */
+    assert_true(cut ? refusals == 120 : refusals > 10); /* others hit what nobody reads, or values that any vector could have */
     free(bytes);
 }
 
