@@ -164,9 +164,8 @@ WW_API ww_status ww_text_add(ww_text *text, const ww_text_rows *rows);
 WW_API ww_status ww_text_upsert(ww_text *text, const ww_text_rows *rows);
 
 /* Adds every document or none, chunk by chunk, and says in `chunks` (may be NULL) how many rows that are; upsert replaces
- * documents whose sources are there, and then removes chunks that are left of longer ones; a process that dies in between
- * leaves those, and the next upsert of the document removes them. Refuses more tokens for a chunk than the model takes. Blocks.
- */
+ * documents whose sources are there, all their chunks in one transaction. Refuses more tokens for a chunk than the model takes.
+ * Blocks. */
 WW_API ww_status ww_text_add_documents(ww_text *text, const ww_documents *documents, int64_t *chunks);
 WW_API ww_status ww_text_upsert_documents(ww_text *text, const ww_documents *documents, int64_t *chunks);
 

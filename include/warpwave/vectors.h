@@ -104,6 +104,10 @@ typedef struct ww_rows {
     /* Of a collection in a store, else refused: count texts of UTF-8, at most 256 MiB each, that are kept with the rows and
      * found by their words (ww_query.match); a NULL among them is none. NULL: no texts. */
     const char *const *texts;
+    /* Of a collection in a store, else refused: ids of rows that the same transaction removes before it writes these rows, so
+     * that a crash leaves both done or neither. Ids that are not there are no error. */
+    const char *const *discard_ids;
+    int64_t discard_count;
 } ww_rows;
 
 /* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to

@@ -733,7 +733,9 @@ class ww_rows(Structure):
                 ("elements", c_void_p),
                 ("type", c_int),
                 ("tensor", c_void_p),
-                ("texts", c_void_p)]
+                ("texts", c_void_p),
+                ("discard_ids", c_void_p),
+                ("discard_count", c_int64)]
 
 
 @struct

@@ -164,12 +164,27 @@ static ww_status put_row(change *w, const ww_rows *rows, int64_t i, write_kind k
     return status;
 }
 
+/* Removes the row with an id; `found` says whether there was one. */
+static ww_status remove_row(change *w, const char *id, bool *found)
+{
+    int64_t handle = -1, place = -1;
+    ww_status status = writer_find(w->c->writer, id, &handle, &place);
+    *found = status == WW_OK && handle >= 0;
+    if (!*found)
+        return status;
+    note_removed(w, place);
+    return writer_remove(w->c->writer, handle, NULL);
+}
+
 ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind)
 {
     change w = {.c = stored_of(base)};
-    ww_status status = change_begin(&w, rows->count, rows->count);
+    bool found;
+    ww_status status = change_begin(&w, rows->count + rows->discard_count, rows->count);
     if (status == WW_OK) {
         status = told(&w, rows, 0);
+        for (int64_t i = 0; status == WW_OK && i < rows->discard_count; i++)
+            status = remove_row(&w, rows->discard_ids[i], &found);
         for (int64_t i = 0; status == WW_OK && i < rows->count; i++) {
             status = put_row(&w, rows, i, kind);
             if (status == WW_OK)
@@ -202,12 +217,9 @@ ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t cou
     ww_status status = change_begin(&w, count, 0);
     if (status == WW_OK) {
         for (int64_t i = 0; status == WW_OK && i < count; i++) {
-            int64_t handle = -1, place = -1;
-            status = writer_find(w.c->writer, ids[i], &handle, &place);
-            if (status == WW_OK && handle >= 0) {
-                note_removed(&w, place);
-                status = writer_remove(w.c->writer, handle, NULL);
-            } else if (status == WW_OK) {
+            bool found;
+            status = remove_row(&w, ids[i], &found);
+            if (status == WW_OK && !found) {
                 absent++;
                 status = missing ? WW_OK : cannot_remove(&w, ids, i);
             }

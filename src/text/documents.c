@@ -24,6 +24,7 @@ typedef struct chunk_rows {
     int64_t count, room;
     int64_t *counts;  /* of each document: its chunks */
     ww_chunk *chunks; /* of the document that is being cut */
+    id_list rest;     /* chunks of older versions that the new ones do not replace */
 } chunk_rows;
 
 static void rows_free(chunk_rows *r)
@@ -33,6 +34,9 @@ static void rows_free(chunk_rows *r)
         memory_free(r->ids[i]);
         memory_free(r->payloads[i]);
     }
+    for (int64_t i = 0; i < r->rest.count; i++)
+        memory_free(r->rest.ids[i]);
+    memory_free(r->rest.ids);
     memory_free(r->texts);
     memory_free(r->ids);
     memory_free(r->payloads);
@@ -176,33 +180,26 @@ static ww_status check_room(chunk_rows *r)
     return WW_OK;
 }
 
-/* Removes the chunks that an older, longer version of a document has left behind the new ones. The last goes first, so that a
- * process that dies leaves no gap, and the next upsert finds what is left. */
-static ww_status remove_rest(const chunk_rows *r, const char *source, int64_t count)
+/* Lists the chunks that an older, longer version of a document has behind the new ones. */
+static ww_status list_rest(chunk_rows *r, const char *source, int64_t count)
 {
     char id[WW_ID_BYTES_MAX + 1];
-    const char *ids[] = {id};
-    int64_t end = count, row, missing;
-    ww_status status;
-    do {
-        snprintf(id, sizeof id, "%s#%lld", source, (long long)end++);
-        status = ww_collection_find(r->t->collection, id, &row);
-    } while (status == WW_OK);
-    if (status == WW_NOT_FOUND)
-        status = WW_OK;
-    for (int64_t n = end - 2; status == WW_OK && n >= count; n--) {
-        snprintf(id, sizeof id, "%s#%lld", source, (long long)n);
-        status = ww_collection_discard(r->t->collection, ids, 1, &missing);
+    for (int64_t n = count;; n++) {
+        int64_t row;
+        const int length = snprintf(id, sizeof id, "%s#%lld", source, (long long)n);
+        const ww_status status = ww_collection_find(r->t->collection, id, &row);
+        if (status != WW_OK)
+            return status == WW_NOT_FOUND ? WW_OK : status;
+        const size_t bytes = (size_t)(r->rest.count + 1) * sizeof *r->rest.ids;
+        char **larger = memory_resize(r->rest.ids, bytes);
+        char *copy = memory_copy_text(id, (size_t)length);
+        r->rest.ids = larger ? larger : r->rest.ids;
+        if (!larger || !copy) {
+            memory_free(copy);
+            return memory_failed("the chunks of documents", bytes);
+        }
+        r->rest.ids[r->rest.count++] = copy;
     }
-    return status;
-}
-
-static ww_status remove_rests(const chunk_rows *r)
-{
-    ww_status status = WW_OK;
-    for (int64_t i = 0; status == WW_OK && i < r->documents->count; i++)
-        status = remove_rest(r, r->documents->sources[i], r->counts[i]);
-    return status;
 }
 
 static ww_status write_documents(ww_text *text, const ww_documents *callers, bool upsert, int64_t *chunks, const char *function)
@@ -235,10 +232,10 @@ static ww_status write_documents(ww_text *text, const ww_documents *callers, boo
     rows.payloads = (const char *const *)r.payloads;
     rows.progress = documents.progress;
     rows.progress_user = documents.progress_user;
+    for (int64_t i = 0; upsert && status == WW_OK && i < documents.count; i++)
+        status = list_rest(&r, documents.sources[i], r.counts[i]);
     if (status == WW_OK)
-        status = text_write(text, &rows, upsert);
-    if (status == WW_OK && upsert)
-        status = remove_rests(&r);
+        status = text_write(text, &rows, &r.rest, upsert);
     if (status == WW_OK && chunks)
         *chunks = r.count;
     rows_free(&r);

@@ -249,7 +249,7 @@ ww_status text_embed(ww_text *t, const text_list *list, float **vectors)
     return status;
 }
 
-ww_status text_write(ww_text *t, const ww_text_rows *rows, bool upsert)
+ww_status text_write(ww_text *t, const ww_text_rows *rows, const id_list *discards, bool upsert)
 {
     const text_list list = {rows->texts, rows->count, t->kept.document_prefix, rows->progress, rows->progress_user};
     ww_rows added = ww_rows_default();
@@ -261,7 +261,9 @@ ww_status text_write(ww_text *t, const ww_text_rows *rows, bool upsert)
     added.ids = rows->ids;
     added.payloads = rows->payloads;
     added.texts = rows->texts;
-    if (status == WW_OK && rows->count > 0)
+    added.discard_ids = (const char *const *)discards->ids;
+    added.discard_count = discards->count;
+    if (status == WW_OK)
         status = upsert ? ww_collection_upsert(t->collection, &added) : ww_collection_add(t->collection, &added);
     memory_free(vectors);
     return status;
@@ -278,7 +280,7 @@ static ww_status write_rows(ww_text *text, const ww_text_rows *rows, bool upsert
     if (read.count < 0 || read.count > WW_ROWS_MAX || (read.count > 0 && !read.texts))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: count is %lld, and texts is %s", function, (long long)read.count,
                        read.texts ? "given" : "NULL");
-    return text_write(text, &read, upsert);
+    return text_write(text, &read, &(id_list){0}, upsert);
 }
 
 ww_status ww_text_add(ww_text *text, const ww_text_rows *rows)

@@ -29,7 +29,13 @@ typedef struct text_list {
 } text_list;
 ww_status text_embed(ww_text *t, const text_list *list, float **vectors);
 
-/* Embeds and writes texts. */
-ww_status text_write(ww_text *t, const ww_text_rows *rows, bool upsert);
+/* Ids of rows. */
+typedef struct id_list {
+    char **ids;
+    int64_t count;
+} id_list;
+
+/* Embeds texts, and writes them and removes the rows with the ids of `discards` in one transaction. */
+ww_status text_write(ww_text *t, const ww_text_rows *rows, const id_list *discards, bool upsert);
 
 #endif

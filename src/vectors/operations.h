@@ -71,7 +71,7 @@ typedef struct map_change {
 typedef struct collection_operations {
     bool host_rows; /* writes take rows from memory of the host only, no tensors of a GPU */
     bool where;     /* queries may have a `where` */
-    bool texts;     /* rows may have texts, and queries a `match` */
+    bool texts;     /* rows may have texts, queries a `match`, and writes ids to discard */
 
     /* Writes: whole or not at all. Of a store, on disk when they return. */
     ww_status (*write)(ww_collection *c, const ww_rows *rows, write_kind kind);

@@ -30,7 +30,23 @@ static ww_status check_texts(const ww_collection *c, const char *function, const
     return WW_OK;
 }
 
-static ww_status check_count_and_payloads(const ww_collection *c, const char *function, const ww_rows *rows)
+static ww_status check_discards(const ww_collection *c, const char *function, const ww_rows *rows)
+{
+    if (!c->operations->texts)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: collection '%s' is in memory, and only a store removes and writes rows in one transaction; "
+                       "discard the rows first",
+                       function, c->name);
+    if (rows->discard_count < 0 || !rows->discard_ids)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: discard_count is %lld, and discard_ids is %s", function,
+                       (long long)rows->discard_count, rows->discard_ids ? "given" : "NULL");
+    for (int64_t i = 0; i < rows->discard_count; i++)
+        if (!rows->discard_ids[i])
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: discard_ids[%lld] is NULL", function, (long long)i);
+    return WW_OK;
+}
+
+static ww_status check_count_and_texts(const ww_collection *c, const char *function, const ww_rows *rows)
 {
     if (rows->count > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: %lld rows; the maximum is %lld", function, (long long)rows->count,
@@ -40,7 +56,8 @@ static ww_status check_count_and_payloads(const ww_collection *c, const char *fu
         if (status != WW_OK)
             return status;
     }
-    return rows->texts ? check_texts(c, function, rows) : WW_OK;
+    const ww_status status = rows->texts ? check_texts(c, function, rows) : WW_OK;
+    return status == WW_OK && rows->discard_count != 0 ? check_discards(c, function, rows) : status;
 }
 
 static ww_status check_tensor_rows(const ww_collection *c, const char *function, ww_rows *rows)
@@ -57,7 +74,7 @@ static ww_status check_tensor_rows(const ww_collection *c, const char *function,
         return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has rows of %s, rows->tensor is of %s; give f32%s%s", c->name,
                        ww_vector_type_name(c->type), ww_dtype_name(dtype), c->type == WW_VECTOR_F32 ? "" : " or ",
                        c->type == WW_VECTOR_F32 ? "" : ww_vector_type_name(c->type));
-    return check_count_and_payloads(c, function, rows);
+    return check_count_and_texts(c, function, rows);
 }
 
 /* Reads the caller's rows into `rows` and checks them. */
@@ -89,7 +106,7 @@ static ww_status rows_read(const ww_collection *c, const char *function, const w
     if (rows->row_stride < rows->dim)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: row_stride is %lld; it must be at least dim, %d", function,
                        (long long)rows->row_stride, rows->dim);
-    return check_count_and_payloads(c, function, rows);
+    return check_count_and_texts(c, function, rows);
 }
 
 /* Rows of a tensor become rows in memory of the host, if they can be read there or the collection takes no others; else the
@@ -114,7 +131,7 @@ static ww_status write(ww_collection *c, const char *function, const ww_rows *ca
     ww_rows rows;
     tensor_rows held = {0};
     ww_status status = rows_read(c, function, callers, &rows);
-    if (status != WW_OK || rows.count == 0)
+    if (status != WW_OK || (rows.count == 0 && rows.discard_count == 0))
         return status;
     if (rows.tensor)
         status = take_tensor(c, &rows, &held);
@@ -144,6 +161,8 @@ static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const ch
 {
     if (rows->texts)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: texts are given without vectors; give the vectors of the new texts", function);
+    if (rows->discard_count != 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: discard_ids are given without vectors; discard the rows by themselves", function);
     return rows->payloads ? ww_collection_set_payloads(c, rows->ids, rows->payloads, rows->count)
                           : ww_fail(WW_INVALID_ARGUMENT, "%s: neither vectors nor payloads are given", function);
 }

@@ -35,6 +35,19 @@ static inline bool work_builds(ww_collection *collection, int64_t number, ww_sta
     return true;
 }
 
+/* Writes the first half of the rows and removes the others: in one transaction where rows are in a store. */
+static inline ww_status work_replace(ww_collection *collection, ww_rows rows)
+{
+    const int64_t written = (rows.count + 1) / 2, rest = rows.count - written;
+    ww_status status = WW_OK;
+    rows.count = written;
+    if (collection->operations->texts)
+        rows.discard_ids = rows.ids + written, rows.discard_count = rest;
+    else
+        status = ww_collection_discard(collection, rows.ids + written, rest, NULL);
+    return status == WW_OK ? ww_collection_upsert(collection, &rows) : status;
+}
+
 /* Operation `number` of a workload: the same one each time, whatever was done before. It never fails for what it asks. */
 static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_t number)
 {
@@ -60,6 +73,8 @@ static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_
     } else if (kind < 9) {
         rows.rows.ids = NULL; /* numbers of their own */
         status = ww_collection_add(collection, &rows.rows);
+    } else if (kind < 12) {
+        status = work_replace(collection, rows.rows);
     } else {
         status = ww_collection_upsert(collection, &rows.rows);
     }

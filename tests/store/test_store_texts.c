@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "store/sqlite/sql.h"
 #include "support/check.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/scratch.h"
 
 static ww_device *device;
@@ -240,6 +240,37 @@ static void the_index_follows_every_write(void **state)
     CHECK_OK(ww_store_drop(store, "do'cs"));
 }
 
+static void a_write_removes_other_rows_in_the_same_transaction(void **state)
+{
+    (void)state;
+    static const char *const gone[] = {"a", "nobody", "c", "b"}, *const nothing[] = {NULL};
+    const char *text = "a squirrel in bread";
+    ww_collection_info info = ww_collection_info_default();
+    ww_rows rows = ww_rows_default();
+    rows.count = 1, rows.dim = DIM, rows.vectors = VECTORS, rows.ids = IDS + 1, rows.texts = &text;
+    rows.discard_ids = gone, rows.discard_count = 4; /* the last is written again */
+    assert_string_equal(words_find("squirrel", NULL), "ca");
+    CHECK_OK(ww_collection_upsert(docs, &rows));
+    assert_string_equal(words_find("squirrel", NULL), "b");
+    assert_int_equal(ww_collection_count(docs), 3);
+    rows.count = 0, rows.discard_ids = IDS + 3, rows.discard_count = 1; /* nothing to write */
+    CHECK_OK(ww_collection_upsert(docs, &rows));
+    assert_string_equal(words_find("bread", NULL), "b");
+    rows.count = 1, rows.dim = DIM + 1, rows.discard_ids = IDS;
+    CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_collection_upsert(docs, &rows));
+    rows.dim = DIM, rows.discard_ids = nothing;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_upsert(docs, &rows));
+    rows.discard_ids = NULL;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_add(docs, &rows));
+    rows.discard_ids = IDS, rows.discard_count = -1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_upsert(docs, &rows));
+    rows.vectors = NULL, rows.texts = NULL, rows.payloads = PAYLOADS, rows.discard_count = 1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_update(docs, &rows));
+    CHECK_OK(ww_collection_describe(docs, &info));
+    assert_int_equal(info.rows_live, 2);
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -252,6 +283,10 @@ static void what_makes_no_sense_is_refused(void **state)
     CHECK_OK(ww_store_create(store, &config, &empty));
     ww_rows rows = the_rows();
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_add(memory, &rows));
+    rows.texts = NULL, rows.discard_ids = IDS, rows.discard_count = 1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_add(memory, &rows));
+    assert_non_null(strstr(ww_error_message(), "discard the rows first"));
+    rows.discard_count = 0;
     ww_match match = ww_match_default();
     ww_query query = ww_query_default();
     query.match = &match, query.query_count = 1, query.dim = DIM, query.k = 3;
@@ -392,6 +427,7 @@ int main(void)
         TEST(filters_and_masks_hold_for_both_parts),
         TEST(equal_hits_are_ordered_by_handle),
         TEST(the_index_follows_every_write),
+        TEST(a_write_removes_other_rows_in_the_same_transaction),
         TEST(what_makes_no_sense_is_refused),
         TEST(a_damaged_index_gives_a_status),
         TEST(compacting_makes_a_damaged_index_again),

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "support/check.h"
 #include "support/data/random.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
 
@@ -305,6 +305,30 @@ static void a_shorter_document_leaves_no_chunks_behind(void **state)
     ww_text_close(t);
 }
 
+/* Every allocation of the upsert fails in turn: the collection has the chunks of the long document or those of the short one. */
+static void a_shorter_document_replaces_a_longer_one_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    static const char *const shorter[] = {"A fox.", "A dog."};
+    ww_chunking how = ww_chunking_default();
+    ww_text *t = open_text(model_path, 1);
+    how.tokens = 6, how.overlap = 0;
+    const ww_documents longer = the_documents(&how);
+    ww_documents documents = longer;
+    documents.texts = shorter;
+    ww_status status = WW_OUT_OF_MEMORY;
+    for (int64_t n = 1, chunks; status == WW_OUT_OF_MEMORY; n += n < 200 ? 1 : n / 50) {
+        CHECK_OK(ww_text_upsert_documents(t, &longer, &chunks));
+        assert_int_equal(ww_collection_count(ww_text_collection(t)), chunks);
+        memory_fail_at(n);
+        status = ww_text_upsert_documents(t, &documents, NULL);
+        memory_fail_at(0);
+        assert_int_equal(ww_collection_count(ww_text_collection(t)), status == WW_OK ? 2 : chunks);
+    }
+    assert_int_equal(status, WW_OK);
+    ww_text_close(t);
+}
+
 static void hits_are_grouped_by_their_source(void **state)
 {
     (void)state;
@@ -423,6 +447,7 @@ int main(void)
         TEST(chunks_leave_nothing_out_and_fit),
         TEST(documents_become_chunks_with_neighbours),
         TEST(a_shorter_document_leaves_no_chunks_behind),
+        TEST(a_shorter_document_replaces_a_longer_one_whole_or_not_at_all),
         TEST(hits_are_grouped_by_their_source),
         TEST(hits_are_reranked_by_a_model),
         TEST(every_allocation_may_fail),

@@ -843,6 +843,8 @@ mod vectors {
         pub r#type: ww_vector_type,
         pub tensor: *const ww_tensor,
         pub texts: *const *const c_char,
+        pub discard_ids: *const *const c_char,
+        pub discard_count: i64,
     }
     impl Default for ww_rows {
         fn default() -> Self {

@@ -11,7 +11,7 @@
 #include "vectors/internal/mirror.h"
 #include "vectors/results.h"
 
-enum { CORE_VERSION = 11 }; /* of this header and what it includes; raised with every change */
+enum { CORE_VERSION = 12 }; /* of this header and what it includes; raised with every change */
 
 typedef struct core_functions {
     int32_t version; /* CORE_VERSION of the library that is running; nothing behind it may be used if it is another */
