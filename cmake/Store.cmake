@@ -9,7 +9,7 @@ else()
     return()
 endif()
 
-file(GLOB store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c ${CMAKE_SOURCE_DIR}/src/store/texts/*.c ${CMAKE_SOURCE_DIR}/src/store/ivf/*.c ${CMAKE_SOURCE_DIR}/src/store/maps/*.c ${CMAKE_SOURCE_DIR}/src/store/sqlite/*.c)
+file(GLOB_RECURSE store_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/store/*.c)
 set(store_entry ${CMAKE_SOURCE_DIR}/src/store/sqlite/entry.c) # of the extension alone
 list(REMOVE_ITEM store_sources ${store_entry})
 # Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.
@@ -38,7 +38,7 @@ target_link_options(warpwave_store PRIVATE -Wl,--no-undefined -Wl,--exclude-libs
 # (sqlite3ext.h). It links libwarpwave.so, where what is in memory is shared with programs that use the library. It is never unloaded, because
 # its threads outlive the connection that loaded it.
 set(extension_sources ${store_sources})
-list(FILTER extension_sources EXCLUDE REGEX "/src/store/(store|connect|collections|reading|selecting|writing|compact|backup|check|page_size|models|maps/maps|ivf/indexing)\\.c$") # the C door
+list(FILTER extension_sources EXCLUDE REGEX "/src/store/(store|connect|collections|readers|reading|selecting|writing|compact|backup|check|page_size|models|maps/maps|ivf/indexing)\\.c$") # the C door
 add_library(warpwave_sqlite MODULE ${extension_sources} ${store_entry} $<TARGET_OBJECTS:warpwave_store_base>)
 target_compile_definitions(warpwave_sqlite PRIVATE WARPWAVE_SQLITE_EXTENSION)
 target_include_directories(warpwave_sqlite PRIVATE ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})

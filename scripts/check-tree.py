@@ -104,7 +104,7 @@ MANY_PARAMETERS = {
     "src/cpu/matmul/matmul.h": "the table of tiles that instruction sets fill, in the manner of BLAS libraries: a, b, k, c, stride",
     "src/cpu/tensor/element_loops*.h": "the table of inner loops that instruction sets fill",
     "src/cpu/tensor/row_loops*.h": "likewise",
-    "src/store/filter.c": "SQLite's authorizer",
+    "src/store/filter/filter.c": "SQLite's authorizer",
     "src/server/http.c": "libmicrohttpd's callback for requests",
     "src/server/tls.c": "GnuTLS's callback for certificates",
     "src/store/sqlite/table.c": "SQLite's functions of a virtual table",

@@ -13,9 +13,9 @@
 #include <warpwave/store.h>
 
 #include "base/process.h"
-#include "store/filter.h"
-#include "store/view.h"
-#include "store/writer.h"
+#include "store/filter/kept_filters.h"
+#include "store/view/view.h"
+#include "store/writer/writer.h"
 #include "vectors/internal/core.h"
 
 struct ww_store {
@@ -36,17 +36,6 @@ struct ww_store {
     sqlite3_stmt *begin, *commit; /* of it */
 };
 
-enum { FILTERS_KEPT = 4 };
-
-/* The rows that a `where` admitted, while nothing has changed. */
-typedef struct kept_filter {
-    filter_key *key;
-    filter_places places;
-    uint32_t data_version;
-    int64_t number; /* of the list, for the view's mask; 0: empty */
-    int64_t used;   /* when */
-} kept_filter;
-
 /* A connection that reads. */
 typedef struct reader {
     struct reader *next;
@@ -55,8 +44,7 @@ typedef struct reader {
     sqlite3_stmt *begin, *commit;
     view *view;
     filter_guard guard;
-    kept_filter filters[FILTERS_KEPT];
-    int64_t filter_clock;
+    kept_filters filters;
 } reader;
 
 /* An open collection: a ww_collection of its own kind. */
@@ -117,11 +105,14 @@ void stored_destroy(ww_collection *base);
 /* The model that is kept for a collection, WW_NOT_FOUND if none is. With the store's lock. */
 ww_status store_read_model(ww_store *store, const collection_record *record, ww_store_model *model);
 
-/* ---- reading.c ---- */
+/* ---- readers.c ---- */
 /* A read transaction with a view of it; with `search` the view can be searched. */
 ww_status reading_begin(stored *c, bool search, reader **opened);
 void reading_end(stored *c, reader *r);
 void readers_close(reader *list);
+ww_status stored_move(ww_collection *base, ww_device *device);
+
+/* ---- reading.c ---- */
 extern const collection_operations STORED_OPERATIONS;
 
 /* ---- selecting.c ---- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/filter.h"
+#include "store/filter/filter.h"
 
 enum { ROWS = 200 };
 

@@ -9,7 +9,7 @@
 
 #include <warpwave/store.h>
 
-#include "store/filter.h"
+#include "store/filter/filter.h"
 #include "support/scratch.h"
 
 enum { DIM = 2, ROWS = 300, FILTER_MS = 200, MS_MAX = 4000, MEMORY_MAX = 128 << 20 };

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "store/faulty_vfs.h"
 #include "store/store_support.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/scratch.h"
 
 enum { ROWS = 80, STEPS = 20, DAMAGES = 150 };

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "store/store_support.h"
 #include "support/check.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/scratch.h"
 
 static ww_device *device;

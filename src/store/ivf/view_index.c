@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/follow.h"
-#include "store/view_state.h"
+#include "store/view/view_state.h"
 #include "vectors/internal/core.h"
 
 /* The mirror has the state before the write that has begun; so it has all rows. */

@@ -169,20 +169,20 @@ static ww_status cursor_search(cursor *c)
     table *t = table_of(c);
     view *v = NULL;
     view_places only = {0};
-    const filter_places *filtered = NULL;
+    const kept_filter *filtered = NULL;
     filter_places own = {0};
     ww_status status = table_view(t, &v);
     if (status == WW_OK && c->request.filter)
-        status = request_filter(t, &c->request, &filtered, &only.number);
+        status = request_filter(t, &c->request, &filtered);
     if (status == WW_OK && filtered)
-        only = (view_places){filtered->places, filtered->count, only.number};
+        only = (view_places){filtered->places.places, filtered->places.count, filtered->number};
     if (status == WW_OK)
         status = view_begin(v, true);
     if (status != WW_OK)
         return table_reading_ended(t, status);
     status = table_check_record(t, view_record(v));
     if (status == WW_OK)
-        status = admit(c, v, filtered, &own, &only);
+        status = admit(c, v, filtered ? &filtered->places : NULL, &own, &only);
     if (status == WW_OK)
         status = ask(c, v, filtered || c->request.has_handles ? &only : NULL);
     view_end(v);

@@ -8,7 +8,7 @@
 
 #include "base/float_guard.h"
 #include "base/message.h"
-#include "store/filter.h"
+#include "store/filter/filter.h"
 #include "store/sqlite/value.h"
 
 static const char *const NAMES[] = {[WW_COSINE] = "ww_cosine", [WW_L2] = "ww_l2", [WW_DOT] = "ww_dot"};

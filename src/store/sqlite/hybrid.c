@@ -237,16 +237,16 @@ static ww_status search_in(table *t, const hybrid_request *r, ww_results **resul
                             .k = (int32_t)r->search.k,
                             .fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS,
                             .match = r->by_text ? &match : NULL};
-    const filter_places *filtered = NULL;
+    const kept_filter *filtered = NULL;
     view_places only = {0};
     view *v = NULL;
     ww_status status = table_view(t, &v);
     if (status == WW_OK && sqlite3_txn_state(t->db, t->schema) == SQLITE_TXN_WRITE)
         view_uncertain(v);
     if (status == WW_OK && r->search.filter)
-        status = request_filter(t, &r->search, &filtered, &only.number);
+        status = request_filter(t, &r->search, &filtered);
     if (status == WW_OK && filtered)
-        only = (view_places){filtered->places, filtered->count, only.number};
+        only = (view_places){filtered->places.places, filtered->places.count, filtered->number};
     if (status == WW_OK)
         status = view_begin(v, r->by_vector);
     if (status != WW_OK)

@@ -270,54 +270,9 @@ ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, se
     return status;
 }
 
-/* The place in the table for a filter: its own, or the one that was not used for longest. */
-static kept_filter *place_for(table *t, const filter_where *where)
-{
-    kept_filter *oldest = &t->filters[0];
-    for (int i = 0; i < FILTERS_KEPT; i++) {
-        kept_filter *kept = &t->filters[i];
-        if (kept->key && filter_key_is(kept->key, where))
-            return kept;
-        if (kept->last_use < oldest->last_use)
-            oldest = kept;
-    }
-    filter_key_free(oldest->key);
-    oldest->key = NULL;
-    return oldest;
-}
-
-static int64_t next_list_number(void)
-{
-    static _Atomic int64_t last;
-    return ++last;
-}
-
-ww_status request_filter(table *t, const search_request *request, const filter_places **places, int64_t *number)
+ww_status request_filter(table *t, const search_request *request, const kept_filter **found)
 {
     const filter_where where = {request->filter, request->parameters.values, request->parameters.count};
     const filter_target target = {.db = t->db, .schema = t->schema, .collection = t->name};
-    unsigned data_version = 0;
-    const bool may_keep = sqlite3_txn_state(t->db, t->schema) != SQLITE_TXN_WRITE &&
-                          sqlite3_file_control(t->db, t->schema, SQLITE_FCNTL_DATA_VERSION, &data_version) == SQLITE_OK;
-    const int64_t changes = sqlite3_total_changes64(t->db);
-    kept_filter *kept = place_for(t, &where);
-    kept->last_use = ++t->filter_uses;
-    *places = &kept->places;
-    *number = kept->number;
-    if (kept->key && may_keep && kept->number != 0 && kept->data_version == data_version && kept->changes == changes)
-        return WW_OK;
-    ww_status status = kept->key ? WW_OK : filter_check(&where, t->name); /* a text is checked once */
-    if (status == WW_OK && !kept->key && !(kept->key = filter_key_copy(&where)))
-        status = memory_failed("a filter", strlen(where.text));
-    kept->places.count = 0;
-    kept->number = 0;
-    if (status == WW_OK)
-        status = filter_run(&where, &target, &kept->places);
-    if (status == WW_OK && may_keep) {
-        kept->number = next_list_number();
-        kept->data_version = data_version;
-        kept->changes = changes;
-    }
-    *number = kept->number;
-    return status;
+    return kept_filters_find(&t->filters, &where, &target, found);
 }

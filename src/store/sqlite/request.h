@@ -29,9 +29,10 @@ ww_status request_filter_text(sqlite3_value *value, search_request *request);
 /* Reads the arguments of a plan, in its order. */
 ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, search_request *request);
 
-/* The places that a filter admits, run now or kept from before; belongs to the table until the next call. `number` is what the
- * view may keep a mask by, 0 if it may not. In the connection's read transaction. */
-ww_status request_filter(table *t, const search_request *request, const filter_places **places, int64_t *number);
+/* The rows that the filter admits, run now or kept from before; valid until the next call. In the connection's read
+ * transaction.
+ */
+ww_status request_filter(table *t, const search_request *request, const kept_filter **found);
 
 /* The bounds on scores that a radius or a term `distance <= radius`, `score >= bound` is. The score is within it exactly if the
  * f64 that SQL sees is. False: no score is. Public for tests. */

@@ -44,13 +44,6 @@ int table_failed(table *t, ww_status status)
     return table_refuse(t, value_result_code(status), "%s", message);
 }
 
-static void forget_filter(kept_filter *kept)
-{
-    filter_key_free(kept->key);
-    filter_places_free(&kept->places);
-    *kept = (kept_filter){0};
-}
-
 void table_close_writer(table *t)
 {
     writer_close(t->writer);
@@ -61,8 +54,7 @@ void table_close_writer(table *t)
 /* Everything but the table itself: afterwards nothing is open on the connection. */
 static void table_release(table *t)
 {
-    for (int i = 0; i < FILTERS_KEPT; i++)
-        forget_filter(&t->filters[i]);
+    kept_filters_clear(&t->filters);
     table_close_writer(t);
     view_close(t->view);
     t->view = NULL;

@@ -19,23 +19,11 @@
 
 #include <stdbool.h>
 
-#include "store/filter.h"
+#include "store/filter/kept_filters.h"
 #include "store/sqlite/arguments.h"
 #include "store/sqlite/plan.h"
-#include "store/view.h"
-#include "store/writer.h"
-
-enum { FILTERS_KEPT = 8 };
-
-/* A filter and what it admitted, while nothing has changed. */
-typedef struct kept_filter {
-    filter_key *key; /* NULL: empty */
-    filter_places places;
-    int64_t number; /* of this list, for the view, which keeps a mask for it */
-    uint32_t data_version;
-    int64_t changes;
-    uint64_t last_use;
-} kept_filter;
+#include "store/view/view.h"
+#include "store/writer/writer.h"
 
 typedef struct table {
     sqlite3_vtab base; /* first: SQLite knows the table by it */
@@ -50,8 +38,7 @@ typedef struct table {
     bool shadow_is_checked;    /* shadow_check() found nothing, when the statements of the writer and of the view had been */
     int64_t written_by, read_by; /* prepared so often: writer_preparations(), view_preparations() */
     int64_t changes;             /* of the connection after our last change: if it has not moved, nobody has written anything */
-    kept_filter filters[FILTERS_KEPT];
-    uint64_t filter_uses;
+    kept_filters filters;
     vector_buffer vector;            /* of the row that is being written */
     const struct embedder *embedder; /* the connection's model */
 } table;

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/structs.h"
 #include "store/texts/texts.h"
-#include "store/view_state.h"
+#include "store/view/view_state.h"
 #include "vectors/internal/core.h"
 
 enum { CANDIDATES_DEFAULT = 100 };

@@ -6,8 +6,8 @@
 #include "base/float_guard.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "store/filter.h"
-#include "store/filter_text.h"
+#include "store/filter/filter.h"
+#include "store/filter/filter_text.h"
 #include "vectors/filter/filter.h"
 
 static void forget(void *kept)

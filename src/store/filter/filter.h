@@ -13,8 +13,8 @@
  * between the rounds of a loop, so what can be done in one round is limited: the length of a value, the number of function
  * calls in the text, and the cost of each, which must be about linear in the length of its arguments (filter_functions.c).
  */
-#ifndef WW_STORE_FILTER_H
-#define WW_STORE_FILTER_H
+#ifndef WW_STORE_FILTER_FILTER_H
+#define WW_STORE_FILTER_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

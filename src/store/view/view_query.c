@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/texts/texts.h"
-#include "store/view_state.h"
+#include "store/view/view_state.h"
 #include "vectors/internal/core.h"
 
 enum { ID_BYTES_GUESSED = 24 };

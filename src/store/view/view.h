@@ -11,13 +11,13 @@
  *
  * A view belongs to its connection, and is used by one thread at a time, as that is. Loading is lazy: with the first search.
  */
-#ifndef WW_STORE_VIEW_H
-#define WW_STORE_VIEW_H
+#ifndef WW_STORE_VIEW_VIEW_H
+#define WW_STORE_VIEW_VIEW_H
 
 #include <warpwave/ivf.h>
 
 #include "store/schema.h"
-#include "store/writer.h"
+#include "store/writer/writer.h"
 #include "vectors/internal/mirror.h"
 
 typedef struct view view;

@@ -1,12 +1,12 @@
 /* Checking a `where`, and running it. */
-#include "store/filter.h"
+#include "store/filter/filter.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/memory.h"
-#include "store/filter_text.h"
+#include "store/filter/filter_text.h"
 
 /* Functions that give the same result for the same row whenever they are called, whose time and memory are about linear in the
  * length of their arguments, and that touch nothing. Not here: random and all of date and time; printf, zeroblob and replace,

@@ -1,8 +1,8 @@
 /* A view as its files see it (view.h). */
-#ifndef WW_STORE_VIEW_STATE_H
-#define WW_STORE_VIEW_STATE_H
+#ifndef WW_STORE_VIEW_VIEW_STATE_H
+#define WW_STORE_VIEW_VIEW_STATE_H
 
-#include "store/view.h"
+#include "store/view/view.h"
 
 typedef enum view_statement {
     READ_VECTORS, /* place, handle, vector from a place on */

@@ -1,5 +1,5 @@
 /* A view's life, and which mirror answers for its snapshot. */
-#include "store/view_state.h"
+#include "store/view/view_state.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -5,8 +5,8 @@
  * committed, and before anybody looks at the file through the same connection. A change that fails may have been half made: its
  * caller rolls back (the transaction, or a savepoint around it) and calls writer_forget().
  */
-#ifndef WW_STORE_WRITER_H
-#define WW_STORE_WRITER_H
+#ifndef WW_STORE_WRITER_WRITER_H
+#define WW_STORE_WRITER_WRITER_H
 
 #include "store/schema.h"
 #include "vectors/internal/mirror.h"

@@ -13,7 +13,7 @@
 #include "base/system/threads.h"
 #include "base/text.h"
 #include "store/ivf/follow.h"
-#include "store/view_state.h"
+#include "store/view/view_state.h"
 #include "vectors/internal/core.h"
 
 enum {

@@ -8,7 +8,7 @@
  * into the expressions that use them, and ten that each use the one before twice are a thousand copies, before anything runs
  * and any clock is looked at. Names of columns are copied, too, so a text with a SELECT is short.
  */
-#include "store/filter_text.h"
+#include "store/filter/filter_text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #include "base/json.h"
 #include "base/json_value.h"
-#include "store/filter.h"
+#include "store/filter/filter.h"
 
 static bool is_name(unsigned char c)
 {

@@ -1,8 +1,8 @@
 /* Does an SQL text stay within the brackets that it is put in? */
-#ifndef WW_STORE_FILTER_TEXT_H
-#define WW_STORE_FILTER_TEXT_H
+#ifndef WW_STORE_FILTER_FILTER_TEXT_H
+#define WW_STORE_FILTER_FILTER_TEXT_H
 
-#include "store/filter.h"
+#include "store/filter/filter.h"
 
 /* Refuses a text that is empty, has a semicolon, closes a bracket that it did not open, or leaves a bracket, a quote or a
  * comment open: anything else is, between "(" and "\n)", one operand or no SQL at all. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "store/filter.h"
+#include "store/filter/filter.h"
 
 /* Is the byte one behind the first of a UTF-8 character? */
 static bool continues(unsigned char byte)
