@@ -55,6 +55,9 @@ ww_status store_remove_selected(store_call *call);
 ww_status store_count(store_call *call);
 ww_status store_search(store_call *call);
 ww_status store_map(store_call *call);
+/* Print the collections of the store; and these together with what the file is. */
+ww_status store_print_list(store_call *call);
+ww_status store_print_info(store_call *call);
 /* The index of the collection. */
 ww_status store_build_ivf(store_call *call);
 ww_status store_calibrate(store_call *call);
