@@ -28,6 +28,7 @@ set(LONG_FORMS
     "kernels_search: three orders of the emulator's waves; the short form has one"
     "cross_backend: every case with every metric; the short form takes the metrics by turns"
     "model_bits: every decoder on emulated devices; the short form has two more than llama there"
+    "map: whole layouts and cancelled ones on emulated devices, too; the short form makes these on the CPU only"
     "ivf: every type of rows with every metric on emulated devices; the short form takes one metric for each type"
     "ivf_proof: more than 100,000 queries with proofs; the short form has 40,000"
     "gpu_collection_faults: every call of the driver fails in three ways; the short form takes them by turns"

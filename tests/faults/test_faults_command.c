@@ -16,15 +16,19 @@
 #include "support/data/bytes.h"
 #include "support/data/random.h"
 #include "support/devices.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 
 enum { ROWS = 200, DIM = 32 };
+
+#define RADIUS_SEARCH \
+    "search --base rows.csv --id-column name --queries rows.csv --query-id-column name --metric l2 --radius 3 --device cpu"
 
 /* Everything that reads, writes or reports; OUT stands for a file that is there already. */
 static const char *const commands[] = {
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --out-neighbors OUT.ibin --out-distances other.fbin",
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --json",
-    "search --base rows.csv --id-column name --queries rows.csv --query-id-column name --metric l2 --radius 3 --device cpu",
+    RADIUS_SEARCH,
+    RADIUS_SEARCH " --json",
     "gguf info model.gguf",
     "gguf info model.gguf --json",
     "gguf verify model.gguf --json",

@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
-#include "support/fault_counts.h"
-#include "support/faulty.h"
+#include "support/faults/fault_counts.h"
+#include "support/faults/faulty.h"
 
 enum { ATTEMPTS_MAX = 1000, FOREVER = 1000000 };
 

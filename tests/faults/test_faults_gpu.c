@@ -11,7 +11,7 @@
 #include "gpu/driver/emulated/parts.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
-#include "support/faulty_driver.h"
+#include "support/faults/faulty_driver.h"
 
 enum {
     CALLS_MAX = 2000, /* a body that makes more does not end */

@@ -1,18 +1,14 @@
 /* An index when memory or the driver fails, at every allocation and call in turn: a failed call leaves collection and index as
  * they were, nothing leaks, and the call can be made again. */
-#include <string.h>
-
 #include "base/memory.h"
-#include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
+#include "device/backend.h"
 #include "support/data/indexed.h"
 #include "support/devices.h"
-#include "support/fault_counts.h"
-#include "support/faulty_driver.h"
+#include "support/faults/collection_faults.h"
+#include "support/faults/fault_counts.h"
 #include "vectors/ivf/ivf.h"
 
-enum { CALLS_MAX = 5000, DIM = 20, ROWS = 140, NLIST = 6 };
+enum { DIM = 20, ROWS = 140, NLIST = 6 };
 
 /* ---- what is done to an indexed collection ----------------------------------------------------------------------------------
  */
@@ -88,10 +84,6 @@ static ww_status move_to_the_cpu(ww_collection *c)
     return status;
 }
 
-typedef ww_status (*operation)(ww_collection *collection);
-static const operation operations[] = {build_again, search_lists, calibrate, add_few, replace_some, compact, move_to_the_cpu};
-enum { OPERATIONS = sizeof operations / sizeof *operations };
-
 static ww_collection *make_and_index(ww_device *device)
 {
     test_random random = {8};
@@ -115,41 +107,25 @@ static void check_index_unchanged(ww_collection *c)
     ww_device_close(cpu);
 }
 
+static const faulty_operation operations[] = {
+    {build_again, false},  {search_lists, false}, {calibrate, false},       {add_few, false},
+    {replace_some, false}, {compact, false},      {move_to_the_cpu, false}, {NULL, false},
+};
+
 /* ---- memory -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Fails the n-th allocation of the operation; true if there was none to fail. */
-static bool fail_allocation(ww_device *device, operation work, int64_t n)
+static ww_collection *make_and_search(ww_device *device)
 {
     ww_collection *c = make_and_index(device);
     CHECK_OK(search_lists(c)); /* the lists are on the device and stay */
-    snapshot before = snapshot_take(c);
-    const int64_t blocks = memory_blocks_held();
-    memory_fail_at(n);
-    const ww_status status = work(c);
-    memory_fail_at(0);
-    if (status == WW_OK) {
-        snapshot_free(&before);
-    } else {
-        assert_int_equal(status, WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), blocks);
-        check_unchanged(c, &before);
-        check_index_unchanged(c);
-        CHECK_OK(work(c));
-    }
-    check_index_is_whole(c);
-    ww_collection_destroy(c);
-    return status == WW_OK;
+    return c;
 }
 
 static void every_operation_survives_a_failure_of_every_allocation(void **state)
 {
-    for (int i = 0; i < OPERATIONS; i++) {
-        int64_t n = 1;
-        while (n < CALLS_MAX && !fail_allocation(*state, operations[i], n))
-            n = device_is_slow(*state) && !test_is_long() ? n * 2 : fault_next(n);
-        assert_true(n > 1);
-    }
+    fail_every_allocation(&(collection_faults){operations, make_and_search, check_index_unchanged, check_index_is_whole},
+                          *state);
 }
 
 /* Lists for which there is no memory are read from all rows. */
@@ -176,41 +152,10 @@ static void lists_are_brought_to_a_device_whole_or_not_at_all(void **state)
 /* ---- the driver -------------------------------------------------------------------------------------------------------------
  */
 
-/* Fails the n-th call of the operation; true if there was such a call. */
-static bool fail_call(operation work, int64_t n, int number)
-{
-    ww_device *device = NULL;
-    faulty_arm(&emulated_driver, 0, 0, NULL);
-    CHECK_OK(gpu_open(&backend_emulator, &faulty_driver, (int32_t)(n % 2), &device));
-    ww_collection *c = make_and_index(device);
-    snapshot before = snapshot_take(c);
-    faulty_arm(&emulated_driver, n, number, NULL);
-    const ww_status status = work(c);
-    const bool failed = faulty_victim() != NULL;
-    faulty_arm(&emulated_driver, 0, 0, NULL);
-    if (status == WW_OK) {
-        snapshot_free(&before);
-    } else {
-        check_unchanged(c, &before);
-        check_index_unchanged(c);
-        CHECK_OK(work(c));
-    }
-    check_index_is_whole(c);
-    ww_collection_destroy(c);
-    ww_device_close(device);
-    return failed;
-}
-
 static void every_operation_survives_a_failure_of_every_driver_call(void **state)
 {
     (void)state;
-    static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE};
-    for (int i = 0; i < OPERATIONS; i++) {
-        int64_t n = 1;
-        while (n < CALLS_MAX && fail_call(operations[i], n, numbers[n % 2]))
-            n = test_is_long() ? n + 1 : n * 3 + 1;
-        assert_true(n > 2 && n < CALLS_MAX);
-    }
+    fail_every_driver_call(&(collection_faults){operations, make_and_index, check_index_unchanged, check_index_is_whole});
 }
 
 int main(void)

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 
 enum { ATTEMPTS_MAX = 5000 };
 

@@ -2,7 +2,7 @@
  * the collection as it was, nothing left alive in the runtime or on the host, and no handle used after its end.
  *
  * One process for all: the stand-in is set up anew for each attempt. */
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/standin.h"
 
 #include <stdlib.h>

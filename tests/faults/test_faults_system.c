@@ -12,7 +12,7 @@
 #include "faults/inject/inject.h"
 #include "support/check.h"
 #include "support/data/random.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/scratch.h"
 
 enum { ROWS = 300, DIM = 40, FLOATS = ROWS * DIM };

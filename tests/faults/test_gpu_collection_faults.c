@@ -12,7 +12,7 @@
 #include "gpu/driver/emulated/emulated.h"
 #include "gpu/driver/emulated/parts.h"
 #include "support/devices.h"
-#include "support/faulty_driver.h"
+#include "support/faults/faulty_driver.h"
 #include "vectors/collection.h"
 
 enum { CALLS_MAX = 5000, DIM = 20, ROWS = 130 };

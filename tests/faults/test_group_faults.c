@@ -10,9 +10,9 @@
 #include "support/calls/calls.h"
 #include "support/collections.h"
 #include "support/devices.h"
-#include "support/fault_counts.h"
-#include "support/faulty.h"
-#include "support/faulty_driver.h"
+#include "support/faults/fault_counts.h"
+#include "support/faults/faulty.h"
+#include "support/faults/faulty_driver.h"
 #include "vectors/collection.h"
 
 enum { ATTEMPTS_MAX = 3000, DRIVER_STEP = TEST_INSTRUMENTED ? 7 : 3 };

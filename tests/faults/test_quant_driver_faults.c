@@ -9,8 +9,8 @@
 #include "gpu/driver/emulated/parts.h"
 #include "support/check.h"
 #include "support/data/random.h"
-#include "support/fault_counts.h"
-#include "support/faulty_driver.h"
+#include "support/faults/fault_counts.h"
+#include "support/faults/faulty_driver.h"
 
 enum { CALLS_MAX = 500, ROWS = 6, COLS = 256, MANY = 40 };
 

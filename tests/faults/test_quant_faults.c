@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "support/data/random.h"
 #include "support/devices.h"
-#include "support/faulty.h"
+#include "support/faults/faulty.h"
 
 enum { ROWS = 6, COLS = 256, ATTEMPTS_MAX = 500 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/filter.h"
+#include "store/filter/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

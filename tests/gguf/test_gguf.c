@@ -11,7 +11,7 @@
 #include "support/data/golden.h"
 #include "support/data/random.h"
 #include "support/devices.h"
-#include "support/faulty.h"
+#include "support/faults/faulty.h"
 #include "support/scratch.h"
 
 enum { ROWS = 5, COLS = 512 };

@@ -1,5 +1,5 @@
 /* Failures as fields, ww_error_detail(): whose library, which call, which number, and only while the message tells of it. */
-#include "support/faulty_driver.h"
+#include "support/faults/faulty_driver.h"
 #include "support/process.h"
 #include "support/standin.h"
 

@@ -1,6 +1,6 @@
 /* Kernels of the caller's own: that of examples/own_kernel, loaded, found, launched, refused, and failing. */
 #include "support/devices.h"
-#include "support/faulty_driver.h"
+#include "support/faults/faulty_driver.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "gpu/driver/emulated/parts.h"
 #include "support/attention.h"
 #include "support/devices.h"
-#include "support/faulty_driver.h"
+#include "support/faults/faulty_driver.h"
 #include "tensor/tensor.h"
 
 /* So wide that several thread blocks code what they multiply, and wait for each other's codes. */

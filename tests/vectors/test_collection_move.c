@@ -6,7 +6,7 @@
 #include "device/backend.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
-#include "support/faulty.h"
+#include "support/faults/faulty.h"
 
 enum { ATTEMPTS_MAX = 5000, FOREVER = 1000000, DIM = 9, DEVICES_MAX = 16 };
 

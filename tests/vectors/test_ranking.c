@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "support/check.h"
 #include "support/collections.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 
 enum { DIM = 2, ROWS = 6 };
 static const float VECTORS[ROWS * DIM] = {1, 0, 1, 0.01f, 1, 0.02f, 0.6f, 0.8f, 0.7f, -0.7f, 0, 1};

@@ -18,8 +18,8 @@
 #include "kernels/embedded.h"
 #include "model/model_calls.h"
 #include "support/devices.h"
-#include "support/fault_counts.h"
-#include "support/faulty_driver.h"
+#include "support/faults/fault_counts.h"
+#include "support/faults/faulty_driver.h"
 #include "support/scratch.h"
 #include "support/standin.h"
 

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "model/model_calls.h"
 #include "support/devices.h"
-#include "support/faulty.h"
+#include "support/faults/faulty.h"
 #include "support/scratch.h"
 
 enum { ATTEMPTS_MAX = 3000 };

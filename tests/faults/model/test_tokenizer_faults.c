@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "model/chat.h"
 #include "support/data/tokens.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/scratch.h"
 
 #define WORD "\xE2\x96\x81"

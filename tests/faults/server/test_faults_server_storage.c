@@ -7,7 +7,7 @@
 #include "gpu/driver/emulated/parts.h"
 #include "server/client.h"
 #include "store/faulty_vfs.h"
-#include "support/faulty_driver.h"
+#include "support/faults/faulty_driver.h"
 
 static server *running;
 static ww_device *device;

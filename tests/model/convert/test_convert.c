@@ -9,7 +9,7 @@
 #include "model/convert/convert.h"
 #include "support/check.h"
 #include "support/data/tokens.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include "support/scratch.h"
 
 #define WORD "\xE2\x96\x81"

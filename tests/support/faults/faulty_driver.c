@@ -1,8 +1,8 @@
 /* A driver table that fails on demand. */
-#include "support/faulty_driver.h"
+#include "support/faults/faulty_driver.h"
 
 #include "gpu/driver/emulated/emulated.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 #include <stdatomic.h>
 #include <string.h>
 

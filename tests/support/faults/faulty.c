@@ -1,10 +1,10 @@
 /* The counting table: each function asks whether it is its turn to fail, and passes on what it was given. */
-#include "support/faulty.h"
+#include "support/faults/faulty.h"
 
 #include "base/status.h"
 #include "device/backend.h"
 #include "device/quant_jobs.h"
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 
 fault_plan faults;
 

@@ -1,5 +1,5 @@
 /* Faults that were injected, by kind. */
-#include "support/fault_counts.h"
+#include "support/faults/fault_counts.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,0 +1,27 @@
+/* Operations on a collection that has something beside its rows, an index or a map, when memory or the driver fails: at every
+ * allocation and call in turn a failed operation leaves everything as it was, nothing leaks, and it can be done again. */
+#ifndef TESTS_SUPPORT_FAULTS_COLLECTION_FAULTS_H
+#define TESTS_SUPPORT_FAULTS_COLLECTION_FAULTS_H
+
+#include <stdbool.h>
+
+#include <warpwave/vectors.h>
+
+typedef struct faulty_operation {
+    ww_status (*work)(ww_collection *collection); /* NULL ends a list */
+    bool is_free;                                 /* it may take no memory and call no driver */
+} faulty_operation;
+
+typedef struct collection_faults {
+    const faulty_operation *operations;
+    ww_collection *(*make)(ww_device *device); /* as it is before an operation */
+    void (*check_unchanged)(ww_collection *c); /* that what is beside the rows is as make() left it */
+    void (*check_whole)(ww_collection *c);     /* after every operation; may be NULL */
+} collection_faults;
+
+void fail_every_allocation(const collection_faults *faults, ww_device *device);
+
+/* Of an emulated device, with waves of 32 and of 64 by turns. */
+void fail_every_driver_call(const collection_faults *faults);
+
+#endif
