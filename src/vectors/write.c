@@ -162,7 +162,8 @@ static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const ch
     if (rows->texts)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: texts are given without vectors; give the vectors of the new texts", function);
     if (rows->discard_count != 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: discard_ids are given without vectors; discard the rows by themselves", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: discard_ids are given without vectors; discard the rows by themselves",
+                       function);
     return rows->payloads ? ww_collection_set_payloads(c, rows->ids, rows->payloads, rows->count)
                           : ww_fail(WW_INVALID_ARGUMENT, "%s: neither vectors nor payloads are given", function);
 }

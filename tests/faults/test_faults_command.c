@@ -20,7 +20,7 @@
 
 enum { ROWS = 200, DIM = 32 };
 
-#define RADIUS_SEARCH \
+#define RADIUS_SEARCH                                                                                                          \
     "search --base rows.csv --id-column name --queries rows.csv --query-id-column name --metric l2 --radius 3 --device cpu"
 
 /* Everything that reads, writes or reports; OUT stands for a file that is there already. */

@@ -305,7 +305,8 @@ static void a_shorter_document_leaves_no_chunks_behind(void **state)
     ww_text_close(t);
 }
 
-/* Every allocation of the upsert fails in turn: the collection has the chunks of the long document or those of the short one. */
+/* Every allocation of the upsert fails in turn: the collection has the chunks of the long document or those of the short one.
+ */
 static void a_shorter_document_replaces_a_longer_one_whole_or_not_at_all(void **state)
 {
     (void)state;
