@@ -64,6 +64,12 @@ if(WARPWAVE_TESTS)
     set_target_properties(tested_kernels PROPERTIES LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     set(TESTED_OBJECTS "$<TARGET_OBJECTS:warpwave_objects>")
     set(TESTED_OBJECTS "$<FILTER:${TESTED_OBJECTS},EXCLUDE,/embedded[.]S>")
+    # Two targets embed the kernels now. With make, unlike ninja, each would make them, both at once into the same files.
+    if(CMAKE_GENERATOR MATCHES "Makefiles")
+        add_custom_target(kernels_made DEPENDS ${EMBEDDED_OBJECTS})
+        add_dependencies(warpwave_objects kernels_made)
+        add_dependencies(tested_kernels kernels_made)
+    endif()
 endif()
 
 # The static library is one relocatable object whose hidden symbols are made local, so that it, too, exports only ww_ names.
