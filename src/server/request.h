@@ -83,7 +83,7 @@ bool request_fail_status(request *r, ww_status status);
 /* The end of a worker's part: the answer goes out. */
 void request_done(request *r);
 
-/* A value behind the question mark, or NULL. */
+/* A value behind the question mark, with its escapes (route.h: url_decode()), or NULL. */
 const char *request_argument(const request *r, const char *name);
 
 /* Begins and ends the answer in the form of Qdrant's API, {"result": ..., "status": "ok", "time": ...}. */

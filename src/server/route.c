@@ -44,9 +44,7 @@ static int hex(char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
-/* A copy of a part of a path with %20 and the like resolved. NULL where that makes a NUL, with status 400, or without memory,
- * with 507. */
-static char *decode(const char *text, size_t length, int *status)
+char *url_decode(const char *text, size_t length, int *status)
 {
     char *copy = memory_alloc(length + 1);
     size_t bytes = 0;
@@ -100,7 +98,7 @@ int route_find(request *r)
             continue;
         for (size_t i = 0; i < PATH_NAMES_MAX && parts[i]; i++) {
             int status = 200;
-            r->names[i] = decode(parts[i], lengths[i], &status);
+            r->names[i] = url_decode(parts[i], lengths[i], &status);
             if (!r->names[i])
                 return status;
         }

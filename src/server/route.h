@@ -40,6 +40,10 @@ typedef struct route_table {
 
 extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai, routes_page;
 
+/* A copy (memory_free()) of a part of a URL with %20 and the like resolved. NULL where that makes a NUL, with status 400, or
+ * without memory, with 507. */
+char *url_decode(const char *text, size_t length, int *status);
+
 /* Finds the route for a request and sets r->route and r->names. Returns 200, or 400, 404, 405 or 507. */
 int route_find(request *r);
 

@@ -43,11 +43,12 @@ class Server:
     def start(self):
         self.process = subprocess.Popen([BUILD / "warpwave", "serve", self.path / "served.db", "--device", "cpu", "--listen", f"127.0.0.1:{self.port}", *self.options],
                                         stderr=subprocess.PIPE, text=True)
-        found = None
+        found, said = None, ""
         while not found:
             line = self.process.stderr.readline()
             if not line:
-                raise RuntimeError("the server did not start")
+                raise RuntimeError(f"the server did not start: {said}")
+            said += line
             found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         self.port = int(found.group(1))
         self.url = f"http://127.0.0.1:{self.port}"
@@ -98,6 +99,21 @@ def browser(width=1280, height=860, webgl=True, dark=False):
     return driver
 
 
+def processor_seconds(roots):
+    """What these processes and all their children have used."""
+    seconds, parents = {}, {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # it has just ended
+        parents[int(entry.parent.name)], seconds[int(entry.parent.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
+    known = set(roots)
+    while more := {pid for pid, parent in parents.items() if parent in known} - known:
+        known |= more
+    return sum(seconds.get(pid, 0) for pid in known) / os.sysconf("SC_CLK_TCK")
+
+
 class PageTest(unittest.TestCase):
     """A server and a browser for all tests of a class. A test fails, too, if the page asked another origin for something, or if the browser
     complained: of a refused script, say, or of an error that nobody caught."""
@@ -132,6 +148,9 @@ class PageTest(unittest.TestCase):
             if message["method"] == "Network.requestWillBeSent":
                 urls.append(message["params"]["request"]["url"])
         return urls
+
+    def processor_seconds(self):
+        return processor_seconds([self.driver.service.process.pid, self.server.process.pid])
 
     # ---- what the tests do with the page
 

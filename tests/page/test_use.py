@@ -163,53 +163,92 @@ class Interrupted(PageTest):
 
 
 class Speed(PageTest):
+    """Figures in processor time of the browser and the server, which other programs on the machine hardly change. On a machine with nothing else to do, a
+    frame that takes 0.1 s of it comes within 0.1 s."""
     store, options = DATA / "base.db", MODELS
 
-    def test_the_first_view_comes_quickly(self):
-        times = []
+    def test_the_first_view_takes_less_than_a_second(self):
+        walls, used = [], []
         for _ in range(3):
             self.driver.get("about:blank")
+            before = self.processor_seconds()
             self.driver.get(self.server.url)
-            times.append(self.driver.execute_async_script("""
+            walls.append(self.driver.execute_async_script("""
                 const done = arguments[0];
                 const look = () => document.querySelector(".collection") ? done(performance.now()) : requestAnimationFrame(look);
                 look();"""))
-        print(f"first view after {', '.join(f'{one:.0f}' for one in times)} ms", flush=True)
-        self.assertLess(min(times), 5000)  # far above the usual time: other programs may use the machine
+            used.append(self.processor_seconds() - before)
+        print(f"first view after {min(walls):.0f} to {max(walls):.0f} ms; {min(used):.2f} to {max(used):.2f} s of processor time", flush=True)
+        self.assertLess(min(used), 1)
 
-    # Frames of three seconds while everything moves, as one sees it when dragging.
-    FRAMES = """
+    # A plot of random points, as window.plot.
+    PLOT = """
         const [n, done] = arguments;
         (async () => {
             const { Plot } = await import("/ui/plot.js");
             const canvas = document.createElement("canvas");
             canvas.className = "plot";
             document.querySelector(".grid").replaceChildren(canvas);
-            canvas.style.height = "600px";
-            const plot = Plot.on(canvas), points = new Float32Array(2 * n);
+            Object.assign(canvas.style, { position: "fixed", left: 0, top: 0, width: "1000px", height: "600px" });
+            const plot = (window.plot = Plot.on(canvas)), points = new Float32Array(2 * n);
             let seed = 1;
             const random = () => { seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0; return seed / 4294967296; };
             for (let i = 0; i < points.length; i++) points[i] = random() + random() + random();
             plot.setPoints(points);
             plot.setColours(new Uint8Array(n).map((_, i) => i % 20), new Uint8Array(1024).map(() => 40 + 200 * random()));
-            await new Promise((rest) => setTimeout(rest, 1000));
+            while (!plot.frames) await new Promise(requestAnimationFrame);
+            await new Promise((rest) => setTimeout(rest, 500));
+            done();
+        })();"""
+    # Moves the points as somebody who drags does, far enough to leave the texture once in a while; returns how many frames were finished.
+    FRAMES = """
+        const done = arguments[0];
+        (async () => {
             const begun = performance.now(), first = plot.frames;
-            for (let step = 0; performance.now() - begun < 3000; step++) {
-                plot.move(step % 40 < 20 ? 4 : -4, 1);
+            for (let step = 0; performance.now() - begun < 3000 || plot.frames < first + 40; step++) {
+                plot.move(step % 120 < 60 ? 10 : -10, 1);
                 await new Promise(requestAnimationFrame);
             }
-            const frames = (plot.frames - first) / ((performance.now() - begun) / 1000);
-            plot.close();
-            done(frames);
+            done([plot.frames - first, (performance.now() - begun) / 1000]);
         })();"""
 
-    def test_117659_points_move_without_stalls(self):
-        """Frames that were finished: the next one begins when the last one is there."""
+    def plot_of(self, n):
         self.go()
         self.wait(".collection")
-        frames = {n: self.driver.execute_async_script(self.FRAMES, n) for n in (100, 117659)}
-        print(f"{frames[117659]:.1f} frames per second with 117,659 random points, {frames[100]:.1f} with 100", flush=True)
-        self.assertGreater(frames[117659], min(10, frames[100] / 4))  # other programs may use the machine
+        self.driver.execute_async_script(self.PLOT, n)
+
+    def test_117659_points_move_at_ten_frames_a_second(self):
+        """A frame is counted when the last one is finished."""
+        for n in (100, 117659):
+            self.plot_of(n)
+            before = self.processor_seconds()
+            frames, seconds = self.driver.execute_async_script(self.FRAMES)
+            used = (self.processor_seconds() - before) / frames
+            print(f"{n:,} points: {1000 * used:.0f} ms of processor time a frame, {frames / seconds:.1f} frames a second here", flush=True)
+            self.assertLess(used, 0.1, n)
+
+    # Compares a frame that was copied from the texture with one whose points were drawn again: how many of its pixels differ, and how many are not empty.
+    COMPARE = """
+        const { gl, canvas } = plot;
+        const picture = () => {
+            const pixels = new Uint8Array(4 * canvas.width * canvas.height);
+            plot.paint();
+            gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+            gl.readPixels(0, 0, canvas.width, canvas.height, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+            return new Uint32Array(pixels.buffer);
+        };
+        plot.move(-61, 37);
+        const drawn = plot.scene.x, copied = picture();
+        if (plot.scene.x !== drawn) throw new Error("the points were drawn again");
+        plot.redraw();
+        const again = picture();
+        return [copied.reduce((n, one, i) => n + (one !== again[i]), 0), again.reduce((n, one) => n + (one !== 0), 0)];"""
+
+    def test_a_frame_that_is_copied_is_the_frame_that_would_be_drawn(self):
+        self.plot_of(5000)
+        differ, full = self.run_script(self.COMPARE)
+        self.assertGreater(full, 10000)
+        self.assertLess(differ, full / 50)  # points between two pixels may be rounded otherwise
 
 
 @unittest.skipUnless(os.environ.get("WARPWAVE_TEST_LONG"), "WARPWAVE_TEST_LONG is not set")
@@ -227,9 +266,12 @@ class AllGlosses(PageTest):
         self.says("artifact", ".legend")
         self.shot("map-all")
         canvas = self.one("canvas")
-        first, begun = int(canvas.get_attribute("data-frames")), time.monotonic()
+        first, begun, before = int(canvas.get_attribute("data-frames")), time.monotonic(), self.processor_seconds()
         actions = ActionChains(self.driver, duration=16).move_to_element(canvas).click_and_hold()
         for step in range(60):
             actions.move_by_offset(3 if step % 20 < 10 else -3, 1)
         actions.release().perform()
-        print(f"dragging: {(int(canvas.get_attribute('data-frames')) - first) / (time.monotonic() - begun):.1f} frames per second", flush=True)
+        frames, seconds = int(canvas.get_attribute("data-frames")) - first, time.monotonic() - begun
+        used = (self.processor_seconds() - before) / frames
+        print(f"dragging: {1000 * used:.0f} ms of processor time a frame, {frames / seconds:.1f} frames a second here", flush=True)
+        self.assertLess(used, 0.1)

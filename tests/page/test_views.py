@@ -290,3 +290,45 @@ class Indexed(PageTest):
         self.choose("Certainty", "recall")
         self.button("Search", "form").click()
         self.wait(lambda: self.cost() != before and re.search(r"^\d+ lists?.*\d+ of 10 proven$|exact$", self.cost()))
+
+
+class Named(PageTest):
+    """A collection whose vectors have names: each has a map."""
+
+    @classmethod
+    def fill(cls):
+        cls.server.good("PUT", "/collections/pair", {"vectors": {"left & right": {"size": 2, "distance": "Euclid"}, "above": {"size": 3, "distance": "Dot"}}})
+        points = [{"id": i, "vector": {"left & right": [i % 20, i // 20], "above": [i % 7, i % 11, 1]}, "payload": {"side": "ab"[i % 2], "words": f"point {i}"}} for i in range(300)]
+        for point in points[:100]:
+            del point["vector"]["above"]
+        cls.server.good("PUT", "/collections/pair/points?wait=true", {"points": points})
+
+    def test_each_vector_has_a_map_with_its_own_neighbours(self):
+        for vector, rows in (("left & right", 300), ("above", 200)):
+            self.go("#/map/pair")
+            self.choose("Vector", vector)
+            self.says(f"{rows} rows of pair", ".view-head")
+            self.map_ready()
+            self.says("a", ".legend")
+            self.one("canvas").send_keys(Keys.ENTER)
+            self.wait(".found .hit")
+            self.assertEqual(len(self.all(".found .hit")), 11)
+            ids = self.run_script("return [...document.querySelectorAll('.found .hit')].map((one) => one.dataset.id)")
+            near = self.server.good("POST", "/collections/pair/points/query", {"query": int(ids[0]), "using": vector, "limit": 10})["points"]
+            self.assertEqual(ids[1:], [str(one["id"]) for one in near])
+            self.shot(f"map-{vector.split(' ', maxsplit=1)[0]}")
+
+    def test_a_row_shows_all_its_vectors_and_finds_similar_ones_by_each(self):
+        self.go("#/rows/pair")
+        self.button("Last").click()
+        self.says("251–300 of 300", ".pages")
+        self.button("299", "tbody").click()
+        self.wait("dl.payload")
+        self.one("summary").click()
+        self.says("left & right 2 numbers", ".vector")
+        self.says("above 3 numbers", ".vector")
+        self.go("#/search/pair?row=299")
+        self.wait(".hit")
+        self.choose("Vector", "left & right")
+        self.button("Search", "form").click()
+        self.wait(lambda: self.run_script("return [...document.querySelectorAll('.hit')].slice(0, 2).map((one) => one.dataset.id)") == ["279", "298"])

@@ -52,15 +52,20 @@ static json_t *row_at(json_t *answer, size_t i)
 #define MAP "/warpwave/collections/docs/map"
 
 /* Waits until no map is made any more, and gives the state; the caller decrefs it. */
-static json_t *map_finished(json_t *answer)
+static json_t *map_finished_at(json_t *answer, const char *path)
 {
     for (int i = 0; i < 2000 && json_is_true(body_value(answer, "running")); i++) {
         json_decref(answer);
         usleep(10000);
-        answer = ASK(port, 200, "GET", MAP, NULL);
+        answer = ASK(port, 200, "GET", path, NULL);
     }
     assert_true(json_is_false(body_value(answer, "running")));
     return answer;
+}
+
+static json_t *map_finished(json_t *answer)
+{
+    return map_finished_at(answer, MAP);
 }
 
 static long long generation_of(json_t *answer)
@@ -161,6 +166,69 @@ static void points_are_coloured_by_a_field(void **state)
     ASK_STATUS(port, 400, "POST", MAP "/colours", "{\"generation\": 1}");
 }
 
+/* Points of the collection `pair`, of which every third has no second vector. */
+static void fill_named(void)
+{
+    out body = {0};
+    ASK_STATUS(
+        port, 200, "PUT", "/collections/pair",
+        "{\"vectors\": {\"a b\": {\"size\": 2, \"distance\": \"Cosine\"}, \"c\": {\"size\": 3, \"distance\": \"Euclid\"}}}");
+    for (int i = 0; i < 30; i++) {
+        out_format(&body, "%s{\"id\":%d,\"vector\":{\"a b\":[1,%d]", i > 0 ? "," : "{\"points\":[", i, i);
+        if (i % 3 > 0)
+            out_format(&body, ",\"c\":[%d,%d,2]", i, i % 7);
+        out_format(&body, "},\"payload\":{\"n\":%d}}", i);
+    }
+    out_text(&body, "]}");
+    ASK_STATUS(port, 200, "PUT", "/collections/pair/points", body.bytes);
+    out_free(&body);
+}
+
+#define PAIR "/warpwave/collections/pair"
+
+static void each_vector_with_a_name_has_a_map(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *post, *get, *points, *colours, *rows;
+        int count, dim;
+    } maps[] = {
+        {PAIR "/map?using=a%20b", PAIR "/map?using=a%20b", PAIR "/map/points?using=a%20b", PAIR "/map/colours?using=a%20b",
+         PAIR "/rows?using=a%20b", 30, 2},
+        {PAIR "/map/remake?using=c", PAIR "/map?using=c", PAIR "/map/points?using=c", PAIR "/map/colours?using=c",
+         PAIR "/rows?using=c", 20, 3},
+    };
+    fill_named();
+    ASK_STATUS(port, 400, "POST", PAIR "/map", "{}");
+    ASK_STATUS(port, 404, "POST", PAIR "/map?using=d", "{}");
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        ASK_STATUS(port, 404, "GET", maps[i].points, NULL);
+        json_t *answer = map_finished_at(ASK(port, 200, "POST", maps[i].post, "{}"), maps[i].get);
+        assert_int_equal(json_integer_value(json_object_get(body_value(answer, "map"), "rows")), maps[i].count);
+        json_decref(answer);
+        http_answer points = http_ask(port, "GET", maps[i].points, NULL);
+        int64_t handle = 0;
+        char body[96];
+        assert_int_equal(points.length, 8 + maps[i].count * 16);
+        memcpy(&handle, points.body + 8 + maps[i].count * 8 + 8, sizeof handle);
+        http_free(&points);
+        snprintf(body, sizeof body, "{\"handles\": [\"%lld\"], \"with_vector\": true}", (long long)handle);
+        answer = ASK(port, 200, "POST", maps[i].rows, body);
+        assert_string_equal(json_string_value(json_object_get(row_at(answer, 0), "id")), i == 0 ? "1" : "2");
+        assert_int_equal(json_array_size(json_object_get(row_at(answer, 0), "vector")), maps[i].dim);
+        json_decref(answer);
+        http_answer colours = http_ask(port, "POST", maps[i].colours, "{\"key\": \"n\", \"generation\": 1}");
+        assert_int_equal(colours.status, 200);
+        http_free(&colours);
+    }
+    json_t *answer = ASK(port, 200, "POST", PAIR "/rows", "{\"ids\": [\"2\"], \"with_vector\": true}");
+    json_t *vector = json_object_get(row_at(answer, 0), "vector");
+    assert_int_equal(json_array_size(json_object_get(vector, "a b")), 2);
+    assert_float_equal(json_number_value(json_array_get(json_object_get(vector, "a b"), 1)), 2, 0); /* as it came */
+    assert_int_equal(json_array_size(json_object_get(vector, "c")), 3);
+    json_decref(answer);
+}
+
 /* The thread that makes it is told to end, and waited for. */
 static void a_server_stops_while_a_map_is_made(void **state)
 {
@@ -184,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_map_has_a_place_and_a_handle_for_each_row, begin, end),
         cmocka_unit_test_setup_teardown(a_map_follows_the_rows_and_is_made_again_when_asked, begin, end),
         cmocka_unit_test_setup_teardown(points_are_coloured_by_a_field, begin, end),
+        cmocka_unit_test_setup_teardown(each_vector_with_a_name_has_a_map, begin, end),
         cmocka_unit_test_setup_teardown(a_server_stops_while_a_map_is_made, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

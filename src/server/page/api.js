@@ -75,10 +75,11 @@ export const text = async (path) => (await checked("GET", path)).text();
 
 const name = (text) => encodeURIComponent(text);
 export const collectionPath = (collection) => `/collections/${name(collection)}`;
-export const ownPath = (collection) => `/warpwave/collections/${name(collection)}`;
+// `rest` is "/map", say; `using` the name of a vector where vectors have names.
+export const ownPath = (collection, rest = "", using = undefined) => `/warpwave/collections/${name(collection)}${rest}${using === undefined ? "" : `?using=${name(using)}`}`;
 
 export const overview = () => result("GET", "/warpwave/overview");
-export const rows = (collection, body, signal) => result("POST", `${ownPath(collection)}/rows`, body, signal);
+export const rows = (collection, body, { signal, using } = {}) => result("POST", ownPath(collection, "/rows", using), body, signal);
 
 // Server-sent events, each as a value; ends with the stream.
 export async function* events(path, body, signal) {

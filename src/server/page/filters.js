@@ -7,7 +7,7 @@ const known = new Map(); // collection: promise of fields
 
 export function fieldsOf(collection) {
   if (!known.has(collection)) {
-    const asked = result("GET", `${ownPath(collection)}/fields`).then((answer) => answer.fields);
+    const asked = result("GET", ownPath(collection, "/fields")).then((answer) => answer.fields);
     asked.catch(() => known.delete(collection));
     known.set(collection, asked);
   }

@@ -27,7 +27,7 @@ function scaleColour(share) {
 const quietColour = () => (dark() ? [110, 120, 138] : [160, 168, 182]);
 
 class MapView {
-  constructor(root, collection, parameters) {
+  constructor(root, collection, info, parameters) {
     Object.assign(this, { root, collection, parameters, generation: -1, hidden: new Set(), payloads: new Map(), legend: null, alive: true });
     this.canvas = el("canvas", { class: "plot", tabindex: "0", role: "application",
       "aria-label": "Map of all rows. Arrow keys move, plus and minus zoom, 0 shows everything, Enter searches from the point in the middle, Escape clears." });
@@ -38,18 +38,27 @@ class MapView {
     this.key = el("div", { class: "legend" });
     this.colourBy = select([["", "one colour"]], "", () => this.colour());
     this.tool = "move";
+    const vectors = info.vectors.map((one) => one.name);
+    this.using = vectors.includes(parameters.get("vector")) ? parameters.get("vector") : vectors[0]; // undefined where vectors have no names
+    const vector = vectors.length > 0 && select(vectors.map((name) => [name, visible(name)]), this.using, (name) => {
+      location.hash = `#/map/${encodeURIComponent(collection)}?vector=${encodeURIComponent(name)}`;
+    });
     const tools = el("div", { class: "segments", role: "radiogroup", "aria-label": "Pointer" }, [["move", "Move"], ["lasso", "Lasso"]].map(([tool, text]) =>
       el("label", {}, el("input", { type: "radio", name: "tool", value: tool, checked: tool === "move", onchange: () => { this.tool = tool; this.canvas.dataset.tool = tool; } }), el("span", {}, text))));
     const bar = el("div", { class: "options" }, tools,
       el("div", { class: "toolbar" }, button("−", () => this.plot.zoomBy(1 / 1.5), { "aria-label": "Zoom out" }), button("+", () => this.plot.zoomBy(1.5), { "aria-label": "Zoom in" }), button("Fit", () => this.plot.fit()),
         button("Choose what is visible", () => this.choose(this.plot.visible()))),
-      field("Colour by", this.colourBy, { class: "field beside" }),
+      vector && field("Vector", vector, { class: "field beside" }), field("Colour by", this.colourBy, { class: "field beside" }),
       button("Make again", () => this.remake(), { class: "link" }));
     this.info = el("p", { class: "quiet" });
     replace(root, el("header", { class: "view-head" }, el("div", {}, el("h1", {}, "Map"), this.info)), bar,
       el("div", { class: "map-box" }, el("div", { class: "plot-box" }, this.canvas, this.cross, this.tip, this.state), this.key), this.found);
     this.plot = Plot.on(this.canvas);
   }
+
+  path(rest) { return ownPath(this.collection, rest, this.using); }
+
+  rows(body) { return rows(this.collection, body, { using: this.using }); }
 
   // ---- getting it
 
@@ -63,7 +72,7 @@ class MapView {
     this.listen();
     this.retheme = () => { this.paintColours(); this.drawLegend(); };
     addEventListener("themechange", this.retheme);
-    await this.follow(await result("POST", `${ownPath(this.collection)}/map`));
+    await this.follow(await result("POST", this.path("/map")));
     if (!this.alive) return;
     await this.offerColours();
     const row = this.parameters.get("row");
@@ -72,7 +81,7 @@ class MapView {
 
   async remake() {
     try {
-      await this.follow(await result("POST", `${ownPath(this.collection)}/map/remake`));
+      await this.follow(await result("POST", this.path("/map/remake")));
       this.colour();
     } catch (error) {
       note(error.message, "bad");
@@ -87,7 +96,7 @@ class MapView {
         el("progress", { max: 1, value: share, "aria-label": "Progress" })));
       this.state.querySelector("progress").value = share;
       await new Promise((done) => setTimeout(done, POLL_MS));
-      state = await result("GET", `${ownPath(this.collection)}/map`);
+      state = await result("GET", this.path("/map"));
     }
     if (!this.alive) return;
     replace(this.state);
@@ -97,7 +106,7 @@ class MapView {
   }
 
   async load(info) {
-    const bytes = await binary(`${ownPath(this.collection)}/map/points`);
+    const bytes = await binary(this.path("/map/points"));
     const [generation, n] = new Uint32Array(bytes, 0, 2);
     this.generation = generation;
     this.handles = new BigInt64Array(bytes.slice(8 + 8 * n));
@@ -130,7 +139,7 @@ class MapView {
     this.legend = null;
     if (key && this.plot.points) {
       try {
-        const bytes = await sendBinary("POST", `${ownPath(this.collection)}/map/colours`, { key, generation: this.generation });
+        const bytes = await sendBinary("POST", this.path("/map/colours"), { key, generation: this.generation });
         const length = new Uint32Array(bytes, 0, 1)[0];
         this.legend = parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
         this.colours = new Uint8Array(bytes, 4 + length);
@@ -276,7 +285,7 @@ class MapView {
       await new Promise((done) => setTimeout(done, 60)); // the pointer may only be passing
       if (this.over !== i) return null;
       if (this.payloads.size > 2000) this.payloads.clear();
-      const asked = rows(this.collection, { handles: [String(this.handles[i])], payload_bytes: 4096 }).then((answer) => answer.rows[0] ?? null, () => null);
+      const asked = this.rows({ handles: [String(this.handles[i])], payload_bytes: 4096 }).then((answer) => answer.rows[0] ?? null, () => null);
       this.payloads.set(i, asked);
     }
     return this.payloads.get(i);
@@ -285,7 +294,7 @@ class MapView {
   async click([px, py], radius = 12) {
     const i = this.plot.at(px, py, radius);
     if (i < 0) return this.clear();
-    const [row] = (await rows(this.collection, { handles: [String(this.handles[i])], with_payload: false })).rows;
+    const [row] = (await this.rows({ handles: [String(this.handles[i])], with_payload: false })).rows;
     if (row) await this.searchFrom(row.id, false, i);
   }
 
@@ -306,10 +315,10 @@ class MapView {
   // The neighbours of a row, as lines and as a list.
   async searchFrom(id, look, number = -1) {
     try {
-      const [row] = (await rows(this.collection, { ids: [id], payload_bytes: 8192 })).rows;
+      const [row] = (await this.rows({ ids: [id], payload_bytes: 8192 })).rows;
       if (!row) throw new Error(`there is no row ${shorten(id, 60)}`);
       const centre = number >= 0 ? number : this.numberOf(row.handle);
-      const answer = await query(this.collection, { vector: await vectorOf(this.collection, id), without: id, limit: NEIGHBOURS, params: { exact: true } });
+      const answer = await query(this.collection, { vector: await vectorOf(this.collection, id, this.using), using: this.using, without: id, limit: NEIGHBOURS, params: { exact: true } });
       if (!this.alive) return;
       const numbers = answer.hits.map((hit) => (hit.row.handle ? this.numberOf(hit.row.handle) : -1)).filter((i) => i >= 0);
       if (centre >= 0) {
@@ -332,7 +341,7 @@ class MapView {
     if (!numbers.length) return this.clear();
     this.plot.setMarks(numbers);
     try {
-      const answer = await rows(this.collection, { handles: numbers.slice(0, LISTED).map((i) => String(this.handles[i])), payload_bytes: 4096 });
+      const answer = await this.rows({ handles: numbers.slice(0, LISTED).map((i) => String(this.handles[i])), payload_bytes: 4096 });
       replace(this.found, el("div", { class: "view-head" }, el("h2", {}, `${plural(numbers.length, "row")} chosen`), button("Clear", () => this.clear())),
         numbers.length > LISTED && el("p", { class: "quiet" }, `The first ${LISTED} of them:`), el("ol", { class: "hits" }, answer.rows.map((row) => this.card(row, null))));
     } catch (error) {
@@ -348,11 +357,7 @@ class MapView {
 }
 
 export async function mount(root, { collection, info, parameters }) {
-  if (info.vectors.length) {
-    replace(root, el("header", { class: "view-head" }, el("h1", {}, "Map")), el("div", { class: "empty" }, el("p", {}, "This collection has vectors with names; a map needs one vector for each row.")));
-    return undefined;
-  }
-  const view = new MapView(root, collection, parameters);
+  const view = new MapView(root, collection, info, parameters);
   view.start().catch((error) => view.alive && replace(view.state, problem(error)));
   return () => view.close();
 }

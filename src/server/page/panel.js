@@ -25,7 +25,7 @@ export function confirmDelete(collection, ids, done) {
   dialog(`Delete ${ids.length === 1 ? "a row" : "rows"}`, el("p", {}, `This deletes ${what} from ${visible(collection)}, with vector and payload. It cannot be undone.`), {
     action: "Delete", danger: true,
     submit: async () => {
-      const { deleted } = await result("POST", `${ownPath(collection)}/rows/delete`, { ids });
+      const { deleted } = await result("POST", ownPath(collection, "/rows/delete"), { ids });
       note(`${count(deleted)} deleted`);
       done();
     },
@@ -41,7 +41,7 @@ function editor(collection, row, shown) {
       const payload = parse(area.value);
       if (payload === null || typeof payload !== "object" || Array.isArray(payload)) throw new Error("the payload must be an object, {…}");
       save.disabled = true;
-      await result("PUT", `${ownPath(collection)}/rows`, { id: row.id, payload });
+      await result("PUT", ownPath(collection, "/rows"), { id: row.id, payload });
       note("Payload saved");
       shown(true);
     } catch (error) {
@@ -59,8 +59,11 @@ function vectorFold(collection, id) {
     if (!fold.open || body.childNodes.length) return;
     try {
       const [row] = (await rows(collection, { ids: [id], with_payload: false, with_vector: true })).rows;
-      const text = stringify(row.vector);
-      replace(body, el("p", { class: "quiet" }, `${count(row.vector.length)} numbers `, button("Copy", () => copy(text, "The vector"), { class: "link" })), el("div", { class: "numbers" }, text));
+      const named = Array.isArray(row.vector) ? [["", row.vector]] : Object.entries(row.vector);
+      replace(body, named.map(([name, vector]) => {
+        const text = stringify(vector);
+        return [el("p", { class: "quiet" }, el("bdi", {}, visible(name)), ` ${count(vector.length)} numbers `, button("Copy", () => copy(text, "The vector"), { class: "link" })), el("div", { class: "numbers" }, text)];
+      }));
     } catch (error) {
       replace(body, problem(error));
     }

@@ -105,7 +105,7 @@ function boundsOf(points) {
   return { x: x0, y: y0, width: x1 - x0, height: y1 - y0 };
 }
 
-// A shuffled order, always the same for as many points: its beginning is a fair sample.
+// A shuffled order, always the same for as many points: no part of the rows covers the others.
 function shuffled(n) {
   const order = Uint32Array.from({ length: n }, (_, i) => i);
   for (let i = n - 1, seed = 1; i > 0; i--) {
@@ -116,8 +116,9 @@ function shuffled(n) {
   return order;
 }
 
-// While the picture moves, slow machines draw a sample of the points, so that it follows the pointer; when it rests, all of them.
-const SLOW_MS = 55, FAST_MS = 24, REST_MS = 140, QUICK_MIN = 12, SHARE_MIN = 1 / 32;
+// All points are drawn into a texture that is larger than the canvas. Frames copy it, shifted and scaled, so that moving costs the same
+// however many points there are. It is drawn again when the view leaves it, when a zoom magnifies it too much, and when a zoom ends.
+const SCENE_SIZE = 1.5, MAGNIFIED_MAX = 2, REST_MS = 140;
 
 export class Plot {
   // Returns null where there is no WebGL2.
@@ -127,7 +128,7 @@ export class Plot {
   }
 
   constructor(canvas, gl) {
-    Object.assign(this, { canvas, gl, frames: 0, lines: new Float32Array(0), loop: null, marks: null, share: 1 });
+    Object.assign(this, { canvas, gl, frames: 0, lines: new Float32Array(0), loop: null, marks: null });
     this.setup();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => { this.setup(); this.upload(); });
@@ -140,8 +141,9 @@ export class Plot {
     this.fence = null;
     this.dots = program(gl, POINT_SHADER, POINT_PIXELS);
     this.strokes = program(gl, LINE_SHADER, LINE_PIXELS);
-    this.buffers = { points: gl.createBuffer(), colours: gl.createBuffer(), marks: gl.createBuffer(), lines: gl.createBuffer() };
+    this.buffers = { points: gl.createBuffer(), colours: gl.createBuffer(), marks: gl.createBuffer(), lines: gl.createBuffer(), order: gl.createBuffer() };
     this.texture = gl.createTexture();
+    this.scene = { texture: gl.createTexture(), framebuffer: gl.createFramebuffer(), zoom: 0 };
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
@@ -180,36 +182,36 @@ export class Plot {
 
   setLines(pairs) {
     this.lines = new Float32Array(pairs.flatMap(([a, b]) => [this.points[2 * a], this.points[2 * a + 1], this.points[2 * b], this.points[2 * b + 1]]));
-    this.draw();
+    this.redraw();
   }
 
   upload() {
     if (!this.points) return;
     const { gl } = this;
     const fill = (buffer, data) => { gl.bindBuffer(gl.ARRAY_BUFFER, buffer); gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW); };
-    const places = new Float32Array(this.points.length);
-    this.order.forEach((i, at) => { places[2 * at] = this.points[2 * i]; places[2 * at + 1] = this.points[2 * i + 1]; });
-    fill(this.buffers.points, places);
-    fill(this.buffers.colours, Uint8Array.from(this.order, (i) => this.colours[i]));
-    fill(this.buffers.marks, this.marks ? Uint8Array.from(this.order, (i) => this.marks[i]) : new Uint8Array(this.count));
+    fill(this.buffers.points, this.points);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.buffers.order);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, this.order, gl.STATIC_DRAW);
+    fill(this.buffers.colours, this.colours);
+    fill(this.buffers.marks, this.marks ?? new Uint8Array(this.count));
     if (this.palette) {
       gl.bindTexture(gl.TEXTURE_2D, this.texture);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, this.palette);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
     }
-    this.draw();
+    this.redraw();
   }
 
   resize() {
     const ratio = Math.min(2, devicePixelRatio || 1);
     const width = Math.max(1, Math.round(this.canvas.clientWidth * ratio)), height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
+    this.ratio = ratio;
     if (this.canvas.width === width && this.canvas.height === height) return;
     this.canvas.width = width;
     this.canvas.height = height;
-    this.ratio = ratio;
     if (this.fitted || !this.zoom) this.fit();
-    this.draw();
+    this.redraw();
   }
 
   // ---- where we are: the centre in the points' numbers, and pixels of the page for each unit
@@ -290,6 +292,12 @@ export class Plot {
 
   // ---- drawing: once for each frame in which something changed
 
+  // Draws the points again, because they or their looks changed.
+  redraw() {
+    this.scene.zoom = 0;
+    this.draw();
+  }
+
   draw() {
     if (this.waiting || this.closed) return;
     this.waiting = requestAnimationFrame(() => {
@@ -317,17 +325,6 @@ export class Plot {
     this.draw();
   }
 
-  // How many points this frame has.
-  sample() {
-    const now = performance.now(), gap = now - (this.painted ?? 0);
-    this.painted = now;
-    if (!this.moving) return this.count;
-    this.quick = gap < FAST_MS ? (this.quick ?? 0) + 1 : 0; // frames in a row
-    if (gap > SLOW_MS && gap < 5000) this.share = Math.max(SHARE_MIN, this.share / 2);
-    else if (this.quick > QUICK_MIN) { this.share = Math.min(1, this.share * 1.5); this.quick = 0; }
-    return Math.ceil(this.count * this.share);
-  }
-
   // Points grow with the zoom, and are smaller where there are many, or little room.
   size() {
     const room = Math.min(800, Math.sqrt(this.canvas.clientWidth * this.canvas.clientHeight));
@@ -337,14 +334,71 @@ export class Plot {
 
   paint() {
     const { gl, canvas } = this;
-    if (this.closed || gl.isContextLost() || !this.points || !this.zoom) return;
-    gl.viewport(0, 0, canvas.width, canvas.height);
-    gl.clearColor(0, 0, 0, 0);
+    if (this.closed || gl.isContextLost() || !this.points || !this.zoom || !this.ratio) return;
+    if (!this.sceneFits()) this.paintScene();
+    this.copyScene();
+    if (this.loop) {
+      const view = { x: this.x, y: this.y, scale: [(2 * this.zoom) / canvas.clientWidth, (2 * this.zoom) / canvas.clientHeight] };
+      this.paintLines(view, new Float32Array(this.loop.flatMap(([px, py]) => this.placeOf(px, py))), gl.LINE_LOOP, this.loopInk ?? [0.4, 0.5, 1, 1]);
+    }
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    canvas.dataset.frames = ++this.frames;
+  }
+
+  // ---- the texture with all points
+
+  // Can this frame be copied from the texture?
+  sceneFits() {
+    const { scene } = this, magnified = this.zoom / scene.zoom;
+    if (!scene.zoom || (magnified !== 1 && !(this.moving && magnified <= MAGNIFIED_MAX))) return false;
+    const [x, y, width, height] = this.sceneRectangle();
+    return x >= 0 && y >= 0 && x + width <= scene.width && y + height <= scene.height;
+  }
+
+  // What the canvas shows, in pixels of the texture: left, bottom, width and height.
+  sceneRectangle() {
+    const { scene, canvas } = this, magnified = this.zoom / scene.zoom, pixels = this.ratio * scene.zoom;
+    const width = Math.round(canvas.width / magnified), height = Math.round(canvas.height / magnified);
+    return [Math.round((scene.width - width) / 2 + (this.x - scene.x) * pixels), Math.round((scene.height - height) / 2 + (this.y - scene.y) * pixels), width, height];
+  }
+
+  // Gives the texture its size. An even border on all sides keeps pixels of texture and canvas aligned.
+  resizeScene() {
+    const { gl, canvas, scene } = this, limit = gl.getParameter(gl.MAX_TEXTURE_SIZE);
+    const larger = (length) => length + 2 * Math.round(Math.max(0, Math.min(limit - length, length * (SCENE_SIZE - 1))) / 2);
+    const width = larger(canvas.width), height = larger(canvas.height);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, scene.framebuffer);
+    if (scene.width === width && scene.height === height) return;
+    Object.assign(scene, { width, height });
+    gl.bindTexture(gl.TEXTURE_2D, scene.texture);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, scene.texture, 0);
+  }
+
+  paintScene() {
+    const { gl, scene } = this;
+    this.resizeScene();
+    Object.assign(scene, { x: this.x, y: this.y, zoom: this.zoom, scale: [(2 * this.ratio * this.zoom) / scene.width, (2 * this.ratio * this.zoom) / scene.height] });
+    gl.viewport(0, 0, scene.width, scene.height);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    const scale = [(2 * this.zoom) / canvas.clientWidth, (2 * this.zoom) / canvas.clientHeight];
-    this.paintLines(scale, this.lines, gl.LINES, this.lineInk ?? [0.5, 0.5, 0.5, 0.7]);
+    this.paintLines(scene, this.lines, gl.LINES, this.lineInk ?? [0.5, 0.5, 0.5, 0.7]);
+    this.paintPoints(scene);
+  }
+
+  copyScene() {
+    const { gl, canvas, scene } = this, [x, y, width, height] = this.sceneRectangle();
+    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, scene.framebuffer);
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
+    gl.viewport(0, 0, canvas.width, canvas.height);
+    gl.clear(gl.COLOR_BUFFER_BIT); // Chromium clears a new frame at its first command, and does not count a copy as one
+    gl.blitFramebuffer(x, y, x + width, y + height, 0, 0, canvas.width, canvas.height, gl.COLOR_BUFFER_BIT, width === canvas.width ? gl.NEAREST : gl.LINEAR);
+  }
+
+  paintPoints({ x, y, scale }) {
+    const { gl } = this;
     gl.useProgram(this.dots.made);
-    gl.uniform2f(this.dots.at("centre"), this.x, this.y);
+    gl.uniform2f(this.dots.at("centre"), x, y);
     gl.uniform2f(this.dots.at("scale"), ...scale);
     gl.uniform1f(this.dots.at("size"), this.size());
     gl.uniform1i(this.dots.at("marked"), this.marks ? 1 : 0);
@@ -358,20 +412,16 @@ export class Plot {
     attribute(0, this.buffers.points, 2, gl.FLOAT);
     attribute(1, this.buffers.colours, 1, gl.UNSIGNED_BYTE);
     attribute(2, this.buffers.marks, 1, gl.UNSIGNED_BYTE);
-    gl.drawArrays(gl.POINTS, 0, this.sample());
+    gl.drawElements(gl.POINTS, this.count, gl.UNSIGNED_INT, 0);
     gl.disableVertexAttribArray(1);
     gl.disableVertexAttribArray(2);
-    if (this.loop) this.paintLines(scale, new Float32Array(this.loop.flatMap(([px, py]) => this.placeOf(px, py))), gl.LINE_LOOP, this.loopInk ?? [0.4, 0.5, 1, 1]);
-    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
-    gl.flush();
-    canvas.dataset.frames = ++this.frames;
   }
 
-  paintLines(scale, places, kind, ink) {
+  paintLines({ x, y, scale }, places, kind, ink) {
     if (!places.length) return;
     const { gl } = this;
     gl.useProgram(this.strokes.made);
-    gl.uniform2f(this.strokes.at("centre"), this.x, this.y);
+    gl.uniform2f(this.strokes.at("centre"), x, y);
     gl.uniform2f(this.strokes.at("scale"), ...scale);
     gl.uniform4f(this.strokes.at("ink"), ...ink);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.lines);

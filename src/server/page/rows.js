@@ -53,7 +53,7 @@ class RowsView {
     this.remove.disabled = true;
     try {
       const [fields, filter] = [await fieldsOf(this.collection), await this.filter()];
-      const answer = await rows(this.collection, { offset: this.offset, limit: PAGE, filter, payload_bytes: PAYLOAD_BYTES }, running.signal);
+      const answer = await rows(this.collection, { offset: this.offset, limit: PAGE, filter, payload_bytes: PAYLOAD_BYTES }, running);
       if (running !== this.running) return;
       this.total = Number(answer.total);
       if (this.offset > 0 && this.offset >= this.total) return this.go(Math.floor(Math.max(0, this.total - 1) / PAGE) * PAGE);
@@ -103,7 +103,7 @@ class RowsView {
     try {
       const filter = await this.filter();
       do {
-        const answer = await rows(this.collection, { offset: done, limit: EXPORT_PAGE, filter, with_vector: this.withVectors.checked }, running.signal);
+        const answer = await rows(this.collection, { offset: done, limit: EXPORT_PAGE, filter, with_vector: this.withVectors.checked }, running);
         for (const row of answer.rows) parts.push(stringify({ id: row.id, text: row.text, vector: row.vector, payload: row.payload }) + "\n");
         total = Number(answer.total);
         if (!answer.rows.length) break;

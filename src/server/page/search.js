@@ -15,15 +15,16 @@ export async function query(collection, { vector, text, model, without, limit, f
   const answer = await ask("POST", `${collectionPath(collection)}/points/query`, body, signal);
   let hits = answer.result.points.map((point) => ({ id: idText(point.id), score: Number(point.score) }));
   if (without !== undefined) hits = hits.filter((hit) => hit.id !== without).slice(0, limit);
-  const found = (await rows(collection, { ids: hits.map((hit) => hit.id), payload_bytes: PAYLOAD_BYTES }, signal)).rows;
+  const found = (await rows(collection, { ids: hits.map((hit) => hit.id), payload_bytes: PAYLOAD_BYTES }, { signal, using })).rows;
   const byId = new Map(found.map((row) => [row.id, row]));
   for (const hit of hits) hit.row = byId.get(hit.id) ?? { id: hit.id };
   return { hits, cost: answer.cost, seconds: Number(answer.time) };
 }
 
-export async function vectorOf(collection, id) {
-  const [row] = (await rows(collection, { ids: [id], with_payload: false, with_vector: true })).rows;
-  if (!row) throw new Error(`there is no row ${shorten(id, 60)}`);
+// `using` is the name of the vector; undefined where vectors have no names.
+export async function vectorOf(collection, id, using) {
+  const [row] = (await rows(collection, { ids: [id], with_payload: false, with_vector: true }, { using })).rows;
+  if (!row) throw new Error(using === undefined ? `there is no row ${shorten(id, 60)}` : `no row ${shorten(id, 60)} has a vector "${using}"`);
   return row.vector;
 }
 
@@ -126,8 +127,7 @@ class SearchView {
     if (this.mode === "row") {
       const id = this.inputs.row.value.trim();
       if (!id) return null;
-      if (this.using) return { ...asked, vector: /^\d+$/.test(id) ? BigInt(id) : id };
-      return { ...asked, vector: await vectorOf(this.collection, id), without: id };
+      return { ...asked, vector: await vectorOf(this.collection, id, this.using?.value), without: id };
     }
     return this.inputs.vector.value.trim() ? { ...asked, vector: parseVector(this.inputs.vector.value, this.dim()) } : null;
   }
@@ -157,6 +157,10 @@ class SearchView {
     this.inputs.row.focus();
   }
 
+  mapOf(id) {
+    return `#/map/${encodeURIComponent(this.collection)}?row=${encodeURIComponent(id)}${this.using ? `&vector=${encodeURIComponent(this.using.value)}` : ""}`;
+  }
+
   draw(answer) {
     const { hits } = answer;
     if (!hits.length) {
@@ -169,7 +173,7 @@ class SearchView {
     const cards = hits.map((hit) => rowCard(hit.row, {
       lead: scoreBar(hit.score, best, worst, distance),
       open: () => openPanel(this.collection, hit.id, { changed: () => this.run() }),
-      actions: [button("Similar", () => this.similar(hit.id)), el("a", { class: "button", href: `#/map/${encodeURIComponent(this.collection)}?row=${encodeURIComponent(hit.id)}` }, "Map")],
+      actions: [button("Similar", () => this.similar(hit.id)), el("a", { class: "button", href: this.mapOf(hit.id) }, "Map")],
     }));
     replace(this.results, costLine(answer), el("ol", { class: "hits" }, cards));
   }

@@ -198,12 +198,11 @@ static bool wants_vector(const selection *with, const char *name)
     return !with->vector_names;
 }
 
-/* {"image": [...], "text": [...]}: those that the point has. */
-static void put_named_vectors(out *o, const point *p)
+void put_named_vectors(out *o, const point *p, vector_writer put)
 {
     const char *id = ww_results_id(p->results, p->query, p->hit);
     bool begun = false;
-    out_text(o, ",\"vector\":{");
+    out_text(o, "{");
     for (size_t i = 0; i < p->entry->part_count; i++) {
         const entry *part = &p->entry->parts[i];
         ww_results *found = NULL;
@@ -215,7 +214,7 @@ static void put_named_vectors(out *o, const point *p)
             out_text(o, begun ? "," : "");
             out_quoted(o, part->name, strlen(part->name));
             out_text(o, ":");
-            put_vector(o, part, ww_results_vector(found, 0, 0));
+            put(o, part, ww_results_vector(found, 0, 0));
             begun = true;
         }
         ww_results_destroy(found);
@@ -237,7 +236,8 @@ static void put_point_parts(out *o, const point *p)
             out_text(o, payload);
     }
     if (p->with->vector && p->entry->part_count > 0) {
-        put_named_vectors(o, p);
+        out_text(o, ",\"vector\":");
+        put_named_vectors(o, p, put_vector);
         return;
     }
     const float *vector = p->with->vector ? ww_results_vector(p->results, p->query, p->hit) : NULL;

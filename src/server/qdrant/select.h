@@ -34,6 +34,11 @@ typedef struct point {
     const selection *with;
 } point;
 
+/* Writes the vector of a row of an entry. */
+typedef void (*vector_writer)(out *o, const entry *e, const float *vector);
+/* Writes {"image": [...], "text": [...]}: those of the vectors with names, selected by `with`, that the point has. */
+void put_named_vectors(out *o, const point *p, vector_writer put);
+
 /* Writes {"id": ..., "payload": ...}; without the brace at the end; and so with a score. */
 void put_record(out *o, const point *p);
 void put_record_begin(out *o, const point *p);

@@ -166,21 +166,21 @@ static ww_status colour_map(request *r, colouring *c)
 void run_colours(request *r)
 {
     const colour_plan *p = r->plan;
-    ww_map *map = map_of_request(r);
+    const map_job *job = map_of_request(r);
     ww_results *rows = NULL;
-    if (!map)
+    if (!job)
         return;
-    if (p->generation != (int64_t)r->entry->map->generation) {
-        request_fail(r, 409, "generation: is %lld; the map has %u", (long long)p->generation, r->entry->map->generation);
+    if (p->generation != (int64_t)job->generation) {
+        request_fail(r, 409, "generation: is %lld; the map has %u", (long long)p->generation, job->generation);
         return;
     }
     ww_get get = ww_get_default();
-    get.count = ww_map_count(map);
-    get.handles = ww_map_handles(map);
+    get.count = ww_map_count(job->map);
+    get.handles = ww_map_handles(job->map);
     get.fetch = WW_FETCH_PAYLOADS;
     colouring c = {.key = &p->key, .count = get.count, .colours = memory_alloc((size_t)get.count + 1)};
-    ww_status status = c.colours ? ww_collection_get(r->entry->collection, &get, &rows)
-                                 : memory_failed("the colours of a map", (size_t)get.count);
+    ww_status status =
+        c.colours ? ww_collection_get(job->collection, &get, &rows) : memory_failed("the colours of a map", (size_t)get.count);
     c.rows = rows;
     if (status == WW_OK)
         status = colour_map(r, &c);

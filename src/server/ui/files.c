@@ -63,7 +63,7 @@ static const route routes[] = {
     {"GET", COLLECTION "/fields", RIGHT_READ, WORK_COLLECTION, NULL, run_fields, "The keys that payloads have", NULL,
      "Keys with their types and how many rows have them.", false},
     {"POST", COLLECTION "/rows", RIGHT_READ, WORK_COLLECTION, prepare_rows, run_rows,
-     "Rows in the order of their handles, or by handles or ids, which are texts",
+     "Rows in the order of their handles, or by handles or ids, which are texts; of a vector with a name by ?using=NAME",
      "\"offset\":{\"type\":\"integer\"},\"limit\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},\"ids\":{\"type\":"
      "\"array\",\"items\":{\"type\":\"string\"}},\"handles\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
      "\"with_payload\":{\"type\":\"boolean\"},\"with_vector\":{\"type\":\"boolean\"},\"payload_bytes\":{\"type\":\"integer\"}",
@@ -72,8 +72,9 @@ static const route routes[] = {
      "Replace the payload of a row", "\"id\":{\"type\":\"string\"},\"payload\":{\"type\":\"object\"}", "True.", false},
     {"POST", COLLECTION "/rows/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_rows_delete, run_rows_delete, "Delete rows",
      "\"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}", "How many were there.", false},
-    {"POST", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map, "Make the map, or bring it up to date", NULL,
-     "How far it is.", false},
+    {"POST", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map,
+     "Make the map, or bring it up to date; here and below ?using=NAME chooses a vector with a name", NULL, "How far it is.",
+     false},
     {"GET", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map_state, "How far the map is", NULL, "How far it is.",
      false},
     {"POST", COLLECTION "/map/remake", RIGHT_WRITE, WORK_COLLECTION, NULL, run_map_remake, "Make the map again", NULL,

@@ -11,6 +11,7 @@
 #include "base/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "server/route.h"
 #include "server/ui/map.h"
 #include "server/ui/ui.h"
 
@@ -19,24 +20,24 @@
 
 static int tell_progress(long long done, long long total, void *user)
 {
-    const entry *e = user;
-    atomic_store(&e->map->done, done);
-    atomic_store(&e->map->total, total);
-    return atomic_load(&e->queue.server->draining) ? 1 : 0;
+    map_job *job = user;
+    atomic_store(&job->done, done);
+    atomic_store(&job->total, total);
+    return atomic_load(&job->owner->queue.server->draining) ? 1 : 0;
 }
 
-/* A thread. It holds a reference to the entry, and the server waits for it before it ends. */
+/* A thread. It holds a reference to the owner, and the server waits for it before it ends. */
 static void *make_map(void *argument)
 {
-    entry *e = argument;
-    server *s = e->queue.server;
-    map_job *job = e->map;
+    map_job *job = argument;
+    entry *owner = job->owner;
+    server *s = owner->queue.server;
     ww_map *made = NULL;
     ww_map_config config = ww_map_config_default();
     config.remake = job->remake;
     config.progress = tell_progress;
-    config.progress_user = e;
-    const ww_status status = ww_collection_map(e->collection, &config, &made);
+    config.progress_user = job;
+    const ww_status status = ww_collection_map(job->collection, &config, &made);
     char message[MAP_MESSAGE_BYTES] = "";
     if (status != WW_OK)
         text_copy(message, sizeof message, ww_error_message());
@@ -47,7 +48,7 @@ static void *make_map(void *argument)
     job->running = false;
     pthread_mutex_unlock(&s->lock);
     ww_map_destroy(unread);
-    entry_release(s, e);
+    entry_release(s, owner);
     pthread_mutex_lock(&s->lock);
     s->maps_running--;
     pthread_mutex_unlock(&s->lock);
@@ -55,34 +56,40 @@ static void *make_map(void *argument)
 }
 
 /* Starts a thread, unless one runs. */
-static ww_status start(server *s, entry *e, bool remake)
+static ww_status start(const request *r, entry *e, bool remake)
 {
     pthread_t thread;
+    server *s = r->server;
+    entry *owner = r->entry;
     map_job *job = e->map ? e->map : memory_alloc_zeroed(1, sizeof *job);
     if (!job)
         return memory_failed("a map", sizeof *job);
+    if (!e->map) {
+        job->owner = owner;
+        job->collection = e->collection;
+        e->map = job;
+    }
     pthread_mutex_lock(&s->lock);
-    e->map = job;
     const bool runs = job->running;
     if (!runs) {
         job->running = true;
         job->remake = remake;
         atomic_store(&job->done, 0);
         atomic_store(&job->total, 0);
-        e->references++;
+        owner->references++;
         s->maps_running++;
     }
     pthread_mutex_unlock(&s->lock);
     if (runs)
         return WW_OK;
-    const int code = pthread_create(&thread, NULL, make_map, e);
+    const int code = pthread_create(&thread, NULL, make_map, job);
     if (code == 0) {
         pthread_detach(thread);
         return WW_OK;
     }
     pthread_mutex_lock(&s->lock);
     job->running = false;
-    e->references--;
+    owner->references--;
     s->maps_running--;
     pthread_mutex_unlock(&s->lock);
     return ww_fail_errno(WW_OUT_OF_MEMORY, code, "the map needs a thread");
@@ -128,9 +135,9 @@ static bool take_made(server *s, map_job *job, char failure[MAP_MESSAGE_BYTES])
     return running;
 }
 
-static void put_state(request *r)
+static void put_state(request *r, const entry *e)
 {
-    map_job *job = r->entry->map;
+    map_job *job = e->map;
     char failure[MAP_MESSAGE_BYTES] = "";
     const bool running = job && take_made(r->server, job, failure);
     ww_map_info info = ww_map_info_default();
@@ -149,20 +156,40 @@ static void put_state(request *r)
     request_result_end(r);
 }
 
+entry *entry_of_vector(request *r)
+{
+    entry *e = r->entry;
+    const char *given = request_argument(r, "using");
+    int status = 200;
+    char *name = given ? url_decode(given, strlen(given), &status) : NULL;
+    const entry *found = status == 200 ? entry_part(e, name ? name : "") : NULL;
+    if (status != 200)
+        request_fail(r, status, "using: '%s' is not a name, or there is no memory for it", given);
+    else if (!found && given)
+        request_fail(r, 404, "using: the collection '%s' has no vector '%s'", e->name, name);
+    else if (!found)
+        request_fail(r, 400, "using: the name of a vector is needed; the first is '%s'", e->parts[0].name);
+    memory_free(name);
+    if (!found)
+        return NULL;
+    return found == e ? e : &e->parts[found - e->parts];
+}
+
 void run_map_state(request *r)
 {
-    put_state(r);
+    const entry *e = entry_of_vector(r);
+    if (e)
+        put_state(r, e);
 }
 
 static void begin_map(request *r, bool remake)
 {
-    if (r->entry->part_count > 0) {
-        request_fail(r, 501, "a map of vectors with names is not supported");
+    entry *e = entry_of_vector(r);
+    if (!e)
         return;
-    }
-    const ww_status status = start(r->server, r->entry, remake);
+    const ww_status status = start(r, e, remake);
     if (status == WW_OK)
-        put_state(r);
+        put_state(r, e);
     else
         request_fail_status(r, status);
 }
@@ -180,23 +207,27 @@ void run_map_remake(request *r)
 /* ---- points ----------------------------------------------------------------------------------------------------------------
  */
 
-ww_map *map_of_request(request *r)
+map_job *map_of_request(request *r)
 {
-    ww_map *map = r->entry->map ? r->entry->map->map : NULL;
-    if (!map)
-        request_fail(r, 404, "the collection '%s' has no map yet; POST to its map makes one", r->entry->name);
-    return map;
+    const entry *e = entry_of_vector(r);
+    if (!e)
+        return NULL;
+    if (e->map && e->map->map)
+        return e->map;
+    request_fail(r, 404, "the collection '%s' has no map yet; POST to its map makes one", r->entry->name);
+    return NULL;
 }
 
 /* Little-endian, as every machine is that this is built for: the generation and the count, 32 bits each; x and y of each point,
  * 32 bits each; the handle of each row, 64 bits. */
 void run_map_points(request *r)
 {
-    ww_map *map = map_of_request(r);
-    if (!map)
+    const map_job *job = map_of_request(r);
+    if (!job)
         return;
+    const ww_map *map = job->map;
     const size_t count = (size_t)ww_map_count(map);
-    const uint32_t head[2] = {r->entry->map->generation, (uint32_t)count};
+    const uint32_t head[2] = {job->generation, (uint32_t)count};
     r->status = 200;
     r->content_type = "application/octet-stream";
     out_bytes(&r->answer, (const char *)head, sizeof head);

@@ -1,4 +1,4 @@
-/* The map of a collection, made by a thread of its own. */
+/* The map of a collection, or of a vector with a name, made by a thread of its own. */
 #ifndef WW_SERVER_UI_MAP_H
 #define WW_SERVER_UI_MAP_H
 
@@ -11,9 +11,11 @@
 enum { MAP_MESSAGE_BYTES = 512 };
 
 typedef struct map_job {
-    atomic_llong done, total; /* of the thread that runs, or of the last one */
-    ww_map *map;              /* NULL: none yet. The queue's worker has it */
-    uint32_t generation;      /* of that map */
+    entry *owner;              /* the collection that was asked for; retained while a thread runs */
+    ww_collection *collection; /* whose rows are on the map: the owner's, or that of a vector with a name */
+    atomic_llong done, total;  /* of the thread that runs, or of the last one */
+    ww_map *map;               /* NULL: none yet. The queue's worker has it */
+    uint32_t generation;       /* of that map */
 
     /* Guarded by the server's lock. */
     bool running, remake;
@@ -21,8 +23,12 @@ typedef struct map_job {
     char failure[MAP_MESSAGE_BYTES]; /* why the last thread failed; empty: it did not */
 } map_job;
 
-/* The map that was taken last; NULL: there is none, and the request failed. For the queue's worker. */
-ww_map *map_of_request(request *r);
+/* What the argument `using` names: the entry of a vector with a name, else that of the collection. NULL: there is none, and the
+ * request failed. For the queue's worker. */
+entry *entry_of_vector(request *r);
+
+/* The map of that entry that was taken last; NULL: there is none, and the request failed. For the queue's worker. */
+map_job *map_of_request(request *r);
 
 void map_job_free(map_job *job); /* accepts NULL */
 

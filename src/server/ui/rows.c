@@ -1,5 +1,6 @@
 /* Rows for the page: in the order of their handles from a position on, by handles, or by ids. Large payloads are cut, so that a
- * table of rows stays small whatever the rows hold. */
+ * table of rows stays small whatever the rows hold. Each vector with a name has rows of its own, which the argument `using`
+ * chooses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/qdrant/select.h"
+#include "server/ui/map.h"
 #include "server/ui/ui.h"
 
 enum { ROWS_MAX = 1000, PREVIEW_BYTES = 400 };
@@ -168,8 +170,23 @@ static void put_payload(out *o, const rows_plan *p, const char *payload)
     out_text(o, payload ? payload : "null");
 }
 
+static void put_vector(out *o, const entry *e, const float *vector)
+{
+    out_floats(o, vector, e->dim);
+}
+
+static void put_vectors(out *o, const entry *e, const ww_results *found, int64_t i)
+{
+    static const selection all = {0};
+    out_text(o, ",\"vector\":");
+    if (e->part_count > 0)
+        put_named_vectors(o, &(point){.entry = e, .results = found, .hit = i, .with = &all}, put_vector);
+    else
+        put_vector(o, e, ww_results_vector(found, 0, i));
+}
+
 /* Writes the rows that are there. A row that another request removed meanwhile is left out. */
-static void put_rows(request *r, const ww_results *found)
+static void put_rows(request *r, const entry *e, const ww_results *found)
 {
     const rows_plan *p = r->plan;
     out *o = &r->answer;
@@ -186,10 +203,8 @@ static void put_rows(request *r, const ww_results *found)
             put_payload(o, p, ww_results_payload(found, 0, i));
         if (p->payload)
             put_text(o, p, ww_results_text(found, 0, i));
-        if (p->vector) {
-            out_text(o, ",\"vector\":");
-            out_floats(o, ww_results_vector(found, 0, i), r->entry->dim);
-        }
+        if (p->vector)
+            put_vectors(o, e, found, i);
         out_text(o, "}");
         begun = true;
     }
@@ -203,10 +218,10 @@ static int compare_handles(const void *first, const void *second)
 }
 
 /* The handles of the page that is asked for, and how many rows there are in all. */
-static ww_status find_page(const request *r, rows_plan *p, int64_t *total)
+static ww_status find_page(const entry *e, rows_plan *p, int64_t *total)
 {
     ww_results *all = NULL;
-    ww_status status = rows_matching(r->entry, p->filter, 0, &all);
+    ww_status status = rows_matching(e, p->filter, 0, &all);
     const int64_t count = ww_results_count(all, 0);
     int64_t *handles = status == WW_OK ? memory_alloc(((size_t)count + 1) * sizeof *handles) : NULL;
     if (status == WW_OK && !handles)
@@ -228,23 +243,26 @@ static ww_status find_page(const request *r, rows_plan *p, int64_t *total)
 void run_rows(request *r)
 {
     rows_plan *p = r->plan;
+    const entry *e = request_argument(r, "using") ? entry_of_vector(r) : r->entry;
+    if (!e)
+        return;
     ww_results *found = NULL;
     ww_get get = ww_get_default();
     int64_t total = p->count;
-    ww_status status = p->ids || p->handles ? WW_OK : find_page(r, p, &total);
+    ww_status status = p->ids || p->handles ? WW_OK : find_page(e, p, &total);
     get.count = p->count;
     get.ids = (const char *const *)p->ids;
     get.handles = p->handles;
     get.fetch = WW_FETCH_IDS | (p->payload ? (uint32_t)WW_FETCH_PAYLOADS : 0) | (p->vector ? (uint32_t)WW_FETCH_VECTORS : 0);
     if (status == WW_OK)
-        status = ww_collection_get(r->entry->collection, &get, &found);
+        status = ww_collection_get(e->collection, &get, &found);
     if (status != WW_OK) {
         request_fail_status(r, status);
         return;
     }
     request_result_begin(r);
     out_format(&r->answer, "{\"total\":%lld,", (long long)total);
-    put_rows(r, found);
+    put_rows(r, e, found);
     out_text(&r->answer, "}");
     request_result_end(r);
     ww_results_destroy(found);

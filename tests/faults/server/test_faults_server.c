@@ -18,6 +18,10 @@ static int begin(void **state)
     ASK_STATUS(
         port, 200, "PUT", "/collections/docs/points",
         "{\"points\": [{\"id\": 1, \"vector\": [1, 2], \"payload\": {\"a\": [1, 2]}}, {\"id\": 2, \"vector\": [2, 1]}]}");
+    ASK_STATUS(port, 200, "PUT", "/collections/pair",
+               "{\"vectors\": {\"a\": {\"size\": 2, \"distance\": \"Dot\"}, \"b\": {\"size\": 1, \"distance\": \"Dot\"}}}");
+    ASK_STATUS(port, 200, "PUT", "/collections/pair/points",
+               "{\"points\": [{\"id\": 1, \"vector\": {\"a\": [1, 2], \"b\": [3]}}]}");
     return 0;
 }
 
@@ -55,6 +59,9 @@ static const struct {
     {"GET", "/warpwave/collections/docs/map", NULL},
     {"GET", "/warpwave/collections/docs/map/points", NULL},
     {"POST", "/warpwave/collections/docs/map/colours", "{\"key\": \"a\", \"generation\": 1}"},
+    {"POST", "/warpwave/collections/pair/rows", "{\"ids\": [\"1\"], \"with_vector\": true}"},
+    {"POST", "/warpwave/collections/pair/map?using=a", NULL},
+    {"GET", "/warpwave/collections/pair/map/points?using=a", NULL},
     {"POST", "/warpwave/collections/docs/rows/delete", "{\"ids\": [\"9\"]}"},
 };
 
