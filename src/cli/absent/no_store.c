@@ -1,7 +1,7 @@
 /* In place of src/cli/store where the library was built without SQLite: says so. */
 #include "cli/command.h"
 #include "cli/demo/digits.h"
-#include "cli/search.h"
+#include "cli/search/search.h"
 
 static ww_status say_missing(void)
 {

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/search.h"
+#include "cli/search/search.h"
 #include "cli/store/parameters.h"
 #include "cli/store/store.h"
 #include "cli/terminal.h"

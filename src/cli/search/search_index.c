@@ -1,5 +1,5 @@
 /* An index for one run of the command: built after the rows were added, and thrown away with them. */
-#include "cli/search_index.h"
+#include "cli/search/search_index.h"
 
 #include <stdlib.h>
 

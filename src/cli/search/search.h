@@ -1,8 +1,8 @@
 /* One run of `warpwave search`: what was asked (settings), what it found (the rest). search.c fills it, search_output.c shows
  * it.
  */
-#ifndef CLI_SEARCH_H
-#define CLI_SEARCH_H
+#ifndef CLI_SEARCH_SEARCH_H
+#define CLI_SEARCH_SEARCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

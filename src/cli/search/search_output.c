@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/file_uses.h"
 #include "cli/json.h"
-#include "cli/search.h"
+#include "cli/search/search.h"
 #include "cli/terminal.h"
 #include "files/matrix.h"
 

@@ -1,5 +1,5 @@
 /* A range search of the command: the bound that was given, and its results in the places of a search's. */
-#include "cli/search_range.h"
+#include "cli/search/search_range.h"
 
 #include <math.h>
 #include <stdlib.h>

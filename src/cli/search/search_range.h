@@ -1,8 +1,8 @@
 /* `warpwave search --radius` and `--min-score`: all rows within a bound instead of the k nearest. */
-#ifndef CLI_SEARCH_RANGE_H
-#define CLI_SEARCH_RANGE_H
+#ifndef CLI_SEARCH_SEARCH_RANGE_H
+#define CLI_SEARCH_SEARCH_RANGE_H
 
-#include "cli/search.h"
+#include "cli/search/search.h"
 
 /* Reads the bound, if there is one. Refuses both at once, one that does not go with the metric, and what is not a number. */
 ww_status search_range_read(search_settings *settings);

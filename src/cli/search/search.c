@@ -3,15 +3,15 @@
  * The base is read in pieces, so that the host never holds it whole beside the collection. Rows are numbered as in the base
  * file, also when only some are taken, so that results can be compared with files of true neighbours.
  */
-#include "cli/search.h"
+#include "cli/search/search.h"
 
 #include <string.h>
 
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cli/command.h"
-#include "cli/search_index.h"
-#include "cli/search_range.h"
+#include "cli/search/search_index.h"
+#include "cli/search/search_range.h"
 #include "cli/terminal.h"
 #include "vectors/file_rows.h"
 
