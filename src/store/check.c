@@ -36,7 +36,7 @@ __attribute__((format(printf, 2, 3))) static void fault(checking *k, const char 
     va_end(arguments);
 }
 
-/* SQLite's own check; it says "ok", or what is wrong, a line each. */
+/* SQLite's own check, which returns "ok" or one line per fault. */
 static ww_status check_integrity(checking *k)
 {
     sqlite3_stmt *s = NULL;
@@ -70,7 +70,7 @@ static ww_status unreadable(checking *k, const collection_record *record, ww_sta
     return WW_OK;
 }
 
-/* Every vector: its length, its values, its place, and that a row has it. */
+/* Checks every vector: its length, its values, its place, and that a row refers to it. */
 static ww_status check_vectors(checking *k, const collection_record *record)
 {
     sqlite3_stmt *s = NULL;
@@ -114,7 +114,7 @@ static ww_status check_vectors(checking *k, const collection_record *record)
     return status;
 }
 
-/* Every row: its vector, its number, its id, its payload. */
+/* Checks every row: its vector, its number, its id and its payload. */
 static ww_status check_rows(checking *k, const collection_record *record)
 {
     sqlite3_stmt *s = NULL;
@@ -152,7 +152,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
     return WW_OK;
 }
 
-/* Texts, and the index of their words. */
+/* Checks the texts and the index of their words. */
 static ww_status check_texts(checking *k, const collection_record *record)
 {
     int64_t faults = 0;
@@ -168,7 +168,7 @@ static void index_fault(void *user, const char *reason)
     fault(user, "%s", reason);
 }
 
-/* The index, if there is one. */
+/* Checks the index, if there is one. */
 static ww_status check_index(checking *k, const collection_record *record)
 {
     const ivf_tables tables = {k->db, "main", record};
@@ -207,18 +207,18 @@ static ww_status check_collections(checking *k)
     return status;
 }
 
-/* A failure of SQLite's in between is a fault of the file, if it says so. */
+/* A failure of SQLite counts as a fault of the file if SQLite calls the file corrupt. */
 static ww_status check_all(checking *k)
 {
     ww_status status = schema_run(k->db, "BEGIN");
     if (status == WW_OK)
-        status = check_collections(k); /* first: these faults name their collection, and those of SQLite only pages */
+        status = check_collections(k); /* first, because these faults name their collection and SQLite's name only pages */
     if (status == WW_OK || status == WW_CORRUPT_FILE) {
         const ww_status integrity = check_integrity(k);
         status = integrity == WW_OK ? status : integrity;
     }
     if (status == WW_CORRUPT_FILE && k->faults > 0)
-        status = WW_OK; /* told already */
+        status = WW_OK; /* already reported as a fault */
     return status;
 }
 

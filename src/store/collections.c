@@ -78,7 +78,7 @@ static ww_status open_record(ww_store *store, const collection_record *record, c
     return status;
 }
 
-/* With a connection of its own transaction. */
+/* Takes a connection with a transaction of its own. */
 ww_status store_find_record(ww_store *store, const char *name, collection_record *record)
 {
     bool has = false;
@@ -166,7 +166,7 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
     return status == WW_OK && collection ? open_record(store, &record, &checked, collection) : status;
 }
 
-/* Has it a virtual table? One that SQL dropped, or an older version made, has none. */
+/* Does the collection have a virtual table? It has none if SQL dropped it or an older version made the collection. */
 static ww_status find_declared(ww_store *store, const char *name, bool *declared)
 {
     sqlite3_stmt *found = NULL;
@@ -182,7 +182,7 @@ static ww_status find_declared(ww_store *store, const char *name, bool *declared
     return WW_OK;
 }
 
-/* With its virtual table, which drops the rest. */
+/* Drops the virtual table, whose module drops the other tables. */
 static ww_status drop(ww_store *store, const char *name)
 {
     bool declared = false;
@@ -206,7 +206,8 @@ ww_status ww_store_drop(ww_store *store, const char *name)
     return status == WW_OK ? store_end(store, drop(store, name)) : status;
 }
 
-/* With its virtual table, which renames the rest. SQLite would take another table's name for a fault of its own. */
+/* Renames the virtual table, whose module renames the other tables. A name that another table has is refused here, because
+ * SQLite would report it as an internal error. */
 static ww_status rename_collection(ww_store *store, const char *name, const char *to)
 {
     bool declared = false;
@@ -260,7 +261,7 @@ static ww_status model_text(ww_store *store, const collection_record *record, ch
     return status;
 }
 
-/* The same of its index. One statement is one state of the file. */
+/* The index of a collection as a member of its description. One statement reads one state of the file. */
 static ww_status index_text(ww_store *store, const collection_record *record, char **text)
 {
     sqlite3_stmt *s = NULL;
@@ -305,7 +306,7 @@ static ww_status describe(ww_store *store, const collection_record *r, char **te
     return *text ? WW_OK : ww_fail(WW_OUT_OF_MEMORY, "no memory for the description of a collection");
 }
 
-/* With the store's lock. */
+/* The caller holds the store's lock. */
 static ww_status list_results(ww_store *store, const collection_record *records, int64_t count, ww_results **results)
 {
     ww_results *made = NULL;

@@ -17,7 +17,7 @@ typedef struct compaction {
     sqlite3 *db;
     ww_progress progress;
     void *user;
-    sqlite3_stmt *next, *move_vector, *move_row, *move_list; /* the last one only with an index */
+    sqlite3_stmt *next, *move_vector, *move_row, *move_list; /* the last only with an index */
     bool indexed;
     int64_t done;
     int64_t total;
@@ -56,7 +56,8 @@ static ww_status move(const compaction *m, sqlite3_stmt *statement, int64_t whic
     return status;
 }
 
-/* The next rows in order of place, from `*from` on; each goes to the number of those before it, which is free. */
+/* Moves the next rows, in order of place from `*from` on. Each row's new place is the number of rows before it, which is free.
+ */
 static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
 {
     int64_t places[MOVED_AT_ONCE], handles[MOVED_AT_ONCE];
@@ -82,7 +83,7 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
     return status == WW_OK ? told(m, m->done) : status;
 }
 
-/* How many rows were added is counted by places. */
+/* The index counts the rows that were added by their places. */
 static ww_status renumber_index(const compaction *m, const collection_record *record)
 {
     const ivf_tables tables = {m->db, "main", record};
@@ -98,7 +99,7 @@ static ww_status renumber_index(const compaction *m, const collection_record *re
 static ww_status renumber(compaction *m, collection_record *record)
 {
     int64_t from = 0;
-    bool end = record->next_place == record->live; /* then there are no gaps */
+    bool end = record->next_place == record->live; /* the places have no gaps already */
     ww_status status = end ? WW_OK : prepare(m);
     while (status == WW_OK && !end)
         status = renumber_some(m, &from, &end);
@@ -122,7 +123,8 @@ static ww_status renumber(compaction *m, collection_record *record)
     return status == WW_OK ? schema_update(m->db, "main", record) : status;
 }
 
-/* The free pages go; then the file itself is made shorter, now or, if others are reading, when they are done. With the lock. */
+/* Releases the free pages, then shortens the file: now or, if others are reading, when they are done. The caller holds the
+ * lock. */
 static ww_status shrink(ww_store *store)
 {
     const ww_status status = schema_run(store->writer, "VACUUM");
@@ -131,8 +133,7 @@ static ww_status shrink(ww_store *store)
     return status;
 }
 
-/* What the renumbering freed goes, too, if it is more than a 64th of the file. If that fails, it is used again by later writes.
- */
+/* Releases what the renumbering freed if it is more than a 64th of the file. If that fails, later writes use the space. */
 static void shrink_rest(ww_store *store)
 {
     if (store_lock(store) != WW_OK)

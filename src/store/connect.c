@@ -82,7 +82,7 @@ ww_status store_check_place(const ww_store *store)
                    store->path, there ? "was replaced by another file" : "was removed or renamed");
 }
 
-/* As a file that nobody changes, for which SQLite needs no file beside it. */
+/* Opens the file as immutable: SQLite then needs no other file beside it. */
 static int open_unchanging(const ww_store *store, int flags, sqlite3 **opened)
 {
     sqlite3_str *uri = sqlite3_str_new(NULL);
@@ -142,7 +142,7 @@ ww_status store_has_collections(sqlite3 *db, bool *has)
 /* ---- opening --------------------------------------------------------------------------------------------------------------
  */
 
-/* Counts this process's use of the file, which is there by now. */
+/* Counts this process's use of the file, which exists now. */
 static ww_status enter_file(ww_store *store)
 {
     struct stat file;
@@ -171,7 +171,7 @@ ww_status store_enter_wal(ww_store *store)
     return status;
 }
 
-/* A file that has something in it: a database, in WAL mode, with collections that this version can read. */
+/* Checks a file that is not empty: it must be a database in WAL mode with collections that this version can read. */
 static ww_status look_at_file(ww_store *store)
 {
     bool has = false;

@@ -42,7 +42,7 @@ static ww_status check_model(const ww_store_model *m)
     return WW_OK;
 }
 
-/* How many of the columns the table has: none where no model was ever kept, the first three in files of older versions. */
+/* Returns how many of the columns the table has: none if no model was ever kept, the first three in files of older versions. */
 static ww_status count_columns(sqlite3 *db, int *count)
 {
     sqlite3_stmt *asked = NULL;
@@ -144,7 +144,7 @@ static ww_status write_model(ww_store *store, const collection_record *record, c
     status = status == WW_OK ? check_kept(record, &kept, model) : status == WW_NOT_FOUND ? WW_OK : status;
     if (status == WW_OK)
         status = prepare_table(store);
-    if (status == WW_OK) /* of collections that were dropped */
+    if (status == WW_OK) /* models of collections that were dropped */
         status = schema_run(store->writer,
                             "DELETE FROM main.warpwave_models WHERE uid NOT IN (SELECT uid FROM main.warpwave_collections)");
     if (status == WW_OK)

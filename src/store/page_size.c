@@ -5,7 +5,7 @@
 
 enum {
     PAGE_HEADER_BYTES = 8,  /* of a leaf */
-    CELL_BYTES = 2 + 2 + 3, /* the pointer to a cell, the length of the row, its place; of a few million rows */
+    CELL_BYTES = 2 + 2 + 3, /* the pointer to a cell, the length of the row and its place, for up to a few million rows */
     ROW_BYTES = 5 + 3,      /* the types of the columns, and the handle */
     PAGE_USUAL_BYTES = 4096,
 };

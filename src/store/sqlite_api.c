@@ -17,11 +17,11 @@ int64_t sqlite_preparations(sqlite3_stmt *statement)
 
 const void *sqlite_identity(void)
 {
-    return sqlite3_sourceid(); /* a text in that copy of the library */
+    return sqlite3_sourceid(); /* a text in the memory of that copy of SQLite */
 }
 
 typedef struct code_meaning {
-    int code; /* the primary one */
+    int code; /* the primary error code */
     ww_status status;
     const char *advice;
 } code_meaning;

@@ -113,7 +113,7 @@ ww_status store_end(ww_store *store, ww_status status)
 {
     if (status == WW_OK && !sqlite3_get_autocommit(store->writer))
         status = store_commit_write(store);
-    if (!sqlite3_get_autocommit(store->writer)) /* the first failure is what the message tells of */
+    if (!sqlite3_get_autocommit(store->writer)) /* the message describes the first failure */
         (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);
     forget_words(store, status);
     store_unlock(store);
@@ -179,7 +179,7 @@ static void store_free(ww_store *store)
 
 static void lock_create(ww_store *store)
 {
-    pthread_condattr_t steady; /* a clock that nobody sets */
+    pthread_condattr_t steady; /* a clock that cannot be set */
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_cond_init(&store->unlocked, &steady);

@@ -26,14 +26,14 @@ struct ww_store {
     ww_store_config config;
     mirror_key file; /* device and inode, and the SQLite */
     bool file_entered;
-    bool unchanging; /* it is read as one that does not change, and was like this: */
+    bool unchanging; /* the file is opened as immutable; size and time when it was opened: */
     int64_t unchanged_size;
     struct timespec unchanged_time;
-    pthread_mutex_t lock; /* for the two that follow; store_lock() waits no longer than the caller wants */
+    pthread_mutex_t lock; /* protects the next two; store_lock() waits no longer than the caller wants */
     pthread_cond_t unlocked;
     bool locked; /* `writer` is in use */
     sqlite3 *writer;
-    sqlite3_stmt *begin, *commit; /* of it */
+    sqlite3_stmt *begin, *commit; /* statements of `writer` */
 };
 
 /* A connection that reads. */
@@ -49,10 +49,10 @@ typedef struct reader {
 
 /* An open collection: a ww_collection of its own kind. */
 typedef struct stored {
-    ww_collection base; /* first, so that one is the other */
+    ww_collection base; /* first: a pointer to one is a pointer to the other */
     ww_store *store;
-    int64_t uid;          /* a collection that is made again under the name is another one */
-    pthread_mutex_t lock; /* for base.device, and what follows */
+    int64_t uid;          /* a new collection with the same name has another one */
+    pthread_mutex_t lock; /* protects base.device and what follows */
     char device_id[32];   /* empty until it is asked for: describing a device reads its free memory, which takes long */
     int64_t generation;
     reader *idle;
@@ -85,13 +85,13 @@ ww_status store_check_writable(const ww_store *store);
 /* The lock for the connection that writes. WW_BUSY if another thread has it for busy_ms. What is left of that time is how long
  * SQLite may wait for other connections. */
 ww_status store_lock(ww_store *store);
-void store_lock_for_good(ww_store *store); /* however long it takes, for what cannot fail */
+void store_lock_for_good(ww_store *store); /* waits without a limit, for what cannot fail */
 void store_unlock(ww_store *store);
-/* Begin and end a transaction that writes; the lock is held between them. The end commits if `status` is WW_OK, else rolls
- * back; it returns what became of it. */
+/* Begin and end a transaction that writes; the lock is held between them. store_end() commits if `status` is WW_OK and rolls
+ * back otherwise; it returns `status`, or why the commit failed. */
 ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
-/* Commits, unless the file is not the one at the store's path any more: nobody would find what is written to it. */
+/* Commits, unless another file is at the store's path now: nobody would find what was written. */
 ww_status store_commit_write(ww_store *store);
 
 /* ---- collections.c ---- */

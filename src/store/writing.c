@@ -14,26 +14,26 @@
 
 enum { TOLD_ROWS = 4096 }; /* between two calls of a progress callback */
 
-/* A write on its way. */
+/* A write in progress. */
 typedef struct change {
     stored *c;
-    bool loaded; /* there is a mirror that wants to know */
+    bool loaded; /* there is a mirror to bring up to date */
     collection_record before;
-    int64_t *places; /* of rows that came, */
+    int64_t *places; /* of added rows, */
     int64_t *handles;
-    int64_t *removed; /* and of those that went */
+    int64_t *removed; /* and of removed ones */
     int64_t removed_count;
 } change;
 
-/* What changes with every commit to the file, of any connection: of other connections once a transaction has begun. 0: not
- * known. */
+/* A number that every commit to the file changes; commits of other connections show once a transaction has begun. 0: not known.
+ */
 static uint32_t data_version(sqlite3 *db)
 {
     uint32_t version = 0;
     return sqlite3_file_control(db, "main", SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK ? version : 0;
 }
 
-/* Begins the transaction, and makes lists for `rows` rows that come and as many that go. */
+/* Begins the transaction, and allocates lists for `rows` added and `rows` removed rows. */
 static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
 {
     stored *c = w->c;

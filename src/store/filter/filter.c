@@ -62,7 +62,7 @@ static int refuse(filter_guard *guard, int action, const char *first, const char
 {
     const size_t room = sizeof guard->refused;
     if (guard->refused[0])
-        return SQLITE_DENY; /* the first reason is the one to tell */
+        return SQLITE_DENY; /* the first reason is reported */
     if (guard->calls > FILTER_CALLS_MAX || guard->selects > FILTER_SELECTS_MAX)
         snprintf(guard->refused, room, "more than %d function calls or %d SELECTs", FILTER_CALLS_MAX, FILTER_SELECTS_MAX);
     else if (action == SQLITE_FUNCTION)
@@ -105,8 +105,8 @@ static int authorize(void *user, int action, const char *first, const char *seco
     return refuse(guard, action, first, second);
 }
 
-/* SQLite makes the table of a table-valued function when it is first used, which is no reading: so they are used once before.
- */
+/* SQLite creates the table of a table-valued function at its first use, which the authorizer would refuse. So each is used once
+ * before. */
 int filter_guard_install(sqlite3 *db, filter_guard *guard)
 {
     sqlite3_stmt *statement = NULL;
@@ -266,8 +266,8 @@ static const struct {
               {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, FILTER_PATTERN_BYTES_MAX}};
 enum { LIMIT_COUNT = sizeof LIMITS / sizeof *LIMITS };
 
-/* A guarded connection knows which filter is running while its statement is prepared and stepped (SQLite may prepare it again),
- * and is limited for so long. */
+/* Tells the guard which filter is running, while its statement is prepared and stepped (SQLite may prepare it again); the
+ * limits hold for that time. */
 static void guard_begin(const filter_target *target, int before[LIMIT_COUNT])
 {
     if (!target->guard)
@@ -375,7 +375,8 @@ static int past_deadline(void *deadline)
     return nanoseconds_now() > *(const int64_t *)deadline;
 }
 
-enum { INSTRUCTIONS_BETWEEN_LOOKS = 100 }; /* of SQLite's machine: a microsecond, unless they are calls with long arguments */
+/* Of SQLite's machine: about a microsecond, unless they are calls with long arguments. */
+enum { INSTRUCTIONS_BETWEEN_LOOKS = 100 };
 
 static ww_status collect(sqlite3_stmt *statement, const filter_target *target, filter_places *places, int64_t *deadline)
 {

@@ -47,7 +47,7 @@ typedef struct filter_guard {
     const char *collection; /* of the filter that is running; NULL between filters */
     const char *schema;     /* the database that has its rows */
     int calls, selects;     /* in its text so far */
-    char refused[160];      /* why something was, "" if nothing was */
+    char refused[160];      /* why something was refused, "" if nothing was */
 } filter_guard;
 
 /* Installs it; `guard`, zeroed, must live as long as the connection. Never for a host's connection. */
@@ -63,7 +63,7 @@ typedef struct filter_target {
     sqlite3 *db;
     const char *schema;      /* "main", or the name of an attached database */
     const char *collection;  /* its rows are in COLLECTION_rows */
-    filter_guard *guard;     /* the connection's, NULL for a host's; then the limits above hold */
+    filter_guard *guard;     /* the connection's guard, with which the limits above hold; NULL for a host's connection */
     const filter_page *page; /* not NULL: handles in order are collected instead of places */
     double seconds_max;      /* 0: no limit. Sets a progress handler, so only for connections that are the store's own */
 } filter_target;
@@ -86,8 +86,8 @@ ww_status filter_check(const filter_where *where, const char *collection);
  * arguments. They give the same results. Returns SQLite's code. */
 int filter_functions_register(sqlite3 *db);
 
-/* What a query says of rows, its `where` and its `filter`, as one `where`. A query with a filter needs memory for that, which
- * `held` gets (memory_free(); NULL: none). */
+/* Combines a query's `where` and `filter` into one `where`. With a filter this takes memory, which `held` gets (memory_free();
+ * NULL: none). */
 ww_status filter_where_of(const ww_query *query, filter_where *where, void **held);
 
 /* Registers ww_filter(payload, filter) and ww_filter(payload, filter, id), which are true for rows that meet a filter given as
@@ -97,7 +97,7 @@ int filter_dictionary_register(sqlite3 *db);
 /* The places of the rows for which a checked expression is true, in the target's open transaction. */
 ww_status filter_run(const filter_where *where, const filter_target *target, filter_places *places);
 
-/* A copy of text and values, to know them again. */
+/* A copy of text and values, to recognize the same filter. */
 typedef struct filter_key filter_key;
 filter_key *filter_key_copy(const filter_where *where); /* NULL without memory */
 bool filter_key_is(const filter_key *key, const filter_where *where);

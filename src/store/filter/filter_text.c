@@ -23,7 +23,7 @@ static bool is_name(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c >= 0x80;
 }
 
-/* Behind the end of what is quoted at text[at], or 0 if it does not end. */
+/* Returns the place behind the quoted text that begins at text[at], or 0 if it does not end. */
 static size_t quote_end(const char *text, size_t at)
 {
     const char open = text[at], close = (char)(open == '[' ? ']' : open);
@@ -37,7 +37,7 @@ static size_t quote_end(const char *text, size_t at)
     return 0;
 }
 
-/* The same for a comment; a line comment may end with the text, because a newline is put behind it. */
+/* Returns the place behind a comment. A line comment may end with the text, because a newline is put behind it. */
 static size_t comment_end(const char *text, size_t at)
 {
     if (text[at] == '-') {
@@ -56,7 +56,7 @@ static size_t parameter_end(const char *text, size_t at)
     return text[at] == '(' ? 0 : at;
 }
 
-/* Behind the token at text[at], or 0 if it has no end. */
+/* Returns the place behind the token at text[at], or 0 if it has no end. */
 static size_t token_end(const char *text, size_t at)
 {
     const char c = text[at];

@@ -32,7 +32,7 @@ static bool is_bounded(const checking *k, int64_t list, float score)
                                  sign * (double)score >= sign * (double)record->nearest - slack);
 }
 
-/* The vector that the statement stands on: place, vector, list. */
+/* Checks the statement's current row: place, vector, list. */
 static void check_vector(const checking *k, sqlite3_stmt *s)
 {
     const collection_record *record = k->t->record;
@@ -46,7 +46,7 @@ static void check_vector(const checking *k, sqlite3_stmt *s)
     }
     k->counts[list]++;
     if (sqlite3_column_bytes(s, 1) != record_vector_bytes(record))
-        return; /* a fault of the vector's, told elsewhere */
+        return; /* a fault of the vector, reported elsewhere */
     row_widen((int32_t)record->type, sqlite3_column_blob(s, 1), record->dim, k->wide);
     if (!ww_core()->is_finite(k->wide, record->dim) ||
         ww_score(metric, k->wide, k->lists.centroids + list * record->dim, record->dim, &score) != WW_OK)

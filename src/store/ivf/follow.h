@@ -20,8 +20,7 @@ ww_status ivf_follow(const ivf_tables *t, mirror *m, const ivf_behind *behind);
 /* What the tables say of the index; `bytes` stays. */
 ww_status ivf_info_read(const ivf_tables *t, ww_ivf_info *info);
 
-/* Looks for what is wrong with the tables, and calls `tell` each time. Failures to read are told, too, if they are the file's
- * fault. */
+/* Checks the tables and calls `tell` for each fault. A failure to read is a fault, too, if the file causes it. */
 typedef void (*ivf_fault)(void *user, const char *reason);
 ww_status ivf_check(const ivf_tables *t, ivf_fault tell, void *user);
 

@@ -40,7 +40,7 @@ static const char *const TEXTS[INDEX_STATEMENTS] = {
                   "r.place WHERE r.list = ?1 ORDER BY r.place",
 };
 
-/* What has to be written of a list. */
+/* What must be written of a list. */
 enum { LIST_COUNTED = 1, LIST_SPLIT = 2 };
 
 static ww_status ready(index_writer *w, const ivf_tables *t, index_statement which)
@@ -107,7 +107,7 @@ static ww_status make_outline(index_writer *w, const ivf_tables *t, const ivf_li
     return status == WW_OK ? ww_core()->outline_create(w->device, &config, &set, &w->outline) : status;
 }
 
-/* Reads what is not known. Centroids are read only if they are others. */
+/* Reads what is not known. Centroids are read only if they have changed. */
 static ww_status know(index_writer *w, const ivf_tables *t)
 {
     ivf_lists lists = {0};
@@ -344,7 +344,7 @@ static ww_status write_counts(index_writer *w, const ivf_tables *t, int64_t list
 ww_status index_writer_finish(index_writer *w, const ivf_tables *t)
 {
     if (!w->known)
-        return WW_OK; /* no vector came or went */
+        return WW_OK; /* no vector was added or removed */
     const int64_t before = w->header.nlist;
     ww_status status = assign_pending(w, t);
     for (int64_t list = -1; status == WW_OK && (list = ww_core()->outline_to_split(w->outline)) >= 0;)

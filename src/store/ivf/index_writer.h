@@ -21,7 +21,7 @@ typedef struct index_writer {
     uint8_t *dirty;     /* of each list: it has to be written; */
     int64_t dirty_room; /* in lists */
     float *pending;     /* vectors that are in no list yet */
-    int64_t *places;    /* theirs */
+    int64_t *places;    /* their places */
     int64_t pending_count, pending_room;
 } index_writer;
 
@@ -29,11 +29,12 @@ void index_writer_close(index_writer *w);
 void index_writer_forget(index_writer *w); /* after a rollback, and after a commit */
 int64_t index_writer_preparations(const index_writer *w);
 
-/* A vector has come: `elements` in the collection's type. A vector is about to go. Both of a collection that has an index. */
+/* Tell the index that a vector was added (`elements` in the collection's type) or is about to be removed. The collection has an
+ * index. */
 ww_status index_writer_add(index_writer *w, const ivf_tables *t, int64_t place, const void *elements);
 ww_status index_writer_remove(index_writer *w, const ivf_tables *t, int64_t place);
 
-/* The change ends: rows that wait enter their lists, lists that are too large are split, and all of it is written. */
+/* Ends the change: waiting rows enter their lists, lists that are too large are split, and everything is written. */
 ww_status index_writer_finish(index_writer *w, const ivf_tables *t);
 
 /* Writes an index that was built from the rows of a mirror, in place of one that there is; `t` has the sequence of the write.

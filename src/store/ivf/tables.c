@@ -87,7 +87,7 @@ static ww_status is_there(sqlite3 *db, const char *schema, const char *name, boo
     return status;
 }
 
-/* Those of a damaged index that are missing stay so. */
+/* Tables that a damaged index lacks stay missing. */
 ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, const char *to)
 {
     ww_status status = WW_OK;

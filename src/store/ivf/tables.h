@@ -30,7 +30,7 @@ typedef struct ivf_tables {
 typedef struct ivf_header {
     int64_t built;   /* the write that built the index, */
     int64_t changed; /* and the last one that built, split or calibrated */
-    int64_t version; /* random, another one with each of these */
+    int64_t version; /* random, new with each of these writes */
     int64_t nlist;
     double loss;
     int64_t rows_trained;
@@ -50,7 +50,7 @@ static inline bool ivf_is_there(const collection_record *record)
 /* WW_CORRUPT_FILE that says what is wrong with the index, and what to do. */
 __attribute__((format(printf, 2, 3))) ww_status ivf_damaged(const char *name, const char *format, ...);
 
-/* The same for a failure that says that the file is damaged; others stay. */
+/* Does the same with a failure that says that the file is damaged; returns other failures unchanged. */
 ww_status ivf_explain(const char *name, ww_status status);
 
 /* Makes the tables, empty; drops them, whatever is there, or empties them within a statement of SQL; gives them the names of a

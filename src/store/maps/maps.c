@@ -121,7 +121,7 @@ static ww_status make_room(kept_map *map, int64_t *capacity)
     return WW_OK;
 }
 
-/* Points in order of handles. One that makes no sense makes the map none. */
+/* Reads the points in order of handles. A point that makes no sense makes the whole map invalid. */
 static ww_status read_points(sqlite3 *db, int64_t uid, kept_map *map)
 {
     sqlite3_stmt *found = NULL;

@@ -22,11 +22,11 @@ typedef struct cursor {
     search_request request;
     ww_results *results;
     int64_t at, count;
-    bool has_more;       /* behind the results, by asking again */
+    bool has_more;       /* there may be more rows, which another search gives */
     int64_t piece_first; /* the number of the next hit to ask for */
-    int64_t piece_count; /* how many then */
-    int64_t changes;     /* of the connection when it last asked */
-    int64_t last_place;  /* of the row that was given last, -1 before the first */
+    int64_t piece_count; /* how many hits to ask for then */
+    int64_t changes;     /* the connection's count of changes at the last search */
+    int64_t last_place;  /* place of the last row that SQLite got, -1 before the first */
     float last_score;
 } cursor;
 
@@ -85,7 +85,7 @@ static int compare_places(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Leaves in `places` those that are in `others`, too. */
+/* Keeps in `places` only what is in `others`, too. */
 static ww_status intersect(filter_places *places, const filter_places *others)
 {
     if (others->count == 0)
@@ -141,7 +141,7 @@ static ww_status ask(cursor *c, view *v, const view_places *only)
         query.limit = c->piece_count;
         return view_ranked(v, &query, only, c->piece_first, &c->results);
     }
-    if (is_ordered(c)) { /* nearly always enough, and the screen helps */
+    if (is_ordered(c)) { /* nearly always enough, and faster with the screen */
         query.k = (int32_t)c->piece_count;
     } else if (request->has_bound && !by_lists) {
         query.mode = WW_QUERY_RANGE;
@@ -218,12 +218,12 @@ static bool is_behind(const cursor *c, int64_t at)
     return table_of(c)->arguments.metric == WW_L2 ? score > c->last_score : score < c->last_score;
 }
 
-/* The next piece of an ordered search or of a scan; none is the end. */
+/* Gets the next piece of an ordered search or of a scan; an empty piece is the end. */
 static ww_status cursor_more(cursor *c)
 {
     const bool scan = !(c->plan & PLAN_MATCH);
     if (c->piece_first > 0 && c->changes != sqlite3_total_changes64(table_of(c)->db)) {
-        c->piece_count += c->piece_first; /* rows were written: the numbers of hits are not what they were */
+        c->piece_count += c->piece_first; /* rows were written, so hits have other numbers now */
         c->piece_first = 0;
     }
     ww_results_destroy(c->results);

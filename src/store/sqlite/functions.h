@@ -11,7 +11,7 @@
 
 /* The model of a connection. */
 typedef struct embedder embedder;
-const char *embedder_fingerprint(const embedder *e); /* "" where none was opened */
+const char *embedder_fingerprint(const embedder *e); /* "" if none was opened */
 /* Did ww_embed() make these bytes with the model that is open? It remembers the last 65,536 vectors or so by their hashes. */
 bool embedder_made(const embedder *e, const void *vector, size_t bytes);
 void embedder_release(void *user);
@@ -20,7 +20,7 @@ void embedder_release(void *user);
 int functions_register(sqlite3 *db);
 int models_register(sqlite3 *db, embedder **shared);
 
-/* The thread's message as the error of a function. */
+/* Sets the thread's message as the error of a function. */
 void function_fail(sqlite3_context *context, ww_status status, const char *function);
 
 #endif

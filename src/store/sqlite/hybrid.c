@@ -109,7 +109,7 @@ static int hybrid_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
         if (column < HYBRID_COLLECTION || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
             continue;
         if (!info->aConstraint[i].usable)
-            return SQLITE_CONSTRAINT; /* not in this order of the joined tables */
+            return SQLITE_CONSTRAINT; /* this order of the joined tables is impossible */
         plan |= 1u << column;
         place[column] = i;
     }
@@ -202,7 +202,7 @@ static bool is_open(const table *t, const hybrid_request *r, const collection_re
            table_check_record(t, record) == WW_OK;
 }
 
-/* The collection that is asked for: the one that is open, or another one in its place. */
+/* Opens the collection that is asked for, unless it is the one that is open. */
 static ww_status open_collection(hybrid_table *h, const hybrid_request *r)
 {
     const char *name = text_of(r, HYBRID_COLLECTION, NULL), *schema = text_of(r, HYBRID_SCHEMA, "main");

@@ -50,7 +50,7 @@ enum plan_bit {
     PLAN_K = 1 << 1,
     PLAN_RADIUS = 1 << 2,
     PLAN_FILTER = 1 << 3,
-    PLAN_PARAMETERS = 1 << 4, /* of the filter */
+    PLAN_PARAMETERS = 1 << 4, /* the filter's values */
     PLAN_ROWID_IN = 1 << 5,   /* a list, all at once */
     PLAN_ROWID = 1 << 6,
     PLAN_ID = 1 << 7,

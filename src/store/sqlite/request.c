@@ -102,7 +102,7 @@ static bool is_number(sqlite3_value *value)
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
-/* The tighter one of several bounds counts. */
+/* Keeps the tightest of several bounds. */
 static void tighten(search_request *request, ww_metric metric, bool possible, float bound)
 {
     const bool tighter = metric == WW_L2 ? bound < request->bound : bound > request->bound;
@@ -144,7 +144,7 @@ static ww_status read_radius(const table *t, sqlite3_value *value, search_reques
     return WW_OK;
 }
 
-/* SQLite looks at the term once more, so what is not a number need not be understood here. */
+/* SQLite checks the term again, so a value that is not a number is ignored here. */
 static void read_term(const table *t, unsigned bit, sqlite3_value *value, search_request *request)
 {
     float bound = 0.0f;
@@ -169,7 +169,7 @@ ww_status request_filter_text(sqlite3_value *value, search_request *request)
     return request->filter ? WW_OK : memory_failed("a filter", length);
 }
 
-/* What is no integer is no handle, and admits nothing. */
+/* A value that is not an integer is no handle and admits no row. */
 static ww_status append_handle(sqlite3_value *value, filter_places *handles)
 {
     if (sqlite3_value_numeric_type(value) == SQLITE_INTEGER ||
@@ -206,7 +206,7 @@ static void sort_handles(filter_places *handles)
         qsort(handles->places, (size_t)handles->count, sizeof *handles->places, compare_handles);
 }
 
-/* Of two sorted lists: what is in both. */
+/* Keeps what is in both of two sorted lists. */
 static void keep_common(filter_places *handles, const filter_places *others)
 {
     int64_t kept = 0;
@@ -220,7 +220,7 @@ static void keep_common(filter_places *handles, const filter_places *others)
     handles->count = kept;
 }
 
-/* A list or a single rowid: the rows that are in it and in all before. */
+/* Reads a list or a single rowid, and keeps the rows that all lists so far have. */
 static ww_status read_handles(unsigned bit, sqlite3_value *value, search_request *request)
 {
     filter_places read = {0};

@@ -14,7 +14,7 @@ typedef struct search_request {
     float bound;               /* as a search takes it: the largest l2 distance, else the least score */
     bool finds_nothing;        /* no score is within the bounds */
     char *filter;              /* NULL: none */
-    parameter_list parameters; /* of it */
+    parameter_list parameters; /* the filter's */
     bool has_handles;          /* rowid IN (...), or rowid = */
     filter_places handles;
 } search_request;
@@ -34,12 +34,12 @@ ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, se
  */
 ww_status request_filter(table *t, const search_request *request, const kept_filter **found);
 
-/* The bounds on scores that a radius or a term `distance <= radius`, `score >= bound` is. The score is within it exactly if the
- * f64 that SQL sees is. False: no score is. Public for tests. */
+/* Convert a radius, or a term `distance <= radius` or `score >= bound`, to a bound on f32 scores. A score is within the bound
+ * exactly if the f64 that SQL sees is. False: no score is. Public for tests. */
 bool bound_of_distance(ww_metric metric, double distance_max, float *bound);
 bool bound_of_score(ww_metric metric, double score, float *bound);
 
-/* What SQL sees as distance. */
+/* The distance that SQL shows for a score. */
 double distance_of_score(ww_metric metric, float score);
 
 #endif

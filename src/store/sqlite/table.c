@@ -12,7 +12,7 @@
 #include "store/sqlite/functions.h"
 #include "store/texts/texts.h"
 
-/* Of the tables behind it: NAME_rows, ... */
+/* Suffixes of the tables behind it: NAME_rows, ... */
 static const char *const SUFFIXES[] = {"rows",      "vectors",       "removed",  "ivf",
                                        "ivf_lists", "ivf_centroids", "ivf_rows", "ivf_rules"};
 
@@ -161,7 +161,7 @@ void table_leave(table *t)
     t->busy = false;
 }
 
-/* What the arguments say and what the collection is must agree; what was not said is the collection's. */
+/* The arguments must agree with the collection; those that are not given are the collection's. */
 static ww_status table_agree(table *t, const collection_record *record)
 {
     table_arguments *said = &t->arguments;
@@ -205,7 +205,7 @@ static ww_status table_make(table *t)
     config.metric = t->arguments.metric;
     config.type = t->arguments.type;
     status = schema_create(t->db, t->schema, &config, true, NULL);
-    t->uncertain = false; /* nobody else knows this collection */
+    t->uncertain = false; /* no other connection has this collection */
     return status == WW_OK ? table_changes(t) : status;
 }
 
@@ -298,7 +298,7 @@ static int table_disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-/* What is left of a collection whose record is missing. */
+/* Drops the tables of a collection whose record is missing. */
 static ww_status drop_remains(const table *t)
 {
     ww_status status = texts_drop(&(text_tables){t->db, t->schema, t->name});
@@ -315,8 +315,7 @@ static int table_destroy(sqlite3_vtab *vtab)
         return table_failed(t, status);
     table_release(t);
     status = schema_drop(t->db, t->schema, t->name);
-    if (status == WW_NOT_FOUND ||
-        status == WW_CORRUPT_FILE) /* the last: no table of records, or one that is not as it was made */
+    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE) /* the second: the table of records is missing or damaged */
         status = drop_remains(t);
     table_leave(t);
     if (status == WW_OK) {
@@ -354,7 +353,7 @@ static int table_begin(sqlite3_vtab *vtab)
 
 static void table_ended(table *t)
 {
-    int foreign_keys = 0; /* their actions are programs in our statements */
+    int foreign_keys = 0; /* foreign key actions run as part of our statements */
     t->uncertain = t->shadow_is_checked = false;
     if (sqlite3_db_config(t->db, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &foreign_keys) != SQLITE_OK || foreign_keys)
         table_close_writer(t);

@@ -36,16 +36,16 @@ typedef struct table {
     bool reentered;            /* table_enter() refused somebody since: that is why the statement fails, whatever SQLite says */
     bool busy;                 /* one of our statements may be running: whatever comes in now was called by it */
     bool shadow_is_checked;    /* shadow_check() found nothing, when the statements of the writer and of the view had been */
-    int64_t written_by, read_by; /* prepared so often: writer_preparations(), view_preparations() */
-    int64_t changes;             /* of the connection after our last change: if it has not moved, nobody has written anything */
+    int64_t written_by, read_by; /* prepared this many times: writer_preparations(), view_preparations() */
+    int64_t changes; /* the connection's count of changes after our last one: the same if nobody has written since */
     kept_filters filters;
-    vector_buffer vector;            /* of the row that is being written */
+    vector_buffer vector;            /* the vector of the row that is being written */
     const struct embedder *embedder; /* the connection's model */
 } table;
 
 /* Gives a failure of the library to SQLite: the code, and the thread's message as the table's. */
 int table_failed(table *t, ww_status status);
-/* The same with a text. */
+/* Refuses with a text. */
 __attribute__((format(printf, 3, 4))) int table_refuse(table *t, int code, const char *format, ...);
 
 /* The view and the writer, opened if they are not. */

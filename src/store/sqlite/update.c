@@ -27,7 +27,7 @@ static bool is_unchanged(sqlite3_value *value)
     return sqlite3_value_nochange(value) != 0;
 }
 
-/* Texts without a NUL in them; numbers as SQLite writes them. NULL stays NULL. */
+/* Reads a text without a NUL in it; numbers become texts as SQLite writes them, and NULL stays NULL. */
 static ww_status read_text(sqlite3_value *value, const char *what, const char **text)
 {
     const int type = sqlite3_value_type(value);
@@ -118,7 +118,7 @@ static ww_status is_live(table *t, int64_t handle, bool *live)
     return status;
 }
 
-/* Takes the row that has the id away, unless it is the one with `handle`. */
+/* Removes the row that has the id, unless it is the one with `handle`. */
 static ww_status make_way(writer *w, const char *id, int64_t handle)
 {
     int64_t other = -1, place = -1;
@@ -136,7 +136,7 @@ static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
     if (status == WW_OK && live && !replace)
         return ww_fail(WW_DUPLICATE_ID, "rowid %lld is there already", (long long)new->row.handle);
     if (status == WW_OK && !live)
-        status = writer_check_handle(w, new->row.handle); /* before anything has to make way */
+        status = writer_check_handle(w, new->row.handle); /* before any row is removed */
     if (status == WW_OK && replace)
         status = make_way(w, new->row.id, new->row.handle);
     if (status != WW_OK)
@@ -214,7 +214,7 @@ static ww_status change_begin(table *t, writer **opened)
     return status == WW_OK ? table_check_record(t, writer_record(*opened)) : status;
 }
 
-/* After it. If a statement was prepared, a trigger may have come since we looked, and has run. */
+/* After a change. If a statement was prepared, a trigger may have been added since the check, and has run. */
 static ww_status change_end(table *t, writer *w)
 {
     ww_status status = writer_flush(w);
@@ -256,7 +256,7 @@ int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_
         table_leave(t);
     }
     const int code = table_failed(t, status);
-    /* What is half made must not be committed. SQLite undoes a statement of one row only with the whole transaction, and that
-     * for an I/O error. */
+    /* A change that is half made must not be committed. SQLite undoes a statement of one row only together with the whole
+     * transaction, and it does that for an I/O error. */
     return code != SQLITE_OK && sqlite3_total_changes64(t->db) != changes ? SQLITE_IOERR : code;
 }

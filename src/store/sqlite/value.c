@@ -86,7 +86,7 @@ static void widen(const unsigned char *bytes, ww_vector_type type, vector_buffer
     }
 }
 
-/* Which type the blob has by its length, and of how many elements. */
+/* Finds the type and the number of elements of a blob by its length. */
 static ww_status blob_shape(size_t bytes, ww_vector_type type, int32_t dim, ww_vector_type *found, int32_t *count)
 {
     const size_t size = TYPES[type].bytes;
@@ -238,7 +238,7 @@ void vector_write(const float *values, int32_t dim, ww_vector_type type, void *b
         to[i] = type == WW_VECTOR_I8 ? (unsigned char)(signed char)values[i] : (unsigned char)values[i];
 }
 
-/* Six digits do for most numbers, nine for all f32. */
+/* Six digits are enough for most numbers, and nine for every f32. */
 static void append_number(sqlite3_str *json, float value, locale_t c_locale)
 {
     char text[32];

@@ -166,7 +166,7 @@ static ww_status device_ready(view *v)
     return v->device ? WW_OK : ww_device_open(v->device_name, &v->device);
 }
 
-/* Gets the shared mirror of the record's collection; there may be none to get, if there is no file. */
+/* Gets the shared mirror of the record's collection; without a file there is none. */
 static ww_status shared_ready(view *v)
 {
     if (v->shared && v->key.uid == v->record.uid && v->key.epoch == v->record.epoch)
@@ -195,7 +195,7 @@ static ww_status shared_catch_up(view *v)
     ww_core()->mirror_lock_write(m);
     const mirror_state state = ww_core()->mirror_state_of(m);
     if (!state.abandoned && state.loaded && state.sequence < v->record.log_start) {
-        ww_core()->mirror_abandon(m); /* what went since then is not known any more */
+        ww_core()->mirror_abandon(m); /* the log no longer says which rows were removed since then */
     } else if (!state.abandoned && (!state.loaded || state.sequence < v->record.sequence)) {
         status = view_catch_up(v, m, NULL);
         if (status != WW_OK)
@@ -205,11 +205,11 @@ static ww_status shared_catch_up(view *v)
     return status;
 }
 
-/* Locks the shared mirror at the state of `target`. Not locked and WW_OK: it is not available there, and another way is needed.
- */
+/* Locks the shared mirror at the state of `target`. WW_OK without the lock: the mirror has another state, and the caller needs
+ * another way. */
 static ww_status shared_lock(view *v, const collection_record *target, bool *locked)
 {
-    const bool may_read = target == &v->record && !v->uncertain; /* else the connection has changes that are nobody else's */
+    const bool may_read = target == &v->record && !v->uncertain; /* else the connection has changes that are not committed */
     *locked = false;
     for (;;) {
         ww_status status = shared_ready(v);
@@ -266,7 +266,7 @@ static ww_status overlay_ready(view *v)
     return status;
 }
 
-/* A mirror of this view's own, read whole. */
+/* Reads all rows into a mirror of this view's own. */
 static ww_status own_ready(view *v)
 {
     /* Nobody tells an uncertain view of a rollback to a savepoint, after which other rows may get the same sequence. */
@@ -287,7 +287,7 @@ static ww_status own_ready(view *v)
     return status;
 }
 
-/* Which mirror answers; `whole`: one that has everything. */
+/* Chooses the mirror that answers; `whole`: one that has all rows. */
 static ww_status begin(view *v, bool search, bool whole)
 {
     view_end(v);

@@ -27,7 +27,7 @@ typedef struct view_config {
     const char *schema;      /* copied */
     const char *name;        /* copied, too */
     ww_device *device;       /* kept open; NULL: "auto" is opened with the first search */
-    const char *device_name; /* that is opened then instead of "auto"; may be NULL; copied */
+    const char *device_name; /* the device to open then instead of "auto"; may be NULL; copied */
     ww_screen screen;
     bool keep_host_copy;
     ww_row_place rows;
@@ -40,7 +40,7 @@ typedef struct view_config {
 typedef struct view_places {
     const int64_t *places;
     int64_t count;
-    int64_t number; /* not 0: the same number is the same list at the same sequence, and its mask may be kept */
+    int64_t number; /* not 0: lists with the same number are equal at the same sequence, so the mask may be kept */
 } view_places;
 
 /* Does not read the file. WW_UNSUPPORTED if another SQLite of this process has it open. */
@@ -64,7 +64,7 @@ void view_finalize(view *v);
  * The query's mask is over places; `where` is not looked at. `only` may be NULL: all rows. */
 ww_status view_query(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
-/* The same for a query with a `match`. With WW_MATCH_TEXT the view need not be ready to search. */
+/* Searches with a query that has a `match`. With WW_MATCH_TEXT the view need not be ready to search. */
 ww_status view_match(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
 /* Streams the rows in order of score, best first, for searches whose end is not known beforehand: rows from number `first` of
@@ -77,7 +77,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
 typedef enum view_by { VIEW_BY_PLACE, VIEW_BY_HANDLE, VIEW_BY_ID, VIEW_ALL } view_by;
 typedef struct view_list {
     view_by by;
-    int64_t count;          /* VIEW_ALL: the most rows */
+    int64_t count;          /* VIEW_ALL: the maximum number of rows */
     const int64_t *numbers; /* places or handles */
     const char *const *ids;
     int64_t after; /* VIEW_ALL: those with a larger place; -1: from the beginning */
@@ -98,7 +98,7 @@ void view_ended(view *v);
 
 /* A write that was committed, by rows that are still in memory. */
 typedef struct view_commit {
-    const collection_record *before; /* of its transaction */
+    const collection_record *before; /* before and after its transaction */
     const collection_record *after;
     mirror_rows added;
     const int64_t *removed; /* places */

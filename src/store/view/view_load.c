@@ -42,9 +42,9 @@ typedef struct loader {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    const piece *handed; /* to the second thread, which has not taken it in yet */
+    const piece *handed; /* handed to the second thread, which has not read it yet */
     bool finished;       /* no more will come */
-    ww_status status;    /* of what it took in */
+    ww_status status;    /* of the rows that it read */
     char reason[REASON_BYTES];
 } loader;
 
@@ -72,7 +72,7 @@ static bool is_finite(const loader *l, const piece *p, int64_t row, float *wide)
     return ww_core()->is_finite(wide, record->dim);
 }
 
-/* A vector that the device refuses was never written by this library: the file was. */
+/* The device refuses a vector: this library did not write it, so the file was changed by something else. */
 static ww_status take_in(const loader *l, const piece *p)
 {
     const mirror_rows rows = {.count = p->count, .elements = p->elements, .places = p->places, .handles = p->handles};
@@ -135,7 +135,7 @@ static ww_status hand_over(loader *l)
     piece *p = &l->pieces[l->filling];
     l->done += p->count;
     if (!l->started && thread_start(&l->thread, "ww-store-load", take_in_all, l) != 0) {
-        const ww_status status = take_in(l, p); /* no thread could be started: one after the other */
+        const ww_status status = take_in(l, p); /* no thread could be started: this thread does both */
         p->count = 0;
         return status == WW_OK ? told(l) : status;
     }
@@ -151,11 +151,11 @@ static ww_status hand_over(loader *l)
     piece *next = &l->pieces[l->filling];
     next->count = 0;
     if (status == WW_OK && !next->elements)
-        status = piece_create(l, next); /* few rows need but one */
+        status = piece_create(l, next); /* few rows need only one */
     return status == WW_OK ? told(l) : status;
 }
 
-/* What is left, and the end of the second thread. */
+/* Reads the rows that are left, and ends the second thread. */
 static ww_status loader_finish(loader *l, ww_status status)
 {
     if (l->started) {

@@ -76,7 +76,7 @@ static ww_status fetch_vector(view *v, ww_results *results, int64_t hit)
     return status;
 }
 
-/* Rows, which are places, and handles are in the results already. */
+/* The results have rows, which are places, and handles already. */
 static ww_status fetch(view *v, ww_results *results, uint32_t what)
 {
     const bool texts = (what & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
@@ -107,7 +107,7 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
 /* ---- masks ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Is the mask of this list the one that was kept? */
+/* Is the kept mask the one of this list? */
 static bool mask_is_kept(const view *v, const mirror *m, const view_places *only, int64_t rows)
 {
     return only->number != 0 && v->kept_mask && v->kept_number == only->number && v->kept_of == m &&
@@ -163,7 +163,7 @@ static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t 
     return ww_core()->mirror_query(m, &masked, results);
 }
 
-/* What is searched for, and where. */
+/* A search and the mirror that it searches. */
 typedef struct view_search {
     view *v;
     const ww_query *query;
@@ -193,7 +193,8 @@ static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *
     return status;
 }
 
-/* Does a come before b? Of equals the smaller place does, and those of the mirror are all smaller than those of the overlay. */
+/* Does hit a come before hit b? Of equal scores the smaller place comes first; all places of the mirror are smaller than those
+ * of the overlay. */
 static bool is_better(ww_metric metric, float a, float b)
 {
     return metric == WW_L2 ? a <= b : a >= b;
@@ -242,7 +243,7 @@ static ww_status find(const view_search *s, ww_results **results)
     if (!v->overlaid)
         return search_mirror(s, v->active, NULL, results);
     ww_results *parts[2] = {NULL, NULL};
-    ww_query quiet = *s->query; /* the figures and the progress are those of the greater part */
+    ww_query quiet = *s->query; /* statistics and progress are those of the mirror, the larger part */
     quiet.stats = NULL;
     quiet.progress = NULL;
     quiet.nprobe = 0; /* the overlay has no index */

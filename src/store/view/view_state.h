@@ -28,7 +28,7 @@ struct view {
     void *progress_user;
 
     bool file_entered;
-    mirror_key file; /* if so: of the connection's database */
+    mirror_key file; /* of the connection's database, if there is a file */
     sqlite3_stmt *find;
     sqlite3_stmt *statements[VIEW_STATEMENT_COUNT];
     collection_record record; /* of the snapshot */
@@ -53,7 +53,7 @@ struct view {
     int64_t index_reads; /* how often the tables of an index were read */
 
     mirror *active; /* between begin and end: shared or own, locked */
-    bool overlaid;  /* and the overlay counts, too */
+    bool overlaid;  /* the overlay is searched, too */
 
     uint64_t *kept_mask; /* of a list (view_places.number) */
     int64_t kept_number, kept_sequence, kept_rows;

@@ -47,7 +47,7 @@ static ww_status run(writer *w, statement which, bool *constraint)
     return status;
 }
 
-/* Runs one whose parameters are one or two numbers. */
+/* Runs a statement whose parameters are one or two numbers. */
 static ww_status run_numbers(writer *w, statement which, int64_t first, int64_t second)
 {
     bool constraint = false;
@@ -63,7 +63,7 @@ static ww_status run_numbers(writer *w, statement which, int64_t first, int64_t 
     return status;
 }
 
-/* Looks a row up: handle and place, -1 if there is none. */
+/* Looks a row up: its handle and place, or -1 if there is none. */
 static ww_status look(writer *w, statement which, int64_t *handle, int64_t *place)
 {
     sqlite3_stmt *s = w->statements[which];
@@ -178,7 +178,7 @@ static void bind_payload(sqlite3_stmt *s, int number, const writer_row *row)
         sqlite3_bind_null(s, number);
 }
 
-/* Tries to add the row's entry; `taken` says that its id is there. */
+/* Tries to add the row's entry; `taken` says that another row has its id or handle. */
 static ww_status insert_entry(writer *w, const writer_row *row, const char *id, bool *taken)
 {
     sqlite3_stmt *s = w->statements[INSERT_ROW];

@@ -28,7 +28,7 @@ struct writer {
     sqlite3_stmt *find, *update; /* of the record */
     sqlite3_stmt *statements[STATEMENT_COUNT];
     bool known;   /* the record is what the file has, except for changes */
-    bool changed; /* it has to be written */
+    bool changed; /* the record must be written */
     collection_record record;
     float *floats;              /* a vector on its way from or to the collection's type; */
     void *elements;             /* and in it */
