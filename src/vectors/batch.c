@@ -18,13 +18,14 @@
 #include "vectors/payloads.h"
 
 enum {
-    WRITE_BYTES = 64 * 1024 * 1024, /* of stored rows in one write: between two, the caller learns of it and may cancel */
-    NARROW_BYTES = 8 << 20,         /* of rows that are brought to the collection's type at a time, */
-    NARROW_ITEM_NUMBERS = 1 << 16,  /* and by a thread in one piece */
+    WRITE_BYTES =
+        64 * 1024 * 1024,   /* of stored rows in one write; between two writes progress is reported and the caller may cancel */
+    NARROW_BYTES = 8 << 20, /* of rows that are converted to the collection's type at a time, */
+    NARROW_ITEM_NUMBERS = 1 << 16, /* and in one piece by a thread */
 };
 
-/* Host and device memory for the rows, and a larger table of ids if this one is too small. The old one is kept until the
- * commit: it is the way back. */
+/* Reserves host and device memory for the rows, and a larger table of ids if this one is too small. The old table is kept until
+ * the commit, so that a failure can restore it. */
 static ww_status batch_reserve(batch *b, ww_collection *c)
 {
     row_store *store = &c->store;
@@ -107,7 +108,7 @@ static void narrow_item(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* Says which number of row `number` does not fit. */
+/* Fails with a message that names the number of row `number` that does not fit. */
 static ww_status fail_narrow(const batch *b, const ww_collection *c, int64_t number, const float *row)
 {
     int32_t column = 0;
@@ -124,7 +125,7 @@ static ww_status fail_narrow(const batch *b, const ww_collection *c, int64_t num
                    (long long)number, (int)id.length, id.bytes, column, (double)row[column], held[c->type]);
 }
 
-/* Says what is wrong with a row, of the collection's type, that the device has refused. */
+/* Fails with a message that says what is wrong with a row of the collection's type that the device refused. */
 static ww_status fail_refused(const batch *b, const ww_collection *c, int64_t number, const void *row)
 {
     char digits[HANDLE_DIGITS], fault[VECTOR_FAULT_BYTES];
@@ -186,7 +187,7 @@ static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, t
     return refused < count ? fail_narrow(b, c, number, b->rows.vectors + number * b->rows.row_stride) : WW_OK;
 }
 
-/* Rows of the host from number `done` on to where they belong: to->count of them at most, or fewer, as it says then. */
+/* Writes rows of the host from number `done` on: at most to->count, which then says how many were written. */
 static ww_status write_from_host(batch *b, ww_collection *c, int64_t done, row_range *to)
 {
     const size_t row_bytes = store_element_bytes(&c->store), element_bytes = row_type_bytes((int32_t)c->type);
@@ -228,7 +229,7 @@ static ww_status fail_here(const batch *b, const ww_collection *c, int64_t numbe
     return status;
 }
 
-/* The same for rows that are on the device. */
+/* Writes rows that are on the device. */
 static ww_status write_from_device(const batch *b, ww_collection *c, int64_t done, row_range to)
 {
     const backend *table = c->device->backend;
@@ -245,7 +246,7 @@ static ww_status write_rows(batch *b, ww_collection *c)
 {
     const row_store *store = &c->store;
     const int64_t padded_bytes = (int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type);
-    /* Nobody to tell: as much as goes into a segment at once. */
+    /* Without a progress callback: as many rows at once as fit into a segment. */
     const int64_t step = b->rows.progress ? WRITE_BYTES / padded_bytes : b->rows.count;
     ww_status status = told(b, c, 0);
     for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
@@ -271,7 +272,7 @@ static ww_status read_from_copy(batch *b, const ww_collection *c)
     return status;
 }
 
-/* With the lock, under which the collection's device is what it is. */
+/* The caller holds the lock, so the collection's device does not change. */
 static ww_status place_tensor(batch *b, ww_collection *c)
 {
     const ww_dtype type = tensor_type_of(c->type), given = ww_tensor_dtype(&b->given.dense);
@@ -349,10 +350,10 @@ static void batch_rollback(batch *b, ww_collection *c)
         *page = (row_page){0};
     }
     if (b->first_row == 0)
-        c->ids_are_stored = false; /* there are none: as before */
+        c->ids_are_stored = false; /* there are none, as before */
 }
 
-/* All of it, or a way back to where it was. */
+/* Enters everything, or undoes what it has entered. */
 static ww_status batch_stage(batch *b, ww_collection *c)
 {
     ww_status status = batch_reserve(b, c);
@@ -378,7 +379,7 @@ ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind)
     batch b = {.rows = *rows, .upsert = kind != WRITE_ADD, .update = kind == WRITE_UPDATE};
     ww_status status = WW_OK;
     if (rows->tensor)
-        b.given.dense = *rows->tensor; /* the caller's still */
+        b.given.dense = *rows->tensor; /* still the caller's */
     collection_lock_write(c);
     b.without_ids = !rows->ids && !c->ids_are_stored;
     if (rows->tensor)

@@ -1,24 +1,23 @@
-/* A batch of rows on its way into a collection, and its ids: those are checked and entered while everything can still be undone
- * (batch.c).
- */
+/* A batch of rows that is being added to a collection, and its ids: these are checked and entered while everything can still be
+ * undone (batch.c). */
 #ifndef WARPWAVE_VECTORS_BATCH_H
 #define WARPWAVE_VECTORS_BATCH_H
 
 #include "vectors/collection.h"
 #include "vectors/tensor_rows.h"
 
-static const uint32_t NOT_REPLACED = UINT32_MAX; /* no row's number: 2^32-1 rows end before it */
+static const uint32_t NOT_REPLACED = UINT32_MAX; /* not the number of any row: there are at most 2^32-1 rows */
 
 typedef struct batch {
     ww_rows rows;
     bool upsert;
     bool update;             /* an upsert of rows that are there; without payloads theirs stay */
     bool without_ids;        /* of the caller's, here or in the collection: nothing to store (automatic_ids.h) */
-    char *narrowed;          /* rows on their way from f32 to the collection's type, or NULL */
+    char *narrowed;          /* rows that are converted from f32 to the collection's type, or NULL */
     int64_t narrowed_rows;   /* that it has room for */
     tensor_rows given;       /* rows that came as a tensor, in its type; and if they stay on the device: */
-    tensor_rows rounded;     /* the same in the collection's type, if that is another; */
-    const tensor_rows *here; /* that of the two which is written; NULL: they come from the host */
+    tensor_rows rounded;     /* the same rows in the collection's type, if it differs; */
+    const tensor_rows *here; /* the one of the two that is written; NULL: the rows come from the host */
     int64_t first_row;       /* the number of the batch's first row */
     int64_t segments_before; /* how many there were */
     int64_t ids_staged;      /* rows whose ids are in the table */

@@ -20,7 +20,7 @@ enum { PIECE_BYTES = 16 << 20 }; /* of rows at a time */
 
 STRUCT_INIT(ww_damage_report, {.first_row = -1})
 
-/* What a segment keeps of rows, and what it is called when it is wrong. */
+/* What a segment keeps for rows, and its name in reports of damage. */
 static const struct kept {
     size_t offset;
     uint32_t damage;
@@ -35,12 +35,12 @@ static const struct kept {
     {offsetof(segment, high_residuals), WW_DAMAGE_RESIDUAL, "residual"},
     {offsetof(segment, live), WW_DAMAGE_LIVE, "live bit"},
 };
-enum { KEPT_OF_ROWS = 7, KEPT = 8 }; /* the first are made from the row */
+enum { KEPT_OF_ROWS = 7, KEPT = 8 }; /* these are computed from the row */
 
 typedef struct checker {
     ww_collection *collection;
     device_stream *stream;
-    segment old, made; /* of a piece: as it is, and made again */
+    segment old, made; /* of a piece: as it is, and computed again */
     int64_t capacity;  /* of them: rows of a piece */
     char *rows;        /* host: of a piece, as callers have them */
     char *bytes[2];    /* host: some of both segments */
@@ -57,7 +57,7 @@ static buffer *buffer_of(segment *part, int32_t i)
     return (buffer *)(void *)((char *)part + kept[i].offset);
 }
 
-/* Bytes that 64 rows take of it, 0 if the segment does not have it. */
+/* Bytes of it per 64 rows, 0 if the segment does not have it. */
 static size_t word_bytes(const segment *part, int32_t i)
 {
     const buffer *b = (const buffer *)(const void *)((const char *)part + kept[i].offset);
@@ -121,7 +121,7 @@ static ww_status checker_make(checker *k)
 /* ---- some rows ------------------------------------------------------------------------------------------------------------
  */
 
-/* Zeros where there will be no row. */
+/* Writes zeros where there is no row. */
 static ww_status clear(checker *k, int64_t words)
 {
     ww_device *device = k->collection->device;
@@ -177,7 +177,7 @@ static ww_status compare(checker *k, int64_t words, uint32_t *damage)
     return status;
 }
 
-/* Of a word of the piece in which something differs: which rows, and what of each. */
+/* For a word of the piece with a difference: finds the rows, and what differs in each. */
 static ww_status look_at_rows(checker *k, const segment *part, int64_t first, int64_t end)
 {
     ww_status status = WW_OK;
@@ -190,7 +190,7 @@ static ww_status look_at_rows(checker *k, const segment *part, int64_t first, in
     return status;
 }
 
-/* Rows that the host has, too. */
+/* Compares rows with the host's copy. */
 static void compare_with_copy(checker *k, const segment *part, int64_t first, int64_t count)
 {
     const row_store *store = &k->collection->store;

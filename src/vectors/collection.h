@@ -20,32 +20,32 @@ struct ivf; /* vectors/ivf/ivf.h */
 
 struct ww_collection {
     const collection_operations *operations;
-    process_mark made_in; /* the one process that may use it: in a child the lock may be held for ever */
+    process_mark made_in; /* the only process that may use it: in a child of fork() the lock could stay locked forever */
     char *name;
     int32_t dim;
     ww_metric metric;
     ww_vector_type type;
-    bool keep_host_copy; /* asked for; whether there is one also depends on the device */
+    bool keep_host_copy; /* what was requested; the device decides whether there is a screen */
     ww_screen screen;
     ww_row_place rows;
     ww_device *device; /* with `lock`, or, of a collection in a file, its store's lock; the rest above never changes */
 
-    /* Of a collection in memory, else zero. */
+    /* For a collection in memory, else zero. */
     pthread_rwlock_t lock;
     device_stream *stream; /* the writers' */
     row_store store;
     id_table ids;           /* of live rows, if ids are stored */
     bool ids_are_stored;    /* else all ids are automatic (automatic_ids.h), and in no table or page */
     id_table moved;         /* rows whose handle is out of order (handles.h) */
-    int64_t next_handle;    /* never goes back */
+    int64_t next_handle;    /* never decreases */
     int64_t highest_number; /* no id that the caller gave was the decimal text of a larger one; -1: none was a number */
     struct ivf *index;      /* NULL: there is none */
     kept_map map;
     int64_t epoch; /* raised when rows are numbered anew */
 };
 
-/* Fills in what every collection has, from a config that is checked; the rest stays as it is. Keeps `device` open. On failure
- * nothing is held. */
+/* Fills in what every collection has, from a checked config; the rest stays unchanged. Keeps `device` open. Holds nothing after
+ * a failure. */
 ww_status collection_init(ww_collection *collection, ww_device *device, const ww_collection_config *config,
                           const collection_operations *operations);
 void collection_release(ww_collection *collection);
@@ -58,13 +58,13 @@ void collection_unlock(ww_collection *collection);
  */
 row_shape collection_shape(const ww_collection *collection, const ww_device *device);
 
-/* Forgets everything and frees it. With the writer's lock. */
+/* Removes and frees everything. The caller holds the writer's lock. */
 void collection_empty(ww_collection *collection);
 
-/* What every public function asks first, before it takes the lock: is it a collection, and of this process? */
+/* Every public function calls this before it takes the lock: is it a collection, and does it belong to this process? */
 ww_status collection_check(const ww_collection *collection, const char *function);
 
-/* WW_INVALID_ARGUMENT for rows in a place that is none, or where they cannot be. */
+/* WW_INVALID_ARGUMENT for an unknown place of rows, or one where they cannot be. */
 ww_status collection_check_rows(const char *function, const ww_collection_config *config);
 
 /* What a collection in memory does (operations.h), each in the file of the public call; queries are in search.h. */
@@ -97,10 +97,10 @@ ww_status row_text_copy(const row_request *request, const char *text, size_t len
 /* WW_INVALID_ARGUMENT that says `what` was NULL. */
 ww_status fail_null(const char *function, const char *what);
 
-/* Is the canonical squared norm of `dim` floats finite? No other vector is let in. */
+/* Is the canonical squared norm of `dim` floats finite? Other vectors are refused. */
 bool vector_is_finite(const float *vector, int32_t dim);
 
-/* Says of such a vector why not: "column 3 is NaN; ...", or that its squared norm is not finite. Returns `text`. */
+/* Writes why such a vector is refused: "column 3 is NaN; ...", or that its squared norm is not finite. Returns `text`. */
 enum { VECTOR_FAULT_BYTES = 80 };
 const char *vector_fault(const float *vector, int32_t dim, char text[VECTOR_FAULT_BYTES]);
 

@@ -17,11 +17,11 @@
 #include "vectors/payloads.h"
 
 enum {
-    ROWS_ONE_BY_ONE = 8,             /* so few are read faster than gathered: that takes buffers, and numbers sent over */
+    ROWS_ONE_BY_ONE = 8, /* fewer rows are read faster than gathered, which takes buffers and a transfer of row numbers */
     GATHER_BYTES = 64 * 1024 * 1024, /* of rows, at a time */
-    PREFETCHED = 32,                 /* hits whose ids and payloads are on their way from memory together */
-    HANDLES_TOGETHER = 1024,         /* that are found by one thread in one piece, */
-    HANDLE_ITEMS_MIN = 4             /* pieces that are worth waking threads for */
+    PREFETCHED = 32,                 /* hits whose ids and payloads are prefetched together */
+    HANDLES_TOGETHER = 1024,         /* hits that one thread handles in one piece, */
+    HANDLE_ITEMS_MIN = 4             /* and the number of pieces from which threads are worth waking */
 };
 
 /* After a search nothing of a row's page is in the cache, and an id is three steps away, each a miss. So each step is taken
@@ -68,7 +68,7 @@ static void find_some_handles(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* Of many hits by the device's threads: each is a step into memory that the search has pushed out of the caches. */
+/* Finds many hits by the device's threads, because the search has pushed this memory out of the caches. */
 static void find_handles(ww_results *results, const ww_collection *c)
 {
     handle_job job = {.collection = c, .results = results};
@@ -116,13 +116,13 @@ static ww_status put_texts(ww_results *results, const ww_collection *c)
     return status;
 }
 
-/* Each vector by itself: from the host's copy, or from a device that is quick about it. */
+/* Reads each vector by itself: from the host's copy, or from a device where that is fast. */
 static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
 {
     const row_store *store = &c->store;
     const size_t bytes = store_element_bytes(store);
     const bool typed = c->type != WW_VECTOR_F32;
-    void *elements = typed ? memory_alloc(bytes) : NULL; /* of one row, on their way to floats */
+    void *elements = typed ? memory_alloc(bytes) : NULL; /* elements of one row, before they become floats */
     ww_status status = !typed || elements ? WW_OK : memory_failed("a row's elements", bytes);
     for (int64_t i = 0; status == WW_OK && i < results_hits(results); i++) {
         const int64_t row = results->rows[i];
@@ -208,7 +208,7 @@ static void gathering_destroy(gathering *g)
     memory_free(g->wanted);
 }
 
-/* The rows from `*next` on that lie in one segment and fit; a row that several hits have is gathered once. */
+/* Takes the rows from `*next` on that are in one segment and fit; a row of several hits is gathered once. */
 static ww_status gather_some(gathering *g, int64_t *next)
 {
     const ww_collection *c = g->collection;

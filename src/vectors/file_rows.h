@@ -1,6 +1,5 @@
-/* Rows of a file on their way into a collection: as they are stored where the file has the collection's type, else as f32.
- *
- * All of it is inline: the library of ranks, which has only the public calls of the core, reads files, too. */
+/* Rows of a file that are added to a collection: as they are stored if the file has the collection's type, else as f32.
+ * Everything is inline, because the library of ranks, which has only the public calls of the core, reads files, too. */
 #ifndef WW_VECTORS_FILE_ROWS_H
 #define WW_VECTORS_FILE_ROWS_H
 
@@ -45,7 +44,7 @@ static inline ww_status file_rows_read(file_rows *rows, int64_t first, int64_t c
         status = ww_matrix_read_elements(rows->file, first, count, rows->room);
         if (status != WW_OK || info.element != WW_ELEMENT_F16 || halves_are_finite(rows->room, count * info.dim))
             return status;
-        rows->as_stored = false; /* read again, which says what is not finite */
+        rows->as_stored = false; /* read again, which fails with the place of the number that is not finite */
     }
     if (status == WW_OK)
         status = ww_matrix_read_f32(rows->file, first, count, rows->room);

@@ -24,7 +24,7 @@ static ww_status get_check(const ww_get *get)
     return fetch_check(function, get->fetch);
 }
 
-/* The row that place `i` of the list asks for, or -1. Without a list that is the next live row after `previous`. */
+/* Returns the row that entry `i` of the list asks for, or -1. Without a list it is the next live row after `previous`. */
 static int64_t row_of(const ww_collection *c, const ww_get *get, int64_t i, int64_t previous)
 {
     if (get->handles)

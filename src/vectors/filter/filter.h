@@ -36,7 +36,7 @@ typedef enum filter_operation {
     FILTER_MIN_SHOULD, /* at least `count` of the children hold */
     FILTER_NESTED,     /* the child holds for one of the objects in the field's list */
     FILTER_IDS,        /* the row's id is one of the operands, which are sorted */
-    FILTER_SAME,       /* as FILTER_IN, but 2 is not 2.0 */
+    FILTER_SAME,       /* like FILTER_IN, but 2 does not equal 2.0 */
     FILTER_OTHER,      /* has a value that is none of the operands */
     FILTER_ALL_WORDS,  /* a text with each word of the operand, in any order and case */
     FILTER_ANY_WORD,   /* with one of them */
@@ -91,7 +91,7 @@ typedef struct filter_node {
     int64_t count; /* of FILTER_MIN_SHOULD */
 } filter_node;
 
-/* A filter that was read. nodes[0] is the whole. */
+/* A filter that was read. nodes[0] is its root. */
 typedef struct filter {
     filter_node *nodes;
     filter_operand *operands;
@@ -106,7 +106,7 @@ typedef struct filter {
 ww_status filter_read(const char *json, filter *out);
 void filter_free(filter *f);
 
-/* What a filter is held against. */
+/* A row that a filter is tested against. */
 typedef struct filter_row {
     const char *id; /* NULL: unknown, and equal to none; not terminated */
     size_t id_length;

@@ -1,4 +1,4 @@
-/* A filter held against every row. A word of the mask is a page of payloads, so threads share no word. */
+/* Tests a filter against every row. A word of the mask covers one page of payloads, so threads share no word. */
 #include "vectors/filter/filter_mask.h"
 
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 
 enum {
     ITEM_WORDS = 16,       /* that a thread fills in one piece; */
-    WORDS_FOR_THREADS = 64 /* fewer are not worth waking threads */
+    WORDS_FOR_THREADS = 64 /* with fewer, waking threads does not pay */
 };
 
 typedef struct mask_job {

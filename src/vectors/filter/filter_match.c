@@ -1,4 +1,4 @@
-/* Holding a filter against a payload, which is read in place. */
+/* Tests a filter against a payload, which is read in place. */
 #include <string.h>
 
 #include "base/instant.h"

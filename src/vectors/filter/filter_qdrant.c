@@ -11,7 +11,7 @@
 
 static ww_status read_filter(filter_reader *r, const char *value, bool negated);
 
-/* The value of a key, or NULL if it is missing or null. */
+/* Returns the value of a key, or NULL if it is missing or null. */
 static const char *given(const char *object, const char *key)
 {
     const char *value = json_find(object, key, strlen(key));
@@ -396,7 +396,7 @@ static ww_status read_clause(filter_reader *r, const char *key, children *of)
     if (!json_text_is(key, "should", 6))
         return FILTER_REFUSE(r, "unknown; a filter has must, should, must_not and min_should");
     if (json_type_of(value) == JSON_LIST && !json_first(value))
-        return WW_OK; /* no alternatives, no condition */
+        return WW_OK; /* an empty list is no condition */
     return read_group(r, value, (filter_node){.operation = FILTER_OR}, of);
 }
 

@@ -50,7 +50,7 @@ static void forget_pages(row_store *store)
     }
 }
 
-/* Removed rows get theirs, too: a page has the ids of all its rows. */
+/* Removed rows get their ids, too: a page has the ids of all its rows. */
 static ww_status make_pages(row_store *store, int64_t *bytes)
 {
     for (int64_t row = 0; row < store->rows_count; row += PAGE_ROWS) {

@@ -35,7 +35,7 @@ static ww_status duplicate_in_batch(const batch *b, const ww_collection *c, id_t
                    (int)id.length, id.bytes, (long long)(existing - b->first_row), (long long)b->ids_staged);
 }
 
-/* A row that has its id from us is another thing than the one that the caller wants to add: then upsert is no advice. */
+/* A row with an automatic id is unrelated to the one that the caller adds, so the message does not recommend an upsert. */
 static ww_status duplicate(const batch *b, const ww_collection *c, id_text id, int64_t existing)
 {
     const bool automatic = handle_from_digits(id) == store_handle(&c->store, existing);

@@ -1,4 +1,4 @@
-/* Handles of rows, and the way back. */
+/* Handles of rows, and rows of handles. */
 #include "vectors/ids/handles.h"
 
 #include "base/memory.h"
@@ -81,7 +81,7 @@ int64_t handle_find(const id_table *moved, const row_store *store, int64_t handl
     return -1;
 }
 
-/* The least handle that is in order; `first` if there is none. */
+/* Returns the smallest handle that is in order, or `first` if there is none. */
 static int64_t least_in_order(const int64_t *handles, int64_t count, int64_t first)
 {
     int64_t least = INT64_MAX;

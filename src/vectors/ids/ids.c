@@ -42,7 +42,7 @@ bool id_table_holds(const id_table *table, int64_t entries)
     return (uint64_t)entries <= table->bucket_count * BUCKET_ENTRIES;
 }
 
-/* Any number of buckets will do: the hash is taken as a fraction of one. */
+/* The number of buckets is arbitrary: the hash is used as a fraction of one. */
 static uint64_t home_of(const id_table *table, uint64_t hash)
 {
     return (uint64_t)((unsigned __int128)hash * table->bucket_count >> 64);
