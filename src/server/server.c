@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "server/route.h"
 #include "server/state.h"
 #include "server/tls.h"
 #include "server/ui/map.h"
@@ -45,7 +46,10 @@ static ww_status open_log(server *s)
 
 static ww_status open_all(server *s)
 {
-    ww_status status = access_open(&s->access, &s->config);
+    route_describe(&s->description);
+    ww_status status = s->description.failed ? memory_failed("the description of the server", s->description.length) : WW_OK;
+    if (status == WW_OK)
+        status = access_open(&s->access, &s->config);
     if (status == WW_OK)
         status = tls_load(s);
     if (status == WW_OK)
@@ -154,6 +158,7 @@ void server_stop(server *s)
     access_close(&s->access);
     tls_free(s);
     memory_free(s->clients_by_socket);
+    out_free(&s->description);
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
     memory_free(s);

@@ -51,8 +51,9 @@ static bool figures(request *r)
 
 static bool describe(request *r)
 {
+    const out *description = &r->server->description;
     r->status = 200;
-    route_describe(&r->answer);
+    out_bytes(&r->answer, description->bytes, description->length);
     return true;
 }
 

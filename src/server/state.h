@@ -87,6 +87,7 @@ struct server {
     int32_t port;
     int log; /* a file descriptor, -1: none */
     double started_seconds;
+    out description; /* /openapi.json, which never changes */
 
     pthread_mutex_t lock;
     pthread_cond_t work; /* a queue was scheduled, or it is time to stop */

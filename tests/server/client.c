@@ -9,7 +9,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { ANSWER_SECONDS = 20 };
+#include <warpwave/store.h>
+
+enum { ANSWER_SECONDS = 120 }; /* then the test fails; an emulated processor may be slow */
 
 static ww_device *device;
 
@@ -213,4 +215,19 @@ void server_test_end(server *s)
     server_stop(s);
     ww_device_close(device);
     device = NULL;
+}
+
+void server_keep_prefixes(const char *collection, const ww_model *model, const char *query_prefix, const char *document_prefix)
+{
+    ww_store *store = NULL;
+    ww_store_model kept = ww_store_model_default();
+    ww_model_info info = ww_model_info_default();
+    CHECK_OK(ww_model_describe(model, &info));
+    snprintf(kept.name, sizeof kept.name, "encoder");
+    snprintf(kept.fingerprint, sizeof kept.fingerprint, "%s", info.fingerprint);
+    snprintf(kept.query_prefix, sizeof kept.query_prefix, "%s", query_prefix);
+    snprintf(kept.document_prefix, sizeof kept.document_prefix, "%s", document_prefix);
+    CHECK_OK(ww_store_open(scratch_path("served.db"), device, NULL, &store));
+    CHECK_OK(ww_store_set_model(store, collection, &kept));
+    ww_store_close(store);
 }

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include <warpwave/model.h>
+
 #include "server/server.h"
 #include "support/check.h"
 #include "support/scratch.h"
@@ -47,5 +49,8 @@ json_t *http_json(const char *file, int line, http_expected expected, const char
 /* A server over a new store in the scratch folder, at any port. `change` may set more of the configuration; may be NULL. */
 server *server_for_test(void (*change)(server_config *config));
 void server_test_end(server *s);
+
+/* Has a collection of that store keep a model with prefixes, as a text collection of the library does. */
+void server_keep_prefixes(const char *collection, const ww_model *model, const char *query_prefix, const char *document_prefix);
 
 #endif

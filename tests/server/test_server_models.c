@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <warpwave/model.h>
-#include <warpwave/store.h>
 
 #include "server/client.h"
 #include "support/data/vocabulary.h"
@@ -187,22 +186,6 @@ static void texts_take_the_place_of_vectors(void **state)
     ASK_STATUS(port, 404, "POST", "/collections/none/points/query", "{\"query\": {\"text\": \"a\"}}");
 }
 
-/* Has the collection "docs" keep the encoder with prefixes, as a text collection of the library does. */
-static void keep_prefixes(const char *query_prefix, const char *document_prefix)
-{
-    ww_store *store = NULL;
-    ww_store_model model = ww_store_model_default();
-    ww_model_info info = ww_model_info_default();
-    CHECK_OK(ww_model_describe(encoder, &info));
-    snprintf(model.name, sizeof model.name, "encoder");
-    snprintf(model.fingerprint, sizeof model.fingerprint, "%s", info.fingerprint);
-    snprintf(model.query_prefix, sizeof model.query_prefix, "%s", query_prefix);
-    snprintf(model.document_prefix, sizeof model.document_prefix, "%s", document_prefix);
-    CHECK_OK(ww_store_open(scratch_path("served.db"), device, NULL, &store));
-    CHECK_OK(ww_store_set_model(store, "docs", &model));
-    ww_store_close(store);
-}
-
 /* Checks that a list of numbers is the vector of a text. */
 static void check_vector(json_t *list, const char *text)
 {
@@ -220,7 +203,7 @@ static void prefixes_of_a_collection_stand_before_its_texts(void **state)
 {
     (void)state;
     ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 64, \"distance\": \"Dot\"}}");
-    keep_prefixes("fox ", "dogs "); /* the server has opened the collection without them */
+    server_keep_prefixes("docs", encoder, "fox ", "dogs "); /* the server has opened the collection without them */
     for (int id = 1; id <= 2; id++) {
         char body[128];
         snprintf(body, sizeof body, "{\"points\": [{\"id\": %d, \"vector\": {\"text\": \"%s\"}}]}", id,

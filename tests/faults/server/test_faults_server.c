@@ -3,17 +3,42 @@
 
 #include "base/memory.h"
 #include "server/client.h"
+#include "support/models/tiny.h"
 
 enum { FAILURES = 60 };
 
 static server *running;
 static int port;
 
+static void with_encoder(server_config *config)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", scratch_path("encoder.gguf"));
+    tiny_write_words("bert", path);
+    config->model_names[0] = "encoder";
+    config->model_paths[0] = path;
+    config->model_count = 1;
+}
+
+/* A collection whose texts have prefixes. */
+static void add_texts(void)
+{
+    ww_device *device = NULL;
+    ww_model *encoder = NULL;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(ww_model_open(scratch_path("encoder.gguf"), device, NULL, &encoder));
+    ASK_STATUS(port, 200, "PUT", "/collections/texts", "{\"vectors\": {\"size\": 64, \"distance\": \"Dot\"}}");
+    server_keep_prefixes("texts", encoder, "fox ", "dogs ");
+    ww_model_close(encoder);
+    ww_device_close(device);
+}
+
 static int begin(void **state)
 {
     scratch_setup(state);
-    running = server_for_test(NULL);
+    running = server_for_test(with_encoder);
     port = server_port(running);
+    add_texts();
     ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
     ASK_STATUS(
         port, 200, "PUT", "/collections/docs/points",
@@ -43,6 +68,10 @@ static const struct {
      "{\"prefetch\": [{\"query\": [1, 2]}, {\"query\": 2}], \"query\": {\"fusion\": \"rrf\"}}"},
     {"POST", "/collections/docs/points/query/groups", "{\"query\": [1, 2], \"group_by\": \"a\"}"},
     {"POST", "/collections/docs/points/scroll", "{\"order_by\": \"a\"}"},
+    {"POST", "/collections/docs/points/scroll", "{\"limit\": 1}"},
+    {"POST", "/collections/docs/points", "{\"ids\": [2, 1]}"},
+    {"PUT", "/collections/texts/points", "{\"points\": [{\"id\": 1, \"vector\": {\"text\": \"a fox\"}}]}"},
+    {"POST", "/collections/texts/points/query", "{\"query\": {\"text\": \"dogs\"}}"},
     {"POST", "/collections/docs/points/payload", "{\"payload\": {\"b\": 1}, \"points\": [1]}"},
     {"POST", "/collections/docs/facet", "{\"key\": \"a\"}"},
     {"GET", "/collections/docs", NULL},
