@@ -197,15 +197,19 @@ def embed_table(given):
     texts = [sentence.format(i, 7 * i % 1000) for i in range(1024)]
     (given.folder / "texts.txt").write_text("".join(text + "\n" for text in texts), encoding="utf-8")
     bodies = write_bodies(given.folder / "embed.jsonl", ({"model": "m", "input": text, "encoding_format": "base64"} for text in texts))
-    rates = []
+    rates, costs = [], []
     with Served(given.build / "warpwave", given.folder / "embed.db", "--device", "cpu", "--model", f"m={given.model}") as server:
         for _ in range(3):
-            alone = inside(given, "embed", given.model, given.folder / "texts.txt", CONNECTIONS, given.seconds)["rate"]
-            rates.append((load(given, server.port, "/v1/embeddings", bodies, CONNECTIONS)["rate"], alone))
+            alone = inside(given, "embed", given.model, given.folder / "texts.txt", CONNECTIONS, given.seconds)
+            begun = cpu_seconds(server.process.pid)
+            done = load(given, server.port, "/v1/embeddings", bodies, CONNECTIONS)
+            rates.append((done["rate"], alone["rate"]))
+            costs.append((1e3 * (cpu_seconds(server.process.pid) - begun) / done["requests"], alone["cpu_ms"]))
     served, alone = (sorted(column)[1] for column in zip(*rates))
+    cost, cost_alone = (sorted(column)[1] for column in zip(*costs))
     ratio = sorted(a / b for a, b in rates)[1]
     print(f"Embeddings by {given.model.name}, texts of about 25 tokens: {served:.0f} texts a second from {CONNECTIONS} connections, {alone:.0f} by `ww_model_embed()` in batches of "
-          f"{CONNECTIONS}: {ratio:.2f} (medians of three)")
+          f"{CONNECTIONS}: {ratio:.2f} (medians of three); processor time {cost:.3f} and {cost_alone:.3f} ms a text")
 
 
 def main():

@@ -62,14 +62,28 @@ static const char *word_end(const char *value)
     return at;
 }
 
+/* Behind a list that begins with a number and has neither texts nor lists nor objects in it; NULL if it is no such list. Lists
+ * of numbers are long, and the C library looks at many bytes at a time. */
+static const char *numbers_end(const char *list)
+{
+    const char *first = skip_space(list + 1);
+    const char *close = *first == '-' || (*first >= '0' && *first <= '9') ? strchr(first, ']') : NULL;
+    const size_t length = close ? (size_t)(close - first) : 0;
+    return close && !memchr(first, '"', length) && !memchr(first, '[', length) && !memchr(first, '{', length) ? close + 1
+                                                                                                              : NULL;
+}
+
 const char *json_end(const char *value)
 {
-    /* Bytes that matter inside a list or an object; lists of numbers are long. */
+    /* Bytes that matter inside a list or an object. */
     static const bool MATTERS[256] = {['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
     if (*value == '"')
         return text_end(value);
     if (*value != '[' && *value != '{')
         return word_end(value);
+    const char *numbers = *value == '[' ? numbers_end(value) : NULL;
+    if (numbers)
+        return numbers;
     int64_t depth = 1;
     const char *at = value + 1;
     while (depth > 0) {
