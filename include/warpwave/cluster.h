@@ -28,6 +28,7 @@
 
 #include <warpwave/device.h>
 #include <warpwave/files.h>
+#include <warpwave/ivf.h>
 #include <warpwave/results.h>
 #include <warpwave/status.h>
 #include <warpwave/vectors.h>
@@ -132,6 +133,18 @@ WW_API ww_status ww_cluster_search(ww_cluster *cluster, const ww_query *query, w
  * is in, and what `fetch` names, as it was when that shard was searched; NULL on ranks that get no answer. For a range each
  * shard sends its best `limit` hits. Otherwise as ww_cluster_search(). */
 WW_API ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer answer, ww_results **results);
+
+/* Collective. Builds one index (ivf.h) over the rows of all shards, which must be in memory, in place of one that there is: the
+ * lists are those of one collection with all rows. The config is the same on all ranks, except for `progress`; NULL: the
+ * defaults. Then searches may ask for `nprobe`, or after ww_cluster_calibrate() for a `recall`: they read the lists that a
+ * search of one collection would, and results have its bits and say how many hits are proven. New rows of a shard enter their
+ * nearest lists at once; lists that have grown too large are split when the index is built again. No shard may be written
+ * during this call. After a failure every shard has the index that it had. */
+WW_API ww_status ww_cluster_build_ivf(ww_cluster *cluster, const ww_ivf_config *config);
+
+/* Collective. As ww_collection_calibrate() over all shards, whose index ww_cluster_build_ivf() has built. Queries are given on
+ * all ranks, or on none. */
+WW_API ww_status ww_cluster_calibrate(ww_cluster *cluster, const ww_calibrate_config *config);
 
 /* Finds which rank has a row, by its number in results of this cluster, and the row's number there. As of the last collective
  * call. WW_NOT_FOUND for a number that no shard has. Does not communicate. */

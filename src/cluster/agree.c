@@ -34,7 +34,9 @@ static void call_text(int64_t word, char *text, size_t capacity)
                                         [CALL_DESCRIBE] = "ww_cluster_describe",
                                         [CALL_SEARCH] = "ww_cluster_search",
                                         [CALL_QUERY] = "ww_cluster_query",
-                                        [CALL_COLLECT] = "the exchange of a command"};
+                                        [CALL_COLLECT] = "the exchange of a command",
+                                        [CALL_BUILD_IVF] = "ww_cluster_build_ivf",
+                                        [CALL_CALIBRATE] = "ww_cluster_calibrate"};
     const bool known = word > 0 && word < (int64_t)(sizeof names / sizeof *names);
     text_copy(text, capacity, known ? names[word] : "another call");
 }
@@ -82,7 +84,10 @@ static const agreed_field fields[] = {{FIELD(dim), "dimension", number_text, WW_
                                       {FIELD(query_count), "number of queries", number_text, WW_INVALID_ARGUMENT},
                                       {FIELD(fetch), "fetch", number_text, WW_INVALID_ARGUMENT},
                                       {FIELD(limit), "limit", number_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(bound), "bound", bound_text, WW_INVALID_ARGUMENT}};
+                                      {FIELD(bound), "bound", bound_text, WW_INVALID_ARGUMENT},
+                                      {FIELD(nprobe), "nprobe", number_text, WW_INVALID_ARGUMENT},
+                                      {FIELD(recall), "recall", bound_text, WW_INVALID_ARGUMENT},
+                                      {FIELD(index), "index or its config", number_text, WW_INVALID_ARGUMENT}};
 
 static int64_t word_at(const rank_report *report, size_t offset)
 {

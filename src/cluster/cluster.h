@@ -32,11 +32,21 @@ typedef struct rank_report {
     int64_t rows_live, rows_end, first_row; /* of the shard */
     int64_t bytes;                          /* that the rank will send */
     int64_t rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;
-    int64_t spare[7];
+    int64_t nprobe, recall, index; /* of a search by lists, and which index it is; of a build what it is made of */
+    int64_t lists_read, list_rows_read, list_bytes_read;
+    int64_t spare;
 } rank_report;
 _Static_assert(sizeof(rank_report) == 256, "versions must agree on the size of a report");
 
-typedef enum collective_call { CALL_CREATE = 1, CALL_DESCRIBE, CALL_SEARCH, CALL_QUERY, CALL_COLLECT } collective_call;
+typedef enum collective_call {
+    CALL_CREATE = 1,
+    CALL_DESCRIBE,
+    CALL_SEARCH,
+    CALL_QUERY,
+    CALL_COLLECT,
+    CALL_BUILD_IVF,
+    CALL_CALIBRATE
+} collective_call;
 
 struct ww_cluster {
     process_mark process;
@@ -122,9 +132,19 @@ typedef struct gathering {
 } gathering;
 ww_status cluster_gather(ww_cluster *cluster, const gathering *g);
 
-/* Brings `bytes` of every rank to the root, one behind the other in order of ranks: in `all`, until call_end(), on the root
- * alone. A whole collective call except for its frame. */
-ww_status cluster_collect(cluster_call *call, const void *mine, int64_t bytes, const unsigned char **all, int64_t *all_bytes);
+/* Brings `bytes` of every rank to the root, or to all, one behind the other in order of ranks. What comes is there until
+ * call_end(). */
+typedef struct collecting {
+    const void *mine;
+    int64_t bytes;
+    bool to_all;
+    unsigned char *all; /* NULL on ranks that do not get it */
+    int64_t *starts;    /* of each rank's bytes, and the end */
+} collecting;
+ww_status cluster_collect(cluster_call *call, collecting *what);
+
+/* The live rows of all ranks, and those before this rank's, as reported last. */
+void cluster_count_rows(const ww_cluster *cluster, int64_t *total, int64_t *first);
 
 /* True on a rank that gets the answer. */
 static inline bool answers_here(const ww_cluster *cluster, ww_answer answer)

@@ -70,29 +70,33 @@ ww_status cluster_gather(ww_cluster *c, const gathering *g)
     return status == WW_OK && g->to_all ? cluster_broadcast(c, g->to, (size_t)g->starts[c->ranks]) : status;
 }
 
-ww_status cluster_collect(cluster_call *call, const void *mine, int64_t bytes, const unsigned char **all, int64_t *all_bytes)
+ww_status cluster_collect(cluster_call *call, collecting *what)
 {
     ww_cluster *c = call->cluster;
-    int64_t *starts = NULL;
-    unsigned char *copy = NULL, *to = NULL;
-    ww_status status = call_array(call, bytes, 1, "what a rank sends", &copy);
+    unsigned char *copy = NULL;
+    ww_status status = call_array(call, what->bytes, 1, "what a rank sends", &copy);
     if (status == WW_OK)
-        status = call_array(call, (int64_t)c->ranks + 1, sizeof *starts, "what ranks send", &starts);
-    if (status == WW_OK && bytes > 0)
-        __builtin_memcpy(copy, mine, (size_t)bytes);
-    call->report.bytes = bytes;
+        status = call_array(call, (int64_t)c->ranks + 1, sizeof *what->starts, "what ranks send", &what->starts);
+    if (status == WW_OK && what->bytes > 0)
+        __builtin_memcpy(copy, what->mine, (size_t)what->bytes);
+    call->report.bytes = what->bytes;
     status = call_agree(call, status);
-    if (status != WW_OK || !starts)
+    if (status != WW_OK || !what->starts)
         return status;
-    starts[0] = 0;
+    what->starts[0] = 0;
     for (int32_t r = 0; r < c->ranks; r++)
-        starts[r + 1] = starts[r] + c->reports[r].bytes;
-    if (c->rank == c->root)
-        status = call_array(call, starts[c->ranks], 1, "what ranks send", &to);
+        what->starts[r + 1] = what->starts[r] + c->reports[r].bytes;
+    if (what->to_all || c->rank == c->root)
+        status = call_array(call, what->starts[c->ranks], 1, "what ranks send", &what->all);
     status = call_agree(call, status);
-    if (status == WW_OK)
-        status = cluster_gather(c, &(gathering){copy, starts, to, .to_all = false});
-    *all = to;
-    *all_bytes = starts[c->ranks];
-    return status;
+    return status == WW_OK ? cluster_gather(c, &(gathering){copy, what->starts, what->all, what->to_all}) : status;
+}
+
+void cluster_count_rows(const ww_cluster *c, int64_t *total, int64_t *first)
+{
+    *total = *first = 0;
+    for (int32_t r = 0; r < c->ranks; r++) {
+        *first += r < c->rank ? c->reports[r].rows_live : 0;
+        *total += c->reports[r].rows_live;
+    }
 }

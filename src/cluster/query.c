@@ -3,6 +3,7 @@
  * Ids, payloads and vectors are copied by the shard's own query, under its lock, and only those of hits that are among the
  * results of all ranks are sent: the keys of the nearest are merged on every rank first. Hits of a range are all sent.
  */
+#include "cluster/lists.h"
 #include "cluster/records.h"
 #include "cluster/search.h"
 
@@ -19,6 +20,7 @@ typedef struct own_hits {
     int64_t *counts;         /* of each query: the hits to send, which are its first */
     rank_key *mine, *merged; /* of the nearest: k of each query */
     int64_t rows_found;
+    lists_plan plan;
 } own_hits;
 
 static int64_t rows_above(const ww_results *results)
@@ -66,6 +68,8 @@ static ww_status exchange(cluster_call *call, const ww_query *s, const own_hits 
     const records_all all = {room, starts, s->query_count, range ? s->limit : s->k, s->fetch, range};
     if (answers_here(c, (ww_answer)call->report.answer))
         status = records_merge(call, &all, results);
+    if (status == WW_OK && *results)
+        status = lists_prove(call, &own->plan, s, *results);
     status = call_agree(call, status);
     if (status != WW_OK) {
         ww_results_destroy(*results);
@@ -117,7 +121,7 @@ static ww_status search_own(cluster_call *call, ww_query *query, own_hits *own)
     query->stats = &own->stats;
     ww_status status = take_lists(call, query, own);
     if (status == WW_OK)
-        status = ww_collection_query(call->cluster->shard, query, &own->results);
+        status = lists_query(call, &own->plan, query, &own->results);
     if (status != WW_OK)
         return status;
     own->rows_found = rows_above(own->results);
@@ -138,6 +142,8 @@ static ww_status find_hits(cluster_call *call, const ww_query *given, ww_answer 
     if (status == WW_OK && !results)
         status = ww_fail(WW_INVALID_ARGUMENT, "%s: results is NULL", call->function);
     status = search_open(call, &query, answer, status);
+    if (status == WW_OK)
+        status = lists_plan_make(call, &query, &own.plan);
     if (status != WW_OK || !results)
         return status;
     status = search_own(call, &query, &own);

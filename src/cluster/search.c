@@ -1,4 +1,5 @@
 /* ww_cluster_search(), and what every search over ranks begins with. */
+#include "cluster/lists.h"
 #include "cluster/search.h"
 
 #include <inttypes.h>
@@ -94,6 +95,10 @@ ww_status search_open(cluster_call *call, ww_query *query, ww_answer answer, ww_
         call->report.fetch = query->fetch;
         call->report.limit = query->limit;
         call->report.bound = canon_float_bits(query->bound);
+        call->report.nprobe = query->nprobe;
+        call->report.recall = canon_float_bits(query->recall);
+        if (query->nprobe > 0 || query->recall > 0.0f)
+            call->report.index = (int64_t)ww_core()->part_of(call->cluster->shard);
         call->report.queries_given = query->queries != NULL || query->query_count == 0;
         call->report.queries_hash = query->queries ? hash_queries(query) : 0;
     }
@@ -117,6 +122,9 @@ ww_status search_agree(cluster_call *call, ww_status mine, const ww_search_stats
     call->report.fallback_queries = stats->fallback_queries;
     call->report.certificate = canon_float_bits(stats->certificate);
     call->report.repeated_queries = stats->repeated_queries;
+    call->report.lists_read = stats->lists_read;
+    call->report.list_rows_read = stats->list_rows_read;
+    call->report.list_bytes_read = stats->list_bytes_read;
     const ww_status status = call_agree(call, mine);
     return status == WW_OK ? cluster_number_rows(call->cluster) : status;
 }
@@ -134,6 +142,9 @@ void search_stats_write(const cluster_call *call, ww_search_stats *stats)
         all.rows_scored += report->rows_scored;
         all.fallback_queries += report->fallback_queries;
         all.repeated_queries += report->repeated_queries;
+        all.lists_read = max_i64(all.lists_read, report->lists_read); /* all ranks read the same lists */
+        all.list_rows_read += report->list_rows_read;
+        all.list_bytes_read += report->list_bytes_read;
         all.certificate = certificate < all.certificate ? certificate : all.certificate;
     }
     (void)struct_write(stats, &all, sizeof all, call->function, "ww_search_stats"); /* checked by search_open() */
@@ -219,6 +230,23 @@ static void write_answer(const ww_cluster *c, const rank_key *merged, int64_t pl
     }
 }
 
+/* This rank's own search, which fills f->rows and f->scores. */
+static ww_status search_own(cluster_call *call, const lists_plan *plan, const ww_query *query, const found *f)
+{
+    ww_results *results = NULL;
+    if (!plan->asked)
+        return ww_collection_search(call->cluster->shard, query, f->rows, f->scores);
+    const ww_status status = lists_query(call, plan, query, &results);
+    for (int64_t i = 0; status == WW_OK && i < query->query_count * query->k; i++) {
+        const int64_t q = i / query->k, hit = i % query->k;
+        const bool there = hit < ww_results_count(results, q);
+        f->rows[i] = there ? ww_results_rows(results, q)[hit] : -1;
+        f->scores[i] = there ? ww_results_scores(results, q)[hit] : 0.0f;
+    }
+    ww_results_destroy(results);
+    return status;
+}
+
 static ww_status search(cluster_call *call, const ww_query *given, ww_answer answer, int64_t *rows, float *scores)
 {
     ww_cluster *c = call->cluster;
@@ -234,10 +262,14 @@ static ww_status search(cluster_call *call, const ww_query *given, ww_answer ans
     status = search_open(call, &query, answer, status);
     if (status != WW_OK)
         return status;
+    lists_plan plan;
+    status = lists_plan_make(call, &query, &plan);
+    if (status != WW_OK)
+        return status;
     query.stats = &stats;
     status = take_lists(call, &query, &f);
     if (status == WW_OK)
-        status = ww_collection_search(c->shard, &query, f.rows, f.scores);
+        status = search_own(call, &plan, &query, &f);
     if (status == WW_OK)
         rows_found = make_keys(c, &f, query.query_count * query.k);
     status = search_agree(call, status, &stats, rows_found);

@@ -46,7 +46,6 @@ ww_status cpu_rows_read(ww_device *device, row_range from, void *out);
 ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources);
 ww_status cpu_rows_search(ww_device *device, const search_job *job);
 ww_status cpu_rows_search_lists(ww_device *device, const list_job *job);
-void cpu_codes_copy(const segment *from, int64_t row, int32_t dim, const row_codes *to, int64_t at);
 ww_status cpu_rows_range(ww_device *device, const range_job *job);
 
 /* Says what this machine's CPU is: name, vendor, arch, memory. Leaves id, cores and instruction sets to the device. */

@@ -185,7 +185,6 @@ const backend backend_cpu = {
     .rows_gather = cpu_rows_gather,
     .rows_search = cpu_rows_search,
     .rows_search_lists = cpu_rows_search_lists,
-    .codes_copy = cpu_codes_copy,
     .rows_range = cpu_rows_range,
     .threads = cpu_threads,
     .tensors = &tensors_cpu,

@@ -152,17 +152,10 @@ typedef struct search_job {
     uint8_t *marks; /* a byte a query, to which MARK_... are added; may be NULL */
 } search_job;
 
-/* What the screen reads of some rows, one behind the other, in memory of the host. */
-typedef struct row_codes {
-    int8_t *codes; /* canon_padded(dim) for each row; the order inside a row is the backend's own affair */
-    float *scales, *residuals, *norms;
-} row_codes;
-
 /* Rows of a collection by their numbers, ascending. */
 typedef struct row_list {
     const uint32_t *rows;
     int64_t count;
-    row_codes codes; /* of these rows, by codes_copy; all NULL: the backend finds them in the segments */
 } row_list;
 
 typedef struct device_lists device_lists; /* codes of rows in the order of lists, in memory of the device: the backend's own */
@@ -292,9 +285,6 @@ struct backend {
     /* Frees them; accepts NULL. And the bytes they take on the device. Both NULL with the last. */
     void (*lists_destroy)(ww_device *device, device_lists *lists);
     int64_t (*lists_bytes)(const device_lists *lists);
-    /* Copies codes, scales, residuals and norms of a row of the segment, which has a screen, to place `at` of `to`. NULL: the
-     * backend's searches of lists do not want them. */
-    void (*codes_copy)(const segment *from, int64_t row, int32_t dim, const row_codes *to, int64_t at);
     /* All live and admitted rows of each query that are at least as good as a bound. Blocking. */
     ww_status (*rows_range)(ww_device *device, const range_job *job);
 

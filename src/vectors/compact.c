@@ -204,8 +204,10 @@ static ww_status compact(compaction *m)
         status = finish(m);
     if (status == WW_OK)
         status = ivf_rank(m->collection, &m->ranks);
-    if (status == WW_OK)
+    if (status == WW_OK) {
         commit(m);
+        ivf_compacted(m->collection);
+    }
     memory_free(m->ranks);
     memory_free(m->sources);
     id_table_destroy(&m->moved);

@@ -160,10 +160,8 @@ static ww_status move_to(move *m)
     store_destroy(&m->centroids);
     store_destroy(&m->store);
     m->device->backend->stream_destroy(m->device, m->stream);
-    if (status == WW_OK) {
+    if (status == WW_OK)
         ww_device_close(m->device);
-        ivf_codes_refresh(m->collection);
-    }
     memory_free(m->piece);
     return status;
 }

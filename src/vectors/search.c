@@ -26,6 +26,7 @@ typedef struct search {
     search_stats stats;
     void *host_queries;    /* that were brought from a GPU, or NULL */
     uint64_t *filter_mask; /* of the rows that the filter admits, or NULL */
+    const ivf_whole *whole; /* of an index that this collection has a part of, or NULL */
 } search;
 
 /* Queries on a GPU: checked there if it is the collection's, else brought to the host. With the lock. */
@@ -171,7 +172,7 @@ static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *
     s->job.rows = rows;
     s->job.scores = scores;
     if (c->store.rows_live > 0 && asks_for_lists(s->query))
-        return ivf_search(c, &s->job, ivf_rule_of(c->index, s->query), proven);
+        return ivf_search(c, &s->job, ivf_rule_of(c->index, s->query), s->whole, proven);
     bool done = false;
     if (ivf_exact_pays(c, &s->job)) {
         const ww_status status = ivf_search_exactly(c, &s->job, &done);
@@ -192,7 +193,7 @@ static ww_status nearest_results(search *s, ww_results **results)
     ww_status status = results_create(job->query_count, job->query_count * job->k, results);
     if (status != WW_OK || job->query_count == 0 || job->k == 0)
         return status;
-    if (asks_for_lists(s->query))
+    if (asks_for_lists(s->query) && !s->whole)
         status = results_proven(*results);
     if (status == WW_OK)
         status = find_nearest(s, (*results)->rows, (*results)->scores, (*results)->proven);
@@ -278,13 +279,14 @@ static ww_status range_results(search *s, ww_results **results)
 /* ---- the calls ------------------------------------------------------------------------------------------------------------
  */
 
-ww_status collection_query(ww_collection *c, const ww_query *query, ww_results **results)
+ww_status collection_query_part(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results)
 {
     search s;
     ww_results *made = NULL;
     ww_status status = search_begin(&s, c, query);
     if (status != WW_OK)
         return status;
+    s.whole = whole;
     status = query->mode == WW_QUERY_RANGE ? range_results(&s, &made) : nearest_results(&s, &made);
     if (status == WW_OK)
         status = results_fetch(made, c, query->fetch);
@@ -293,6 +295,22 @@ ww_status collection_query(ww_collection *c, const ww_query *query, ww_results *
         *results = made;
     else
         ww_results_destroy(made);
+    return status;
+}
+
+ww_status collection_query(ww_collection *c, const ww_query *query, ww_results **results)
+{
+    return collection_query_part(c, query, NULL, results);
+}
+
+ww_status collection_count_part(ww_collection *c, const ww_query *query, part_counts *counts)
+{
+    search s;
+    ww_status status = search_begin(&s, c, query);
+    if (status != WW_OK)
+        return status;
+    status = part_count(c, &s.job, query, counts);
+    search_end(&s, WW_CANCELLED); /* its stats are not the search's */
     return status;
 }
 

@@ -209,6 +209,43 @@ static ww_status attempt_range(const ranks *r, ww_cluster *cluster)
     return status;
 }
 
+static ww_status attempt_build(const ranks *r, ww_cluster *cluster)
+{
+    ww_ivf_config config = ww_ivf_config_default();
+    (void)r;
+    config.nlist = 9;
+    config.iterations = 2;
+    return ww_cluster_build_ivf(cluster, &config);
+}
+
+static ww_status attempt_calibrate(const ranks *r, ww_cluster *cluster)
+{
+    ww_calibrate_config config = ww_calibrate_config_default();
+    (void)r;
+    config.query_count = 299;
+    config.k = 2;
+    return ww_cluster_calibrate(cluster, &config);
+}
+
+static ww_status attempt_lists(const ranks *r, ww_cluster *cluster)
+{
+    static int64_t rows[QUERIES * 5];
+    static float scores[QUERIES * 5];
+    ww_results *results = NULL;
+    ww_query query = ww_query_default();
+    (void)r;
+    query.queries = scene_make()->queries[0];
+    query.query_count = QUERIES;
+    query.dim = DIM;
+    query.k = 5;
+    query.nprobe = 2;
+    ww_status status = ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &results);
+    ww_results_destroy(results);
+    query.nprobe = 0;
+    query.recall = 0.5f;
+    return status == WW_OK ? ww_cluster_search(cluster, &query, WW_ANSWER_ALL, rows, scores) : status;
+}
+
 /* A struct that could not be allocated cannot tell anyone, so of create the first allocation is left out. */
 static void fail_each(const ranks *r, ww_cluster *cluster, attempt call, int64_t first)
 {
@@ -238,6 +275,9 @@ void case_memory(const ranks *r)
     fail_each(r, cluster, attempt_search, 1);
     fail_each(r, cluster, attempt_query, 1);
     fail_each(r, cluster, attempt_range, 1);
+    fail_each(r, cluster, attempt_build, 1);
+    fail_each(r, cluster, attempt_calibrate, 1);
+    fail_each(r, cluster, attempt_lists, 1);
     ww_cluster_destroy(cluster);
 }
 

@@ -97,7 +97,8 @@ static const struct {
 } cases[] = {{"bits", case_bits},         {"range", case_range},   {"file", case_file},
              {"rows", case_rows},         {"store", case_store},   {"large", case_large},
              {"disagree", case_disagree}, {"memory", case_memory}, {"misuse", case_misuse},
-             {"timeout", case_timeout},   {"mpi", case_mpi}};
+             {"timeout", case_timeout},   {"mpi", case_mpi},       {"ivf", case_ivf},
+             {"ivf_life", case_ivf_life}};
 
 /* Devices that differ from rank to rank, as WARPWAVE_TEST_RANK_DEVICES lists them. */
 static void open_device(ranks *r)

@@ -57,7 +57,10 @@ static ww_status work(const ranks *r)
         query.dim = DIM;
         query.k = 3;
         query.fetch = WW_FETCH_IDS;
-        status = ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &results);
+        status = ww_cluster_build_ivf(cluster, NULL);
+        query.nprobe = 1;
+        if (status == WW_OK)
+            status = ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &results);
         EXPECT((results != NULL) == (status == WW_OK));
     }
     ww_results_destroy(results);

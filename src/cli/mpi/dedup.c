@@ -232,16 +232,16 @@ static ww_status journal_replay(dedup_job *j)
 static ww_status block_done(dedup_job *j)
 {
     cluster_call call;
-    const unsigned char *all = NULL;
-    int64_t bytes = 0;
+    collecting edges = {.mine = j->edges, .bytes = j->edge_count * (int64_t)sizeof *j->edges};
     ww_status status = call_begin(&call, j->data.cluster, CALL_COLLECT, "warpwave-mpi dedup");
     if (status != WW_OK)
         return status;
-    status = cluster_collect(&call, j->edges, j->edge_count * (int64_t)sizeof *j->edges, &all, &bytes);
+    status = cluster_collect(&call, &edges);
     if (status == WW_OK && here.rank == 0) {
-        status = join_edges(j, all, bytes);
+        const int64_t bytes = edges.starts[here.ranks];
+        status = join_edges(j, edges.all, bytes);
         if (status == WW_OK)
-            status = journal_write(j, all, bytes);
+            status = journal_write(j, edges.all, bytes);
     }
     call_end(&call);
     return status == WW_OK ? parts_block_done(&j->out) : status;

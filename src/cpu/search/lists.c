@@ -1,8 +1,11 @@
 /* Search of some lists of rows on the CPU: what an index reads.
  *
- * A list has its rows' codes one behind the other. Up to 64 of them are screened at a time as any other rows are (screen.c),
- * and what is kept is scored where it lies in the segments. Whether a row is live and admitted is looked up for kept rows only.
- * Until a query has k scores its rows are scored without a screen, and so are all rows of lists without codes.
+ * The codes of up to 64 rows of a list are gathered from the segments and screened as any other rows are (screen.c); what is
+ * kept is scored where it lies. Whether a row is live and admitted is looked up for kept rows only. Until a query has k scores
+ * its rows are scored without a screen.
+ *
+ * Gathering asks memory for all codes of a block at once, so it waits for the slowest line and not for each. A copy of the codes
+ * in the order of lists would be read a little faster (bench/RESULTS.md) and would cost a byte for each number of every row.
  *
  * With few queries, threads share a query: each takes one block in as many as there are threads, so that all begin with the
  * nearest lists, and they tell each other their thresholds. With many, a thread takes a set of queries: first it reads each
@@ -47,14 +50,12 @@ typedef struct list_query {
 
 /* A block of a list, and the queries that a worker has in hand. */
 typedef struct list_worker {
-    int8_t *codes; /* UNIT_ROWS x padded: of a block that is no whole strips, filled up with zeros */
-    float values[3][UNIT_ROWS];
+    int8_t *codes;              /* of the block, UNIT_ROWS x padded */
+    float values[3][UNIT_ROWS]; /* scales, residuals and norms of its rows */
     const void *rows[UNIT_ROWS]; /* where kept rows lie, */
     float norms[UNIT_ROWS];      /* and their norms */
     const uint32_t *numbers;     /* of the block's rows */
-    const int8_t *block_codes;   /* of whole strips; NULL: the block has none */
-    screen_rows block;
-    int32_t count, end; /* rows of the block, and of its strips */
+    int32_t count, end;          /* rows of the block, and of its strips */
     int32_t products[UNIT_ROWS];
     list_query *queries; /* of a set */
     uint64_t *pairs;     /* lists and queries of a set: the list in the upper half */
@@ -89,16 +90,6 @@ static const segment *segment_of_row(const search_job *job, int64_t row)
             high = middle - 1;
     }
     return &job->segments[low];
-}
-
-void cpu_codes_copy(const segment *from, int64_t row, int32_t dim, const row_codes *to, int64_t at)
-{
-    const int64_t padded = canon_padded(dim);
-    const buffer *codes = row_type_is_bytes(from->type) ? &from->rows : &from->codes;
-    memcpy(to->codes + at * padded, (const int8_t *)codes->data + row * padded, (size_t)padded);
-    to->scales[at] = ((const float *)from->scales.data)[row];
-    to->residuals[at] = ((const float *)from->residuals.data)[row];
-    to->norms[at] = ((const float *)from->norms.data)[row];
 }
 
 /* Finds out where the rows in `rows` (bit r for row r of the block) lie. Returns those that are live and admitted. */
@@ -164,16 +155,29 @@ static void score(const list_scan *s, list_worker *w, list_query *q, uint64_t ro
         learn(s, q);
 }
 
-/* A block that ends within a strip, as whole strips: behind the last row the test sees copies of it. */
-static void fill_block(const list_scan *s, list_worker *w)
+/* Gathers what the screen reads of the block. Rows ascend, so their segments do. */
+static void gather_block(const list_scan *s, list_worker *w)
 {
-    const float *const from[] = {w->block.scales, w->block.residuals, w->block.norms};
-    memcpy(w->codes, w->block_codes, (size_t)w->count * (size_t)s->padded);
-    for (int32_t v = 0; v < 3; v++)
-        for (int32_t r = 0; r < w->end; r++)
-            w->values[v][r] = from[v][r < w->count ? r : w->count - 1];
-    w->block_codes = w->codes;
-    w->block = (screen_rows){w->values[0], w->values[1], w->values[2]};
+    const int64_t padded = s->padded;
+    const segment *seg = segment_of_row(s->job, w->numbers[0]), *last = s->job->segments + s->job->segment_count - 1;
+    const int8_t *sources[UNIT_ROWS];
+    for (int32_t r = 0; r < w->count; r++) {
+        while (seg < last && seg[1].first_row <= w->numbers[r])
+            seg++;
+        const int64_t at = (int64_t)w->numbers[r] - seg->first_row;
+        const buffer *codes = row_type_is_bytes(seg->type) ? &seg->rows : &seg->codes;
+        sources[r] = (const int8_t *)codes->data + at * padded;
+        for (int64_t i = 0; i < padded; i += CACHE_LINE_BYTES)
+            __builtin_prefetch(sources[r] + i);
+        w->values[0][r] = ((const float *)seg->scales.data)[at];
+        w->values[1][r] = ((const float *)seg->residuals.data)[at];
+        w->values[2][r] = ((const float *)seg->norms.data)[at];
+    }
+    for (int32_t r = 0; r < w->count; r++)
+        memcpy(w->codes + r * padded, sources[r], (size_t)padded);
+    for (int32_t v = 0; v < 3; v++) /* behind the last row the test sees copies of it */
+        for (int32_t r = w->count; r < w->end; r++)
+            w->values[v][r] = w->values[v][w->count - 1];
 }
 
 /* Takes the rows of a list from `first` on in hand. */
@@ -182,23 +186,19 @@ static void take_block(const list_scan *s, list_worker *w, const row_list *list,
     w->count = (int32_t)min_i64(UNIT_ROWS, list->count - first);
     w->end = (w->count + SCREEN_STRIP - 1) / SCREEN_STRIP * SCREEN_STRIP;
     w->numbers = list->rows + first;
-    w->block_codes = NULL;
-    if (!s->products || !list->codes.codes)
-        return;
-    w->block_codes = list->codes.codes + first * s->padded;
-    w->block = (screen_rows){list->codes.scales + first, list->codes.residuals + first, list->codes.norms + first};
-    if (w->end > w->count)
-        fill_block(s, w);
+    if (s->products)
+        gather_block(s, w);
 }
 
 /* Which rows of the block the screen keeps. */
 static uint64_t screen_block(const list_scan *s, list_worker *w, const list_query *q)
 {
-    s->products->one(q->codes, w->block_codes, w->end, s->padded, w->products);
+    const screen_rows block = {w->values[0], w->values[1], w->values[2]};
+    s->products->one(q->codes, w->codes, w->end, s->padded, w->products);
     for (int32_t r = 0; q->offset != 0 && r < w->end; r++)
         w->products[r] += q->offset;
     const uint64_t rows =
-        s->isa->filter_one(w->products, &w->block, w->end, &q->limits, 0) & UINT64_MAX >> (UNIT_ROWS - w->count);
+        s->isa->filter_one(w->products, &block, w->end, &q->limits, 0) & UINT64_MAX >> (UNIT_ROWS - w->count);
     w->screened += w->count;
     w->kept += __builtin_popcountll(rows);
     return rows;
@@ -208,7 +208,7 @@ static void read_block(const list_scan *s, list_worker *w, list_query *q)
 {
     uint64_t rows = UINT64_MAX >> (UNIT_ROWS - w->count);
     learn(s, q);
-    if (w->block_codes && q->threshold != NO_LIST_THRESHOLD)
+    if (s->products && q->threshold != NO_LIST_THRESHOLD)
         rows = screen_block(s, w, q);
     if (rows != 0)
         score(s, w, q, find_rows(s, w, rows));

@@ -67,6 +67,22 @@ const core_functions *ww_core(void)
         .outline_lists = outline_lists,
         .outline_record = outline_record,
         .outline_centroid = outline_centroid,
+        .ivf_config_check = ivf_config_check,
+        .ivf_calibrate_check = ivf_calibrate_check,
+        .part_draw_rows = part_draw_rows,
+        .part_train = part_train,
+        .part_assign = part_assign,
+        .part_vectors = part_vectors,
+        .part_make = part_make,
+        .part_take = part_take,
+        .part_of = part_of,
+        .part_count_lists = part_count_lists,
+        .part_query = part_query,
+        .part_prove = part_prove,
+        .part_reads_all = part_reads_all,
+        .part_row_lists = part_row_lists,
+        .part_learn = part_learn,
+        .part_keep = part_keep,
     };
     return &functions;
 }

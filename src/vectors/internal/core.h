@@ -9,6 +9,7 @@
 #include "vectors/collection.h"
 #include "vectors/internal/lists.h"
 #include "vectors/internal/mirror.h"
+#include "vectors/internal/part.h"
 #include "vectors/results.h"
 
 enum { CORE_VERSION = 12 }; /* of this header and what it includes; raised with every change */
@@ -80,6 +81,25 @@ typedef struct core_functions {
     int64_t (*outline_lists)(const ww_collection *outline);
     list_record (*outline_record)(const ww_collection *outline, int64_t list);
     const float *(*outline_centroid)(const ww_collection *outline, int64_t list);
+
+    /* part.h, and of ivf.h what checks */
+    ww_status (*ivf_config_check)(const char *name, int64_t rows, ww_ivf_config *config);
+    ww_status (*ivf_calibrate_check)(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config);
+    ww_status (*part_draw_rows)(ww_collection *c, const part_draw *draw, part_rows *drawn);
+    ww_status (*part_train)(ww_collection *c, const ww_ivf_config *config, float *sample, float *centroids);
+    ww_status (*part_assign)(ww_collection *c, ww_collection *outline, part_rows *all);
+    ww_status (*part_vectors)(ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
+    ww_status (*part_make)(ww_collection *c, const ivf_update *update, uint64_t part, ivf **made);
+    void (*part_take)(ww_collection *c, ivf *made);
+    uint64_t (*part_of)(ww_collection *c);
+    ww_status (*part_count_lists)(ww_collection *c, const ww_query *query, part_counts *counts);
+    ww_status (*part_query)(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results);
+    ww_status (*part_prove)(ww_collection *c, const ivf_hits *hits, const part_counts *counts, int64_t wanted, int64_t *proven);
+    bool (*part_reads_all)(ww_collection *c, const part_counts *counts);
+    ww_status (*part_row_lists)(ww_collection *c, uint32_t **lists);
+    ww_status (*part_learn)(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists,
+                            ivf_calibration *learnt);
+    void (*part_keep)(ww_collection *c, ivf_calibration *learnt);
 } core_functions;
 
 WW_API const core_functions *ww_core(void);

@@ -25,6 +25,10 @@ typedef struct list_set {
     const list_record *records;
 } list_set;
 
+/* A list's record, and a list without rows from it. */
+list_record ivf_list_record(const ivf_list *list);
+ivf_list ivf_list_of(const list_record *record);
+
 /* ---- outline.c --------------------------------------------------------------------------------------------------------------
  */
 
@@ -81,6 +85,9 @@ typedef struct ivf_update {
 
 /* Makes or updates the index of a collection in memory. The caller has checked the numbers. After a failure there is none. */
 ww_status ivf_restore(ww_collection *c, const ivf_update *update);
+
+/* The same with the writer's lock; after a failure what there is of an index is useless. */
+ww_status ivf_apply(ww_collection *c, const ivf_update *update);
 
 /* What a file needs of an index that was built: the set of lists (memory_free() both arrays), and the rows of one of them. */
 ww_status ivf_list_set(const ivf *index, list_set *lists);

@@ -2,7 +2,8 @@
  * known.
  *
  * For each such query the exact search says which rows must be found, and the order of its lists says how many must be read
- * until h of them are found. Two rules are learnt for every h, and the one that reads fewer lists on average is kept:
+ * until h of them are found. Two kinds of rules are learnt for every h, and the kind that reads fewer lists on average over all
+ * h is kept. Rules of one kind read the more lists of a query the more it must find, so a higher recall never reads fewer:
  *
  *   nprobe   the nearest lists, the same number of them for every query
  *   factor   the lists whose centroid is at most this many times as far away as the nearest one: few where a query is near a
@@ -46,13 +47,14 @@ typedef struct calibration {
     int64_t *numbers;           /* of these rows */
     int64_t *truth;             /* k + 1 rows for each query of a round */
     float *scores;
+    const uint32_t *given;     /* lists of the true neighbours of each query, query_count x k, or NULL: they are found here */
     uint32_t *lists;           /* of each row of the collection */
     key_list *order;           /* the lists of each query of a round */
     uint32_t *places;          /* of each list in the order of a query */
     need *needs;               /* of each query for each h: query_count x k */
     double *factors, *nprobes; /* of all queries for one h */
     float *ratios;             /* of the first QUERIES_MIN queries: how much farther away each list is than the nearest */
-    ivf_rule *rules;
+    ivf_rule *rules;           /* k of each kind; in the end the first k are those that are kept */
     int64_t round_queries;
 } calibration;
 
@@ -70,26 +72,25 @@ ivf_rule ivf_rule_of(const ivf *index, const ww_query *query)
 /* ---- checks and memory ------------------------------------------------------------------------------------------------------
  */
 
-static ww_status check_numbers(const ww_collection *c, ww_calibrate_config *config)
+ww_status ivf_calibrate_check(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config)
 {
-    const int64_t rows = c->store.rows_live;
     if (config->query_count == 0)
         config->query_count = config->queries || rows >= QUERIES_DEFAULT ? QUERIES_DEFAULT : QUERIES_MIN;
     if (config->query_count < QUERIES_MIN || config->query_count > QUERIES_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_calibrate: query_count is %lld; it must be %d to %d",
+        return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %lld; it must be %d to %d", function,
                        (long long)config->query_count, QUERIES_MIN, QUERIES_MAX);
     if (!config->queries && config->query_count > rows)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_calibrate: %lld queries cannot be drawn from %lld rows; give queries",
+        return ww_fail(WW_OUT_OF_RANGE, "%s: %lld queries cannot be drawn from %lld rows; give queries", function,
                        (long long)config->query_count, (long long)rows);
     if (config->query_stride == 0)
-        config->query_stride = c->dim;
-    if (config->query_stride < c->dim)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_collection_calibrate: query_stride is %lld; it must be at least dim, %d",
-                       (long long)config->query_stride, c->dim);
+        config->query_stride = dim;
+    if (config->query_stride < dim)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %lld; it must be at least dim, %d", function,
+                       (long long)config->query_stride, dim);
     if (config->k == 0)
         config->k = K_DEFAULT;
     if (config->k < 1 || config->k > CALIBRATION_K_MAX || config->k >= rows)
-        return ww_fail(WW_OUT_OF_RANGE, "ww_collection_calibrate: k is %d; it must be 1 to %lld", config->k,
+        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must be 1 to %lld", function, config->k,
                        (long long)min_i64(CALIBRATION_K_MAX, rows - 1));
     return WW_OK;
 }
@@ -123,7 +124,7 @@ static ww_status take_memory(calibration *m)
     m->needs = memory_alloc(queries * k * sizeof *m->needs);
     m->factors = memory_alloc(2 * queries * sizeof *m->factors);
     m->ratios = memory_alloc(QUERIES_MIN * nlist * sizeof *m->ratios);
-    m->rules = memory_alloc(k * sizeof *m->rules);
+    m->rules = memory_alloc(2 * k * sizeof *m->rules);
     if (!m->drawn || !m->numbers || !m->truth || !m->scores || !m->lists || !m->order || !m->places || !m->needs ||
         !m->factors || !m->ratios || !m->rules)
         return memory_failed("calibrating an index", rows * sizeof *m->lists + queries * k * sizeof *m->needs);
@@ -193,7 +194,10 @@ static void measure_query(const calibration *m, int64_t q, int64_t number)
     int32_t found = 0;
     for (int64_t i = 0; i < order->count; i++)
         m->places[canon_key_row(order->keys[i])] = (uint32_t)i;
-    for (int32_t i = 0; i <= k && found < k; i++)
+    for (int32_t i = 0; m->given && i < k; i++)
+        if (m->given[number * k + i] < order->count)
+            wanted[found++] = m->places[m->given[number * k + i]];
+    for (int32_t i = 0; !m->given && i <= k && found < k; i++)
         if (truth[i] >= 0 && (m->config.queries || truth[i] != m->numbers[number]))
             wanted[found++] = m->places[m->lists[truth[i]]];
     qsort(wanted, (size_t)found, sizeof *wanted, by_number);
@@ -228,7 +232,7 @@ static ww_status measure_round(calibration *m, int64_t first)
                       .rows = m->truth,
                       .scores = m->scores,
                       .screen = c->store.screen};
-    ww_status status = c->device->backend->rows_search(c->device, &job);
+    ww_status status = m->given ? WW_OK : c->device->backend->rows_search(c->device, &job);
     if (status == WW_OK)
         status = ivf_order_lists(m->index, &job, m->order);
     for (int64_t q = 0; status == WW_OK && q < job.query_count; q++)
@@ -274,8 +278,8 @@ static double lists_by_factor(const calibration *m, double factor)
     return (double)lists / QUERIES_MIN;
 }
 
-/* Of both rules for h neighbours the one that reads fewer lists. */
-static ivf_rule choose_rule(const calibration *m, int32_t h)
+/* The rules of both kinds for h neighbours; how many lists that by a factor reads, infinite if there is none. */
+static double learn_rules(const calibration *m, int32_t h, ivf_rule *by_nprobe, ivf_rule *by_factor)
 {
     const int64_t n = m->config.query_count, worst = n - 1 - failures_allowed(n);
     const int32_t k = m->config.k;
@@ -285,22 +289,31 @@ static ivf_rule choose_rule(const calibration *m, int32_t h)
     }
     qsort(m->nprobes, (size_t)n, sizeof *m->nprobes, by_value);
     qsort(m->factors, (size_t)n, sizeof *m->factors, by_value);
-    const double nprobe = m->nprobes[worst], factor = m->factors[worst];
-    const double lists = isinf(factor) ? INFINITY : lists_by_factor(m, factor);
-    return lists < nprobe ? (ivf_rule){.nprobe = (int64_t)ceil(lists), .factor = factor}
-                          : (ivf_rule){.nprobe = (int64_t)nprobe};
+    const double factor = m->factors[worst], lists = isinf(factor) ? INFINITY : lists_by_factor(m, factor);
+    *by_nprobe = (ivf_rule){.nprobe = (int64_t)m->nprobes[worst]};
+    if (!isinf(lists))
+        *by_factor = (ivf_rule){.nprobe = (int64_t)ceil(lists), .factor = factor};
+    return lists;
+}
+
+static void choose_rules(const calibration *m)
+{
+    const int32_t k = m->config.k;
+    ivf_rule *by_factor = m->rules + k;
+    double nprobes = 0.0, lists = 0.0;
+    for (int32_t h = 0; h < k; h++) {
+        lists += learn_rules(m, h, &m->rules[h], &by_factor[h]);
+        nprobes += (double)m->rules[h].nprobe;
+    }
+    if (lists < nprobes)
+        memcpy(m->rules, by_factor, (size_t)k * sizeof *by_factor);
 }
 
 static ww_status calibrate(calibration *m)
 {
-    ww_status status = check_numbers(m->collection, &m->config);
-    if (status == WW_OK)
-        status = check_queries(m->collection, &m->config);
-    if (status != WW_OK)
-        return status;
     ivf_progress progress = {.told = m->config.progress, .user = m->config.progress_user, .total = m->config.query_count};
     m->round_queries = min_i64(max_i64(ROUND_KEYS / m->index->nlist, 1), m->config.query_count);
-    status = take_memory(m);
+    ww_status status = take_memory(m);
     if (status == WW_OK)
         status = draw_queries(m);
     if (status == WW_OK)
@@ -310,14 +323,15 @@ static ww_status calibrate(calibration *m)
         if (status == WW_OK)
             status = measure_round(m, first);
     }
-    for (int32_t h = 0; status == WW_OK && h < m->config.k; h++)
-        m->rules[h] = choose_rule(m, h);
+    if (status == WW_OK)
+        choose_rules(m);
     return status;
 }
 
-ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt)
+ww_status ivf_calibrate_by_lists(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists,
+                                 ivf_calibration *learnt)
 {
-    calibration m = {.collection = c, .index = c->index, .config = *config};
+    calibration m = {.collection = c, .index = c->index, .config = *config, .given = lists};
     const ww_status status = calibrate(&m);
     if (status == WW_OK) {
         *learnt = (ivf_calibration){
@@ -326,6 +340,15 @@ ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf
     }
     free_memory(&m);
     return status;
+}
+
+ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt)
+{
+    ww_calibrate_config checked = *config;
+    ww_status status = ivf_calibrate_check("ww_collection_calibrate", c->dim, c->store.rows_live, &checked);
+    if (status == WW_OK)
+        status = check_queries(c, &checked);
+    return status == WW_OK ? ivf_calibrate_by_lists(c, &checked, NULL, learnt) : status;
 }
 
 ww_status memory_calibrate(ww_collection *c, const ww_calibrate_config *config)

@@ -51,7 +51,7 @@ static void remember(ivf_exact_state *state, bool helped)
 
 bool ivf_exact_pays(const ww_collection *c, const search_job *job)
 {
-    return c->index && c->device->backend->on_host && ivf_reads_lists(c) && c->index->padded > 0 &&
+    return c->index && c->device->backend->on_host && ivf_reads_lists(c) && c->store.screen &&
            c->store.rows_live >= ROWS_MIN && job->query_count <= QUERIES_MAX && !job->mask && !job->progress &&
            !job->queries_on_device && is_due(&c->index->exact);
 }
@@ -68,7 +68,7 @@ static ww_status take_memory(exact_search *s)
     s->scores = (float *)(s->rows + queries * k);
     s->numbers = (uint32_t *)(s->scores + queries * k);
     for (size_t i = 0; i < nlist; i++)
-        s->lists[i] = (row_list){s->index->lists[i].rows, s->index->lists[i].count, s->index->lists[i].codes};
+        s->lists[i] = (row_list){s->index->lists[i].rows, s->index->lists[i].count};
     return WW_OK;
 }
 

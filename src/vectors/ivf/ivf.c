@@ -38,12 +38,11 @@ void ivf_destroy(ivf *index)
 
 void ivf_list_free(ivf_list *list)
 {
-    ivf_codes_free(&list->codes);
     memory_free(list->rows);
     list->rows = NULL;
 }
 
-ww_status ivf_list_reserve(const ivf *index, ivf_list *list, int64_t more)
+ww_status ivf_list_reserve(ivf_list *list, int64_t more)
 {
     if (list->capacity - list->count >= more)
         return WW_OK;
@@ -52,13 +51,11 @@ ww_status ivf_list_reserve(const ivf *index, ivf_list *list, int64_t more)
     if (!rows)
         return memory_failed("a list of an index", (size_t)capacity * sizeof *rows);
     list->rows = rows;
-    const ww_status status = ivf_codes_reserve(index->padded, &list->codes, capacity);
-    if (status == WW_OK)
-        list->capacity = capacity;
-    return status;
+    list->capacity = capacity;
+    return WW_OK;
 }
 
-void ivf_list_append(const ivf *index, const ww_collection *c, ivf_list *list, uint32_t row, const ivf_place *place)
+void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_place *place)
 {
     const bool l2 = index->assigned == CANON_L2;
     const bool first = list->count == 0;
@@ -69,8 +66,6 @@ void ivf_list_append(const ivf *index, const ww_collection *c, ivf_list *list, u
     if (first || nearer)
         list->nearest = place->score;
     list->unbounded = list->unbounded || place->unbounded;
-    if (index->padded > 0)
-        ivf_codes_take(c, row, &list->codes, list->count);
     list->rows[list->count++] = row;
 }
 
@@ -98,11 +93,10 @@ void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wante
     }
 }
 
-static ww_status check_config(const ww_collection *c, ww_ivf_config *config)
+ww_status ivf_config_check(const char *name, int64_t rows, ww_ivf_config *config)
 {
-    const int64_t rows = c->store.rows_live;
     if (rows == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no rows that an index could be built from", c->name);
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no rows that an index could be built from", name);
     if (config->nlist == 0)
         config->nlist = max_i64(min_i64((int64_t)(4.0 * sqrt((double)rows)), rows / LIST_ROWS_DEFAULT), 1);
     if (config->nlist < 0 || config->nlist > WW_IVF_LISTS_MAX || config->nlist > rows)
@@ -134,7 +128,6 @@ static ww_status take_memory(build *b)
         *b->index = (ivf){.dim = c->dim,
                           .metric = (int32_t)c->metric,
                           .assigned = c->metric == WW_COSINE ? CANON_COSINE : CANON_L2,
-                          .padded = ivf_codes_padded(c),
                           .nlist = nlist};
         b->index->centroids = memory_alloc((size_t)nlist * (size_t)c->dim * sizeof *b->index->centroids);
         b->index->lists = memory_alloc_zeroed((size_t)nlist, sizeof *b->index->lists);
@@ -204,10 +197,10 @@ static ww_status make_lists(build *b)
         const int64_t count = index->lists[l].capacity;
         index->lists[l].capacity = 0;
         if (count > 0)
-            status = ivf_list_reserve(index, &index->lists[l], count);
+            status = ivf_list_reserve(&index->lists[l], count);
     }
     for (int64_t i = 0; status == WW_OK && i < rows; i++)
-        ivf_list_append(index, b->collection, &index->lists[b->places[i].list], (uint32_t)b->numbers[i], &b->places[i]);
+        ivf_list_append(index, &index->lists[b->places[i].list], (uint32_t)b->numbers[i], &b->places[i]);
     index->rows = index->rows_trained = rows;
     index->stale = true;
     return status;
@@ -224,7 +217,7 @@ static void free_build(build *b)
 static ww_status build_index(build *b)
 {
     ww_collection *c = b->collection;
-    ww_status status = check_config(c, &b->config);
+    ww_status status = ivf_config_check(c->name, c->store.rows_live, &b->config);
     if (status != WW_OK)
         return status;
     b->progress = (ivf_progress){.told = b->config.progress, .user = b->config.progress_user};
@@ -321,8 +314,6 @@ static ww_ivf_info info_of(const ivf *index)
     for (int64_t i = 0; i < index->nlist; i++) {
         info.rows_largest = max_i64(info.rows_largest, index->lists[i].count);
         info.bytes += index->lists[i].capacity * (int64_t)sizeof *index->lists[i].rows;
-        if (index->padded > 0)
-            info.bytes += index->lists[i].capacity * (index->padded + 3 * (int64_t)sizeof(float));
     }
     if (index->held)
         info.bytes += index->store.device->backend->lists_bytes(index->held);

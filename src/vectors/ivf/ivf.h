@@ -1,8 +1,8 @@
 /* The index of a collection in memory (warpwave/ivf.h): centroids, and for each the list of the rows that belong to it.
  *
- * A list holds row numbers. It also has a copy of what the screen reads of these rows, in the host's memory on the CPU, else in
- * that of the device (push.c), so that reading a list is reading memory in order. Vectors and live bits stay in the
- * collection's segments, in the order of rows. So every row type, place of rows and device can be indexed.
+ * A list holds row numbers, 4 bytes a row. Vectors, codes and live bits stay in the collection's segments, in the order of
+ * rows, and a CPU reads the codes of a list from there: there is no second copy of anything. So every row type, place of rows
+ * and device can be indexed, exact searches are what they are without an index, and removed rows free all they have at compact.
  *
  * A row belongs to the centroid that an exact search of the centroids finds: by cosine if that is the collection's metric, else
  * by l2. Everything else is computed on the host in double precision, in an order that does not depend on threads. So the lists
@@ -25,8 +25,7 @@ enum {
 
 /* A list and what bounds its rows (proof.c). Scores are canonical, of a row and the centroid it belonged to when it entered. */
 typedef struct ivf_list {
-    uint32_t *rows;  /* ascending */
-    row_codes codes; /* of these rows, if the index keeps them; else NULL */
+    uint32_t *rows; /* ascending */
     int64_t count, capacity;
     int64_t held;            /* how many of the first rows the device has (push.c) */
     float farthest, nearest; /* the worst and the best score of a row; meaningless without rows */
@@ -62,7 +61,6 @@ typedef struct ivf {
     int32_t dim;
     int32_t metric;   /* of the collection: the order in which lists are read */
     int32_t assigned; /* the metric that rows were assigned by */
-    int32_t padded;   /* bytes of a row's codes that lists keep; 0: they keep none (codes.c) */
     int64_t nlist;
     float *centroids; /* nlist x dim */
     row_store store;  /* the same on the device */
@@ -72,6 +70,8 @@ typedef struct ivf {
     double loss;
     ivf_calibration calibration;
     ivf_exact_state exact;
+    bool follows;       /* its lists are decided elsewhere, by a file or by ranks: it never splits or merges any */
+    uint64_t part;      /* what all parts of an index over ranks have in common; 0: it is no part */
     device_lists *held; /* the lists on the device, or NULL */
     bool stale;         /* lists have changed since they were brought there */
 } ivf;
@@ -97,6 +97,9 @@ void ivf_destroy(ivf *index);
 /* What every public call about indexes says if there is none. */
 ww_status ivf_not_found(const ww_collection *c, const char *function);
 
+/* Checks the config for an index of `rows` rows and fills in the defaults. */
+ww_status ivf_config_check(const char *name, int64_t rows, ww_ivf_config *config);
+
 /* Makes the index of the live rows; the collection stays as it is. The config is checked here. */
 ww_status ivf_build(ww_collection *c, const ww_ivf_config *config, ivf **index);
 
@@ -107,29 +110,11 @@ ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf
 void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to);
 
 /* Makes room in a list for `more` rows. Frees what a list holds. */
-ww_status ivf_list_reserve(const ivf *index, ivf_list *list, int64_t more);
+ww_status ivf_list_reserve(ivf_list *list, int64_t more);
 void ivf_list_free(ivf_list *list);
 
-/* Appends a row of the collection, for which there is room, and widens the list's bounds. */
-void ivf_list_append(const ivf *index, const ww_collection *c, ivf_list *list, uint32_t row, const ivf_place *place);
-
-/* ---- codes.c ----------------------------------------------------------------------------------------------------------------
- */
-
-/* Should the lists of an index of this collection keep codes? Then canon_padded(dim), else 0. */
-int32_t ivf_codes_padded(const ww_collection *c);
-
-/* Makes room for the codes of `capacity` rows, and frees it. */
-ww_status ivf_codes_reserve(int32_t padded, row_codes *codes, int64_t capacity);
-void ivf_codes_free(row_codes *codes);
-
-/* Copies the codes of a row of the collection to a place of a list's; moves those of one place to another. */
-void ivf_codes_take(const ww_collection *c, uint32_t row, const row_codes *to, int64_t at);
-void ivf_codes_move(int32_t padded, const row_codes *codes, int64_t from, int64_t to);
-
-/* The collection is on another device: the lists take codes if that one wants them and there is memory, and give them back if
- * not. Without codes searches are slower and the same. */
-void ivf_codes_refresh(ww_collection *c);
+/* Appends a row, for which there is room, and widens the list's bounds. */
+void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_place *place);
 
 /* ---- push.c -----------------------------------------------------------------------------------------------------------------
  */
@@ -199,8 +184,18 @@ ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list);
 /* Splits lists until none that can be is larger than IVF_LIST_GROWTH times the mean. Each split is whole or not at all. */
 ww_status ivf_split_large(ivf *index, const ww_collection *c);
 
+/* ---- merge.c ----------------------------------------------------------------------------------------------------------------
+ */
+
+/* Merges lists until none is tiny. Each step is whole or not at all. */
+ww_status ivf_merge_tiny(ivf *index, const ww_collection *c);
+
 /* ---- life.c -----------------------------------------------------------------------------------------------------------------
  */
+
+/* Makes room in every list for the rows that enter it: those whose place has the list's number, which numbers[l] is for list l
+ * (NULL: its own). */
+ww_status ivf_lists_reserve(const ivf *index, const uint32_t *numbers, const ivf_place *places, int64_t count);
 
 /* The lists of rows first .. first + count - 1, which are written and not yet committed; NULL in `places` without an index.
  * Makes room for them. */
@@ -213,8 +208,10 @@ void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place 
 /* For each word of 64 rows, how many live rows are before it: what ivf_compact() needs. NULL in `ranks` without an index. */
 ww_status ivf_rank(const ww_collection *c, int64_t **ranks);
 
-/* Renumbers the rows of all lists and drops removed ones, before the collection's store is replaced; cannot fail. */
+/* Renumbers the rows of all lists and drops removed ones, with their room, before the collection's store is replaced; cannot
+ * fail. ivf_compacted() is called when that is done, and merges tiny lists: without memory they stay until the next time. */
 void ivf_compact(ww_collection *c, const int64_t *ranks);
+void ivf_compacted(ww_collection *c);
 
 /* The centroids on another device, or once more on the same; an empty store without an index. */
 ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_stream *stream, row_store *store);
@@ -222,9 +219,30 @@ ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_
 /* ---- search.c ---------------------------------------------------------------------------------------------------------------
  */
 
+/* Of a part's search (part.h): what it needs to know of the whole index. */
+typedef struct ivf_whole {
+    int64_t wanted;          /* hits that each query must have */
+    const int64_t *admitted; /* rows of each list that count */
+} ivf_whole;
+
 /* Carries out the job by reading the lists of each query that the rule says; the queries are on the host; and writes its rows
- * and scores. `proven` gets the number of proven hits of each query, or is NULL. */
-ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, int64_t *proven);
+ * and scores. `proven` gets the number of proven hits of each query, or is NULL. `whole` is NULL, or the collection has a part of
+ * the index; then nothing is proven. */
+ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
+
+/* Does a query by this rule read all rows, because its mask, if there is one, admits few of the `rows` in lists? */
+bool ivf_reads_all(const ivf *index, ivf_rule rule, bool masked, int64_t admitted, int64_t rows);
+
+/* Live rows of each list that the job's mask admits; returns how many those are in all lists. */
+int64_t ivf_count_admitted(const ww_collection *c, const search_job *job, int64_t *admitted);
+
+/* How many of the hits of one query, the best first, are proven by an index whose lists may be without rows. */
+typedef struct ivf_hits {
+    const float *query;
+    const float *scores;
+    int64_t count;
+} ivf_hits;
+ww_status ivf_prove(const ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
 
 /* All lists for each query that is asked, nearest first, as keys that the caller frees, after a failure too. */
 ww_status ivf_order_lists(const ivf *index, const search_job *asked, key_list *order);
@@ -243,6 +261,14 @@ ww_status ivf_search_exactly(const ww_collection *c, const search_job *job, bool
 
 /* ---- calibrate.c ------------------------------------------------------------------------------------------------------------
  */
+
+/* Checks the numbers of a config for a collection of `rows` rows and fills in the defaults. */
+ww_status ivf_calibrate_check(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config);
+
+/* ivf_calibrate() with a config that is checked. `lists` has the lists of the true neighbours of each query, query_count x k,
+ * a number beyond all lists where there are fewer; NULL: they are found here. */
+ww_status ivf_calibrate_by_lists(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists,
+                                 ivf_calibration *learnt);
 
 /* The rule for a query that has nprobe, or a recall for which the index is calibrated. */
 ivf_rule ivf_rule_of(const ivf *index, const ww_query *query);

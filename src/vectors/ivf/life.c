@@ -28,8 +28,7 @@ static ww_status find_places(const ww_collection *c, int64_t first, int64_t coun
     return status;
 }
 
-/* Room in every list for what it gets. */
-static ww_status reserve_lists(ivf *index, const ivf_place *places, int64_t count)
+ww_status ivf_lists_reserve(const ivf *index, const uint32_t *numbers, const ivf_place *places, int64_t count)
 {
     ww_status status = WW_OK;
     int64_t *more = memory_alloc_zeroed((size_t)index->nlist, sizeof *more);
@@ -38,8 +37,8 @@ static ww_status reserve_lists(ivf *index, const ivf_place *places, int64_t coun
     for (int64_t i = 0; i < count; i++)
         more[places[i].list]++;
     for (int64_t l = 0; status == WW_OK && l < index->nlist; l++)
-        if (more[l] > 0)
-            status = ivf_list_reserve(index, &index->lists[l], more[l]);
+        if (!numbers || numbers[l] < index->nlist)
+            status = ivf_list_reserve(&index->lists[l], more[numbers ? numbers[l] : l]);
     memory_free(more);
     return status;
 }
@@ -54,7 +53,7 @@ ww_status ivf_stage(ww_collection *c, int64_t first, int64_t count, ivf_place **
         return memory_failed("new rows of an index", (size_t)count * sizeof *found);
     ww_status status = find_places(c, first, count, found);
     if (status == WW_OK)
-        status = reserve_lists(c->index, found, count);
+        status = ivf_lists_reserve(c->index, NULL, found, count);
     if (status == WW_OK)
         *places = found;
     else
@@ -68,11 +67,12 @@ void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place 
     if (!index || !places)
         return;
     for (int64_t i = 0; i < count; i++)
-        ivf_list_append(index, c, &index->lists[places[i].list], (uint32_t)(first + i), &places[i]);
+        ivf_list_append(index, &index->lists[places[i].list], (uint32_t)(first + i), &places[i]);
     index->rows += count;
     index->rows_added += count;
     index->stale = true;
-    (void)ivf_split_large(index, c);
+    if (!index->follows)
+        (void)ivf_split_large(index, c);
 }
 
 /* ---- compact ----------------------------------------------------------------------------------------------------------------
@@ -102,6 +102,16 @@ ww_status ivf_rank(const ww_collection *c, int64_t **ranks)
     return WW_OK;
 }
 
+/* Frees the room behind a list's rows, if there is memory for that. */
+static void shrink(ivf_list *list)
+{
+    uint32_t *rows = list->count > 0 ? memory_resize(list->rows, (size_t)list->count * sizeof *rows) : NULL;
+    if (list->count == 0)
+        ivf_list_free(list);
+    list->rows = rows ? rows : list->rows;
+    list->capacity = rows || list->count == 0 ? list->count : list->capacity;
+}
+
 void ivf_compact(ww_collection *c, const int64_t *ranks)
 {
     ivf *index = c->index;
@@ -117,13 +127,19 @@ void ivf_compact(ww_collection *c, const int64_t *ranks)
             const uint64_t live = live_word(&c->store, row / PAGE_ROWS), bit = UINT64_C(1) << row % PAGE_ROWS;
             if (!(live & bit))
                 continue;
-            ivf_codes_move(index->padded, &list->codes, i, kept);
             list->rows[kept++] = (uint32_t)(ranks[row / PAGE_ROWS] + __builtin_popcountll(live & (bit - 1)));
         }
         list->count = kept;
         list->held = 0; /* rows have other numbers now */
         index->rows += kept;
+        shrink(list);
     }
+}
+
+void ivf_compacted(ww_collection *c)
+{
+    if (c->index && !c->index->follows)
+        (void)ivf_merge_tiny(c->index, c);
 }
 
 /* ---- move -------------------------------------------------------------------------------------------------------------------

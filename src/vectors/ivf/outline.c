@@ -6,7 +6,7 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 
-static list_record record_of(const ivf_list *list)
+list_record ivf_list_record(const ivf_list *list)
 {
     return (list_record){.rows = list->count,
                          .farthest = list->farthest,
@@ -16,17 +16,22 @@ static list_record record_of(const ivf_list *list)
                          .equal_rows = list->equal_rows};
 }
 
+ivf_list ivf_list_of(const list_record *record)
+{
+    return (ivf_list){.count = record->rows,
+                      .farthest = record->farthest,
+                      .nearest = record->nearest,
+                      .unbounded = record->unbounded,
+                      .was_split = record->was_split,
+                      .equal_rows = record->equal_rows};
+}
+
 void outline_set_records(ww_collection *outline, const list_record *records)
 {
     ivf *index = outline->index;
     index->rows = 0;
     for (int64_t i = 0; i < index->nlist; i++) {
-        index->lists[i] = (ivf_list){.count = records[i].rows,
-                                     .farthest = records[i].farthest,
-                                     .nearest = records[i].nearest,
-                                     .unbounded = records[i].unbounded,
-                                     .was_split = records[i].was_split,
-                                     .equal_rows = records[i].equal_rows};
+        index->lists[i] = ivf_list_of(&records[i]);
         index->rows += records[i].rows;
     }
 }
@@ -88,6 +93,8 @@ ww_status outline_assign(ww_collection *outline, const float *vectors, int64_t c
         return memory_failed("the lists of new rows", (size_t)count * sizeof *places);
     const ww_status status = centroids_nearest(index, vectors, count, places);
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        const double score = (double)places[i].score;
+        index->loss += index->assigned == CANON_L2 ? score * score : 1.0 - score;
         count_row(index, &index->lists[places[i].list], &places[i]);
         lists[i] = places[i].list;
         index->rows++;
@@ -141,7 +148,7 @@ ww_status outline_split(ww_collection *outline, int64_t list, const outline_rows
     ww_status status = hold_rows(outline, rows);
     whole->count = 0;
     if (status == WW_OK)
-        status = ivf_list_reserve(index, whole, rows->count);
+        status = ivf_list_reserve(whole, rows->count);
     for (int64_t i = 0; status == WW_OK && i < rows->count; i++)
         whole->rows[i] = (uint32_t)i;
     whole->count = rows->count;
@@ -165,7 +172,7 @@ int64_t outline_lists(const ww_collection *outline)
 
 list_record outline_record(const ww_collection *outline, int64_t list)
 {
-    return record_of(&outline->index->lists[list]);
+    return ivf_list_record(&outline->index->lists[list]);
 }
 
 const float *outline_centroid(const ww_collection *outline, int64_t list)
@@ -187,7 +194,7 @@ ww_status ivf_list_set(const ivf *index, list_set *lists)
         return memory_failed("the lists of an index", nlist * sizeof *records + floats);
     }
     for (size_t i = 0; i < nlist; i++)
-        records[i] = record_of(&index->lists[i]);
+        records[i] = ivf_list_record(&index->lists[i]);
     memcpy(centroids, index->centroids, floats);
     *lists = (list_set){index->nlist, centroids, records};
     return WW_OK;

@@ -15,7 +15,7 @@ static ivf *index_create(const ww_collection *c)
         *index = (ivf){.dim = c->dim,
                        .metric = (int32_t)c->metric,
                        .assigned = c->metric == WW_COSINE ? CANON_COSINE : CANON_L2,
-                       .padded = ivf_codes_padded(c)};
+                       .follows = true};
     return index;
 }
 
@@ -61,7 +61,7 @@ static void empty_changed(ivf *index, const ivf_update *u)
     }
 }
 
-static ww_status enter_rows(ivf *index, const ww_collection *c, const ivf_update *u)
+static ww_status enter_rows(ivf *index, const ivf_update *u)
 {
     ww_status status = WW_OK;
     int64_t *more = memory_alloc_zeroed((size_t)index->nlist, sizeof *more);
@@ -71,9 +71,9 @@ static ww_status enter_rows(ivf *index, const ww_collection *c, const ivf_update
         more[u->row_lists[i]]++;
     for (int64_t l = 0; status == WW_OK && l < index->nlist; l++)
         if (more[l] > 0)
-            status = ivf_list_reserve(index, &index->lists[l], more[l]);
+            status = ivf_list_reserve(&index->lists[l], more[l]);
     for (int64_t i = 0; status == WW_OK && i < u->row_count; i++)
-        ivf_list_append(index, c, &index->lists[u->row_lists[i]], (uint32_t)u->rows[i], &(ivf_place){0});
+        ivf_list_append(index, &index->lists[u->row_lists[i]], (uint32_t)u->rows[i], &(ivf_place){0});
     if (status == WW_OK)
         index->rows += u->row_count;
     memory_free(more);
@@ -120,7 +120,7 @@ static ww_status check_rows(const ww_collection *c, const ivf_update *u)
                    (long long)live, (long long)c->store.rows_live);
 }
 
-static ww_status apply(ww_collection *c, const ivf_update *u)
+ww_status ivf_apply(ww_collection *c, const ivf_update *u)
 {
     ww_status status = check_rows(c, u);
     if (status != WW_OK)
@@ -139,7 +139,7 @@ static ww_status apply(ww_collection *c, const ivf_update *u)
         status = replace_centroids(index, c, u);
     if (status == WW_OK) {
         empty_changed(index, u);
-        status = enter_rows(index, c, u);
+        status = enter_rows(index, u);
     }
     if (status == WW_OK)
         status = set_calibration(index, &u->calibration);
@@ -159,7 +159,7 @@ ww_status ivf_restore(ww_collection *c, const ivf_update *update)
 {
     FLOAT_GUARD();
     collection_lock_write(c);
-    const ww_status status = apply(c, update);
+    const ww_status status = ivf_apply(c, update);
     if (status != WW_OK) {
         ivf_destroy(c->index);
         c->index = NULL;

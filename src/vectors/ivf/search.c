@@ -32,6 +32,7 @@ typedef struct probing {
     const ivf *index;
     const search_job *job;
     ivf_rule rule;
+    const ivf_whole *whole;
     int64_t wanted;    /* hits that each query must have */
     int64_t *admitted; /* rows of each list that count, -1: not counted yet; NULL: all do */
     row_list *lists;   /* as the backend takes them */
@@ -48,25 +49,38 @@ typedef struct probing {
 /* ---- which rows count -------------------------------------------------------------------------------------------------------
  */
 
-static bool is_admitted(const probing *p, int64_t row)
+static bool is_admitted(const ww_collection *c, const search_job *job, int64_t row)
 {
-    const search_job *job = p->job;
     if (job->mask && (row >= job->mask_rows || !(job->mask[row / 64] >> row % 64 & 1)))
         return false;
-    return store_is_live(&p->collection->store, row);
+    return store_is_live(&c->store, row);
+}
+
+static int64_t count_list(const ww_collection *c, const search_job *job, const ivf_list *list)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < list->count; i++)
+        count += is_admitted(c, job, list->rows[i]);
+    return count;
+}
+
+int64_t ivf_count_admitted(const ww_collection *c, const search_job *job, int64_t *admitted)
+{
+    int64_t all = 0;
+    for (int64_t l = 0; l < c->index->nlist; l++)
+        all += admitted[l] = count_list(c, job, &c->index->lists[l]);
+    return all;
 }
 
 static int64_t rows_admitted(probing *p, int64_t list)
 {
     const ivf_list *rows = &p->index->lists[list];
+    if (p->whole)
+        return p->whole->admitted[list];
     if (!p->admitted)
         return rows->count;
-    if (p->admitted[list] < 0) {
-        int64_t count = 0;
-        for (int64_t i = 0; i < rows->count; i++)
-            count += is_admitted(p, rows->rows[i]);
-        p->admitted[list] = count;
-    }
+    if (p->admitted[list] < 0)
+        p->admitted[list] = count_list(p->collection, p->job, rows);
     return p->admitted[list];
 }
 
@@ -109,7 +123,7 @@ static ww_status take_memory(probing *p)
     if (!p->order || !p->starts || !p->lists || (!all && !p->admitted) || (masks && !p->mask))
         return memory_failed("a search by an index", (nlist + queries) * sizeof *p->order + words * sizeof *p->mask);
     for (int64_t i = 0; i < index->nlist; i++) {
-        p->lists[i] = (row_list){index->lists[i].rows, index->lists[i].count, index->lists[i].codes};
+        p->lists[i] = (row_list){index->lists[i].rows, index->lists[i].count};
         if (p->admitted)
             p->admitted[i] = -1;
     }
@@ -275,7 +289,7 @@ static void set_mask(const probing *p, int64_t q, bool to)
             const int64_t row = list->rows[r];
             if (!to)
                 p->mask[row / 64] = 0;
-            else if (is_admitted(p, row))
+            else if (is_admitted(p->collection, p->job, row))
                 p->mask[row / 64] |= UINT64_C(1) << row % 64;
         }
     }
@@ -429,21 +443,43 @@ static int64_t lists_known(const ivf *index, ivf_rule rule)
     return known < index->nlist / 2 && known <= WW_K_MAX ? known : index->nlist;
 }
 
-ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, int64_t *proven)
+bool ivf_reads_all(const ivf *index, ivf_rule rule, bool masked, int64_t admitted, int64_t rows)
+{
+    const bool few = masked && (double)admitted * (double)index->nlist <= (double)rule.nprobe * (double)rows;
+    return (rule.factor == 0.0 && rule.nprobe >= index->nlist) || few;
+}
+
+ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, const ivf_whole *whole, int64_t *proven)
 {
     const ivf *index = c->index;
-    const int64_t admitted = count_admitted(c, job);
-    const bool few = job->mask && (double)admitted * (double)index->nlist <= (double)rule.nprobe * (double)index->rows;
-    if ((rule.factor == 0.0 && rule.nprobe >= index->nlist) || few)
+    const int64_t admitted = whole ? 0 : count_admitted(c, job);
+    if (!whole && ivf_reads_all(index, rule, job->mask != NULL, admitted, index->rows))
         return search_exactly(c, job, proven);
     probing p = {.collection = c,
                  .index = index,
                  .job = job,
                  .rule = rule,
-                 .wanted = min_i64(job->k, admitted),
+                 .whole = whole,
+                 .wanted = whole ? whole->wanted : min_i64(job->k, admitted),
                  .known = lists_known(index, rule)};
     p.round_queries = min_i64(max_i64(ROUND_KEYS / p.known, 1), job->query_count);
     if (proven)
         p.extremes = proof_extremes_of(index);
     return search_rounds(&p, proven);
+}
+
+ww_status ivf_prove(const ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven)
+{
+    const search_job one = {
+        .metric = index->metric, .dim = index->dim, .queries = hits->query, .query_count = 1, .query_stride = index->dim};
+    key_list order = {0};
+    probing p = {.index = index, .rule = rule, .whole = whole, .wanted = whole->wanted, .extremes = proof_extremes_of(index)};
+    proving v = {.query = proof_query_of(index, hits->query), .scores = hits->scores, .hits = hits->count};
+    v.proven = v.hits;
+    const ww_status status = ivf_order_lists(index, &one, &order);
+    if (status == WW_OK)
+        (void)prove(&p, &order, lists_to_read(&p, &order), &v);
+    *proven = v.proven;
+    key_list_free(&order);
+    return status;
 }

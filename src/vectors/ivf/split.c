@@ -162,14 +162,14 @@ static ww_status make_part(split *s, int32_t part, int64_t first, int64_t end)
     const int32_t dim = s->index->dim;
     const ww_metric metric = s->index->assigned == CANON_COSINE ? WW_COSINE : WW_L2;
     const float *center = s->centers + (int64_t)part * dim;
-    ww_status status = ivf_list_reserve(s->index, &s->parts[part], end - first);
+    ww_status status = ivf_list_reserve(&s->parts[part], end - first);
     qsort(s->sided + first, (size_t)(end - first), sizeof *s->sided, by_number);
     for (int64_t i = first; status == WW_OK && i < end; i++) {
         const float *row = s->vectors + s->sided[i].number * dim;
         ivf_place place = {.unbounded = s->list->unbounded};
         status = ww_score(metric, row, center, dim, &place.score);
         if (status == WW_OK)
-            ivf_list_append(s->index, s->collection, &s->parts[part], s->list->rows[s->sided[i].number], &place);
+            ivf_list_append(s->index, &s->parts[part], s->list->rows[s->sided[i].number], &place);
     }
     return status;
 }

@@ -1,0 +1,77 @@
+/* An index over ranks: every rank's collection has a part of it, all with the same centroids, its own rows in their lists, and
+ * bounds that hold for the lists of all parts. The ranks decide together; these are the steps that each takes by itself.
+ *
+ * While ranks build, count or search, nobody writes to their collections.
+ */
+#ifndef WW_VECTORS_INTERNAL_PART_H
+#define WW_VECTORS_INTERNAL_PART_H
+
+#include "vectors/internal/lists.h"
+
+/* `wanted` of the live rows of all parts, drawn by the seed: there are `total`, and this part's begin with number `first`. */
+typedef struct part_draw {
+    uint64_t seed;
+    int64_t total, first, wanted;
+} part_draw;
+
+/* Rows of a part; memory_free() what is there. */
+typedef struct part_rows {
+    int64_t count;
+    int64_t *rows;  /* ascending */
+    float *vectors; /* count x dim, or NULL */
+    uint32_t *lists; /* or NULL */
+} part_rows;
+
+/* Those of the drawn rows that are this part's, with their vectors. */
+ww_status part_draw_rows(ww_collection *c, const part_draw *draw, part_rows *drawn);
+
+/* k-means on a sample, config->sample_rows x dim, the rows of all parts in their order. The config is checked. */
+ww_status part_train(ww_collection *c, const ww_ivf_config *config, float *sample, float *centroids);
+
+/* All live rows with their lists, which the outline (lists.h) counts. */
+ww_status part_assign(ww_collection *c, ww_collection *outline, part_rows *all);
+
+/* The vectors of some rows. */
+ww_status part_vectors(ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
+
+/* Makes the collection's part of an index, beside the one that it has. `part` is the same on all ranks, and not 0. The second
+ * puts it in the place of the old one; it cannot fail. */
+ww_status part_make(ww_collection *c, const ivf_update *update, uint64_t part, ivf **made);
+void part_take(ww_collection *c, ivf *made);
+
+/* What the collection's index is part of, as a number that differs where centroids or calibration do; 0: of nothing. */
+uint64_t part_of(ww_collection *c);
+
+/* What a query by lists has to know of this part, so that all parts together search as one; memory_free() both arrays. */
+typedef struct part_counts {
+    int64_t nlist;
+    ivf_rule rule;
+    bool masked;         /* not every live row counts */
+    int64_t rows;        /* in lists */
+    int64_t *admitted;   /* rows of each list that count, */
+    int64_t all;         /* and of all lists */
+    list_record *records; /* of each list */
+} part_counts;
+ww_status part_count_lists(ww_collection *c, const ww_query *query, part_counts *counts);
+
+/* The same for a search under way. With the lock. */
+ww_status part_count(const ww_collection *c, const search_job *job, const ww_query *query, part_counts *counts);
+
+/* ww_collection_query() in this part, as the whole wants it. */
+ww_status part_query(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results);
+
+/* How many of the hits of a query, best first, are proven. `counts` are of all parts, `wanted` as in ivf_whole. */
+ww_status part_prove(ww_collection *c, const ivf_hits *hits, const part_counts *counts, int64_t wanted, int64_t *proven);
+
+/* Does such a query read all rows of all parts? */
+bool part_reads_all(ww_collection *c, const part_counts *counts);
+
+/* The list of each row; memory_free() it. */
+ww_status part_row_lists(ww_collection *c, uint32_t **lists);
+
+/* Learns rules from queries of which the list of each true neighbour is known (calibrate.c). The second keeps them; it cannot
+ * fail. */
+ww_status part_learn(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists, ivf_calibration *learnt);
+void part_keep(ww_collection *c, ivf_calibration *learnt);
+
+#endif
