@@ -30,12 +30,9 @@ static void version_text(int64_t word, char *text, size_t capacity)
 
 static void call_text(int64_t word, char *text, size_t capacity)
 {
-    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create",
-                                        [CALL_DESCRIBE] = "ww_cluster_describe",
-                                        [CALL_SEARCH] = "ww_cluster_search",
-                                        [CALL_QUERY] = "ww_cluster_query",
-                                        [CALL_COLLECT] = "the exchange of a command",
-                                        [CALL_BUILD_IVF] = "ww_cluster_build_ivf",
+    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create",          [CALL_DESCRIBE] = "ww_cluster_describe",
+                                        [CALL_SEARCH] = "ww_cluster_search",          [CALL_QUERY] = "ww_cluster_query",
+                                        [CALL_COLLECT] = "the exchange of a command", [CALL_BUILD_IVF] = "ww_cluster_build_ivf",
                                         [CALL_CALIBRATE] = "ww_cluster_calibrate"};
     const bool known = word > 0 && word < (int64_t)(sizeof names / sizeof *names);
     text_copy(text, capacity, known ? names[word] : "another call");

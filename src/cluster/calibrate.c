@@ -15,11 +15,11 @@
 typedef struct learning {
     cluster_call *call;
     ww_calibrate_config config;
-    int64_t total, first;     /* as in ivf.c */
-    collecting vectors, rows; /* that were drawn; empty with queries of the caller */
-    rank_key *mine, *truth;   /* k + 1 for each query */
-    int64_t *found_rows;      /* of this rank's search, */
-    float *found_scores;      /* and their scores */
+    int64_t total, first;       /* as in ivf.c */
+    collecting vectors, rows;   /* that were drawn; empty with queries of the caller */
+    rank_key *mine, *truth;     /* k + 1 for each query */
+    int64_t *found_rows;        /* of this rank's search, */
+    float *found_scores;        /* and their scores */
     int64_t *lists, *all_lists; /* of the true neighbours, k for each query: its number and 1; 0: there is none */
     uint32_t *numbers;
 } learning;
@@ -70,8 +70,8 @@ static ww_status find_truth(learning *m)
     query.k = k;
     ww_status status = ww_collection_search(c->shard, &query, m->found_rows, m->found_scores);
     for (int64_t i = 0; status == WW_OK && i < query.query_count * k; i++)
-        m->mine[i] = m->found_rows[i] >= 0 ? rank_key_make(c->metric, m->found_scores[i], c->rank, m->found_rows[i])
-                                           : RANK_KEY_NONE;
+        m->mine[i] =
+            m->found_rows[i] >= 0 ? rank_key_make(c->metric, m->found_scores[i], c->rank, m->found_rows[i]) : RANK_KEY_NONE;
     status = call_agree(m->call, status);
     return status == WW_OK ? cluster_reduce(c, &(reduction){m->mine, m->truth, query.query_count, k}) : status;
 }

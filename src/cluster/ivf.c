@@ -87,7 +87,8 @@ static ww_status assign(building *b)
     ww_cluster *c = b->call->cluster;
     part_counts counts = {.nlist = b->config.nlist};
     counts.records = memory_alloc_zeroed((size_t)counts.nlist, sizeof *counts.records);
-    ww_status status = counts.records ? make_outline(b, counts.records) : memory_failed("lists of an index", (size_t)counts.nlist);
+    ww_status status =
+        counts.records ? make_outline(b, counts.records) : memory_failed("lists of an index", (size_t)counts.nlist);
     if (status == WW_OK)
         status = ww_core()->part_assign(c->shard, b->outline, &b->own);
     for (int64_t l = 0; status == WW_OK && l < counts.nlist; l++)

@@ -1,6 +1,6 @@
 /* ww_cluster_search(), and what every search over ranks begins with. */
-#include "cluster/lists.h"
 #include "cluster/search.h"
+#include "cluster/lists.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -24,8 +24,8 @@ typedef struct search {
     const ww_query *query;
     search_job job;
     search_stats stats;
-    void *host_queries;    /* that were brought from a GPU, or NULL */
-    uint64_t *filter_mask; /* of the rows that the filter admits, or NULL */
+    void *host_queries;     /* that were brought from a GPU, or NULL */
+    uint64_t *filter_mask;  /* of the rows that the filter admits, or NULL */
     const ivf_whole *whole; /* of an index that this collection has a part of, or NULL */
 } search;
 

@@ -161,7 +161,8 @@ static void an_index_has_four_bytes_a_row(void **state)
     scene *s = scene_of(cpu, WW_L2);
     ww_ivf_info info = ww_ivf_info_default();
     CHECK_OK(ww_collection_describe_ivf(s->on_cpu, &info));
-    const int64_t centroid = (int64_t)sizeof(ivf_list) + 4 * DIM /* on the host */ + 4 * 64 + 3 * 64 / 2 + 32 /* on the device */;
+    const int64_t centroid =
+        (int64_t)sizeof(ivf_list) + 4 * DIM /* on the host */ + 4 * 64 + 3 * 64 / 2 + 32 /* on the device */;
     assert_true(info.bytes >= info.rows * 4 && info.bytes <= info.rows * 4 + (info.nlist + 64) * 2 * centroid);
     scene_free(s);
     ww_device_close(cpu);

@@ -4,8 +4,9 @@
  * kept is scored where it lies. Whether a row is live and admitted is looked up for kept rows only. Until a query has k scores
  * its rows are scored without a screen.
  *
- * Gathering asks memory for all codes of a block at once, so it waits for the slowest line and not for each. A copy of the codes
- * in the order of lists would be read a little faster (bench/RESULTS.md) and would cost a byte for each number of every row.
+ * Gathering asks memory for all codes of a block at once, so it waits for the slowest line and not for each. A copy of the
+ * codes in the order of lists would be read a little faster (bench/RESULTS.md) and would cost a byte for each number of every
+ * row.
  *
  * With few queries, threads share a query: each takes one block in as many as there are threads, so that all begin with the
  * nearest lists, and they tell each other their thresholds. With many, a thread takes a set of queries: first it reads each
@@ -50,8 +51,8 @@ typedef struct list_query {
 
 /* A block of a list, and the queries that a worker has in hand. */
 typedef struct list_worker {
-    int8_t *codes;              /* of the block, UNIT_ROWS x padded */
-    float values[3][UNIT_ROWS]; /* scales, residuals and norms of its rows */
+    int8_t *codes;               /* of the block, UNIT_ROWS x padded */
+    float values[3][UNIT_ROWS];  /* scales, residuals and norms of its rows */
     const void *rows[UNIT_ROWS]; /* where kept rows lie, */
     float norms[UNIT_ROWS];      /* and their norms */
     const uint32_t *numbers;     /* of the block's rows */
@@ -197,8 +198,7 @@ static uint64_t screen_block(const list_scan *s, list_worker *w, const list_quer
     s->products->one(q->codes, w->codes, w->end, s->padded, w->products);
     for (int32_t r = 0; q->offset != 0 && r < w->end; r++)
         w->products[r] += q->offset;
-    const uint64_t rows =
-        s->isa->filter_one(w->products, &block, w->end, &q->limits, 0) & UINT64_MAX >> (UNIT_ROWS - w->count);
+    const uint64_t rows = s->isa->filter_one(w->products, &block, w->end, &q->limits, 0) & UINT64_MAX >> (UNIT_ROWS - w->count);
     w->screened += w->count;
     w->kept += __builtin_popcountll(rows);
     return rows;

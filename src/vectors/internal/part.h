@@ -17,8 +17,8 @@ typedef struct part_draw {
 /* Rows of a part; memory_free() what is there. */
 typedef struct part_rows {
     int64_t count;
-    int64_t *rows;  /* ascending */
-    float *vectors; /* count x dim, or NULL */
+    int64_t *rows;   /* ascending */
+    float *vectors;  /* count x dim, or NULL */
     uint32_t *lists; /* or NULL */
 } part_rows;
 
@@ -46,10 +46,10 @@ uint64_t part_of(ww_collection *c);
 typedef struct part_counts {
     int64_t nlist;
     ivf_rule rule;
-    bool masked;         /* not every live row counts */
-    int64_t rows;        /* in lists */
-    int64_t *admitted;   /* rows of each list that count, */
-    int64_t all;         /* and of all lists */
+    bool masked;          /* not every live row counts */
+    int64_t rows;         /* in lists */
+    int64_t *admitted;    /* rows of each list that count, */
+    int64_t all;          /* and of all lists */
     list_record *records; /* of each list */
 } part_counts;
 ww_status part_count_lists(ww_collection *c, const ww_query *query, part_counts *counts);

@@ -51,9 +51,9 @@ static void remember(ivf_exact_state *state, bool helped)
 
 bool ivf_exact_pays(const ww_collection *c, const search_job *job)
 {
-    return c->index && c->device->backend->on_host && ivf_reads_lists(c) && c->store.screen &&
-           c->store.rows_live >= ROWS_MIN && job->query_count <= QUERIES_MAX && !job->mask && !job->progress &&
-           !job->queries_on_device && is_due(&c->index->exact);
+    return c->index && c->device->backend->on_host && ivf_reads_lists(c) && c->store.screen && c->store.rows_live >= ROWS_MIN &&
+           job->query_count <= QUERIES_MAX && !job->mask && !job->progress && !job->queries_on_device &&
+           is_due(&c->index->exact);
 }
 
 static ww_status take_memory(exact_search *s)

@@ -226,8 +226,8 @@ typedef struct ivf_whole {
 } ivf_whole;
 
 /* Carries out the job by reading the lists of each query that the rule says; the queries are on the host; and writes its rows
- * and scores. `proven` gets the number of proven hits of each query, or is NULL. `whole` is NULL, or the collection has a part of
- * the index; then nothing is proven. */
+ * and scores. `proven` gets the number of proven hits of each query, or is NULL. `whole` is NULL, or the collection has a part
+ * of the index; then nothing is proven. */
 ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
 
 /* Does a query by this rule read all rows, because its mask, if there is one, admits few of the `rows` in lists? */

@@ -53,9 +53,8 @@ ww_status part_train(ww_collection *c, const ww_ivf_config *config, float *sampl
                  .assigned = c->metric == WW_COSINE ? CANON_COSINE : CANON_L2,
                  .nlist = config->nlist,
                  .centroids = centroids};
-    ivf_progress progress = {.told = config->progress,
-                             .user = config->progress_user,
-                             .total = config->sample_rows * config->iterations};
+    ivf_progress progress = {
+        .told = config->progress, .user = config->progress_user, .total = config->sample_rows * config->iterations};
     const kmeans_job job = {.sample = sample,
                             .count = config->sample_rows,
                             .iterations = config->iterations,
