@@ -138,8 +138,7 @@ static ww_status learn(learning *m)
 static ww_status check(const learning *m)
 {
     if (ww_core()->part_of(m->call->cluster->shard) == 0)
-        return ww_fail(WW_NOT_FOUND, "%s: there is no index over ranks; build one with ww_cluster_build_ivf()",
-                       m->call->function);
+        return ww_fail(WW_NOT_FOUND, "%s: there is no index over ranks; build one first", m->call->function);
     for (int64_t q = 0; m->config.queries && q < m->config.query_count; q++)
         if (!ww_core()->is_finite(m->config.queries + q * m->config.query_stride, m->call->cluster->dim))
             return ww_fail(WW_INVALID_ARGUMENT, "%s: query %lld is not finite", m->call->function, (long long)q);

@@ -9,15 +9,24 @@
 /* ---- numbers of all ranks -------------------------------------------------------------------------------------------------
  */
 
-static ww_status reduce_pieces(ww_cluster *c, const void *from, void *to, int64_t count, MPI_Datatype type, MPI_Op op)
+/* Numbers of 8 bytes that MPI reduces. */
+typedef struct numbers {
+    const void *from;
+    void *to;
+    MPI_Datatype type;
+    MPI_Op op;
+} numbers;
+
+static ww_status reduce_pieces(ww_cluster *c, const numbers *n, int64_t count)
 {
     const int64_t piece = max_i64((int64_t)(c->piece_bytes / sizeof(int64_t)), 1);
     ww_status status = WW_OK;
     for (int64_t first = 0; status == WW_OK && first < count; first += piece) {
         const int64_t start = first * (int64_t)sizeof(int64_t);
+        const int some = (int)min_i64(piece, count - first);
         status = cluster_mpi(c,
-                             MPI_Iallreduce((const char *)from + start, (char *)to + start, (int)min_i64(piece, count - first),
-                                            type, op, c->communicator, &c->requests[0]),
+                             MPI_Iallreduce((const char *)n->from + start, (char *)n->to + start, some, n->type, n->op,
+                                            c->communicator, &c->requests[0]),
                              "MPI_Iallreduce");
         if (status == WW_OK)
             status = cluster_wait(c, 1, "counting the lists of all ranks");
@@ -27,12 +36,12 @@ static ww_status reduce_pieces(ww_cluster *c, const void *from, void *to, int64_
 
 ww_status cluster_sum(ww_cluster *c, const int64_t *from, int64_t *to, int64_t count)
 {
-    return reduce_pieces(c, from, to, count, MPI_INT64_T, MPI_SUM);
+    return reduce_pieces(c, &(numbers){from, to, MPI_INT64_T, MPI_SUM}, count);
 }
 
 ww_status cluster_max(ww_cluster *c, const double *from, double *to, int64_t count)
 {
-    return reduce_pieces(c, from, to, count, MPI_DOUBLE, MPI_MAX);
+    return reduce_pieces(c, &(numbers){from, to, MPI_DOUBLE, MPI_MAX}, count);
 }
 
 /* What of a list is added up, and what is the largest of all ranks, as rows that MPI can reduce. */

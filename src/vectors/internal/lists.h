@@ -86,7 +86,7 @@ typedef struct ivf_update {
 /* Makes or updates the index of a collection in memory. The caller has checked the numbers. After a failure there is none. */
 ww_status ivf_restore(ww_collection *c, const ivf_update *update);
 
-/* The same with the writer's lock; after a failure what there is of an index is useless. */
+/* The same with the writer's lock; after a failure the index is useless. */
 ww_status ivf_apply(ww_collection *c, const ivf_update *update);
 
 /* What a file needs of an index that was built: the set of lists (memory_free() both arrays), and the rows of one of them. */

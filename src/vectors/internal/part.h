@@ -14,7 +14,7 @@ typedef struct part_draw {
     int64_t total, first, wanted;
 } part_draw;
 
-/* Rows of a part; memory_free() what is there. */
+/* Rows of a part; the caller frees the arrays with memory_free(). */
 typedef struct part_rows {
     int64_t count;
     int64_t *rows;   /* ascending */
