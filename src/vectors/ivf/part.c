@@ -153,8 +153,7 @@ uint64_t part_of(ww_collection *c)
 static ww_status check_index(const ww_collection *c, const ww_query *query)
 {
     if (!c->index || c->index->part == 0)
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "collection '%s' has no part of an index over ranks; build one first", c->name);
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no part of an index over ranks; build one first", c->name);
     if (query->recall > 0.0f && query->recall < 1.0f && c->index->calibration.k == 0)
         return ww_fail(WW_INVALID_ARGUMENT,
                        "collection '%s': recall is %g, but its index is not calibrated; calibrate it first", c->name,
