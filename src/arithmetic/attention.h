@@ -7,6 +7,7 @@
  *     s_j = scale * sum of q_i k_ji      8 accumulators from +0: element i goes to number i mod 8 by fma, in increasing i; then
  *                                        number a takes in number a + 4, a + 2, a + 1; the product with scale is rounded once
  *                                        with a cap c: s_j becomes c * tanh(s_j / c)
+ *                                        with a slope a of the head (ALiBi): s_j becomes fma(-a, |p - 256c - j|, s_j)
  *     m_c = the largest s_j
  *     p_j = row_exponential_f32(s_j, m_c)
  *     l_c = sum of p_j, o_c = sum of p_j v_j     8 accumulators, too: key j goes to number j mod 8; masked keys go nowhere
@@ -166,6 +167,12 @@ CANON_FUNCTION float attention_result_with_sink(float o, float l, float most, fl
 CANON_FUNCTION float attention_capped(float score, float cap)
 {
     return cap * canon_tanh_f32(score / cap);
+}
+
+/* A score of a key `distance` positions behind the query, or before it, of a head with a slope. */
+CANON_FUNCTION float attention_sloped(float score, float slope, int32_t distance)
+{
+    return canon_fma_f32(-slope, (float)(distance < 0 ? -distance : distance), score);
 }
 
 /* Of a query with one chunk: merged, f is 1, and the sums are the chunk's except for the sign of a zero. */

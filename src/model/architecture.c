@@ -21,6 +21,14 @@ static const architecture ARCHITECTURES[] = {
      .gated = true,
      .activation = WW_SILU,
      .head_activation = WW_TANH},
+    {.name = "jina-bert-v2",
+     .kind = WW_MODEL_ENCODER,
+     .alibi = true,
+     .biases = true,
+     .gated = true,
+     .fused = true,
+     .activation = WW_GELU_ERF,
+     .head_activation = WW_TANH},
     {.name = "modern-bert",
      .kind = WW_MODEL_ENCODER,
      .rope = true,
@@ -431,8 +439,17 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *si
     return status;
 }
 
-/* ---- rope -----------------------------------------------------------------------------------------------------------------
+/* ---- positions
+ * ----------------------------------------------------------------------------------------------------------------
  */
+
+double alibi_slope(const model_sizes *sizes, int32_t head)
+{
+    int32_t power = 1;
+    while (2 * power <= sizes->heads)
+        power *= 2;
+    return canon_pow_f64(2.0, head < power ? -8.0 * (head + 1) / power : -4.0 * (2 * (head - power) + 1) / power);
+}
 
 /* The pair, as a number between others, that turns `turns` times in the original context. */
 static double yarn_pair(const model_sizes *s, double base, double turns)

@@ -14,13 +14,14 @@ typedef struct architecture {
     const char *name; /* as files spell it */
     ww_model_kind kind;
     bool interleaved;       /* rope turns elements 2i and 2i + 1; else i and i + half */
-    bool rope;              /* has positions by rope; else learned ones */
+    bool rope;              /* has positions by rope; else learned ones, or: */
+    bool alibi;             /* scores fall with the distance of keys, by a slope for each head */
     bool biases;            /* q, k and v must have biases; where they need not they may */
     bool head_norms;        /* q and k of each head are normed before rope */
     bool whole_norms;       /* q and k are normed before rope, all heads together */
     bool post_norms;        /* attention and the feed-forward network are normed behind, too */
     bool no_pre_norms;      /* and only there */
-    bool fused;             /* the file has q, k and v as one tensor, and gate and up as one */
+    bool fused;             /* the file may have q, k and v as one tensor, and has gate and up as one unless it has a gate */
     bool multipliers;       /* of embeddings, residuals, attention and logits, as the metadata says */
     bool scaled_embedding;  /* embeddings times sqrt(width) */
     bool bidirectional;     /* an encoder with the decoder's body, in which every token sees all of its text */
@@ -94,6 +95,10 @@ static inline bool layer_has_rope(const architecture *a, int32_t layer)
 {
     return a->rope && (a->plain_pattern == 0 || layer % a->plain_pattern < a->plain_pattern - 1);
 }
+
+/* The slope of head number `head`: with n the largest power of two up to the heads, 2^(-8 (head + 1) / n); heads behind those
+ * have every other slope of 2n heads. */
+double alibi_slope(const model_sizes *sizes, int32_t head);
 
 /* How rope turns: radians per position of each pair of a head, rope_size / 2 of them, in memory of the caller; and what cosines
  * and sines are multiplied with. */

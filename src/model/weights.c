@@ -16,6 +16,27 @@ static bool may_join(const weights_source *s)
     return a->kind == WW_MODEL_DECODER && !a->head_norms && !a->whole_norms && !a->biases && s->sizes->temperature == 0.0;
 }
 
+static bool has_tensor(const loader *l, int32_t layer, const char *what)
+{
+    char name[LOADER_NAME_BYTES];
+    int64_t index;
+    return ww_gguf_find_tensor(l->source->gguf, loader_name(name, layer, what, "weight"), &index) == WW_OK;
+}
+
+/* Norms of queries and keys, of each head or of all together; jina's encoders may have them, with biases. */
+static ww_status load_head_norms(loader *l, int32_t i, layer_weights *to)
+{
+    const model_sizes *s = l->source->sizes;
+    const architecture *a = l->source->architecture;
+    const bool optional = a->alibi && has_tensor(l, i, "attn_q_norm");
+    if (!a->head_norms && !a->whole_norms && !optional)
+        return WW_OK;
+    const int64_t queries = a->head_norms ? s->head_size : (int64_t)s->heads * s->head_size;
+    const int64_t keys = a->head_norms ? s->head_size : (int64_t)s->key_heads * s->head_size;
+    ww_status status = loader_norm(l, (norm_name){i, "attn_q_norm", queries, optional}, &to->query_norm);
+    return status == WW_OK ? loader_norm(l, (norm_name){i, "attn_k_norm", keys, optional}, &to->key_norm) : status;
+}
+
 /* q, k and v; those of nomic-bert are one tensor in the file, of which they are views. */
 static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
 {
@@ -23,17 +44,14 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     const architecture *a = l->source->architecture;
     const int64_t width = s->width, queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
     char name[LOADER_NAME_BYTES];
-    int64_t index;
     ww_status status = WW_OK;
     const joined_name joined = {
         .layer = i, .count = 3, .parts = {{"attn_q", queries}, {"attn_k", keys}, {"attn_v", keys}}, .cols = width};
-    if (a->fused && a->kind == WW_MODEL_DECODER &&
-        ww_gguf_find_tensor(l->source->gguf, loader_name(name, i, "attn_qkv", "weight"), &index) == WW_OK) {
+    if (a->fused && a->kind == WW_MODEL_DECODER && has_tensor(l, i, "attn_qkv")) {
         status = loader_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &to->joined);
     } else if (may_join(l->source) && loader_can_join(l, &joined)) {
         status = loader_joined(l, &joined, &to->joined);
-    } else if (ww_gguf_find_tensor(l->source->gguf, loader_name(name, i, "attn_qkv", "weight"), &index) == WW_OK &&
-               a->kind == WW_MODEL_ENCODER) {
+    } else if (a->kind == WW_MODEL_ENCODER && has_tensor(l, i, "attn_qkv")) {
         linear all = {0};
         status = loader_linear(l, (linear_name){i, "attn_qkv", queries + 2 * keys, width, false}, &all);
         linear *const parts[] = {&to->query, &to->key, &to->value};
@@ -58,11 +76,7 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     if (status == WW_OK && a->sinks)
         status =
             loader_vector(l, &(wanted){.name = loader_name(name, i, "attn_sinks", "weight"), .cols = s->heads}, &to->sinks);
-    if (status == WW_OK && (a->head_norms || a->whole_norms))
-        status = loader_norm(l, (norm_name){i, "attn_q_norm", a->head_norms ? s->head_size : queries, false}, &to->query_norm);
-    if (status == WW_OK && (a->head_norms || a->whole_norms))
-        status = loader_norm(l, (norm_name){i, "attn_k_norm", a->head_norms ? s->head_size : keys, false}, &to->key_norm);
-    return status;
+    return status == WW_OK ? load_head_norms(l, i, to) : status;
 }
 
 /* Weights of an encoder that are floats become a tensor: it always has many rows to multiply, and products of tensors are made
@@ -94,9 +108,7 @@ static ww_status make_layer_plain(layer_weights *x)
 /* The first layer of ModernBERT has none: its input is normed already. */
 static bool has_attention_norm(const loader *l, int32_t layer)
 {
-    int64_t index;
-    return !l->source->architecture->norms_before || layer > 0 ||
-           ww_gguf_find_tensor(l->source->gguf, "blk.0.attn_norm.weight", &index) == WW_OK;
+    return !l->source->architecture->norms_before || layer > 0 || has_tensor(l, 0, "attn_norm");
 }
 
 /* Norms of a layer: before its two parts (of BERT behind them, with biases), behind them, or both. */
@@ -113,6 +125,8 @@ static ww_status load_layer_norms(loader *l, int32_t i, layer_weights *to)
         status = loader_norm(l, (norm_name){i, network, width, behind}, &to->feed_forward_norm);
     if (status == WW_OK && a->post_norms)
         status = loader_norm(l, (norm_name){i, "post_attention_norm", width, false}, &to->attention_post_norm);
+    if (status == WW_OK && a->alibi && has_tensor(l, i, "attn_norm_2"))
+        status = loader_norm(l, (norm_name){i, "attn_norm_2", width, true}, &to->attention_post_norm);
     if (status == WW_OK && a->post_norms)
         status = loader_norm(l, (norm_name){i, "post_ffw_norm", width, false}, &to->feed_forward_post_norm);
     return status;
@@ -125,7 +139,7 @@ static ww_status load_feed_forward(loader *l, int32_t i, layer_weights *to)
     const int64_t width = l->source->sizes->width, hidden = l->source->sizes->hidden;
     const joined_name gate_up = {.layer = i, .count = 2, .parts = {{"ffn_gate", hidden}, {"ffn_up", hidden}}, .cols = width};
     ww_status status = WW_OK;
-    if (a->fused) {
+    if (a->fused && !has_tensor(l, i, "ffn_gate")) {
         status = loader_linear(l, (linear_name){i, "ffn_up", 2 * hidden, width, false}, &to->gate_up);
     } else if (a->gated && loader_can_join(l, &gate_up)) {
         status = loader_joined(l, &gate_up, &to->gate_up);
@@ -133,7 +147,7 @@ static ww_status load_feed_forward(loader *l, int32_t i, layer_weights *to)
         if (a->gated)
             status = loader_linear(l, (linear_name){i, "ffn_gate", hidden, width, false}, &to->gate);
         if (status == WW_OK)
-            status = loader_linear(l, (linear_name){i, "ffn_up", hidden, width, biased}, &to->up);
+            status = loader_linear(l, (linear_name){i, "ffn_up", hidden, width, biased && !a->gated}, &to->up);
     }
     return status == WW_OK ? loader_linear(l, (linear_name){i, "ffn_down", width, hidden, biased}, &to->down) : status;
 }
@@ -193,6 +207,19 @@ static ww_status load_embedding(loader *l)
     return loader_matrix(l, &(wanted){.name = "token_embd.weight", .rows = s->vocabulary, .cols = s->width}, &l->w->embedding);
 }
 
+static ww_status make_slopes(loader *l)
+{
+    const int64_t heads = l->source->sizes->heads;
+    float *slopes = memory_alloc((size_t)heads * sizeof *slopes);
+    if (!slopes)
+        return memory_failed("slopes of heads", (size_t)heads * sizeof *slopes);
+    for (int32_t h = 0; h < heads; h++)
+        slopes[h] = (float)alibi_slope(l->source->sizes, h);
+    const ww_status status = ww_tensor_from_host(l->source->device, WW_F32, 1, &heads, slopes, &l->w->slopes);
+    memory_free(slopes);
+    return status;
+}
+
 static ww_status load_encoder(loader *l)
 {
     const model_sizes *s = l->source->sizes;
@@ -203,7 +230,9 @@ static ww_status load_encoder(loader *l)
     ww_status status = loader_norm(l, (norm_name){-1, "token_embd_norm", s->width, !before}, &l->w->embedding_norm);
     if (status == WW_OK && before)
         status = loader_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
-    if (status == WW_OK && !l->source->architecture->rope)
+    if (status == WW_OK && l->source->architecture->alibi)
+        status = make_slopes(l);
+    else if (status == WW_OK && !l->source->architecture->rope)
         status =
             loader_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width}, &l->w->positions);
     if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "token_types.weight", &index) != WW_OK)
@@ -415,6 +444,7 @@ void weights_free(weights *w)
     }
     for (int i = 0; i < 2; i++)
         ww_tensor_release(&w->limits[i]);
+    ww_tensor_release(&w->slopes);
     memory_free(w->layers);
     memory_free(w->rope_factors);
     norm_free(&w->embedding_norm);

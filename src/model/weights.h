@@ -35,9 +35,9 @@ typedef struct layer_weights {
     linear query, key, value, output;
     ww_tensor sinks;           /* of each query head; may be empty */
     norm query_norm, key_norm; /* of a head, or of all */
-    norm attention_post_norm;
-    norm feed_forward_norm; /* before the network; of an encoder behind it; may be empty */
-    linear gate_up;         /* in one product; those two are empty then */
+    norm attention_post_norm;  /* of an encoder behind the first, with the layer's input added again; may be empty */
+    norm feed_forward_norm;    /* before the network; of an encoder behind it; may be empty */
+    linear gate_up;            /* in one product; those two are empty then */
     linear gate, up, down;
     linear router; /* of a mixture of experts: a row for each, in the place of those above */
     expert_linear gates, ups, downs;
@@ -64,6 +64,7 @@ typedef struct weights {
     bool output_is_tied;        /* then */
     rank_head head;             /* of a model that ranks */
     linear dense[DENSE_LAYERS]; /* behind the pooling; may be empty */
+    ww_tensor slopes;           /* of each head; empty where scores do not fall with distance */
     ww_tensor limits[2];        /* of clamped gates: the upper and the lower, [1]; empty where there are none */
     float *rope_factors;        /* rope_size / 2 of them, or NULL */
     layer_weights *layers;

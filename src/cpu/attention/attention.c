@@ -73,6 +73,8 @@ typedef struct tile_rows {
     float *out[TILE_ROWS];
     attention_range seen[TILE_ROWS];
     float largest[TILE_ROWS], sums[TILE_ROWS];
+    float slope[TILE_ROWS];       /* if there are slopes, by which scores fall with the distance from: */
+    int32_t position[TILE_ROWS];  /* counted from the first key of the chunk */
     const float *sink[TILE_ROWS]; /* NULL: none */
     float *part[TILE_ROWS];       /* NULL: the only chunk of its query, whose result is `out` */
     int32_t count;
@@ -119,6 +121,8 @@ static void add_row(const attention_work *w, tile_rows *rows, int64_t token, int
     rows->q[at] = w->job->q + token * w->job->q_stride + (int64_t)head * w->job->batch.layer.head_size;
     rows->seen[at] = attention_in_chunk(seen, rows->chunk);
     rows->part[at] = alone ? NULL : part_of(w, token, head, rows->chunk);
+    rows->slope[at] = w->job->slopes ? w->job->slopes[head] : 0.0f;
+    rows->position[at] = w->job->batch.positions[token] - rows->chunk * ATTENTION_CHUNK;
     rows->sink[at] = sink_of(w, head);
     rows->out[at] = alone ? result_of(w, token, head) : rows->part[at] + ATTENTION_PART_SUMS;
     rows->count++;
@@ -156,6 +160,8 @@ static void run_tile(void *context, int64_t item, int32_t worker)
                            .cap = w->job->cap,
                            .q = rows.q,
                            .seen = rows.seen,
+                           .slopes = w->job->slopes ? rows.slope : NULL,
+                           .positions = rows.position,
                            .p = scratch + (int64_t)2 * ATTENTION_CHUNK * layer->head_size,
                            .out = rows.out,
                            .largest = rows.largest,

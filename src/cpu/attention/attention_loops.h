@@ -16,6 +16,8 @@ typedef struct attention_tile {
     float scale, cap;            /* of scores; a cap of 0 is none */
     const float *const *q;       /* of each row */
     const attention_range *seen; /* of each row, in this chunk; none is empty */
+    const float *slopes;         /* of each row; NULL: none */
+    const int32_t *positions;    /* of each row, counted from the first key of the chunk; used with slopes */
     const void *keys;            /* as stored in a page */
     const void *values;          /* row by row */
     float *p;                    /* rows x ATTENTION_CHUNK */

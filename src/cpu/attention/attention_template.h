@@ -109,6 +109,8 @@ static void exponentials(const attention_tile *tile, int32_t row)
     const int32_t end = (seen.end + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES;
     for (int32_t j = seen.first; tile->cap > 0.0f && j < seen.end; j++)
         p[j] = attention_capped(p[j], tile->cap);
+    for (int32_t j = seen.first; tile->slopes && j < seen.end; j++)
+        p[j] = attention_sloped(p[j], tile->slopes[row], tile->positions[row] - j);
     for (int32_t j = first; j < seen.first; j++)
         p[j] = p[seen.first];
     for (int32_t j = seen.end; j < end; j++)

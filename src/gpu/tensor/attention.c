@@ -154,6 +154,7 @@ ww_status gpu_attention(ww_device *base, const attention_job *job)
                            .scale = job->scale,
                            .cap = job->cap,
                            .sinks = job->sinks,
+                           .slopes = job->slopes,
                            .heads = job->heads,
                            .group = job->heads / batch->layer.kv_heads,
                            .chunks = (int32_t)divide_up_i64(max_i32(job->keys_most, 1), ATTENTION_CHUNK),

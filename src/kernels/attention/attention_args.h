@@ -54,7 +54,8 @@ typedef struct attention_args {
     int32_t chunks, keys_most;
     int32_t each; /* query heads of a block of attention_chunk: 1, 2 or ATTENTION_PASS */
     int32_t unused;
-    const float *sinks; /* of each head; NULL: none */
+    const float *sinks;  /* of each head; NULL: none */
+    const float *slopes; /* of each head; NULL: none */
     attention_store_args
         store; /* of attention_chunk: keys and values of its tokens, which are put first; k is NULL: they are there */
 } attention_args;

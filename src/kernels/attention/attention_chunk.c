@@ -174,6 +174,14 @@ DEVICE void take_queries(int32_t each, const attention_args *args, const chunk_w
     }
 }
 
+/* Scores of the thread's key with each query fall with its distance. */
+DEVICE void slope_scores(int32_t each, const attention_args *args, const chunk_work *work, int32_t key, float *scores)
+{
+    const float *slopes = args->slopes + work->kv_head * args->group + work->first;
+    const int32_t distance = args->positions[work->token] - (work->chunk * ATTENTION_CHUNK + key);
+    UNROLL for (int32_t g = 0; g < each; g++) if (g < work->count) scores[g] = attention_sloped(scores[g], slopes[g], distance);
+}
+
 /* Parts or results of `each` query heads. All threads of the block. */
 DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, const attention_page *page,
                       const chunk_work *work, const chunk_shared *shared)
@@ -187,6 +195,8 @@ DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, co
         score_key(type, each, args, page, shared->q, key, scores);
     if (seen && args->cap > 0.0f)
         UNROLL for (int32_t g = 0; g < each; g++) scores[g] = attention_capped(scores[g], args->cap);
+    if (seen && args->slopes)
+        slope_scores(each, args, work, key, scores);
     UNROLL for (int32_t g = 0; g < each; g++)
     {
         const float most = largest_of_32(scores[g]);

@@ -204,6 +204,19 @@ DEVICE void cap_scores(const attention_args *args, const tile_place *place, floa
     barrier();
 }
 
+/* Scores of rows that are taken now fall with the distance of their keys. A thread has every eighth key of a row. */
+DEVICE void slope_scores(const attention_args *args, const tile_place *place, const tile_rows *rows, float *s)
+{
+    const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, first = (int32_t)thread_index() / ATTENTION_ROWS;
+    if (AT(rows->sequence, row) == place->sequence) {
+        const float slope = args->slopes[head_of(args, place, row)];
+        const int32_t position = args->positions[token_of(args, place, row)] - place->chunk * ATTENTION_CHUNK;
+        for (int32_t j = place->any.first + first; j < place->any.end; j += ATTENTION_THREADS / ATTENTION_ROWS)
+            AT(s, j * ATTENTION_ROWS + row) = attention_sloped(AT(s, j * ATTENTION_ROWS + row), slope, position - j);
+    }
+    barrier();
+}
+
 DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
 {
     return from + ((lane_of - from) & (ATTENTION_LANES - 1));
@@ -385,6 +398,8 @@ DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_pl
     barrier();
     if (args->cap > 0.0f)
         cap_scores(args, place, memory);
+    if (args->slopes)
+        slope_scores(args, place, rows, memory);
     make_exponentials(place, rows, memory, lanes, largest, l);
     const int32_t size = args->layer.head_size;
     const bool few = place->any.end - place->any.first <= EIGHTHS;

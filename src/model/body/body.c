@@ -138,6 +138,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
                                .scale = (float)s->attention_scale,
                                .cap = (float)s->attention_cap,
                                .sinks = a->sinks ? data_of(a->sinks) : NULL,
+                               .slopes = model->weights.slopes.storage ? data_of(&model->weights.slopes) : NULL,
                                .keys_most = p->keys_most,
                                .runs = p->tokens > p->sequences,
                                .out = data_of(&a->attended)};

@@ -6,6 +6,10 @@
  * ModernBERT norms before instead, and once more behind all layers (pooling.c):
  *
  *     each layer:  x += output(attention(norm(x)));  x += down(act(up(norm(x))))
+ *
+ * Jina's models for code norm queries and keys, and the layer's input once more behind attention:
+ *
+ *     each layer:  y = norm(x + norm(x + output(attention(x))));  x = norm(y + down(act(gate(y)) * up(y)))
  */
 #include <warpwave/tensor_rows.h>
 
@@ -21,6 +25,29 @@ static ww_status add_and_norm(const pass *p, const norm *n, ww_tensor *x, const 
 {
     const ww_status status = body_add(x, y);
     return status == WW_OK ? norm_rows(p, n, x, out) : status;
+}
+
+/* Queries, keys and values of `in`. */
+static ww_status project(const pass *p, const layer_weights *l, const ww_tensor *in, attention_of_layer *a)
+{
+    const ww_model *model = p->model;
+    ww_status status = body_linear(model, &(linear_step){.linear = &l->query, .x = in, .out = &a->q});
+    if (status == WW_OK)
+        status = body_linear(model, &(linear_step){.linear = &l->key, .x = in, .out = &a->k});
+    if (status == WW_OK)
+        status = body_linear(model, &(linear_step){.linear = &l->value, .x = in, .out = &a->v});
+    if (status == WW_OK && l->query_norm.weight.storage)
+        status = norm_rows(p, &l->query_norm, &a->q, &a->q);
+    if (status == WW_OK && l->key_norm.weight.storage)
+        status = norm_rows(p, &l->key_norm, &a->k, &a->k);
+    return status;
+}
+
+/* out = norm(x + norm(x + y)). */
+static ww_status add_and_norm_twice(const pass *p, const layer_weights *l, const ww_tensor *x, ww_tensor *y, ww_tensor *out)
+{
+    const ww_status status = add_and_norm(p, &l->attention_norm, y, x, out);
+    return status == WW_OK ? add_and_norm(p, &l->attention_post_norm, out, x, out) : status;
 }
 
 /* From x to x; `normed` has what is between. */
@@ -46,17 +73,15 @@ static ww_status run_layer(const pass *p, int32_t number)
     if (status == WW_OK && norms)
         status = norm_rows(p, &l->attention_norm, &x, &between);
     if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->query, .x = in, .out = &a.q});
-    if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->key, .x = in, .out = &a.k});
-    if (status == WW_OK)
-        status = body_linear(model, &(linear_step){.linear = &l->value, .x = in, .out = &a.v});
+        status = project(p, l, in, &a);
     if (status == WW_OK)
         status = body_attention(p, &a);
     if (status == WW_OK)
         status = body_linear(model, &(linear_step){.linear = &l->output, .x = &a.attended, .out = &y});
     if (status == WW_OK)
-        status = add_and_norm(p, before ? &l->feed_forward_norm : &l->attention_norm, &x, &y, &between);
+        status = l->attention_post_norm.weight.storage
+                     ? add_and_norm_twice(p, l, &x, &y, &between)
+                     : add_and_norm(p, before ? &l->feed_forward_norm : &l->attention_norm, &x, &y, &between);
     if (status == WW_OK)
         status = body_feed_forward(p, &(feed_forward){.layer = l, .x = &between, .y = &y});
     if (status == WW_OK)

@@ -1,6 +1,7 @@
 /* Keys of a GGUF file, and those that come from config.json. */
 #include "model/convert/keys.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,17 +100,63 @@ void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void 
 /* ---- config.json ----------------------------------------------------------------------------------------------------------
  */
 
-static void keys_of_scaling(key_writer *w, const json_t *config)
+const json_t *config_scaling(const json_t *config)
 {
     const json_t *older = json_object_get(config, "rope_scaling");
-    const json_t *scaling = json_is_object(older) ? older : json_object_get(config, "rope_parameters");
-    const char *type = json_member_text(scaling, "rope_type", json_member_text(scaling, "type", ""));
+    return json_is_object(older) ? older : json_object_get(config, "rope_parameters");
+}
+
+const char *scaling_type(const json_t *scaling)
+{
+    return json_member_text(scaling, "rope_type", json_member_text(scaling, "type", ""));
+}
+
+/* A number of yarn's, if config.json has it. */
+static void key_yarn(key_writer *w, const char *key, const json_t *scaling, const char *from)
+{
+    if (json_is_number(json_object_get(scaling, from)))
+        key_f32(w, key, json_member_real(scaling, from, 1));
+}
+
+/* Cosines are multiplied with 1 + 0.1 log(factor), unless the configuration says with what. */
+static void keys_of_yarn(key_writer *w, const json_t *scaling)
+{
+    const double factor = json_member_real(scaling, "factor", 1), usual = factor > 1 ? 1 + 0.1 * log(factor) : 1;
+    const double attention = json_member_real(scaling, "attention_factor", usual);
+    key_yarn(w, ".rope.scaling.yarn_beta_fast", scaling, "beta_fast");
+    key_yarn(w, ".rope.scaling.yarn_beta_slow", scaling, "beta_slow");
+    key_yarn(w, ".rope.scaling.yarn_log_multiplier", scaling, "mscale_all_dim");
+    key_yarn(w, ".attention.temperature_scale", scaling, "llama_4_scaling_beta");
+    if (fabs(attention - usual) > 1e-6 * usual)
+        key_f32(w, ".rope.scaling.attn_factor", attention / usual);
+}
+
+/* Longrope: cosines grow with the logarithm of how much longer contexts are than the original ones. */
+static void keys_of_longrope(key_writer *w, const json_t *config, const json_t *scaling)
+{
+    const int64_t original = json_member_integer(config, "original_max_position_embeddings",
+                                                 json_member_integer(scaling, "original_max_position_embeddings", -1));
+    const double scale = (double)json_member_integer(config, "max_position_embeddings", 0) / (double)original;
+    const double usual = scale > 1 && original > 1 ? sqrt(1 + log(scale) / log((double)original)) : 1;
+    key_u32(w, ".rope.scaling.original_context_length", original);
+    key_f32(w, ".rope.scaling.attn_factor", json_member_real(scaling, "attention_factor", usual));
+}
+
+static void keys_of_scaling(key_writer *w, const json_t *config)
+{
+    const json_t *scaling = config_scaling(config);
+    const char *type = scaling_type(scaling);
     if (!json_is_object(scaling) || type[0] == '\0' || strcmp(type, "default") == 0 || strcmp(type, "llama3") == 0)
         return; /* llama3's is a tensor: rope_freqs.weight */
+    if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) {
+        keys_of_longrope(w, config, scaling);
+        return;
+    }
     if (strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0) {
         if (w->status == WW_OK)
-            w->status = ww_fail(WW_UNSUPPORTED,
-                                "config.json: the rope scaling '%.40s' is not known; known are linear, yarn, llama3", type);
+            w->status =
+                ww_fail(WW_UNSUPPORTED,
+                        "config.json: the rope scaling '%.40s' is not known; known are linear, yarn, llama3, longrope", type);
         return;
     }
     key_text(w, ".rope.scaling.type", type);
@@ -117,6 +164,8 @@ static void keys_of_scaling(key_writer *w, const json_t *config)
     if (json_object_get(scaling, "original_max_position_embeddings"))
         key_u32(w, ".rope.scaling.original_context_length",
                 json_member_integer(scaling, "original_max_position_embeddings", -1));
+    if (strcmp(type, "yarn") == 0)
+        keys_of_yarn(w, scaling);
 }
 
 /* Of the two names that config.json may have for a number. */
@@ -143,180 +192,12 @@ static bool is_modern(const architecture_names *a)
 
 int64_t positions_skipped(const architecture_names *a, const json_t *config)
 {
-    return a->places_behind_padding ? json_member_integer(config, "pad_token_id", 1) + 1 : 0;
+    return a->skips_padding ? json_member_integer(config, "pad_token_id", 1) + 1 : 0;
 }
 
 static bool is_nomic(const architecture_names *a)
 {
     return strcmp(a->name, "nomic-bert") == 0;
-}
-
-/* Gemma 3: every sixth layer sees everything; this, the base of rope in the others and the scale of queries have no keys. */
-static ww_status check_gemma3(const char *folder, const json_t *config)
-{
-    const int64_t heads = json_member_integer(config, "num_attention_heads", 1),
-                  head = json_member_integer(config, "head_dim", 256);
-    const int64_t width = json_member_integer(config, "hidden_size", -1),
-                  layers = json_member_integer(config, "num_hidden_layers", -1);
-    const int64_t scale = layers == 62 && heads > 0 ? width / heads : head;
-    const json_t *types = json_object_get(config, "layer_types");
-    if (json_member_integer(config, "sliding_window_pattern", 6) != 6)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: sliding_window_pattern is %lld; 6 is known", folder,
-                       (long long)json_member_integer(config, "sliding_window_pattern", 6));
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const char *type = json_string_value(json_array_get(types, i));
-        if (!type || strcmp(type, i % 6 == 5 ? "full_attention" : "sliding_attention") != 0)
-            return ww_fail(WW_UNSUPPORTED,
-                           "%s/config.json: layer_types says '%.40s' of layer %zu; every sixth is full_attention", folder,
-                           type ? type : "", i);
-    }
-    if (json_member_real(config, "rope_local_base_freq", 10000) != 10000)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rope_local_base_freq is %g; 10000 is known", folder,
-                       json_member_real(config, "rope_local_base_freq", 10000));
-    if (json_member_real(config, "query_pre_attn_scalar", (double)scale) != (double)scale)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; %lld is known for this size", folder,
-                       json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
-    static const char *const caps[] = {"attn_logit_softcapping", "final_logit_softcapping"};
-    for (size_t i = 0; i < 2; i++)
-        if (json_is_number(json_object_get(config, caps[i])))
-            return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is not supported", folder, caps[i]);
-    return WW_OK;
-}
-
-/* ModernBERT: what else its folders could say. */
-static ww_status check_modern(const char *folder, const json_t *config)
-{
-    static const char *const flags[] = {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (json_member_bool(config, flags[i], false))
-            return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is true; that is not supported", folder, flags[i]);
-    if (json_member_integer(config, "global_attn_every_n_layers", 3) != 3)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: global_attn_every_n_layers is %lld; 3 is known", folder,
-                       (long long)json_member_integer(config, "global_attn_every_n_layers", 3));
-    const char *activation = json_member_text(config, "classifier_activation", "gelu");
-    if (strcmp(activation, "gelu") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: classifier_activation is '%.40s'; gelu is known", folder, activation);
-    return WW_OK;
-}
-
-/* Nomic's encoder: what else its folders could say. */
-static ww_status check_nomic(const char *folder, const json_t *config)
-{
-    static const struct {
-        const char *key;
-        bool value;
-    } flags[] = {{"prenorm", false},      {"qkv_proj_bias", false}, {"mlp_fc1_bias", false},
-                 {"mlp_fc2_bias", false}, {"use_rms_norm", false},  {"rotary_emb_interleaved", false}};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (json_member_bool(config, flags[i].key, flags[i].value) != flags[i].value)
-            return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is true; that is not supported", folder, flags[i].key);
-    if (json_member_real(config, "rotary_emb_fraction", 1) != 1)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_emb_fraction is %g; 1 is known", folder,
-                       json_member_real(config, "rotary_emb_fraction", 1));
-    if (json_member_real(config, "rotary_scaling_factor", 1) != 1)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_scaling_factor is %g; no scaling is known", folder,
-                       json_member_real(config, "rotary_scaling_factor", 1));
-    return WW_OK;
-}
-
-/* Counts and sizes are from 0 to 2^31 - 1 before anything is computed with them. */
-static ww_status check_numbers(const char *folder, const json_t *config)
-{
-    static const char *const keys[] = {"hidden_size",
-                                       "n_embd",
-                                       "num_hidden_layers",
-                                       "n_layer",
-                                       "max_position_embeddings",
-                                       "n_positions",
-                                       "intermediate_size",
-                                       "n_inner",
-                                       "num_attention_heads",
-                                       "n_head",
-                                       "num_key_value_heads",
-                                       "head_dim",
-                                       "vocab_size",
-                                       "type_vocab_size",
-                                       "sliding_window",
-                                       "sliding_window_pattern",
-                                       "original_max_position_embeddings"};
-    const json_t *const objects[] = {config, json_object_get(config, "rope_scaling")};
-    for (size_t o = 0; o < sizeof objects / sizeof *objects; o++)
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-            const int64_t value = json_member_integer(objects[o], keys[i], 0);
-            if (value < 0 || value > INT32_MAX)
-                return ww_fail(WW_CORRUPT_FILE, "%s/config.json: %s is %lld; it must be from 0 to %d", folder, keys[i],
-                               (long long)value, INT32_MAX);
-        }
-    return WW_OK;
-}
-
-/* Gemma 2 alternates, and has no key for the scale of queries. */
-static ww_status check_gemma2(const char *folder, const json_t *config)
-{
-    const int64_t heads = json_member_integer(config, "num_attention_heads", 1);
-    const int64_t layers = json_member_integer(config, "num_hidden_layers", -1);
-    const int64_t scale = layers == 46 && heads > 0 ? json_member_integer(config, "hidden_size", -1) / heads
-                                                    : json_member_integer(config, "head_dim", 256);
-    const json_t *types = json_object_get(config, "layer_types");
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const char *type = json_string_value(json_array_get(types, i));
-        if (!type || strcmp(type, i % 2 ? "full_attention" : "sliding_attention") != 0)
-            return ww_fail(WW_UNSUPPORTED,
-                           "%s/config.json: layer_types says '%.40s' of layer %zu; every second is full_attention", folder,
-                           type ? type : "", i);
-    }
-    if (json_member_real(config, "query_pre_attn_scalar", (double)scale) != (double)scale)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; %lld is known for this size", folder,
-                       json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
-    return WW_OK;
-}
-
-/* SmolLM3: every fourth layer has no rope, and none a window. */
-static ww_status check_smollm3(const char *folder, const json_t *config)
-{
-    const json_t *ropes = json_object_get(config, "no_rope_layers");
-    for (size_t i = 0; i < json_array_size(ropes); i++)
-        if (json_integer_value(json_array_get(ropes, i)) != (i % 4 != 3))
-            return ww_fail(WW_UNSUPPORTED, "%s/config.json: no_rope_layers says %lld of layer %zu; every fourth has no rope",
-                           folder, (long long)json_integer_value(json_array_get(ropes, i)), i);
-    if (json_member_integer(config, "no_rope_layer_interval", 4) != 4)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: no_rope_layer_interval is %lld; 4 is known", folder,
-                       (long long)json_member_integer(config, "no_rope_layer_interval", 4));
-    return WW_OK;
-}
-
-ww_status config_check(const architecture_names *a, const char *folder, const json_t *config)
-{
-    const ww_status numbers = check_numbers(folder, config);
-    if (numbers != WW_OK)
-        return numbers;
-    const char *key = is_gemma3(a) || is(a, "gemma2") || is_modern(a) ? "hidden_activation"
-                      : is_nomic(a)                                   ? "activation_function"
-                                                                      : "hidden_act";
-    const char *activation = json_member_text(config, key, a->activation);
-    const char *positions = json_member_text(config, "position_embedding_type", "absolute");
-    if (strcmp(activation, a->activation) != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is '%.40s'; models of the architecture '%s' have %s", folder, key,
-                       activation, a->name, a->activation);
-    if (strcmp(a->name, "bert") == 0 && strcmp(positions, "absolute") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: position_embedding_type is '%.40s'; absolute is known", folder,
-                       positions);
-    const int64_t skipped = positions_skipped(a, config);
-    if (skipped < 0 || skipped >= json_member_integer(config, "max_position_embeddings", INT32_MAX))
-        return ww_fail(WW_CORRUPT_FILE, "%s/config.json: pad_token_id is %lld; positions begin behind it", folder,
-                       (long long)skipped - 1);
-    if (a->dense && !json_member_bool(config, "use_bidirectional_attention", false))
-        return ww_fail(WW_UNSUPPORTED,
-                       "%s/config.json: use_bidirectional_attention is not true; the class is for models that embed", folder);
-    if (is_modern(a))
-        return check_modern(folder, config);
-    if (is_gemma3(a))
-        return check_gemma3(folder, config);
-    if (is(a, "gemma2"))
-        return check_gemma2(folder, config);
-    if (is(a, "smollm3"))
-        return check_smollm3(folder, config);
-    return is_nomic(a) ? check_nomic(folder, config) : WW_OK;
 }
 
 /* Multipliers and caps, of the architectures that have them. */
@@ -336,16 +217,40 @@ static void keys_of_scales(key_writer *w, const json_t *config)
             key_f32(w, scales[i].to, json_member_real(config, scales[i].from, scales[i].otherwise));
 }
 
+/* Elements of a head. */
+static int64_t head_size(const architecture_names *a, const json_t *config)
+{
+    const int64_t heads = json_member_integer(config, "num_attention_heads", -1);
+    const int64_t usual = heads > 0 ? json_member_integer(config, "hidden_size", -1) / heads : -1;
+    return json_member_integer(config, "head_dim", is_gemma3(a) || is(a, "gemma2") ? 256 : usual);
+}
+
+int64_t config_turned(const architecture_names *a, const json_t *config)
+{
+    const json_t *rope = json_object_get(config, "rope_parameters"); /* where newer files have it */
+    const double share = json_member_real(config, "partial_rotary_factor", json_member_real(rope, "partial_rotary_factor", 1));
+    return (int64_t)((double)head_size(a, config) * share);
+}
+
+int64_t config_experts(const json_t *config)
+{
+    return either(config, "num_experts", "num_local_experts");
+}
+
+/* Of a mixture of experts; gpt-oss has one number for the size of a network and of an expert. */
+static void keys_of_experts(key_writer *w, const json_t *config)
+{
+    key_u32(w, ".expert_count", config_experts(config));
+    key_u32(w, ".expert_used_count", either(config, "num_experts_per_tok", "experts_per_token"));
+    key_u32(w, ".expert_feed_forward_length", either(config, "moe_intermediate_size", "intermediate_size"));
+}
+
 static void keys_of_decoder(key_writer *w, const json_t *config)
 {
     const int64_t heads = json_member_integer(config, "num_attention_heads", -1);
     const int64_t width = json_member_integer(config, "hidden_size", -1);
-    const bool gemma = is_gemma3(w->architecture);
-    const int64_t head = json_member_integer(config, "head_dim",
-                                             gemma || is(w->architecture, "gemma2") ? 256
-                                             : heads > 0                            ? width / heads
-                                                                                    : -1);
-    const double base = gemma ? 1e6 : 10000;
+    const int64_t head = head_size(w->architecture, config);
+    const double base = is_gemma3(w->architecture) ? 1e6 : 10000;
     const json_t *rope = json_object_get(config, "rope_parameters"); /* where newer files have it */
     key_u32(w, ".attention.head_count_kv", json_member_integer(config, "num_key_value_heads", heads));
     key_f32(w, ".rope.freq_base", json_member_real(config, "rope_theta", json_member_real(rope, "rope_theta", base)));
@@ -355,10 +260,11 @@ static void keys_of_decoder(key_writer *w, const json_t *config)
         key_u32(w, ".attention.value_length", head);
     }
     key_u32(w, ".vocab_size", json_member_integer(config, "vocab_size", -1));
-    const double turned = json_member_real(config, "partial_rotary_factor", json_member_real(rope, "partial_rotary_factor", 1));
     const bool windows = json_member_bool(config, "use_sliding_window", !is(w->architecture, "smollm3"));
-    key_u32(w, ".rope.dimension_count", (int64_t)((double)head * turned));
+    key_u32(w, ".rope.dimension_count", config_turned(w->architecture, config));
     keys_of_scales(w, config);
+    if (config_experts(config) > 0)
+        keys_of_experts(w, config);
     if (json_is_integer(json_object_get(config, "sliding_window")) && windows)
         key_u32(w, ".attention.sliding_window", json_member_integer(config, "sliding_window", -1));
     keys_of_scaling(w, config);

@@ -39,6 +39,14 @@ ww_status config_check(const architecture_names *architecture, const char *folde
 /* Rows of learned positions that no token has, in front; they are not written. */
 int64_t positions_skipped(const architecture_names *architecture, const json_t *config);
 
+/* How rope is scaled: an object, or NULL, and what it calls itself, "" for nothing. */
+const json_t *config_scaling(const json_t *config);
+const char *scaling_type(const json_t *scaling);
+
+/* Elements of a decoder's head that rope turns; experts, -1: config.json has none. */
+int64_t config_turned(const architecture_names *architecture, const json_t *config);
+int64_t config_experts(const json_t *config);
+
 /* What config.json says, as keys. */
 void keys_of_config(key_writer *w, const json_t *config);
 

@@ -7,253 +7,194 @@
 
 #include "base/status.h"
 
+#define NAME(folder, gguf) {.from = (folder), .to = (gguf)}
+
 static const name_pair BERT_ONCE[] = {
-    {"embeddings.word_embeddings", "token_embd"},
-    {"embeddings.position_embeddings", "position_embd"},
-    {"embeddings.token_type_embeddings", "token_types"},
-    {"embeddings.LayerNorm", "token_embd_norm"},
-    {NULL, NULL},
+    NAME("embeddings.word_embeddings", "token_embd"),
+    NAME("embeddings.position_embeddings", "position_embd"),
+    NAME("embeddings.token_type_embeddings", "token_types"),
+    NAME("embeddings.LayerNorm", "token_embd_norm"),
+    {.from = NULL},
 };
 static const name_pair BERT_LAYER[] = {
-    {"attention.self.query", "attn_q"},
-    {"attention.self.key", "attn_k"},
-    {"attention.self.value", "attn_v"},
-    {"attention.output.dense", "attn_output"},
-    {"attention.output.LayerNorm", "attn_output_norm"},
-    {"intermediate.dense", "ffn_up"},
-    {"output.dense", "ffn_down"},
-    {"output.LayerNorm", "layer_output_norm"},
-    {NULL, NULL},
+    NAME("attention.self.query", "attn_q"),
+    NAME("attention.self.key", "attn_k"),
+    NAME("attention.self.value", "attn_v"),
+    NAME("attention.output.dense", "attn_output"),
+    NAME("attention.output.LayerNorm", "attn_output_norm"),
+    NAME("intermediate.dense", "ffn_up"),
+    NAME("output.dense", "ffn_down"),
+    NAME("output.LayerNorm", "layer_output_norm"),
+    {.from = NULL},
 };
-static const name_pair DECODER_ONCE[] = {
-    {"embed_tokens", "token_embd"},
-    {"norm", "output_norm"},
-    {"lm_head", "output"},
-    {NULL, NULL},
+static const name_pair BERT_RANK[] = {
+    NAME("pooler.dense", "cls"),
+    NAME("classifier.dense", "cls"),
+    NAME("classifier.out_proj", "cls.output"),
+    NAME("classifier", "cls.output"),
+    {.from = NULL},
 };
-static const name_pair DECODER_LAYER[] = {
-    {"self_attn.q_proj", "attn_q"},
-    {"self_attn.k_proj", "attn_k"},
-    {"self_attn.v_proj", "attn_v"},
-    {"self_attn.o_proj", "attn_output"},
-    {"self_attn.q_norm", "attn_q_norm"},
-    {"self_attn.k_norm", "attn_k_norm"},
-    {"mlp.gate_proj", "ffn_gate"},
-    {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"},
-    {"input_layernorm", "attn_norm"},
-    {"post_attention_layernorm", "ffn_norm"},
-    {NULL, NULL},
-};
-
-/* Gemma 3 norms what attention and the feed-forward network give, too: the names say otherwise what they are. */
-static const name_pair GEMMA3_LAYER[] = {
-    {"self_attn.q_proj", "attn_q"},
-    {"self_attn.k_proj", "attn_k"},
-    {"self_attn.v_proj", "attn_v"},
-    {"self_attn.o_proj", "attn_output"},
-    {"self_attn.q_norm", "attn_q_norm"},
-    {"self_attn.k_norm", "attn_k_norm"},
-    {"mlp.gate_proj", "ffn_gate"},
-    {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"},
-    {"input_layernorm", "attn_norm"},
-    {"post_attention_layernorm", "post_attention_norm"},
-    {"pre_feedforward_layernorm", "ffn_norm"},
-    {"post_feedforward_layernorm", "post_ffw_norm"},
-    {NULL, NULL},
-};
-static const name_pair OLMO2_LAYER[] = {
-    {"self_attn.q_proj", "attn_q"},
-    {"self_attn.k_proj", "attn_k"},
-    {"self_attn.v_proj", "attn_v"},
-    {"self_attn.o_proj", "attn_output"},
-    {"self_attn.q_norm", "attn_q_norm"},
-    {"self_attn.k_norm", "attn_k_norm"},
-    {"mlp.gate_proj", "ffn_gate"},
-    {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"},
-    {"post_attention_layernorm", "post_attention_norm"},
-    {"post_feedforward_layernorm", "post_ffw_norm"},
-    {NULL, NULL},
-};
-static const name_pair PHI3_LAYER[] = {
-    {"self_attn.qkv_proj", "attn_qkv"},
-    {"self_attn.o_proj", "attn_output"},
-    {"mlp.gate_up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"},
-    {"input_layernorm", "attn_norm"},
-    {"post_attention_layernorm", "ffn_norm"},
-    {NULL, NULL},
+static const name_pair JINA[] = {
+    NAME("mlp.gated_layers", "ffn_up"),
+    NAME("mlp.wo", "ffn_down"),
+    NAME("mlp.layernorm", "layer_output_norm"),
+    {.from = NULL},
 };
 static const name_pair NOMIC_ONCE[] = {
-    {"embeddings.word_embeddings", "token_embd"},
-    {"embeddings.token_type_embeddings", "token_types"},
-    {"emb_ln", "token_embd_norm"},
-    {NULL, NULL},
+    NAME("embeddings.word_embeddings", "token_embd"),
+    NAME("embeddings.token_type_embeddings", "token_types"),
+    NAME("emb_ln", "token_embd_norm"),
+    {.from = NULL},
 };
 static const name_pair NOMIC_LAYER[] = {
-    {"attn.Wqkv", "attn_qkv"}, {"attn.out_proj", "attn_output"}, {"norm1", "attn_output_norm"},  {"mlp.fc11", "ffn_up"},
-    {"mlp.fc12", "ffn_gate"},  {"mlp.fc2", "ffn_down"},          {"norm2", "layer_output_norm"}, {NULL, NULL},
-};
-
-/* The head of a model that ranks, behind what the others have. */
-static const name_pair BERT_RANK_ONCE[] = {
-    {"embeddings.word_embeddings", "token_embd"},
-    {"embeddings.position_embeddings", "position_embd"},
-    {"embeddings.token_type_embeddings", "token_types"},
-    {"embeddings.LayerNorm", "token_embd_norm"},
-    {"pooler.dense", "cls"},
-    {"classifier.dense", "cls"},
-    {"classifier.out_proj", "cls.output"},
-    {"classifier", "cls.output"},
-    {NULL, NULL},
+    NAME("attn.Wqkv", "attn_qkv"),      NAME("attn.out_proj", "attn_output"),
+    NAME("norm1", "attn_output_norm"),  NAME("mlp.fc11", "ffn_up"),
+    NAME("mlp.fc12", "ffn_gate"),       NAME("mlp.fc2", "ffn_down"),
+    NAME("norm2", "layer_output_norm"), {.from = NULL},
 };
 static const name_pair MODERN_ONCE[] = {
-    {"embeddings.tok_embeddings", "token_embd"},
-    {"embeddings.norm", "token_embd_norm"},
-    {"final_norm", "output_norm"},
-    {NULL, NULL},
-};
-static const name_pair MODERN_RANK_ONCE[] = {
-    {"embeddings.tok_embeddings", "token_embd"},
-    {"embeddings.norm", "token_embd_norm"},
-    {"final_norm", "output_norm"},
-    {"head.dense", "cls"},
-    {"head.norm", "cls.norm"},
-    {"classifier", "cls.output"},
-    {NULL, NULL},
+    NAME("embeddings.tok_embeddings", "token_embd"),
+    NAME("embeddings.norm", "token_embd_norm"),
+    NAME("final_norm", "output_norm"),
+    {.from = NULL},
 };
 static const name_pair MODERN_LAYER[] = {
-    {"attn_norm", "attn_norm"},
-    {"attn.Wqkv", "attn_qkv"},
-    {"attn.Wo", "attn_output"},
-    {"mlp_norm", "ffn_norm"},
-    {"mlp.Wi", "ffn_up"},
-    {"mlp.Wo", "ffn_down"},
-    {NULL, NULL},
+    NAME("attn_norm", "attn_norm"),
+    NAME("attn.Wqkv", "attn_qkv"),
+    NAME("attn.Wo", "attn_output"),
+    NAME("mlp_norm", "ffn_norm"),
+    NAME("mlp.Wi", "ffn_up"),
+    NAME("mlp.Wo", "ffn_down"),
+    {.from = NULL},
+};
+static const name_pair MODERN_RANK[] = {
+    NAME("head.dense", "cls"),
+    NAME("head.norm", "cls.norm"),
+    NAME("classifier", "cls.output"),
+    {.from = NULL},
+};
+static const name_pair DECODER_ONCE[] = {
+    NAME("embed_tokens", "token_embd"),
+    NAME("norm", "output_norm"),
+    NAME("lm_head", "output"),
+    {.from = NULL},
+};
+static const name_pair DECODER_LAYER[] = {
+    NAME("self_attn.q_proj", "attn_q"),
+    NAME("self_attn.k_proj", "attn_k"),
+    NAME("self_attn.v_proj", "attn_v"),
+    NAME("self_attn.o_proj", "attn_output"),
+    NAME("self_attn.q_norm", "attn_q_norm"),
+    NAME("self_attn.k_norm", "attn_k_norm"),
+    NAME("mlp.gate_proj", "ffn_gate"),
+    NAME("mlp.up_proj", "ffn_up"),
+    NAME("mlp.down_proj", "ffn_down"),
+    NAME("input_layernorm", "attn_norm"),
+    NAME("post_attention_layernorm", "ffn_norm"),
+    {.from = NULL},
 };
 
-static const char *const BERT_CLASSES[] = {"BertModel", "BertForMaskedLM", NULL};
-static const char *const BERT_RANK_CLASSES[] = {"BertForSequenceClassification", NULL};
-static const char *const ROBERTA_CLASSES[] = {"XLMRobertaModel", "RobertaModel", "XLMRobertaForMaskedLM", "RobertaForMaskedLM",
-                                              NULL};
-static const char *const ROBERTA_RANK_CLASSES[] = {"XLMRobertaForSequenceClassification", "RobertaForSequenceClassification",
-                                                   NULL};
-static const char *const MODERN_CLASSES[] = {"ModernBertModel", "ModernBertForMaskedLM", NULL};
-static const char *const MODERN_RANK_CLASSES[] = {"ModernBertForSequenceClassification", NULL};
-static const char *const GEMMA_EMBEDDING_CLASSES[] = {"Gemma3TextModel", NULL};
-static const char *const NOMIC_CLASSES[] = {"NomicBertModel", NULL};
-static const char *const LLAMA_CLASSES[] = {"LlamaForCausalLM", "MistralForCausalLM", NULL};
-static const char *const QWEN2_CLASSES[] = {"Qwen2ForCausalLM", NULL};
-static const char *const QWEN3_CLASSES[] = {"Qwen3ForCausalLM", NULL};
-static const char *const GEMMA3_CLASSES[] = {"Gemma3ForCausalLM", NULL};
-static const char *const GEMMA2_CLASSES[] = {"Gemma2ForCausalLM", NULL};
-static const char *const PHI3_CLASSES[] = {"Phi3ForCausalLM", NULL};
-static const char *const GRANITE_CLASSES[] = {"GraniteForCausalLM", NULL};
-static const char *const OLMO2_CLASSES[] = {"Olmo2ForCausalLM", NULL};
-static const char *const SMOLLM3_CLASSES[] = {"SmolLM3ForCausalLM", NULL};
+/* Gemma and OLMo norm what attention and the feed-forward network give: the names say otherwise what they are. */
+static const name_pair POST_NORMS[] = {
+    NAME("post_attention_layernorm", "post_attention_norm"),
+    NAME("pre_feedforward_layernorm", "ffn_norm"),
+    NAME("post_feedforward_layernorm", "post_ffw_norm"),
+    {.from = NULL},
+};
+static const name_pair PHI3[] = {
+    NAME("self_attn.qkv_proj", "attn_qkv"),
+    NAME("mlp.gate_up_proj", "ffn_up"),
+    {.from = NULL},
+};
+static const name_pair EXPERTS[] = {
+    NAME("mlp.gate", "ffn_gate_inp"),
+    NAME("mlp.experts.*.gate_proj", "ffn_gate_exps"),
+    NAME("mlp.experts.*.up_proj", "ffn_up_exps"),
+    NAME("mlp.experts.*.down_proj", "ffn_down_exps"),
+    {.from = NULL},
+};
+static const name_pair GPT_OSS[] = {
+    NAME("post_attention_layernorm", "post_attention_norm"),
+    {.from = "self_attn.sinks", .to = "attn_sinks.weight", .whole = true},
+    NAME("mlp.router", "ffn_gate_inp"),
+    {.from = "mlp.experts.gate_up_proj_blocks",
+     .to = "ffn_gate_exps.weight",
+     .second = "ffn_up_exps.weight",
+     .whole = true,
+     .coded = true},
+    {.from = "mlp.experts.gate_up_proj_bias", .to = "ffn_gate_exps.bias", .second = "ffn_up_exps.bias", .whole = true},
+    {.from = "mlp.experts.down_proj_blocks", .to = "ffn_down_exps.weight", .whole = true, .coded = true},
+    {.from = "mlp.experts.down_proj_bias", .to = "ffn_down_exps.bias", .whole = true},
+    {.from = NULL},
+};
 
-#define DECODER_NAMES .prefix = "model.", .layers = "layers.", .once = DECODER_ONCE
+#define BERT_NAMES .layers = "encoder.layer.", .once = BERT_ONCE, .each = BERT_LAYER, .activation = "gelu", .encoder = true
+#define MODERN_NAMES                                                                                                           \
+    .prefix = "model.", .layers = "layers.", .once = MODERN_ONCE, .each = MODERN_LAYER, .activation = "gelu", .encoder = true
+#define DECODER_NAMES .prefix = "model.", .layers = "layers.", .once = DECODER_ONCE, .each = DECODER_LAYER
+#define GEMMA_NAMES   DECODER_NAMES, .more = POST_NORMS, .activation = "gelu_pytorch_tanh", .norms_one = true
 
 const architecture_names ARCHITECTURES[] = {
+    {.name = "bert", .classes = {"BertModel", "BertForMaskedLM"}, .prefix = "bert.", BERT_NAMES},
     {.name = "bert",
-     .classes = BERT_CLASSES,
+     .classes = {"BertForSequenceClassification"},
      .prefix = "bert.",
-     .layers = "encoder.layer.",
-     .once = BERT_ONCE,
-     .each = BERT_LAYER,
-     .activation = "gelu",
-     .encoder = true},
-    {.name = "bert",
-     .classes = BERT_RANK_CLASSES,
-     .prefix = "bert.",
-     .layers = "encoder.layer.",
-     .once = BERT_RANK_ONCE,
-     .each = BERT_LAYER,
-     .activation = "gelu",
-     .encoder = true,
+     BERT_NAMES,
+     .more = BERT_RANK,
      .ranks = true},
     {.name = "bert",
-     .classes = ROBERTA_CLASSES,
+     .classes = {"XLMRobertaModel", "RobertaModel", "XLMRobertaForMaskedLM", "RobertaForMaskedLM"},
      .prefix = "roberta.",
-     .layers = "encoder.layer.",
-     .once = BERT_ONCE,
-     .each = BERT_LAYER,
-     .activation = "gelu",
-     .encoder = true,
-     .places_behind_padding = true},
+     BERT_NAMES,
+     .skips_padding = true},
     {.name = "bert",
-     .classes = ROBERTA_RANK_CLASSES,
+     .classes = {"XLMRobertaForSequenceClassification", "RobertaForSequenceClassification"},
      .prefix = "roberta.",
-     .layers = "encoder.layer.",
-     .once = BERT_RANK_ONCE,
-     .each = BERT_LAYER,
-     .activation = "gelu",
-     .encoder = true,
+     BERT_NAMES,
+     .more = BERT_RANK,
      .ranks = true,
-     .places_behind_padding = true},
+     .skips_padding = true},
+    {.name = "jina-bert-v2", .classes = {"JinaBertModel", "JinaBertForMaskedLM"}, .prefix = "bert.", BERT_NAMES, .more = JINA},
+    {.name = "modern-bert", .classes = {"ModernBertModel", "ModernBertForMaskedLM"}, MODERN_NAMES},
     {.name = "modern-bert",
-     .classes = MODERN_CLASSES,
-     .prefix = "model.",
-     .layers = "layers.",
-     .once = MODERN_ONCE,
-     .each = MODERN_LAYER,
-     .activation = "gelu",
-     .encoder = true},
-    {.name = "modern-bert",
-     .classes = MODERN_RANK_CLASSES,
-     .prefix = "model.",
-     .layers = "layers.",
-     .once = MODERN_RANK_ONCE,
-     .each = MODERN_LAYER,
-     .activation = "gelu",
-     .encoder = true,
+     .classes = {"ModernBertForSequenceClassification"},
+     MODERN_NAMES,
+     .more = MODERN_RANK,
      .ranks = true},
-    {.name = "gemma-embedding",
-     .classes = GEMMA_EMBEDDING_CLASSES,
-     DECODER_NAMES,
-     .each = GEMMA3_LAYER,
-     .activation = "gelu_pytorch_tanh",
-     .norms_one = true,
-     .dense = true},
+    {.name = "gemma-embedding", .classes = {"Gemma3TextModel"}, GEMMA_NAMES, .dense = true},
     {.name = "nomic-bert",
-     .classes = NOMIC_CLASSES,
+     .classes = {"NomicBertModel"},
      .prefix = "bert.",
      .layers = "encoder.layers.",
      .once = NOMIC_ONCE,
      .each = NOMIC_LAYER,
      .activation = "swiglu",
      .encoder = true},
-    {.name = "llama", .classes = LLAMA_CLASSES, DECODER_NAMES, .each = DECODER_LAYER, .activation = "silu", .permutes = true},
-    {.name = "qwen2", .classes = QWEN2_CLASSES, DECODER_NAMES, .each = DECODER_LAYER, .activation = "silu"},
-    {.name = "qwen3", .classes = QWEN3_CLASSES, DECODER_NAMES, .each = DECODER_LAYER, .activation = "silu"},
-    {.name = "gemma3",
-     .classes = GEMMA3_CLASSES,
+    {.name = "llama",
+     .classes = {"LlamaForCausalLM", "MistralForCausalLM"},
      DECODER_NAMES,
-     .each = GEMMA3_LAYER,
-     .activation = "gelu_pytorch_tanh",
-     .norms_one = true},
-    {.name = "gemma2",
-     .classes = GEMMA2_CLASSES,
-     DECODER_NAMES,
-     .each = GEMMA3_LAYER,
-     .activation = "gelu_pytorch_tanh",
-     .norms_one = true},
-    {.name = "phi3", .classes = PHI3_CLASSES, DECODER_NAMES, .each = PHI3_LAYER, .activation = "silu"},
-    {.name = "granite",
-     .classes = GRANITE_CLASSES,
-     DECODER_NAMES,
-     .each = DECODER_LAYER,
      .activation = "silu",
      .permutes = true},
-    {.name = "olmo2", .classes = OLMO2_CLASSES, DECODER_NAMES, .each = OLMO2_LAYER, .activation = "silu"},
-    {.name = "smollm3",
-     .classes = SMOLLM3_CLASSES,
+    {.name = "mistral3",
+     .classes = {"Ministral3ForCausalLM", "Mistral3ForConditionalGeneration"},
      DECODER_NAMES,
-     .each = DECODER_LAYER,
      .activation = "silu",
-     .permutes = true},
+     .permutes = true,
+     .nested = true},
+    {.name = "qwen2", .classes = {"Qwen2ForCausalLM"}, DECODER_NAMES, .activation = "silu"},
+    {.name = "qwen3", .classes = {"Qwen3ForCausalLM"}, DECODER_NAMES, .activation = "silu"},
+    {.name = "qwen3moe", .classes = {"Qwen3MoeForCausalLM"}, DECODER_NAMES, .more = EXPERTS, .activation = "silu"},
+    {.name = "gpt-oss", .classes = {"GptOssForCausalLM"}, DECODER_NAMES, .more = GPT_OSS, .activation = "silu"},
+    {.name = "gemma3", .classes = {"Gemma3ForCausalLM"}, GEMMA_NAMES},
+    {.name = "gemma2", .classes = {"Gemma2ForCausalLM"}, GEMMA_NAMES},
+    {.name = "phi3", .classes = {"Phi3ForCausalLM"}, DECODER_NAMES, .more = PHI3, .activation = "silu"},
+    {.name = "granite", .classes = {"GraniteForCausalLM"}, DECODER_NAMES, .activation = "silu", .permutes = true},
+    {.name = "olmo2",
+     .classes = {"Olmo2ForCausalLM", "Olmo3ForCausalLM"},
+     DECODER_NAMES,
+     .more = POST_NORMS,
+     .activation = "silu"},
+    {.name = "smollm3", .classes = {"SmolLM3ForCausalLM"}, DECODER_NAMES, .activation = "silu", .permutes = true},
     {.name = NULL},
 };
 
@@ -266,8 +207,9 @@ const architecture_names *names_find(const char *class)
     return NULL;
 }
 
-/* Starts of names that are not written. */
+/* Starts of names that are not written: of encoders, and of models that see. */
 static const char *const SKIPPED[] = {"embeddings.position_ids", "pooler.", "cls.", "lm_head.", "head.", "decoder.", NULL};
+static const char *const SKIPPED_NESTED[] = {"vision_tower.", "multi_modal_projector.", NULL};
 
 static const char *behind(const char *text, const char *start)
 {
@@ -275,53 +217,98 @@ static const char *behind(const char *text, const char *start)
     return strncmp(text, start, length) == 0 ? text + length : NULL;
 }
 
-/* The entry whose name and a ".weight" or ".bias" behind it are all of `name`. Gives the ending. */
-static const name_pair *find_pair(const name_pair *pairs, const char *name, const char **ending)
+/* What is behind a name that may have a star in it, or NULL. */
+static const char *behind_pattern(const char *name, const char *pattern, int64_t *expert)
 {
-    for (; pairs->from; pairs++) {
-        const char *end = behind(name, pairs->from);
-        if (end && (strcmp(end, ".weight") == 0 || strcmp(end, ".bias") == 0)) {
+    const char *star = strchr(pattern, '*');
+    if (!star)
+        return behind(name, pattern);
+    if (strncmp(name, pattern, (size_t)(star - pattern)) != 0)
+        return NULL;
+    char *end = NULL;
+    const char *digits = name + (star - pattern);
+    *expert = strtol(digits, &end, 10);
+    return end > digits && *digits >= '0' && *digits <= '9' ? behind(end, star + 1) : NULL;
+}
+
+/* The entry whose name and a ".weight" or ".bias" behind it are all of `name`. Gives the ending. */
+static const name_pair *find_pair(const name_pair *pairs, const char *name, int64_t *expert, const char **ending)
+{
+    for (; pairs && pairs->from; pairs++) {
+        const char *end = behind_pattern(name, pairs->from, expert);
+        const bool ends = end && (pairs->whole ? end[0] == '\0' : strcmp(end, ".weight") == 0 || strcmp(end, ".bias") == 0);
+        if (ends) {
             *ending = end;
             return pairs;
         }
+        *expert = -1;
     }
     return NULL;
 }
 
+static bool starts_with_one_of(const char *name, const char *const *starts)
+{
+    for (; *starts; starts++)
+        if (behind(name, *starts))
+            return true;
+    return false;
+}
+
+/* Are these the scales of codes? They are read with them. */
+static bool is_scales(const architecture_names *architecture, const char *name)
+{
+    const char *end = strstr(name, "_scales");
+    for (const name_pair *pair = architecture->more; pair && pair->from && end; pair++) {
+        const size_t length = strlen(pair->from) - strlen("_blocks");
+        if (pair->coded && end[strlen("_scales")] == '\0' && (size_t)(end - name) >= length &&
+            strncmp(end - length, pair->from, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_skipped(const architecture_names *architecture, const char *name)
 {
-    for (const char *const *start = SKIPPED; architecture->encoder && *start; start++)
-        if (behind(name, *start))
-            return true;
-    return strstr(name, "rotary_emb.inv_freq") != NULL;
+    return (architecture->encoder && starts_with_one_of(name, SKIPPED)) ||
+           (architecture->nested && starts_with_one_of(name, SKIPPED_NESTED)) || strstr(name, "rotary_emb.inv_freq") ||
+           is_scales(architecture, name);
+}
+
+/* The name without what stands in front of it. A model of text inside another has its own name in front, or behind "model.". */
+static const char *without_prefix(const architecture_names *a, const char *name)
+{
+    const char *inside = a->nested ? behind(name, "model.language_model.") : NULL;
+    if (!inside && a->nested)
+        name = behind(name, "language_model.") ? behind(name, "language_model.") : name;
+    inside = inside ? inside : behind(name, a->prefix);
+    return inside ? inside : name;
 }
 
 ww_status names_map(const architecture_names *architecture, const char *name, tensor_name *out)
 {
-    const char *inside = behind(name, architecture->prefix);
-    const char *rest = inside ? inside : name, *ending = NULL;
+    const char *rest = without_prefix(architecture, name), *ending = "", *inside = rest;
     const char *layers = behind(rest, architecture->layers);
-    *out = (tensor_name){0};
-    if (!layers) {
-        const name_pair *found = find_pair(architecture->once, rest, &ending);
-        if (found) {
-            snprintf(out->name, sizeof out->name, "%s%s", found->to, ending);
-            out->norm = strstr(found->to, "norm") != NULL;
-            return WW_OK;
-        }
-    } else {
+    char front[32] = "";
+    *out = (tensor_name){.expert = -1};
+    if (layers) {
         char *dot = NULL;
         const long layer = strtol(layers, &dot, 10);
-        const name_pair *found = dot > layers && *dot == '.' && layer >= 0 && layer < 100000
-                                     ? find_pair(architecture->each, dot + 1, &ending)
-                                     : NULL;
-        if (found) {
-            snprintf(out->name, sizeof out->name, "blk.%ld.%s%s", layer, found->to, ending);
-            out->query = strcmp(found->to, "attn_q") == 0;
-            out->key = strcmp(found->to, "attn_k") == 0;
-            out->norm = strstr(found->to, "norm") != NULL;
-            return WW_OK;
-        }
+        const bool numbered = dot > layers && *dot == '.' && layer >= 0 && layer < 100000;
+        inside = numbered ? dot + 1 : "";
+        snprintf(front, sizeof front, "blk.%ld.", layer);
+    }
+    const name_pair *found = find_pair(architecture->more, inside, &out->expert, &ending);
+    if (!found)
+        found = find_pair(layers ? architecture->each : architecture->once, inside, &out->expert, &ending);
+    if (found) {
+        snprintf(out->name, sizeof out->name, "%s%s%s", front, found->to, ending);
+        if (found->second)
+            snprintf(out->second, sizeof out->second, "%s%s%s", front, found->second, ending);
+        out->query = strcmp(found->to, "attn_q") == 0;
+        out->key = strcmp(found->to, "attn_k") == 0;
+        out->norm = strstr(found->to, "norm") != NULL;
+        out->coded = found->coded;
+        return WW_OK;
     }
     out->skip = is_skipped(architecture, rest);
     if (out->skip)

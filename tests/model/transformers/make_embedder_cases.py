@@ -114,6 +114,49 @@ def modern(m):
     return lambda ids: model(ids).logits[0, 0] if m.ranks() else model(ids).last_hidden_state[0]
 
 
+def jina(m):
+    """The package has no such class: the formulas, with one matrix of distances for all heads."""
+    heads, size, layers, eps = m.key("attention.head_count"), m.key("attention.key_length"), m.key("block_count"), m.key("attention.layer_norm_epsilon")
+    w = m.tensors
+
+    def slopes(count):
+        if count & (count - 1) == 0:
+            return [2.0 ** (-8.0 * (h + 1) / count) for h in range(count)]
+        power = 2 ** (count.bit_length() - 1)
+        return slopes(power) + slopes(2 * power)[::2][:count - power]
+
+    def linear(x, name):
+        return x @ w[f"{name}.weight"].T + w.get(f"{name}.bias", 0.0)
+
+    def norm(x, name):
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"], eps)
+
+    def attention(x, at):
+        q, k, v = (linear(x, f"{at}.attn_{part}") for part in "qkv")
+        if f"{at}.attn_q_norm.weight" in w:
+            q, k = norm(q, f"{at}.attn_q_norm"), norm(k, f"{at}.attn_k_norm")
+        q, k, v = (part.reshape(-1, heads, size).transpose(0, 1) for part in (q, k, v))
+        places = torch.arange(x.shape[0], dtype=torch.double)
+        distances = (places[:, None] - places[None, :]).abs()
+        scores = q @ k.transpose(1, 2) / size ** 0.5 - torch.tensor(slopes(heads), dtype=torch.double)[:, None, None] * distances
+        return linear((scores.softmax(-1) @ v).transpose(0, 1).reshape(-1, heads * size), f"{at}.attn_output")
+
+    def network(x, at):
+        up = linear(x, f"{at}.ffn_up")
+        gate, up = (linear(x, f"{at}.ffn_gate"), up) if f"{at}.ffn_gate.weight" in w else up.chunk(2, -1)
+        return linear(torch.nn.functional.gelu(gate) * up, f"{at}.ffn_down")
+
+    def run(ids):
+        x = norm(w["token_embd.weight"][ids[0]] + w["token_types.weight"][0], "token_embd_norm")
+        for at in (f"blk.{i}" for i in range(layers)):
+            y = norm(x + attention(x, at), f"{at}.attn_output_norm")
+            if f"{at}.attn_norm_2.weight" in w:
+                y = norm(x + y, f"{at}.attn_norm_2")
+            x = norm(y + network(y, at), f"{at}.layer_output_norm")
+        return x
+    return run
+
+
 def gemma(m):
     rope = {"full_attention": {"rope_type": "default", "rope_theta": m.key("rope.freq_base")}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
     layers = m.key("block_count")
@@ -155,7 +198,7 @@ def main():
         subprocess.run([pathlib.Path(sys.argv[1]) / "tests/test_model_embedders"], env={**os.environ, "WARPWAVE_WRITE_MODELS": folder}, check=True)
         for path in sorted(pathlib.Path(folder).glob("*.gguf")):
             m = Model(path)
-            run = {"bert": bert, "modern-bert": modern, "gemma-embedding": gemma, "qwen3": qwen3}[m.architecture](m)
+            run = {"bert": bert, "jina-bert-v2": jina, "modern-bert": modern, "gemma-embedding": gemma, "qwen3": qwen3}[m.architecture](m)
             cases[m.name] = {}
             for count in LENGTHS:
                 ids = torch.tensor([[(7 * t * t + 13 * t + 5) % VOCABULARY for t in range(count)]])

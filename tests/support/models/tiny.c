@@ -11,13 +11,16 @@
 tiny_shape tiny_default(const char *architecture)
 {
     const bool encoder = strstr(architecture, "bert") != NULL; /* EmbeddingGemma is built as a decoder */
+    const bool jina = strcmp(architecture, "jina-bert-v2") == 0;
     const bool mixture = strcmp(architecture, "qwen3moe") == 0 || strcmp(architecture, "gpt-oss") == 0;
     return (tiny_shape){.architecture = architecture,
                         .layers = 2,
                         .width = 64,
                         .hidden = 96,
-                        .heads = 2,
-                        .key_heads = encoder ? 2 : 1,
+                        .heads = jina ? 3 : 2, /* three, so that slopes of both kinds are there */
+                        .key_heads = jina      ? 3
+                                     : encoder ? 2
+                                               : 1,
                         .head_size = 32,
                         .vocabulary = 96,
                         .context = 1024,
@@ -90,7 +93,8 @@ static void add_mixture(tiny_model *m, int i)
 static void add_layer(tiny_model *m, int i)
 {
     const tiny_shape *s = &m->shape;
-    const bool encoder = strstr(s->architecture, "bert") != NULL, bert = is(s, "bert"), nomic = is(s, "nomic-bert");
+    const bool encoder = strstr(s->architecture, "bert") != NULL, jina = is(s, "jina-bert-v2"), bert = is(s, "bert") || jina,
+               nomic = is(s, "nomic-bert");
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
     const bool oss = is(s, "gpt-oss"), olmo = is(s, "olmo2"), modern = is(s, "modern-bert"), phi = is(s, "phi3") || modern;
     const bool gemma = is(s, "gemma3") || is(s, "gemma-embedding"), post = gemma || is(s, "gemma2") || olmo;
@@ -133,9 +137,10 @@ static void add_layer(tiny_model *m, int i)
         add_mixture(m, i);
         return;
     }
-    if (!bert && !phi)
+    const bool fused = phi || (jina && !s->norms_twice);
+    if ((!bert && !phi) || (jina && !fused))
         add_named(m, i, "ffn_gate.weight", s->hidden, s->width);
-    add_named(m, i, "ffn_up.weight", (phi ? 2 : 1) * s->hidden, s->width);
+    add_named(m, i, "ffn_up.weight", (fused ? 2 : 1) * s->hidden, s->width);
     add_named(m, i, "ffn_down.weight", s->width, s->hidden);
     if (encoder && !modern) {
         add_named(m, i, "attn_output_norm.bias", 0, s->width);
@@ -143,8 +148,17 @@ static void add_layer(tiny_model *m, int i)
     }
     if (bert) {
         add_named(m, i, "attn_output.bias", 0, s->width);
-        add_named(m, i, "ffn_up.bias", 0, s->hidden);
+        if (!jina)
+            add_named(m, i, "ffn_up.bias", 0, s->hidden);
         add_named(m, i, "ffn_down.bias", 0, s->width);
+    }
+    static const char *const twice[] = {"attn_q_norm", "attn_k_norm", "attn_norm_2"};
+    for (int n = 0; n < 3 && s->norms_twice; n++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.weight", twice[n]);
+        add_named(m, i, name, 0, n < 2 ? queries : s->width);
+        snprintf(name, sizeof name, "%s.bias", twice[n]);
+        add_named(m, i, name, 0, n < 2 ? queries : s->width);
     }
 }
 
@@ -293,7 +307,7 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
     put_number(w, "context_length", s->context, WW_GGUF_I64);
     put_number(w, "vocab_size", s->vocabulary, WW_GGUF_I64);
     put_number(w, encoder ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5, WW_GGUF_F32);
-    if (!is(s, "bert"))
+    if (!is(s, "bert") && !is(s, "jina-bert-v2"))
         put_number(w, "rope.freq_base", 10000.0 * s->layers, WW_GGUF_F32);
     if (s->scaling) {
         char key[64];

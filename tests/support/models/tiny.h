@@ -17,6 +17,7 @@ typedef struct tiny_shape {
     int32_t window;
     int32_t experts, experts_used; /* of a mixture of experts; each has 32 hidden elements */
     int32_t pooling;
+    bool norms_twice;    /* of jina-bert-v2: those of models for code, and the gate as a tensor of its own */
     bool ranks_mean;     /* with pooling rank: by the mean of all tokens */
     ww_quant_type type;  /* of matrices */
     bool gate_f16;       /* but for the gates: those are f16, so that they are not joined with what they gate */

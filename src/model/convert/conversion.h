@@ -1,0 +1,69 @@
+/* A folder on its way to a GGUF file: what the files of the converter share. */
+#ifndef WW_MODEL_CONVERT_CONVERSION_H
+#define WW_MODEL_CONVERT_CONVERSION_H
+
+#include "model/convert/convert.h"
+#include "model/convert/folder.h"
+#include "model/convert/keys.h"
+
+/* A tensor of the folder. */
+typedef struct tensor_source {
+    int64_t file, index; /* file -1: not found yet */
+} tensor_source;
+
+/* One tensor of the file to be written. */
+typedef struct converted {
+    tensor_source one;      /* where its rows are; the first of them if there are several: */
+    tensor_source *experts; /* one for each expert; NULL: there is only `one` */
+    tensor_source scales;   /* of codes of mxfp4 */
+    int64_t expert_count;   /* 1 without experts of their own */
+    ww_gguf_tensor tensor;
+    ww_quant_type from;
+    int64_t rows, cols;   /* as it is read, all experts together; a vector has one column */
+    int64_t every, first; /* row i is number first + every * i of the source: 0 and 1 unless two tensors share one */
+    int64_t heads;        /* whose rows are put in pairs; 0: rows stay as they are */
+    int64_t skipped_rows; /* in front, which are not written */
+    bool adds_one;        /* to every number: a norm that is kept less 1 */
+    char name[GGUF_NAME_BYTES];
+} converted;
+
+/* Factors of rope's frequencies, which config.json has or implies. */
+enum { ROPE_TENSORS = 2 };
+
+typedef struct rope_tensor {
+    const char *name; /* NULL: there is none */
+    float *values;
+    int64_t count;
+} rope_tensor;
+
+typedef struct conversion {
+    const convert_job *job;
+    const architecture_names *architecture;
+    folder_tensors folder;
+    json_t *config;
+    ww_gguf_writer *out;
+    ww_quant_type type;
+    bool keeps_type;
+    converted *tensors;
+    int64_t count;
+    rope_tensor rope[ROPE_TENSORS];
+    int64_t done_bytes;
+    convert_report report;
+} conversion;
+
+/* Finds every tensor of the file in the folder, and declares it to the writer. Refuses those that have no name or place. */
+ww_status tensors_list(conversion *c);
+void tensors_free(conversion *c);
+
+/* Is it a matrix of weights, which gets the type that was asked for? */
+bool tensor_is_coded(const ww_gguf_tensor *t);
+
+/* Reads a tensor's rows, makes them what the file has, and writes them. */
+ww_status tensor_write(conversion *c, const converted *t);
+
+/* Makes and declares the tensors of rope's factors, if there are any; writes them behind all others. */
+ww_status rope_tensors_declare(conversion *c);
+ww_status rope_tensors_write(const conversion *c);
+void rope_tensors_free(conversion *c);
+
+#endif
