@@ -1,0 +1,35 @@
+/* Small models as folders, as model hubs have them: safetensors, config.json and a tokenizer, in the scratch folder "folder".
+ */
+#ifndef TESTS_SUPPORT_MODELS_FOLDER_H
+#define TESTS_SUPPORT_MODELS_FOLDER_H
+
+#include "support/models/tiny.h"
+
+/* The path of a file in it, until the next call. */
+const char *in_folder(const char *name);
+void folder_file(const char *name, const void *bytes, size_t count);
+void folder_text_file(const char *name, const char *content);
+
+/* A file of SentencePiece's with a few pieces; the algorithm is 2 for merging pairs. */
+typedef struct message {
+    unsigned char bytes[4096];
+    size_t count;
+} message;
+message sentencepiece_model(unsigned algorithm);
+
+/* A decoder's config.json: class, layers, hidden size, base of rope, and more members, each with a comma before it. */
+extern const char DECODER_CONFIG[];
+
+/* The shape of a model that folder_write() can write as a folder of its architecture. */
+tiny_shape folder_shape(const char *architecture);
+
+/* Makes the weights of experts numbers that mxfp4 has. */
+void folder_round_experts(tiny_model *m);
+
+/* Writes model.safetensors. */
+void folder_write_tensors(const tiny_model *m);
+
+/* Writes all of it; `class` is what config.json calls the model. */
+void folder_write(const tiny_model *m, const char *class);
+
+#endif

@@ -1,0 +1,302 @@
+/* The tensors of a small model as a folder has them: other names, other orders of rows, experts apart or as codes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/data/random.h"
+#include "support/models/folder.h"
+
+enum { ARRAYS_MAX = 256, CODED_BLOCK = 32 };
+
+/* What a tensor is called in the folder; `{}` is the layer's number. */
+typedef struct other_name {
+    const char *gguf, *folder;
+} other_name;
+
+static const other_name DECODER[] = {
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"attn_q", "model.layers.{}.self_attn.q_proj"},
+    {"attn_k", "model.layers.{}.self_attn.k_proj"},
+    {"attn_v", "model.layers.{}.self_attn.v_proj"},
+    {"attn_output", "model.layers.{}.self_attn.o_proj"},
+    {"attn_q_norm", "model.layers.{}.self_attn.q_norm"},
+    {"attn_k_norm", "model.layers.{}.self_attn.k_norm"},
+    {"attn_norm", "model.layers.{}.input_layernorm"},
+    {"ffn_norm", "model.layers.{}.post_attention_layernorm"},
+    {"ffn_gate", "model.layers.{}.mlp.gate_proj"},
+    {"ffn_up", "model.layers.{}.mlp.up_proj"},
+    {"ffn_down", "model.layers.{}.mlp.down_proj"},
+    {NULL, NULL},
+};
+static const other_name GEMMA3[] = {
+    {"ffn_norm", "model.layers.{}.pre_feedforward_layernorm"},
+    {"post_attention_norm", "model.layers.{}.post_attention_layernorm"},
+    {"post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"},
+    {NULL, NULL},
+};
+static const other_name OLMO2[] = {
+    {"post_attention_norm", "model.layers.{}.post_attention_layernorm"},
+    {"post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"},
+    {NULL, NULL},
+};
+static const other_name PHI3[] = {
+    {"attn_qkv", "model.layers.{}.self_attn.qkv_proj"},
+    {"ffn_up", "model.layers.{}.mlp.gate_up_proj"},
+    {NULL, NULL},
+};
+static const other_name GPT_OSS[] = {
+    {"post_attention_norm", "model.layers.{}.post_attention_layernorm"},
+    {"ffn_gate_inp", "model.layers.{}.mlp.router"},
+    {NULL, NULL},
+};
+static const other_name QWEN3MOE[] = {
+    {"ffn_gate_inp", "model.layers.{}.mlp.gate"},
+    {NULL, NULL},
+};
+static const other_name JINA[] = {
+    {"ffn_up", "encoder.layer.{}.mlp.gated_layers"},
+    {"ffn_down", "encoder.layer.{}.mlp.wo"},
+    {"layer_output_norm", "encoder.layer.{}.mlp.layernorm"},
+    {NULL, NULL},
+};
+static const other_name BERT[] = {
+    {"token_embd", "embeddings.word_embeddings"},
+    {"token_types", "embeddings.token_type_embeddings"},
+    {"position_embd", "embeddings.position_embeddings"},
+    {"token_embd_norm", "embeddings.LayerNorm"},
+    {"attn_q", "encoder.layer.{}.attention.self.query"},
+    {"attn_k", "encoder.layer.{}.attention.self.key"},
+    {"attn_v", "encoder.layer.{}.attention.self.value"},
+    {"attn_output", "encoder.layer.{}.attention.output.dense"},
+    {"attn_output_norm", "encoder.layer.{}.attention.output.LayerNorm"},
+    {"layer_output_norm", "encoder.layer.{}.output.LayerNorm"},
+    {"ffn_up", "encoder.layer.{}.intermediate.dense"},
+    {"ffn_down", "encoder.layer.{}.output.dense"},
+    {NULL, NULL},
+};
+static const other_name NOMIC[] = {
+    {"token_embd", "embeddings.word_embeddings"},
+    {"token_types", "embeddings.token_type_embeddings"},
+    {"token_embd_norm", "emb_ln"},
+    {"attn_qkv", "encoder.layers.{}.attn.Wqkv"},
+    {"attn_output", "encoder.layers.{}.attn.out_proj"},
+    {"attn_output_norm", "encoder.layers.{}.norm1"},
+    {"layer_output_norm", "encoder.layers.{}.norm2"},
+    {"ffn_up", "encoder.layers.{}.mlp.fc11"},
+    {"ffn_gate", "encoder.layers.{}.mlp.fc12"},
+    {"ffn_down", "encoder.layers.{}.mlp.fc2"},
+    {NULL, NULL},
+};
+
+static const char *find_name(const other_name *names, const char *gguf)
+{
+    for (; names->gguf; names++)
+        if (strcmp(names->gguf, gguf) == 0)
+            return names->folder;
+    return NULL;
+}
+
+/* The name of a tensor of an architecture: "blk.3.attn_q.weight" to that of the folder. */
+static void name_in_folder(const char *architecture, const char *name, char out[128])
+{
+    char middle[64] = "", ending[16] = "";
+    int layer = 0;
+    if (sscanf(name, "blk.%d.%63[^.].%15s", &layer, middle, ending) != 3)
+        assert_int_equal(sscanf(name, "%63[^.].%15s", middle, ending), 2);
+    static const struct {
+        const char *architecture;
+        const other_name *first, *then;
+    } lists[] = {{"gemma3", GEMMA3, DECODER},  {"gemma2", GEMMA3, DECODER},   {"olmo2", OLMO2, DECODER},
+                 {"phi3", PHI3, DECODER},      {"gpt-oss", GPT_OSS, DECODER}, {"qwen3moe", QWEN3MOE, DECODER},
+                 {"jina-bert-v2", JINA, BERT}, {"bert", BERT, BERT},          {"nomic-bert", NOMIC, NOMIC}};
+    const char *found = NULL;
+    bool listed = false;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && !listed; i++)
+        if (strcmp(architecture, lists[i].architecture) == 0) {
+            listed = true;
+            found = find_name(lists[i].first, middle);
+            found = found ? found : find_name(lists[i].then, middle);
+        }
+    if (!listed)
+        found = find_name(DECODER, middle);
+    if (!found)
+        fail_msg("the test has no name for %s", name);
+    const char *place = strstr(found, "{}");
+    if (place)
+        snprintf(out, 128, "%.*s%d%s.%s", (int)(place - found), found, layer, place + 2, ending);
+    else
+        snprintf(out, 128, "%s.%s", found, ending);
+}
+
+/* A tensor's numbers as the folder has them: rows of Llama's queries and keys in halves, Gemma's norms less 1. */
+static float *numbers_in_folder(const tiny_model *m, const tiny_tensor *t)
+{
+    const int64_t rows = t->rows ? t->rows : 1, size = m->shape.head_size;
+    float *made = malloc((size_t)(rows * t->cols) * sizeof *made);
+    const bool llama = strstr("llama granite smollm3 mistral3", m->shape.architecture) != NULL;
+    const bool gemma = strncmp(m->shape.architecture, "gemma", 5) == 0;
+    const bool pairs = llama && (strstr(t->name, "attn_q.weight") || strstr(t->name, "attn_k.weight"));
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t within = row % size, to = pairs ? row - within + within % 2 * (size / 2) + within / 2 : row;
+        memcpy(made + to * t->cols, t->values + row * t->cols, (size_t)t->cols * sizeof *made);
+    }
+    for (int64_t i = 0; i < rows * t->cols && gemma && strstr(t->name, "norm"); i++)
+        made[i] -= 1.0f; /* exact: they are near 1 */
+    return made;
+}
+
+/* ---- tensors ---------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct array_list {
+    ww_array arrays[ARRAYS_MAX];
+    char names[ARRAYS_MAX][128];
+    int64_t count;
+} array_list;
+
+/* An array of rank 1 to 4, ended by a 0 in `shape`; takes the data, which free() gives back. */
+static ww_array *add_array(array_list *list, ww_element element, const int64_t *shape, void *data)
+{
+    ww_array *a = &list->arrays[list->count];
+    assert_true(list->count < ARRAYS_MAX);
+    *a = ww_array_default();
+    a->name = list->names[list->count++];
+    a->element = element;
+    for (a->rank = 0; shape[a->rank] > 0; a->rank++)
+        a->shape[a->rank] = shape[a->rank];
+    a->data = data;
+    return a;
+}
+
+static void *copy_of(const void *from, size_t bytes)
+{
+    void *made = malloc(bytes);
+    assert_non_null(made);
+    memcpy(made, from, bytes);
+    return made;
+}
+
+/* Experts that are a tensor each. */
+static void add_each_expert(array_list *list, const tiny_tensor *t, int layer, const char *what)
+{
+    const int64_t size = t->rows * t->cols, shape[3] = {t->rows, t->cols, 0};
+    for (int64_t e = t->experts - 1; e >= 0; e--) { /* the last first: nobody may rely on their order */
+        void *values = copy_of(t->values + e * size, (size_t)size * sizeof *t->values);
+        add_array(list, WW_ELEMENT_F32, shape, values);
+        snprintf(list->names[list->count - 1], 128, "model.layers.%d.mlp.experts.%d.%s_proj.weight", layer, (int)e, what);
+    }
+}
+
+static const float FP4[16] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, -0.0F, -0.5F, -1, -1.5F, -2, -3, -4, -6};
+
+void folder_round_experts(tiny_model *m)
+{
+    test_random random = {3};
+    for (int32_t i = 0; i < m->count; i++) {
+        const tiny_tensor *t = &m->tensors[i];
+        for (int64_t n = 0; t->experts > 0 && n < t->experts * t->rows * t->cols; n++)
+            t->values[n] = ldexpf(FP4[random_below(&random, 16)], n / CODED_BLOCK % 2 ? -4 : -5);
+    }
+}
+
+/* The code of a number, and the exponent of its block, as folder_round_experts() has made them. */
+static unsigned code_of(const float *values, int64_t n)
+{
+    const float value = ldexpf(values[n], n / CODED_BLOCK % 2 ? 4 : 5);
+    for (unsigned code = 0; code < 16; code++)
+        if (memcmp(&FP4[code], &value, sizeof value) == 0)
+            return code;
+    fail_msg("%g is no number of four bits", (double)value);
+    return 0;
+}
+
+/* gpt-oss: codes of all experts, two to a byte, and scales; rows of two tensors take turns where `odd` is one. */
+static void add_codes(array_list *list, const tiny_tensor *even, const tiny_tensor *odd, int layer, const char *what)
+{
+    const int64_t blocks = even->cols / CODED_BLOCK, each = odd ? 2 : 1, rows = even->experts * even->rows * each;
+    unsigned char *codes = malloc((size_t)(rows * blocks * 16)), *scales = malloc((size_t)(rows * blocks));
+    assert_true(codes && scales);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t b = 0; b < blocks; b++) {
+            const float *values = odd && r % 2 ? odd->values : even->values;
+            const int64_t at = r / each * even->cols + b * CODED_BLOCK;
+            scales[r * blocks + b] = at / CODED_BLOCK % 2 ? 127 - 4 : 127 - 5;
+            for (int64_t i = 0; i < 16; i++)
+                codes[(r * blocks + b) * 16 + i] =
+                    (unsigned char)(code_of(values, at + 2 * i) | code_of(values, at + 2 * i + 1) << 4);
+        }
+    const int64_t shape[5] = {even->experts, even->rows * each, blocks, 16, 0},
+                  scale_shape[4] = {shape[0], shape[1], blocks, 0};
+    add_array(list, WW_ELEMENT_U8, shape, codes);
+    snprintf(list->names[list->count - 1], 128, "model.layers.%d.mlp.experts.%s_proj_blocks", layer, what);
+    add_array(list, WW_ELEMENT_U8, scale_shape, scales);
+    snprintf(list->names[list->count - 1], 128, "model.layers.%d.mlp.experts.%s_proj_scales", layer, what);
+}
+
+/* Their biases, likewise. */
+static void add_biases(array_list *list, const tiny_tensor *even, const tiny_tensor *odd, int layer, const char *what)
+{
+    const int64_t each = odd ? 2 : 1, shape[3] = {even->rows, even->cols * each, 0}, count = shape[0] * shape[1];
+    float *values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (odd && i % 2 ? odd : even)->values[i / each];
+    add_array(list, WW_ELEMENT_F32, shape, values);
+    snprintf(list->names[list->count - 1], 128, "model.layers.%d.mlp.experts.%s_proj_bias", layer, what);
+}
+
+static const tiny_tensor *find_tensor(const tiny_model *m, int layer, const char *what)
+{
+    char name[64];
+    snprintf(name, sizeof name, "blk.%d.%s", layer, what);
+    for (int32_t i = 0; i < m->count; i++)
+        if (strcmp(m->tensors[i].name, name) == 0)
+            return &m->tensors[i];
+    fail_msg("no tensor %s", name);
+    return NULL;
+}
+
+/* What is not one tensor of floats in both. */
+static void add_experts(array_list *list, const tiny_model *m)
+{
+    for (int layer = 0; layer < m->shape.layers && m->shape.experts; layer++) {
+        const tiny_tensor *gate = find_tensor(m, layer, "ffn_gate_exps.weight");
+        const tiny_tensor *up = find_tensor(m, layer, "ffn_up_exps.weight"),
+                          *down = find_tensor(m, layer, "ffn_down_exps.weight");
+        if (strcmp(m->shape.architecture, "gpt-oss") != 0) {
+            add_each_expert(list, gate, layer, "gate");
+            add_each_expert(list, up, layer, "up");
+            add_each_expert(list, down, layer, "down");
+            continue;
+        }
+        add_codes(list, gate, up, layer, "gate_up");
+        add_codes(list, down, NULL, layer, "down");
+        add_biases(list, find_tensor(m, layer, "ffn_gate_exps.bias"), find_tensor(m, layer, "ffn_up_exps.bias"), layer,
+                   "gate_up");
+        add_biases(list, find_tensor(m, layer, "ffn_down_exps.bias"), NULL, layer, "down");
+        const tiny_tensor *sinks = find_tensor(m, layer, "attn_sinks.weight");
+        const int64_t shape[2] = {sinks->cols, 0};
+        add_array(list, WW_ELEMENT_F32, shape, copy_of(sinks->values, (size_t)sinks->cols * sizeof(float)));
+        snprintf(list->names[list->count - 1], 128, "model.layers.%d.self_attn.sinks", layer);
+    }
+}
+
+void folder_write_tensors(const tiny_model *m)
+{
+    static array_list list;
+    list.count = 0;
+    for (int32_t i = 0; i < m->count; i++) {
+        const tiny_tensor *t = &m->tensors[i];
+        const int64_t shape[3] = {t->rows ? t->rows : t->cols, t->rows ? t->cols : 0, 0};
+        if (strstr(t->name, "_exps.") || strstr(t->name, "attn_sinks") || strncmp(t->name, "rope_f", 6) == 0)
+            continue;
+        add_array(&list, WW_ELEMENT_F32, shape, numbers_in_folder(m, t));
+        name_in_folder(m->shape.architecture, t->name, list.names[list.count - 1]);
+    }
+    add_experts(&list, m);
+    CHECK_OK(ww_safetensors_write(in_folder("model.safetensors"), list.arrays, list.count, NULL));
+    for (int64_t i = 0; i < list.count; i++)
+        free((void *)(uintptr_t)list.arrays[i].data);
+}
