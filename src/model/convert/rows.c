@@ -35,15 +35,21 @@ static ww_status read_permuted(const conversion *c, const converted *t, int64_t 
     return status;
 }
 
-/* Rows of one tensor of the folder, of which the wanted ones move together. `to` has room for those between them. */
-static ww_status read_source(const conversion *c, const converted *t, tensor_source source, int64_t row_bytes, int64_t first,
-                             int64_t count, char *to)
+/* Rows of one tensor of the folder. */
+typedef struct row_read {
+    tensor_source source;
+    int64_t row_bytes, first, count;
+    char *to; /* has room for the rows between those that are wanted */
+} row_read;
+
+/* Reads them, and moves the wanted ones together. */
+static ww_status read_source(const conversion *c, const converted *t, const row_read *r)
 {
-    const ww_status status =
-        ww_safetensors_read(c->folder.files[source.file], source.index, (first * t->every + t->skipped_rows) * row_bytes, to,
-                            (size_t)(count * t->every * row_bytes));
-    for (int64_t i = 0; status == WW_OK && t->every > 1 && i < count; i++)
-        memmove(to + i * row_bytes, to + (i * t->every + t->first) * row_bytes, (size_t)row_bytes);
+    const ww_status status = ww_safetensors_read(c->folder.files[r->source.file], r->source.index,
+                                                 (r->first * t->every + t->skipped_rows) * r->row_bytes, r->to,
+                                                 (size_t)(r->count * t->every * r->row_bytes));
+    for (int64_t i = 0; status == WW_OK && t->every > 1 && i < r->count; i++)
+        memmove(r->to + i * r->row_bytes, r->to + (i * t->every + t->first) * r->row_bytes, (size_t)r->row_bytes);
     return status;
 }
 
@@ -64,9 +70,9 @@ static ww_status read_codes(const conversion *c, const converted *t, int64_t fir
 {
     const int64_t blocks = t->cols / CODED_BLOCK;
     char *codes = (char *)b->floats, *scales = codes + count * t->every * blocks * CODED_BYTES;
-    ww_status status = read_source(c, t, t->one, blocks * CODED_BYTES, first, count, codes);
+    ww_status status = read_source(c, t, &(row_read){t->one, blocks * CODED_BYTES, first, count, codes});
     if (status == WW_OK)
-        status = read_source(c, t, t->scales, blocks, first, count, scales);
+        status = read_source(c, t, &(row_read){t->scales, blocks, first, count, scales});
     if (status == WW_OK)
         pack_blocks((const unsigned char *)codes, (const unsigned char *)scales, count * blocks, (unsigned char *)b->blocks);
     return status;
@@ -84,8 +90,8 @@ static ww_status read_rows(const conversion *c, const converted *t, int64_t firs
     for (int64_t done = 0, now; status == WW_OK && done < count; done += now) {
         const int64_t expert = (first + done) / each, within = (first + done) % each;
         now = min_i64(count - done, each - within);
-        status =
-            read_source(c, t, t->experts ? t->experts[expert] : t->one, row_bytes, within, now, b->blocks + done * row_bytes);
+        const row_read read = {t->experts ? t->experts[expert] : t->one, row_bytes, within, now, b->blocks + done * row_bytes};
+        status = read_source(c, t, &read);
     }
     return status;
 }
