@@ -2,7 +2,7 @@
  * models.
  *
  *   rust_reference FOLDER
- * writes the models encoder.gguf and decoder.gguf into the folder, and prints a line for each result: its name, and its
+ * writes the models encoder.gguf, ranker.gguf and decoder.gguf into the folder, and prints a line for each result: its name, and its
  * elements as hexadecimal bits or as integers. rust/warpwave/tests/same_bits.rs computes the same from the same inputs.
  */
 #include <inttypes.h>
@@ -143,6 +143,17 @@ static void encoder(ww_device *device, const char *path)
     ww_model_close(model);
 }
 
+static void ranker(ww_device *device, const char *path)
+{
+    ww_model *model;
+    float scores[3];
+    tiny_write_ranker(2, path);
+    need(ww_model_open(path, device, NULL, &model), "ranker");
+    need(ww_model_rerank(model, "a dog", TEXTS, NULL, 3, scores, NULL, NULL), "rerank");
+    print_floats("rerank", scores, 3);
+    ww_model_close(model);
+}
+
 static void decoder(ww_device *device, const char *path)
 {
     ww_model *model;
@@ -188,6 +199,8 @@ int main(int argc, char **argv)
     tensors(device);
     snprintf(path, sizeof path, "%s/encoder.gguf", argv[1]);
     encoder(device, path);
+    snprintf(path, sizeof path, "%s/ranker.gguf", argv[1]);
+    ranker(device, path);
     snprintf(path, sizeof path, "%s/decoder.gguf", argv[1]);
     decoder(device, path);
     ww_device_close(device);

@@ -8,7 +8,6 @@ use crate::{error, WarpwaveContext, WarpwaveStorage};
 
 /// An index with the calls of hive-gpu's IVF indexes, on Warpwave's: the same seed gives the same cells on every device. Without a
 /// seed it is 0, so that builds can be repeated. A search reads the rows of `nprobe` cells; with `nprobe` of `n_list` it is exact.
-/// Only the CPU is faster with fewer cells: a GPU reads all rows and leaves out those of other cells.
 #[derive(Debug)]
 pub struct WarpwaveIvfIndex {
     storage: WarpwaveStorage,

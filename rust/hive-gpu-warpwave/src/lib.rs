@@ -48,8 +48,10 @@ fn error(error: Error) -> HiveGpuError {
     let message = error.to_string();
     if let Some(Vendor { library, .. }) = error.vendor() {
         match library.as_str() {
-            "CUDA" | "cuBLAS" => return HiveGpuError::CudaError(message),
-            "HIP" | "rocBLAS" | "hipRTC" => return HiveGpuError::HipError(message),
+            "CUDA" => return HiveGpuError::CudaError(message),
+            "cuBLAS" => return HiveGpuError::CublasError(message),
+            "HIP" | "hipRTC" => return HiveGpuError::HipError(message),
+            "rocBLAS" => return HiveGpuError::RocblasError(message),
             _ => {}
         }
     }

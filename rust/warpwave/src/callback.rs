@@ -1,10 +1,10 @@
 //! Callbacks: closures that C calls. A panic does not cross the boundary: it cancels the call and goes on once C has returned.
 use std::any::Any;
-use std::cell::Cell;
-use std::ffi::{c_int, c_longlong, c_void};
+use std::ffi::{c_int, c_longlong, c_uint, c_void};
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr;
+use std::sync::OnceLock;
 
 use warpwave_sys as sys;
 
@@ -16,14 +16,36 @@ use crate::error::{Error, Result, Status};
 /// reason it leaks what it drops, except results and files. A panic in it cancels the call and goes on afterwards.
 pub type Progress<'a> = &'a mut dyn FnMut(i64, i64) -> ControlFlow<()>;
 
-thread_local! {
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
+extern "C" {
+    fn pthread_key_create(key: *mut c_uint, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+    fn pthread_getspecific(key: c_uint) -> *mut c_void;
+    fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
 }
+
+/// Under this key a thread that is in a callback has an address, any other NULL. Made for the first callback; None: there was no
+/// key left. `thread_local!` cannot be used: rustc 1.78 and older refuse it under `forbid(unsafe_op_in_unsafe_fn)`.
+static INSIDE: OnceLock<Option<c_uint>> = OnceLock::new();
 
 /// Whether this thread is in a callback.
 #[inline]
 pub(crate) fn inside() -> bool {
-    INSIDE.with(Cell::get)
+    match INSIDE.get() {
+        // SAFETY: the key was made and is never deleted.
+        Some(Some(key)) => !unsafe { pthread_getspecific(*key) }.is_null(),
+        _ => false,
+    }
+}
+
+/// Notes whether this thread is in a callback. Returns false if there is no memory to note it.
+fn set_inside(is_inside: bool) -> bool {
+    let key = INSIDE.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: the key is written here, and what is kept under it needs no destructor.
+        (unsafe { pthread_key_create(&mut key, None) } == 0).then_some(key)
+    });
+    let mark = if is_inside { ptr::addr_of!(INSIDE).cast() } else { ptr::null() };
+    // SAFETY: the key was made; the mark is only compared with NULL.
+    key.is_some_and(|key| unsafe { pthread_setspecific(key, mark) } == 0)
 }
 
 /// C holds locks while it calls back. A call that would take them again is refused here, where C could not tell.
@@ -40,9 +62,12 @@ pub(crate) fn refuse_inside() -> Result<()> {
 
 /// Runs a closure for C: not 0 stops, and so does a panic, which is kept.
 fn caught(panic: &mut Option<Box<dyn Any + Send>>, closure: impl FnOnce() -> ControlFlow<()>) -> c_int {
-    let outer = INSIDE.with(|inside| inside.replace(true));
+    let outer = inside();
+    if !set_inside(true) {
+        return 1;
+    }
     let outcome = catch_unwind(AssertUnwindSafe(closure));
-    INSIDE.with(|inside| inside.set(outer));
+    set_inside(outer);
     match outcome {
         Ok(flow) => c_int::from(flow.is_break()),
         Err(payload) => {

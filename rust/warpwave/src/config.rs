@@ -37,6 +37,8 @@ c_enum! {
     }
 }
 
+names!(Metric by ww_metric_name, Screen by ww_screen_name, RowPlace by ww_row_place_name);
+
 info! {
     /// What a collection is and takes.
     CollectionInfo(ww_collection_info) {

@@ -44,6 +44,8 @@ c_enum! {
     }
 }
 
+names!(DType by ww_dtype_name, VectorType by ww_vector_type_name);
+
 /// A type of Rust that a tensor's elements can be.
 ///
 /// # Safety

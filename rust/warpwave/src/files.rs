@@ -67,14 +67,26 @@ impl Matrix {
 
     /// Reads `count` vectors from number `first` on, converted to f32, one after the other.
     pub fn read(&self, first: i64, count: i64) -> Result<Vec<f32>> {
+        let mut values = vec![0.0; self.room(first, count)?];
+        // SAFETY: there is room for count x dim floats.
+        call(|| unsafe { sys::ww_matrix_read_f32(self.0.raw(), first, count, values.as_mut_ptr()) }).map(|()| values)
+    }
+
+    /// Reads the rows of a file of integers, such as the true neighbours in an `.ivecs`.
+    pub fn read_i32(&self, first: i64, count: i64) -> Result<Vec<i32>> {
+        let mut values = vec![0; self.room(first, count)?];
+        // SAFETY: there is room for count x dim integers.
+        call(|| unsafe { sys::ww_matrix_read_i32(self.0.raw(), first, count, values.as_mut_ptr()) }).map(|()| values)
+    }
+
+    /// How many numbers these rows have; refuses rows that are not there before any memory is taken.
+    fn room(&self, first: i64, count: i64) -> Result<usize> {
         let info = self.info()?;
         if first < 0 || count < 0 || first.checked_add(count).map_or(true, |end| end > info.rows()) {
             let message = format!("{count} rows from row {first} on, of a file with {} rows", info.rows());
             return Err(Error::new(Status::OutOfRange, message));
         }
-        let mut values = vec![0.0; number(count * info.dim(), "the number of values")?];
-        // SAFETY: there is room for count x dim floats.
-        call(|| unsafe { sys::ww_matrix_read_f32(self.0.raw(), first, count, values.as_mut_ptr()) }).map(|()| values)
+        number(count * info.dim(), "the number of values")
     }
 
     /// The id of a row of a CSV file with ids.

@@ -23,6 +23,7 @@ pub(crate) unsafe trait Opaque {
 ///
 /// # Safety
 /// The header says so.
+#[allow(dead_code)] // rustc 1.78 does not count the bound of Sync below
 pub(crate) unsafe trait Shared: Opaque {}
 
 /// An owned pointer.

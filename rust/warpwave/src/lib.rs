@@ -86,7 +86,7 @@ pub use gguf::{Gguf, GgufInfo, GgufTensor, GgufValue, GgufWriter};
 pub use ivf::{Calibration, IvfConfig, IvfInfo};
 pub use map::{Map, MapConfig, MapInfo, MapOrigin};
 #[cfg(feature = "model")]
-pub use model::{Model, ModelInfo, ModelKind, ModelOptions, Pooling, TokenFlags};
+pub use model::{shorten_embeddings, Model, ModelInfo, ModelKind, ModelOptions, Pooling, TokenFlags};
 pub use operations::{Attention, AttentionType, Binary, Cmp, Conv, Math, Pool, Reduce, Unary};
 pub use quant::{Activations, Product, QuantType, Quantized, QuantizedInfo};
 pub use query::{Mask, Query, SearchStats, Value};

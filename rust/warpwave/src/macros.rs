@@ -55,6 +55,19 @@ macro_rules! c_enum {
     };
 }
 
+/// The names that C has for the values of an enumeration, such as "cosine".
+macro_rules! names {
+    ($($name:ident by $function:ident),*) => {
+        $(impl ::std::fmt::Display for $name {
+            fn fmt(&self, out: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                // SAFETY: takes any number and returns a static text that ends with a NUL.
+                let name = unsafe { ::std::ffi::CStr::from_ptr(::warpwave_sys::$function(self.raw())) };
+                out.pad(&name.to_string_lossy())
+            }
+        })*
+    };
+}
+
 /// A struct that C fills in, with a function for each field: `text` for a text, `count` for a number, `flag` for a number that is
 /// true or false, `value` for an enumeration.
 macro_rules! info {

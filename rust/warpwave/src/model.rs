@@ -8,11 +8,11 @@ use warpwave_sys as sys;
 
 use crate::callback::{with_progress, Progress};
 use crate::device::Device;
-use crate::error::{call, number, Result};
+use crate::error::{call, number, Error, Result, Status};
 use crate::handle::Handle;
 use crate::quant::{Activations, QuantType};
 use crate::session::{Grammar, GrammarKind, Session};
-use crate::text::{with_path, Texts};
+use crate::text::{with_path, with_text, Texts};
 
 c_enum! {
     /// What a model does.
@@ -91,7 +91,7 @@ info! {
         flag has_chat,
         /// Whether [`Model::embed`] makes vectors with it.
         flag embeds,
-        /// Whether it scores a text for a query.
+        /// Whether [`Model::rerank`] scores texts with it.
         flag reranks,
     }
 }
@@ -227,22 +227,12 @@ impl Model {
 
     /// Embeds texts: a vector of `width` numbers and length 1 for each, one after the other. `progress` counts texts.
     pub fn embed<T: AsRef<str>>(&self, texts: &[T], progress: Option<Progress<'_>>) -> Result<Vec<f32>> {
-        let pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ref().as_ptr().cast()).collect();
-        let bytes: Vec<usize> = texts.iter().map(|text| text.as_ref().len()).collect();
+        let (pointers, bytes) = texts_of(texts);
         let mut vectors = vec![0.0; texts.len() * self.info()?.width() as usize];
         with_progress(progress, |told, user| {
+            let (first, sizes, count, out) = (pointers.as_ptr(), bytes.as_ptr(), texts.len(), vectors.as_mut_ptr());
             // SAFETY: each text has this many bytes; there is room for a vector of each.
-            call(|| unsafe {
-                sys::ww_model_embed(
-                    self.raw(),
-                    pointers.as_ptr(),
-                    bytes.as_ptr(),
-                    texts.len(),
-                    vectors.as_mut_ptr(),
-                    told,
-                    user,
-                )
-            })
+            call(|| unsafe { sys::ww_model_embed(self.raw(), first, sizes, count, out, told, user) })
         })?;
         Ok(vectors)
     }
@@ -257,6 +247,32 @@ impl Model {
             sys::ww_model_embed_tokens(self.raw(), ids.as_ptr(), counts.as_ptr(), counts.len(), vectors.as_mut_ptr())
         })?;
         Ok(vectors)
+    }
+
+    /// Scores how well each text answers a query, the larger the better. A score is a logit: 1 / (1 + exp(-score)) is a
+    /// probability. The model reads query and text together, which is slower and better than comparing embeddings, so rerank the
+    /// best hits of a search. `progress` counts texts. Refuses a model that does not rerank ([`ModelInfo::reranks`]).
+    ///
+    /// ```no_run
+    /// use warpwave::{Device, Model};
+    ///
+    /// let model = Model::open("bge-reranker-base.gguf", &Device::auto()?)?;
+    /// let texts = ["Rice is boiled in water.", "Foxes hunt at night."];
+    /// let scores = model.rerank("how do I cook rice?", &texts, None)?;
+    /// assert!(scores[0] > scores[1]);
+    /// # Ok::<(), warpwave::Error>(())
+    /// ```
+    pub fn rerank<T: AsRef<str>>(&self, query: &str, texts: &[T], progress: Option<Progress<'_>>) -> Result<Vec<f32>> {
+        let (pointers, bytes) = texts_of(texts);
+        let mut scores = vec![0.0; texts.len()];
+        with_text(query, "the query", |query| {
+            with_progress(progress, |told, user| {
+                let (first, sizes, count, out) = (pointers.as_ptr(), bytes.as_ptr(), texts.len(), scores.as_mut_ptr());
+                // SAFETY: the query ends with a NUL, each text has this many bytes, and there is room for a score of each.
+                call(|| unsafe { sys::ww_model_rerank(self.raw(), query, first, sizes, count, out, told, user) })
+            })
+        })?;
+        Ok(scores)
     }
 
     /// Makes a session without tokens. Refuses an encoder. The session keeps the model open.
@@ -292,6 +308,32 @@ impl fmt::Debug for Model {
             Err(error) => write!(out, "Model({error})"),
         }
     }
+}
+
+/// The addresses of texts, and how many bytes each has.
+fn texts_of<T: AsRef<str>>(texts: &[T]) -> (Vec<*const c_char>, Vec<usize>) {
+    texts.iter().map(|text| (text.as_ref().as_ptr().cast(), text.as_ref().len())).unzip()
+}
+
+/// The first `dimensions` numbers of each vector of `width` numbers, made of length 1 again. Embeddings of models that were
+/// trained for it (Matryoshka) stay useful.
+///
+/// ```
+/// let short = warpwave::shorten_embeddings(&[0.6, 0.0, 0.8, 0.0, 1.0, 0.0], 3, 2)?;
+/// assert_eq!(short, [1.0, 0.0, 0.0, 1.0]);
+/// # Ok::<(), warpwave::Error>(())
+/// ```
+pub fn shorten_embeddings(vectors: &[f32], width: usize, dimensions: usize) -> Result<Vec<f32>> {
+    if width == 0 || vectors.len() % width != 0 {
+        let message = format!("{} numbers are not vectors of {width}", vectors.len());
+        return Err(Error::new(Status::DimensionMismatch, message));
+    }
+    let (mut kept, count) = (vectors.to_vec(), vectors.len() / width);
+    let (width, size) = (number(width, "the width")?, number(dimensions, "the number of dimensions")?);
+    // SAFETY: there are `count` vectors of `width` numbers.
+    call(|| unsafe { sys::ww_embeddings_shorten(kept.as_mut_ptr(), count, width, size) })?;
+    kept.truncate(count * dimensions);
+    Ok(kept)
 }
 
 /// Calls a function with messages as C has them.

@@ -54,6 +54,8 @@ c_enum! {
     }
 }
 
+names!(QuantType by ww_quant_name);
+
 impl QuantType {
     /// Finds the type by its name, in small or capital letters.
     pub fn find(name: &str) -> Result<Self> {

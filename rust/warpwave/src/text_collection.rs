@@ -148,6 +148,7 @@ pub struct TextQuery<'a> {
     diversity: Option<Diversity<'a>>,
     grouping: Option<Grouping<'a>>,
     expand: u16,
+    rerank: Option<(&'a Model, usize)>,
 }
 
 impl<'a> TextQuery<'a> {
@@ -162,6 +163,7 @@ impl<'a> TextQuery<'a> {
             diversity: None,
             grouping: None,
             expand: 0,
+            rerank: None,
         }
     }
 
@@ -198,6 +200,12 @@ impl<'a> TextQuery<'a> {
     /// A hit that is a chunk gets the text from this many chunks before it to as many after it, at most 100.
     pub fn expand(mut self, chunks: u16) -> Self {
         self.expand = chunks;
+        self
+    }
+
+    /// Puts the best `hits` of each text (0: 100) in the order of [`Model::rerank`], and keeps the k best of them.
+    pub fn rerank(mut self, model: &'a Model, hits: usize) -> Self {
+        self.rerank = Some((model, hits));
         self
     }
 }
@@ -325,6 +333,9 @@ impl<'a> TextCollection<'a> {
         raw.candidates = number(query.candidates, "the number of candidates")?;
         raw.diversity = diversity.as_ref().map_or(ptr::null(), |diversity| diversity);
         raw.expand = i32::from(query.expand);
+        if let Some((model, hits)) = query.rerank {
+            (raw.rerank, raw.reranked) = (model.raw(), number(hits, "the number of hits to rerank")?);
+        }
         query.query.with_raw(|inner| {
             raw.query = inner;
             let mut search = |grouping: *const sys::ww_grouping| {

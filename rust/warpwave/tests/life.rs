@@ -248,6 +248,13 @@ fn collections_of_text_embed_cut_and_find() {
     let words = TextQuery::new(&["dogs"]).mode(TextMode::Words).query(Query::without_vectors().nearest(1).fetch(Fetch::IDS));
     assert_eq!(texts.search(&words).unwrap().hits().next().unwrap().id(), Some("dogs"));
 
+    let ranker = Model::open(folder.join("ranker.gguf"), &device).unwrap();
+    let reranked = texts.search(&TextQuery::new(&["fox"]).rerank(&ranker, 2)).unwrap();
+    let list: Vec<&str> = reranked.hits().filter_map(|hit| hit.text()).collect();
+    assert_eq!((list.len(), ranker.rerank("fox", &list, None).unwrap()), (2, reranked.scores().to_vec()));
+    assert!(reranked.scores()[0] >= reranked.scores()[1]);
+    assert!(texts.search(&TextQuery::new(&["fox"]).rerank(&model, 2)).is_err(), "an encoder does not rerank");
+
     let how = Chunking { tokens: 6, overlap: 1 };
     let document = "A fox. A dog. A fox. A dog. A fox. A dog.";
     let chunks = model.chunks(document, &how).unwrap();

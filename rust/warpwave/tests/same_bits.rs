@@ -67,6 +67,20 @@ fn embeddings_and_texts_have_the_bits_of_c() {
     let width = encoder.info().unwrap().width() as usize;
     assert_eq!(bits(&encoder.embed_tokens(&[ids]).unwrap()), expected["embed"][..width]);
 
+    let short = warpwave::shorten_embeddings(&encoder.embed(&["a fox"], None).unwrap(), width, 8).unwrap();
+    let length: f32 = short.iter().map(|x| x * x).sum();
+    assert!(short.len() == 8 && (length - 1.0).abs() < 1e-6, "{short:?}");
+
+    let ranker = Model::open(folder.join("ranker.gguf"), &device).unwrap();
+    let mut told = 0;
+    let mut tell = |done, _| {
+        told = done;
+        ControlFlow::Continue(())
+    };
+    let scores = ranker.rerank("a dog", &["a fox", "dogs dogs dogs", ""], Some(&mut tell)).unwrap();
+    assert_eq!((bits(&scores), told), (expected["rerank"].clone(), 3));
+    assert_eq!(encoder.rerank("a dog", &["a fox"], None).unwrap_err().status(), warpwave::Status::Unsupported);
+
     let decoder = Model::open(folder.join("decoder.gguf"), &device).unwrap();
     let mut session = decoder.session().unwrap();
     session.feed(&decoder.tokenize("dogs dogs dogs", TokenFlags::default()).unwrap()).unwrap();

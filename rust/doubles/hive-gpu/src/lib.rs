@@ -16,7 +16,9 @@ pub mod error {
         VectorNotFound(String),
         InvalidConfiguration(String),
         CudaError(String),
+        CublasError(String),
         HipError(String),
+        RocblasError(String),
         InternalError(String),
         Other(String),
     }
