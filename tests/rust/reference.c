@@ -2,8 +2,8 @@
  * models.
  *
  *   rust_reference FOLDER
- * writes the models encoder.gguf, ranker.gguf and decoder.gguf into the folder, and prints a line for each result: its name, and its
- * elements as hexadecimal bits or as integers. rust/warpwave/tests/same_bits.rs computes the same from the same inputs.
+ * writes the models encoder.gguf, ranker.gguf and decoder.gguf into the folder, and prints a line for each result: its name,
+ * and its elements as hexadecimal bits or as integers. rust/warpwave/tests/same_bits.rs computes the same from the same inputs.
  */
 #include <inttypes.h>
 #include <stdio.h>
