@@ -84,6 +84,8 @@ static void collections_are_made_described_listed_and_dropped(void **state)
     ASK_STATUS(port, 404, "GET", "/collections/other", NULL);
     ASK_STATUS(port, 200, "POST", "/collections/aliases",
                "{\"actions\": [{\"create_alias\": {\"collection_name\": \"docs\", \"alias_name\": \"papers\"}}]}");
+    ASK_STATUS(port, 200, "POST", "/collections/aliases", /* it stays */
+               "{\"actions\": [{\"rename_alias\": {\"old_alias_name\": \"papers\", \"new_alias_name\": \"papers\"}}]}");
     ASK_STATUS(port, 200, "POST", "/collections/papers/points/count", "{}");
     ASK_STATUS(port, 200, "DELETE", "/collections/docs", NULL);
     ASK_STATUS(port, 404, "POST", "/collections/papers/points/count", "{}");

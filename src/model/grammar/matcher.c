@@ -49,8 +49,8 @@ static uint64_t hash_place(const matcher *m, int32_t place)
 static uint64_t hash_state(const matcher *m, int32_t state)
 {
     const grammar_state *s = &m->states[state];
-    return hash_bytes(hash_process_key(), (const char *)(m->members + s->first), (size_t)s->count * sizeof *m->members) ^
-           s->ends;
+    const char *members = s->count > 0 ? (const char *)(m->members + s->first) : ""; /* the list may not be there yet */
+    return hash_bytes(hash_process_key(), members, (size_t)s->count * sizeof *m->members) ^ s->ends;
 }
 
 static void put(int32_t *table, int32_t slots, uint64_t hash, int32_t entry)

@@ -67,7 +67,7 @@ static bool rename_alias(request *r, const char *old, const char *new)
     pthread_mutex_unlock(&r->server->lock);
     if (collection[0] == '\0')
         return request_fail(r, 404, "Not found: Alias %s does not exists!", old);
-    return make_alias(r, new, collection) && remove_alias(r, old);
+    return strcmp(old, new) == 0 || (make_alias(r, new, collection) && remove_alias(r, old));
 }
 
 static bool act(request *r, const char *action)

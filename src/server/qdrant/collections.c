@@ -14,19 +14,25 @@
 /* ---- the store's worker ----------------------------------------------------------------------------------------------------
  */
 
+/* Finds the collection that the path names. False: the request failed. */
+static bool find_collection(request *r)
+{
+    r->entry = entry_open(r->server, r->names[0]);
+    return r->entry ? true : request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
+}
+
 bool store_run(queue *q, request *taken)
 {
+    (void)q;
     for (request *r = taken, *next; r; r = next) {
         next = r->next;
         if (atomic_load(&r->gone)) {
             request_fail(r, 499, "the client has gone, or the deadline is over");
         } else if (r->route->work == WORK_COLLECTION) { /* of a collection that was not known */
-            r->entry = entry_open(q->server, r->names[0]);
-            if (r->entry) {
+            if (find_collection(r)) {
                 queue_submit(&r->entry->queue, r);
                 continue;
             }
-            request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
         } else {
             r->route->run(r);
         }
@@ -184,13 +190,8 @@ static bool prepare_patch(request *r)
 
 static void run_patch(request *r)
 {
-    entry *there = entry_open(r->server, r->names[0]);
-    if (!there) {
-        request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
-        return;
-    }
-    entry_release(r->server, there);
-    request_result_true(r);
+    if (find_collection(r))
+        request_result_true(r);
 }
 
 /* Forgets the aliases of a collection. */
@@ -343,21 +344,17 @@ static void put_description(request *r, const entry *e, const ww_collection_info
 
 static void run_describe(request *r)
 {
-    entry *e = entry_open(r->server, r->names[0]);
     ww_collection_info info = ww_collection_info_default();
-    if (!e) {
-        request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
+    if (!find_collection(r))
+        return;
+    const ww_status status = ww_collection_describe(r->entry->collection, &info);
+    if (status != WW_OK) {
+        request_fail_status(r, status);
         return;
     }
-    const ww_status status = ww_collection_describe(e->collection, &info);
-    if (status == WW_OK) {
-        request_result_begin(r);
-        put_description(r, e, &info);
-        request_result_end(r);
-    } else {
-        request_fail_status(r, status);
-    }
-    entry_release(r->server, e);
+    request_result_begin(r);
+    put_description(r, r->entry, &info);
+    request_result_end(r);
 }
 
 /* ---- indexes ---------------------------------------------------------------------------------------------------------------
@@ -375,17 +372,26 @@ static bool prepare_index(request *r)
     return true;
 }
 
-static void run_index(request *r)
+/* The answer behind a change of the indexes. */
+static void put_changed(request *r, ww_status status)
 {
-    entry *e = entry_open(r->server, r->names[0]);
-    if (!e) {
-        request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
+    if (status != WW_OK) {
+        request_fail_status(r, status);
         return;
     }
+    request_result_begin(r);
+    out_format(&r->answer, "{\"operation_id\":%lld,\"status\":\"completed\"}", atomic_fetch_add(&r->server->operations, 1));
+    request_result_end(r);
+}
+
+static void run_index(request *r)
+{
+    if (!find_collection(r))
+        return;
     out name = {0}, value = {0};
     const char *body = json_root(r->body), *schema = json_given(body, "field_schema");
     const char *type = schema && json_type_of(schema) == JSON_OBJECT ? json_given(schema, "type") : schema;
-    out_format(&name, "index:%s:%s", e->name, (const char *)r->plan);
+    out_format(&name, "index:%s:%s", r->entry->name, (const char *)r->plan);
     out_text(&value, "{\"data_type\":");
     if (type && json_type_of(type) == JSON_TEXT)
         out_bytes(&value, type, (size_t)(json_end(type) - type));
@@ -396,38 +402,20 @@ static void run_index(request *r)
         out_bytes(&value, schema, (size_t)(json_end(schema) - schema));
     }
     out_text(&value, ",\"points\":0}");
-    const ww_status status =
-        name.failed || value.failed ? memory_failed("an index", name.length) : notes_put(r->server, name.bytes, value.bytes);
-    if (status != WW_OK) {
-        request_fail_status(r, status);
-    } else {
-        request_result_begin(r);
-        out_format(&r->answer, "{\"operation_id\":%lld,\"status\":\"completed\"}", atomic_fetch_add(&r->server->operations, 1));
-        request_result_end(r);
-    }
+    put_changed(r, name.failed || value.failed ? memory_failed("an index", name.length)
+                                               : notes_put(r->server, name.bytes, value.bytes));
     out_free(&name);
     out_free(&value);
-    entry_release(r->server, e);
 }
 
 static void run_unindex(request *r)
 {
-    entry *e = entry_open(r->server, r->names[0]);
-    char note[512];
-    if (!e) {
-        request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
+    out note = {0};
+    if (!find_collection(r))
         return;
-    }
-    snprintf(note, sizeof note, "index:%s:%s", e->name, r->names[1]);
-    entry_release(r->server, e);
-    const ww_status status = notes_remove(r->server, note);
-    if (status != WW_OK) {
-        request_fail_status(r, status);
-        return;
-    }
-    request_result_begin(r);
-    out_format(&r->answer, "{\"operation_id\":%lld,\"status\":\"completed\"}", atomic_fetch_add(&r->server->operations, 1));
-    request_result_end(r);
+    out_format(&note, "index:%s:%s", r->entry->name, r->names[1]);
+    put_changed(r, note.failed ? memory_failed("an index", note.length) : notes_remove(r->server, note.bytes));
+    out_free(&note);
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------------------
