@@ -59,13 +59,6 @@ void queue_submit(queue *q, request *r)
     request_done(r);
 }
 
-void queue_wake(queue *q)
-{
-    pthread_mutex_lock(&q->server->lock);
-    schedule(q);
-    pthread_mutex_unlock(&q->server->lock);
-}
-
 /* Everything that waits in a queue, as running. With the lock. */
 static request *take_all(queue *q)
 {

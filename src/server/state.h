@@ -123,9 +123,6 @@ void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, req
 /* Puts a request whose connection is suspended into a queue. Where the queue is full or the server stops it is answered. */
 void queue_submit(queue *q, request *r);
 
-/* Has a queue run although nothing waits in it. */
-void queue_wake(queue *q);
-
 /* Starts and ends the workers. */
 ww_status workers_start(server *s);
 void workers_stop(server *s);

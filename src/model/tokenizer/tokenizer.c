@@ -412,16 +412,6 @@ size_t tokenizer_between(const tokenizer *t, int32_t ids[2])
     return count;
 }
 
-int32_t tokenizer_unknown(const tokenizer *t)
-{
-    return t->unknown;
-}
-
-int32_t tokenizer_padding(const tokenizer *t)
-{
-    return t->padding;
-}
-
 int32_t tokenizer_find(const tokenizer *t, const char *piece)
 {
     return vocabulary_find(&t->vocabulary, piece, strlen(piece));
