@@ -87,7 +87,7 @@ struct tokenizer {
     text_buffer shown; /* the bytes of all tokens, one behind the other */
     size_t *shown_at;  /* where each begins; one more than tokens */
     const char *pre;   /* of a constant */
-    int32_t bos, eos, unknown, padding, separator;
+    int32_t bos, eos, unknown, separator;
     int32_t ends[TOKENIZER_ENDS_MAX];
     int32_t end_count;
     bool add_bos, add_eos, add_separator, add_space_prefix, lowercase;

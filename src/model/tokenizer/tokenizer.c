@@ -149,7 +149,6 @@ static ww_status fill(tokenizer *t, const tokenizer_source *source)
     t->bos = (int32_t)source->bos;
     t->eos = (int32_t)source->eos;
     t->unknown = (int32_t)source->unknown;
-    t->padding = (int32_t)source->padding;
     t->separator = (int32_t)(source->separator >= 0 ? source->separator : source->eos);
     t->add_bos = source->add_bos < 0 ? t->family != &FAMILY_BYTE_BPE && !unigram : source->add_bos == 1;
     t->add_eos = source->add_eos < 0 ? ends_default : source->add_eos == 1;
