@@ -115,6 +115,10 @@ static const struct keyword {
     {"minLength", STRINGS},
     {"maxLength", STRINGS},
     {"pattern", STRINGS},
+    {"minimum", INTEGERS},
+    {"maximum", INTEGERS},
+    {"exclusiveMinimum", INTEGERS},
+    {"exclusiveMaximum", INTEGERS},
 };
 
 /* The form of a schema, a keyword, or NULL; and the kinds that its other keywords are about. */
@@ -379,6 +383,8 @@ static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
             write_array(w, schema);
         else if (1 << i == STRINGS)
             write_string(w, schema);
+        else if (1 << i == INTEGERS && integer_has_range(schema))
+            integer_write(w, schema);
         else
             gbnf_write(&w->gbnf, "%s\n", JSON_KINDS[i]);
     }
@@ -396,6 +402,8 @@ static void write_schema(schema_writer *w, json_t *schema)
     const char *form = form_of(w, schema, &roles);
     if (!form) {
         const int kinds = schema_kinds(w, schema);
+        if (roles & INTEGERS && (kinds & (INTEGERS | NUMBERS)) != INTEGERS)
+            REFUSE(w, "'minimum' and 'maximum' are supported for the type integer only");
         write_kinds(w, schema, kinds ? kinds : roles & (OBJECTS | ARRAYS | STRINGS));
         return;
     }

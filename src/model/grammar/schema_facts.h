@@ -42,6 +42,10 @@ int json_kind_of(const json_t *value);
 /* Value number i of an enum or a const; NULL behind the last. */
 const json_t *schema_value(const json_t *schema, size_t i);
 
+/* Does it say from where, or to where, numbers are? And the rest of a rule for the integers between these bounds. */
+bool integer_has_range(const json_t *schema);
+void integer_write(schema_writer *w, const json_t *schema);
+
 /* Is it certain that no value fits both? `depth` is 0. */
 bool schemas_disjoint(schema_writer *w, const json_t *a, const json_t *b, int depth);
 

@@ -10,6 +10,7 @@
 #include "model/grammar/matcher.h"
 #include "model/grammar/schema.h"
 #include "support/check.h"
+#include "support/data/random.h"
 
 /* Does the grammar accept the text? */
 static bool accepts(const grammar_program *program, matcher *m, const char *text, size_t bytes)
@@ -264,6 +265,31 @@ static void texts_that_fit_a_schema_are_accepted_and_others_are_not(void **state
     assert_int_equal(memory_blocks_held(), 0);
 }
 
+/* Every integer near the bounds, and powers of ten around the largest. */
+static void a_range_of_integers_has_all_between_its_bounds_and_no_others(void **state)
+{
+    (void)state;
+    test_random random = {11};
+    for (int n = 0; n < 150; n++) {
+        const int width = n < 50 ? 40 : 1300, low = (int)random_below(&random, 2 * (uint64_t)width) - width;
+        const int high = low + (int)random_below(&random, (uint64_t)width);
+        grammar_program program = {0};
+        matcher m = {0};
+        char schema[128];
+        snprintf(schema, sizeof schema, "{\"type\": \"integer\", \"minimum\": %d, \"maximum\": %d}", low, high);
+        schema_program(schema, &program);
+        CHECK_OK(matcher_begin(&m, &program));
+        for (int i = low - 120; i <= high + 120; i++) {
+            char text[16];
+            const size_t bytes = (size_t)snprintf(text, sizeof text, "%d", i);
+            if (accepts(&program, &m, text, bytes) != (i >= low && i <= high))
+                fail_msg("%s: %d", schema, i);
+        }
+        matcher_free(&m);
+        grammar_program_free(&program);
+    }
+}
+
 static void what_is_no_schema_or_not_supported_is_refused_by_name(void **state)
 {
     static const struct {
@@ -275,6 +301,12 @@ static void what_is_no_schema_or_not_supported_is_refused_by_name(void **state)
         {"{\"type\": \"text\"}", "'text'"},
         {"{\"type\": []}", "empty list"},
         {"{\"minimum\": 3}", "'minimum'"},
+        {"{\"type\": [\"number\", \"integer\"], \"exclusiveMaximum\": 3}", "type integer only"},
+        {"{\"type\": \"integer\", \"minimum\": \"3\"}", "minimum must be a number"},
+        {"{\"type\": \"integer\", \"exclusiveMinimum\": true}", "exclusiveMinimum must be a number"},
+        {"{\"type\": \"integer\", \"maximum\": 1e18}", "maximum must be a number of at most 18 digits"},
+        {"{\"type\": \"integer\", \"minimum\": 3, \"exclusiveMaximum\": 3}", "no integer is from 3 to 2"},
+        {"{\"const\": 3, \"minimum\": 3}", "beside 'const'"},
         {"{\"properties\": {\"a\": {\"uniqueItems\": true}}}", "'uniqueItems'"},
         {"{\"$ref\": \"#/$defs/a\"}", "'#/$defs/a'"},
         {"{\"$ref\": \"http://a\"}", "'http://a'"},
@@ -319,6 +351,7 @@ int main(void)
         cmocka_unit_test(rules_in_long_chains_are_refused_before_they_take_long),
         cmocka_unit_test(a_deep_text_is_remembered_and_forgotten_states_change_nothing),
         cmocka_unit_test(texts_that_fit_a_schema_are_accepted_and_others_are_not),
+        cmocka_unit_test(a_range_of_integers_has_all_between_its_bounds_and_no_others),
         cmocka_unit_test(what_is_no_schema_or_not_supported_is_refused_by_name),
     };
     return cmocka_run_group_tests_name("grammars", tests, NULL, NULL);
