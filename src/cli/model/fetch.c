@@ -142,10 +142,17 @@ static ww_status read_through(const char *path, int to, char digest[SHA256_TEXT]
     *bytes = 0;
     while (status == WW_OK && count > 0) {
         count = read(from, piece, sizeof piece);
+        if (count < 0 && errno == EINTR) {
+            status = interrupt_check();
+            count = 1; /* not the end */
+            continue;
+        }
         if (count < 0)
             status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot be read", path);
         for (ssize_t done = 0, now = 0; to >= 0 && status == WW_OK && done < count; done += now) {
             now = write(to, piece + done, (size_t)(count - done));
+            if (now < 0 && errno == EINTR)
+                now = 0;
             if (now < 0)
                 status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot be copied", path);
         }
@@ -246,12 +253,29 @@ static ww_status fetch_it(const fetch *f)
     return fetch_file(f);
 }
 
+/* Compares what has come with what was expected, and gives it its name. What an address has sent is kept for the next time. */
+static ww_status finish(const fetch *f)
+{
+    char digest[SHA256_TEXT], size[32];
+    int64_t bytes = 0;
+    ww_status status = read_through(f->part, -1, digest, &bytes);
+    const bool other = status == WW_OK && f->sha256 && strcasecmp(digest, f->sha256) != 0;
+    if (other)
+        status = ww_fail(WW_CORRUPT_FILE, "%s: the sha256 is %s; it should be %s", f->source, digest, f->sha256);
+    if (status == WW_OK)
+        status = put_in_place(f);
+    if (status == WW_OK)
+        printf("%s: %s, sha256 %s\n", f->out, human_bytes(size, bytes), digest);
+    else if (other || !is_address(f->source))
+        unlink(f->part);
+    return status;
+}
+
 ww_status model_fetch_run(model_call *call)
 {
     fetch f;
     char digest[SHA256_TEXT];
     int64_t bytes = 0;
-    char size[32];
     ww_status status = prepare(call, &f);
     if (status != WW_OK)
         return status;
@@ -264,15 +288,5 @@ ww_status model_fetch_run(model_call *call)
     }
     if (status == WW_OK)
         status = fetch_it(&f);
-    if (status == WW_OK)
-        status = read_through(f.part, -1, digest, &bytes);
-    if (status == WW_OK && f.sha256 && strcasecmp(digest, f.sha256) != 0) {
-        unlink(f.part);
-        status = ww_fail(WW_CORRUPT_FILE, "%s: the sha256 is %s; it should be %s", f.source, digest, f.sha256);
-    }
-    if (status == WW_OK)
-        status = put_in_place(&f);
-    if (status == WW_OK)
-        printf("%s: %s, sha256 %s\n", f.out, human_bytes(size, bytes), digest);
-    return status;
+    return status == WW_OK ? finish(&f) : status;
 }
