@@ -245,6 +245,12 @@ static ww_status change(table *t, int count, sqlite3_value **values, sqlite3_int
     return status;
 }
 
+/* SQLite undoes a statement of one row only together with its transaction, and it does that only for these codes. */
+static bool undoes_the_transaction(int code)
+{
+    return code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_INTERRUPT || code == SQLITE_FULL;
+}
+
 int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_int64 *rowid)
 {
     FLOAT_GUARD();
@@ -256,7 +262,7 @@ int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_
         table_leave(t);
     }
     const int code = table_failed(t, status);
-    /* A change that is half made must not be committed. SQLite undoes a statement of one row only together with the whole
-     * transaction, and it does that for an I/O error. */
-    return code != SQLITE_OK && sqlite3_total_changes64(t->db) != changes ? SQLITE_IOERR : code;
+    /* A change that is half made must not be committed. */
+    const bool half_made = code != SQLITE_OK && sqlite3_total_changes64(t->db) != changes;
+    return half_made && !undoes_the_transaction(code) ? SQLITE_IOERR : code;
 }

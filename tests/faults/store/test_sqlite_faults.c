@@ -67,10 +67,7 @@ static void every_allocation_of_the_library_fails_once(void **state)
             memory_fail_at(0);
             failures += code != SQLITE_OK;
             successes = code == SQLITE_OK ? successes + 1 : 0;
-            /* A row that is written and cannot enter its list is undone with the transaction, for which SQLite needs the last
-             * code. */
-            if (code != SQLITE_OK && (code & 0xff) != SQLITE_NOMEM && (code & 0xff) != SQLITE_ERROR &&
-                (code & 0xff) != SQLITE_IOERR)
+            if (code != SQLITE_OK && (code & 0xff) != SQLITE_NOMEM)
                 fail_msg("%s: allocation %lld: code %d: %s", STEPS[step], (long long)n, code, sqlite3_errmsg(db));
             /* The same statement works when there is memory again: nothing was half done. */
             if (code != SQLITE_OK && sqlite3_exec(db, STEPS[step], NULL, NULL, NULL) != SQLITE_OK)
@@ -270,5 +267,7 @@ int main(void)
         cmocka_unit_test(authorizer_and_progress_handler_of_the_host_stay),
         cmocka_unit_test(a_defensive_connection_cannot_edit_the_tables_behind),
     };
+    /* Each attempt opens a device of its own, thousands of them: on a machine with many cores threads would take the time. */
+    setenv("WARPWAVE_THREADS", "1", 0);
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
