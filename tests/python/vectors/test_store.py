@@ -289,9 +289,9 @@ def test_a_killed_writer_leaves_whole_batches(path):
     code = """
 import sys, numpy as np, warpwave
 store = warpwave.Store(sys.argv[1], device="cpu")
-print("ready", flush=True)
 while True:
     store["docs"].add(np.random.default_rng().standard_normal((37, 20)))
+    print("added", flush=True)
 """
     writer = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
     writer.stdout.readline()
