@@ -1,5 +1,5 @@
 # Which tests are long, and why. They have the label long: `make test` leaves them out, `make test-all` and `ctest -L long` run them.
-# Every other test takes at most 10 seconds of one core.
+# Every other test takes at most 10 seconds of one core, but for SLOW_TESTS.
 
 # Long tests, as NAME: why.
 set(LIMITS "the suite once more with few blocks a launch; limits_tensor_index, limits_tensor_random and limits_collection are quick")
@@ -23,14 +23,14 @@ set(LONG_TESTS
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
 set(LONG_FORMS
     "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip"
-    "python: every device, type checks by mypy, 100,000 calls that must not grow, the source distribution; the short form leaves these out"
+    "python: every device, type checks by mypy, 100,000 calls that must not grow, the source distribution, the linker of `make wheel`; the short form leaves these out"
     "rust: 100,000 handles of each kind are made and dropped under valgrind, calls are timed beside C, and the crate builds the library itself; the short form makes 300"
     "kernels_search: three orders of the emulator's waves; the short form has one"
     "cross_backend: every case with every metric; the short form takes the metrics by turns"
     "model_bits: every decoder on emulated devices; the short form has two more than llama there"
     "map: whole layouts and cancelled ones on emulated devices, too; the short form makes these on the CPU only"
     "ivf: every type of rows with every metric on emulated devices; the short form takes one metric for each type"
-    "ivf_proof: more than 100,000 queries with proofs; the short form has 40,000"
+    "ivf_proof: more than 100,000 queries with proofs; the short form has 12,000"
     "gpu_collection_faults: every call of the driver fails in three ways; the short form takes them by turns"
     "faults_command: ${EVERY_FAULT}"
     "faults_device: ${EVERY_FAULT}"
@@ -39,20 +39,35 @@ set(LONG_FORMS
     "faults_memory: ${EVERY_FAULT}"
     "faults_rocm: ${EVERY_FAULT}"
     "group_faults: ${EVERY_FAULT}"
-    "model_driver_faults: every call of the driver fails in turn; the short form leaves most of those out that open a model"
+    "model_driver_faults: every call of the driver fails in turn; the short form leaves most of those out that open a model, and some on the stand-ins"
     "quant_driver_faults: ${EVERY_FAULT}"
     "rocm_faults_device: ${EVERY_FAULT}"
     "rocm_faults_memory: ${EVERY_FAULT}"
     "rocm_tensor_faults: ${EVERY_FAULT}"
     "tensor_faults: ${EVERY_FAULT}")
 
+# Quick tests that take more than 10 seconds, as NAME: why. They start first, so that none is left over at the end.
+set(SLOW_TESTS
+    "python: it installs packages, and has 600 tests"
+    "rust: it compiles the crates, their tests, examples and every example of their documentation"
+    "ranks_openmpi_faults: it waits for ranks that are killed or stopped"
+    "ranks_openmpi_commands: it starts 20 runs of up to 3 ranks"
+    "install_clang: it configures the build ten times"
+    "model_driver_faults: three drivers whose calls fail in turn")
+
 function(test_is_long test)
     set_property(TEST ${test} APPEND PROPERTY LABELS long)
     set_tests_properties(${test} PROPERTIES COST 100) # they start first, so that none is left over at the end
 endfunction()
 
-# test_length(TEST COMMAND ...): labels the test if it is long, and adds the test's long form if it has one. Its other properties must be set.
+# test_length(TEST COMMAND ...): labels the test if it is long, has it start early if it is slow, and adds the test's long form if it has one. Its
+# other properties must be set.
 function(test_length test)
+    set(slow ${SLOW_TESTS})
+    list(FILTER slow INCLUDE REGEX "^${test}: ")
+    if(slow)
+        set_tests_properties(${test} PROPERTIES COST 50)
+    endif()
     set(long ${LONG_TESTS})
     list(FILTER long INCLUDE REGEX "^${test}: ")
     if(long)

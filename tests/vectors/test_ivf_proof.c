@@ -81,7 +81,7 @@ static void check_proofs(ww_collection *c, const float *queries, int64_t count, 
 static void try_dataset(ww_device *device, const dataset *data, int32_t dim, ww_metric metric, tried *so_far)
 {
     const bool slow = device_is_slow(device);
-    const int64_t count = slow ? 150 : 400, query_count = slow ? 4 : test_is_long() ? 200 : 40;
+    const int64_t count = slow ? 150 : 400, query_count = slow ? 4 : test_is_long() ? 200 : 12;
     float *rows = malloc((size_t)count * (size_t)dim * sizeof *rows);
     float *queries = malloc((size_t)query_count * (size_t)dim * sizeof *queries);
     test_random random = {(uint64_t)dim * 31 + (uint64_t)metric};
