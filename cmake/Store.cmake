@@ -39,9 +39,11 @@ target_link_options(warpwave_store PRIVATE -Wl,--no-undefined -Wl,--exclude-libs
 # its threads outlive the connection that loaded it.
 set(extension_sources ${store_sources})
 list(FILTER extension_sources EXCLUDE REGEX "/src/store/(store|connect|collections|readers|reading|selecting|writing|compact|backup|check|page_size|models|maps/maps|ivf/indexing)\\.c$") # the C door
-add_library(warpwave_sqlite MODULE ${extension_sources} ${store_entry} $<TARGET_OBJECTS:warpwave_store_base>)
-target_compile_definitions(warpwave_sqlite PRIVATE WARPWAVE_SQLITE_EXTENSION)
-target_include_directories(warpwave_sqlite PRIVATE ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
+# Compiled once for the extension and for Python's store (cmake/Python.cmake).
+add_library(warpwave_sqlite_objects OBJECT ${extension_sources} ${store_entry})
+target_compile_definitions(warpwave_sqlite_objects PRIVATE WARPWAVE_SQLITE_EXTENSION)
+target_include_directories(warpwave_sqlite_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
+add_library(warpwave_sqlite MODULE $<TARGET_OBJECTS:warpwave_sqlite_objects> $<TARGET_OBJECTS:warpwave_store_base>)
 target_link_libraries(warpwave_sqlite PRIVATE warpwave Threads::Threads m)
 target_link_options(warpwave_sqlite PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 set_target_properties(warpwave_sqlite PROPERTIES PREFIX "" OUTPUT_NAME warpwave LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sqlite

@@ -3,11 +3,16 @@
 
 # Long tests, as NAME: why.
 set(LIMITS "the suite once more with few blocks a launch; limits_tensor_index, limits_tensor_random and limits_collection are quick")
+set(SAME_KERNELS "as the suite without rocm_, which runs with waves of 32 and of 64; the stand-in executes the same code")
 set(LONG_TESTS
     "attention_long: 131,072 positions"
     "model_long: a context of 131,072 tokens"
     "rocm_attention_long: as attention_long"
     "rocm_model_long: as model_long"
+    "rocm_kernels_gates: ${SAME_KERNELS}"
+    "rocm_kernels_screen: ${SAME_KERNELS}"
+    "rocm_kernels_search: ${SAME_KERNELS}"
+    "rocm_grammar_model: grammars are the host's work; grammar_model is quick"
     "rocm_ivf: as ivf, whose devices are emulated, too"
     "rocm_model_bits: as model_bits, whose devices are emulated, too"
     "rocm_ivf_proof: the host computes the proofs; ivf_proof is quick"
@@ -44,6 +49,7 @@ set(LONG_FORMS
     "rocm_faults_device: ${EVERY_FAULT}"
     "rocm_faults_memory: ${EVERY_FAULT}"
     "rocm_tensor_faults: ${EVERY_FAULT}"
+    "sqlite_faults: ${EVERY_FAULT}"
     "tensor_faults: ${EVERY_FAULT}")
 
 # Quick tests that take more than 10 seconds, as NAME: why. They start first, so that none is left over at the end.
@@ -51,7 +57,7 @@ set(SLOW_TESTS
     "python: it installs packages, and has 600 tests"
     "rust: it compiles the crates, their tests, examples and every example of their documentation"
     "ranks_openmpi_faults: it waits for ranks that are killed or stopped"
-    "ranks_openmpi_commands: it starts 20 runs of up to 3 ranks"
+    "ranks_openmpi_commands: it starts about 20 runs of up to 3 ranks"
     "install_clang: it configures the build ten times"
     "model_driver_faults: three drivers whose calls fail in turn")
 

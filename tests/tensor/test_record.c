@@ -360,5 +360,6 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(every_driver_call_may_fail)};
-    return RUN_ON_EVERY_DEVICE("recorded steps", tests) + cmocka_run_group_tests(others, NULL, NULL);
+    const bool again = getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in, after the emulated driver had its turn */
+    return RUN_ON_EVERY_DEVICE("recorded steps", tests) + (again ? 0 : cmocka_run_group_tests(others, NULL, NULL));
 }
