@@ -37,9 +37,11 @@ static ww_parameter *append(parameter_list *list)
     return made;
 }
 
-/* A name as the filter's text has it; without a sign of its own it has a colon. */
+/* A name as the filter's text has it; without a sign of its own it has a colon. `key` is NULL if SQLite had no memory for it. */
 static char *name_copy(const char *key)
 {
+    if (!key)
+        return NULL;
     const size_t length = strlen(key);
     if (length > 0 && strchr(":@$?", key[0]))
         return memory_copy_text(key, length);
