@@ -37,7 +37,8 @@ static ww_parameter *append(parameter_list *list)
     return made;
 }
 
-/* A name as the filter's text has it; without a sign of its own it has a colon. `key` is NULL if SQLite had no memory for it. */
+/* A name as the filter's text has it; without a sign of its own it has a colon. `key` is NULL if SQLite had no memory for it.
+ */
 static char *name_copy(const char *key)
 {
     if (!key)

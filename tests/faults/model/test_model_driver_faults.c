@@ -212,8 +212,8 @@ static bool was_seen(const char *function)
     return false;
 }
 
-/* The call to fail after the n-th: the next in the long form; else few of those that open a model, which are hundreds, and on the
- * stand-ins a third of the others, but each of those that record a step or replay it. */
+/* The call to fail after the n-th: the next in the long form; else few of those that open a model, which are hundreds, and on
+ * the stand-ins a third of the others, but each of those that record a step or replay it. */
 static long next_call(const model_call *c, long n)
 {
     if (TEST_INSTRUMENTED)
