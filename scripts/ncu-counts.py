@@ -19,7 +19,7 @@ UNITS, CLOCK, MEMORY, SECOND_LEVEL = 132, 1.98e9, 4.8e12, 5.5e12
 KEYS = ["search-1-128", "search-1-128-screened", "search-1000-128", "search-1000-128-screened", "quant-q4_0-1", "quant-q8_0-1", "quant-q4_k-1",
         "quant-q6_k-1", "quant-q4_0-8", "quant-q4_k-8", "quant-q4_0-512", "quant-q4_k-512", "add", "exp", "softmax", "layer_norm", "sum", "argmax", "sort",
         "conv2d-canonical", "conv2d-fast"]
-PREPARING = ("tensor_random", "rows_pack", "rows_gather", "screen_code", "quant_encode", "tensor_set")
+PREPARING = ("tensor_random", "rows_pack", "rows_gather", "rows_unpack", "screen_code", "quant_encode", "tensor_set")
 METRICS = {
     "seconds": "gpu__time_duration.sum", "dram": "dram__bytes.sum", "l2": "lts__t_sectors_srcunit_tex.sum", "issued": "smsp__inst_executed.sum",
     "fma": "sm__inst_executed_pipe_fma.sum", "alu": "sm__inst_executed_pipe_alu.sum", "xu": "sm__inst_executed_pipe_xu.sum",

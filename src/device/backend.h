@@ -115,6 +115,14 @@ typedef struct row_range {
     int32_t dim;
 } row_range;
 
+/* Rows of a segment by their numbers in it, ascending. */
+typedef struct row_choice {
+    const segment *segment;
+    const int64_t *numbers;
+    int64_t count;
+    int32_t dim;
+} row_choice;
+
 /* What a search did, over all its queries; a row counts once for each query. */
 typedef struct search_stats {
     int64_t rows_screened; /* tested by the screen */
@@ -270,6 +278,9 @@ struct backend {
     /* The first of `count` dense f32 rows in memory of the device whose squared norm is not finite, or -1. NULL with the
      * last. Blocking. */
     ww_status (*rows_check_here)(ww_device *device, const float *rows, int64_t count, int32_t dim, int64_t *refused);
+    /* Rows of any type as f32, dense, to memory of the device, where searches take them as queries_on_device. NULL with
+     * rows_write_here. Blocking. */
+    ww_status (*rows_read_here)(ww_device *device, const row_choice *from, float *to);
     /* Reads rows back, dim elements each, one behind the other, bit for bit as they came. Blocking. */
     ww_status (*rows_read)(ww_device *device, row_range from, void *out);
     /* Copies rows (with norms and screen) sources[0..to.count) of `from`, ascending, to a range of rows. Blocking. */

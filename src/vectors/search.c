@@ -81,11 +81,18 @@ static bool asks_for_lists(const ww_query *query)
     return query->nprobe > 0 || query->recall > 0.0f;
 }
 
+/* May the search read lists? */
+static bool wants_lists(const ww_collection *c, const ww_query *query)
+{
+    const bool exact = query->mode != WW_QUERY_RANGE && !query->mask && !query->filter;
+    return asks_for_lists(query) || (exact && ivf_exact_wants_lists(c, query->query_count));
+}
+
 /* search_lock(), with the lists on the device if the query reads them. */
 static ww_status lock_for(ww_collection *c, const ww_query *query)
 {
     ww_status status = search_lock(c);
-    while (status == WW_OK && asks_for_lists(query) && ivf_is_stale(c)) {
+    while (status == WW_OK && wants_lists(c, query) && ivf_is_stale(c)) {
         collection_unlock(c);
         collection_lock_write(c);
         status = ivf_push(c);

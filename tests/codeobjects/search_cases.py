@@ -314,6 +314,6 @@ TESTS = {
     **dict.fromkeys(("screen_pick", "screen_score"), both(screened(20, mfma=False), of_types("l2", HALVES + ("i8",), 5, True))),
     **dict.fromkeys(("screen_prepare", "screen_batch_sample", "screen_batch_keep"),
                     both(screened(20, mfma=False), of_types("dot", ("u8",), 20, True), few_of_bytes)),
-    **dict.fromkeys(("screen_lists_gather", "screen_lists_sample", "screen_lists_keep"), listed),
+    **dict.fromkeys(("rows_unpack", "screen_lists_gather", "screen_lists_sample", "screen_lists_keep"), listed),
     "screen_mfma_keep": screened(20, longer=[(260, 333, 4, 0)]),
 }

@@ -187,7 +187,11 @@ static void bench_measures_an_index(void **state)
     assert_int_equal(json_integer_value(json_object_get(report, "nlist")), 30);
     assert_true(count >= 3);
     double last = 0.0;
-    for (size_t i = 0; i < count; i++) { /* the exact search, then 1, 2, 4, ... lists */
+    const json_t *again = json_array_get(searches, count - 1);
+    assert_int_equal(json_integer_value(json_object_get(again, "nprobe")), 0);
+    assert_true(json_boolean_value(json_object_get(again, "indexed")));
+    assert_true(json_real_value(json_object_get(again, "recall")) == 1.0);
+    for (size_t i = 0; i < count - 1; i++) { /* the exact search, then 1, 2, 4, ... lists, and the exact search again */
         const json_t *search = json_array_get(searches, i);
         const double recall = json_real_value(json_object_get(search, "recall"));
         assert_int_equal(json_integer_value(json_object_get(search, "nprobe")), i == 0 ? 0 : 1 << (i - 1));

@@ -39,6 +39,26 @@ static ww_status search_lists(ww_collection *c)
     return status;
 }
 
+/* By lists, few as the rows are: also the lists that are within reach of the nearest hits. */
+static ww_status search_exactly(ww_collection *c)
+{
+    float query[DIM];
+    int64_t rows[2];
+    float scores[2];
+    test_random random = {8};
+    ww_query asked = ww_query_default();
+    random_normals(&random, query, DIM);
+    asked.queries = query;
+    asked.query_count = 1;
+    asked.dim = DIM;
+    asked.k = 2;
+    const tuning_choice before = c->device->tuning.exact_lists;
+    c->device->tuning.exact_lists = TUNING_ALWAYS;
+    const ww_status status = ww_collection_search(c, &asked, rows, scores);
+    c->device->tuning.exact_lists = before;
+    return status;
+}
+
 static ww_status calibrate(ww_collection *c)
 {
     float queries[299 * DIM];
@@ -108,7 +128,7 @@ static void check_index_unchanged(ww_collection *c)
 }
 
 static const faulty_operation operations[] = {
-    {build_again, false},  {search_lists, false}, {calibrate, false},       {add_few, false},
+    {build_again, false},  {search_lists, false}, {search_exactly, false},  {calibrate, false}, {add_few, false},
     {replace_some, false}, {compact, false},      {move_to_the_cpu, false}, {NULL, false},
 };
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "arithmetic/convert.h"
+#include "arithmetic/row_types.h"
 #include "device/backend.h"
 #include "support/data/random.h"
 #include "support/devices.h"
@@ -122,12 +124,57 @@ static void gathered_rows_are_the_right_ones(void **state)
     }
 }
 
+/* Rows of every type as floats, in memory of the device. */
+static void rows_are_read_here_as_floats(void **state)
+{
+    enum { COUNT = 150 };
+    ww_device *device = *state;
+    for (int d = 0; device->backend->rows_read_here && d < DIMS; d++)
+        for (int32_t type = 0; type < ROW_TYPES; type++) {
+            const size_t floats = COUNT * (size_t)dims[d];
+            char *elements = malloc(floats * sizeof(float));
+            float *wide = malloc(2 * floats * sizeof *wide), *read = wide + floats;
+            test_random random = {(uint64_t)(d + type)};
+            for (size_t i = 0; i < floats; i++) {
+                const float value = (float)random_below(&random, 100);
+                const uint16_t half = type == ROW_F16 ? narrow_f16(value) : (uint16_t)(canon_float_bits(value) >> 16);
+                wide[i] = value;
+                if (type == ROW_F32)
+                    ((float *)(void *)elements)[i] = value;
+                else if (row_type_is_bytes(type))
+                    elements[i] = (char)value;
+                else
+                    ((uint16_t *)(void *)elements)[i] = half;
+            }
+            segment from = segment_make(device, dims[d]);
+            from.type = type;
+            buffer to = {0};
+            device_stream *stream;
+            int64_t refused, numbers[COUNT], count = 0;
+            CHECK_OK(device->backend->rows_write(device, (row_range){&from, 0, COUNT, dims[d]}, elements, dims[d], &refused));
+            for (int64_t i = 1; i < COUNT; i += i % 3)
+                numbers[count++] = i;
+            CHECK_OK(device->backend->buffer_create(device, floats * sizeof(float), &to));
+            CHECK_OK(device->backend->rows_read_here(device, &(row_choice){&from, numbers, count, dims[d]}, to.data));
+            CHECK_OK(device->backend->stream_create(device, &stream));
+            CHECK_OK(device->backend->copy_out(device, stream, read, (buffer_range){&to, 0, floats * sizeof *read}));
+            for (int64_t i = 0; i < count; i++)
+                assert_memory_equal(read + i * dims[d], wide + numbers[i] * dims[d], (size_t)dims[d] * sizeof *read);
+            device->backend->stream_destroy(device, stream);
+            device->backend->buffer_destroy(device, &to);
+            segment_free(device, &from);
+            free(wide);
+            free(elements);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back_as_they_went_with_the_cpus_norms),
         cmocka_unit_test(the_first_row_that_is_not_finite_is_named),
         cmocka_unit_test(gathered_rows_are_the_right_ones),
+        cmocka_unit_test(rows_are_read_here_as_floats),
     };
     return RUN_ON_EVERY_DEVICE("row kernels", tests);
 }

@@ -77,6 +77,32 @@ static void lists_are_the_same_on_every_device(void **state)
         }
 }
 
+/* Lengths at the limits of what bounds hold for, in steps that roundings of the canonical length cannot tell apart. */
+static void lengths_out_of_range_are_found_alike_on_every_device(void **state)
+{
+    static const float limits[] = {0x1p-40f, 0x1p60f};
+    const ww_collection_config config = config_of(WW_COSINE, WW_VECTOR_F32);
+    for (int limit = 0; limit < 2; limit++)
+        for (int step = -3; step <= 3; step++) {
+            scene *s = calloc(1, sizeof *s);
+            test_random random = {29};
+            clustered_rows(&random, s->rows, COUNT, DIM, 9, WW_VECTOR_F32);
+            float *row = s->rows + 100 * DIM, length = limits[limit] * (1.0f + (float)step * 0x1p-22f);
+            memset(row, 0, DIM * sizeof *row);
+            row[0] = step == 3 ? 4.0f * length : step == -3 ? length / 4.0f : 0.6f * length;
+            row[1] = 0.8f * length;
+            CHECK_OK(ww_device_open("cpu", &s->cpu));
+            s->collection = collection_of(*state, &config, s->rows, COUNT);
+            s->on_cpu = collection_of(s->cpu, &config, s->rows, COUNT);
+            index_build(s->collection, NLIST);
+            index_build(s->on_cpu, NLIST);
+            check_same_index(s->collection, s->on_cpu);
+            if (step == 3 || step == -3)
+                assert_int_equal(proof_extremes_of(s->collection->index).unbounded, (step > 0) == (limit == 1));
+            scene_free(s);
+        }
+}
+
 static void rows_are_in_the_list_of_their_nearest_centroid(void **state)
 {
     const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
@@ -642,6 +668,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_the_same_on_every_device),
+        cmocka_unit_test(lengths_out_of_range_are_found_alike_on_every_device),
         cmocka_unit_test(rows_are_in_the_list_of_their_nearest_centroid),
         cmocka_unit_test(another_seed_gives_other_lists),
         cmocka_unit_test(more_iterations_never_raise_the_loss),

@@ -312,6 +312,30 @@ ww_status gpu_rows_read(ww_device *device, row_range from, void *out)
     return status;
 }
 
+ww_status gpu_rows_read_here(ww_device *device, const row_choice *from, float *to)
+{
+    gpu_stream *stream;
+    ww_status status = gpu_stream_borrow(gpu_of(device), &stream);
+    if (status != WW_OK)
+        return status;
+    const int64_t staged = min_i64(min_i64(from->count, GATHER_ROWS_MAX), launch_rows_max(stream));
+    void *numbers = NULL;
+    status = gpu_workspace(stream, WORKSPACE_STAGED, (size_t)staged * sizeof *from->numbers, &numbers);
+    for (int64_t done = 0; status == WW_OK && done < from->count; done += staged) {
+        const int64_t count = min_i64(staged, from->count - done);
+        const rows_unpack_args args = {.from = from->segment->rows.data,
+                                       .sources = numbers,
+                                       .to = to + done * from->dim,
+                                       .count = (uint32_t)count,
+                                       .dim = from->dim,
+                                       .type = from->segment->type};
+        status = gpu_copy_in(stream, numbers, from->numbers + done, (size_t)count * sizeof *from->numbers);
+        if (status == WW_OK)
+            status = launch_rows_unpack(stream, rows_grid(count), ROWS_THREADS, 0, &args);
+    }
+    return gpu_stream_return(stream, status);
+}
+
 /* Codes, scales and residuals go with their rows; `numbers` is on the device. */
 static ww_status gather_codes(gpu_stream *stream, row_range rows, const segment *from, const int64_t *numbers)
 {

@@ -1,6 +1,6 @@
-/* Rows of every type into their place: packed as they come from the host, or gathered from other rows.
+/* Rows of every type into their place: packed as they come from the host, gathered from other rows, or unpacked for a search.
  *
- * Both are bound by memory; sixteen lanes carry a row. The norm is computed on the way, because the row is in registers then,
+ * All are bound by memory; sixteen lanes carry a row. The norm is computed on the way, because the row is in registers then,
  * and tells at once whether the row is finite: an element that is not, or a square that overflows, shows in it. Rows of another
  * type than f32 are also written as floats, where codes are wanted.
  */
@@ -109,5 +109,38 @@ KERNEL(rows_gather, rows_gather_args, ROWS_THREADS)
     if (args.to_scales) {
         args.to_scales[row] = args.from_scales[source];
         args.to_residuals[row] = args.from_residuals[source];
+    }
+}
+
+DEVICE f32x4 unpack_floats(const rows_unpack_args *args, uint32_t row, int32_t chunk)
+{
+    const int32_t chunks = packed_chunks(args->dim), group = group_lane();
+    if (args->type == ROW_F32)
+        return load_f32x4((const float *)args->from + (size_t)row * (size_t)(chunks * CANON_LANES) +
+                          packed_at(chunks, chunk, group));
+    const uint32_t *word = (const uint32_t *)args->from + row / 64 * typed_word_words(args->type, chunks);
+    return typed_floats(args->type, typed_load(args->type, word + typed_at(args->type, chunks, row % 64, chunk, group)));
+}
+
+DEVICE void unpack_element(const rows_unpack_args *args, float *to, int32_t element, float value)
+{
+    if (element < args->dim)
+        to[element] = value;
+}
+
+KERNEL(rows_unpack, rows_unpack_args, ROWS_THREADS)
+{
+    const uint32_t number = block_index() * ROWS_PER_BLOCK + group_index();
+    if (number >= args.count)
+        return;
+    const uint32_t row = (uint32_t)args.sources[number];
+    float *to = args.to + (size_t)number * (size_t)args.dim;
+    for (int32_t chunk = 0; chunk < packed_chunks(args.dim); chunk++) {
+        const f32x4 x = unpack_floats(&args, row, chunk);
+        const int32_t first = chunk * CANON_LANES + packed_first(group_lane());
+        unpack_element(&args, to, first, x.x);
+        unpack_element(&args, to, first + 32, x.y);
+        unpack_element(&args, to, first + 16, x.z);
+        unpack_element(&args, to, first + 48, x.w);
     }
 }

@@ -34,4 +34,14 @@ typedef struct rows_gather_args {
     int32_t type;
 } rows_gather_args;
 
+/* rows_unpack: row sources[i] of a segment, of any type, as floats in the order that callers know: to[i]. Blocks as above. */
+typedef struct rows_unpack_args {
+    const void *from; /* the segment's */
+    const int64_t *sources;
+    float *to; /* count x dim */
+    uint32_t count;
+    int32_t dim;
+    int32_t type;
+} rows_unpack_args;
+
 #endif

@@ -234,7 +234,7 @@ static ww_status measure_round(calibration *m, int64_t first)
                       .screen = c->store.screen};
     ww_status status = m->given ? WW_OK : c->device->backend->rows_search(c->device, &job);
     if (status == WW_OK)
-        status = ivf_order_lists(m->index, &job, m->order);
+        status = ivf_order_lists(m->index, &job, ivf_all_lists(m->index), m->order);
     for (int64_t q = 0; status == WW_OK && q < job.query_count; q++)
         measure_query(m, q, first + q);
     forget_order(m);

@@ -65,32 +65,38 @@ static double length_of(const float *vector, int32_t dim)
     return sqrt(squares);
 }
 
-ww_status centroids_nearest(const ivf *index, const float *vectors, int64_t count, ivf_place *places)
+ww_status centroids_nearest(const ivf *index, ivf_vectors vectors, ivf_place *places)
 {
     ww_device *device = index->store.device;
-    int64_t *rows = memory_alloc((size_t)count * (sizeof *rows + sizeof(float)));
+    const size_t bytes = (size_t)vectors.count * (sizeof(int64_t) + sizeof(float));
+    int64_t *rows = memory_alloc(bytes);
     if (!rows)
-        return memory_failed("the lists of rows", (size_t)count * (sizeof *rows + sizeof(float)));
-    float *scores = (float *)(rows + count);
+        return memory_failed("the lists of rows", bytes);
+    float *scores = (float *)(rows + vectors.count);
     const search_job job = {.metric = index->assigned,
                             .dim = index->dim,
                             .type = ROW_F32,
                             .segments = index->store.segments,
                             .segment_count = store_segments_used(&index->store),
-                            .queries = vectors,
-                            .query_count = count,
+                            .queries = vectors.vectors,
+                            .queries_on_device = vectors.on_device,
+                            .query_count = vectors.count,
                             .query_stride = index->dim,
                             .k = 1,
                             .rows = rows,
                             .scores = scores,
                             .screen = true};
     const ww_status status = device->backend->rows_search(device, &job);
-    for (int64_t i = 0; status == WW_OK && i < count; i++)
-        places[i] = (ivf_place){.list = (uint32_t)rows[i],
-                                .score = scores[i],
-                                .unbounded = proof_norm_is_wild(index, length_of(vectors + i * index->dim, index->dim))};
+    for (int64_t i = 0; status == WW_OK && i < vectors.count; i++)
+        places[i] = (ivf_place){.list = (uint32_t)rows[i], .score = scores[i]};
     memory_free(rows);
     return status;
+}
+
+void centroids_mark_unbounded(const ivf *index, const float *vectors, int64_t count, ivf_place *places)
+{
+    for (int64_t i = 0; index->assigned == CANON_COSINE && i < count; i++)
+        places[i].unbounded = proof_norm_is_wild(index, length_of(vectors + i * index->dim, index->dim));
 }
 
 void ivf_make_unit(const ivf *index, float *vectors, int64_t count)

@@ -1,8 +1,9 @@
 /* The exact search of a few queries by an index: it reads the nearest lists first, and of the others those that the bounds of
  * proof.c do not exclude by the k-th score that was found. So it finds what the search of all rows finds, to the bit.
  *
- * That pays where clusters are separated, and on a CPU, where lists are read at the speed of rows. Elsewhere hardly a list is
- * excluded: then all rows are searched as without an index, and the next searches do not try.
+ * Only lists are looked at whose centroid is within reach of that score: a search of the centroids finds them. Where clusters
+ * are not separated hardly a list is excluded: then all rows are searched as without an index, and the next searches do not
+ * try. Other devices than CPUs read a collection of a few hundred megabytes of codes before they would have chosen its lists.
  */
 #include <math.h>
 
@@ -11,10 +12,12 @@
 #include "vectors/ivf/ivf.h"
 
 enum {
-    ROWS_MIN = 8192,   /* of a collection: fewer are read in no time */
-    QUERIES_MAX = 4,   /* more share what is read of each row, by products of matrices */
+    ROWS_MIN = 8192,             /* of a collection: fewer are read in no time; */
+    DEVICE_BYTES_MIN = 1 << 30,  /* of codes, if the device is not a CPU */
+    QUERIES_MAX = 4,             /* more share what is read of each row, by products of matrices */
     FIRST_ROWS = 1024, /* that are read for a k-th score, and */
     FIRST_FACTOR = 8,  /* this many for each result */
+    FIRST_AHEAD = 8,   /* nearest lists that are known beside those that have so many rows on average */
     WORTH_PART = 2,    /* at most this part of the rows may be left to read */
     PAUSE_MAX = 255,   /* searches in a row that do not try */
 };
@@ -23,8 +26,8 @@ typedef struct exact_search {
     const ww_collection *collection;
     const ivf *index;
     const search_job *job;
-    row_list *lists;
-    key_list order[QUERIES_MAX]; /* the lists of each query, nearest first */
+    row_list *lists;             /* set for lists that are read */
+    key_list order[QUERIES_MAX]; /* lists of each query, nearest first: some, and then those within reach */
     uint32_t *numbers;           /* lists to read, room for all of all queries */
     int64_t starts[QUERIES_MAX + 1];
     int64_t read[QUERIES_MAX]; /* lists of each query that were read first */
@@ -49,11 +52,25 @@ static void remember(ivf_exact_state *state, bool helped)
     atomic_store_explicit(&state->wait, next, memory_order_relaxed);
 }
 
+static bool is_large_enough(const ww_collection *c)
+{
+    const ww_device *device = c->device;
+    if (device->tuning.exact_lists != TUNING_AUTO)
+        return device->tuning.exact_lists == TUNING_ALWAYS && c->store.rows_live > 0;
+    return device->backend->on_host ? c->store.screen && c->store.rows_live >= ROWS_MIN
+                                    : c->store.rows_live >= DEVICE_BYTES_MIN / canon_padded(c->dim);
+}
+
+bool ivf_exact_wants_lists(const ww_collection *c, int64_t query_count)
+{
+    return c->index && query_count <= QUERIES_MAX && is_large_enough(c) &&
+           atomic_load_explicit(&c->index->exact.wait, memory_order_relaxed) <= 0;
+}
+
 bool ivf_exact_pays(const ww_collection *c, const search_job *job)
 {
-    return c->index && c->device->backend->on_host && ivf_reads_lists(c) && c->store.screen && c->store.rows_live >= ROWS_MIN &&
-           job->query_count <= QUERIES_MAX && !job->mask && !job->progress && !job->queries_on_device &&
-           is_due(&c->index->exact);
+    return c->index && job->query_count <= QUERIES_MAX && is_large_enough(c) && ivf_reads_lists(c) && !job->mask &&
+           !job->progress && !job->queries_on_device && is_due(&c->index->exact);
 }
 
 static ww_status take_memory(exact_search *s)
@@ -67,9 +84,16 @@ static ww_status take_memory(exact_search *s)
     s->rows = (int64_t *)(s->lists + nlist);
     s->scores = (float *)(s->rows + queries * k);
     s->numbers = (uint32_t *)(s->scores + queries * k);
-    for (size_t i = 0; i < nlist; i++)
-        s->lists[i] = (row_list){s->index->lists[i].rows, s->index->lists[i].count};
     return WW_OK;
+}
+
+/* One more list to read, number `at` of all; returns its rows. */
+static int64_t put_list(const exact_search *s, int64_t at, uint32_t list)
+{
+    const ivf_list *from = &s->index->lists[list];
+    s->lists[list] = (row_list){from->rows, from->count};
+    s->numbers[at] = list;
+    return from->count;
 }
 
 static ww_status read_lists(const exact_search *s, int64_t *rows, float *scores)
@@ -87,20 +111,38 @@ static ww_status read_lists(const exact_search *s, int64_t *rows, float *scores)
 }
 
 /* The nearest lists of each query. */
-static void choose_first(exact_search *s)
+static ww_status choose_first(exact_search *s)
 {
+    const ivf *index = s->index;
     const int64_t wanted = max_i64(FIRST_ROWS, (int64_t)FIRST_FACTOR * s->job->k);
+    const int64_t known = (int64_t)((double)wanted / (double)index->rows * (double)index->nlist) + FIRST_AHEAD;
     int64_t count = 0;
+    const ww_status status =
+        ivf_order_nearest(index, s->job, known <= min_i64(index->nlist / 2, WW_K_MAX) ? known : index->nlist, s->order);
     s->starts[0] = 0;
-    for (int64_t q = 0; q < s->job->query_count; q++) {
+    for (int64_t q = 0; status == WW_OK && q < s->job->query_count; q++) {
         int64_t rows = 0;
-        for (int64_t i = 0; i < s->order[q].count && rows < wanted; i++) {
-            s->numbers[count] = canon_key_row(s->order[q].keys[i]);
-            rows += s->lists[s->numbers[count++]].count;
-        }
+        for (int64_t i = 0; i < s->order[q].count && rows < wanted; i++)
+            rows += put_list(s, count++, canon_key_row(s->order[q].keys[i]));
         s->starts[q + 1] = count;
         s->read[q] = count - s->starts[q];
     }
+    return status;
+}
+
+/* Makes the lists of query q known that are within reach of its last hit. */
+static ww_status find_reached(exact_search *s, const proof_query *query, const proof_extremes *extremes, int64_t q)
+{
+    const search_job *job = s->job;
+    const float reach = proof_reach(s->index, query, extremes, job->scores[(q + 1) * job->k - 1]);
+    if (s->order[q].count == s->index->nlist)
+        return WW_OK;
+    search_job one = *job;
+    one.queries += q * job->query_stride;
+    one.query_count = 1;
+    key_list_free(&s->order[q]);
+    s->order[q] = (key_list){0};
+    return ivf_order_lists(s->index, &one, reach, &s->order[q]);
 }
 
 static bool is_excluded(const ivf *index, const proof_query *query, const key_list *order, int64_t i, float last)
@@ -111,27 +153,31 @@ static bool is_excluded(const ivf *index, const proof_query *query, const key_li
            proof_holds(index->metric, last, proof_plane_bound(index, query, near, list, last));
 }
 
-/* Those of the other lists that may have a row that is as good as the last hit; returns how many rows they have. A query with
- * fewer than k hits needs all. */
-static int64_t choose_rest(exact_search *s)
+/* Those of the other lists that may have a row that is as good as the last hit; `rows` gets how many rows they have. A query
+ * with fewer than k hits needs all, which is too many. */
+static ww_status choose_rest(exact_search *s, const proof_extremes *extremes, int64_t *rows)
 {
     const search_job *job = s->job;
     const int64_t most = s->index->rows / WORTH_PART * job->query_count;
-    int64_t count = 0, rows = 0;
-    for (int64_t q = 0; q < job->query_count; q++) {
+    int64_t count = 0;
+    *rows = 0;
+    for (int64_t q = 0; q < job->query_count && *rows <= most; q++) {
         const proof_query query = proof_query_of(s->index, job->queries + q * job->query_stride);
         const int64_t last = (q + 1) * job->k - 1;
+        const ww_status status = job->rows[last] >= 0 ? find_reached(s, &query, extremes, q) : WW_OK;
+        if (status != WW_OK)
+            return status;
         s->starts[q] = count;
-        for (int64_t i = s->read[q]; i < s->order[q].count && rows <= most; i++) {
-            const uint32_t list = canon_key_row(s->order[q].keys[i]);
-            if (job->rows[last] >= 0 && is_excluded(s->index, &query, &s->order[q], i, job->scores[last]))
-                continue;
-            s->numbers[count++] = list;
-            rows += s->lists[list].count;
-        }
+        if (job->rows[last] < 0)
+            *rows = most + 1;
+        for (int64_t i = s->read[q]; i < s->order[q].count && *rows <= most; i++)
+            if (!is_excluded(s->index, &query, &s->order[q], i, job->scores[last])) {
+                *rows += put_list(s, count, canon_key_row(s->order[q].keys[i]));
+                count++;
+            }
     }
     s->starts[job->query_count] = count;
-    return rows;
+    return WW_OK;
 }
 
 static canon_key key_at(const search_job *job, const int64_t *rows, const float *scores, int64_t i)
@@ -159,16 +205,17 @@ static void merge(exact_search *s, int64_t q)
     }
 }
 
-static ww_status search_twice(exact_search *s, bool *done)
+static ww_status search_twice(exact_search *s, const proof_extremes *extremes, bool *done)
 {
-    choose_first(s);
-    ww_status status = read_lists(s, s->job->rows, s->job->scores);
-    if (status != WW_OK)
-        return status;
-    const int64_t rest = choose_rest(s);
-    *done = rest <= s->index->rows / WORTH_PART * s->job->query_count;
+    int64_t rest = 0;
+    ww_status status = choose_first(s);
+    if (status == WW_OK)
+        status = read_lists(s, s->job->rows, s->job->scores);
+    if (status == WW_OK)
+        status = choose_rest(s, extremes, &rest);
+    *done = status == WW_OK && rest <= s->index->rows / WORTH_PART * s->job->query_count;
     if (!*done || rest == 0)
-        return WW_OK;
+        return status;
     status = read_lists(s, s->rows, s->scores);
     for (int64_t q = 0; status == WW_OK && q < s->job->query_count; q++)
         merge(s, q);
@@ -182,11 +229,10 @@ ww_status ivf_search_exactly(const ww_collection *c, const search_job *job, bool
     exact_search s = {.collection = c, .index = c->index, .job = &asked};
     *done = false;
     asked.stats = &stats;
+    const proof_extremes extremes = proof_extremes_of(c->index);
     ww_status status = take_memory(&s);
     if (status == WW_OK)
-        status = ivf_order_lists(c->index, job, s.order);
-    if (status == WW_OK)
-        status = search_twice(&s, done);
+        status = search_twice(&s, &extremes, done);
     if (status == WW_OK)
         remember(&c->index->exact, *done);
     if (status == WW_OK && *done && job->stats) {

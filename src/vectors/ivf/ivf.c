@@ -17,6 +17,7 @@ enum {
     ITERATIONS_DEFAULT = 10,
     ITERATIONS_MAX = 1000,
     LIST_CAPACITY_FIRST = 16,
+    ROWS_TOGETHER = 1024, /* of the sample that a thread divides by their lengths in one piece */
 };
 
 STRUCT_INIT(ww_ivf_config, {0})
@@ -78,7 +79,8 @@ typedef struct build {
     ivf *index;
     int64_t *numbers; /* of the live rows, ascending, and behind them those of the sample */
     float *sample;
-    ivf_place *places; /* of the live rows */
+    buffer sample_here; /* the same on the device, or nothing */
+    ivf_place *places;  /* of the live rows */
     ivf_progress progress;
 } build;
 
@@ -138,6 +140,55 @@ static ww_status take_memory(build *b)
                                                   (size_t)rows * (sizeof *b->places + sizeof *b->numbers));
 }
 
+typedef struct unit_job {
+    const ivf *index;
+    float *vectors;
+    int64_t count;
+} unit_job;
+
+static void make_some_unit(void *context, int64_t item, int32_t worker)
+{
+    (void)worker;
+    const unit_job *job = context;
+    const int64_t first = item * ROWS_TOGETHER;
+    ivf_make_unit(job->index, job->vectors + first * job->index->dim, min_i64(ROWS_TOGETHER, job->count - first));
+}
+
+static void make_unit(const build *b)
+{
+    pool *threads = b->collection->device->backend->threads(b->collection->device);
+    unit_job job = {b->index, b->sample, b->config.sample_rows};
+    const int64_t items = divide_up_i64(job.count, ROWS_TOGETHER);
+    if (threads)
+        (void)pool_run(threads, items, make_some_unit, NULL, &job);
+    else
+        pool_run_here(items, make_some_unit, &job);
+}
+
+/* The sample, on the device, too, if it can read it there and has memory for it. `chosen` are the numbers of its rows. */
+static ww_status read_sample(build *b, const int64_t *chosen)
+{
+    const ww_collection *c = b->collection;
+    const backend *api = c->device->backend;
+    const int64_t count = b->config.sample_rows;
+    const size_t bytes = (size_t)count * (size_t)c->dim * sizeof *b->sample;
+    ww_status status = api->rows_read_here ? api->buffer_create(c->device, bytes, &b->sample_here) : WW_OUT_OF_MEMORY;
+    if (status == WW_OUT_OF_MEMORY) {
+        status = ivf_read_rows(c, chosen, count, b->sample);
+        if (status == WW_OK)
+            make_unit(b);
+        return status;
+    }
+    if (status == WW_OK)
+        status = ivf_read_rows_here(c, chosen, count, b->sample_here.data);
+    if (status == WW_OK)
+        status = api->copy_out(c->device, c->stream, b->sample, (buffer_range){&b->sample_here, 0, bytes});
+    if (status != WW_OK || b->index->assigned != CANON_COSINE)
+        return status;
+    make_unit(b);
+    return api->copy_in(c->device, c->stream, (buffer_range){&b->sample_here, 0, bytes}, b->sample);
+}
+
 static ww_status train(build *b)
 {
     ww_collection *c = b->collection;
@@ -146,17 +197,20 @@ static ww_status train(build *b)
     for (int64_t row = store_next(&c->store, -1); row >= 0; row = store_next(&c->store, row))
         b->numbers[live++] = row;
     ivf_choose(b->config.seed, b->numbers, rows, count, chosen);
+    ww_status status = read_sample(b, chosen);
+    if (status == WW_OK)
+        status = c->device->backend->stream_synchronize(c->device, c->stream);
     const kmeans_job job = {.sample = b->sample,
+                            .sample_here = b->sample_here.data,
                             .count = count,
                             .iterations = b->config.iterations,
                             .seed = b->config.seed,
                             .threads = c->device->backend->threads(c->device),
                             .progress = &b->progress};
-    const ww_status status = ivf_read_rows(c, chosen, count, b->sample);
-    if (status != WW_OK)
-        return status;
-    ivf_make_unit(b->index, b->sample, count);
-    return kmeans_train(b->index, c, &job);
+    if (status == WW_OK)
+        status = kmeans_train(b->index, c, &job);
+    c->device->backend->buffer_destroy(c->device, &b->sample_here);
+    return status;
 }
 
 /* The lists of all live rows, and the loss. */
@@ -165,15 +219,11 @@ static ww_status assign(build *b)
     const ww_collection *c = b->collection;
     const int64_t rows = c->store.rows_live, piece = min_i64(ivf_piece_rows(c->dim), rows);
     double loss = 0.0;
-    ww_status status = WW_OK;
-    float *vectors = memory_alloc((size_t)piece * (size_t)c->dim * sizeof *vectors);
-    if (!vectors)
-        return memory_failed("rows of an index", (size_t)piece * (size_t)c->dim * sizeof *vectors);
+    ivf_reader reader;
+    ww_status status = ivf_reader_create(&reader, c, b->index, piece);
     for (int64_t first = 0; status == WW_OK && first < rows; first += piece) {
         const int64_t count = min_i64(piece, rows - first);
-        status = ivf_read_rows(c, b->numbers + first, count, vectors);
-        if (status == WW_OK)
-            status = centroids_nearest(b->index, vectors, count, b->places + first);
+        status = ivf_find_places(&reader, b->numbers + first, count, b->places + first);
         for (int64_t i = 0; status == WW_OK && i < count; i++) {
             const double score = (double)b->places[first + i].score;
             loss += b->index->assigned == CANON_L2 ? score * score : 1.0 - score;
@@ -181,7 +231,7 @@ static ww_status assign(build *b)
         if (status == WW_OK)
             status = ivf_progress_add(&b->progress, count);
     }
-    memory_free(vectors);
+    ivf_reader_free(&reader);
     b->index->loss = loss / (double)rows;
     return status;
 }
@@ -202,7 +252,7 @@ static ww_status make_lists(build *b)
     for (int64_t i = 0; status == WW_OK && i < rows; i++)
         ivf_list_append(index, &index->lists[b->places[i].list], (uint32_t)b->numbers[i], &b->places[i]);
     index->rows = index->rows_trained = rows;
-    index->stale = true;
+    ivf_changed(index);
     return status;
 }
 

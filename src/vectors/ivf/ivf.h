@@ -70,10 +70,11 @@ typedef struct ivf {
     double loss;
     ivf_calibration calibration;
     ivf_exact_state exact;
-    bool follows;       /* its lists are decided elsewhere, by a file or by ranks: it never splits or merges any */
-    uint64_t part;      /* what all parts of an index over ranks have in common; 0: it is no part */
-    device_lists *held; /* the lists on the device, or NULL */
-    bool stale;         /* lists have changed since they were brought there */
+    bool follows;  /* its lists are decided elsewhere, by a file or by ranks: it never splits or merges any */
+    uint64_t part; /* what all parts of an index over ranks have in common; 0: it is no part */
+    atomic_uint_least64_t extremes; /* what proof_extremes_of() has found, 0: nothing since lists have changed */
+    device_lists *held;             /* the lists on the device, or NULL */
+    bool stale;                     /* lists have changed since they were brought there */
 } ivf;
 
 typedef struct ivf_size {
@@ -119,6 +120,9 @@ void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_p
 /* ---- push.c -----------------------------------------------------------------------------------------------------------------
  */
 
+/* Notes that lists have changed. */
+void ivf_changed(ivf *index);
+
 /* Has the device other lists than the index, and should have the same? ivf_push() brings them there; without memory for them
  * on the device it has none, which is not a failure: searches are slower and the same. ivf_forget() frees what it has. */
 bool ivf_is_stale(const ww_collection *c);
@@ -134,8 +138,18 @@ bool ivf_reads_lists(const ww_collection *c);
 /* Puts `nlist` centroids of index->dim floats into a new store on `device`. */
 ww_status centroids_create(row_store *store, ww_device *device, device_stream *stream, const float *centroids, ivf_size size);
 
-/* Finds the nearest centroid of `count` vectors, dim floats each. */
-ww_status centroids_nearest(const ivf *index, const float *vectors, int64_t count, ivf_place *places);
+/* Vectors of dim floats each, in memory of the host or of the device. */
+typedef struct ivf_vectors {
+    const float *vectors;
+    int64_t count;
+    bool on_device;
+} ivf_vectors;
+
+/* Finds the nearest centroid of each; `unbounded` is false in all places. */
+ww_status centroids_nearest(const ivf *index, ivf_vectors vectors, ivf_place *places);
+
+/* Says of places which are unbounded: the vectors are on the host. */
+void centroids_mark_unbounded(const ivf *index, const float *vectors, int64_t count, ivf_place *places);
 
 /* Divides each vector by its length where rows are assigned by cosine; one without length stays. */
 void ivf_make_unit(const ivf *index, float *vectors, int64_t count);
@@ -145,6 +159,29 @@ ww_status ivf_read_rows(const ww_collection *c, const int64_t *rows, int64_t cou
 
 /* How many rows are read and compared with centroids at a time. */
 int64_t ivf_piece_rows(int32_t dim);
+
+/* ---- places.c ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Memory for rows that are compared with centroids: on the device if it can read them there, else on the host. */
+typedef struct ivf_reader {
+    const ww_collection *collection;
+    const ivf *index; /* perhaps not yet the collection's */
+    int64_t rows_max;
+    buffer here;
+    float *host;  /* or this */
+    float *norms; /* of rows on the device */
+} ivf_reader;
+
+/* Makes room for `rows_max` rows. The caller frees it, after a failure too. */
+ww_status ivf_reader_create(ivf_reader *reader, const ww_collection *c, const ivf *index, int64_t rows_max);
+void ivf_reader_free(ivf_reader *reader);
+
+/* Finds the places of `count` rows, ascending, rows_max at most. */
+ww_status ivf_find_places(ivf_reader *reader, const int64_t *rows, int64_t count, ivf_place *places);
+
+/* Brings rows, ascending, as floats to memory of the device, which can do so (rows_read_here). */
+ww_status ivf_read_rows_here(const ww_collection *c, const int64_t *rows, int64_t count, float *to);
 
 /* ---- kmeans.c ---------------------------------------------------------------------------------------------------------------
  */
@@ -161,7 +198,8 @@ ww_status ivf_progress_add(ivf_progress *progress, int64_t more);
 
 /* What k-means learns from, and how. */
 typedef struct kmeans_job {
-    const float *sample; /* count x dim */
+    const float *sample;      /* count x dim */
+    const float *sample_here; /* the same on the device, or NULL */
     int64_t count;
     int32_t iterations;
     uint64_t seed;
@@ -242,16 +280,26 @@ typedef struct ivf_hits {
     const float *scores;
     int64_t count;
 } ivf_hits;
-ww_status ivf_prove(const ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
+ww_status ivf_prove(ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
 
-/* All lists for each query that is asked, nearest first, as keys that the caller frees, after a failure too. */
-ww_status ivf_order_lists(const ivf *index, const search_job *asked, key_list *order);
+/* The lists whose centroid's score is at least as good as `bound` (infinite: all) for each query that is asked, nearest first,
+ * as keys that the caller frees, after a failure too. */
+ww_status ivf_order_lists(const ivf *index, const search_job *asked, float bound, key_list *order);
+
+/* The nearest `known` lists, all if there are no more; otherwise the same. */
+ww_status ivf_order_nearest(const ivf *index, const search_job *asked, int64_t known, key_list *order);
+
+/* A bound that all scores are at least as good as. */
+float ivf_all_lists(const ivf *index);
 
 /* How far away a centroid is, as a number that factors apply to: the distance, or 1 - cosine. Rows by dot have none. */
 double ivf_distance(const ivf *index, canon_key key);
 
 /* ---- exact.c ----------------------------------------------------------------------------------------------------------------
  */
+
+/* Should the device have the lists for exact searches of so many queries? */
+bool ivf_exact_wants_lists(const ww_collection *c, int64_t query_count);
 
 /* Should the index be tried for an exact search? */
 bool ivf_exact_pays(const ww_collection *c, const search_job *job);
@@ -304,10 +352,15 @@ typedef struct proof_extremes {
     bool unbounded;
 } proof_extremes;
 
-proof_extremes proof_extremes_of(const ivf *index);
+/* Looks at all lists only if some have changed since the last time. */
+proof_extremes proof_extremes_of(ivf *index);
 
 /* A score that no row is better than of any list whose centroid's score is `score` or worse. By dot there is none such. */
 double proof_rest_bound(const ivf *index, const proof_query *query, const proof_extremes *extremes, float score);
+
+/* How far lists can be from the query and still have a row that is not worse than `worst`: every list whose centroid's score is
+ * worse than what is returned has none. An infinite score that all lists are better than: nothing is known. */
+float proof_reach(const ivf *index, const proof_query *query, const proof_extremes *extremes, float worst);
 
 /* Is a hit with this score certainly better than every row that `bound` is of? */
 bool proof_holds(int32_t metric, float score, double bound);

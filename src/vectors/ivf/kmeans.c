@@ -1,4 +1,5 @@
-/* k-means: the centroids of an index, from a sample of the rows.
+/* k-means: the centroids of an index, from a sample of the rows. A device that can has the sample in its own memory for all
+ * iterations, and gets nothing but centroids.
  *
  * An iteration finds the nearest centroid of every row of the sample, by an exact search, and moves each centroid to the mean
  * of its rows. Sums are in double precision, row after row in the order of the sample; a list is one thread's from its first
@@ -6,7 +7,6 @@
  * sample that is farthest from its centroid. Neither step can raise the loss but by rounding: if it does not fall, the
  * centroids before stay.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "arithmetic/canon.h"
@@ -82,10 +82,12 @@ static ww_status assign(kmeans *m, double *loss)
     store_destroy(&index->store);
     ww_status status = centroids_create(&index->store, m->collection->device, m->collection->stream, index->centroids,
                                         (ivf_size){index->nlist, index->dim});
+    const bool here = m->job->sample_here != NULL;
+    const float *sample = here ? m->job->sample_here : m->job->sample;
     const int64_t piece = ivf_piece_rows(index->dim);
     for (int64_t first = 0; status == WW_OK && first < m->job->count; first += piece) {
         const int64_t count = min_i64(piece, m->job->count - first);
-        status = centroids_nearest(index, m->job->sample + first * index->dim, count, m->places + first);
+        status = centroids_nearest(index, (ivf_vectors){sample + first * index->dim, count, here}, m->places + first);
         if (status == WW_OK)
             status = ivf_progress_add(m->job->progress, count);
     }
@@ -135,12 +137,6 @@ static void move_centroid(void *context, int64_t list, int32_t worker)
     ivf_make_unit(m->index, centroid, 1);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const canon_key x = *(const canon_key *)a, y = *(const canon_key *)b;
-    return (x > y) - (x < y);
-}
-
 /* Gives lists without rows a new centroid: the farthest row of the sample, the next such list the farthest but one. */
 static void reseed_empty(const kmeans *m)
 {
@@ -152,7 +148,7 @@ static void reseed_empty(const kmeans *m)
         return;
     for (int64_t i = 0; i < m->job->count; i++)
         m->keys[i] = canon_make_key(m->index->assigned, m->places[i].score, (uint32_t)i);
-    qsort(m->keys, (size_t)m->job->count, sizeof *m->keys, by_key);
+    keys_sort(m->keys, m->job->count);
     for (int64_t l = 0; l < m->index->nlist && left > 0; l++)
         if (m->starts[l + 1] == m->starts[l])
             memcpy(m->index->centroids + l * dim, m->job->sample + (int64_t)canon_key_row(m->keys[--left]) * dim,

@@ -10,20 +10,19 @@
 
 static ww_status find_places(const ww_collection *c, int64_t first, int64_t count, ivf_place *places)
 {
+    ivf_reader reader;
     const int64_t piece = min_i64(ivf_piece_rows(c->dim), count);
     int64_t *numbers = memory_alloc((size_t)piece * sizeof *numbers);
-    float *vectors = memory_alloc((size_t)piece * (size_t)c->dim * sizeof *vectors);
-    ww_status status =
-        numbers && vectors ? WW_OK : memory_failed("new rows of an index", (size_t)piece * (size_t)c->dim * sizeof *vectors);
+    if (!numbers)
+        return memory_failed("new rows of an index", (size_t)piece * sizeof *numbers);
+    ww_status status = ivf_reader_create(&reader, c, c->index, piece);
     for (int64_t done = 0; status == WW_OK && done < count; done += piece) {
         const int64_t some = min_i64(piece, count - done);
         for (int64_t i = 0; i < some; i++)
             numbers[i] = first + done + i;
-        status = ivf_read_rows(c, numbers, some, vectors);
-        if (status == WW_OK)
-            status = centroids_nearest(c->index, vectors, some, places + done);
+        status = ivf_find_places(&reader, numbers, some, places + done);
     }
-    memory_free(vectors);
+    ivf_reader_free(&reader);
     memory_free(numbers);
     return status;
 }
@@ -70,7 +69,7 @@ void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place 
         ivf_list_append(index, &index->lists[places[i].list], (uint32_t)(first + i), &places[i]);
     index->rows += count;
     index->rows_added += count;
-    index->stale = true;
+    ivf_changed(index);
     if (!index->follows)
         (void)ivf_split_large(index, c);
 }
@@ -118,7 +117,7 @@ void ivf_compact(ww_collection *c, const int64_t *ranks)
     if (!index || !ranks)
         return;
     index->rows = 0;
-    index->stale = true;
+    ivf_changed(index);
     for (int64_t l = 0; l < index->nlist; l++) {
         ivf_list *list = &index->lists[l];
         int64_t kept = 0;

@@ -112,7 +112,9 @@ static ww_status find_lists(merge *m)
     if (status == WW_OK && count > 0)
         status = ivf_read_rows(m->collection, m->rows, count, m->vectors);
     if (status == WW_OK && count > 0)
-        status = centroids_nearest(&m->after, m->vectors, count, m->places);
+        status = centroids_nearest(&m->after, (ivf_vectors){m->vectors, count, false}, m->places);
+    if (status == WW_OK)
+        centroids_mark_unbounded(&m->after, m->vectors, count, m->places);
     return status == WW_OK && count > 0 ? ivf_lists_reserve(index, m->numbers, m->places, count) : status;
 }
 

@@ -91,7 +91,9 @@ ww_status outline_assign(ww_collection *outline, const float *vectors, int64_t c
     ivf_place *places = memory_alloc((size_t)count * sizeof *places);
     if (!places)
         return memory_failed("the lists of new rows", (size_t)count * sizeof *places);
-    const ww_status status = centroids_nearest(index, vectors, count, places);
+    const ww_status status = centroids_nearest(index, (ivf_vectors){vectors, count, false}, places);
+    if (status == WW_OK)
+        centroids_mark_unbounded(index, vectors, count, places);
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         const double score = (double)places[i].score;
         index->loss += index->assigned == CANON_L2 ? score * score : 1.0 - score;

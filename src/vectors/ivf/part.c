@@ -200,13 +200,13 @@ ww_status part_prove(ww_collection *c, const ivf_hits *hits, const part_counts *
     collection_lock_read(c);
     ww_status status = WW_OK;
     if (c->index && c->index->nlist == counts->nlist) {
-        const ivf all = {.dim = c->index->dim,
-                         .metric = c->index->metric,
-                         .assigned = c->index->assigned,
-                         .nlist = counts->nlist,
-                         .centroids = c->index->centroids,
-                         .store = c->index->store,
-                         .lists = lists};
+        ivf all = {.dim = c->index->dim,
+                   .metric = c->index->metric,
+                   .assigned = c->index->assigned,
+                   .nlist = counts->nlist,
+                   .centroids = c->index->centroids,
+                   .store = c->index->store,
+                   .lists = lists};
         status = ivf_prove(&all, hits, counts->rule, &whole, proven);
     } else {
         *proven = 0; /* somebody has changed the index since it was counted */

@@ -46,6 +46,8 @@ static const double VANISHED = 0x1p-64, UNDERFLOW = 0x1p-110, MORE = 1.0 + 0x1p-
 
 static const double INFINITE_DISTANCE = 0x1p64;
 
+enum { REACH_STEPS = 20 }; /* after which the distance is known to a millionth */
+
 static double length_of(const float *vector, int32_t dim)
 {
     double squares = 0.0;
@@ -144,7 +146,7 @@ double proof_bound(const ivf *index, const proof_query *query, int64_t list, flo
                                       : bound_cosine(rows, query->slack, (double)score);
 }
 
-proof_extremes proof_extremes_of(const ivf *index)
+static proof_extremes find_extremes(const ivf *index)
 {
     const bool l2 = index->assigned == CANON_L2;
     proof_extremes found = {.farthest = l2 ? 0.0f : 1.0f};
@@ -159,6 +161,21 @@ proof_extremes proof_extremes_of(const ivf *index)
     return found;
 }
 
+/* In one word, so that searches at the same time may all find and note it: the distance, whether it is none, and that it is
+ * known. */
+proof_extremes proof_extremes_of(ivf *index)
+{
+    const uint64_t unbounded = UINT64_C(1) << 32, known = UINT64_C(1) << 33;
+    const uint64_t noted = atomic_load_explicit(&index->extremes, memory_order_relaxed);
+    if (noted & known)
+        return (proof_extremes){canon_bits_float((uint32_t)noted), (noted & unbounded) != 0};
+    const proof_extremes found = find_extremes(index);
+    atomic_store_explicit(&index->extremes,
+                          known | (found.unbounded ? unbounded : 0) | canon_float_bits(found.farthest),
+                          memory_order_relaxed);
+    return found;
+}
+
 double proof_rest_bound(const ivf *index, const proof_query *query, const proof_extremes *extremes, float score)
 {
     /* Rows may be as near to their centroid as can be: then only the farthest bounds them. */
@@ -167,6 +184,51 @@ double proof_rest_bound(const ivf *index, const proof_query *query, const proof_
         return index->metric == CANON_L2 ? 0.0 : INFINITY;
     return index->metric == CANON_L2 ? bound_l2(&any, query->slack, (double)score)
                                      : bound_cosine(&any, query->slack, (double)score);
+}
+
+/* By halving an interval whose one end is near enough for all that is known and whose other end is too far. What is returned
+ * was tried and is too far. The true bound never falls with the distance, so everything farther is too far as well. */
+static float reach_l2(const ivf *index, const proof_query *query, const proof_extremes *extremes, float worst)
+{
+    float near = 0.0f, far = worst + extremes->farthest;
+    if (!(far < 0x1p120f))
+        return INFINITY;
+    for (far = fmaxf(far, 0x1p-60f); !proof_holds(CANON_L2, worst, proof_rest_bound(index, query, extremes, far)); far *= 2.0f) {
+        if (far >= 0x1p120f)
+            return INFINITY;
+        near = far;
+    }
+    for (int i = 0; i < REACH_STEPS; i++) {
+        const float middle = near + (far - near) / 2.0f;
+        if (proof_holds(CANON_L2, worst, proof_rest_bound(index, query, extremes, middle)))
+            far = middle;
+        else
+            near = middle;
+    }
+    return far;
+}
+
+static float reach_cosine(const ivf *index, const proof_query *query, const proof_extremes *extremes, float worst)
+{
+    float near = 1.0f, far = -1.0f;
+    if (!proof_holds(CANON_COSINE, worst, proof_rest_bound(index, query, extremes, far)))
+        return -INFINITY;
+    for (int i = 0; i < REACH_STEPS; i++) {
+        const float middle = far + (near - far) / 2.0f;
+        if (proof_holds(CANON_COSINE, worst, proof_rest_bound(index, query, extremes, middle)))
+            far = middle;
+        else
+            near = middle;
+    }
+    return far;
+}
+
+float proof_reach(const ivf *index, const proof_query *query, const proof_extremes *extremes, float worst)
+{
+    if (index->metric == CANON_DOT || !query->bounded || extremes->unbounded || !isfinite(worst))
+        return ivf_all_lists(index);
+    return index->metric == CANON_L2 ? reach_l2(index, query, extremes, worst)
+                                     : reach_cosine(index, query, extremes, worst);
 }
 
 static double squares_between(const float *a, const float *b, int32_t dim)

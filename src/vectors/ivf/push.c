@@ -3,6 +3,12 @@
 #include "base/memory.h"
 #include "vectors/ivf/ivf.h"
 
+void ivf_changed(ivf *index)
+{
+    index->stale = true;
+    atomic_store_explicit(&index->extremes, 0, memory_order_relaxed);
+}
+
 bool ivf_is_stale(const ww_collection *c)
 {
     return c->index && c->index->stale && c->store.screen && c->device->backend->lists_push;

@@ -151,7 +151,7 @@ ww_status ivf_apply(ww_collection *c, const ivf_update *u)
     index->rows_trained = u->rows_trained;
     index->rows_added = u->rows_added;
     index->lists_split = u->lists_split;
-    index->stale = true;
+    ivf_changed(index);
     return WW_OK;
 }
 

@@ -35,7 +35,7 @@ typedef struct probing {
     const ivf_whole *whole;
     int64_t wanted;    /* hits that each query must have */
     int64_t *admitted; /* rows of each list that count, -1: not counted yet; NULL: all do */
-    row_list *lists;   /* as the backend takes them */
+    row_list *lists;   /* as the backend takes them; set for lists that are read */
     key_list *order;   /* the lists of each query of the round, nearest first: `known` of them at least */
     int64_t known;
     proof_extremes extremes;
@@ -122,11 +122,8 @@ static ww_status take_memory(probing *p)
     p->mask = masks ? memory_alloc_zeroed(words, sizeof *p->mask) : NULL;
     if (!p->order || !p->starts || !p->lists || (!all && !p->admitted) || (masks && !p->mask))
         return memory_failed("a search by an index", (nlist + queries) * sizeof *p->order + words * sizeof *p->mask);
-    for (int64_t i = 0; i < index->nlist; i++) {
-        p->lists[i] = (row_list){index->lists[i].rows, index->lists[i].count};
-        if (p->admitted)
-            p->admitted[i] = -1;
-    }
+    for (int64_t i = 0; p->admitted && i < index->nlist; i++)
+        p->admitted[i] = -1;
     return WW_OK;
 }
 
@@ -149,6 +146,7 @@ static void free_memory(probing *p)
     memory_free(p->order);
 }
 
+/* One more list to read. */
 static ww_status put_number(probing *p, uint32_t list)
 {
     if (p->numbers_count == p->numbers_room) {
@@ -159,6 +157,8 @@ static ww_status put_number(probing *p, uint32_t list)
         p->numbers = numbers;
         p->numbers_room = room;
     }
+    const ivf_list *from = &p->index->lists[list];
+    p->lists[list] = (row_list){from->rows, from->count};
     p->numbers[p->numbers_count++] = list;
     return WW_OK;
 }
@@ -181,44 +181,45 @@ static search_job centroid_job(const ivf *index, const search_job *asked)
     return job;
 }
 
-ww_status ivf_order_lists(const ivf *index, const search_job *asked, key_list *order)
+float ivf_all_lists(const ivf *index)
+{
+    return index->metric == CANON_L2 ? INFINITY : -INFINITY;
+}
+
+ww_status ivf_order_lists(const ivf *index, const search_job *asked, float bound, key_list *order)
 {
     ww_device *device = index->store.device;
-    const range_job job = {.search = centroid_job(index, asked),
-                           .bound = index->metric == CANON_L2 ? INFINITY : -INFINITY,
-                           .limit = index->nlist,
-                           .found = order};
+    const range_job job = {
+        .search = centroid_job(index, asked), .bound = bound, .limit = index->nlist, .found = order};
     return device->backend->rows_range(device, &job);
 }
 
-/* The nearest `known` lists of each query; fills p->order. */
-static ww_status order_nearest(const probing *p, const search_job *round)
+ww_status ivf_order_nearest(const ivf *index, const search_job *asked, int64_t known, key_list *order)
 {
-    ww_device *device = p->index->store.device;
-    const size_t known = (size_t)p->known, count = (size_t)round->query_count * known;
-    if (p->known >= p->index->nlist)
-        return ivf_order_lists(p->index, round, p->order);
-    search_job job = centroid_job(p->index, round);
+    ww_device *device = index->store.device;
+    const size_t count = (size_t)(asked->query_count * known);
+    if (known >= index->nlist)
+        return ivf_order_lists(index, asked, ivf_all_lists(index), order);
+    search_job job = centroid_job(index, asked);
     job.k = (int32_t)known;
     job.rows = memory_alloc(count * (sizeof *job.rows + sizeof *job.scores));
     if (!job.rows)
         return memory_failed("the nearest lists of queries", count * (sizeof *job.rows + sizeof *job.scores));
     job.scores = (float *)(job.rows + count);
     ww_status status = device->backend->rows_search(device, &job);
-    for (int64_t q = 0; status == WW_OK && q < round->query_count; q++) {
-        key_list *order = &p->order[q];
-        order->keys = memory_alloc(known * sizeof *order->keys);
-        if (!order->keys)
-            status = memory_failed("the nearest lists of queries", known * sizeof *order->keys);
-        for (int64_t i = q * p->known; order->keys && i < (q + 1) * p->known; i++)
-            order->keys[order->count++] = canon_make_key(p->index->metric, job.scores[i], (uint32_t)job.rows[i]);
+    for (int64_t q = 0; status == WW_OK && q < asked->query_count; q++) {
+        order[q].keys = memory_alloc((size_t)known * sizeof *order[q].keys);
+        if (!order[q].keys)
+            status = memory_failed("the nearest lists of queries", (size_t)known * sizeof *order[q].keys);
+        for (int64_t i = q * known; order[q].keys && i < (q + 1) * known; i++)
+            order[q].keys[order[q].count++] = canon_make_key(index->metric, job.scores[i], (uint32_t)job.rows[i]);
     }
     memory_free(job.rows);
     return status;
 }
 
-/* Makes all lists of a query known. */
-static ww_status order_all(const probing *p, const search_job *round, int64_t q)
+/* Makes all lists of query q known whose centroid's score is at least as good as `bound`. */
+static ww_status order_more(const probing *p, const search_job *round, int64_t q, float bound)
 {
     if (p->order[q].count == p->index->nlist)
         return WW_OK;
@@ -227,7 +228,7 @@ static ww_status order_all(const probing *p, const search_job *round, int64_t q)
     one.query_count = 1;
     key_list_free(&p->order[q]);
     p->order[q] = (key_list){0};
-    return ivf_order_lists(p->index, &one, &p->order[q]);
+    return ivf_order_lists(p->index, &one, bound, &p->order[q]);
 }
 
 double ivf_distance(const ivf *index, canon_key key)
@@ -263,16 +264,16 @@ static ww_status choose_lists(probing *p, const search_job *round)
     for (int64_t q = 0; status == WW_OK && q < round->query_count; q++) {
         int64_t lists = lists_to_read(p, &p->order[q]);
         if (lists == p->order[q].count) {
-            status = order_all(p, round, q);
+            status = order_more(p, round, q, ivf_all_lists(p->index));
             lists = lists_to_read(p, &p->order[q]);
         }
         for (int64_t i = 0; status == WW_OK && i < lists; i++) {
             const uint32_t list = canon_key_row(p->order[q].keys[i]);
             status = put_number(p, list);
             if (stats)
-                stats->list_rows_read += p->lists[list].count;
+                stats->list_rows_read += p->index->lists[list].count;
             if (stats)
-                stats->list_bytes_read += p->lists[list].count * row_bytes;
+                stats->list_bytes_read += p->index->lists[list].count * row_bytes;
         }
         p->starts[q + 1] = p->numbers_count;
     }
@@ -338,8 +339,8 @@ typedef struct proving {
 static bool prove(const probing *p, const key_list *order, int64_t i, proving *v)
 {
     const ivf *index = p->index;
-    const proof_list near = list_of_key(index, order->keys[0]);
     for (; v->proven > 0 && i < order->count; i++) {
+        const proof_list near = list_of_key(index, order->keys[0]);
         const proof_list list = list_of_key(index, order->keys[i]);
         if (proof_holds(index->metric, v->scores[v->proven - 1], proof_rest_bound(index, &v->query, &p->extremes, list.score)))
             return true;
@@ -363,8 +364,8 @@ static ww_status count_proven(const probing *p, const search_job *round, int64_t
         v.hits++;
     v.proven = v.hits;
     ww_status status = WW_OK;
-    if (!prove(p, &p->order[q], read, &v)) {
-        status = order_all(p, round, q);
+    if (!prove(p, &p->order[q], read, &v)) { /* lists that are farther than the reach of the worst hit change nothing */
+        status = order_more(p, round, q, proof_reach(p->index, &v.query, &p->extremes, v.scores[v.proven - 1]));
         if (status == WW_OK)
             (void)prove(p, &p->order[q], known, &v);
     }
@@ -375,7 +376,7 @@ static ww_status count_proven(const probing *p, const search_job *round, int64_t
 static ww_status search_round(probing *p, const search_job *round, int64_t *proven)
 {
     const backend *api = p->collection->device->backend;
-    ww_status status = order_nearest(p, round);
+    ww_status status = ivf_order_nearest(p->index, round, p->known, p->order);
     if (status == WW_OK)
         status = choose_lists(p, round);
     const list_job job = {.search = *round,
@@ -464,11 +465,11 @@ ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rul
                  .known = lists_known(index, rule)};
     p.round_queries = min_i64(max_i64(ROUND_KEYS / p.known, 1), job->query_count);
     if (proven)
-        p.extremes = proof_extremes_of(index);
+        p.extremes = proof_extremes_of(c->index);
     return search_rounds(&p, proven);
 }
 
-ww_status ivf_prove(const ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven)
+ww_status ivf_prove(ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven)
 {
     const search_job one = {
         .metric = index->metric, .dim = index->dim, .queries = hits->query, .query_count = 1, .query_stride = index->dim};
@@ -476,7 +477,7 @@ ww_status ivf_prove(const ivf *index, const ivf_hits *hits, ivf_rule rule, const
     probing p = {.index = index, .rule = rule, .whole = whole, .wanted = whole->wanted, .extremes = proof_extremes_of(index)};
     proving v = {.query = proof_query_of(index, hits->query), .scores = hits->scores, .hits = hits->count};
     v.proven = v.hits;
-    const ww_status status = ivf_order_lists(index, &one, &order);
+    const ww_status status = ivf_order_lists(index, &one, ivf_all_lists(index), &order);
     if (status == WW_OK)
         (void)prove(&p, &order, lists_to_read(&p, &order), &v);
     *proven = v.proven;

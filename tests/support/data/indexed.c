@@ -59,6 +59,7 @@ void check_same_index(ww_collection *a, ww_collection *b)
         assert_memory_equal(x->lists[l].rows, y->lists[l].rows, (size_t)x->lists[l].count * sizeof *x->lists[l].rows);
         assert_memory_equal(&x->lists[l].farthest, &y->lists[l].farthest, sizeof x->lists[l].farthest);
         assert_memory_equal(&x->lists[l].nearest, &y->lists[l].nearest, sizeof x->lists[l].nearest);
+        assert_int_equal(x->lists[l].unbounded, y->lists[l].unbounded);
     }
 }
 
@@ -69,9 +70,15 @@ void check_index_is_whole(ww_collection *collection)
     uint8_t *seen = calloc((size_t)store->rows_count + 1, 1);
     int64_t rows = 0;
     assert_non_null(index);
+    const proof_extremes extremes = proof_extremes_of(collection->index);
     for (int64_t l = 0; l < index->nlist; l++) {
         const ivf_list *list = &index->lists[l];
+        const bool l2 = index->assigned == CANON_L2;
         rows += list->count;
+        if (list->count > 0) {
+            assert_true(l2 ? list->farthest <= extremes.farthest : list->farthest >= extremes.farthest);
+            assert_true(extremes.unbounded || !list->unbounded);
+        }
         for (int64_t i = 0; i < list->count; i++) {
             assert_true(list->rows[i] < store->rows_count);
             assert_true(i == 0 || list->rows[i - 1] < list->rows[i]);

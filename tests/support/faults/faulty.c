@@ -82,6 +82,11 @@ static ww_status rows_check_here(ww_device *d, const float *rows, int64_t count,
     WORKS("rows_check_here", real->rows_check_here(d, rows, count, dim, refused));
 }
 
+static ww_status rows_read_here(ww_device *d, const row_choice *from, float *to)
+{
+    WORKS("rows_read_here", real->rows_read_here(d, from, to));
+}
+
 static ww_status rows_read(ww_device *d, row_range from, void *out)
 {
     WORKS("rows_read", real->rows_read(d, from, out));
@@ -150,6 +155,7 @@ void faulty_attach(ww_device *device)
     counting.rows_write = rows_write;
     counting.rows_write_here = real->rows_write_here ? rows_write_here : NULL;
     counting.rows_check_here = real->rows_check_here ? rows_check_here : NULL;
+    counting.rows_read_here = real->rows_read_here ? rows_read_here : NULL;
     counting.rows_read = rows_read;
     counting.rows_gather = rows_gather;
     counting.rows_search = rows_search;

@@ -1,7 +1,7 @@
 /* Search of some lists of an index on a GPU: screened rounds (screen_round.h) whose kernels read lists in place of segments.
  *
  * The queries of a round are grouped by list on the host, so that four that read the same list share its codes
- * (screen_lists.c). A query's sample are the first words of its nearest lists, which give a threshold close to the result. A
+ * (screen_lists.c); only lists that are read are looked at, so that a query's time does not depend on how many others there are. A query's sample are the first words of its nearest lists, which give a threshold close to the result. A
  * query whose list of kept rows was full, or whose results prove a defect of the screen, is asked again with room for all its
  * rows: the second time with the best threshold known, or without one. So no query needs a third way.
  */
@@ -39,7 +39,9 @@ typedef struct lists_search {
     const list_job *job;
     kernel_rows rows;
     int64_t units_resident;
-    uint32_t *counts;   /* host, for each list: pairs, or where the next one goes */
+    uint32_t *counts;   /* host, for each list: pairs, or where the next one goes; 0 for lists that are not in `used` */
+    uint32_t *used;     /* host: lists that have pairs, */
+    int64_t used_count; /* and how many */
     canon_key *results; /* host: a round's keys, thresholds and counts */
     char *block;        /* host: a round's items and pairs */
     size_t block_bytes, results_bytes;
@@ -101,37 +103,41 @@ static int64_t part_words(const lists_search *s, const list_round *r, bool sampl
     return sample ? min_i64(words, r->sample_words) : words;
 }
 
-/* Counts the pairs of each list; returns the words of all items. */
-static int64_t count_pairs(const lists_search *s, const list_round *r, bool sample, work_part *part)
+/* Counts the pairs of each list, and notes the lists that have some; returns the words of all items. */
+static int64_t count_pairs(lists_search *s, const list_round *r, bool sample, work_part *part)
 {
     const list_job *job = s->job;
-    int64_t words = 0, nlist = s->job->held->count;
-    memset(s->counts, 0, (size_t)nlist * sizeof *s->counts);
-    part->pair_count = 0;
+    int64_t words = 0;
+    for (int64_t u = 0; u < s->used_count; u++)
+        s->counts[s->used[u]] = 0;
+    s->used_count = part->pair_count = 0;
     for (int64_t i = 0; i < r->count; i++) {
         const int64_t query = query_of(r, i);
         int64_t buckets, lists = job->starts[query + 1] - job->starts[query];
         if (sample)
             lists = sample_lists(s, r, query, &buckets);
-        for (int64_t p = 0; p < lists; p++)
-            s->counts[job->numbers[job->starts[query] + p]]++;
+        for (int64_t p = 0; p < lists; p++) {
+            const uint32_t list = job->numbers[job->starts[query] + p];
+            if (s->counts[list]++ == 0)
+                s->used[s->used_count++] = list;
+        }
         part->pair_count += lists;
     }
-    for (int64_t l = 0; l < nlist; l++) {
-        const int64_t groups = divide_up_i64(s->counts[l], SCREEN_LIST_QUERIES);
-        words += groups * part_words(s, r, sample, (uint32_t)l);
+    for (int64_t u = 0; u < s->used_count; u++) {
+        const int64_t groups = divide_up_i64(s->counts[s->used[u]], SCREEN_LIST_QUERIES);
+        words += groups * part_words(s, r, sample, s->used[u]);
     }
     return words;
 }
 
-/* Puts the pairs in the order of lists; `counts` are where each list's pairs end then. */
+/* Puts the pairs in the order of `used`; `counts` are where each list's pairs end then. */
 static void put_pairs(const lists_search *s, const list_round *r, bool sample, work_part *part)
 {
     const list_job *job = s->job;
     uint32_t at = 0;
-    for (int64_t l = 0; l < job->held->count; l++) {
-        const uint32_t count = s->counts[l];
-        s->counts[l] = at;
+    for (int64_t u = 0; u < s->used_count; u++) {
+        const uint32_t count = s->counts[s->used[u]];
+        s->counts[s->used[u]] = at;
         at += count;
     }
     for (int64_t i = 0; i < r->count; i++) {
@@ -153,16 +159,17 @@ static void put_items(const lists_search *s, const list_round *r, bool sample, i
 {
     uint32_t first = 0;
     part->item_count = 0;
-    for (int64_t l = 0; l < s->job->held->count; l++) {
-        const int64_t words = part_words(s, r, sample, (uint32_t)l);
-        for (; first < s->counts[l]; first += (uint32_t)min_i64(SCREEN_LIST_QUERIES, s->counts[l] - first))
+    for (int64_t u = 0; u < s->used_count; u++) {
+        const uint32_t list = s->used[u], end = s->counts[list];
+        const int64_t words = part_words(s, r, sample, list);
+        for (; first < end; first += (uint32_t)min_i64(SCREEN_LIST_QUERIES, end - first))
             for (int64_t w = 0; w < words; w += each)
                 part->items[part->item_count++] =
-                    (screen_list_item){.list = (uint32_t)l,
+                    (screen_list_item){.list = list,
                                        .first_word = (uint32_t)w,
                                        .words = (uint32_t)min_i64(each, words - w),
                                        .first_pair = first,
-                                       .pairs = (uint32_t)min_i64(SCREEN_LIST_QUERIES, s->counts[l] - first)};
+                                       .pairs = (uint32_t)min_i64(SCREEN_LIST_QUERIES, end - first)};
     }
 }
 
@@ -193,11 +200,9 @@ static ww_status send_work(lists_search *s, const list_round *r, screen_list_wor
     void *device_block = NULL;
     for (int32_t i = 0; i < parts; i++) {
         each[i] = item_words(s, count_pairs(s, r, i == 1, &part[i]));
-        const int64_t nlist = s->job->held->count;
-        for (int64_t l = 0; l < nlist; l++) /* with the items that long lists are cut into */
-            if (s->counts[l] > 0)
-                items += divide_up_i64(s->counts[l], SCREEN_LIST_QUERIES) *
-                         divide_up_i64(part_words(s, r, i == 1, (uint32_t)l), each[i]);
+        for (int64_t u = 0; u < s->used_count; u++) /* with the items that long lists are cut into */
+            items += divide_up_i64(s->counts[s->used[u]], SCREEN_LIST_QUERIES) *
+                     divide_up_i64(part_words(s, r, i == 1, s->used[u]), each[i]);
         pairs += part[i].pair_count;
     }
     const size_t bytes = (size_t)items * sizeof *part->items + (size_t)pairs * sizeof *part->pairs;
@@ -383,18 +388,28 @@ static void tell(search_stats *stats, const search_stats *more)
     stats->certificate = fminf(stats->certificate, more->certificate);
 }
 
+static ww_status take_memory(lists_search *s)
+{
+    const list_job *job = s->job;
+    const size_t queries = (size_t)job->search.query_count, nlist = (size_t)job->held->count;
+    const size_t used = (size_t)min_i64(job->held->count, job->starts[queries]);
+    const size_t bytes = queries * (sizeof *s->left + sizeof *s->left_thresholds) + used * sizeof *s->used;
+    s->left = memory_alloc(bytes);
+    s->counts = memory_alloc_zeroed(nlist, sizeof *s->counts);
+    if (!s->left || !s->counts)
+        return memory_failed("the queries of a search", bytes + nlist * sizeof *s->counts);
+    s->left_thresholds = (canon_key *)(s->left + queries);
+    s->used = (uint32_t *)(s->left_thresholds + queries);
+    return WW_OK;
+}
+
 ww_status gpu_rows_search_lists(ww_device *device, const list_job *job)
 {
-    const size_t queries = (size_t)job->search.query_count, nlist = (size_t)job->held->count;
     lists_search s = {.device = gpu_of(device), .job = job, .stats = {.certificate = INFINITY}};
     segment_table table = {0};
-    const size_t bytes = queries * (sizeof *s.left + sizeof *s.left_thresholds) + nlist * sizeof *s.counts;
-    s.left = memory_alloc(bytes);
-    if (!s.left)
-        return memory_failed("the queries of a search", bytes);
-    s.left_thresholds = (canon_key *)(s.left + queries);
-    s.counts = (uint32_t *)(s.left_thresholds + queries);
-    ww_status status = gpu_lists_segments(&job->search, &table, &s.rows);
+    ww_status status = take_memory(&s);
+    if (status == WW_OK)
+        status = gpu_lists_segments(&job->search, &table, &s.rows);
     if (status == WW_OK)
         status = gpu_stream_borrow(s.device, &s.stream);
     if (status == WW_OK)
@@ -404,6 +419,7 @@ ww_status gpu_rows_search_lists(ww_device *device, const list_job *job)
     memory_free(table.segments);
     memory_free(s.block);
     memory_free(s.results);
+    memory_free(s.counts);
     memory_free(s.left);
     return status;
 }
