@@ -39,10 +39,9 @@ ww_status gpu_backend_copy(ww_device *base, device_stream *stream, buffer_range 
     .fill = gpu_backend_fill, .copy_in = gpu_backend_copy_in, .copy_out = gpu_backend_copy_out, .copy = gpu_backend_copy,      \
     .rows_write = gpu_rows_write, .rows_read = gpu_rows_read, .rows_gather = gpu_rows_gather, .rows_search = gpu_rows_search,  \
     .rows_write_here = gpu_rows_write_here, .rows_check_here = gpu_rows_check_here, .rows_read_here = gpu_rows_read_here,      \
-    .segment_create = segment_buffers_create,                                                                                  \
-    .segment_destroy = segment_buffers_destroy, .pinned_create = gpu_pinned_create, .pinned_destroy = gpu_pinned_destroy,      \
-    .rows_search_lists = gpu_rows_search_lists, .lists_push = gpu_lists_push, .lists_destroy = gpu_lists_destroy,              \
-    .lists_bytes = gpu_lists_bytes, .threads = gpu_threads, .rows_range = gpu_rows_range, .tensors = &tensors_gpu,             \
-    .quants = &gpu_quants, .kernels = &gpu_kernels
+    .segment_create = segment_buffers_create, .segment_destroy = segment_buffers_destroy, .pinned_create = gpu_pinned_create,  \
+    .pinned_destroy = gpu_pinned_destroy, .rows_search_lists = gpu_rows_search_lists, .lists_push = gpu_lists_push,            \
+    .lists_destroy = gpu_lists_destroy, .lists_bytes = gpu_lists_bytes, .threads = gpu_threads, .rows_range = gpu_rows_range,  \
+    .tensors = &tensors_gpu, .quants = &gpu_quants, .kernels = &gpu_kernels
 
 #endif

@@ -21,8 +21,8 @@ typedef struct bench_settings {
 
 /* What a number of lists gives. */
 typedef struct bench_probe {
-    int64_t nprobe; /* 0: exact, */
-    bool by_index;  /* without the index, or with it */
+    int64_t nprobe;        /* 0: exact, */
+    bool by_index;         /* without the index, or with it */
     double recall, proven; /* shares of the k nearest */
     double one_seconds, all_seconds;
 } bench_probe;

@@ -70,8 +70,8 @@ typedef struct ivf {
     double loss;
     ivf_calibration calibration;
     ivf_exact_state exact;
-    bool follows;  /* its lists are decided elsewhere, by a file or by ranks: it never splits or merges any */
-    uint64_t part; /* what all parts of an index over ranks have in common; 0: it is no part */
+    bool follows;                   /* its lists are decided elsewhere, by a file or by ranks: it never splits or merges any */
+    uint64_t part;                  /* what all parts of an index over ranks have in common; 0: it is no part */
     atomic_uint_least64_t extremes; /* what proof_extremes_of() has found, 0: nothing since lists have changed */
     device_lists *held;             /* the lists on the device, or NULL */
     bool stale;                     /* lists have changed since they were brought there */

@@ -86,8 +86,8 @@ static ww_status mark_rows(ivf_reader *reader, const segment *part, const int64_
     if (!norms)
         return memory_failed("the lengths of rows", bytes);
     reader->norms = norms;
-    ww_status status = c->device->backend->copy_out(
-        c->device, c->stream, norms, (buffer_range){&part->norms, (size_t)first * sizeof *norms, bytes});
+    ww_status status = c->device->backend->copy_out(c->device, c->stream, norms,
+                                                    (buffer_range){&part->norms, (size_t)first * sizeof *norms, bytes});
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         const float norm = norms[rows[i] - rows[0]];
         if (!(norm >= 2.0f * SCREEN_NORM_MIN && norm <= 0.5f * SCREEN_NORM_MAX))

@@ -170,8 +170,7 @@ proof_extremes proof_extremes_of(ivf *index)
     if (noted & known)
         return (proof_extremes){canon_bits_float((uint32_t)noted), (noted & unbounded) != 0};
     const proof_extremes found = find_extremes(index);
-    atomic_store_explicit(&index->extremes,
-                          known | (found.unbounded ? unbounded : 0) | canon_float_bits(found.farthest),
+    atomic_store_explicit(&index->extremes, known | (found.unbounded ? unbounded : 0) | canon_float_bits(found.farthest),
                           memory_order_relaxed);
     return found;
 }
@@ -193,7 +192,8 @@ static float reach_l2(const ivf *index, const proof_query *query, const proof_ex
     float near = 0.0f, far = worst + extremes->farthest;
     if (!(far < 0x1p120f))
         return INFINITY;
-    for (far = fmaxf(far, 0x1p-60f); !proof_holds(CANON_L2, worst, proof_rest_bound(index, query, extremes, far)); far *= 2.0f) {
+    for (far = fmaxf(far, 0x1p-60f); !proof_holds(CANON_L2, worst, proof_rest_bound(index, query, extremes, far));
+         far *= 2.0f) {
         if (far >= 0x1p120f)
             return INFINITY;
         near = far;
@@ -227,8 +227,7 @@ float proof_reach(const ivf *index, const proof_query *query, const proof_extrem
 {
     if (index->metric == CANON_DOT || !query->bounded || extremes->unbounded || !isfinite(worst))
         return ivf_all_lists(index);
-    return index->metric == CANON_L2 ? reach_l2(index, query, extremes, worst)
-                                     : reach_cosine(index, query, extremes, worst);
+    return index->metric == CANON_L2 ? reach_l2(index, query, extremes, worst) : reach_cosine(index, query, extremes, worst);
 }
 
 static double squares_between(const float *a, const float *b, int32_t dim)

@@ -189,8 +189,7 @@ float ivf_all_lists(const ivf *index)
 ww_status ivf_order_lists(const ivf *index, const search_job *asked, float bound, key_list *order)
 {
     ww_device *device = index->store.device;
-    const range_job job = {
-        .search = centroid_job(index, asked), .bound = bound, .limit = index->nlist, .found = order};
+    const range_job job = {.search = centroid_job(index, asked), .bound = bound, .limit = index->nlist, .found = order};
     return device->backend->rows_range(device, &job);
 }
 

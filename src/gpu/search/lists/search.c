@@ -1,9 +1,10 @@
 /* Search of some lists of an index on a GPU: screened rounds (screen_round.h) whose kernels read lists in place of segments.
  *
  * The queries of a round are grouped by list on the host, so that four that read the same list share its codes
- * (screen_lists.c); only lists that are read are looked at, so that a query's time does not depend on how many others there are. A query's sample are the first words of its nearest lists, which give a threshold close to the result. A
- * query whose list of kept rows was full, or whose results prove a defect of the screen, is asked again with room for all its
- * rows: the second time with the best threshold known, or without one. So no query needs a third way.
+ * (screen_lists.c); only lists that are read are looked at, so that a query's time does not depend on how many others there
+ * are. A query's sample are the first words of its nearest lists, which give a threshold close to the result. A query whose
+ * list of kept rows was full, or whose results prove a defect of the screen, is asked again with room for all its rows: the
+ * second time with the best threshold known, or without one. So no query needs a third way.
  */
 #include "gpu/search/lists/lists.h"
 
