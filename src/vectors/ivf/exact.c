@@ -17,7 +17,7 @@ enum {
     QUERIES_MAX = 4,            /* more share what is read of each row, by products of matrices */
     FIRST_ROWS = 1024,          /* that are read for a k-th score, and */
     FIRST_FACTOR = 8,           /* this many for each result */
-    FIRST_AHEAD = 8,            /* nearest lists that are known beside those that have so many rows on average */
+    FIRST_AHEAD = 8,            /* nearest lists that are known beside those that have this many rows on average */
     WORTH_PART = 2,             /* at most this part of the rows may be left to read */
     PAUSE_MAX = 255,            /* searches in a row that do not try */
 };

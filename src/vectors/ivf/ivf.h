@@ -298,7 +298,7 @@ double ivf_distance(const ivf *index, canon_key key);
 /* ---- exact.c ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Should the device have the lists for exact searches of so many queries? */
+/* Should the device have the lists for exact searches of this many queries? */
 bool ivf_exact_wants_lists(const ww_collection *c, int64_t query_count);
 
 /* Should the index be tried for an exact search? */

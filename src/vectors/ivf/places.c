@@ -2,8 +2,8 @@
  * lists and scores comes down. Elsewhere, and where the device has no memory for that, rows are read to the host.
  *
  * A row whose length is out of range makes its list unbounded (proof.c). On the host that is decided by the length in double
- * precision. The device has the canonical length, which is the same but for its roundings, less than a thousandth: only a row
- * whose canonical length is within a factor of two of the limits, or out of range, is read to the host for the decision.
+ * precision. The device has the canonical length, which is the same except for its roundings, less than a thousandth: only a
+ * row whose canonical length is within a factor of two of the limits, or out of range, is read to the host for the decision.
  */
 #include "arithmetic/screen.h"
 #include "base/integers.h"
