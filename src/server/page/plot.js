@@ -116,8 +116,8 @@ function shuffled(n) {
   return order;
 }
 
-// All points are drawn into a texture that is larger than the canvas. Frames copy it, shifted and scaled, so that moving costs the same
-// however many points there are. It is drawn again when the view leaves it, when a zoom magnifies it too much, and when a zoom ends.
+// All points are drawn into a texture that is larger than the canvas. Frames copy it, shifted and scaled, so that most frames cost the same for any
+// number of points. It is drawn again when the view leaves it, when a zoom magnifies it too much, and when a zoom ends.
 const SCENE_SIZE = 1.5, MAGNIFIED_MAX = 2, REST_MS = 140;
 
 export class Plot {

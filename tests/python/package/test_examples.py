@@ -1,4 +1,4 @@
-"""The programs of examples/python and the guide's first lines."""
+"""The programs of examples/python."""
 import re
 import subprocess
 import sys
@@ -41,21 +41,6 @@ def test_pictures_are_drawn(tmp_path):
 
 def test_every_example_is_run_here():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {"search_text.py", "deduplicate.py", "classify.py"}
-
-
-def test_the_guide_begins_with_five_lines_that_run():
-    guide = (ROOT / "docs" / "guide" / "from-python.md").read_text(encoding="utf-8")
-    first = re.search(r"```python\n(.*?)```", guide, flags=re.S)[1]
-    assert run_python(first) == "['east' 'northeast']\n"
-
-
-def test_what_the_guide_names_is_there():
-    import warpwave
-    guide = (ROOT / "docs" / "guide" / "from-python.md").read_text(encoding="utf-8")
-    for name in re.findall(r"\bwarpwave\.(\w+)", guide):
-        assert hasattr(warpwave, name) or name in ("sklearn", "langchain", "llamaindex", "haystack"), name
-    for name in set(re.findall(r"\bc\.(\w+)\(", guide)):
-        assert hasattr(warpwave.Collection, name), name
 
 
 def test_the_module_is_the_command():
