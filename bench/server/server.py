@@ -181,7 +181,7 @@ def search_table(given, rows, queries, kind):
         except (ImportError, importlib.metadata.PackageNotFoundError) as error:
             print(f"| {name} | not measured: {error} | | | | |")
             continue
-        paced = f"{found['paced_p99_ms']:.2f}" if found.get("paced_rate", 0) > 0.95 * PACE else "not reached"
+        paced = "" if "paced_rate" not in found else f"{found['paced_p99_ms']:.2f}" if found["paced_rate"] > 0.95 * PACE else "not reached"
         print(f"| {title.format(version=found.get('version', ''))} | {found['rate']:,.0f} | {found['p99_ms']:.2f} | {paced} | {found['one_ms']:.3f} | {found['cpu_ms']:.3f} |", flush=True)
         if "inside_ms" in found:
             ours = found
