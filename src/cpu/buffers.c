@@ -32,7 +32,7 @@ ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
     char *data = block + extra - ((uintptr_t)block + extra) % alignment;
     memcpy(data - sizeof block, &block, sizeof block);
     if (alignment == HUGE_PAGE)
-        (void)madvise(data, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a wish: ordinary pages do as well */
+        (void)madvise(data, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a hint only: ordinary pages work, too */
     *out = (buffer){.data = data, .bytes = bytes};
     cpu_count_bytes((cpu_device *)device, (int64_t)bytes);
     return WW_OK;

@@ -19,7 +19,7 @@ typedef struct cpu_spare {
 } cpu_spare;
 
 typedef struct cpu_device {
-    ww_device base;             /* first, so that a ww_device of this backend is one of these */
+    ww_device base;             /* first: a ww_device * of this backend is a cpu_device * */
     const instruction_set *isa; /* `chosen`; a test may point it at another */
     instruction_set chosen;
     pool *pool;
@@ -28,7 +28,7 @@ typedef struct cpu_device {
     cpu_spare spare;
 } cpu_device;
 
-/* Counts bytes that became the device's, or went. */
+/* Counts bytes that the device has taken or freed. */
 void cpu_count_bytes(cpu_device *cpu, int64_t bytes);
 
 /* Buffers, as device/backend.h describes them. */
@@ -40,7 +40,7 @@ void cpu_spare_release(ww_device *device);
 
 extern const backend backend_cpu;
 
-/* The operations on rows, as backend.h says them. */
+/* The operations on rows, as backend.h documents them. */
 ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused);
 ww_status cpu_rows_read(ww_device *device, row_range from, void *out);
 ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources);
@@ -48,7 +48,7 @@ ww_status cpu_rows_search(ww_device *device, const search_job *job);
 ww_status cpu_rows_search_lists(ww_device *device, const list_job *job);
 ww_status cpu_rows_range(ww_device *device, const range_job *job);
 
-/* Says what this machine's CPU is: name, vendor, arch, memory. Leaves id, cores and instruction sets to the device. */
+/* Describes this machine's CPU: name, vendor, arch, memory. The device fills in id, cores and instruction sets. */
 void cpu_describe_machine(ww_device_info *info);
 
 #endif

@@ -63,7 +63,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     if (status == WW_OK)
         status = cores_to_use(cores, CORES_MAX, &count);
     if (status == WW_OK)
-        status = pool_create(NULL, count, &cpu->pool); /* unpinned: a caller may wake on any core, also on a worker's */
+        status = pool_create(NULL, count, &cpu->pool); /* not pinned: a caller may wake on any core, even a worker's */
     if (status == WW_OK)
         status = describe_with(cpu->isa, count, &cpu->base.info);
     if (status == WW_OK) {
@@ -105,7 +105,7 @@ static ww_status cpu_trim(ww_device *device)
 
 static ww_status cpu_stream_create(ww_device *device, device_stream **out)
 {
-    *out = (device_stream *)device; /* any pointer that is not NULL: there is nothing to keep */
+    *out = (device_stream *)device; /* any pointer that is not NULL: a stream has no state */
     return WW_OK;
 }
 

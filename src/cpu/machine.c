@@ -25,7 +25,7 @@ static const struct {
     {0x61, 0x022, "Apple", "Apple M1", "apple-m1"},
 };
 
-/* 0 where the system does not let programs read it. */
+/* Returns 0 if the system does not let programs read it. */
 static uint64_t main_id(void)
 {
     uint64_t id = 0;

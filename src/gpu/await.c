@@ -9,7 +9,7 @@
 #include "gpu/stream.h"
 
 enum {
-    LOOK_NANOSECONDS = 300 * 1000, /* behind that a few microseconds are a hundredth */
+    LOOK_NANOSECONDS = 300 * 1000, /* after that, a few microseconds are less than a hundredth of the wait */
     LOOKS_A_TIME = 32              /* between two looks at the clock */
 };
 
@@ -29,7 +29,7 @@ static int64_t now_nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Passes by the words that were written, and says whether all were. */
+/* Skips the words that were written, and returns whether all were. */
 static bool all_written(const uint64_t *words, int64_t count, int64_t *seen)
 {
     while (*seen < count && __atomic_load_n(&words[*seen], __ATOMIC_ACQUIRE) != 0)

@@ -15,7 +15,7 @@ extern const backend backend_cuda;
 extern const backend backend_rocm;
 extern const backend backend_emulator;
 
-/* What every GPU backend has in its table beside count, describe and open; device/backend.h says what they do. */
+/* What every GPU backend has in its table beside count, describe and open; device/backend.h documents them. */
 ww_status gpu_memory(ww_device *base, ww_memory_info *memory);
 ww_status gpu_trim(ww_device *base);
 ww_status gpu_buffer_create(ww_device *base, size_t bytes, buffer *out);

@@ -18,16 +18,15 @@
      .three_stages_numbers = 1 << 20,                                                                                          \
      .three_stages_tiles = 256,                                                                                                \
      .stream_queries = 9,                                                                                                      \
-     /* fewer wait for memory, and two blocks of search_tile wait better */ .stream_teams = 8}
+     /* with fewer, warps wait for memory, which two blocks of search_tile hide better */ .stream_teams = 8}
 
 #define AMD       .quant_slabs = true, .wide_gemv = true
 #define CDNA      AMD, .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .mfma = true, .conv_halves = true, .gemv_one = true
 #define RDNA_WMMA AMD, .fast_f16 = true, .matrix_f16 = true, .gemv_one = true
 #define SM_80     .sm_80_code = true, .conv_all_taps = true
 
-/* The first row whose prefix fits counts. Kernels that only some have are compiled for those in cmake/Kernels.cmake
- * (ONLY_FOR_...).
- */
+/* The first row whose prefix fits is used. cmake/Kernels.cmake (ONLY_FOR_...) says which chips the kernels of only some chips
+ * are compiled for. */
 static const chip_family chips[] = {
     {"gfx908", 64, {CDNA}, CONSTANTS(101, 2)},
     {"gfx90a", 64, {CDNA}, CONSTANTS(60, 2)},
@@ -120,7 +119,7 @@ int32_t chip_fitness(const char *arch, const char *target)
         return amd_fitness(arch, target);
     if (!sm_number(target, &wants, &wants_feature))
         return 0;
-    if (wants_feature != '\0') /* code with a feature letter runs on its own chip alone */
+    if (wants_feature != '\0') /* code with a feature letter runs only on its own chip */
         return wants == have ? CHIP_EXACT : 0;
     return wants <= have ? (int32_t)wants : 0;
 }

@@ -49,15 +49,15 @@ typedef struct chip_constants {
     int32_t quant_bf16_percent; /* of the rounds of tiles of bf16 that are filled, from which on fast products of K blocks take
                                    that way: 0 always, those of other formats, too; over 100 never (gpu/quant/quant_plan.c) */
     int32_t quant_stages;       /* of a gemv where shared memory is small */
-    int32_t quant_gemv_splits;  /* thread blocks that share a row of a gemv; 0: as many as pay */
-    int32_t stream_queries;     /* from this many queries on search_stream takes the place of search_tile, in blocks of */
+    int32_t quant_gemv_splits;  /* thread blocks that share a row of a gemv; 0: the fastest number */
+    int32_t stream_queries;     /* search_stream replaces search_tile from this many queries on, in blocks of */
     int32_t stream_teams;       /* at least this many teams of 32 threads */
 } chip_constants;
 
 /* A family of chips. */
 typedef struct chip_family {
     const char *prefix; /* of its names, as drivers and compilers have them */
-    int32_t wave_size;  /* 0: the device says it */
+    int32_t wave_size;  /* 0: the device reports it */
     chip_capabilities has;
     chip_constants constants;
 } chip_family;

@@ -10,10 +10,11 @@
 
 enum {
     DEVICES_MAX = 1024, /* a driver that reports more is wrong */
-    UNITS_MAX = 65536   /* nor is one with as many units or threads a block */
+    UNITS_MAX = 65536   /* no device has this many units, or threads per block */
 };
 
-/* A driver that the parent has started is of no use to a child: CUDA says so (its calls fail or hang), and HIP is the same. */
+/* A child of fork() cannot use a driver that its parent has started: calls of CUDA fail or hang, as its documentation says, and
+ * HIP behaves the same. */
 static ww_status check_process(const gpu_driver *driver)
 {
     const process_mark started_in = atomic_load(driver->started_in);
@@ -40,7 +41,7 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
         driver_note(driver, number);
         (void)ww_fail(WW_NO_DEVICE, "%s", why);
     } else if (driver_check(driver, driver->device_count(&devices), "counting devices") != WW_OK)
-        devices = 0; /* the message is there */
+        devices = 0; /* the message is set already */
     else if (devices == 0)
         (void)ww_fail(WW_NO_DEVICE, "%s: the driver is installed, but reports no device", driver->backend);
     else if (devices < 0 || devices > DEVICES_MAX)
@@ -93,7 +94,7 @@ ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_
     if (status != WW_OK)
         return status;
     if (count == 0)
-        return WW_NO_DEVICE; /* with gpu_count's message */
+        return WW_NO_DEVICE; /* the message is gpu_count()'s */
     if (index < 0 || index >= count)
         return ww_fail(WW_NO_DEVICE, "%s:%d: there are %d devices, numbered from 0", driver->backend, index, count);
     status = driver_check(driver, driver->device_describe(index, info), "describing %s:%d", driver->backend, index);
@@ -116,7 +117,7 @@ ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *
     driver_context previous = NULL;
     const ww_status status = gpu_describe_index(driver, index, info);
     if (status != WW_OK || driver->context_create(index, &context) != 0)
-        return status; /* a device in others' exclusive use has no free memory for us */
+        return status; /* a device that another process uses exclusively has no free memory for us */
     if (driver->context_swap(context, &previous) == 0) {
         if (driver->memory_info(&free_bytes, &total_bytes) == 0) {
             info->memory_free_bytes = (int64_t)free_bytes;

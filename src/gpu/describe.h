@@ -4,13 +4,14 @@
 
 #include "gpu/driver/driver.h"
 
-/* How many devices a driver has; 0 with the reason in ww_error_message() if it is not there or says nonsense. */
+/* Returns how many devices a driver has; 0 with the reason in ww_error_message() if there is no driver or its answer makes no
+ * sense. */
 ww_status gpu_count(const gpu_driver *driver, int32_t *count);
 
-/* All that can be said of device `index`. The free memory costs a context, which may take a while to make. */
+/* Describes device `index`. The free memory needs a context, which may take a while to create. */
 ww_status gpu_describe(const gpu_driver *driver, int32_t index, ww_device_info *info);
 
-/* The same without the free memory, and at once. Refuses an index that is not there. */
+/* Describes it without the free memory, which takes no time. Refuses an index that does not exist. */
 ww_status gpu_describe_index(const gpu_driver *driver, int32_t index, ww_device_info *info);
 
 #endif

@@ -50,22 +50,23 @@ struct gpu_device {
     chip_capabilities capabilities; /* of the code that is loaded, known when the device is opened, */
     chip_constants constants;       /* and what suits that */
     driver_launch_limits limits;
-    size_t staging_bytes;   /* of one piece of pinned memory at most; set before the first copy */
+    size_t staging_bytes;   /* the maximum of one piece of pinned memory; set before the first copy */
     pool *threads;          /* that fill the staging memory */
     atomic_bool lost;       /* set once, by the first error that broke the context */
     char lost_because[256]; /* written before `lost` is set, by the thread that wins `losing` */
     atomic_flag losing;
 
-    pthread_rwlock_t streams_lock; /* over the list of all streams, so that none goes while someone waits for all */
+    pthread_rwlock_t
+        streams_lock; /* protects the list of all streams, so that none is destroyed while a thread waits for all */
     gpu_stream *streams;
     pthread_mutex_t idle_lock;
     gpu_stream *idle;             /* streams for borrowing */
-    gpu_spare spares[GPU_SPARES]; /* staging of streams that have ended, in small pieces: pinned memory takes long to make */
+    gpu_spare spares[GPU_SPARES]; /* staging of streams that have ended, in small pieces: allocating pinned memory takes long */
     int32_t spare_count;
 
     gpu_tensors *tensors; /* tensor.c */
 
-    search_trials trials; /* of searches, by which their way is chosen */
+    search_trials trials; /* figures of searches, which choose the next one's way */
 
     /* Gives up what nobody uses, to the driver: what is left to try when memory runs out. Set when the device is opened, since
      * it concerns more than the pool knows of. Returns the driver's first complaint, or 0, and leaves the thread's message
@@ -84,7 +85,7 @@ static inline gpu_device *gpu_of(ww_device *device)
 ww_status gpu_enter(gpu_device *device, driver_context *previous);
 void gpu_leave(gpu_device *device, driver_context previous);
 
-/* The same for giving things back, which a lost device must allow too: enters as well as it can. */
+/* Enters to free something, which a lost device must allow, too; ignores failures. */
 void gpu_enter_to_free(gpu_device *device, driver_context *previous);
 
 #endif

@@ -10,13 +10,13 @@
  * is lost marks it so: from then on gpu_enter() refuses. */
 __attribute__((format(printf, 3, 4))) ww_status gpu_check(gpu_device *device, int number, const char *format, ...);
 
-/* Notes for ww_error_detail() which call of the driver's failed last on this thread, with this number. */
+/* Records for ww_error_detail() which call of the driver failed last on this thread, with this number. */
 void driver_note(const gpu_driver *driver, int number);
 
 /* Marks the device lost; the first reason stays. */
 void gpu_lose(gpu_device *device, const char *because);
 
-/* The same as gpu_check() where there is no device yet. */
+/* Like gpu_check(), when there is no device yet. */
 __attribute__((format(printf, 3, 4))) ww_status driver_check(const gpu_driver *driver, int number, const char *format, ...);
 
 #endif

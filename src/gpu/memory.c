@@ -15,8 +15,8 @@ typedef struct block {
 } block;
 
 struct gpu_pool {
-    pthread_mutex_t lock; /* over all below */
-    block *free_blocks;   /* the last one given is the first one taken */
+    pthread_mutex_t lock; /* protects everything below */
+    block *free_blocks;   /* the block that was freed last is used first */
     size_t free_count;
     size_t capacity; /* of free_blocks; at least `blocks` */
     size_t blocks;   /* handed out or free */
@@ -141,7 +141,7 @@ static ww_status refuse(gpu_device *device, size_t bytes, size_t free_bytes, siz
                    human_bytes(total, (int64_t)total_bytes), human_bytes(ours, device->pool->ours_bytes));
 }
 
-/* A block from the driver, unless the watch sees that it cannot fit. The lock is held. */
+/* Gets a block from the driver, unless the count says that it cannot fit. The lock is held. */
 static ww_status take_from_driver(gpu_device *device, size_t bytes, void **address)
 {
     gpu_pool *store = device->pool;

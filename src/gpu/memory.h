@@ -9,7 +9,7 @@
 #include "gpu/device.h"
 
 ww_status gpu_pool_create(gpu_device *device);
-/* Gives everything pooled to the driver and ends the pool. Buffers that are still out are the caller's defect. */
+/* Returns everything pooled to the driver and destroys the pool. Buffers that are still in use are a defect of the caller. */
 void gpu_pool_destroy(gpu_device *device);
 
 /* A buffer of at least `bytes`, aligned to 256. 0 bytes give an empty buffer. Refuses what does not fit in what is free, after

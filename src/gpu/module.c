@@ -149,7 +149,7 @@ static int compile_and_load(gpu_device *device, const char *module, driver_modul
     return number;
 }
 
-/* Embedded code did not do, and `refusal` says why not; that stays the message, with why compiling did not do, either. */
+/* Embedded code did not load, and `refusal` says why; the message keeps that and adds why compiling failed, too. */
 static ww_status compile_module(gpu_device *device, const char *module, ww_status refusal, driver_module *out, void **kept)
 {
     const char *arch = device->base.info.arch;

@@ -10,7 +10,7 @@
 ww_status gpu_modules_create(gpu_device *device);
 void gpu_modules_destroy(gpu_device *device); /* accepts a device that has none */
 
-/* Takes the device for a chip of that name (gpu/chip.h): when it is opened, that of the code that was loaded first. */
+/* Treats the device as a chip of that name (gpu/chip.h): when it is opened, the chip of the code that was loaded first. */
 void gpu_take_chip(gpu_device *device, const char *name);
 
 #endif

@@ -41,7 +41,7 @@ static ww_status start_threads(gpu_device *device)
     return pool_create(chosen, threads, &device->threads);
 }
 
-/* What needs the device's context; a thread that is inside does it. */
+/* Makes what needs the device's context; the thread has entered the device. */
 static ww_status furnish(gpu_device *device)
 {
     size_t free_bytes = 0;
@@ -63,7 +63,7 @@ static ww_status furnish(gpu_device *device)
     return status == WW_OK ? gpu_stream_return(first, WW_OK) : status;
 }
 
-/* What nobody uses: the tensors' memory that waits for its stream, the idle streams with all they hold, the pool. */
+/* Frees what nobody uses: tensors' memory that waits for its stream, idle streams with all they hold, and the pool. */
 static int release_unused(gpu_device *device)
 {
     gpu_tensors_release(device);
@@ -76,7 +76,7 @@ static void strip(gpu_device *device)
     gpu_tensors_destroy(device);
     if (device->pool != NULL)
         (void)release_unused(device);
-    while (device->streams != NULL) /* those that were not given back */
+    while (device->streams != NULL) /* streams that were not returned */
         gpu_stream_destroy(device->streams);
     gpu_staging_free_spares(device);
     gpu_modules_destroy(device);

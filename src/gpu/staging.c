@@ -97,7 +97,7 @@ void gpu_staging_free_spares(gpu_device *device)
     pthread_mutex_unlock(&device->idle_lock);
 }
 
-/* What another stream has left, for a slot that has nothing. */
+/* Gives a slot without memory what another stream has left. */
 static bool take_spare(gpu_device *device, gpu_staging_slot *slot, size_t bytes)
 {
     bool found = false;
@@ -116,7 +116,7 @@ static bool take_spare(gpu_device *device, gpu_staging_slot *slot, size_t bytes)
     return found;
 }
 
-/* The next slot, free and of `bytes` at least. */
+/* Returns the next slot, free and with at least `bytes` bytes. */
 static ww_status take_slot(gpu_stream *stream, size_t bytes, gpu_staging_slot **out)
 {
     gpu_device *device = stream->device;
@@ -215,7 +215,7 @@ ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t by
 {
     gpu_device *device = stream->device;
     packing work = {.pieces = to, .piece_bytes = bytes, .stride_bytes = bytes, .out = true};
-    gpu_staging_slot *before = NULL; /* holds, or will hold, the bytes that `work` says */
+    gpu_staging_slot *before = NULL; /* holds, or will hold, the bytes of `work` */
     size_t begin = 0;
     ww_status status = gpu_refuse_recording(stream, "a copy to the host");
     while (status == WW_OK && (begin < bytes || before != NULL)) {

@@ -61,7 +61,7 @@ void gpu_stream_destroy(gpu_stream *stream)
     gpu_device *device = stream->device;
     gpu_settle(stream);
     unlist_stream(stream);
-    /* First of all: where the wait failed, work may be left that would read what is given back below. */
+    /* First of all: if the wait failed, work may be left that reads what is freed below. */
     (void)device->driver->stream_destroy(stream->handle);
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_free(device, &stream->workspaces[i]);
@@ -154,7 +154,7 @@ ww_status gpu_synchronize(gpu_stream *stream)
     return status;
 }
 
-/* Waits without a word about how it went, except for a loss. */
+/* Waits and reports nothing but a lost device. */
 static int wait_quietly(gpu_stream *stream)
 {
     gpu_device *device = stream->device;
@@ -175,7 +175,7 @@ void gpu_drain(gpu_device *device)
     pthread_rwlock_rdlock(&device->streams_lock);
     for (gpu_stream *stream = device->streams; stream != NULL; stream = stream->next)
         if (atomic_load(&stream->state) !=
-                STREAM_IDLE && /* stays so: only the stream's user knows that nothing was queued meanwhile */
+                STREAM_IDLE && /* stays so, because only the stream's user knows that nothing was queued meanwhile */
             !stream->recording)
             (void)wait_quietly(stream);
     pthread_rwlock_unlock(&device->streams_lock);

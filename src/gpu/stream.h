@@ -71,7 +71,7 @@ struct gpu_stream {
     int32_t recordings; /* alive: workspaces that are outgrown are retired, not given back, since these use them */
     buffer *retired;
     int32_t retired_count, retired_capacity;
-    bool backward;            /* that is how gpu_alternate_direction() went last */
+    bool backward;            /* the last direction of gpu_alternate_direction() */
     driver_context previous;  /* while borrowed: what was current before */
     gpu_stream *next, **link; /* in the list of all */
     gpu_stream *next_idle;
@@ -86,10 +86,10 @@ ww_status gpu_stream_borrow(gpu_device *device, gpu_stream **out);
  * went wrong in waiting if that was WW_OK: the last word of every operation. */
 ww_status gpu_stream_return(gpu_stream *stream, ww_status status);
 
-/* One recording less that uses its workspaces; the last gives back what was retired. The stream is idle. */
+/* Ends one recording's use of the workspaces; the last one frees what was retired. The stream is idle. */
 void gpu_stream_forget_recording(gpu_stream *stream);
 
-/* WW_OK, or WW_UNSUPPORTED while the stream records: `what` cannot be. */
+/* WW_OK, or WW_UNSUPPORTED while the stream records, since `what` cannot be recorded. */
 ww_status gpu_refuse_recording(const gpu_stream *stream, const char *what);
 
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
@@ -129,12 +129,12 @@ typedef struct host_pieces {
  * copy engine runs. The second lays the pieces side by side. */
 ww_status gpu_copy_in(gpu_stream *stream, void *to, const void *from, size_t bytes);
 ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, host_pieces from);
-/* Waits: the bytes are there when it returns. */
+/* Waits until the bytes have arrived. */
 ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t bytes);
 /* Queue. */
 ww_status gpu_copy(gpu_stream *stream, void *to, const void *from, size_t bytes);
 ww_status gpu_fill(gpu_stream *stream, void *to, uint32_t pattern, size_t words);
-/* Keeps the memory of a slot that nothing uses for another stream; false: the caller frees it. And frees what is kept. */
+/* Keep the memory of an unused slot for another stream (false: the caller frees it); and free what is kept. */
 bool gpu_staging_keep(gpu_device *device, const gpu_staging_slot *slot);
 void gpu_staging_free_spares(gpu_device *device);
 /* Waits. */
@@ -145,8 +145,8 @@ ww_status gpu_synchronize(gpu_stream *stream);
  * is the stream's own. */
 ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count);
 
-/* Which way a search of one query goes through the rows: not backward, if the last one on this stream was, and the other way
- * round. What that one has read last is still in the device's cache. */
+/* Alternates the direction in which searches of one query on this stream go through the rows: what the last one read at its end
+ * is still in the device's cache. */
 static inline bool gpu_alternate_direction(gpu_stream *stream)
 {
     stream->backward = !stream->backward;
@@ -170,11 +170,11 @@ ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event 
 
 ww_status gpu_stream_create(gpu_device *device, gpu_stream **out); /* the device entered; not on the idle list */
 void gpu_stream_destroy(gpu_stream *stream);                       /* waits; accepts NULL */
-/* Waits as well as it can, after a failure whose message must stay. */
+/* Waits, and ignores failures, after a failure whose message must stay. */
 void gpu_settle(gpu_stream *stream);
 /* Ends the idle streams with all they hold. */
 void gpu_streams_end_idle(gpu_device *device);
-/* Device memory of `bytes` at least, in place of what there was, which the stream may be using. */
+/* Replaces device memory, which the stream may be using, by at least `bytes` bytes. */
 ww_status gpu_grow(gpu_stream *stream, buffer *memory, size_t bytes);
 /* Waits, as well as it can, for everything queued on any stream of the device: what freeing memory needs. */
 void gpu_drain(gpu_device *device);

@@ -14,7 +14,7 @@ typedef struct tile_sums {
     int64_t stride;
 } tile_sums;
 
-/* One tile of a block, from panels at a and b. */
+/* Computes one tile of a block from the panels at a and b. */
 static void tile(const matmul_work *w, const matmul_block *block, const char *a, const char *b, tile_sums sums)
 {
     char *c = sums.c;
@@ -58,7 +58,7 @@ int64_t matmul_panel_step(const matmul_work *w, int64_t depth)
     return matmul_packed_depth(w->packing, depth) * matmul_packed_bytes(w->packing);
 }
 
-/* For the second-level cache. */
+/* Prefetches into the second-level cache. */
 static void prefetch(const char *from, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += CACHE_LINE_BYTES)

@@ -17,7 +17,8 @@ typedef struct matmul_work {
     int64_t blocks_down, blocks_across; /* of each matrix of the batch */
     char *scratch;                      /* of all workers */
     size_t worker_bytes, a_bytes, b_bytes, row_bytes;
-    bool through_scratch; /* sums go through memory of the worker: c is of a narrower type, or its columns are apart */
+    bool through_scratch; /* sums go through the worker's memory, because c has a narrower type or its columns are not adjacent
+                           */
 } matmul_work;
 
 /* Bytes of a sum. */
@@ -53,8 +54,7 @@ typedef struct matmul_block {
 /* All tiles of a block for one chunk. */
 void matmul_add_chunk(const matmul_work *w, const matmul_block *block);
 
-/* A row of a block's sums goes to its places in row `c` of the result: all in a row, or by the rows of the output of a window.
- */
+/* Writes a row of a block's sums to row `c` of the result: side by side, or by the rows of the output of a window. */
 void matmul_put_row(const matmul_work *w, const char *sums, int64_t first_column, int64_t columns, char *c);
 
 #endif

@@ -19,7 +19,7 @@
 enum {
     BLOCK_ROWS = 448,        /* of 512 steps of f32: 0.9 MB, for the second-level cache */
     BLOCK_COLUMNS = 1024,    /* 2 MB that pass by once for each panel of a */
-    ITEMS_A_THREAD = 3,      /* at least, from LARGE_STEPS on: the last to finish is not far behind the others */
+    ITEMS_A_THREAD = 3,      /* at least, from LARGE_STEPS on, so that threads finish at nearly the same time */
     LARGE_STEPS = 1 << 28,   /* multiplications */
     SMALL_STEPS = 64 * 1024, /* products of fewer multiplications are not worth waking a thread */
 };
@@ -64,7 +64,7 @@ static void work_block(void *context, int64_t item, int32_t worker)
                            result + r * job->c_row * matmul_result_bytes(job->type));
 }
 
-/* Blocks as large as the caches like, or smaller, so that every thread has some; all of nearly the same size. */
+/* Chooses blocks that fit the caches, or smaller ones so that every thread has some, all of nearly the same size. */
 static void cut_blocks(matmul_work *w, int64_t batch, int64_t wanted)
 {
     const matmul_job *job = w->job;

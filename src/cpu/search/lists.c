@@ -27,8 +27,8 @@
 #include "device/results.h"
 
 enum {
-    QUERIES_PER_WORKER = 2, /* fewer are shared by the workers */
-    HERE_LIST_ROWS = 2048,  /* fewer rows are read before a worker has woken */
+    QUERIES_PER_WORKER = 2, /* with fewer queries, workers share each query */
+    HERE_LIST_ROWS = 2048,  /* fewer rows are read in less time than a worker needs to wake */
     SET_QUERIES_MAX = 256,
     SET_BYTES = 512 << 10, /* of a set's queries at most: they stay in the second level, */
     SETS_PER_WORKER = 2,   /* unless threads would have less to do than this */
@@ -49,7 +49,7 @@ typedef struct list_query {
     int32_t offset; /* of u8 rows: what products are short by */
 } list_query;
 
-/* A block of a list, and the queries that a worker has in hand. */
+/* A block of a list, and the queries that a worker is handling. */
 typedef struct list_worker {
     int8_t *codes;               /* of the block, UNIT_ROWS x padded */
     float values[3][UNIT_ROWS];  /* scales, residuals and norms of its rows */
@@ -191,7 +191,7 @@ static void take_block(const list_scan *s, list_worker *w, const row_list *list,
         gather_block(s, w);
 }
 
-/* Which rows of the block the screen keeps. */
+/* Finds the rows of the block that the screen keeps. */
 static uint64_t screen_block(const list_scan *s, list_worker *w, const list_query *q)
 {
     const screen_rows block = {w->values[0], w->values[1], w->values[2]};
@@ -251,7 +251,7 @@ static void search_share(const list_scan *s, list_worker *w, int64_t query, int6
     }
 }
 
-/* Reads the list of some pairs, which are all of it in the set. */
+/* Reads a list for all pairs of the set that have it. */
 static void read_pairs(const list_scan *s, list_worker *w, const uint64_t *pairs, int64_t count)
 {
     const row_list *list = &s->lists->lists[pairs[0] >> 32];

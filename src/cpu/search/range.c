@@ -1,4 +1,4 @@
-/* Lists of what is within a bound. */
+/* Lists of the rows within a bound. */
 #include "cpu/search/range.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* No cosine is as low as this, whatever was rounded. */
+/* Every cosine is larger than this, even after rounding. */
 #define COSINE_ALL (-4.0f)
 
 /* Filters admit what is strictly better than a score: here, than the next that is worse than the bound. */

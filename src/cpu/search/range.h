@@ -15,10 +15,10 @@ typedef struct range_scan {
     key_list *lists; /* round_queries for each worker but the first, whose lists are the job's */
 } range_scan;
 
-/* What the bound says; the lists are to come. */
+/* Sets the bound; range_create() makes the lists. */
 range_scan range_of(const range_job *job);
 
-/* Takes the lists for `workers` and a round. Gives back them and what they hold. */
+/* Allocate the lists for `workers` and a round; free the lists and what they hold. */
 ww_status range_create(range_scan *range, const scan *s);
 void range_destroy(range_scan *range, const scan *s);
 
@@ -29,7 +29,7 @@ void range_offer(const scan *s, int32_t worker, int32_t query, const float *sums
 /* Joins the workers' lists of a query and puts them in order. */
 void range_finish(const scan *s, int32_t worker, int32_t query);
 
-/* Was there memory for everything that was found? */
+/* Was there enough memory for everything that was found? */
 ww_status range_check(const scan *s);
 
 #endif

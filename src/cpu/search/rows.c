@@ -14,7 +14,7 @@
 enum {
     PAGE_ROWS = 64,
     BLOCK_BYTES = 1 << 20,
-    HERE_BYTES = 128 << 10, /* copied in less time than waking the workers takes */
+    HERE_BYTES = 128 << 10, /* fewer bytes are copied in less time than waking the workers takes */
 };
 
 static int64_t rows_in_block(int32_t padded)
@@ -75,7 +75,7 @@ static float write_row(const write_job *job, int64_t r)
     return square;
 }
 
-/* The same for another type: what the numbers are as floats is made first. */
+/* Stores a row of another type, whose numbers are first converted to floats. */
 static float write_typed_row(const write_job *job, int64_t r, float *wide)
 {
     const size_t bytes = (size_t)job->dim * job->element_bytes, room = (size_t)job->padded * job->element_bytes;

@@ -119,7 +119,7 @@ uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t word)
     return admitted;
 }
 
-/* Where most are admitted it does not pay to leave out the others. */
+/* If most rows are admitted, leaving out the others takes longer than scoring them. */
 void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
     uint64_t admitted = admitted_rows(s->job, seg, word);
@@ -137,7 +137,7 @@ void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, 
     }
 }
 
-/* By bisection. Of segments that begin with the same word all but the last are empty. */
+/* Finds the segment by bisection. Of segments that begin with the same word all but the last are empty. */
 int64_t segment_of_word(const scan *s, int64_t word)
 {
     int64_t low = 0, high = s->job->segment_count - 1;

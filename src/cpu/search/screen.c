@@ -15,7 +15,7 @@ enum {
     DENSE_PART = 8,          /* more than this part of a unit kept: score all of it */
     PAUSE_MAX = 64,          /* units at most that a group is not screened for */
     LEAD_HELP = 3,           /* leading parts help where they exclude more than this part of the groups */
-    PREFETCHED_BYTES = 1024, /* of a kept row; the rest follows by itself */
+    PREFETCHED_BYTES = 1024, /* of a kept row; the hardware prefetches the rest */
 };
 
 /* A unit of rows and what to do with it. */
@@ -145,7 +145,8 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
     }
 }
 
-/* Is a quick test to be tried? After two units in a row that it was no help with, one is left out, then three, and so on. */
+/* Should a quick test be tried? After two units in a row for which it did not help, it is left out for one unit, then for
+ * three, and so on. */
 static bool trial_is_due(screen_trial *trial)
 {
     const bool due = trial->wait == 0;
@@ -182,7 +183,7 @@ static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32
     return keep == 0;
 }
 
-/* The same by the high planes. */
+/* Do the high planes say that no query keeps a row of the unit? */
 static bool excluded_by_highs(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -296,7 +297,7 @@ static void screen_some(const scan *s, int32_t worker, const unit *u, const int8
     }
 }
 
-/* Which groups do the leading parts of the codes exclude? False if that was not tried. */
+/* Finds the groups that the leading parts of the codes exclude. Returns false if it did not try. */
 static bool exclude_groups(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -373,7 +374,7 @@ static void fill_tail(float *tail, const float **from, int32_t rows_left)
     *from = tail;
 }
 
-/* Finds what the screen has of a unit's rows. */
+/* Finds the codes and bounds of a unit's rows. */
 static void find_unit(const scan *s, screen_worker *w, unit *u)
 {
     const segment *seg = u->seg;

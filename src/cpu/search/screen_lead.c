@@ -32,7 +32,7 @@ static float rest_of_row(float scale, float residual, float norm, float slack, i
     if (!(scale > 0.0f))
         return 0.0f;
     const float found = (norm * (1.0f + slack) + SCREEN_VANISHED + residual) / scale;
-    const float length = found < LENGTH_MAX ? found : LENGTH_MAX; /* of tiny rows the absolute errors would be all */
+    const float length = found < LENGTH_MAX ? found : LENGTH_MAX; /* for tiny rows the absolute errors would dominate */
     const float squares = length * length * UP - (float)leading_squares;
     return squares > 0.0f ? sqrtf(squares) * UP : 0.0f;
 }

@@ -8,7 +8,7 @@
 
 #include "gpu/stream.h"
 
-/* What a and b are made of; c is of the same, except for i8, whose products are i32. Sums of f16 and bf16 are kept in f32. */
+/* The type of a and b. c has the same type, except for i8, whose products are i32. Sums of f16 and bf16 are kept in f32. */
 typedef enum blas_type { BLAS_F32 = 0, BLAS_F64, BLAS_F16, BLAS_BF16, BLAS_I8, BLAS_TYPES } blas_type;
 
 /* A matrix in device memory: `stride` elements from one row to the next; used as it is, or transposed. */
@@ -24,7 +24,7 @@ typedef struct blas_matrix {
 typedef struct blas_product {
     blas_type type;
     int64_t m, n, k;
-    int64_t batch; /* 1 and more */
+    int64_t batch; /* at least 1 */
     blas_matrix a, b;
     void *c;
     int64_t c_stride, c_batch_stride;
@@ -40,8 +40,8 @@ typedef struct gpu_blas gpu_blas;
 ww_status gpu_blas_create(gpu_stream *stream, gpu_blas **out);
 void gpu_blas_destroy(gpu_blas *blas); /* before its stream; accepts NULL */
 
-/* Queues, the device entered. Refuses strides that are too short, sizes beyond the vendor's 32 bits, and a type that it does
- * not do, each in words. */
+/* Queues the product; the device is entered. Refuses strides that are too short, sizes beyond the vendor's 32 bits, and types
+ * that the vendor does not multiply. */
 ww_status gpu_blas_multiply(gpu_device *device, gpu_blas *blas, const blas_product *product);
 
 /* ---- the table that cublas.c and rocblas.c fill ---------------------------------------------------------------------------
@@ -61,11 +61,11 @@ typedef struct blas_call {
     bool rough, f32_results;
 } blas_call;
 
-/* Functions give the vendor's number, 0 for success. */
+/* Functions return the vendor's number, 0 for success. */
 typedef struct blas_library {
-    const char *backend;                         /* whose devices it multiplies on: a driver's */
+    const char *backend;                         /* the driver of the devices that it multiplies on */
     const char *name;                            /* "cuBLAS" */
-    int (*load)(char *why, size_t why_capacity); /* once for the process; `why` in words if it is not 0 */
+    int (*load)(char *why, size_t why_capacity); /* called once per process; `why` explains a number that is not 0 */
     int (*create)(void *stream, void **handle);  /* bound to that stream */
     int (*destroy)(void *handle);
     int (*multiply)(void *handle, const blas_call *call);

@@ -21,7 +21,7 @@ static bool find_symbols(void *library, const blas_symbol *symbols, char *why, s
     return true;
 }
 
-/* Opens one file. A library that lacks symbols must not hide an older one that has them, so that is no end of the search. */
+/* Opens one file. If a library lacks symbols the search goes on, because an older one may have them. */
 static bool open_file(blas_loading *loading, const char *file, void *(*open)(const char *name), const blas_symbol *symbols)
 {
     char reason[256];

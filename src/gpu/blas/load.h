@@ -21,10 +21,10 @@ typedef struct blas_loading {
 void blas_open(blas_loading *loading, const char *variable, const char *const *files, void *(*open)(const char *name),
                const blas_symbol *symbols);
 
-/* Calls `load_once` once for the process; returns the number, and why it is not 0. */
+/* Calls `load_once` once per process; returns its number, and in `why` the reason if it is not 0. */
 int blas_loaded(blas_loading *loading, void (*load_once)(void), char *why, size_t why_capacity);
 
-/* Notes for the thread which call gave a number that is not 0, and returns the number. */
+/* Records for the thread which call returned a number other than 0, and returns the number. */
 int blas_answer(const char *call, int number);
 const char *blas_failed_call(void); /* of the thread; "" if none */
 

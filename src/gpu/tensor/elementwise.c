@@ -174,7 +174,8 @@ static bool is_pow_or_atan2(int32_t op)
     return op == BINARY_POW || op == BINARY_ATAN2;
 }
 
-/* Has it a kernel for whole tiles: one of those in tensor_tiles.c, of dense f32, with a half form, or for pow and atan2? */
+/* Does it have a kernel for whole tiles: one of those in tensor_tiles.c, for dense f32, with a half form, or for pow and atan2?
+ */
 static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *args)
 {
     const bool half = job->in[0].type == TYPE_F16 || job->in[0].type == TYPE_BF16;
@@ -244,7 +245,7 @@ static bool is_dense_copy(const elementwise_job *job)
 enum {
     TABLE_UNITS = TABLE_THREADS * TABLE_SLOTS, /* of 16 bytes, of a block at a time */
     TABLE_COUNT_MIN = 1 << 18,                 /* elements; every block brings the whole table into its shared memory */
-    TABLE_MAKE_MIN = 1 << 22,                  /* for a function with a number beside it, whose table may be used only once */
+    TABLE_MAKE_MIN = 1 << 22,                  /* for a function with a parameter, whose table may be used only once */
 };
 
 static bool has_number(int32_t op)
@@ -252,13 +253,14 @@ static bool has_number(int32_t op)
     return op == UNARY_POWF || op == UNARY_ELU;
 }
 
-/* Is computing it the longer way? Not for the operations of tensor_tiles.c, nor those that have a short half form. */
+/* Does computing it take longer than the table? It does not for the operations of tensor_tiles.c and for those with a short
+ * half form. */
 static bool is_function(int32_t op, int32_t type)
 {
     return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_HAS_SHORT_FORM(op, type);
 }
 
-/* Is the table of this function, with this number beside it, there? */
+/* Does the table of this function with this parameter exist? */
 static bool table_is_made(const gpu_tables *made, const elementwise_job *job)
 {
     const int half = job->in[0].type == TYPE_F16;
@@ -308,7 +310,7 @@ static ww_status make_numbers(gpu_stream *stream, uint16_t *numbers)
     return status;
 }
 
-/* The table is made the first time that it is wanted, with a number beside the function each time that this is another one. */
+/* Makes the table at its first use; for a function with a parameter, each time the parameter changes. */
 static ww_status look_up(gpu_stream *stream, const elementwise_job *job)
 {
     gpu_device *device = stream->device;

@@ -7,7 +7,7 @@
 #include "gpu/tensor/tensor.h"
 
 enum {
-    PINNED_ANY = 0,         /* one on the host: is there a bad id? */
+    PINNED_ANY = 0,         /* one word on the host: is there a bad id? */
     THREADS_WANTED = 65536, /* some: a line with more places than lines there are is shared by several threads */
 };
 
@@ -51,7 +51,7 @@ static ww_status look_for_any(gpu_stream *stream, const elementwise_job *ids, in
     return status == WW_OK ? gpu_tensors_mark(device) : status;
 }
 
-/* Which is the first bad id, with its value? Waits. */
+/* Finds the first bad id and its value. Waits. */
 static ww_status find_bad(gpu_stream *stream, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
     void *device_found = NULL;

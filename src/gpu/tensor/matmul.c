@@ -21,7 +21,7 @@ static int64_t tiles(int64_t count, int64_t side)
 
 /* ---- how matrices lie ---------------------------------------------------------------------------------------------------- */
 
-/* Is `stride` no obstacle to reading four elements at once? */
+/* Does `stride` allow reading four elements at once? */
 static bool in_quads(int64_t count, int64_t stride)
 {
     return count <= 1 || stride % 4 == 0;
