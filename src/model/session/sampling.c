@@ -85,15 +85,39 @@ static void penalise(float *adjusted, const ww_sampling *s, const sampled_text *
     }
 }
 
-/* Most of the time that sampling takes, so compilers make vectors of it; on x86-64 for what the processor has. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
-#endif
-static void
-weigh(const float *restrict logits, int64_t count, double largest, double temperature, double *restrict weights)
+/* Most of the time that sampling takes, so compilers make vectors of it. */
+static inline __attribute__((always_inline)) void weigh_all(const float *restrict logits, int64_t count, double largest,
+                                                            double temperature, double *restrict weights)
 {
     for (int64_t i = 0; i < count; i++)
         weights[i] = canon_exp_f64(((double)logits[i] - largest) / temperature);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx512f,avx512dq,avx512vl,fma"))) static void
+weigh_avx512(const float *logits, int64_t count, double largest, double temperature, double *weights)
+{
+    weigh_all(logits, count, largest, temperature, weights);
+}
+
+__attribute__((target("avx2,fma"))) static void weigh_avx2(const float *logits, int64_t count, double largest,
+                                                           double temperature, double *weights)
+{
+    weigh_all(logits, count, largest, temperature, weights);
+}
+#endif
+
+/* Asks for features: target_clones with "arch=" asks for one model of processor, and gives all newer ones the slowest form. */
+static void weigh(const float *logits, int64_t count, double largest, double temperature, double *weights)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        weigh_avx512(logits, count, largest, temperature, weights);
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        weigh_avx2(logits, count, largest, temperature, weights);
+    else
+#endif
+        weigh_all(logits, count, largest, temperature, weights);
 }
 
 /* ---- the order --------------------------------------------------------------------------------------------------------------
