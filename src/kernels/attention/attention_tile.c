@@ -204,16 +204,18 @@ DEVICE void cap_scores(const attention_args *args, const tile_place *place, floa
     barrier();
 }
 
-/* Scores of rows that are taken now fall with the distance of their keys. A thread has every eighth key of a row. */
+/* Scores fall with the distance of their keys. A thread has every eighth key of a row; rows that are not taken now are as the
+ * first, and nobody reads their scores. */
 DEVICE void slope_scores(const attention_args *args, const tile_place *place, const tile_rows *rows, float *s)
 {
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, first = (int32_t)thread_index() / ATTENTION_ROWS;
-    if (AT(rows->sequence, row) == place->sequence) {
-        const float slope = args->slopes[head_of(args, place, row)];
-        const int32_t position = args->positions[token_of(args, place, row)] - place->chunk * ATTENTION_CHUNK;
-        for (int32_t j = place->any.first + first; j < place->any.end; j += ATTENTION_THREADS / ATTENTION_ROWS)
-            AT(s, j * ATTENTION_ROWS + row) = attention_sloped(AT(s, j * ATTENTION_ROWS + row), slope, position - j);
-    }
+    const int32_t of = AT(rows->sequence, row) == place->sequence ? row : 0;
+    const float slope = args->slopes[head_of(args, place, of)];
+    int32_t chunk = place->chunk;
+    SETTLE_UNIFORM(chunk); /* what is computed of it need not wait in registers from sequence to sequence */
+    const int32_t position = args->positions[token_of(args, place, of)] - chunk * ATTENTION_CHUNK;
+    for (int32_t j = place->any.first + first; j < place->any.end; j += ATTENTION_THREADS / ATTENTION_ROWS)
+        AT(s, j * ATTENTION_ROWS + row) = attention_sloped(AT(s, j * ATTENTION_ROWS + row), slope, position - j);
     barrier();
 }
 
