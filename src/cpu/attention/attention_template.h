@@ -217,7 +217,9 @@ ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_ra
             sums.v[r][v] = vec_zero();
 #pragma GCC unroll 8
     for (int32_t r = 0; r < rows; r++) {
-        for (int32_t j = key_of_lane(tile->seen[first + r].first, lane); j < all.first; j += ATTENTION_LANES)
+        const attention_range seen = tile->seen[first + r];
+        const int32_t end = seen.end < all.first ? seen.end : all.first;
+        for (int32_t j = key_of_lane(seen.first, lane); j < end; j += ATTENTION_LANES)
             value_step(tile, part, first + r, j, sums.v[r]);
     }
     const float *p = tile->p + first * ATTENTION_CHUNK;
