@@ -10,7 +10,6 @@
 #include "cli/terminal.h"
 #include "cli/text/lines.h"
 #include "files/output.h"
-#include "model/text_buffer.h"
 
 /* Tokens of a text, in memory that memory_free() frees. */
 typedef struct tokens {
@@ -205,34 +204,18 @@ static void print_json(const told *t, const ww_session *session, size_t prompt, 
     json_close(&w);
 }
 
-static ww_status read_text(const char *path, text_buffer *text)
-{
-    line_reader lines;
-    bool end = false;
-    ww_status status = lines_open(&lines, path);
-    while (status == WW_OK && !end) {
-        status = lines_next(&lines, &end);
-        if (status == WW_OK && !end)
-            status = text_buffer_add(text, lines.text, lines.length);
-        if (status == WW_OK && !end)
-            status = text_buffer_add(text, "\n", 1);
-    }
-    lines_close(&lines);
-    return status;
-}
-
 ww_status model_open_grammar(const model_call *call, ww_grammar **grammar)
 {
     const model_settings *s = &call->settings;
     const char *path = s->grammar ? s->grammar : s->json_schema;
     const ww_grammar_kind kind = s->grammar ? WW_GRAMMAR_GBNF : WW_GRAMMAR_JSON_SCHEMA;
-    text_buffer text = {0};
+    char *text = NULL;
     if (!path)
         return WW_OK;
-    ww_status status = read_text(path, &text);
+    ww_status status = strcmp(path, "-") == 0 ? standard_input_read(&text) : whole_file_read(path, &text);
     if (status == WW_OK)
-        status = ww_grammar_create(call->model, kind, text.text ? text.text : "", text.bytes, grammar);
-    text_buffer_free(&text);
+        status = ww_grammar_create(call->model, kind, text, strlen(text), grammar);
+    memory_free(text);
     return status;
 }
 

@@ -30,9 +30,11 @@ ww_status reading_write_tokens(const reading *r, bool wordpiece);
 /* The text of a token that is named by its use, or NULL; its id, or what config.json says (the key may be NULL), or -1. */
 const char *reading_special_text(const reading *r, const char *use);
 int64_t reading_special_id(const reading *r, const char *use, const char *config_key);
+int64_t reading_token_id(const reading *r, const char *text);         /* or -1 */
 void reading_write_id(const reading *r, const char *key, int64_t id); /* nothing of -1 */
 
 /* Does the file's own post-processing put this token first, or last? Does it put two tokens between two texts? */
+const char *reading_last_added(const reading *r); /* or NULL */
 bool reading_adds(const reading *r, const char *text, bool first);
 bool reading_doubles(const reading *r);
 
