@@ -268,7 +268,5 @@ int main(void)
         cmocka_unit_test(authorizer_and_progress_handler_of_the_host_stay),
         cmocka_unit_test(a_defensive_connection_cannot_edit_the_tables_behind),
     };
-    /* Each attempt opens a device of its own, thousands of them: on a machine with many cores threads would take the time. */
-    setenv("WARPWAVE_THREADS", "1", 0);
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
