@@ -36,6 +36,7 @@ set(LONG_FORMS
     "map: whole layouts and cancelled ones on emulated devices, too; the short form makes these on the CPU only"
     "ivf: every type of rows with every metric on emulated devices; the short form takes one metric for each type"
     "ivf_proof: more than 100,000 queries with proofs; the short form has 12,000"
+    "ivf_exact: more than 100,000 exact queries by lists; the short form has some hundreds"
     "gpu_collection_faults: every call of the driver fails in three ways; the short form takes them by turns"
     "faults_command: ${EVERY_FAULT}"
     "faults_device: ${EVERY_FAULT}"

@@ -148,6 +148,32 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
                           *state);
 }
 
+/* Lists for which there is no memory to merge them stay as they are. */
+static void merging_survives_a_failure_of_every_allocation(void **state)
+{
+    for (int64_t n = 1; n < (device_is_slow(*state) ? 20 : 120); n = fault_next(n)) {
+        ww_collection *c = make_and_index(*state);
+        for (int64_t row = 10; row < ROWS; row++) {
+            char id[32];
+            const char *gone[] = {id};
+            snprintf(id, sizeof id, "row%lld", (long long)row);
+            CHECK_OK(ww_collection_remove(c, gone, 1));
+        }
+        const int64_t lists = c->index->nlist;
+        memory_fail_at(n);
+        const ww_status status = compact(c);
+        memory_fail_at(0);
+        assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
+        check_index_is_whole(c);
+        CHECK_OK(search_lists(c));
+        CHECK_OK(write_rows(c, 1, "row", 1)); /* a row is replaced, so there is something to compact */
+        CHECK_OK(compact(c));
+        assert_true(c->index->nlist < lists);
+        check_index_is_whole(c);
+        ww_collection_destroy(c);
+    }
+}
+
 /* Lists for which there is no memory are read from all rows. */
 static void lists_are_brought_to_a_device_whole_or_not_at_all(void **state)
 {
@@ -182,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest memory[] = {
         cmocka_unit_test(every_operation_survives_a_failure_of_every_allocation),
+        cmocka_unit_test(merging_survives_a_failure_of_every_allocation),
         cmocka_unit_test(lists_are_brought_to_a_device_whole_or_not_at_all),
     };
     const struct CMUnitTest driver[] = {

@@ -262,6 +262,40 @@ static void a_calibration_is_kept(void **state)
 }
 
 /* What one device has built and another one writes to. */
+static void a_backup_has_the_index_and_its_calibration(void **state)
+{
+    (void)state;
+    scene *s = indexed_scene(WW_L2, WW_VECTOR_F32);
+    ww_calibrate_config asked = ww_calibrate_config_default();
+    ww_ivf_info info = ww_ivf_info_default();
+    ww_store *store = NULL;
+    ww_collection *copy = NULL;
+    char *copied = strdup(scratch_path("backup.db"));
+    asked.query_count = 299;
+    CHECK_OK(ww_collection_calibrate(s->stored, &asked));
+    CHECK_OK(ww_store_backup(s->store, copied, NULL, NULL));
+    CHECK_OK(ww_store_open(copied, cpu, NULL, &store));
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    CHECK_OK(ww_store_collection(store, "docs", &copy));
+    CHECK_OK(ww_collection_describe_ivf(copy, &info));
+    assert_true(info.nlist >= NLIST && info.calibration_queries == 299);
+    for (int64_t nprobe = 1; nprobe < NLIST; nprobe += 4) {
+        ww_results *here = query_lists(s->stored, s->queries, QUERIES, K, nprobe);
+        ww_results *there = query_lists(copy, s->queries, QUERIES, K, nprobe);
+        check_same_results(here, there);
+        ww_results_destroy(here);
+        ww_results_destroy(there);
+    }
+    add(copy, s->rows + COUNT * DIM, EXTRA); /* lists are split there, and not here */
+    check_exact(copy, s->queries);
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    check_tables(s);
+    ww_collection_destroy(copy);
+    ww_store_close(store);
+    free(copied);
+    scene_free(s);
+}
+
 static void a_device_reads_the_lists_of_a_store(void **state)
 {
     scene *s = indexed_scene(WW_L2, WW_VECTOR_F32);
@@ -547,6 +581,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_of_a_store_are_those_of_the_same_rows_in_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_is_opened_again_has_the_index, setup, teardown),
         cmocka_unit_test_setup_teardown(a_calibration_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_backup_has_the_index_and_its_calibration, setup, teardown),
         cmocka_unit_test_setup_teardown(hits_that_are_ranked_again_are_not_proven, setup, teardown),
         cmocka_unit_test_setup_teardown(the_index_follows_every_write, setup, teardown),
         cmocka_unit_test_setup_teardown(rename_keeps_the_index_and_clear_and_drop_remove_it, setup, teardown),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "support/data/datasets.h"
 #include "support/data/indexed.h"
 #include "support/devices.h"
 #include "vectors/ivf/ivf.h"
@@ -117,6 +118,73 @@ static void searches_that_exclude_nothing_try_seldom(void **state)
     scene_free(s);
 }
 
+/* Searches one query at a time, each of which tries to exclude lists; returns how many were answered by lists. */
+static int64_t compare_each(ww_collection *c, const float *queries, const ww_results *exact, int32_t k)
+{
+    int64_t rows[K], by_lists = 0;
+    float scores[K];
+    for (int64_t q = 0; q < ww_results_query_count(exact); q++) {
+        ww_query asked = ww_query_default();
+        ww_search_stats stats = ww_search_stats_default();
+        asked.queries = queries + q * c->dim;
+        asked.query_count = 1;
+        asked.dim = c->dim;
+        asked.k = k;
+        asked.stats = &stats;
+        atomic_store(&c->index->exact.wait, 0);
+        CHECK_OK(ww_collection_search(c, &asked, rows, scores));
+        assert_memory_equal(rows, ww_results_rows(exact, q), (size_t)k * sizeof *rows);
+        assert_memory_equal(scores, ww_results_scores(exact, q), (size_t)k * sizeof *scores);
+        by_lists += stats.rows_screened + stats.rows_scored < ROWS / 2;
+    }
+    return by_lists;
+}
+
+static int64_t try_dataset(ww_device *device, const dataset *data, int32_t dim, ww_metric metric, int64_t query_count)
+{
+    float *rows = malloc((size_t)ROWS * (size_t)dim * sizeof *rows);
+    float *queries = malloc((size_t)query_count * (size_t)dim * sizeof *queries);
+    test_random random = {(uint64_t)dim * 37 + (uint64_t)metric};
+    data->make(&random, dim, rows, ROWS, queries, query_count);
+    memcpy(queries, rows + 4000 * dim, (size_t)dim * sizeof *rows);
+    ww_collection_config config = ww_collection_config_default();
+    config.dim = dim;
+    config.metric = metric;
+    ww_collection *c = collection_of(device, &config, rows, ROWS);
+    ww_results *exact = query_lists(c, queries, query_count, K, 0);
+    index_build(c, NLIST);
+    const int64_t by_lists = compare_each(c, queries, exact, K);
+    ww_results_destroy(exact);
+    ww_collection_destroy(c);
+    free(queries);
+    free(rows);
+    return by_lists;
+}
+
+static void no_list_is_excluded_by_mistake(void **state)
+{
+    (void)state;
+    static const int32_t dims[] = {1, 3, 65};
+    const dataset *const all[] = {datasets, extreme_datasets};
+    const int step = test_is_long() ? 1 : 7;
+    const int64_t each = test_is_long() ? 1000 : 40;
+    int64_t queries = 0, by_lists = 0, number = 0;
+    ww_device *device = NULL;
+    CHECK_OK(ww_device_open("cpu", &device));
+    for (int kind = 0; kind < 2; kind++)
+        for (const dataset *data = all[kind]; data->name; data++)
+            for (int i = 0; i < 9; i++) {
+                if (number++ % step != 0)
+                    continue;
+                by_lists += try_dataset(device, data, dims[i / 3], metrics[i % 3], each);
+                queries += each;
+            }
+    print_message("%lld queries, %lld answered by lists\n", (long long)queries, (long long)by_lists);
+    assert_true(by_lists > 0);
+    assert_true(!test_is_long() || queries > 100000);
+    ww_device_close(device);
+}
+
 static void a_search_without_memory_fails_and_can_be_made_again(void **state)
 {
     scene *s = scene_of(*state, WW_L2, false);
@@ -149,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_excluded_and_the_bits_are_the_same),
         cmocka_unit_test(ties_are_found_in_the_same_order),
+        cmocka_unit_test(no_list_is_excluded_by_mistake),
         cmocka_unit_test(searches_that_exclude_nothing_try_seldom),
         cmocka_unit_test(a_search_without_memory_fails_and_can_be_made_again),
     };
