@@ -5,8 +5,9 @@
  * certainly right. A query without `nprobe` is exact, as ever. Lists and answers are the same on every device.
  * docs/guide/ivf.md says when it pays.
  *
- * The index follows every write: new rows enter their nearest list at once, removed rows are skipped and leave their list at
- * compact, and a list that has grown beyond four times the mean is split. ww_collection_clear() drops the index.
+ * The index follows every write: new rows enter their nearest list at once, a list that has grown beyond four times the mean is
+ * split, and removed rows are skipped until compact, when they leave their list and lists that have become tiny are merged.
+ * ww_collection_clear() drops the index.
  *
  * A store keeps the index in the file: these calls, and writes that change it, are one transaction each. While an index is
  * built or calibrated others can search the collection and cannot write to the store. There removed rows leave their list at
