@@ -46,6 +46,9 @@ ww_status cpu_rows_read(ww_device *device, row_range from, void *out);
 ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources);
 ww_status cpu_rows_search(ww_device *device, const search_job *job);
 ww_status cpu_rows_search_lists(ww_device *device, const list_job *job);
+ww_status cpu_lists_push(ww_device *device, const list_push *job, device_lists **lists);
+void cpu_lists_destroy(ww_device *device, device_lists *lists);
+int64_t cpu_lists_bytes(const device_lists *lists);
 ww_status cpu_rows_range(ww_device *device, const range_job *job);
 
 /* Describes this machine's CPU: name, vendor, arch, memory. The device fills in id, cores and instruction sets. */

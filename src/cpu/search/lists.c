@@ -1,12 +1,9 @@
 /* Search of some lists of rows on the CPU: what an index reads.
  *
- * The codes of up to 64 rows of a list are gathered from the segments and screened as any other rows are (screen.c); what is
- * kept is scored where it lies. Whether a row is live and admitted is looked up for kept rows only. Until a query has k scores
- * its rows are scored without a screen.
- *
- * Gathering asks memory for all codes of a block at once, so it waits for the slowest line and not for each. A copy of the
- * codes in the order of lists would be read a little faster (bench/RESULTS.md) and would cost a byte for each number of every
- * row.
+ * A list has its rows' codes one behind the other (list_codes.c): gathered from the segments they take one query over lists of
+ * short rows three to five times as long (bench/RESULTS.md), which is done only without memory for the copy. Up to 64 rows are
+ * screened at a time as any other rows are (screen.c), and what is kept is scored where it lies. Whether a row is live and
+ * admitted is looked up for kept rows only. Until a query has k scores its rows are scored without a screen.
  *
  * With few queries, threads share a query: each takes one block in as many as there are threads, so that all begin with the
  * nearest lists, and they tell each other their thresholds. With many, a thread takes a set of queries: first it reads each
@@ -56,7 +53,9 @@ typedef struct list_worker {
     const void *rows[UNIT_ROWS]; /* where kept rows lie, */
     float norms[UNIT_ROWS];      /* and their norms */
     const uint32_t *numbers;     /* of the block's rows */
-    int32_t count, end;          /* rows of the block, and of its strips */
+    const int8_t *block_codes;   /* of whole strips */
+    screen_rows block;
+    int32_t count, end; /* rows of the block, and of its strips */
     int32_t products[UNIT_ROWS];
     list_query *queries; /* of a set */
     uint64_t *pairs;     /* lists and queries of a set: the list in the upper half */
@@ -176,29 +175,52 @@ static void gather_block(const list_scan *s, list_worker *w)
     }
     for (int32_t r = 0; r < w->count; r++)
         memcpy(w->codes + r * padded, sources[r], (size_t)padded);
+}
+
+/* The same from the list's own codes, for a block that ends within a strip. */
+static void copy_block(const list_scan *s, list_worker *w, const list_codes *from, int64_t first)
+{
+    const float *const values[] = {from->scales, from->residuals, from->norms};
+    memcpy(w->codes, from->codes + first * s->padded, (size_t)w->count * (size_t)s->padded);
+    for (int32_t v = 0; v < 3; v++)
+        memcpy(w->values[v], values[v] + first, (size_t)w->count * sizeof *w->values[v]);
+}
+
+/* Takes the rows of list `number` from `first` on in hand. */
+static void take_block(const list_scan *s, list_worker *w, uint32_t number, int64_t first)
+{
+    const row_list *list = &s->lists->lists[number];
+    const cpu_lists *held = (const cpu_lists *)s->lists->held;
+    w->count = (int32_t)min_i64(UNIT_ROWS, list->count - first);
+    w->end = (w->count + SCREEN_STRIP - 1) / SCREEN_STRIP * SCREEN_STRIP;
+    w->numbers = list->rows + first;
+    if (!s->products)
+        return;
+    w->block_codes = w->codes;
+    w->block = (screen_rows){w->values[0], w->values[1], w->values[2]};
+    if (held && w->count == w->end) {
+        const list_codes *codes = &held->lists[number];
+        w->block_codes = codes->codes + first * s->padded;
+        w->block = (screen_rows){codes->scales + first, codes->residuals + first, codes->norms + first};
+        return;
+    }
+    if (held)
+        copy_block(s, w, &held->lists[number], first);
+    else
+        gather_block(s, w);
     for (int32_t v = 0; v < 3; v++) /* behind the last row the test sees copies of it */
         for (int32_t r = w->count; r < w->end; r++)
             w->values[v][r] = w->values[v][w->count - 1];
 }
 
-/* Takes the rows of a list from `first` on in hand. */
-static void take_block(const list_scan *s, list_worker *w, const row_list *list, int64_t first)
-{
-    w->count = (int32_t)min_i64(UNIT_ROWS, list->count - first);
-    w->end = (w->count + SCREEN_STRIP - 1) / SCREEN_STRIP * SCREEN_STRIP;
-    w->numbers = list->rows + first;
-    if (s->products)
-        gather_block(s, w);
-}
-
 /* Finds the rows of the block that the screen keeps. */
 static uint64_t screen_block(const list_scan *s, list_worker *w, const list_query *q)
 {
-    const screen_rows block = {w->values[0], w->values[1], w->values[2]};
-    s->products->one(q->codes, w->codes, w->end, s->padded, w->products);
+    s->products->one(q->codes, w->block_codes, w->end, s->padded, w->products);
     for (int32_t r = 0; q->offset != 0 && r < w->end; r++)
         w->products[r] += q->offset;
-    const uint64_t rows = s->isa->filter_one(w->products, &block, w->end, &q->limits, 0) & UINT64_MAX >> (UNIT_ROWS - w->count);
+    const uint64_t rows =
+        s->isa->filter_one(w->products, &w->block, w->end, &q->limits, 0) & UINT64_MAX >> (UNIT_ROWS - w->count);
     w->screened += w->count;
     w->kept += __builtin_popcountll(rows);
     return rows;
@@ -245,7 +267,7 @@ static void search_share(const list_scan *s, list_worker *w, int64_t query, int6
         for (int64_t first = 0; first < list->count; first += UNIT_ROWS, block++) {
             if (block % s->shares != share)
                 continue;
-            take_block(s, w, list, first);
+            take_block(s, w, job->numbers[i], first);
             read_block(s, w, w->queries);
         }
     }
@@ -256,7 +278,7 @@ static void read_pairs(const list_scan *s, list_worker *w, const uint64_t *pairs
 {
     const row_list *list = &s->lists->lists[pairs[0] >> 32];
     for (int64_t first = 0; first < list->count; first += UNIT_ROWS) {
-        take_block(s, w, list, first);
+        take_block(s, w, (uint32_t)(pairs[0] >> 32), first);
         for (int64_t i = 0; i < count; i++)
             read_block(s, w, &w->queries[(uint32_t)pairs[i]]);
     }

@@ -53,6 +53,19 @@ typedef struct scan {
     scan_counts *counts; /* workers; of all rounds */
 } scan;
 
+/* What the screen reads of a list's rows, in their order (list_codes.c): what device_lists are on a CPU. */
+typedef struct list_codes {
+    int8_t *codes;
+    float *scales, *residuals, *norms;
+    int64_t capacity;
+} list_codes;
+
+typedef struct cpu_lists {
+    int64_t count;
+    int32_t padded;
+    list_codes *lists;
+} cpu_lists;
+
 enum { QUERY_GROUP = 24 }; /* queries whose sums are made, then filtered: 6 KiB of sums stay in the first level */
 
 static inline int64_t at_least_one(int64_t value)

@@ -104,7 +104,7 @@ static ww_status read_lists(const exact_search *s, int64_t *rows, float *scores)
                     .numbers = s->numbers,
                     .starts = s->starts,
                     .all_count = store->rows_live == store->rows_count,
-                    .held = s->index->held};
+                    .held = s->index->stale ? NULL : s->index->held};
     job.search.rows = rows;
     job.search.scores = scores;
     return s->collection->device->backend->rows_search_lists(s->collection->device, &job);

@@ -1,8 +1,9 @@
 /* The index of a collection in memory (warpwave/ivf.h): centroids, and for each the list of the rows that belong to it.
  *
  * A list holds row numbers, 4 bytes a row. Vectors, codes and live bits stay in the collection's segments, in the order of
- * rows, and a CPU reads the codes of a list from there: there is no second copy of anything. So every row type, place of rows
- * and device can be indexed, exact searches are what they are without an index, and removed rows free all they have at compact.
+ * rows, so every row type, place of rows and device can be indexed, and exact searches are what they are without an index. The
+ * first search of lists makes a copy of the codes in the order of lists (push.c), because gathering them takes one query three
+ * to five times as long; without memory for it a CPU gathers them and a GPU searches with masks. Compact frees it.
  *
  * A row belongs to the centroid that an exact search of the centroids finds: by cosine if that is the collection's metric, else
  * by l2. Everything else is computed on the host in double precision, in an order that does not depend on threads. So the lists

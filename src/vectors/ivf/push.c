@@ -17,7 +17,7 @@ bool ivf_is_stale(const ww_collection *c)
 bool ivf_reads_lists(const ww_collection *c)
 {
     const backend *api = c->device->backend;
-    return api->rows_search_lists && (!api->lists_push || (c->index->held && !c->index->stale));
+    return api->rows_search_lists && (!api->lists_push || api->on_host || (c->index->held && !c->index->stale));
 }
 
 ww_status ivf_push(ww_collection *c)

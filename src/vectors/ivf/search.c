@@ -383,7 +383,7 @@ static ww_status search_round(probing *p, const search_job *round, int64_t *prov
                           .numbers = p->numbers,
                           .starts = p->starts,
                           .all_count = !p->admitted,
-                          .held = p->index->held};
+                          .held = p->index->stale ? NULL : p->index->held};
     if (status == WW_OK)
         status = !p->mask ? api->rows_search_lists(p->collection->device, &job) : read_with_masks(p, round);
     for (int64_t q = 0; status == WW_OK && proven && q < round->query_count; q++)
