@@ -152,7 +152,7 @@ static int64_t try_dataset(ww_device *device, const dataset *data, int32_t dim, 
     config.metric = metric;
     ww_collection *c = collection_of(device, &config, rows, ROWS);
     ww_results *exact = query_lists(c, queries, query_count, K, 0);
-    index_build(c, NLIST);
+    index_build(c, ROWS / 100);
     const int64_t by_lists = compare_each(c, queries, exact, K);
     ww_results_destroy(exact);
     ww_collection_destroy(c);
