@@ -50,7 +50,7 @@ set(LONG_FORMS
     "rocm_faults_device: ${EVERY_FAULT}"
     "rocm_faults_memory: ${EVERY_FAULT}"
     "rocm_tensor_faults: ${EVERY_FAULT}"
-    "sqlite_faults: ${EVERY_FAULT}"
+    "sqlite_faults: of the allocations of SQLite that fail in turn eight times as many"
     "tensor_faults: ${EVERY_FAULT}")
 
 # Quick tests that take more than 10 seconds, as NAME: why. They start first, so that none is left over at the end.
