@@ -104,6 +104,15 @@ static int64_t part_words(const lists_search *s, const list_round *r, bool sampl
     return sample ? min_i64(words, r->sample_words) : words;
 }
 
+/* Many queries: lists that are neighbours in memory are read one after the other. */
+static void order_used(lists_search *s)
+{
+    s->used_count = 0;
+    for (int64_t l = 0; l < s->job->held->count; l++)
+        if (s->counts[l] > 0)
+            s->used[s->used_count++] = (uint32_t)l;
+}
+
 /* Counts the pairs of each list, and notes the lists that have some; returns the words of all items. */
 static int64_t count_pairs(lists_search *s, const list_round *r, bool sample, work_part *part)
 {
@@ -124,6 +133,8 @@ static int64_t count_pairs(lists_search *s, const list_round *r, bool sample, wo
         }
         part->pair_count += lists;
     }
+    if (part->pair_count >= job->held->count)
+        order_used(s);
     for (int64_t u = 0; u < s->used_count; u++) {
         const int64_t groups = divide_up_i64(s->counts[s->used[u]], SCREEN_LIST_QUERIES);
         words += groups * part_words(s, r, sample, s->used[u]);
