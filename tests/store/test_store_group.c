@@ -8,7 +8,7 @@
 #include "store/store_support.h"
 #include "support/scratch.h"
 
-enum { OPERATIONS = 60 };
+enum { OPERATIONS = 100 }; /* leave more rows than fit into a page, so that each member has some */
 
 static ww_device *open_even(const char *name)
 {

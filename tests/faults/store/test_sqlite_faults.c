@@ -268,5 +268,6 @@ int main(void)
         cmocka_unit_test(authorizer_and_progress_handler_of_the_host_stay),
         cmocka_unit_test(a_defensive_connection_cannot_edit_the_tables_behind),
     };
+    setenv("WARPWAVE_DEVICE", "cpu", 1); /* hundreds of devices are opened, and a GPU takes half a second each time */
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
