@@ -15,6 +15,8 @@ set(LONG_TESTS
     "rocm_grammar_model: grammars are the host's work; grammar_model is quick"
     "rocm_ivf: as ivf, whose devices are emulated, too"
     "rocm_model_bits: as model_bits, whose devices are emulated, too"
+    "rocm_ivf_exact: as ivf_exact, whose devices are emulated, too"
+    "rocm_quant_product: as quant_product, whose devices are emulated, too; rocm_quant_tile and rocm_quant_fused are quick"
     "rocm_ivf_proof: the host computes the proofs; ivf_proof is quick"
     "rocm_faults_ivf: as faults_ivf, whose devices are emulated, too"
     "rocm_faults_map: as faults_map, whose devices are emulated, too"
@@ -22,7 +24,9 @@ set(LONG_TESTS
     "limits_tensor_reduce: ${LIMITS}"
     "limits_tensor_rows: ${LIMITS}"
     "limits_tensor_sort: ${LIMITS}"
-    "ranks_mpich_faults: ranks are killed while they work; ranks_openmpi_faults is quick")
+    "ranks_mpich_faults: ranks are killed while they work; ranks_openmpi_faults is quick"
+    "ranks_mpich_mpi_faults: it waits for calls of MPI that fail; ranks_openmpi_mpi_faults is quick"
+    "ranks_mpich_ivf_devices: it has emulated devices; ranks_openmpi_ivf_devices is quick")
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
@@ -60,6 +64,12 @@ set(SLOW_TESTS
     "ranks_openmpi_faults: it waits for ranks that are killed or stopped"
     "ranks_openmpi_commands: it starts about 20 runs of up to 3 ranks"
     "install_clang: it configures the build ten times"
+    "ranks_openmpi_mpi_faults: it waits a tenth of a second for each call of MPI that fails"
+    "ivf_exact: exact searches by lists on two emulated devices"
+    "ivf: indexes with every type of rows on two emulated devices"
+    "ivf_proof: 12,000 queries with proofs"
+    "faults_ivf: every allocation and call of an index fails in turn on three devices"
+    "model_bits: models of all kinds on two emulated devices"
     "model_driver_faults: three drivers whose calls fail in turn")
 
 function(test_is_long test)

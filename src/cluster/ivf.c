@@ -22,20 +22,27 @@ typedef struct building {
     double loss;
 } building;
 
-static uint64_t hash_more(uint64_t hash, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static const uint64_t HASH_BEGIN = UINT64_C(0xcbf29ce484222325);
+
+static uint64_t hash_more(uint64_t hash, uint64_t number)
+{
+    return (hash ^ number) * UINT64_C(0x100000001b3);
+}
 
 static int64_t hash_config(const ww_ivf_config *config)
 {
-    const uint64_t numbers[] = {(uint64_t)config->nlist, (uint64_t)config->sample_rows, (uint64_t)config->iterations,
-                                config->seed};
-    return (int64_t)hash_more(HASH_BEGIN, numbers, sizeof numbers);
+    uint64_t hash = hash_more(HASH_BEGIN, (uint64_t)config->nlist);
+    hash = hash_more(hash, (uint64_t)config->sample_rows);
+    hash = hash_more(hash, (uint64_t)config->iterations);
+    return (int64_t)hash_more(hash, config->seed);
+}
+
+static uint64_t hash_floats(const float *values, int64_t count)
+{
+    uint64_t hash = HASH_BEGIN;
+    for (int64_t i = 0; i < count; i++)
+        hash = hash_more(hash, canon_float_bits(values[i]));
+    return hash;
 }
 
 /* ---- centroids ------------------------------------------------------------------------------------------------------------
@@ -191,9 +198,8 @@ static ww_status install(building *b)
                                .rows = b->own.rows,
                                .row_lists = b->own.lists,
                                .row_count = b->own.count};
-    const size_t floats = (size_t)(nlist * b->call->cluster->dim) * sizeof(float);
     ivf *made = NULL;
-    status = ww_core()->part_make(shard, &update, hash_more(HASH_BEGIN, arrays.centroids, floats) | 1, &made);
+    status = ww_core()->part_make(shard, &update, hash_floats(arrays.centroids, nlist * b->call->cluster->dim) | 1, &made);
     status = call_agree(b->call, status);
     if (status == WW_OK)
         ww_core()->part_take(shard, made);
