@@ -110,6 +110,8 @@ MANY_PARAMETERS = {
     "src/store/sqlite/table.c": "SQLite's functions of a virtual table",
     "src/store/sqlite/hybrid.c": "likewise",
 }
+ROOT_FILES = {".clang-format", ".clang-tidy", ".containerignore", ".gitignore", "CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "Containerfile",
+              "LICENSE", "Makefile", "README.md", "SECURITY.md", "pyproject.toml"}
 FILE_LINES_MAX = 700
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
 ENDS_OR_PRINTS = re.compile(r"(?<![\w.>])(abort|exit|_exit|assert|printf|puts|perror)\s*\(")
@@ -221,6 +223,14 @@ def check_folders(paths):
             offend(folder, count, f"{count} source files; at most {FOLDER_FILES_MAX}: which are its two subjects?")
 
 
+def check_root():
+    """What a program leaves in the folder it was started in is soon committed with the rest."""
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    for name in names:
+        if "/" not in name and name not in ROOT_FILES:
+            offend(name, 1, "a stray file? If it belongs in the root, add it to ROOT_FILES in scripts/check-tree.py")
+
+
 def check_library_manners(path, lines):
     """No room of the library ends the process or prints, and memory comes from base/memory.h. The emulated driver stands for a
     vendor's library, so it takes its memory where that would; base/system/large_blocks.c is what memory.c stands on."""
@@ -320,6 +330,7 @@ def main():
     sources = [(path, lines) for path, lines in files if path.startswith("src/") and path.endswith((".c", ".h", ".def"))]
     check_circles({path.removeprefix("src/"): [target for _, target in includes(lines)] for path, lines in sources})
     check_folders(path for path, _ in files)
+    check_root()
     check_float_guards(files)
     print("\n".join(offences), file=sys.stderr, end="\n" if offences else "")
     documents = subprocess.run([ROOT / "scripts" / "check-docs.py"], check=False)
