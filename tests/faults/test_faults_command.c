@@ -28,7 +28,7 @@ static const char *const commands[] = {
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --out-neighbors OUT.ibin --out-distances other.fbin",
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --json",
     RADIUS_SEARCH,
-    RADIUS_SEARCH " --json",
+    RADIUS_SEARCH " --json", /* NOLINT(bugprone-suspicious-missing-comma): one text */
     "gguf info model.gguf",
     "gguf info model.gguf --json",
     "gguf verify model.gguf --json",

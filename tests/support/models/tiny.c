@@ -90,6 +90,42 @@ static void add_mixture(tiny_model *m, int i)
     }
 }
 
+/* What Jina's model of code has. */
+static void add_more_norms(tiny_model *m, int i)
+{
+    static const char *const names[] = {"attn_q_norm", "attn_k_norm", "attn_norm_2"};
+    const tiny_shape *s = &m->shape;
+    for (int n = 0; n < 3; n++) {
+        const int64_t length = n < 2 ? (int64_t)s->heads * s->head_size : s->width;
+        char name[64];
+        snprintf(name, sizeof name, "%s.weight", names[n]);
+        add_named(m, i, name, 0, length);
+        snprintf(name, sizeof name, "%s.bias", names[n]);
+        add_named(m, i, name, 0, length);
+    }
+}
+
+/* Norms before and behind the two halves of a layer. */
+static void add_norms(tiny_model *m, int i)
+{
+    const tiny_shape *s = &m->shape;
+    const bool modern = is(s, "modern-bert"), behind = strstr(s->architecture, "bert") && !modern, olmo = is(s, "olmo2");
+    const bool gemma = is(s, "gemma2") || is(s, "gemma3") || is(s, "gemma-embedding");
+    if (!olmo) {
+        if (!modern || i > 0)
+            add_named(m, i, behind ? "attn_output_norm.weight" : "attn_norm.weight", 0, s->width);
+        add_named(m, i,
+                  behind             ? "layer_output_norm.weight"
+                  : is(s, "gpt-oss") ? "post_attention_norm.weight"
+                                     : "ffn_norm.weight",
+                  0, s->width);
+    }
+    if (gemma || olmo) {
+        add_named(m, i, "post_attention_norm.weight", 0, s->width);
+        add_named(m, i, "post_ffw_norm.weight", 0, s->width);
+    }
+}
+
 static void add_layer(tiny_model *m, int i)
 {
     const tiny_shape *s = &m->shape;
@@ -97,7 +133,7 @@ static void add_layer(tiny_model *m, int i)
                nomic = is(s, "nomic-bert");
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
     const bool oss = is(s, "gpt-oss"), olmo = is(s, "olmo2"), modern = is(s, "modern-bert"), phi = is(s, "phi3") || modern;
-    const bool gemma = is(s, "gemma3") || is(s, "gemma-embedding"), post = gemma || is(s, "gemma2") || olmo;
+    const bool gemma = is(s, "gemma3") || is(s, "gemma-embedding");
     if (nomic || phi) {
         add_named(m, i, "attn_qkv.weight", queries + 2 * keys, s->width);
     } else {
@@ -119,20 +155,7 @@ static void add_layer(tiny_model *m, int i)
         add_named(m, i, "attn_q_norm.weight", 0, olmo ? queries : s->head_size);
         add_named(m, i, "attn_k_norm.weight", 0, olmo ? keys : s->head_size);
     }
-    if (!olmo) {
-        const bool behind = encoder && !modern;
-        if (!modern || i > 0)
-            add_named(m, i, behind ? "attn_output_norm.weight" : "attn_norm.weight", 0, s->width);
-        add_named(m, i,
-                  behind ? "layer_output_norm.weight"
-                  : oss  ? "post_attention_norm.weight"
-                         : "ffn_norm.weight",
-                  0, s->width);
-    }
-    if (post) {
-        add_named(m, i, "post_attention_norm.weight", 0, s->width);
-        add_named(m, i, "post_ffw_norm.weight", 0, s->width);
-    }
+    add_norms(m, i);
     if (s->experts) {
         add_mixture(m, i);
         return;
@@ -152,14 +175,8 @@ static void add_layer(tiny_model *m, int i)
             add_named(m, i, "ffn_up.bias", 0, s->hidden);
         add_named(m, i, "ffn_down.bias", 0, s->width);
     }
-    static const char *const twice[] = {"attn_q_norm", "attn_k_norm", "attn_norm_2"};
-    for (int n = 0; n < 3 && s->norms_twice; n++) {
-        char name[64];
-        snprintf(name, sizeof name, "%s.weight", twice[n]);
-        add_named(m, i, name, 0, n < 2 ? queries : s->width);
-        snprintf(name, sizeof name, "%s.bias", twice[n]);
-        add_named(m, i, name, 0, n < 2 ? queries : s->width);
-    }
+    if (s->norms_twice)
+        add_more_norms(m, i);
 }
 
 static void add_head(tiny_model *m)
