@@ -67,7 +67,7 @@ static ww_status take_memory(cluster_call *call, int64_t nlist, reducing *r)
     return status;
 }
 
-/* A list without rows bounds nothing. By cosine a row is the farther the less its score is. */
+/* A list without rows bounds nothing. By cosine, a lower score means a farther row. */
 static void pack(const ww_cluster *c, const part_counts *counts, const reducing *r)
 {
     const double sign = c->metric == WW_COSINE ? -1.0 : 1.0;

@@ -439,8 +439,7 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *si
     return status;
 }
 
-/* ---- positions
- * ----------------------------------------------------------------------------------------------------------------
+/* ---- positions -----------------------------------------------------------------------------------------------------------
  */
 
 double alibi_slope(const model_sizes *sizes, int32_t head)

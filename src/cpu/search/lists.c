@@ -186,7 +186,7 @@ static void copy_block(const list_scan *s, list_worker *w, const list_codes *fro
         memcpy(w->values[v], values[v] + first, (size_t)w->count * sizeof *w->values[v]);
 }
 
-/* Takes the rows of list `number` from `first` on in hand. */
+/* Selects the rows of list `number` from `first` on. */
 static void take_block(const list_scan *s, list_worker *w, uint32_t number, int64_t first)
 {
     const row_list *list = &s->lists->lists[number];

@@ -16,7 +16,7 @@ static bool is_gemma3(const architecture_names *a)
     return is(a, "gemma3") || is(a, "gemma-embedding");
 }
 
-/* Which layers have a window has no key: the last of each few sees everything. */
+/* No key says which layers have a window: the last layer of each group sees everything. */
 static ww_status check_layer_types(const architecture_names *a, const char *folder, const json_t *config)
 {
     const size_t each = is_gemma3(a) ? 6 : is(a, "gemma2") || is(a, "gpt-oss") ? 2 : is(a, "olmo2") ? 4 : 0;
@@ -42,14 +42,14 @@ static ww_status check_gemma3(const char *folder, const json_t *config)
                   layers = json_member_integer(config, "num_hidden_layers", -1);
     const int64_t scale = layers == 62 && heads > 0 ? width / heads : head;
     if (json_member_integer(config, "sliding_window_pattern", 6) != 6)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: sliding_window_pattern is %lld; 6 is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: sliding_window_pattern is %lld; only 6 is supported", folder,
                        (long long)json_member_integer(config, "sliding_window_pattern", 6));
     if (json_member_real(config, "rope_local_base_freq", 10000) != 10000)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rope_local_base_freq is %g; 10000 is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rope_local_base_freq is %g; only 10000 is supported", folder,
                        json_member_real(config, "rope_local_base_freq", 10000));
     if (json_member_real(config, "query_pre_attn_scalar", (double)scale) != (double)scale)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; %lld is known for this size", folder,
-                       json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; only %lld is supported for this size",
+                       folder, json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
     static const char *const caps[] = {"attn_logit_softcapping", "final_logit_softcapping"};
     for (size_t i = 0; i < 2; i++)
         if (json_is_number(json_object_get(config, caps[i])))
@@ -65,11 +65,12 @@ static ww_status check_modern(const char *folder, const json_t *config)
         if (json_member_bool(config, flags[i], false))
             return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is true; that is not supported", folder, flags[i]);
     if (json_member_integer(config, "global_attn_every_n_layers", 3) != 3)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: global_attn_every_n_layers is %lld; 3 is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: global_attn_every_n_layers is %lld; only 3 is supported", folder,
                        (long long)json_member_integer(config, "global_attn_every_n_layers", 3));
     const char *activation = json_member_text(config, "classifier_activation", "gelu");
     if (strcmp(activation, "gelu") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: classifier_activation is '%.40s'; gelu is known", folder, activation);
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: classifier_activation is '%.40s'; only gelu is supported", folder,
+                       activation);
     return WW_OK;
 }
 
@@ -85,10 +86,10 @@ static ww_status check_nomic(const char *folder, const json_t *config)
         if (json_member_bool(config, flags[i].key, flags[i].value) != flags[i].value)
             return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is true; that is not supported", folder, flags[i].key);
     if (json_member_real(config, "rotary_emb_fraction", 1) != 1)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_emb_fraction is %g; 1 is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_emb_fraction is %g; only 1 is supported", folder,
                        json_member_real(config, "rotary_emb_fraction", 1));
     if (json_member_real(config, "rotary_scaling_factor", 1) != 1)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_scaling_factor is %g; no scaling is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: rotary_scaling_factor is %g; scaling is not supported", folder,
                        json_member_real(config, "rotary_scaling_factor", 1));
     return WW_OK;
 }
@@ -136,8 +137,8 @@ static ww_status check_gemma2(const char *folder, const json_t *config)
     const int64_t scale = layers == 46 && heads > 0 ? json_member_integer(config, "hidden_size", -1) / heads
                                                     : json_member_integer(config, "head_dim", 256);
     if (json_member_real(config, "query_pre_attn_scalar", (double)scale) != (double)scale)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; %lld is known for this size", folder,
-                       json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: query_pre_attn_scalar is %g; only %lld is supported for this size",
+                       folder, json_member_real(config, "query_pre_attn_scalar", 0), (long long)scale);
     return WW_OK;
 }
 
@@ -150,7 +151,7 @@ static ww_status check_smollm3(const char *folder, const json_t *config)
             return ww_fail(WW_UNSUPPORTED, "%s/config.json: no_rope_layers says %lld of layer %zu; every fourth has no rope",
                            folder, (long long)json_integer_value(json_array_get(ropes, i)), i);
     if (json_member_integer(config, "no_rope_layer_interval", 4) != 4)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: no_rope_layer_interval is %lld; 4 is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: no_rope_layer_interval is %lld; only 4 is supported", folder,
                        (long long)json_member_integer(config, "no_rope_layer_interval", 4));
     return WW_OK;
 }
@@ -169,7 +170,7 @@ static ww_status check_qwen3moe(const char *folder, const json_t *config)
 static ww_status check_gpt_oss(const char *folder, const json_t *config)
 {
     if (json_member_real(config, "swiglu_limit", 7) != 7)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: swiglu_limit is %g; 7 is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: swiglu_limit is %g; only 7 is supported", folder,
                        json_member_real(config, "swiglu_limit", 7));
     return WW_OK;
 }
@@ -179,7 +180,7 @@ static ww_status check_jina(const char *folder, const json_t *config)
 {
     const char *type = json_member_text(config, "feed_forward_type", "geglu");
     if (strcmp(type, "geglu") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: feed_forward_type is '%.40s'; geglu is known", folder, type);
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: feed_forward_type is '%.40s'; only geglu is supported", folder, type);
     return WW_OK;
 }
 
@@ -188,7 +189,7 @@ static ww_status check_yarn(const char *folder, const json_t *config)
 {
     const json_t *scaling = config_scaling(config);
     if (strcmp(scaling_type(scaling), "yarn") == 0 && json_member_real(scaling, "mscale", 1) != 1)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: mscale is %g; 1 is known", folder,
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: mscale is %g; only 1 is supported", folder,
                        json_member_real(scaling, "mscale", 1));
     return WW_OK;
 }
@@ -225,8 +226,8 @@ ww_status config_check(const architecture_names *a, const char *folder, const js
         return ww_fail(WW_UNSUPPORTED, "%s/config.json: %s is '%.40s'; models of the architecture '%s' have %s", folder, key,
                        activation, a->name, a->activation);
     if ((is(a, "bert") || is(a, "jina-bert-v2")) && strcmp(positions, known) != 0)
-        return ww_fail(WW_UNSUPPORTED, "%s/config.json: position_embedding_type is '%.40s'; %s is known", folder, positions,
-                       known);
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: position_embedding_type is '%.40s'; only %s is supported", folder,
+                       positions, known);
     const int64_t skipped = positions_skipped(a, config);
     if (skipped < 0 || skipped >= json_member_integer(config, "max_position_embeddings", INT32_MAX))
         return ww_fail(WW_CORRUPT_FILE, "%s/config.json: pad_token_id is %lld; positions begin behind it", folder,

@@ -61,7 +61,7 @@ bool tensor_is_coded(const ww_gguf_tensor *t);
 /* Reads a tensor's rows, makes them what the file has, and writes them. */
 ww_status tensor_write(conversion *c, const converted *t);
 
-/* Makes and declares the tensors of rope's factors, if there are any; writes them behind all others. */
+/* Makes and declares the tensors of rope's factors, if there are any; writes them after all others. */
 ww_status rope_tensors_declare(conversion *c);
 ww_status rope_tensors_write(const conversion *c);
 void rope_tensors_free(conversion *c);

@@ -156,8 +156,8 @@ static ww_status open_dense(conversion *c)
         const char *activation = json_member_text(config, "activation_function", "Identity");
         const size_t length = strlen(activation), wanted = strlen("Identity");
         if (status == WW_OK && (length < wanted || strcmp(activation + length - wanted, "Identity") != 0))
-            status = ww_fail(WW_UNSUPPORTED, "%s/%s: activation_function is '%.60s'; Identity is known", c->job->folder, name,
-                             activation);
+            status = ww_fail(WW_UNSUPPORTED, "%s/%s: activation_function is '%.60s'; only Identity is supported",
+                             c->job->folder, name, activation);
         json_decref(config);
         if (status == WW_OK)
             status = folder_add(c->job->folder, folders[i], &c->folder);
@@ -165,7 +165,7 @@ static ww_status open_dense(conversion *c)
     return status;
 }
 
-/* A model that sees has the sizes of its model of text in an object inside. */
+/* A vision model keeps the sizes of its text model in a nested object. */
 static void take_text_config(conversion *c)
 {
     json_t *inside = c->architecture->nested ? json_object_get(c->config, "text_config") : NULL;
