@@ -25,6 +25,7 @@ typedef struct cpu_device {
     pool *pool;
     atomic_int_least64_t ours_bytes;
     atomic_int_least64_t peak_bytes;
+    int64_t cache_bytes; /* of the last level; 0: unknown */
     cpu_spare spare;
 } cpu_device;
 
@@ -53,5 +54,8 @@ ww_status cpu_rows_range(ww_device *device, const range_job *job);
 
 /* Describes this machine's CPU: name, vendor, arch, memory. The device fills in id, cores and instruction sets. */
 void cpu_describe_machine(ww_device_info *info);
+
+/* Bytes of the last level of cache, or 0 if the machine does not say. */
+int64_t cpu_cache_bytes(void);
 
 #endif

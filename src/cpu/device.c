@@ -60,6 +60,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     pthread_mutex_init(&cpu->spare.lock, NULL); /* cannot fail with default attributes */
     ww_status status = instruction_set_choose(&cpu->chosen);
     cpu->isa = &cpu->chosen;
+    cpu->cache_bytes = cpu_cache_bytes();
     if (status == WW_OK)
         status = cores_to_use(cores, CORES_MAX, &count);
     if (status == WW_OK)

@@ -1,9 +1,20 @@
 /* What the machine says about its CPU. It asks the processor itself: files would need memory and may be missing. */
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cpu/cpu.h"
+
+int64_t cpu_cache_bytes(void)
+{
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return bytes > 0 ? bytes : 0;
+#else
+    return 0;
+#endif
+}
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>

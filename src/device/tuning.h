@@ -29,6 +29,7 @@ typedef struct search_marks {
 typedef struct device_tuning {
     tuning_choice screen;         /* searches by the screen, where there are codes: as it suits them, always, never */
     int32_t screen_list_capacity; /* rows that a query's list of kept ones has room for; 0: as many as suit it */
+    tuning_choice planes;         /* one query reads high planes of codes first: if that is faster, always, never */
     tuning_choice exact_lists;    /* exact searches by the lists of an index: where that may pay, always, never */
     int32_t range_entries;        /* that a GPU has room for at a time in a range search; 0: as many as suit it */
     int64_t im2col_bytes;         /* of memory for convolutions that are written out; 0: 32 MiB */

@@ -5,9 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cpu/cpu.h"
 #include "cpu/isa/scalar/scalar.h"
 #include "cpu/search/high_plane.h"
 #include "support/data/datasets.h"
+#include "vectors/collection.h"
 
 enum { ROWS = 64, QUERIES = 8 };
 
@@ -158,9 +160,78 @@ static void no_row_is_discarded_by_its_own_score(void **state)
     assert_true(discarded > 1000); /* the bound is of use */
 }
 
+/* A collection whose planes exclude every row, and searches of it for one query. */
+typedef struct spoilt {
+    cpu_device *cpu;
+    ww_collection *collection;
+    float *vectors; /* SPOILT_ROWS, then a query */
+} spoilt;
+
+enum { SPOILT_ROWS = 20000, SPOILT_DIM = 128, SPOILT_K = 10 };
+
+static spoilt spoilt_make(void)
+{
+    spoilt s = {.vectors = malloc((size_t)(SPOILT_ROWS + 1) * SPOILT_DIM * sizeof(float))};
+    test_random random = {4};
+    ww_device *device = NULL;
+    dataset_named("random normal")
+        ->make(&random, SPOILT_DIM, s.vectors, SPOILT_ROWS, s.vectors + (size_t)SPOILT_ROWS * SPOILT_DIM, 1);
+    CHECK_OK(ww_device_open("cpu", &device));
+    s.cpu = (cpu_device *)device;
+    ww_collection_config config = ww_collection_config_default();
+    config.dim = SPOILT_DIM;
+    CHECK_OK(ww_collection_create(device, &config, &s.collection));
+    ww_rows rows = ww_rows_default();
+    rows.count = SPOILT_ROWS;
+    rows.dim = SPOILT_DIM;
+    rows.vectors = s.vectors;
+    CHECK_OK(ww_collection_add(s.collection, &rows));
+    for (int64_t i = 0; i < s.collection->store.segment_count; i++) {
+        const segment *part = &s.collection->store.segments[i];
+        for (int64_t r = 0; r < part->count; r++)
+            ((float *)part->high_residuals.data)[r] = -INFINITY;
+    }
+    return s;
+}
+
+/* Does a search for one query read planes? Then it finds nothing and is repeated. */
+static bool reads_planes(spoilt *s, tuning_choice tuned, int64_t cache_bytes)
+{
+    int64_t found[SPOILT_K];
+    float scores[SPOILT_K];
+    ww_search_stats stats = ww_search_stats_default();
+    ww_query query = ww_query_default();
+    query.queries = s->vectors + (size_t)SPOILT_ROWS * SPOILT_DIM;
+    query.query_count = 1;
+    query.dim = SPOILT_DIM;
+    query.k = SPOILT_K;
+    query.stats = &stats;
+    s->cpu->base.tuning.planes = tuned;
+    s->cpu->cache_bytes = cache_bytes;
+    CHECK_OK(ww_collection_search(s->collection, &query, found, scores));
+    return stats.repeated_queries > 0;
+}
+
+static void planes_are_left_out_where_the_cache_holds_the_codes(void **state)
+{
+    (void)state;
+    const int64_t codes = (int64_t)(SPOILT_ROWS + 63) / 64 * 64 * SPOILT_DIM;
+    spoilt s = spoilt_make();
+    assert_false(reads_planes(&s, TUNING_AUTO, codes));
+    assert_true(reads_planes(&s, TUNING_AUTO, codes - 1));
+    assert_true(reads_planes(&s, TUNING_AUTO, 0)); /* unknown */
+    assert_true(reads_planes(&s, TUNING_ALWAYS, codes));
+    assert_false(reads_planes(&s, TUNING_NEVER, 0));
+    assert_true(cpu_cache_bytes() >= 0);
+    ww_collection_destroy(s.collection);
+    ww_device_close(&s.cpu->base);
+    free(s.vectors);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planes_are_left_out_where_the_cache_holds_the_codes),
         cmocka_unit_test(planes_bound_what_they_throw_away),
         cmocka_unit_test(products_of_planes_are_exact_in_every_way_there_is),
         cmocka_unit_test(no_row_is_discarded_by_its_own_score),

@@ -188,7 +188,7 @@ static bool excluded_by_highs(const scan *s, int32_t worker, const unit *u, int3
 {
     const screen *sc = s->screen;
     screen_worker *w = &sc->workers[worker];
-    if (!u->highs || !trial_is_due(&w->high_trial))
+    if (!s->planes || !u->highs || !trial_is_due(&w->high_trial))
         return false;
     uint64_t keep = 0;
     for (int32_t q = begin; q < end && keep == 0; q++) {

@@ -304,6 +304,13 @@ static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
     return status;
 }
 
+/* Are high planes faster? Where the cache holds all codes the products are the limit, not the bytes (bench/RESULTS.md). */
+static bool planes_are_faster(const cpu_device *cpu, const scan *s)
+{
+    const tuning_choice tuned = cpu->base.tuning.planes;
+    return tuned == TUNING_AUTO ? s->words * 64 * s->padded > cpu->cache_bytes : tuned == TUNING_ALWAYS;
+}
+
 /* A search for the k best or, with `range`, for what is within it; then k is 0. Queries whose results prove a defect go to
  * `failed`: without a screen there are none. */
 static ww_status search_by(ww_device *device, const search_job *job, range_scan *range, query_numbers *failed)
@@ -311,6 +318,7 @@ static ww_status search_by(ww_device *device, const search_job *job, range_scan 
     cpu_device *cpu = (cpu_device *)device;
     scan s = {.job = job, .isa = cpu->isa, .range = range, .padded = canon_padded(job->dim)};
     s.words = words_of(job);
+    s.planes = planes_are_faster(cpu, &s);
     const int64_t rows = rows_of(job);
     const bool here = (double)rows * (double)job->query_count * s.padded < HERE_PRODUCTS;
     s.workers = here ? 1 : pool_threads(cpu->pool);

@@ -28,6 +28,7 @@ typedef struct scan {
     const instruction_set *isa;
     screen *screen;                 /* NULL: every row is scored */
     const struct range_scan *range; /* NULL: the k best are asked for */
+    bool planes;                    /* may one query read high planes first? */
     int32_t padded;
     int32_t workers;
     int64_t words;         /* of 64 rows, over all segments */
