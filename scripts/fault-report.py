@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+COMMANDS = ("test_faults_command", "test_faults_model_command")  # these inject into the command, the others into the library
 OTHERS = ("test_gguf", "test_files_arrays", "test_key_list", "test_threads_pool", "test_tensor_files", "test_own_kernel")
 EXPECTED = {
     "open": "a file that cannot be opened (EMFILE)",
@@ -35,6 +36,8 @@ EXPECTED = {
     "limit of a file's size": "a file at its size limit (RLIMIT_FSIZE)",
     "limit of memory": "the command with too little memory (RLIMIT_AS)",
     "environment": "an environment variable with an invalid value",
+    "download": "a download that fails, brings nothing or is killed",
+    "interruption of the command": "Ctrl-C while the command waits",
 }
 
 
@@ -76,7 +79,7 @@ def page(counts, skipped):
              f"Machine: {platform.machine()}. The numbers of allocations and threads depend on the machine.", "",
              "| kind | what fails | in the library | in the command |", "|---|---|---:|---:|"]
     for kind, what in EXPECTED.items():
-        command = counts["test_faults_command"][kind]
+        command = sum(counts[program][kind] for program in COMMANDS)
         lines.append(f"| {kind} | {what} | {total[kind] - command:,} | {command:,} |")
     lines += ["", f"In all: {sum(total.values()):,}.", "", "| suite | faults |", "|---|---:|"]
     lines += [f"| `{name[5:]}` | {sum(kinds.values()):,} |" for name, kinds in sorted(counts.items()) if sum(kinds.values()) > 0]

@@ -2,6 +2,7 @@
 """The checks of `make lint` find what they are for: each is given a fault in a small tree of its own, and the same without it."""
 import importlib.util
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -199,6 +200,16 @@ esac
             command.chmod(0o755)
             done = subprocess.run([ROOT / "scripts/demo-text.sh", build, "a question"], check=True, capture_output=True, text=True)
         self.assertIn("10,000 of the 117,659 glosses", done.stdout)
+
+
+class Faults(unittest.TestCase):
+    def test_the_report_has_words_for_every_kind_of_fault_that_tests_count(self):
+        words = load(ROOT / "scripts/fault-report.py").EXPECTED
+        counted = {kind for path in (ROOT / "tests").rglob("*.c") for kind in re.findall(r'\bfault_count\("([^"]+)"', path.read_text(encoding="utf-8"))}
+        names = re.search(r"names\[INJECT_KINDS\] = \{([^}]*)\}", (ROOT / "tests/faults/inject/inject.h").read_text(encoding="utf-8"))
+        counted.update(set(re.findall(r'"([^"]+)"', names.group(1))) - {"none"})
+        self.assertGreater(len(counted), 10)
+        self.assertEqual(sorted(counted - set(words)), [])
 
 
 class Floors(unittest.TestCase):

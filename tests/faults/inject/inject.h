@@ -20,7 +20,7 @@ typedef enum inject_kind {
     INJECT_SYNC,        /* EIO */
     INJECT_RENAME,      /* EACCES */
     INJECT_THREAD,      /* EAGAIN: a thread that cannot be created */
-    INJECT_ALLOCATION,  /* malloc and its kin, of whoever calls them; in the command alone */
+    INJECT_ALLOCATION,  /* malloc and its kin; only in the command */
     INJECT_KINDS
 } inject_kind;
 

@@ -166,7 +166,7 @@ static void an_address_that_fails_changes_nothing(void **state)
     assert_int_equal(r.code, 3);
     assert_true(*r.err && out_is_old());
     command_free(&r);
-    fault_count("address", 10);
+    fault_count("download", 10);
 }
 
 /* Ctrl-C while curl waits: the command ends with its own code, and OUT.gguf is as it was. */
@@ -179,7 +179,7 @@ static void ctrl_c_ends_a_fetch(void **state)
         fail_msg("ended with %d: %s", r.code, r.err);
     assert_true(out_is_old());
     command_free(&r);
-    fault_count("ctrl-C", 1);
+    fault_count("interruption of the command", 1);
 }
 
 int main(void)

@@ -242,7 +242,7 @@ static void fail_each(const model_call *c)
             CHECK_OK(status);
             break;
         }
-        fault_count("call of a driver, in models", 1);
+        fault_count("call of a GPU's driver", 1);
         if (!c->opens || n % 16 == 1) /* opening touches nothing of the models that are there */
             model_calls_check(c->name, n % 16 == 1);
         assert_true(n < CALLS_MAX);
@@ -283,7 +283,7 @@ static bool lose_at(const model_call *c, long n)
     const bool lost = on->victim() != NULL;
     check_message(c, n, status, lost);
     if (lost) {
-        fault_count("device lost, in models", 1);
+        fault_count("call of a GPU's driver", 1);
         CHECK_FAILS(WW_DRIVER_ERROR, model_calls[1].call()); /* said again by whatever comes next */
         assert_non_null(strstr(ww_error_message(), "device lost"));
     } else {

@@ -87,7 +87,7 @@ void fail_every_driver_call(const collection_faults *faults)
         int64_t n = 1;
         while (n < CALLS_MAX && fail_call(faults, o, n, numbers[n % 2]))
             n = test_is_long() ? n + 1 : n * 3 + 1;
-        fault_count("driver call", (long)n - 1);
+        fault_count("call of a GPU's driver", (long)n - 1);
         assert_true((n > 2 || o->is_free) && n < CALLS_MAX);
     }
 }
