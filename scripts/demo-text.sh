@@ -60,7 +60,7 @@ if [ $# -gt 0 ]; then
         echo "$question" | ask
     done
 elif [ -t 0 ]; then
-    echo "Describe what you look for in plain words, and press return; ctrl-D ends."
+    echo "Describe what you look for in plain words, and press return; Ctrl-D ends."
     ask
 else
     questions=$(cat)

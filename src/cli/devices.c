@@ -199,11 +199,10 @@ static const option options[] = {
 const command command_devices = {
     .name = "devices",
     .summary = "List the devices of this machine, and say why others are missing",
-    .notes =
-        "The first line of each device starts with the name that --device takes. 'auto' is the first that opens of the CUDA\n"
-        "devices, the ROCm devices and the CPU; the environment variable WARPWAVE_DEVICE changes that. Names joined by '+'\n"
-        "are a group, which searches as one device: 'cuda:0+cuda:1', 'cuda:0+cpu', 'rocm:*' (all of them), 'all' (every "
-        "GPU).\n",
+    .notes = "The first line of each device starts with the name that --device takes. 'auto' is the first that opens of\n"
+             "the CUDA devices, the ROCm devices and the CPU; the environment variable WARPWAVE_DEVICE changes that. Names\n"
+             "joined by '+' are a group, which searches as one device: 'cuda:0+cuda:1', 'cuda:0+cpu', 'rocm:*' (all of\n"
+             "them), 'all' (every GPU).\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = devices_run,

@@ -15,7 +15,7 @@ static const char exit_codes[] = "Exit codes:\n"
                                  "  3    a bad file: missing, malformed, values that are not finite, duplicate ids\n"
                                  "  4    no such device, or its driver failed\n"
                                  "  5    out of memory, on the host or on the device\n"
-                                 "  130  interrupted by ctrl-C; files that were being written are unchanged\n";
+                                 "  130  interrupted by Ctrl-C; files that were being written are unchanged\n";
 
 static const char environment[] =
     "Environment:\n"

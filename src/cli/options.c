@@ -21,9 +21,9 @@ static ww_status integer_parse(const option *o, const char *text, int64_t *value
     const long long number = strtoll(text, &end, 10);
     if (end == text || *end != '\0')
         return ww_fail(WW_INVALID_ARGUMENT, "%s takes an integer, not '%s'", o->name, text);
-    if (errno == ERANGE || number < o->least || number > o->most)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s must be between %lld and %lld, not %s", o->name, (long long)o->least,
-                       (long long)o->most, text);
+    if (errno == ERANGE || number < o->min || number > o->max)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s must be between %lld and %lld, not %s", o->name, (long long)o->min,
+                       (long long)o->max, text);
     *value = number;
     return WW_OK;
 }
@@ -34,9 +34,9 @@ static ww_status number_parse(const option *o, const char *text, double *value)
     const double number = strtod(text, &end);
     if (end == text || *end != '\0')
         return ww_fail(WW_INVALID_ARGUMENT, "%s takes a number, not '%s'", o->name, text);
-    if (!(number >= (double)o->least && number <= (double)o->most))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s must be between %lld and %lld, not %s", o->name, (long long)o->least,
-                       (long long)o->most, text);
+    if (!(number >= (double)o->min && number <= (double)o->max))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s must be between %lld and %lld, not %s", o->name, (long long)o->min,
+                       (long long)o->max, text);
     *value = number;
     return WW_OK;
 }

@@ -15,8 +15,8 @@
 typedef enum option_kind {
     OPTION_FLAG,    /* takes no value; sets a bool */
     OPTION_TEXT,    /* sets a const char *, not empty */
-    OPTION_INTEGER, /* sets an int64_t between least and most */
-    OPTION_NUMBER,  /* sets a double between least and most */
+    OPTION_INTEGER, /* sets an int64_t between min and max */
+    OPTION_NUMBER,  /* sets a double between min and max */
     OPTION_CHOICE,  /* sets an int: the place of the word in `argument`, "cosine|l2|dot" */
     OPTION_LIST     /* adds to a text_list; may be given several times */
 } option_kind;
@@ -35,7 +35,7 @@ typedef struct option {
     option_kind kind;
     bool required;
     size_t offset; /* of the value in the command's settings */
-    int64_t least, most;
+    int64_t min, max;
 } option;
 
 enum { OPTIONS_MAX = 64 };
@@ -44,10 +44,10 @@ enum { OPTIONS_MAX = 64 };
 #define OPTION_IS_FLAG(settings, field, name, help) {name, NULL, help, OPTION_FLAG, false, offsetof(settings, field), 0, 0}
 #define OPTION_IS_TEXT(settings, field, required, name, argument, help)                                                        \
     {name, argument, help, OPTION_TEXT, required, offsetof(settings, field), 0, 0}
-#define OPTION_IS_INTEGER(settings, field, required, name, argument, least, most, help)                                        \
-    {name, argument, help, OPTION_INTEGER, required, offsetof(settings, field), least, most}
-#define OPTION_IS_NUMBER(settings, field, name, argument, least, most, help)                                                   \
-    {name, argument, help, OPTION_NUMBER, false, offsetof(settings, field), least, most}
+#define OPTION_IS_INTEGER(settings, field, required, name, argument, min, max, help)                                           \
+    {name, argument, help, OPTION_INTEGER, required, offsetof(settings, field), min, max}
+#define OPTION_IS_NUMBER(settings, field, name, argument, min, max, help)                                                      \
+    {name, argument, help, OPTION_NUMBER, false, offsetof(settings, field), min, max}
 #define OPTION_IS_CHOICE(settings, field, required, name, words, help)                                                         \
     {name, words, help, OPTION_CHOICE, required, offsetof(settings, field), 0, 0}
 

@@ -25,12 +25,11 @@ typedef struct gguf_settings {
 static const option info_options[] = {JSON_OPTION};
 static const option verify_options[] = {DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option quantize_options[] = {
-    OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T",
-                   "what weights become: a mix or a type, Q4_K_M, Q6_K, q8_0, f16, ..."),
-    FLAG(pure, "--pure", "every matrix becomes the type itself, without the mix's exceptions"), DEVICE_IS("auto"), QUIET_OPTION,
+    OPTION_IS_TEXT(gguf_settings, type, true, "--type", "T", "a mix or a type for the weights: Q4_K_M, Q6_K, q8_0, f16, ..."),
+    FLAG(pure, "--pure", "give every matrix the type itself, without the mix's exceptions"), DEVICE_IS("auto"), QUIET_OPTION,
     JSON_OPTION};
 static const option from_options[] = {OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T",
-                                                     "what matrices become: f32, f16, q8_0, ...; default: what they are"),
+                                                     "type of the matrices: f32, f16, q8_0, ...; default: as in the folder"),
                                       DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option diff_options[] = {DEVICE_OPTION, JSON_OPTION};
 static ww_status info_run(const char **files, gguf_settings *s)

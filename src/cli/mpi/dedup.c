@@ -447,16 +447,16 @@ static exit_code run(const char *const *arguments, size_t count)
 
 static const option table[] = {
     TEXT(common.base, true, "--base", "FILE", "the rows; each rank holds its own slice"),
-    TEXT(radius, false, "--radius", "R", "l2: rows at most so far apart are duplicates"),
+    TEXT(radius, false, "--radius", "R", "l2: rows within this distance of each other are duplicates"),
     TEXT(min_score, false, "--min-score", "S", "cosine, dot: rows with at least this score are duplicates"),
     TEXT(out_kept, false, "--out-kept", "FILE", "write the rows to keep, the first of each group, to a .ibin or .npy file"),
-    TEXT(out_groups, false, "--out-groups", "FILE", "write for each row the first row of its group, likewise"),
+    TEXT(out_groups, false, "--out-groups", "FILE", "write the first row of each row's group to a .ibin or .npy file"),
     COMMON_OPTIONS(dedup_options),
 };
 
 static const char notes[] =
-    "Rows within the bound of each other are in one group, and so are rows that others join: groups are the\n"
-    "connected components. Files are written when all is done; after an interruption --resume goes on.\n";
+    "Rows within the bound of each other are in one group, directly or through other rows: groups are the\n"
+    "connected components. Files are written at the end; --resume continues an interrupted run.\n";
 
 const command mpi_dedup = {
     .name = "dedup",

@@ -76,22 +76,22 @@ void rank_progress_begin(rank_progress *p, const char *what, int64_t done, int64
 void rank_progress_tell(rank_progress *p, int64_t done);
 
 #define COMMON_OPTIONS(settings)                                                                                               \
-    OPTION_IS_TEXT(settings, common.format, false, "--format", "F", "what inputs are whose names do not end in a format"),     \
+    OPTION_IS_TEXT(settings, common.format, false, "--format", "F", "format of inputs whose names do not show it"),            \
         OPTION_IS_CHOICE(settings, common.metric, false, "--metric", "cosine|l2|dot",                                          \
                          "the distance or similarity to rank by; default: cosine"),                                            \
         OPTION_IS_CHOICE(settings, common.screen, false, "--screen", "int8|none",                                              \
                          "how rows are screened before exact scoring; results are the same; default: int8"),                   \
         OPTION_IS_CHOICE(settings, common.type, false, "--type", "f32|f16|bf16|i8|u8",                                         \
-                         "what rows are stored as; default: f32"),                                                             \
+                         "type of the stored rows; default: f32"),                                                             \
         OPTION_IS_CHOICE(settings, common.place, false, "--rows-on", "device|host",                                            \
-                         "where rows are; host: more than a GPU holds, which keeps their codes; default: device"),             \
+                         "where rows are stored; host: for more rows than the GPU holds; default: device"),                    \
         OPTION_IS_TEXT(settings, common.device, false, "--device", "NAME,...",                                                 \
-                       "by rank on a machine, over and over; default: auto, a GPU a rank"),                                    \
+                       "devices for the ranks of a machine in turn; default: auto, one GPU per rank"),                         \
         OPTION_IS_INTEGER(settings, common.block, false, "--block", "N", 1, 1 << 20,                                           \
-                          "queries that go through together, and are done or not; default: 1024"),                             \
+                          "queries searched together; --resume continues at a whole block; default: 1024"),                    \
         OPTION_IS_INTEGER(settings, common.timeout_seconds, false, "--timeout", "S", 0, 2000000,                               \
-                          "seconds to wait for other ranks; 0: for ever; default: 300"),                                       \
-        OPTION_IS_FLAG(settings, common.resume, "--resume", "go on behind the last complete block of an interrupted run"),     \
+                          "seconds to wait for other ranks; 0: no limit; default: 300"),                                       \
+        OPTION_IS_FLAG(settings, common.resume, "--resume", "continue after the last complete block of an interrupted run"),   \
         OPTION_IS_FLAG(settings, common.quiet, "--quiet", "no progress on stderr"),                                            \
         OPTION_IS_FLAG(settings, common.json, "--json", "the report as JSON")
 #define COMMON_DEFAULTS {.metric = WW_COSINE, .block = 1024, .timeout_seconds = WW_CLUSTER_TIMEOUT_MS / 1000}

@@ -287,7 +287,7 @@ static const option graph_table[] = {
 static const char notes[] =
     "Results have the bytes that one process would write, whatever the number of ranks. While a run is under\n"
     "way its files are called FILE.part, beside FILE.progress; they take their names when they are complete. After\n"
-    "an interruption the same command with --resume, on any number of ranks, goes on where it was.\n";
+    "an interruption, the same command with --resume continues, on any number of ranks.\n";
 
 const command mpi_search = {
     .name = "search",

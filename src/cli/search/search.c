@@ -327,24 +327,24 @@ static exit_code search_run_command(const char *const *arguments, size_t count)
 static const option options[] = {
     TEXT(base, false, "--base", "FILE", "the rows to search; - is standard input"),
     TEXT(queries, false, "--queries", "FILE", "the rows to search for; - is standard input"),
-    TEXT(format, false, "--format", "F", "npy, fbin, csv, ...: what inputs are whose names do not end in a format"),
+    TEXT(format, false, "--format", "F", "format of inputs whose names do not show it: npy, fbin, csv, ..."),
     INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
     OPTION_IS_CHOICE(search_settings, metric, false, "--metric", "cosine|l2|dot",
                      "the distance or similarity to rank by; default: cosine"),
-    TEXT(radius, false, "--radius", "R", "all rows at most so far away (l2) instead of the nearest k"),
+    TEXT(radius, false, "--radius", "R", "all rows within this distance (l2) instead of the nearest k"),
     TEXT(min_score, false, "--min-score", "S", "all rows with at least this score (cosine, dot) instead of the best k"),
     INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX,
             "with --radius or --min-score: the best N of them; 0 only counts; default: 1000"),
     OPTION_IS_CHOICE(search_settings, screen, false, "--screen", "int8|none",
                      "how rows are screened before exact scoring; results are the same; default: int8"),
     OPTION_IS_CHOICE(search_settings, type, false, "--type", "f32|f16|bf16|i8|u8",
-                     "what rows are stored as; i8 and u8 hold integers only; default: f32"),
+                     "type of the stored rows; i8 and u8 hold integers only; default: f32"),
     OPTION_IS_CHOICE(search_settings, place, false, "--rows-on", "device|host",
-                     "where rows are; host: more than a GPU holds, which keeps their codes; default: device"),
+                     "where rows are stored; host: for more rows than the GPU holds; default: device"),
     TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ..., as listed by `warpwave devices`; default: auto"),
     TEXT(ids, false, "--ids", "FILE", "ids of the base file's rows, one per line; default: row numbers"),
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV base that holds its ids: its name, or its number from 1"),
-    TEXT(query_id_column, false, "--query-id-column", "C", "the same for CSV queries; reports call them so"),
+    TEXT(query_id_column, false, "--query-id-column", "C", "the same for CSV queries; reports name queries by these ids"),
     TEXT(out_neighbors, false, "--out-neighbors", "F.ibin",
          "write row numbers (queries x k) to a .ibin or .npy file, a pipe, or - (as .ibin)"),
     TEXT(out_distances, false, "--out-distances", "F.fbin",
@@ -363,14 +363,14 @@ static const option options[] = {
     TEXT(collection, false, "--collection", "NAME", "with --store: the collection; default: the only one"),
     TEXT(text, false, "--text", "T",
          "with --store: a text to search for in place of --queries; - reads texts from standard input"),
-    TEXT(model, false, "--model", "M",
-         "with --text: the model that the collection's texts were added with, where it has moved"),
-    TEXT(where, false, "--where", "SQL", "with --store: only rows for which it is true, as in \"payload->>'$.year' > 2000\""),
+    TEXT(model, false, "--model", "M", "with --text: the collection's model, if its file has moved"),
+    TEXT(where, false, "--where", "SQL",
+         "with --store: only rows that meet this condition, as in \"payload->>'$.year' > 2000\""),
     TEXT(filter, false, "--filter", "JSON",
          "with --store: only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),
     OPTION_IS_LIST(search_settings, params, false, "--param", "N=V",
-                   "with --store: the value of a parameter :N of --where; several"),
-    OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check what the device keeps of the rows, bit by bit"),
+                   "with --store: the value of a parameter :N of --where; may be repeated"),
+    OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check the device's copy of the rows, bit by bit"),
     OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };
@@ -378,25 +378,23 @@ static const option options[] = {
 const command command_search = {
     .name = "search",
     .summary = "For each row of one file, find the nearest rows of another, exactly",
-    .notes =
-        "Files are .npy, .fvecs, .bvecs, .ivecs, .fbin, .f32bin, .f16bin, .hbin, .u8bin, .bbin, .i8bin, .ibin, .i32bin\n"
-        "or .csv, by the ending of their name, else by --format. An output may not be one of the inputs. Results are best "
-        "first: the largest score for cosine and dot, the\n"
-        "smallest distance for l2 (euclidean); equal scores by row number. Row numbers count from 0 in the base FILE,\n"
-        "with --rows-skip as well, and --ids has one line for every row of the file. If there are fewer than k rows,\n"
-        "output files are filled up with row -1 and an infinite score; JSON has only the rows found.\n"
-        "\n"
-        "With --radius or --min-score k is the largest number of rows that a query has, and JSON has totals: how many\n"
-        "rows are within the bound of each query, which may be more than --limit.\n"
-        "\n"
-        "JSON: device, device_name, rows, dim, type, queries, k, metric, repeat, load_seconds (reading files), add_seconds\n"
-        "(into the collection), search_seconds (all queries once; the median of --repeat), statistics (of the last\n"
-        "repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;\n"
-        "a row counts once for each query; exact is whether the certificate proves the results, and false with an index), "
-        "with\n"
-        "--nprobe or --recall index (build_seconds, lists_read, rows_read), and, unless --out-neighbors "
-        "or --out-distances is given, results: an array of\n"
-        "{row, id, score} for each query, with --query-id-column query_ids, and with --check rows_checked.\n",
+    .notes = "Files are .npy, .fvecs, .bvecs, .ivecs, .fbin, .f32bin, .f16bin, .hbin, .u8bin, .bbin, .i8bin, .ibin,\n"
+             ".i32bin or .csv. The name's ending shows the format; if it does not, give --format. An output may not be one\n"
+             "of the inputs. Results are best first: the largest score for cosine and dot, the smallest distance for l2\n"
+             "(euclidean); equal scores by row number. Row numbers count from 0 in the base FILE, also with --rows-skip,\n"
+             "and --ids has one line for every row of the file. If there are fewer than k rows, output files are filled up\n"
+             "with row -1 and an infinite score; JSON has only the rows found.\n"
+             "\n"
+             "With --radius or --min-score, k is the largest number of rows that a query has, and JSON has totals: how\n"
+             "many rows are within the bound of each query, which may be more than --limit.\n"
+             "\n"
+             "JSON: device, device_name, rows, dim, type, queries, k, metric, repeat, load_seconds (reading files),\n"
+             "add_seconds (into the collection), search_seconds (all queries once; the median of --repeat), and statistics\n"
+             "of the last repetition: screen, exact, rows_screened, rows_kept, rows_scored, fallback_queries, certificate,\n"
+             "repeated_queries. A row counts once for each query; exact is true if the certificate proves the results, and\n"
+             "false with an index. With --nprobe or --recall there is index (build_seconds, lists_read, rows_read).\n"
+             "Without --out-neighbors and --out-distances there is results: an array of {row, id, score} for each query.\n"
+             "--query-id-column adds query_ids, --check adds rows_checked.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = search_run_command,

@@ -109,24 +109,24 @@ static ww_status check_run(store_call *call)
 #define QUIET        FLAG(quiet, "--quiet", "show no progress bar")
 #define DIM          INTEGER(dim, true, "--dim", "N", 1, WW_DIM_MAX, "numbers per vector")
 #define METRIC       CHOICE(metric, false, "--metric", "cosine|l2|dot", "what to rank by; default: cosine")
-#define TYPE         CHOICE(type, false, "--type", "f32|f16|bf16|i8|u8", "how vectors are stored; default: f32")
+#define TYPE         CHOICE(type, false, "--type", "f32|f16|bf16|i8|u8", "type of the stored vectors; default: f32")
 #define SYNC         CHOICE(synchronous, false, "--synchronous", "full|normal|off", "when a write is done; default: full")
-#define FORMAT       TEXT(format, false, "--format", "F", "npy, fbin, csv, jsonl, ...: what a file is whose name does not say")
-#define IDS          TEXT(ids, false, "--ids", "FILE", "ids, one per line: of the rows to add, to get or to remove; export writes them")
+#define FORMAT       TEXT(format, false, "--format", "F", "format of a file whose name does not show it: npy, fbin, csv, jsonl, ...")
+#define IDS          TEXT(ids, false, "--ids", "FILE", "ids of the rows to add, get or remove, one per line; export writes them")
 #define ID_COLUMN                                                                                                              \
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV file that holds the ids: its name, or its number from 1")
 #define PAYLOADS                                                                                                               \
     TEXT(payloads, false, "--payloads", "FILE", "payloads, one JSON text per line, an empty line for none; export writes them")
-#define UPSERT FLAG(upsert, "--upsert", "replace rows whose ids are there")
-#define ID     LIST(id, false, "--id", "ID", "an id, of the row to add, to get or to remove; several for the last two")
+#define UPSERT FLAG(upsert, "--upsert", "replace rows that have the same id")
+#define ID     LIST(id, false, "--id", "ID", "the id of a row to add, get or remove; may be repeated for get and remove")
 #define VECTOR TEXT(vector, false, "--vector", "JSON", "one vector, as in '[0.1, 2]'")
 #define MODEL                                                                                                                  \
-    TEXT(model, false, "--model", "M", "with --text: the model (a GGUF file); for search: the one kept, where it has moved")
+    TEXT(model, false, "--model", "M", "with --text: the model (a GGUF file); search needs it only if the file has moved")
 #define DEVICE  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
-#define VECTORS FLAG(vectors, "--vectors", "the vectors, too")
+#define VECTORS FLAG(vectors, "--vectors", "print the vectors, too")
 #define MODE    CHOICE(mode, false, "--mode", "vector|text|hybrid", "with --text: by vectors, words or both; default: vector")
 #define FUSION  CHOICE(fusion, false, "--fusion", "ranks|scores", "with --mode hybrid: how both become one list; default: ranks")
-#define FORCE   FLAG(force, "--force", "replace a store that is there")
+#define FORCE   FLAG(force, "--force", "replace an existing store")
 
 #define SEED_OF(what) INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, what)
 
@@ -162,21 +162,22 @@ static const option add_options[] = {
 static const option import_options[] = {FORMAT, IDS, ID_COLUMN, PAYLOADS, METRIC, TYPE, UPSERT, SYNC, QUIET, JSON};
 static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
 #define CONDITIONS                                                                                                             \
-    TEXT(where, false, "--where", "SQL", "only rows for which it is true, as in \"payload->>'$.year' > 2000\""),               \
+    TEXT(where, false, "--where", "SQL", "only rows that meet this condition, as in \"payload->>'$.year' > 2000\""),           \
         TEXT(filter, false, "--filter", "JSON", "only rows whose payload meets it, as in '{\"year\": {\"$gt\": 2000}}'"),      \
-        LIST(params, false, "--param", "N=V", "the value of a parameter :N of --where, or with [1, 2] a list for IN; several")
+        LIST(params, false, "--param", "N=V",                                                                                  \
+             "the value of a parameter :N of --where, or a list for IN, [1, 2]; may be repeated")
 #define LIMIT(help) INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX, help)
 #define AFTER                                                                                                                  \
-    INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "only rows with a larger handle than that of the page before")
+    INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "only rows behind this handle, the last one of the page before")
 static const option get_options[] = {ID,    IDS,     CONDITIONS, LIMIT("a page of N rows, in order of handles; default: all"),
                                      AFTER, VECTORS, JSON};
 static const option count_options[] = {CONDITIONS, JSON};
-static const option remove_options[] = {
-    ID, IDS, CONDITIONS, FLAG(missing_ok, "--missing-ok", "an id that is not there is no failure"), SYNC, JSON};
+static const option remove_options[] = {ID,   IDS, CONDITIONS, FLAG(missing_ok, "--missing-ok", "ignore ids that do not exist"),
+                                        SYNC, JSON};
 #define SEARCH_OPTIONS                                                                                                         \
     TEXT(queries, false, "--queries", "FILE", "the vectors to search for; - is standard input"),                               \
         INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"), CONDITIONS,                 \
-        TEXT(radius, false, "--radius", "R", "all rows at most so far away (l2) instead of the nearest k"),                    \
+        TEXT(radius, false, "--radius", "R", "all rows within this distance (l2) instead of the nearest k"),                   \
         TEXT(min_score, false, "--min-score", "S", "all rows with at least this score (cosine, dot)"),                         \
         LIMIT("with --radius or --min-score: the best N; default: 1000"), DEVICE
 static const option search_options[] = {
@@ -189,12 +190,13 @@ static const option search_options[] = {
     MODE,
     FUSION,
     TEXT(weights, false, "--weights", "V,T", "with --mode hybrid: the weights of vectors and of words; default: 1,1"),
-    INTEGER(candidates, false, "--candidates", "N", 1, WW_K_MAX, "with --mode hybrid or --mmr: how many hits are ranked again"),
-    TEXT(mmr, false, "--mmr", "L", "prefer hits that differ: 0 to 1, where 1 is relevance alone"),
+    INTEGER(candidates, false, "--candidates", "N", 1, WW_K_MAX, "with --mode hybrid or --mmr: number of hits to rank again"),
+    TEXT(mmr, false, "--mmr", "L", "prefer hits that differ from each other: 0 to 1; 1 ranks by relevance only"),
     TEXT(group_by, false, "--group-by", "F", "group hits by a field of their payloads"),
-    INTEGER(groups, false, "--groups", "N", 1, WW_K_MAX, "with --group-by: groups at most; default: 10"),
-    INTEGER(group_size, false, "--group-size", "N", 1, WW_K_MAX, "with --group-by: hits of a group at most; default: 1"),
-    INTEGER(expand, false, "--expand", "N", 0, WW_EXPAND_MAX, "with --text: give a chunk's text with N chunks on either side"),
+    INTEGER(groups, false, "--groups", "N", 1, WW_K_MAX, "with --group-by: at most N groups; default: 10"),
+    INTEGER(group_size, false, "--group-size", "N", 1, WW_K_MAX, "with --group-by: at most N hits of each group; default: 1"),
+    INTEGER(expand, false, "--expand", "N", 0, WW_EXPAND_MAX,
+            "with --text: print N more chunks of the document before and after each hit"),
     VECTOR,
     FORMAT,
     QUIET,
@@ -202,31 +204,31 @@ static const option search_options[] = {
 static const option build_ivf_options[] = {
     INTEGER(nlist, false, "--nlist", "N", 1, WW_IVF_LISTS_MAX, "lists; default: 4 times the square root of the rows"),
     INTEGER(sample_rows, false, "--sample-rows", "N", 1, WW_ROWS_MAX, "rows that k-means learns from; default: 256 per list"),
-    INTEGER(iterations, false, "--iterations", "N", 1, 1000, "of k-means; default: 10"),
-    SEED_OF("of the sample and the first centroids; default: 0"),
+    INTEGER(iterations, false, "--iterations", "N", 1, 1000, "rounds of k-means; default: 10"),
+    SEED_OF("seed for the sample and the first centroids; default: 0"),
     DEVICE,
     SYNC,
     QUIET,
     JSON};
 static const option calibrate_options[] = {
-    INTEGER(k, false, "-k", "N", 1, 1024, "neighbours that a recall is of; default: 10"),
-    TEXT(queries, false, "--queries", "FILE", "queries such as will be asked, 299 or more; default: rows of the collection"),
+    INTEGER(k, false, "-k", "N", 1, 1024, "neighbours per query that the recall counts; default: 10"),
+    TEXT(queries, false, "--queries", "FILE", "typical queries, 299 or more; default: rows of the collection"),
     FORMAT,
     INTEGER(query_count, false, "--query-count", "N", 299, 1 << 20, "rows to draw as queries; default: 1000"),
-    SEED_OF("of the rows that are drawn; default: 0"),
+    SEED_OF("seed for drawing rows; default: 0"),
     DEVICE,
     SYNC,
     QUIET,
     JSON};
 static const option map_options[] = {
-    TEXT(out, true, "--out", "FILE", "where to write it: a picture, .svg or .png, or the points, .npy"),
+    TEXT(out, true, "--out", "FILE", "where to write the map: a picture (.svg, .png) or the points (.npy)"),
     TEXT(color, false, "--color", "F", "colour the points by a field of their payloads"),
     TEXT(ids, false, "--ids", "FILE", "write the ids of the points, one per line"),
-    INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "another seed is another map; default: that of the kept one, or 0"),
+    INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "another seed gives another map; default: the kept map's, or 0"),
     INTEGER(neighbours, false, "--neighbours", "N", 2, WW_MAP_NEIGHBOURS_MAX,
-            "of each row; default: those of the kept map, or 15"),
-    INTEGER(steps, false, "--steps", "N", 1, WW_MAP_STEPS_MAX, "of the layout; default: those of the kept map, or 2000"),
-    FLAG(remake, "--remake", "make it again from all rows"),
+            "neighbours of each row; default: as in the kept map, or 15"),
+    INTEGER(steps, false, "--steps", "N", 1, WW_MAP_STEPS_MAX, "steps of the layout; default: as in the kept map, or 2000"),
+    FLAG(remake, "--remake", "make the map again from all rows"),
     DEVICE,
     SYNC,
     QUIET,
@@ -246,7 +248,7 @@ typedef struct store_way {
     }
 
 static const action actions[] = {
-    {"create", "STORE NAME", "make an empty collection of --dim numbers; the file too, if it is not there",
+    {"create", "STORE NAME", "make an empty collection of vectors with --dim numbers, and the file if it does not exist",
      TAKES(create_options, create_run, .makes = true, .done = "created")},
     {"drop", "STORE NAME", "remove a collection with all its rows", TAKES(write_options, drop_run, .done = "dropped")},
     {"rename", "STORE NAME NEW", "give a collection another name", TAKES(write_options, rename_run, .done = "renamed")},
@@ -254,10 +256,10 @@ static const action actions[] = {
     {"info", "STORE", "list the collections, with the figures of the file",
      TAKES(none_options, store_print_info, .reads = true)},
     {"add", "STORE NAME",
-     "add one row (--vector, --id, --payload), those of a file (--in, --ids, --payloads), or texts (--text, --model); the "
-     "collection of texts is made if it is not there",
+     "add one row (--vector, --id, --payload), the rows of a file (--in, --ids, --payloads), or texts (--text, --model); "
+     "for texts it makes the collection if it does not exist",
      TAKES(add_options, store_add, .on_collection = true)},
-    {"import", "STORE NAME FILE", "make the collection if it is not there, and add the rows of a file",
+    {"import", "STORE NAME FILE", "add the rows of a file; make the collection if it does not exist",
      TAKES(import_options, store_import, .makes = true)},
     {"export", "STORE NAME FILE", "write the rows to a file",
      TAKES(export_options, store_export, .reads = true, .on_collection = true)},
@@ -265,27 +267,27 @@ static const action actions[] = {
      "print rows by their ids (--id, --ids) or conditions (--where, --filter), or all of them, page by page (--limit, --after)",
      TAKES(get_options, store_get, .reads = true, .on_collection = true)},
     {"remove", "STORE NAME",
-     "remove rows by their ids (--id, --ids): all of them, or none if one is not there; or by conditions (--where, --filter)",
+     "remove rows by their ids (--id, --ids), none if one of them does not exist, or by conditions (--where, --filter)",
      TAKES(remove_options, store_remove, .on_collection = true)},
-    {"count", "STORE NAME", "how many rows there are, or meet conditions (--where, --filter)",
+    {"count", "STORE NAME", "count all rows, or those that meet conditions (--where, --filter)",
      TAKES(count_options, store_count, .reads = true, .on_collection = true)},
-    {"search", "STORE NAME", "find the nearest rows of --vector, of --text or of each row of --queries",
+    {"search", "STORE NAME", "find the rows nearest to --vector, to --text or to each row of --queries",
      TAKES(search_options, store_search, .reads = true, .on_collection = true)},
-    {"map", "STORE NAME", "lay all rows out as points, near each other where their vectors are; the map is kept in the file",
+    {"map", "STORE NAME", "draw all rows as points in a plane, similar rows close together; the map is kept in the file",
      TAKES(map_options, store_map, .on_collection = true)},
     {"build-ivf", "STORE NAME", "build the index that searches with --nprobe and --recall read; it is kept in the file",
      TAKES(build_ivf_options, store_build_ivf, .on_collection = true)},
-    {"calibrate", "STORE NAME", "learn how many lists of the index a recall needs, so that searches can have --recall",
+    {"calibrate", "STORE NAME", "measure how many lists of the index each recall needs, for searches with --recall",
      TAKES(calibrate_options, store_calibrate, .on_collection = true)},
     {"drop-ivf", "STORE NAME", "remove that index",
      TAKES(write_options, store_drop_ivf, .on_collection = true, .done = "dropped the index of")},
-    {"index", "STORE NAME PATH", "make an index for --where over what PATH, '$.lang' or the like, finds in payloads",
+    {"index", "STORE NAME PATH", "make an index for --where over the values at PATH, such as '$.lang', in payloads",
      TAKES(write_options, index_run, .done = "indexed")},
-    {"compact", "STORE NAME", "reclaim the space of removed rows, also that of the file",
+    {"compact", "STORE NAME", "free the space of removed rows in memory and in the file",
      TAKES(write_options, compact_run, .on_collection = true, .done = "compacted")},
     {"backup", "STORE FILE", "copy the store, which may be in use, to another file",
      TAKES(backup_options, backup_run, .reads = true, .done = "copied to")},
-    {"check", "STORE", "read everything and check it", TAKES(write_options, check_run, .reads = true)},
+    {"check", "STORE", "read and check everything", TAKES(write_options, check_run, .reads = true)},
 };
 
 static void say_done(const action *a, const store_call *call)
@@ -354,28 +356,21 @@ const command command_store = {
     .name = "store",
     .summary = "Keep vectors, ids and payloads in a SQLite file, and search them with filters",
     .notes =
-        "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ..., \"text\": ...} of which all "
-        "but the "
-        "vector may\n"
-        "be left out, or vectors as `warpwave search` reads them, with --ids or --id-column and --payloads beside them. Files "
-        "to\n"
-        "export are .jsonl, .csv (with ids), or .npy, .fbin, .f16bin, .i8bin and .u8bin with --ids and --payloads beside "
-        "them; a\n"
-        ".npy has the type of the rows (of bf16 f32). Rows are added in batches, each whole and on disk before the next: after "
-        "a failure the message says how many rows are in the store.\n"
+        "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ..., \"text\": ...} where only\n"
+        "the vector is required, or vectors as `warpwave search` reads them, with --ids or --id-column and --payloads\n"
+        "beside them. Files to export are .jsonl, .csv (with ids), or .npy, .fbin, .f16bin, .i8bin and .u8bin with\n"
+        "--ids and --payloads beside them. A .npy has the type of the rows, or f32 for bf16. Rows are added in\n"
+        "batches, each whole and on disk before the next; after a failure the message says how many rows are in the\n"
+        "store.\n"
         "\n"
-        "Texts to add are lines, or in .jsonl files lines {\"text\": ..., \"id\": ..., \"payload\": ...} of which id and "
-        "payload may be left\n"
-        "out. The texts are kept and found by their words, too. The model's name, "
-        "fingerprint, "
-        "pooling and\n"
-        "prefixes are kept with the collection, which finds its model by itself from then on; another one is refused. "
-        "Documents\n"
-        "of a folder are cut into chunks at the ends of sentences; a chunk's payload has its source, number and place.\n"
+        "Texts to add are lines, or in .jsonl files lines {\"text\": ..., \"id\": ..., \"payload\": ...} where only the\n"
+        "text is required. The texts are kept, and searches find them by their words, too. The model's name,\n"
+        "fingerprint, pooling and prefixes are kept with the collection. From then on it finds its model by itself,\n"
+        "and refuses another one. Documents of a folder are cut into chunks at the ends of sentences; a chunk's\n"
+        "payload has its source, number and place.\n"
         "\n"
-        "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as one, null, "
-        "or\n"
-        "else a text; in single quotes it is a text in any case.\n",
+        "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as\n"
+        "one, null, or otherwise a text; in single quotes it is always a text.\n",
     .actions = actions,
     .action_count = sizeof actions / sizeof *actions,
     .run = store_run,
