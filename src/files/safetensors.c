@@ -60,7 +60,7 @@ const char *safetensors_type_name(ww_element element)
     return NULL;
 }
 
-ww_element safetensors_type(const char *name)
+static ww_element element_of(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, name) == 0)
@@ -176,7 +176,7 @@ static ww_status read_tensor(const header *h, const char *name, const json_t *en
     if (!json_is_string(type))
         return REFUSE(h, name, WW_CORRUPT_FILE, "%s", "dtype is not a text");
     text_copy(info->type, sizeof info->type, json_string_value(type));
-    info->element = safetensors_type(json_string_value(type));
+    info->element = element_of(json_string_value(type));
     ww_status status = read_shape(h, name, shape, info);
     if (status == WW_OK)
         status = read_range(h, name, range, info);

@@ -15,8 +15,7 @@ ww_status safetensors_open_bytes(const char *name, const void *bytes, size_t siz
 /* The same of a file, or of what is none and of "-", standard input, read to its end into memory. */
 ww_status safetensors_open_stream(const char *path, ww_safetensors **file);
 
-/* "BF16" and the like, and back; NULL and WW_ELEMENT_UNKNOWN for what has no counterpart. */
+/* The name of a type in a file: "BF16" and the like. NULL for what has no counterpart. */
 const char *safetensors_type_name(ww_element element);
-ww_element safetensors_type(const char *name);
 
 #endif

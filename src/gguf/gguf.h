@@ -81,10 +81,6 @@ int gguf_compare_tensors(const void *context, int64_t a, int64_t b); /* of gguf_
 /* Bytes of a value of a kind; 0 for strings, arrays and what is no kind. */
 int64_t gguf_kind_bytes(int64_t kind);
 
-/* Elements and bytes of a block of a tensor's type; 0 for what is no type of this library. */
-int64_t gguf_type_elements(int64_t type);
-int64_t gguf_type_bytes(int64_t type);
-
 /* The bytes of a tensor, in `bytes`, or GGUF_BYTES_UNKNOWN for a type that is not known here; or why its type and shape cannot
  * be, a text. */
 #define GGUF_BYTES_UNKNOWN INT64_C(-1)

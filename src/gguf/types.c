@@ -30,14 +30,16 @@ const char *ww_gguf_type_name(int32_t type)
     return type >= TYPE_I8 && type <= TYPE_F64 ? plain_names[type - TYPE_I8] : ww_quant_name((ww_quant_type)type);
 }
 
-int64_t gguf_type_elements(int64_t type)
+/* Elements of a block of a tensor's type; 0 for a type that this library does not have. */
+static int64_t type_elements(int64_t type)
 {
     if (type >= TYPE_I8 && type <= TYPE_F64)
         return 1;
     return quant_type_known(type) ? ww_quant_block_elements((ww_quant_type)type) : 0;
 }
 
-int64_t gguf_type_bytes(int64_t type)
+/* Bytes of a block, likewise. */
+static int64_t type_bytes(int64_t type)
 {
     if (type >= TYPE_I8 && type <= TYPE_F64)
         return plain_bytes[type - TYPE_I8];
@@ -46,7 +48,7 @@ int64_t gguf_type_bytes(int64_t type)
 
 const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, int64_t *bytes)
 {
-    const int64_t together = gguf_type_elements(type);
+    const int64_t together = type_elements(type);
     int64_t elements = 1;
     if (type < 0 || type > INT32_MAX)
         return "the type is not a known number";
@@ -63,7 +65,7 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
         return NULL;
     if (shape[0] % together != 0)
         return "the row length is not a multiple of the type's block";
-    if (__builtin_mul_overflow(elements / together, gguf_type_bytes(type), bytes))
+    if (__builtin_mul_overflow(elements / together, type_bytes(type), bytes))
         return "the size in bytes is too large";
     return NULL;
 }

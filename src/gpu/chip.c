@@ -94,7 +94,8 @@ static int32_t amd_fitness(const char *arch, const char *target)
     return 0;
 }
 
-int32_t chip_sm_number(const char *target)
+/* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
+static int32_t chip_sm_number(const char *target)
 {
     long number = 0;
     char feature = '\0';

@@ -66,7 +66,4 @@ typedef struct chip_family {
  * the table has none of the capabilities. */
 const chip_family *chip_find(const char *name);
 
-/* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
-int32_t chip_sm_number(const char *target);
-
 #endif

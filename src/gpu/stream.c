@@ -336,22 +336,6 @@ ww_status gpu_event_record(gpu_stream *stream, driver_event event)
     return gpu_check(device, device->driver->event_record(event, stream->handle), "recording an event");
 }
 
-ww_status gpu_event_wait(gpu_stream *stream, driver_event event)
-{
-    gpu_device *device = stream->device;
-    atomic_store(&stream->state, STREAM_BUSY);
-    return gpu_check(device, device->driver->stream_wait(stream->handle, event), "having a stream wait for an event");
-}
-
-ww_status gpu_event_done(gpu_device *device, driver_event event, bool *done)
-{
-    const int number = device->driver->event_query(event);
-    *done = number == 0;
-    if (number != 0 && device->driver->error_class(number) == DRIVER_ERROR_NOT_READY)
-        return WW_OK;
-    return gpu_check(device, number, "asking for an event");
-}
-
 ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event to, float *milliseconds)
 {
     ww_status status = gpu_check(device, device->driver->event_synchronize(from), "waiting for an event");

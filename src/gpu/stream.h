@@ -160,8 +160,6 @@ static inline bool gpu_alternate_direction(gpu_stream *stream)
 ww_status gpu_event_create(gpu_device *device, bool timed, driver_event *out);
 void gpu_event_destroy(gpu_device *device, driver_event event); /* accepts NULL */
 ww_status gpu_event_record(gpu_stream *stream, driver_event event);
-ww_status gpu_event_wait(gpu_stream *stream, driver_event event); /* the stream waits, not the host */
-ww_status gpu_event_done(gpu_device *device, driver_event event, bool *done);
 /* Waits for both; milliseconds from one to the other, both timed and recorded. */
 ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event to, float *milliseconds);
 

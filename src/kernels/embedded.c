@@ -1,9 +1,8 @@
-/* Finding embedded kernels. The tables are in an assembler file that the build writes (cmake/Kernels.cmake). */
+/* The embedded kernels, listed and unpacked. The tables are in an assembler file that the build writes (cmake/Kernels.cmake).
+ */
 #include "kernels/embedded.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/unpack.h"
@@ -16,25 +15,6 @@ extern const char embedded_absence_text[];
 const embedded_kernels *embedded_all(void)
 {
     return embedded_table;
-}
-
-static const embedded_kernels *find(const char *module, const char *chip, bool cubin)
-{
-    for (const embedded_kernels *kernels = embedded_table; kernels->module; kernels++)
-        if (strcmp(kernels->module, module) == 0 && strcmp(kernels->chip, chip) == 0 &&
-            (strcmp(kernels->format, "cubin") == 0) == cubin)
-            return kernels;
-    return NULL;
-}
-
-const embedded_kernels *embedded_find(const char *module, const char *chip)
-{
-    return find(module, chip, false);
-}
-
-const embedded_kernels *embedded_find_cubin(const char *module, const char *chip)
-{
-    return find(module, chip, true);
 }
 
 ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes)

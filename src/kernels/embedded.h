@@ -23,10 +23,6 @@ typedef struct embedded_kernels {
 /* All of them; the list ends with a NULL module. */
 const embedded_kernels *embedded_all(void);
 
-/* The HSACO or PTX of that module for exactly that chip, or NULL; and its cubin, or NULL. */
-const embedded_kernels *embedded_find(const char *module, const char *chip);
-const embedded_kernels *embedded_find_cubin(const char *module, const char *chip);
-
 /* Unpacks the code into memory for memory_free(): `bytes` long and followed by a NUL, since drivers want PTX as a string.
  * Takes about a millisecond. Fails with WW_CORRUPT_FILE if the library's file is damaged there, or without memory. */
 ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes);

@@ -92,7 +92,8 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
     return WW_OK;
 }
 
-quant_rows quant_rows_of(const ww_quant *matrix, int64_t first, int64_t count)
+/* Some rows, as a backend takes them. */
+static quant_rows rows_of(const ww_quant *matrix, int64_t first, int64_t count)
 {
     return (quant_rows){.type = (int32_t)matrix->type,
                         .blocks = &matrix->memory->blocks,
@@ -111,7 +112,7 @@ ww_status quant_fill(ww_quant *matrix, device_stream *stream, size_t offset, hos
     if (status != WW_OK || !table->quants->arrange)
         return status;
     const size_t row_bytes = (size_t)matrix->row_bytes, first = offset / row_bytes;
-    const quant_rows rows = quant_rows_of(matrix, (int64_t)first, (int64_t)((offset + from.bytes) / row_bytes - first));
+    const quant_rows rows = rows_of(matrix, (int64_t)first, (int64_t)((offset + from.bytes) / row_bytes - first));
     status = table->stream_synchronize(device, stream);
     return status == WW_OK ? table->quants->arrange(device, &rows) : status;
 }
@@ -249,7 +250,7 @@ ww_status ww_quant_read_blocks(const ww_quant *matrix, int64_t first, int64_t co
     if (status != WW_OK || count == 0)
         return status;
     ww_device *device = matrix->memory->device;
-    const quant_rows rows = quant_rows_of(matrix, first, count);
+    const quant_rows rows = rows_of(matrix, first, count);
     if (device->backend->quants->read)
         return device->backend->quants->read(device, &rows, blocks);
     device_stream *stream;

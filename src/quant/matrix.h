@@ -27,9 +27,6 @@ struct ww_quant {
 /* Makes a matrix whose padding is zero and whose rows are not written yet. */
 ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols, ww_quant **out);
 
-/* Some rows, as a backend takes them. */
-quant_rows quant_rows_of(const ww_quant *matrix, int64_t first, int64_t count);
-
 /* WW_OK, or a refusal of rows that are not there. */
 ww_status quant_check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out);
 

@@ -45,7 +45,8 @@ const char *ww_quant_name(ww_quant_type type)
     return NULL;
 }
 
-void quant_types_list(char *text, size_t capacity)
+/* Writes the names of all types with commas between. */
+static void list_types(char *text, size_t capacity)
 {
     text_copy(text, capacity, "");
     for (int i = 0; i < TYPES; i++) {
@@ -65,7 +66,7 @@ ww_status ww_quant_find(const char *name, ww_quant_type *type)
             return WW_OK;
         }
     char list[256];
-    quant_types_list(list, sizeof list);
+    list_types(list, sizeof list);
     return ww_fail(WW_INVALID_ARGUMENT, "unknown quantized type '%s'; the types are %s", name, list);
 }
 

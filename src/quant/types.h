@@ -16,7 +16,4 @@ enum { QUANT_PADDING = 512 }; /* elements behind the last row that kernels may r
 /* Is it a number of ww_quant_type? */
 bool quant_type_known(int64_t type);
 
-/* The names of all types with a comma between, for messages; at least 256 bytes. */
-void quant_types_list(char *text, size_t capacity);
-
 #endif

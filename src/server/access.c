@@ -77,7 +77,8 @@ ww_status access_reload(access_rules *rules)
     return WW_OK;
 }
 
-bool access_is_public(const char *address)
+/* Whether other machines reach the address. */
+static bool is_public(const char *address)
 {
     return strcmp(address, "::1") != 0 && strncmp(address, "127.", 4) != 0 && strcmp(address, "localhost") != 0;
 }
@@ -86,7 +87,7 @@ ww_status access_open(access_rules *rules, const server_config *config)
 {
     *rules = (access_rules){.config = config};
     pthread_rwlock_init(&rules->lock, NULL);
-    if (access_is_public(config->address) && !config->key_file && !config->no_auth)
+    if (is_public(config->address) && !config->key_file && !config->no_auth)
         return ww_fail(
             WW_INVALID_ARGUMENT,
             "other machines reach the address %s, and there is no key: give --api-key-file, or --no-auth if everybody "

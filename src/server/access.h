@@ -29,9 +29,6 @@ ww_status access_open(access_rules *rules, const server_config *config);
 ww_status access_reload(access_rules *rules);
 void access_close(access_rules *rules);
 
-/* Is the address one that other machines reach? */
-bool access_is_public(const char *address);
-
 /* Checks Host, key and the right that the route needs. Returns false after an answer that says what is wrong. */
 bool access_check(access_rules *rules, struct request *r);
 

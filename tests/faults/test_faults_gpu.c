@@ -9,6 +9,7 @@
 #include "gpu/backend.h"
 #include "gpu/driver/emulated/emulated.h"
 #include "gpu/driver/emulated/parts.h"
+#include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
 #include "support/faults/faulty_driver.h"
@@ -81,7 +82,6 @@ static ww_status time_something(gpu_stream *stream, driver_event from, driver_ev
 {
     gpu_device *device = stream->device;
     float milliseconds = -1.0f;
-    bool done = false;
     void *scratch = NULL;
     ww_status status = gpu_event_record(stream, from);
     if (status == WW_OK)
@@ -91,9 +91,7 @@ static ww_status time_something(gpu_stream *stream, driver_event from, driver_ev
     if (status == WW_OK)
         status = gpu_event_record(stream, to);
     if (status == WW_OK)
-        status = gpu_event_wait(stream, from);
-    if (status == WW_OK)
-        status = gpu_event_done(device, to, &done);
+        status = gpu_check(device, device->driver->stream_wait(stream->handle, from), "having a stream wait for an event");
     if (status == WW_OK)
         status = gpu_event_elapsed(device, from, to, &milliseconds);
     if (status == WW_OK)

@@ -15,7 +15,7 @@
 #include "device/backend.h"
 #include "gpu/backend.h"
 #include "gpu/launch.h"
-#include "kernels/embedded.h"
+#include "support/embedded_find.h"
 #include "support/kernels.h"
 #include "tensor/tensor.h"
 

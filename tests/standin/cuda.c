@@ -380,12 +380,6 @@ int cuEventSynchronize(void *event)
     return event != NULL ? standin_here() : INVALID_VALUE;
 }
 
-int cuEventQuery(void *event)
-{
-    BEGIN(cuEventQuery);
-    return event != NULL ? standin_here() : INVALID_VALUE;
-}
-
 int cuEventElapsedTime(float *milliseconds, void *from, void *to)
 {
     BEGIN(cuEventElapsedTime);

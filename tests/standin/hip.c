@@ -363,13 +363,6 @@ int hipEventSynchronize(void *event)
     return waited(emulated_event_synchronize(event));
 }
 
-int hipEventQuery(void *event)
-{
-    BEGIN("hipEventQuery");
-    ALIVE("hipEventQuery", HANDLE_EVENT, event);
-    return waited(emulated_event_query(event));
-}
-
 int hipEventElapsedTime(float *milliseconds, void *from, void *to)
 {
     BEGIN("hipEventElapsedTime");

@@ -11,6 +11,7 @@
 #include "kernels/embedded.h"
 #include "standin/code_object.h"
 #include "standin/standin.h"
+#include "support/embedded_find.h"
 
 #define EXPORT STANDIN_EXPORT
 

@@ -114,7 +114,7 @@ void standin_count_handle(int change)
 
 int standin_result(int number)
 {
-    if (number != AMD_SUCCESS && number != AMD_ERROR_NOT_READY)
+    if (number != AMD_SUCCESS)
         last_error = number;
     return number;
 }

@@ -5,6 +5,7 @@
 
 #include "gpu/chip.h"
 #include "kernels/embedded.h"
+#include "support/embedded_find.h"
 
 static const char *const modules[] = {
 #define KERNEL_ENTRY(module, name, args_type) #module,

@@ -44,7 +44,14 @@ ww_status vector_parse(const char *text, const char *what, int32_t *dim, float *
     return status;
 }
 
-ww_status named_ids_read(const store_settings *s, named_ids *list)
+/* `--id` and `--ids` as one list of texts; free with named_ids_free(). */
+typedef struct named_ids {
+    const char **texts;
+    int64_t count;
+    ids *file; /* the ids of --ids */
+} named_ids;
+
+static ww_status named_ids_read(const store_settings *s, named_ids *list)
 {
     *list = (named_ids){0};
     if ((s->id.count > 0) == (s->ids != NULL))
@@ -62,7 +69,7 @@ ww_status named_ids_read(const store_settings *s, named_ids *list)
     return status;
 }
 
-void named_ids_free(named_ids *list)
+static void named_ids_free(named_ids *list)
 {
     if (list->file)
         ids_free(list->file);

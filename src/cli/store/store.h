@@ -83,16 +83,6 @@ ww_status batches_add(row_batches *batches, const ww_rows *rows);
 /* Reads a JSON array of numbers, `dim` of them if that is not 0, into memory_alloc()ed floats; `what` begins messages. */
 ww_status vector_parse(const char *text, const char *what, int32_t *dim, float **vector);
 
-/* `--id` and `--ids` as one list of texts; free with named_ids_free(). */
-typedef struct named_ids {
-    const char **texts;
-    int64_t count;
-    void *file; /* the ids of --ids */
-} named_ids;
-
-ww_status named_ids_read(const store_settings *settings, named_ids *list);
-void named_ids_free(named_ids *list);
-
 /* A vector, as vector_parse() reads it, of an array of JSON that was read. */
 ww_status vector_of_json(const json_t *array, const char *what, int32_t *dim, float **vector);
 

@@ -209,11 +209,6 @@ static int cuda_event_synchronize(driver_event event)
     return CALL(event_synchronize, cuEventSynchronize, event);
 }
 
-static int cuda_event_query(driver_event event)
-{
-    return CALL(event_query, cuEventQuery, event);
-}
-
 static int cuda_event_elapsed(driver_event from, driver_event to, float *milliseconds)
 {
     return CALL(event_elapsed, cuEventElapsedTime, milliseconds, from, to);
@@ -435,7 +430,6 @@ const gpu_driver cuda_driver = {
     .event_record = cuda_event_record,
     .stream_wait = cuda_stream_wait,
     .event_synchronize = cuda_event_synchronize,
-    .event_query = cuda_event_query,
     .event_elapsed = cuda_event_elapsed,
     .capture_begin = cuda_capture_begin,
     .capture_end = cuda_capture_end,

@@ -27,7 +27,6 @@
     NUMBER(NV_ERROR_JIT_COMPILATION_DISABLED, CUDA_ERROR_JIT_COMPILATION_DISABLED, 223)                                        \
     NUMBER(NV_ERROR_CONTAINED, CUDA_ERROR_CONTAINED, 226)                                                                      \
     NUMBER(NV_ERROR_NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500)                                                                      \
-    NUMBER(NV_ERROR_NOT_READY, CUDA_ERROR_NOT_READY, 600)                                                                      \
     NUMBER(NV_ERROR_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED, 801)                                                              \
     NUMBER(NV_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                          \
     NUMBER(NV_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                            \
@@ -131,7 +130,6 @@ typedef struct nv_launch_config {
     FUNCTION(event_destroy, cuEventDestroy_v2, (void *event))                                                                  \
     FUNCTION(event_record, cuEventRecord, (void *event, void *stream))                                                         \
     FUNCTION(event_synchronize, cuEventSynchronize, (void *event))                                                             \
-    FUNCTION(event_query, cuEventQuery, (void *event))                                                                         \
     FUNCTION(event_elapsed, cuEventElapsedTime, (float *milliseconds, void *from, void *to))                                   \
     FUNCTION(module_load, cuModuleLoadDataEx,                                                                                  \
              (void **module, const void *image, unsigned int count, const int *options, uintptr_t *values))                    \

@@ -120,8 +120,6 @@ driver_error cuda_error_class(int number)
     switch (number) {
     case NV_ERROR_OUT_OF_MEMORY:
         return DRIVER_ERROR_MEMORY;
-    case NV_ERROR_NOT_READY:
-        return DRIVER_ERROR_NOT_READY;
     case NV_ERROR_NOT_FOUND:
         return DRIVER_ERROR_NOT_FOUND;
     case NV_ERROR_UNSUPPORTED_PTX_VERSION:

@@ -33,7 +33,6 @@ typedef struct driver_graph_opaque *driver_graph;
 typedef enum driver_error {
     DRIVER_ERROR_OTHER = 0,
     DRIVER_ERROR_MEMORY,    /* the device (or pinned host memory) is full; freeing may help */
-    DRIVER_ERROR_NOT_READY, /* no failure: work is still running */
     DRIVER_ERROR_IMAGE,     /* the module's code is not for this chip, or not valid */
     DRIVER_ERROR_TOO_OLD,   /* the module's code is newer than this driver; code for an older chip may do */
     DRIVER_ERROR_NOT_FOUND, /* a module has no function of that name */
@@ -147,7 +146,6 @@ typedef struct gpu_driver {
     int (*event_record)(driver_event event, driver_stream stream); /* queued */
     int (*stream_wait)(driver_stream stream, driver_event event);  /* queued: the stream waits, the host does not */
     int (*event_synchronize)(driver_event event);                  /* waits; at once for one never recorded */
-    int (*event_query)(driver_event event);                        /* 0: done; class NOT_READY: not yet */
     int (*event_elapsed)(driver_event from, driver_event to, float *milliseconds); /* both timed and done */
 
     /* ---- recorded work --------------------------------------------------------------------------------------------------- */

@@ -276,11 +276,6 @@ static int hip_event_synchronize(driver_event event)
     return CALL(event_synchronize, hipEventSynchronize, event);
 }
 
-static int hip_event_query(driver_event event)
-{
-    return CALL(event_query, hipEventQuery, event);
-}
-
 static int hip_event_elapsed(driver_event from, driver_event to, float *milliseconds)
 {
     return CALL(event_elapsed, hipEventElapsedTime, milliseconds, from, to);
@@ -432,7 +427,6 @@ const gpu_driver hip_driver = {
     .event_record = hip_event_record,
     .stream_wait = hip_stream_wait,
     .event_synchronize = hip_event_synchronize,
-    .event_query = hip_event_query,
     .event_elapsed = hip_event_elapsed,
     .capture_begin = hip_capture_begin,
     .capture_end = hip_capture_end,

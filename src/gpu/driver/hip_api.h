@@ -28,7 +28,6 @@
     NUMBER(AMD_ERROR_SHARED_OBJECT_INIT_FAILED, hipErrorSharedObjectInitFailed, 303)                                           \
     NUMBER(AMD_ERROR_INVALID_HANDLE, hipErrorInvalidHandle, 400)                                                               \
     NUMBER(AMD_ERROR_NOT_FOUND, hipErrorNotFound, 500)                                                                         \
-    NUMBER(AMD_ERROR_NOT_READY, hipErrorNotReady, 600)                                                                         \
     NUMBER(AMD_ERROR_NOT_SUPPORTED, hipErrorNotSupported, 801)                                                                 \
     NUMBER(AMD_ERROR_ILLEGAL_ADDRESS, hipErrorIllegalAddress, 700)                                                             \
     NUMBER(AMD_ERROR_LAUNCH_TIMEOUT, hipErrorLaunchTimeOut, 702)                                                               \
@@ -104,7 +103,6 @@ enum {
     FUNCTION(event_destroy, hipEventDestroy, (void *event))                                                                    \
     FUNCTION(event_record, hipEventRecord, (void *event, void *stream))                                                        \
     FUNCTION(event_synchronize, hipEventSynchronize, (void *event))                                                            \
-    FUNCTION(event_query, hipEventQuery, (void *event))                                                                        \
     FUNCTION(event_elapsed, hipEventElapsedTime, (float *milliseconds, void *from, void *to))                                  \
     FUNCTION(module_load, hipModuleLoadData, (void **module, const void *image))                                               \
     FUNCTION(module_unload, hipModuleUnload, (void *module))                                                                   \

@@ -164,8 +164,6 @@ driver_error hip_error_class(int number)
     switch (number) {
     case AMD_ERROR_OUT_OF_MEMORY:
         return DRIVER_ERROR_MEMORY;
-    case AMD_ERROR_NOT_READY:
-        return DRIVER_ERROR_NOT_READY;
     case AMD_ERROR_NOT_FOUND:
         return DRIVER_ERROR_NOT_FOUND;
     case AMD_ERROR_INVALID_IMAGE:

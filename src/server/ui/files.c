@@ -48,7 +48,7 @@ bool page_root(request *r)
     return accept && strstr(accept, "text/html") ? send_file(r, "index.html") : false;
 }
 
-bool page_file_send(request *r)
+static bool page_file_send(request *r)
 {
     return send_file(r, r->names[0]);
 }

@@ -16,7 +16,6 @@ extern const page_file page_files[];
 
 /* ---- files.c: answers with the page itself, and with its files */
 bool page_root(request *r);
-bool page_file_send(request *r);
 
 /* ---- overview.c: the server, its models, and all collections with their figures */
 void run_overview(request *r);

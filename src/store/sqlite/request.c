@@ -35,7 +35,9 @@ static bool is_within(ww_metric metric, float score, double distance_max)
     return distance_of_score(metric, score) <= distance_max;
 }
 
-bool bound_of_distance(ww_metric metric, double distance_max, float *bound)
+/* Converts a radius, or a term `distance <= radius`, to a bound on f32 scores: a score is within the bound exactly if the f64
+ * that SQL sees is. Returns false if no score is. */
+static bool bound_of_distance(ww_metric metric, double distance_max, float *bound)
 {
     if (isnan(distance_max))
         return false;
@@ -55,7 +57,8 @@ bool bound_of_distance(ww_metric metric, double distance_max, float *bound)
     return true;
 }
 
-bool bound_of_score(ww_metric metric, double score, float *bound)
+/* The same for a term `score >= bound`, or `score <= bound` for l2. */
+static bool bound_of_score(ww_metric metric, double score, float *bound)
 {
     if (metric == WW_L2)
         return bound_of_distance(WW_L2, score, bound);

@@ -34,11 +34,6 @@ ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, se
  */
 ww_status request_filter(table *t, const search_request *request, const kept_filter **found);
 
-/* Convert a radius, or a term `distance <= radius` or `score >= bound`, to a bound on f32 scores. A score is within the bound
- * exactly if the f64 that SQL sees is. False: no score is. Public for tests. */
-bool bound_of_distance(ww_metric metric, double distance_max, float *bound);
-bool bound_of_score(ww_metric metric, double score, float *bound);
-
 /* The distance that SQL shows for a score. */
 double distance_of_score(ww_metric metric, float score);
 

@@ -24,11 +24,9 @@ typedef struct text_tables {
 
 enum { TEXT_WORDS_MAX = 1024 }; /* of a search */
 
-/* Whether it is there. WW_CORRUPT_FILE if it is not the one that texts_create() makes. */
+/* Whether it is there. WW_CORRUPT_FILE if it is not one that a store makes. In a transaction of the caller's, as all that
+ * follow. */
 ww_status texts_exist(const text_tables *t, bool *exist);
-
-/* Makes it. WW_UNSUPPORTED if this SQLite has no FTS5. In a transaction of the caller's, as all that follow. */
-ww_status texts_create(const text_tables *t);
 
 /* Drops it, if it is there. */
 ww_status texts_drop(const text_tables *t);

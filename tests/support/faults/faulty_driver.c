@@ -79,7 +79,6 @@ static int relay(int number)
     TAKE(event_record, (driver_event event, driver_stream stream), (event, stream))                                            \
     TAKE(stream_wait, (driver_stream stream, driver_event event), (stream, event))                                             \
     TAKE(event_synchronize, (driver_event event), (event))                                                                     \
-    TAKE(event_query, (driver_event event), (event))                                                                           \
     TAKE(event_elapsed, (driver_event from, driver_event to, float *milliseconds), (from, to, milliseconds))                   \
     TAKE(capture_begin, (driver_stream stream), (stream))                                                                      \
     GIVE(graph_destroy, (driver_graph graph), (graph))                                                                         \

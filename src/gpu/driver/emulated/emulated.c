@@ -179,8 +179,6 @@ static driver_error emulated_error_class(int number)
     switch (number) {
     case EMULATED_OUT_OF_MEMORY:
         return DRIVER_ERROR_MEMORY;
-    case EMULATED_NOT_READY:
-        return DRIVER_ERROR_NOT_READY;
     case EMULATED_NOT_FOUND:
         return DRIVER_ERROR_NOT_FOUND;
     case EMULATED_INVALID_IMAGE:
@@ -225,7 +223,6 @@ const gpu_driver emulated_driver = {
     .event_record = emulated_event_record,
     .stream_wait = emulated_stream_wait,
     .event_synchronize = emulated_event_synchronize,
-    .event_query = emulated_event_query,
     .event_elapsed = emulated_event_elapsed,
     .capture_begin = emulated_capture_begin,
     .capture_end = emulated_capture_end,

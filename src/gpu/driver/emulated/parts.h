@@ -84,7 +84,6 @@ int emulated_event_destroy(driver_event handle);
 int emulated_event_record(driver_event handle, driver_stream stream);
 int emulated_stream_wait(driver_stream stream, driver_event handle);
 int emulated_event_synchronize(driver_event handle);
-int emulated_event_query(driver_event handle);
 int emulated_event_elapsed(driver_event from, driver_event to, float *milliseconds);
 int emulated_capture_begin(driver_stream stream);
 int emulated_capture_end(driver_stream stream, driver_graph *out);

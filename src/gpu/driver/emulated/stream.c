@@ -449,16 +449,6 @@ int emulated_stream_wait(driver_stream stream, driver_event handle)
     return atomic_load(&event->pending) && event->stream != stream_of(stream) ? wait_for(event->stream, event) : EMULATED_OK;
 }
 
-/* Asking twice is waiting: the second question finds the work done, as it would on a device that had the time. */
-int emulated_event_query(driver_event handle)
-{
-    const emulated_event *event = event_of(handle);
-    if (!atomic_load(&event->pending))
-        return EMULATED_OK;
-    const int number = wait_for(event->stream, event);
-    return number == EMULATED_OK ? emulated_answer("emulatedEventQuery", EMULATED_NOT_READY, "") : number;
-}
-
 int emulated_event_elapsed(driver_event from, driver_event to, float *milliseconds)
 {
     const emulated_event *begin = event_of(from);
