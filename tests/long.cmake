@@ -26,7 +26,10 @@ set(LONG_TESTS
     "limits_tensor_sort: ${LIMITS}"
     "ranks_mpich_faults: ranks are killed while they work; ranks_openmpi_faults is quick"
     "ranks_mpich_mpi_faults: it waits for calls of MPI that fail; ranks_openmpi_mpi_faults is quick"
-    "ranks_mpich_ivf_devices: it has emulated devices; ranks_openmpi_ivf_devices is quick")
+    "ranks_mpich_ivf_devices: it has emulated devices; ranks_openmpi_ivf_devices is quick"
+    "ranks_mpich_ivf_faults: every allocation fails in turn; ranks_openmpi_ivf_faults is quick"
+    "ranks_mpich_ivf_growth_devices: as ranks_openmpi_ivf_growth_devices"
+    "ranks_openmpi_ivf_growth_devices: it has emulated devices; ranks_openmpi_ivf_3 has CPUs only")
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
@@ -54,6 +57,7 @@ set(LONG_FORMS
     "rocm_faults_device: ${EVERY_FAULT}"
     "rocm_faults_memory: ${EVERY_FAULT}"
     "rocm_tensor_faults: ${EVERY_FAULT}"
+    "ranks_openmpi_ivf_faults: ${EVERY_FAULT}"
     "sqlite_faults: of the allocations of SQLite that fail in turn eight times as many"
     "tensor_faults: ${EVERY_FAULT}")
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <warpwave.h>
 
+#include "base/hash.h"
 #include "measure.h"
 
 enum { CENTERS = 1000 };
@@ -82,11 +83,7 @@ static float *read_file(const char *path, int64_t *rows, int32_t *dim)
 
 static uint64_t hash_of(const ww_map *map)
 {
-    const unsigned char *bytes = (const unsigned char *)ww_map_points(map);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < ww_map_count(map) * 8; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return fnv_bytes(FNV_BEGIN, ww_map_points(map), (size_t)ww_map_count(map) * 8);
 }
 
 static void measure(ww_collection *collection)

@@ -134,17 +134,34 @@ WW_API ww_status ww_cluster_search(ww_cluster *cluster, const ww_query *query, w
  * shard sends its best `limit` hits. Otherwise as ww_cluster_search(). */
 WW_API ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer answer, ww_results **results);
 
-/* Collective. Builds one index (ivf.h) over the rows of all shards, which must be in memory, in place of one that there is: the
- * lists are those of one collection with all rows. The config is the same on all ranks, except for `progress`; NULL: the
- * defaults. Then searches may ask for `nprobe`, or after ww_cluster_calibrate() for a `recall`: they read the lists that a
- * search of one collection would, and results have its bits and say how many hits are proven. New rows of a shard enter their
- * nearest lists at once; lists that have grown too large are split when the index is built again. No shard may be written
- * during this call. After a failure every shard has the index that it had. */
+/* Collective. Builds one index (ivf.h) over the rows of all shards, in place of one that there is: the lists are those of one
+ * collection with all rows. Refuses shards of a store, whose lists every writer of the file changes by itself. The config is
+ * the same on all ranks, except for `progress`; NULL: the defaults. Then searches may ask for `nprobe`, or after
+ * ww_cluster_calibrate() for a `recall`: they read the lists that a search of one collection would, and results have its bits
+ * and say how many hits are proven. No shard may be written during this call. After a failure every shard has the index that it
+ * had.
+ *
+ * Shards are written as without an index: new rows enter their nearest lists at once. The next collective call that uses the
+ * index splits lists that have grown too large on all ranks together, as one collection does that gets all the new rows at
+ * once; lists for which a rank has no memory are tried again after the next rows. A shard that is cleared keeps its part of the
+ * index, without rows. */
 WW_API ww_status ww_cluster_build_ivf(ww_cluster *cluster, const ww_ivf_config *config);
 
 /* Collective. As ww_collection_calibrate() over all shards, whose index ww_cluster_build_ivf() has built. Queries are given on
  * all ranks, or on none. */
 WW_API ww_status ww_cluster_calibrate(ww_cluster *cluster, const ww_calibrate_config *config);
+
+/* Collective. Describes the index of all ranks into `info`, from ww_ivf_info_default(); `bytes` is the sum of all ranks.
+ * WW_NOT_FOUND if there is none. The shard's own call, ww_collection_describe_ivf(), describes its part. */
+WW_API ww_status ww_cluster_describe_ivf(ww_cluster *cluster, ww_ivf_info *info);
+
+/* Collective. Removes the index of all ranks, of those that still have a part of it. WW_NOT_FOUND if none has. */
+WW_API ww_status ww_cluster_drop_ivf(ww_cluster *cluster);
+
+/* Collective. Compacts every shard, as ww_collection_compact() does, and merges lists of the index over ranks that are tiny on
+ * all ranks together; compacting a shard by itself merges none. `progress`, of this rank's rows, may be NULL; a rank that
+ * cancels ends the call on all. After a failure some shards may be compacted and others not; no row is lost. */
+WW_API ww_status ww_cluster_compact(ww_cluster *cluster, ww_progress progress, void *user);
 
 /* Finds which rank has a row, by its number in results of this cluster, and the row's number there. As of the last collective
  * call. WW_NOT_FOUND for a number that no shard has. Does not communicate. */

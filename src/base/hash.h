@@ -2,6 +2,9 @@
  *
  * The key is random and the same for the whole process. Nothing that a caller sees may depend on it: tables are looked up by
  * it, never listed in its order.
+ *
+ * Beside it FNV-1a, without a key and the same on every machine, which tells apart what a mistake has mixed up: files, configs,
+ * queries of ranks.
  */
 #ifndef WW_BASE_HASH_H
 #define WW_BASE_HASH_H
@@ -72,6 +75,22 @@ static inline uint64_t hash_bytes(const hash_key *key, const char *bytes, size_t
 static inline uint64_t hash_number(const hash_key *key, uint64_t number)
 {
     return hash_bytes(key, (const char *)&number, sizeof number);
+}
+
+#define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
+
+/* Folds a word into the hash at once, for numbers that are hashed as numbers. */
+static inline uint64_t fnv_word(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * UINT64_C(0x100000001b3);
+}
+
+/* Folds bytes one by one, as the definition says. */
+static inline uint64_t fnv_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash = fnv_word(hash, ((const unsigned char *)bytes)[i]);
+    return hash;
 }
 
 #endif

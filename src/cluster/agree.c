@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 
-enum { REPORT_FORMAT = 2, REPORT_WORDS = sizeof(rank_report) / sizeof(int64_t) };
+enum { REPORT_FORMAT = 3, REPORT_WORDS = sizeof(rank_report) / sizeof(int64_t) };
 
 static int64_t version_word(void)
 {
@@ -30,12 +30,8 @@ static void version_text(int64_t word, char *text, size_t capacity)
 
 static void call_text(int64_t word, char *text, size_t capacity)
 {
-    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create",          [CALL_DESCRIBE] = "ww_cluster_describe",
-                                        [CALL_SEARCH] = "ww_cluster_search",          [CALL_QUERY] = "ww_cluster_query",
-                                        [CALL_COLLECT] = "the exchange of a command", [CALL_BUILD_IVF] = "ww_cluster_build_ivf",
-                                        [CALL_CALIBRATE] = "ww_cluster_calibrate"};
-    const bool known = word > 0 && word < (int64_t)(sizeof names / sizeof *names);
-    text_copy(text, capacity, known ? names[word] : "another call");
+    const char *name = call_name(word);
+    text_copy(text, capacity, name ? name : "another call");
 }
 
 static void metric_text(int64_t word, char *text, size_t capacity)
@@ -184,6 +180,7 @@ ww_status cluster_number_rows(ww_cluster *c)
                            "rank %d: first_row is %" PRId64 ", but the rows of lower ranks reach up to %" PRId64, r, given,
                            end - 1);
         c->first_rows[r] = given >= 0 ? given : end;
+        c->row_counts[r] = c->reports[r].rows_end;
         if (__builtin_add_overflow(c->first_rows[r], c->reports[r].rows_end, &end))
             return ww_fail(WW_OUT_OF_RANGE, "rank %d: its rows are numbered from %" PRId64 " on, which does not fit 64 bits", r,
                            c->first_rows[r]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/float_guard.h"
+#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -152,42 +153,39 @@ static int64_t hash_config(const learning *m)
     uint64_t hash = m->config.seed ^ (uint64_t)m->config.query_count << 20 ^ (uint64_t)m->config.k << 44;
     for (int64_t q = 0; m->config.queries && q < m->config.query_count; q++)
         for (int64_t i = 0; i < dim; i++)
-            hash = (hash ^ canon_float_bits(m->config.queries[q * m->config.query_stride + i])) * UINT64_C(0x100000001b3);
+            hash = fnv_word(hash, canon_float_bits(m->config.queries[q * m->config.query_stride + i]));
     return (int64_t)(hash ^ ww_core()->part_of(m->call->cluster->shard));
 }
 
-static ww_status calibrate(learning *m, const ww_calibrate_config *given)
+/* Lists that are too large are split before anything is learnt of them. */
+static ww_status calibrate(cluster_call *call, void *given)
 {
-    cluster_call *call = m->call;
     const ww_cluster *c = call->cluster;
-    ww_status status = given ? struct_read(&m->config, sizeof m->config, given, call->function, "ww_calibrate_config") : WW_OK;
+    learning m = {.call = call};
+    part_counts counts = {0};
+    ww_status status = given ? struct_read(&m.config, sizeof m.config, given, call->function, "ww_calibrate_config") : WW_OK;
     call->report.rows_live = ww_collection_count(c->shard);
     status = call_agree(call, status);
     if (status != WW_OK)
         return status;
-    cluster_count_rows(c, &m->total, &m->first);
-    status = ww_core()->ivf_calibrate_check(call->function, c->dim, m->total, &m->config);
+    cluster_count_rows(c, &m.total, &m.first);
+    status = ww_core()->ivf_calibrate_check(call->function, c->dim, m.total, &m.config);
     if (status == WW_OK)
-        status = check(m);
+        status = check(&m);
     if (status == WW_OK)
-        call->report.index = hash_config(m);
+        call->report.index = hash_config(&m);
     if (status == WW_OK)
-        status = take_memory(m);
+        status = take_memory(&m);
     status = call_agree(call, status);
-    if (status == WW_OK && !m->config.queries)
-        status = draw(m);
-    return status == WW_OK ? learn(m) : status;
+    if (status == WW_OK)
+        status = lists_count(call, NULL, &counts);
+    if (status == WW_OK && !m.config.queries)
+        status = draw(&m);
+    return status == WW_OK ? learn(&m) : status;
 }
 
 ww_status ww_cluster_calibrate(ww_cluster *cluster, const ww_calibrate_config *config)
 {
     FLOAT_GUARD();
-    cluster_call call;
-    ww_status status = call_begin(&call, cluster, CALL_CALIBRATE, "ww_cluster_calibrate");
-    if (status != WW_OK)
-        return status;
-    learning m = {.call = &call};
-    status = calibrate(&m, config);
-    call_end(&call);
-    return status;
+    return call_run(cluster, CALL_CALIBRATE, calibrate, (void *)(uintptr_t)config);
 }

@@ -23,7 +23,7 @@ static ww_status make_struct(MPI_Comm communicator, ww_cluster **made)
     if (MPI_Comm_rank(communicator, &rank) != MPI_SUCCESS || MPI_Comm_size(communicator, &ranks) != MPI_SUCCESS)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_cluster_create: this is no communicator");
     const size_t arrays = (size_t)ranks * (sizeof *(*made)->reports + sizeof *(*made)->requests + sizeof *(*made)->present) +
-                          ((size_t)ranks + 1) * sizeof *(*made)->first_rows;
+                          ((size_t)ranks + 1) * (sizeof *(*made)->first_rows + sizeof *(*made)->row_counts);
     call_block *block = block_take(sizeof(ww_cluster) + arrays);
     if (!block)
         return memory_failed("a cluster", sizeof(ww_cluster) + arrays);
@@ -37,7 +37,8 @@ static ww_status make_struct(MPI_Comm communicator, ww_cluster **made)
     c->piece_bytes = PIECE_BYTES_DEFAULT;
     c->reports = (rank_report *)(c + 1);
     c->first_rows = (int64_t *)(c->reports + ranks);
-    c->requests = (MPI_Request *)(c->first_rows + ranks + 1);
+    c->row_counts = c->first_rows + ranks + 1;
+    c->requests = (MPI_Request *)(c->row_counts + ranks + 1);
     c->present = (bool *)(c->requests + ranks);
     pthread_mutex_init(&c->lock, NULL);
     *made = c;
@@ -133,7 +134,7 @@ ww_status ww_cluster_create(MPI_Comm communicator, ww_device *device, const ww_c
         mine = make_shard(c, device, &asked);
     status = make_communicators(c, communicator);
     if (status == WW_OK)
-        status = call_begin(&call, c, CALL_CREATE, "ww_cluster_create");
+        status = call_begin(&call, c, CALL_CREATE);
     if (status == WW_OK) {
         status = call_agree(&call, mine);
         call_end(&call);
@@ -176,7 +177,7 @@ ww_collection *ww_cluster_collection(ww_cluster *cluster)
     return cluster ? cluster->shard : NULL;
 }
 
-static ww_status describe(cluster_call *call, ww_cluster_info *info)
+static ww_status describe(cluster_call *call, void *info)
 {
     ww_cluster *c = call->cluster;
     ww_collection_info shard = ww_collection_info_default();
@@ -206,13 +207,7 @@ static ww_status describe(cluster_call *call, ww_cluster_info *info)
 ww_status ww_cluster_describe(ww_cluster *cluster, ww_cluster_info *info)
 {
     FLOAT_GUARD();
-    cluster_call call;
-    ww_status status = call_begin(&call, cluster, CALL_DESCRIBE, "ww_cluster_describe");
-    if (status != WW_OK)
-        return status;
-    status = describe(&call, info);
-    call_end(&call);
-    return status;
+    return call_run(cluster, CALL_DESCRIBE, describe, info);
 }
 
 ww_status ww_cluster_locate(ww_cluster *cluster, int64_t row, int32_t *rank, int64_t *rank_row)
@@ -227,7 +222,7 @@ ww_status ww_cluster_locate(ww_cluster *cluster, int64_t row, int32_t *rank, int
     status = WW_NOT_FOUND;
     for (int32_t r = 0; r < cluster->ranks && status != WW_OK; r++) {
         const int64_t inside = row - cluster->first_rows[r];
-        if (row < 0 || inside < 0 || inside >= cluster->reports[r].rows_end)
+        if (row < 0 || inside < 0 || inside >= cluster->row_counts[r])
             continue;
         *rank = r;
         *rank_row = inside;

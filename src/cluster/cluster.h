@@ -45,7 +45,10 @@ typedef enum collective_call {
     CALL_QUERY,
     CALL_COLLECT,
     CALL_BUILD_IVF,
-    CALL_CALIBRATE
+    CALL_CALIBRATE,
+    CALL_DESCRIBE_IVF,
+    CALL_DROP_IVF,
+    CALL_COMPACT
 } collective_call;
 
 struct ww_cluster {
@@ -75,7 +78,8 @@ struct ww_cluster {
     MPI_Request *requests; /* of what is waited for; there is room for one a rank */
 
     bool *present;       /* a rank each, in the roll call */
-    int64_t *first_rows; /* of each rank's shard, as of the last collective call, and what is behind the last */
+    int64_t *first_rows; /* of each rank's shard, as of the last call that numbered rows, and what is behind the last */
+    int64_t *row_counts; /* numbers that each rank's shard had then */
 };
 
 typedef struct call_block call_block;
@@ -89,8 +93,15 @@ typedef struct cluster_call {
 
 /* Begins a collective call: refuses NULL, another process, a thread that may not use MPI, and a lost cluster; these are told to
  * nobody, since the rank cannot speak. Takes the lock if it returns WW_OK, until call_end(). */
-ww_status call_begin(cluster_call *call, ww_cluster *cluster, collective_call kind, const char *function);
+ww_status call_begin(cluster_call *call, ww_cluster *cluster, collective_call kind);
 void call_end(cluster_call *call);
+
+/* A collective call from begin to end: `work` gets `job`, and its status is returned. */
+typedef ww_status (*call_work)(cluster_call *call, void *job);
+ww_status call_run(ww_cluster *cluster, collective_call kind, call_work work, void *job);
+
+/* The public name of a call, NULL if there is no such call. */
+const char *call_name(int64_t kind);
 
 /* Memory until the end of the call, or for good where the cluster is lost by then. NULL if there is none. */
 void *call_memory(cluster_call *call, size_t bytes);

@@ -5,6 +5,7 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
+#include "cluster/index_change.h"
 
 /* ---- numbers of all ranks -------------------------------------------------------------------------------------------------
  */
@@ -45,7 +46,7 @@ ww_status cluster_max(ww_cluster *c, const double *from, double *to, int64_t cou
 }
 
 /* What of a list is added up, and what is the largest of all ranks, as rows that MPI can reduce. */
-enum { SUM_ADMITTED, SUM_ROWS, SUMS, ALL_ADMITTED = 0, ALL_ROWS, ALL_MASKED, ALLS };
+enum { SUM_ADMITTED, SUM_ROWS, SUMS, ALL_ADMITTED = 0, ALL_ROWS, ALL_MASKED, ALL_FRESH, ALL_TRAINED, ALLS };
 enum { MAX_FARTHEST, MAX_NEAREST, MAX_UNBOUNDED, MAX_SPLIT, MAX_EQUAL, MAXES };
 
 typedef struct reducing {
@@ -74,6 +75,8 @@ static void pack(const ww_cluster *c, const part_counts *counts, const reducing 
     r->sums[ALL_ADMITTED] = counts->all;
     r->sums[ALL_ROWS] = counts->rows;
     r->sums[ALL_MASKED] = counts->masked;
+    r->sums[ALL_FRESH] = counts->fresh;
+    r->sums[ALL_TRAINED] = counts->trained;
     for (int64_t l = 0; l < counts->nlist; l++) {
         const list_record *list = &counts->records[l];
         double *maxes = r->maxes + l * MAXES;
@@ -93,6 +96,8 @@ static void unpack(const ww_cluster *c, const reducing *r, part_counts *counts)
     counts->all = r->all_sums[ALL_ADMITTED];
     counts->rows = r->all_sums[ALL_ROWS];
     counts->masked = r->all_sums[ALL_MASKED] > 0;
+    counts->fresh = r->all_sums[ALL_FRESH];
+    counts->trained = r->all_sums[ALL_TRAINED];
     for (int64_t l = 0; l < counts->nlist; l++) {
         const double *maxes = r->all_maxes + l * MAXES;
         counts->admitted[l] = r->all_sums[ALLS + l * SUMS + SUM_ADMITTED];
@@ -132,6 +137,32 @@ ww_status lists_reduce(cluster_call *call, ww_status mine, part_counts *counts)
     return status;
 }
 
+/* ---- counting -------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status count(cluster_call *call, const ww_query *query, part_counts *counts)
+{
+    ww_collection *shard = call->cluster->shard;
+    *counts = (part_counts){0};
+    return lists_reduce(
+        call, query ? ww_core()->part_count_lists(shard, query, counts) : ww_core()->part_count_all(shard, counts), counts);
+}
+
+/* A list for whose split a rank has no memory stays as it is, and is tried again with the next rows, as in one collection. */
+ww_status lists_count(cluster_call *call, const ww_query *query, part_counts *counts)
+{
+    ww_status status = count(call, query, counts);
+    if (status != WW_OK || counts->fresh == 0)
+        return status;
+    const bool large = ww_core()->part_has_large(counts);
+    if (large)
+        status = index_split_large(call, counts);
+    if (call->cluster->lost)
+        return status;
+    ww_core()->part_settle(call->cluster->shard);
+    return large ? count(call, query, counts) : WW_OK;
+}
+
 /* ---- a search -------------------------------------------------------------------------------------------------------------
  */
 
@@ -141,7 +172,7 @@ ww_status lists_plan_make(cluster_call *call, const ww_query *query, lists_plan 
     *plan = (lists_plan){.asked = query->nprobe > 0 || query->recall > 0.0f};
     if (!plan->asked)
         return WW_OK;
-    const ww_status status = lists_reduce(call, ww_core()->part_count_lists(shard, query, &plan->counts), &plan->counts);
+    const ww_status status = lists_count(call, query, &plan->counts);
     if (status != WW_OK)
         return status;
     plan->exact = ww_core()->part_reads_all(shard, &plan->counts);

@@ -23,6 +23,10 @@ ww_status lists_query(cluster_call *call, const lists_plan *plan, const ww_query
 /* Says of results, of all ranks, how many hits of each query are proven. */
 ww_status lists_prove(cluster_call *call, const lists_plan *plan, const ww_query *query, ww_results *results);
 
+/* Collective: counts the lists of all ranks, for a query, or if that is NULL for no query at all: then every live row counts.
+ * Lists that have grown too large since the last time are split first. Arrays are memory of the call. */
+ww_status lists_count(cluster_call *call, const ww_query *query, part_counts *counts);
+
 /* Collective: turns this rank's counts into those of all; arrays in memory of the call take the place of the old ones, which
  * are freed. `mine` is what has gone wrong before. */
 ww_status lists_reduce(cluster_call *call, ww_status mine, part_counts *counts);

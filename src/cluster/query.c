@@ -167,7 +167,7 @@ ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer
     cluster_call call;
     if (results)
         *results = NULL;
-    ww_status status = call_begin(&call, cluster, CALL_QUERY, "ww_cluster_query");
+    ww_status status = call_begin(&call, cluster, CALL_QUERY);
     if (status != WW_OK)
         return status;
     status = find_hits(&call, query, answer, results);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/float_guard.h"
+#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -14,14 +15,14 @@
 /* ---- queries --------------------------------------------------------------------------------------------------------------
  */
 
-/* FNV-1a over 64-bit words: it only has to notice a program that mixed up its queries. */
+/* It only has to notice a program that mixed up its queries. */
 static int64_t hash_queries(const ww_query *query)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = FNV_BEGIN;
     for (int64_t q = 0; q < query->query_count; q++) {
         const float *row = query->queries + q * query->query_stride;
         for (int32_t i = 0; i < query->dim; i++)
-            hash = (hash ^ canon_float_bits(row[i])) * UINT64_C(0x100000001b3);
+            hash = fnv_word(hash, canon_float_bits(row[i]));
     }
     return (int64_t)hash;
 }
@@ -286,7 +287,7 @@ ww_status ww_cluster_search(ww_cluster *cluster, const ww_query *query, ww_answe
 {
     FLOAT_GUARD();
     cluster_call call;
-    ww_status status = call_begin(&call, cluster, CALL_SEARCH, "ww_cluster_search");
+    ww_status status = call_begin(&call, cluster, CALL_SEARCH);
     if (status != WW_OK)
         return status;
     status = search(&call, query, answer, rows, scores);

@@ -234,8 +234,7 @@ void ww_collection_destroy(ww_collection *collection)
 
 void collection_empty(ww_collection *collection)
 {
-    ivf_destroy(collection->index);
-    collection->index = NULL;
+    ivf_empty(collection);
     collection->epoch++;
     memory_free(collection->map.points);
     collection->map = (kept_map){0};

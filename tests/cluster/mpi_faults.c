@@ -41,7 +41,7 @@ TAKEN_OVER(MPI_Op_create, (MPI_User_function * function, int commutes, MPI_Op *o
 
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
-/* A cluster, from making it to a query with ids on all ranks. */
+/* A cluster, from making it to a query with ids on all ranks, and to the end of its index. */
 static ww_status work(const ranks *r, int32_t timeout_ms)
 {
     ww_cluster *cluster = NULL;
@@ -62,6 +62,10 @@ static ww_status work(const ranks *r, int32_t timeout_ms)
         if (status == WW_OK)
             status = ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &results);
         EXPECT((results != NULL) == (status == WW_OK));
+        if (status == WW_OK)
+            status = ww_cluster_compact(cluster, NULL, NULL);
+        if (status == WW_OK)
+            status = ww_cluster_drop_ivf(cluster);
     }
     ww_results_destroy(results);
     ww_cluster_destroy(cluster);

@@ -58,5 +58,8 @@ void case_timeout(const ranks *r);
 void case_mpi(const ranks *r);
 void case_ivf(const ranks *r);
 void case_ivf_life(const ranks *r);
+void case_ivf_growth(const ranks *r);
+void case_ivf_end(const ranks *r);
+void case_ivf_faults(const ranks *r);
 
 #endif

@@ -193,6 +193,8 @@ void case_store(const ranks *r)
             EXPECT(rank >= 0 && rank < r->count);
         }
     ww_results_destroy(got);
+    EXPECT(ww_cluster_build_ivf(cluster, NULL) == WW_UNSUPPORTED); /* whoever writes a store changes its lists alone */
+    EXPECT(ww_cluster_compact(cluster, NULL, NULL) == WW_OK);
     query.where = "payload->>'$.n' < 40"; /* every rank's own filter */
     EXPECT(ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &got) == WW_OK);
     for (int64_t i = 0; i < ww_results_count(got, 0); i++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "gpu/blas/blas.h"
 #include "gpu/driver/hip_api.h"
@@ -74,9 +75,7 @@ typedef struct glance {
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash * UINT64_C(0x100000001b3);
+    return fnv_bytes(hash, text, strlen(text) + 1);
 }
 
 static void glance_take(ww_collection *c, glance *out)

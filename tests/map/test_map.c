@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "map/making.h"
 #include "support/data/indexed.h"
 #include "support/devices.h"
@@ -78,11 +79,7 @@ static int64_t check_same_places(const ww_map *a, const ww_map *b, int64_t but)
 
 static uint64_t hash_of(const ww_map *map)
 {
-    const unsigned char *bytes = (const unsigned char *)ww_map_points(map);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < ww_map_count(map) * 8; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return fnv_bytes(FNV_BEGIN, ww_map_points(map), (size_t)ww_map_count(map) * 8);
 }
 
 /* ---- bits -----------------------------------------------------------------------------------------------------------------

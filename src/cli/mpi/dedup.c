@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cli/file_uses.h"
@@ -233,7 +234,7 @@ static ww_status block_done(dedup_job *j)
 {
     cluster_call call;
     collecting edges = {.mine = j->edges, .bytes = j->edge_count * (int64_t)sizeof *j->edges};
-    ww_status status = call_begin(&call, j->data.cluster, CALL_COLLECT, "warpwave-mpi dedup");
+    ww_status status = call_begin(&call, j->data.cluster, CALL_COLLECT);
     if (status != WW_OK)
         return status;
     status = cluster_collect(&call, &edges);
@@ -358,7 +359,7 @@ static ww_status open_run(dedup_job *j)
     const file_use uses[] = {{.what = "--base", .path = o->common.base},
                              {.what = "--out-kept", .path = o->out_kept, .output = true},
                              {.what = "--out-groups", .path = o->out_groups, .output = true}};
-    uint64_t print = UINT64_C(0xcbf29ce484222325);
+    uint64_t print = FNV_BEGIN;
     ww_status status = file_uses_check(uses, sizeof uses / sizeof *uses);
     if (status == WW_OK && o->out_kept)
         status = part_file_rows(&j->out.files[0], "--out-kept", o->out_kept, j->data.rows);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "cli/mpi/mpi.h"
 #include "files/matrix.h"
@@ -19,7 +20,7 @@
 void fingerprint_number(uint64_t *fingerprint, int64_t number)
 {
     for (int i = 0; i < 8; i++)
-        *fingerprint = (*fingerprint ^ ((uint64_t)number >> 8 * i & 0xff)) * UINT64_C(0x100000001b3);
+        *fingerprint = fnv_word(*fingerprint, (uint64_t)number >> 8 * i & 0xff);
 }
 
 void fingerprint_text(uint64_t *fingerprint, const char *text)

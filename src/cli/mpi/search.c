@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "cli/file_uses.h"
@@ -85,7 +86,7 @@ static ww_status describe_outputs(search_job *j)
     out->files[1].target = o->out_distances;
     out->files[1].element = WW_ELEMENT_F32;
     out->blocks_total = divide_up_i64(j->query_count, o->common.block);
-    uint64_t print = UINT64_C(0xcbf29ce484222325);
+    uint64_t print = FNV_BEGIN;
     fingerprint_text(&print, j->graph ? "knn-graph" : "search");
     fingerprint_text(&print, WW_VERSION_TEXT);
     fingerprint_text(&print, o->out_neighbors);

@@ -5,6 +5,7 @@
 #include <warpwave/device.h>
 
 #include "base/float_guard.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "base/structs.h"
 #include "base/text.h"
@@ -14,14 +15,16 @@ STRUCT_INIT(ww_member_info, {0})
 
 /* ---- what a group is ----------------------------------------------------------------------------------------------------- */
 
-/* FNV-1a over the members' ids: names that are too long are told apart by it. */
+/* Over the members' ids: names that are too long are told apart by it. */
 static uint32_t hash_of(const group_device *group)
 {
-    uint32_t hash = UINT32_C(2166136261);
-    for (int32_t m = 0; m < group->count; m++)
-        for (const char *c = group->members[m].device->info.id; member_is_in(&group->members[m]) && c[0]; c++)
-            hash = (hash ^ (uint8_t)*c) * UINT32_C(16777619);
-    return hash;
+    uint64_t hash = FNV_BEGIN;
+    for (int32_t m = 0; m < group->count; m++) {
+        const char *id = group->members[m].device->info.id;
+        if (member_is_in(&group->members[m]))
+            hash = fnv_bytes(hash, id, strlen(id));
+    }
+    return (uint32_t)hash;
 }
 
 /* "cuda:0+cpu"; what does not fit ends in "+..." and a number that other members would not have. */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/system/environment.h"
 
@@ -31,14 +32,6 @@ typedef struct seal {
 static const char seal_word[8] = {'w', 'w', 'c', 'o', 'd', 'e', '0', '2'};
 static const int64_t size_max = INT64_C(1) << 30;   /* no module is near this; a file that is was not written here */
 static const int64_t kept_max = INT64_C(256) << 20; /* of all entries: a chip's modules have some 10 MiB */
-
-uint64_t code_hash(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 /* The folder, made if needed. The specification of XDG_CACHE_HOME says to ignore a relative one. */
 static bool folder(char *path, size_t capacity)
@@ -121,8 +114,7 @@ static char *read_sealed(int file, const char *name, size_t *size)
     if (good) {
         memcpy(&end, content + *size, sizeof end);
         good = memcmp(end.word, seal_word, sizeof end.word) == 0 && end.size == *size &&
-               end.hash == code_hash(CODE_HASH_BEGIN, content, *size) &&
-               end.name_hash == code_hash(CODE_HASH_BEGIN, name, strlen(name));
+               end.hash == fnv_bytes(FNV_BEGIN, content, *size) && end.name_hash == fnv_bytes(FNV_BEGIN, name, strlen(name));
     }
     if (good)
         return content;
@@ -217,9 +209,7 @@ void code_cache_write(const char *name, const void *bytes, size_t size)
 {
     char path[PATH_BYTES];
     char fresh[PATH_BYTES + 16];
-    seal end = {.size = size,
-                .hash = code_hash(CODE_HASH_BEGIN, bytes, size),
-                .name_hash = code_hash(CODE_HASH_BEGIN, name, strlen(name))};
+    seal end = {.size = size, .hash = fnv_bytes(FNV_BEGIN, bytes, size), .name_hash = fnv_bytes(FNV_BEGIN, name, strlen(name))};
     memcpy(end.word, seal_word, sizeof end.word);
     if (!path_of(name, path, sizeof path))
         return;

@@ -12,10 +12,6 @@
 
 #include "gpu/driver/driver.h"
 
-/* FNV-1a over more bytes: notices a file that was cut or scribbled on, and tells one source from another. */
-#define CODE_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
-uint64_t code_hash(uint64_t hash, const void *bytes, size_t count);
-
 /* Reads the entry `name` whole into memory that memory_free() takes back, and says in which file it was. False if there is
  * none, or not as it was written. */
 bool code_cache_read(const char *name, driver_compiled *out);

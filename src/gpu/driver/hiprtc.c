@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/system/environment.h"
 #include "base/text.h"
@@ -171,12 +172,12 @@ static uint64_t hash_of(const program_text *text)
 {
     int version[2] = {0, 0};
     (void)rtc.version(&version[0], &version[1]);
-    uint64_t hash = code_hash(CODE_HASH_BEGIN, version, sizeof version);
+    uint64_t hash = fnv_bytes(FNV_BEGIN, version, sizeof version);
     for (size_t i = 0; i < OPTIONS; i++)
-        hash = code_hash(hash, options[i], strlen(options[i]) + 1);
+        hash = fnv_bytes(hash, options[i], strlen(options[i]) + 1);
     for (int i = 0; i < text->headers; i++)
-        hash = code_hash(hash, text->texts[i], strlen(text->texts[i]) + 1);
-    return code_hash(hash, text->source, strlen(text->source));
+        hash = fnv_bytes(hash, text->texts[i], strlen(text->texts[i]) + 1);
+    return fnv_bytes(hash, text->source, strlen(text->source));
 }
 
 /* ---- compiling ----------------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <warpwave/model.h>
 
 #include "base/float_guard.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -35,14 +36,11 @@ struct embedder {
 
 enum { HASHES_KEPT = 1 << 16 };
 
-/* FNV-1a; never 0, which is an empty place. A table is asked for it, since marks on values (subtypes) get lost on their way
+/* Never 0, which is an empty place. A table is asked for it, since marks on values (subtypes) get lost on their way
  * through an UPDATE. */
 static uint64_t hash_of(const void *vector, size_t bytes)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ ((const unsigned char *)vector)[i]) * UINT64_C(0x100000001b3);
-    return hash | UINT64_C(1) << 63;
+    return fnv_bytes(FNV_BEGIN, vector, bytes) | UINT64_C(1) << 63;
 }
 
 bool embedder_made(const embedder *e, const void *vector, size_t bytes)

@@ -12,7 +12,7 @@
 #include "vectors/internal/part.h"
 #include "vectors/results.h"
 
-enum { CORE_VERSION = 12 }; /* of this header and what it includes; raised with every change */
+enum { CORE_VERSION = 13 }; /* of this header and what it includes; raised with every change */
 
 typedef struct core_functions {
     int32_t version; /* CORE_VERSION of the library that is running; nothing behind it may be used if it is another */
@@ -78,6 +78,7 @@ typedef struct core_functions {
     void (*outline_remove)(ww_collection *outline, uint32_t list);
     int64_t (*outline_to_split)(const ww_collection *outline);
     ww_status (*outline_split)(ww_collection *outline, int64_t list, const outline_rows *rows, bool *moved);
+    ww_status (*outline_merge)(ww_collection *outline, int64_t rows_trained, uint32_t *numbers);
     int64_t (*outline_lists)(const ww_collection *outline);
     list_record (*outline_record)(const ww_collection *outline, int64_t list);
     const float *(*outline_centroid)(const ww_collection *outline, int64_t list);
@@ -87,12 +88,17 @@ typedef struct core_functions {
     ww_status (*ivf_calibrate_check)(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config);
     ww_status (*part_draw_rows)(ww_collection *c, const part_draw *draw, part_rows *drawn);
     ww_status (*part_train)(ww_collection *c, const ww_ivf_config *config, float *sample, float *centroids);
-    ww_status (*part_assign)(ww_collection *c, ww_collection *outline, part_rows *all);
+    ww_status (*part_live_rows)(ww_collection *c, part_rows *all);
+    ww_status (*part_assign)(ww_collection *c, ww_collection *outline, const part_rows *rows);
+    ww_status (*part_copy)(ww_collection *c, part_rows *all, float **centroids, ivf_update *numbers);
     ww_status (*part_vectors)(ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
     ww_status (*part_make)(ww_collection *c, const ivf_update *update, uint64_t part, ivf **made);
     void (*part_take)(ww_collection *c, ivf *made);
     uint64_t (*part_of)(ww_collection *c);
     ww_status (*part_count_lists)(ww_collection *c, const ww_query *query, part_counts *counts);
+    ww_status (*part_count_all)(ww_collection *c, part_counts *counts);
+    bool (*part_has_large)(const part_counts *counts);
+    void (*part_settle)(ww_collection *c);
     ww_status (*part_query)(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results);
     ww_status (*part_prove)(ww_collection *c, const ivf_hits *hits, const part_counts *counts, int64_t wanted, int64_t *proven);
     bool (*part_reads_all)(ww_collection *c, const part_counts *counts);

@@ -1,9 +1,9 @@
 /* Indexes (warpwave/ivf.h) for stores, whose files have the lists in tables.
  *
  * A file is written by an *outline*: the centroids and what is known of each list, without its rows. It says which list new
- * rows belong to, and splits a list whose rows it is given. A mirror (mirror.h) is searched by an index that follows the file:
- * it is restored from the tables and updated with what changed there, and never decides anything itself. So every process has
- * the lists that the writer chose.
+ * rows belong to, splits a list whose rows it is given, and takes tiny lists out. A mirror (mirror.h) is searched by an index
+ * that follows the file: it is restored from the tables and updated with what changed there, and never decides anything itself.
+ * So every process has the lists that the writer chose.
  */
 #ifndef WW_VECTORS_INTERNAL_LISTS_H
 #define WW_VECTORS_INTERNAL_LISTS_H
@@ -56,6 +56,10 @@ typedef struct outline_rows {
 /* Splits a list. moved[i] says whether row i belongs to the new list, which is the last one from now on; if all rows are equal,
  * there is no new list, and the number of lists is as before. */
 ww_status outline_split(ww_collection *outline, int64_t list, const outline_rows *rows, bool *moved);
+
+/* Takes tiny lists out, at most half of all, and says which by numbers, as ivf_choose_tiny() does; the number of lists is as
+ * before if there are none. The caller then assigns the rows of lists that went once more. `rows_trained` is the index's. */
+ww_status outline_merge(ww_collection *outline, int64_t rows_trained, uint32_t *numbers);
 
 int64_t outline_lists(const ww_collection *outline);
 list_record outline_record(const ww_collection *outline, int64_t list);

@@ -14,12 +14,14 @@ typedef struct part_draw {
     int64_t total, first, wanted;
 } part_draw;
 
+#define PART_NO_LIST UINT32_MAX
+
 /* Rows of a part; the caller frees the arrays with memory_free(). */
 typedef struct part_rows {
     int64_t count;
     int64_t *rows;   /* ascending */
     float *vectors;  /* count x dim, or NULL */
-    uint32_t *lists; /* or NULL */
+    uint32_t *lists; /* PART_NO_LIST: a row has none yet; or NULL */
 } part_rows;
 
 /* Those of the drawn rows that are this part's, with their vectors. */
@@ -28,8 +30,15 @@ ww_status part_draw_rows(ww_collection *c, const part_draw *draw, part_rows *dra
 /* k-means on a sample, config->sample_rows x dim, the rows of all parts in their order. The config is checked. */
 ww_status part_train(ww_collection *c, const ww_ivf_config *config, float *sample, float *centroids);
 
-/* All live rows with their lists, which the outline (lists.h) counts. */
-ww_status part_assign(ww_collection *c, ww_collection *outline, part_rows *all);
+/* All live rows, without lists. */
+ww_status part_live_rows(ww_collection *c, part_rows *all);
+
+/* Finds the lists of those rows that have none, and the outline (lists.h) counts them. */
+ww_status part_assign(ww_collection *c, ww_collection *outline, const part_rows *rows);
+
+/* The part as it is: every row that is in a list, removed ones too; the centroids; and the index's numbers in an update without
+ * lists and rows. memory_free() the arrays: both of the rows, the centroids, and the calibration's rules. */
+ww_status part_copy(ww_collection *c, part_rows *all, float **centroids, ivf_update *numbers);
 
 /* The vectors of some rows. */
 ww_status part_vectors(ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
@@ -47,15 +56,24 @@ typedef struct part_counts {
     int64_t nlist;
     ivf_rule rule;
     bool masked;          /* not every live row counts */
-    int64_t rows;         /* in lists */
+    int64_t rows;         /* in lists, */
+    int64_t fresh;        /* of them added since part_settle(), */
+    int64_t trained;      /* and when the index was built */
     int64_t *admitted;    /* rows of each list that count, */
     int64_t all;          /* and of all lists */
     list_record *records; /* of each list */
 } part_counts;
 ww_status part_count_lists(ww_collection *c, const ww_query *query, part_counts *counts);
 
-/* The same for a search under way. With the lock. */
+/* The same for a search under way, with the lock; and for no query at all, when every live row counts. */
 ww_status part_count(const ww_collection *c, const search_job *job, const ww_query *query, part_counts *counts);
+ww_status part_count_all(ww_collection *c, part_counts *counts);
+
+/* Is a list too large, by the counts of all parts? */
+bool part_has_large(const part_counts *counts);
+
+/* Notes that the lists of all parts have been looked at with the rows that they have now. */
+void part_settle(ww_collection *c);
 
 /* ww_collection_query() in this part, as the whole wants it. */
 ww_status part_query(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results);
@@ -66,7 +84,7 @@ ww_status part_prove(ww_collection *c, const ivf_hits *hits, const part_counts *
 /* Does such a query read all rows of all parts? */
 bool part_reads_all(ww_collection *c, const part_counts *counts);
 
-/* The list of each row; memory_free() it. */
+/* The list of each row, PART_NO_LIST if it has none; memory_free() it. */
 ww_status part_row_lists(ww_collection *c, uint32_t **lists);
 
 /* Learns rules from queries of which the list of each true neighbour is known (calibrate.c). The second keeps them; it cannot

@@ -73,6 +73,7 @@ typedef struct ivf {
     ivf_exact_state exact;
     bool follows;                   /* its lists are decided elsewhere, by a file or by ranks: it never splits or merges any */
     uint64_t part;                  /* what all parts of an index over ranks have in common; 0: it is no part */
+    int64_t rows_settled;           /* of a part: rows_added when the ranks last looked for lists to split */
     atomic_uint_least64_t extremes; /* what proof_extremes_of() has found, 0: nothing since lists have changed */
     device_lists *held;             /* the lists on the device, or NULL */
     bool stale;                     /* lists have changed since they were brought there */
@@ -217,6 +218,9 @@ ww_status kmeans_train(ivf *index, ww_collection *c, const kmeans_job *job);
 /* The largest list that can be split and should be, or NULL. */
 ivf_list *ivf_list_to_split(const ivf *index);
 
+/* Is a list of `count` rows, with `equal_rows` as in ivf_list, too large among the `nlist` lists of `rows` rows? */
+bool ivf_is_large(int64_t count, int64_t equal_rows, int64_t nlist, int64_t rows);
+
 /* Splits it, or notes that all its rows are equal. Whole or not at all. */
 ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list);
 
@@ -225,6 +229,12 @@ ww_status ivf_split_large(ivf *index, const ww_collection *c);
 
 /* ---- merge.c ----------------------------------------------------------------------------------------------------------------
  */
+
+#define IVF_LIST_GOES UINT32_MAX
+
+/* Which tiny lists go, at most half of all: numbers[l] is the number of list l from then on, or IVF_LIST_GOES; `kept` is how
+ * many stay. */
+ww_status ivf_choose_tiny(const ivf *index, uint32_t *numbers, int64_t *kept);
 
 /* Merges lists until none is tiny. Each step is whole or not at all. */
 ww_status ivf_merge_tiny(ivf *index, const ww_collection *c);
@@ -251,6 +261,9 @@ ww_status ivf_rank(const ww_collection *c, int64_t **ranks);
  * fail. ivf_compacted() is called when that is done, and merges tiny lists: without memory they stay until the next time. */
 void ivf_compact(ww_collection *c, const int64_t *ranks);
 void ivf_compacted(ww_collection *c);
+
+/* Drops the index of a collection that loses all its rows. A part of an index over ranks stays, without rows. */
+void ivf_empty(ww_collection *c);
 
 /* The centroids on another device, or once more on the same; an empty store without an index. */
 ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_stream *stream, row_store *store);

@@ -17,13 +17,10 @@ enum {
     MEAN_MIN = 64,  /* the mean counts as this at least, unless it was less when the index was built */
 };
 
-static const uint32_t LIST_GOES = UINT32_MAX;
-
 typedef struct merge {
     ivf *index;
     const ww_collection *collection;
-    uint64_t *tiny;    /* rows and number of each tiny list, the smallest first */
-    uint32_t *numbers; /* of each list from now on, or LIST_GOES */
+    uint32_t *numbers; /* of each list from now on, or IVF_LIST_GOES */
     int64_t kept;      /* lists that stay */
     int64_t count;     /* rows that need another list */
     int64_t *rows;
@@ -44,28 +41,39 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+ww_status ivf_choose_tiny(const ivf *index, uint32_t *numbers, int64_t *kept)
+{
+    const size_t nlist = (size_t)index->nlist;
+    int64_t count = 0;
+    uint64_t *tiny = memory_alloc(nlist * sizeof *tiny); /* rows and number of each, the smallest first */
+    *kept = 0;
+    if (!tiny)
+        return memory_failed("merging lists of an index", nlist * sizeof *tiny);
+    for (int64_t l = 0; l < index->nlist; l++)
+        if (is_tiny(index, &index->lists[l]))
+            tiny[count++] = (uint64_t)index->lists[l].count << 32 | (uint64_t)l;
+    qsort(tiny, (size_t)count, sizeof *tiny, by_value);
+    memset(numbers, 0, nlist * sizeof *numbers);
+    for (int64_t i = 0; i < min_i64(count, index->nlist / 2); i++)
+        numbers[(uint32_t)tiny[i]] = IVF_LIST_GOES;
+    for (int64_t l = 0; l < index->nlist; l++)
+        if (numbers[l] != IVF_LIST_GOES)
+            numbers[l] = (uint32_t)(*kept)++;
+    memory_free(tiny);
+    return WW_OK;
+}
+
 /* Which lists go, and how many rows they have. */
 static ww_status choose(merge *m)
 {
     const ivf *index = m->index;
-    const size_t nlist = (size_t)index->nlist;
-    int64_t tiny = 0;
-    m->tiny = memory_alloc(nlist * sizeof *m->tiny);
-    m->numbers = memory_alloc_zeroed(nlist, sizeof *m->numbers);
-    if (!m->tiny || !m->numbers)
-        return memory_failed("merging lists of an index", nlist * (sizeof *m->tiny + sizeof *m->numbers));
-    for (int64_t l = 0; l < index->nlist; l++)
-        if (is_tiny(index, &index->lists[l]))
-            m->tiny[tiny++] = (uint64_t)index->lists[l].count << 32 | (uint64_t)l;
-    qsort(m->tiny, (size_t)tiny, sizeof *m->tiny, by_value);
-    for (int64_t i = 0; i < min_i64(tiny, index->nlist / 2); i++) {
-        m->numbers[(uint32_t)m->tiny[i]] = LIST_GOES;
-        m->count += (int64_t)(m->tiny[i] >> 32);
-    }
-    for (int64_t l = 0; l < index->nlist; l++)
-        if (m->numbers[l] != LIST_GOES)
-            m->numbers[l] = (uint32_t)m->kept++;
-    return WW_OK;
+    m->numbers = memory_alloc((size_t)index->nlist * sizeof *m->numbers);
+    if (!m->numbers)
+        return memory_failed("merging lists of an index", (size_t)index->nlist * sizeof *m->numbers);
+    const ww_status status = ivf_choose_tiny(index, m->numbers, &m->kept);
+    for (int64_t l = 0; status == WW_OK && l < index->nlist; l++)
+        m->count += m->numbers[l] == IVF_LIST_GOES ? index->lists[l].count : 0;
+    return status;
 }
 
 static ww_status take_memory(merge *m)
@@ -92,7 +100,6 @@ static void free_memory(merge *m)
     memory_free(m->vectors);
     memory_free(m->rows);
     memory_free(m->numbers);
-    memory_free(m->tiny);
 }
 
 /* Finds the new lists of the rows, and makes room for them there. */
@@ -102,9 +109,9 @@ static ww_status find_lists(merge *m)
     const int64_t dim = index->dim;
     int64_t count = 0;
     for (int64_t l = 0; l < index->nlist; l++) {
-        if (m->numbers[l] != LIST_GOES)
+        if (m->numbers[l] != IVF_LIST_GOES)
             memcpy(m->after.centroids + m->numbers[l] * dim, index->centroids + l * dim, (size_t)dim * sizeof(float));
-        for (int64_t i = 0; m->numbers[l] == LIST_GOES && i < index->lists[l].count; i++)
+        for (int64_t i = 0; m->numbers[l] == IVF_LIST_GOES && i < index->lists[l].count; i++)
             m->rows[count++] = index->lists[l].rows[i];
     }
     ww_status status = centroids_create(&m->after.store, index->store.device, index->store.stream, m->after.centroids,
@@ -129,7 +136,7 @@ static void commit(merge *m)
     ivf *index = m->index;
     ivf_forget(index);
     for (int64_t l = 0; l < index->nlist; l++)
-        if (m->numbers[l] != LIST_GOES)
+        if (m->numbers[l] != IVF_LIST_GOES)
             m->lists[m->numbers[l]] = index->lists[l];
         else
             ivf_list_free(&index->lists[l]);

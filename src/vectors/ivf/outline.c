@@ -1,4 +1,5 @@
-/* An index without rows, by which a store's writer finds the lists of new rows and splits lists (vectors/internal/lists.h). */
+/* An index without rows, by which a store's writer finds the lists of new rows, and splits and merges lists
+ * (vectors/internal/lists.h). */
 #include "vectors/internal/lists.h"
 
 #include <string.h>
@@ -164,6 +165,57 @@ ww_status outline_split(ww_collection *outline, int64_t list, const outline_rows
         forget_rows(new);
     }
     forget_rows(&index->lists[list]);
+    return status;
+}
+
+/* What an outline has without the lists that go. */
+typedef struct fewer_lists {
+    ivf_list *lists;
+    float *centroids;
+    row_store store;
+} fewer_lists;
+
+static ww_status make_fewer(const ivf *index, const uint32_t *numbers, int64_t kept, fewer_lists *made)
+{
+    const size_t dim = (size_t)index->dim, bytes = dim * sizeof *made->centroids;
+    made->lists = memory_alloc((size_t)kept * sizeof *made->lists);
+    made->centroids = memory_alloc((size_t)kept * bytes);
+    if (!made->lists || !made->centroids)
+        return memory_failed("merging lists of an index", (size_t)kept * (bytes + sizeof *made->lists));
+    for (int64_t l = 0; l < index->nlist; l++) {
+        if (numbers[l] == IVF_LIST_GOES)
+            continue;
+        made->lists[numbers[l]] = index->lists[l];
+        memcpy(made->centroids + numbers[l] * dim, index->centroids + (size_t)l * dim, bytes);
+    }
+    return centroids_create(&made->store, index->store.device, index->store.stream, made->centroids,
+                            (ivf_size){kept, index->dim});
+}
+
+ww_status outline_merge(ww_collection *outline, int64_t rows_trained, uint32_t *numbers)
+{
+    FLOAT_GUARD();
+    ivf *index = outline->index;
+    int64_t kept = 0;
+    index->rows_trained = rows_trained;
+    ww_status status = ivf_choose_tiny(index, numbers, &kept);
+    if (status != WW_OK || kept == index->nlist)
+        return status;
+    fewer_lists made = {0};
+    status = make_fewer(index, numbers, kept, &made);
+    if (status == WW_OK) {
+        const fewer_lists old = {index->lists, index->centroids, index->store};
+        for (int64_t l = 0; l < index->nlist; l++)
+            index->rows -= numbers[l] == IVF_LIST_GOES ? index->lists[l].count : 0;
+        index->nlist = kept;
+        index->lists = made.lists;
+        index->centroids = made.centroids;
+        index->store = made.store;
+        made = old;
+    }
+    store_destroy(&made.store);
+    memory_free(made.centroids);
+    memory_free(made.lists);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/float_guard.h"
+#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/search.h"
@@ -31,7 +32,11 @@ ww_status part_draw_rows(ww_collection *c, const part_draw *draw, part_rows *dra
 {
     FLOAT_GUARD();
     if (c->operations->build_ivf != memory_build_ivf)
-        return ww_fail(WW_UNSUPPORTED, "collection '%s' is in a store; an index over ranks needs shards in memory", c->name);
+        return ww_fail(
+            WW_UNSUPPORTED,
+            "collection '%s' is in a store, whose lists every writer of the file changes by itself; an index over ranks "
+            "needs shards in memory",
+            c->name);
     int64_t *chosen = memory_alloc((size_t)draw->wanted * sizeof *chosen);
     drawn->rows = memory_alloc((size_t)draw->wanted * sizeof *drawn->rows);
     ww_status status = chosen && drawn->rows ? WW_OK : memory_failed("a sample of rows", (size_t)draw->wanted * 16);
@@ -69,33 +74,73 @@ ww_status part_train(ww_collection *c, const ww_ivf_config *config, float *sampl
     return status;
 }
 
-static ww_status assign_rows(const ww_collection *c, ww_collection *outline, const part_rows *all)
+/* Rows without lists, some at a time. */
+typedef struct assigning {
+    int64_t piece;
+    float *vectors;
+    int64_t *rows, *places; /* the rows, and where they are among all */
+    uint32_t *lists;
+} assigning;
+
+static ww_status assign_some(const ww_collection *c, ww_collection *outline, const assigning *a, int64_t count)
 {
-    const int64_t piece = min_i64(ivf_piece_rows(c->dim), max_i64(all->count, 1));
-    float *vectors = memory_alloc((size_t)piece * (size_t)c->dim * sizeof *vectors);
-    ww_status status = vectors ? WW_OK : memory_failed("rows of an index", (size_t)piece * (size_t)c->dim * sizeof *vectors);
-    for (int64_t first = 0; status == WW_OK && first < all->count; first += piece) {
-        const int64_t some = min_i64(piece, all->count - first);
-        status = ivf_read_rows(c, all->rows + first, some, vectors);
-        if (status == WW_OK)
-            status = outline_assign(outline, vectors, some, all->lists + first);
+    const ww_status status = ivf_read_rows(c, a->rows, count, a->vectors);
+    return status == WW_OK ? outline_assign(outline, a->vectors, count, a->lists) : status;
+}
+
+static ww_status assign_rows(const ww_collection *c, ww_collection *outline, const part_rows *all, const assigning *a)
+{
+    ww_status status = WW_OK;
+    for (int64_t at = 0; status == WW_OK && at < all->count;) {
+        int64_t some = 0;
+        for (; at < all->count && some < a->piece; at++)
+            if (all->lists[at] == PART_NO_LIST) {
+                a->rows[some] = all->rows[at];
+                a->places[some++] = at;
+            }
+        if (some > 0)
+            status = assign_some(c, outline, a, some);
+        for (int64_t i = 0; status == WW_OK && i < some; i++)
+            all->lists[a->places[i]] = a->lists[i];
     }
-    memory_free(vectors);
     return status;
 }
 
-ww_status part_assign(ww_collection *c, ww_collection *outline, part_rows *all)
+ww_status part_assign(ww_collection *c, ww_collection *outline, const part_rows *rows)
 {
     FLOAT_GUARD();
+    assigning a = {.piece = min_i64(ivf_piece_rows(c->dim), max_i64(rows->count, 1))};
+    const size_t row_bytes = (size_t)c->dim * sizeof *a.vectors + 2 * sizeof *a.rows + sizeof *a.lists;
+    a.rows = memory_alloc((size_t)a.piece * row_bytes);
+    if (!a.rows)
+        return memory_failed("rows of an index", (size_t)a.piece * row_bytes);
+    a.places = a.rows + a.piece;
+    a.vectors = (float *)(a.places + a.piece);
+    a.lists = (uint32_t *)(a.vectors + a.piece * c->dim);
     collection_lock_read(c);
-    const size_t count = (size_t)c->store.rows_live;
-    all->rows = memory_alloc(count * sizeof *all->rows);
-    all->lists = memory_alloc(count * sizeof *all->lists);
-    ww_status status = all->rows && all->lists ? WW_OK : memory_failed("rows of an index", count * 12);
-    for (int64_t row = store_next(&c->store, -1); status == WW_OK && row >= 0; row = store_next(&c->store, row))
+    const ww_status status = assign_rows(c, outline, rows, &a);
+    collection_unlock(c);
+    memory_free(a.rows);
+    return status;
+}
+
+static ww_status rows_reserve(part_rows *rows, int64_t count)
+{
+    rows->rows = memory_alloc((size_t)count * sizeof *rows->rows);
+    rows->lists = memory_alloc((size_t)count * sizeof *rows->lists);
+    return rows->rows && rows->lists
+               ? WW_OK
+               : memory_failed("rows of an index", (size_t)count * (sizeof *rows->rows + sizeof *rows->lists));
+}
+
+ww_status part_live_rows(ww_collection *c, part_rows *all)
+{
+    collection_lock_read(c);
+    const ww_status status = rows_reserve(all, c->store.rows_live);
+    for (int64_t row = store_next(&c->store, -1); status == WW_OK && row >= 0; row = store_next(&c->store, row)) {
+        all->lists[all->count] = PART_NO_LIST;
         all->rows[all->count++] = row;
-    if (status == WW_OK)
-        status = assign_rows(c, outline, all);
+    }
     collection_unlock(c);
     return status;
 }
@@ -119,8 +164,10 @@ ww_status part_make(ww_collection *c, const ivf_update *update, uint64_t part, i
     *made = c->index;
     c->index = old;
     collection_unlock(c);
-    if (status == WW_OK && *made)
+    if (status == WW_OK && *made) {
         (*made)->part = part;
+        (*made)->rows_settled = (*made)->rows_added;
+    }
     return status;
 }
 
@@ -140,11 +187,73 @@ uint64_t part_of(ww_collection *c)
     for (int32_t h = 0; hash != 0 && h < index->calibration.k; h++) {
         uint64_t factor;
         memcpy(&factor, &index->calibration.rules[h].factor, sizeof factor);
-        hash = ((hash ^ factor) * UINT64_C(0x100000001b3) ^ (uint64_t)index->calibration.rules[h].nprobe) *
-               UINT64_C(0x100000001b3);
+        hash = fnv_word(fnv_word(hash, factor), (uint64_t)index->calibration.rules[h].nprobe);
     }
     collection_unlock(c);
     return hash;
+}
+
+/* The list of each row. With the lock. */
+static uint32_t *row_lists(const ww_collection *c)
+{
+    const size_t bytes = (size_t)c->store.rows_count * sizeof(uint32_t);
+    uint32_t *lists = memory_alloc(bytes);
+    if (lists)
+        memset(lists, 0xff, bytes); /* PART_NO_LIST */
+    for (int64_t l = 0; lists && c->index && l < c->index->nlist; l++)
+        for (int64_t i = 0; i < c->index->lists[l].count; i++)
+            lists[c->index->lists[l].rows[i]] = (uint32_t)l;
+    return lists;
+}
+
+static ww_status copy_rows(const ww_collection *c, part_rows *all)
+{
+    uint32_t *lists = row_lists(c);
+    if (!lists)
+        return memory_failed("the lists of rows", (size_t)c->store.rows_count * sizeof *lists);
+    const ww_status status = rows_reserve(all, c->index->rows);
+    for (int64_t row = 0; status == WW_OK && row < c->store.rows_count; row++)
+        if (lists[row] != PART_NO_LIST) {
+            all->lists[all->count] = lists[row];
+            all->rows[all->count++] = row;
+        }
+    memory_free(lists);
+    return status;
+}
+
+static ww_status copy_numbers(const ivf *index, float **centroids, ivf_update *numbers)
+{
+    const size_t floats = (size_t)(index->nlist * index->dim) * sizeof(float);
+    const size_t rules = (size_t)index->calibration.k * sizeof *index->calibration.rules;
+    *numbers = (ivf_update){.nlist = index->nlist,
+                            .loss = index->loss,
+                            .rows_trained = index->rows_trained,
+                            .rows_added = index->rows_added,
+                            .lists_split = index->lists_split,
+                            .calibration = index->calibration};
+    *centroids = memory_alloc(floats);
+    numbers->calibration.rules = memory_alloc(rules);
+    if (!*centroids || !numbers->calibration.rules)
+        return memory_failed("the lists of an index", floats + rules);
+    memcpy(*centroids, index->centroids, floats);
+    if (rules > 0)
+        memcpy(numbers->calibration.rules, index->calibration.rules, rules);
+    return WW_OK;
+}
+
+ww_status part_copy(ww_collection *c, part_rows *all, float **centroids, ivf_update *numbers)
+{
+    collection_lock_read(c);
+    ww_status status = WW_OK;
+    if (c->index) {
+        status = copy_rows(c, all);
+        if (status == WW_OK)
+            status = copy_numbers(c->index, centroids, numbers);
+    } else {
+        status = ivf_not_found(c, "an index over ranks");
+    }
+    collection_unlock(c);
+    return status;
 }
 
 /* ---- searching --------------------------------------------------------------------------------------------------------------
@@ -154,7 +263,7 @@ static ww_status check_index(const ww_collection *c, const ww_query *query)
 {
     if (!c->index || c->index->part == 0)
         return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no part of an index over ranks; build one first", c->name);
-    if (query->recall > 0.0f && query->recall < 1.0f && c->index->calibration.k == 0)
+    if (query && query->recall > 0.0f && query->recall < 1.0f && c->index->calibration.k == 0)
         return ww_fail(WW_INVALID_ARGUMENT,
                        "collection '%s': recall is %g, but its index is not calibrated; calibrate it first", c->name,
                        (double)query->recall);
@@ -169,9 +278,11 @@ ww_status part_count(const ww_collection *c, const search_job *job, const ww_que
     const ivf *index = c->index;
     const size_t nlist = (size_t)index->nlist;
     *counts = (part_counts){.nlist = index->nlist,
-                            .rule = ivf_rule_of(index, query),
+                            .rule = query ? ivf_rule_of(index, query) : (ivf_rule){0},
                             .masked = job->mask != NULL,
                             .rows = index->rows,
+                            .fresh = index->rows_added - index->rows_settled,
+                            .trained = index->rows_trained,
                             .admitted = memory_alloc(nlist * sizeof *counts->admitted),
                             .records = memory_alloc(nlist * sizeof *counts->records)};
     if (!counts->admitted || !counts->records)
@@ -180,6 +291,30 @@ ww_status part_count(const ww_collection *c, const search_job *job, const ww_que
     for (size_t l = 0; l < nlist; l++)
         counts->records[l] = ivf_list_record(&index->lists[l]);
     return WW_OK;
+}
+
+ww_status part_count_all(ww_collection *c, part_counts *counts)
+{
+    collection_lock_read(c);
+    const ww_status status = part_count(c, &(search_job){0}, NULL, counts);
+    collection_unlock(c);
+    return status;
+}
+
+bool part_has_large(const part_counts *counts)
+{
+    bool large = false;
+    for (int64_t l = 0; l < counts->nlist; l++)
+        large = large || ivf_is_large(counts->records[l].rows, counts->records[l].equal_rows, counts->nlist, counts->rows);
+    return large;
+}
+
+void part_settle(ww_collection *c)
+{
+    collection_lock_write(c);
+    if (c->index)
+        c->index->rows_settled = c->index->rows_added;
+    collection_unlock(c);
 }
 
 bool part_reads_all(ww_collection *c, const part_counts *counts)
@@ -222,14 +357,10 @@ ww_status part_prove(ww_collection *c, const ivf_hits *hits, const part_counts *
 ww_status part_row_lists(ww_collection *c, uint32_t **lists)
 {
     collection_lock_read(c);
-    const size_t rows = (size_t)c->store.rows_count;
-    uint32_t *made = memory_alloc_zeroed(rows, sizeof *made);
-    for (int64_t l = 0; made && c->index && l < c->index->nlist; l++)
-        for (int64_t i = 0; i < c->index->lists[l].count; i++)
-            made[c->index->lists[l].rows[i]] = (uint32_t)l;
+    *lists = row_lists(c);
+    const size_t bytes = (size_t)c->store.rows_count * sizeof **lists;
     collection_unlock(c);
-    *lists = made;
-    return made ? WW_OK : memory_failed("the lists of rows", rows * sizeof *made);
+    return *lists ? WW_OK : memory_failed("the lists of rows", bytes);
 }
 
 ww_status part_learn(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists, ivf_calibration *learnt)

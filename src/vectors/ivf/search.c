@@ -66,9 +66,10 @@ static int64_t count_list(const ww_collection *c, const search_job *job, const i
 
 int64_t ivf_count_admitted(const ww_collection *c, const search_job *job, int64_t *admitted)
 {
+    const bool every = !job->mask && c->store.rows_live == c->store.rows_count;
     int64_t all = 0;
     for (int64_t l = 0; l < c->index->nlist; l++)
-        all += admitted[l] = count_list(c, job, &c->index->lists[l]);
+        all += admitted[l] = every ? c->index->lists[l].count : count_list(c, job, &c->index->lists[l]);
     return all;
 }
 

@@ -235,16 +235,20 @@ ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list)
     return status;
 }
 
+bool ivf_is_large(int64_t count, int64_t equal_rows, int64_t nlist, int64_t rows)
+{
+    return count > 1 && count >= 2 * equal_rows && count * nlist > IVF_LIST_GROWTH * rows && nlist < WW_IVF_LISTS_MAX;
+}
+
 ivf_list *ivf_list_to_split(const ivf *index)
 {
     ivf_list *found = NULL;
     for (int64_t i = 0; i < index->nlist; i++) {
         ivf_list *list = &index->lists[i];
-        if (list->count >= 2 * list->equal_rows && (!found || list->count > found->count))
+        if (ivf_is_large(list->count, list->equal_rows, index->nlist, index->rows) && (!found || list->count > found->count))
             found = list;
     }
-    const bool large = found && found->count > 1 && found->count * index->nlist > IVF_LIST_GROWTH * index->rows;
-    return large && index->nlist < WW_IVF_LISTS_MAX ? found : NULL;
+    return found;
 }
 
 ww_status ivf_split_large(ivf *index, const ww_collection *c)
