@@ -24,7 +24,7 @@ endif()
 file(GLOB_RECURSE model_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/model/*.c)
 # Small things of base that have no state to share with the core's, as for the store.
 set(model_base ${CMAKE_SOURCE_DIR}/src/base)
-set(model_base_sources ${model_base}/system/memory.c ${model_base}/hash.c ${model_base}/json.c ${model_base}/json_value.c ${model_base}/text.c ${model_base}/structs.c ${model_base}/process.c
+set(model_base_sources ${model_base}/system/memory.c ${model_base}/tables/hash.c ${model_base}/json/json.c ${model_base}/json/json_value.c ${model_base}/text.c ${model_base}/structs.c ${model_base}/system/process.c
     ${model_base}/float_guard.c ${model_base}/system/large_blocks.c ${model_base}/system/limits.c ${model_base}/system/threads.c
     ${CMAKE_SOURCE_DIR}/src/files/output.c ${CMAKE_SOURCE_DIR}/src/files/source.c) # of saved sessions
 

@@ -49,7 +49,7 @@ set(cluster_command_shared ${CMAKE_SOURCE_DIR}/src/cli/options.c ${CMAKE_SOURCE_
     ${CMAKE_SOURCE_DIR}/src/cli/terminal.c ${CMAKE_SOURCE_DIR}/src/cli/json.c ${CMAKE_SOURCE_DIR}/src/cli/file_uses.c)
 # Small things of base that have no state to share with the core's, as the store has them (cmake/Store.cmake).
 set(cluster_base ${CMAKE_SOURCE_DIR}/src/base)
-add_library(warpwave_mpi_base OBJECT ${cluster_base}/system/memory.c ${cluster_base}/text.c ${cluster_base}/message.c ${cluster_base}/structs.c ${cluster_base}/process.c
+add_library(warpwave_mpi_base OBJECT ${cluster_base}/system/memory.c ${cluster_base}/text.c ${cluster_base}/message.c ${cluster_base}/structs.c ${cluster_base}/system/process.c
     ${cluster_base}/float_guard.c ${cluster_base}/system/large_blocks.c ${cluster_base}/system/limits.c ${cluster_base}/system/threads.c)
 target_include_directories(warpwave_mpi_base PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 

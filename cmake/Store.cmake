@@ -14,8 +14,8 @@ set(store_entry ${CMAKE_SOURCE_DIR}/src/store/sqlite/entry.c) # of the extension
 list(REMOVE_ITEM store_sources ${store_entry})
 # Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.
 set(store_base ${CMAKE_SOURCE_DIR}/src/base)
-set(store_base_sources ${store_base}/system/memory.c ${store_base}/json.c ${store_base}/text.c ${store_base}/message.c ${store_base}/structs.c ${store_base}/process.c ${store_base}/float_guard.c
-    ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c ${store_base}/json_value.c ${store_base}/instant.c
+set(store_base_sources ${store_base}/system/memory.c ${store_base}/json/json.c ${store_base}/text.c ${store_base}/message.c ${store_base}/structs.c ${store_base}/system/process.c ${store_base}/float_guard.c
+    ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c ${store_base}/json/json_value.c ${store_base}/instant.c
     ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_read.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_match.c
     ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant_match.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_geo.c
     ${CMAKE_SOURCE_DIR}/src/vectors/filter/point_id.c)

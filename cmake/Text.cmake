@@ -8,7 +8,7 @@ set(WARPWAVE_TEXT TRUE)
 file(GLOB text_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/text/*.c)
 # Small things of base that have no state to share with the core's, as for the store.
 set(text_base ${CMAKE_SOURCE_DIR}/src/base)
-set(text_base_sources ${text_base}/system/memory.c ${text_base}/json.c ${text_base}/json_value.c ${text_base}/text.c ${text_base}/structs.c ${text_base}/float_guard.c
+set(text_base_sources ${text_base}/system/memory.c ${text_base}/json/json.c ${text_base}/json/json_value.c ${text_base}/text.c ${text_base}/structs.c ${text_base}/float_guard.c
     ${text_base}/system/large_blocks.c ${text_base}/system/limits.c)
 
 # Compiled once for the library, for the command and for tests, which link it with the other objects.

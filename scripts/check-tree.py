@@ -22,6 +22,8 @@ GPU_BELOW = ["kernels", "arithmetic", "base", *INTERFACE]
 ARROWS = {
     "base": [],  # what the machine and the process are asked is base/system, which has the code of base/memory.h and base/pool.h
     "base/system": ["base/."],
+    "base/json": ["base/."],
+    "base/tables": ["base/."],
     "arithmetic": ["base"],
     "kernels": ["arithmetic", "base"],
     "kernels/simt": ["arithmetic"],
@@ -50,7 +52,7 @@ ARROWS = {
     "device/group": ["device/.", "arithmetic", "base"],
     "files": ["arithmetic/half.h", "base"],
     "vectors": ["tensor/tensor.h", "device", "arithmetic", "base"],  # rows and queries may come as tensors
-    "vectors/score.c": ["cpu/isa/.", "vectors", "arithmetic", "base"],  # ww_score() is defined as what the CPU computes
+    "vectors/query/score.c": ["cpu/isa/.", "vectors", "arithmetic", "base"],  # ww_score() is defined as what the CPU computes
     "map": ["vectors/collection.h", "arithmetic", "base"],
     "store": ["vectors/internal", "vectors/filter", "arithmetic", "base"],
     "store/maps": ["store/.", "vectors/operations.h", "arithmetic", "base"],

@@ -5,7 +5,7 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "base/process.h"
+#include "base/system/process.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "cluster/slices.h"

@@ -15,8 +15,8 @@
 
 #include <warpwave/cluster.h>
 
-#include "base/process.h"
 #include "base/status.h"
+#include "base/system/process.h"
 #include "cluster/keys.h"
 
 enum { FAILURE_BYTES = 1024, PIECE_BYTES_DEFAULT = 64 << 20 };

@@ -19,9 +19,9 @@
 #include <warpwave/device.h>
 #include <warpwave/status.h>
 
-#include "base/key_list.h"
 #include "base/pool.h"
-#include "base/process.h"
+#include "base/system/process.h"
+#include "base/tables/key_list.h"
 #include "device/tuning.h"
 
 typedef struct backend backend;

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/float_guard.h"
-#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 #include "map/map.h"
 
 enum {

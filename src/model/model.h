@@ -7,8 +7,8 @@
 
 #include <warpwave/model.h>
 
-#include "base/process.h"
 #include "base/status.h"
+#include "base/system/process.h"
 #include "model/architecture.h"
 #include "model/body/pages.h"
 #include "model/body/workspace.h"

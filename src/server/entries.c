@@ -1,7 +1,7 @@
 /* The collections that are served, by name and alias. */
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/notes.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_value.h"
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "server/state.h"

@@ -12,7 +12,7 @@
 
 #include <warpwave/store.h>
 
-#include "base/process.h"
+#include "base/system/process.h"
 #include "store/filter/kept_filters.h"
 #include "store/view/view.h"
 #include "store/writer/writer.h"

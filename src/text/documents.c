@@ -4,8 +4,8 @@
 
 #include "base/float_guard.h"
 #include "base/integers.h"
-#include "base/json.h"
-#include "base/json_value.h"
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"

@@ -7,7 +7,7 @@
 
 #include "base/float_guard.h"
 #include "base/integers.h"
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "text/text_state.h"

@@ -14,7 +14,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "vectors/search.h"
+#include "vectors/query/search.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* of rows at a time */
 

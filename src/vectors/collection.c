@@ -11,7 +11,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "vectors/ivf/ivf.h"
-#include "vectors/search.h"
+#include "vectors/query/search.h"
 
 _Static_assert((int)WW_COSINE == CANON_COSINE && (int)WW_L2 == CANON_L2 && (int)WW_DOT == CANON_DOT,
                "one numbering of metrics");

@@ -10,8 +10,8 @@
 
 #include <warpwave/vectors.h>
 
-#include "base/process.h"
 #include "base/status.h"
+#include "base/system/process.h"
 #include "vectors/ids/ids.h"
 #include "vectors/operations.h"
 #include "vectors/segments.h"

@@ -13,7 +13,7 @@
 #include "vectors/collection.h"
 #include "vectors/ids/handles.h"
 #include "vectors/ivf/ivf.h"
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 enum { GATHER_BYTES = 64 * 1024 * 1024 }; /* of rows between two words to the caller */
 

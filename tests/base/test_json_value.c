@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "support/check.h"
 #include "support/data/random.h"
 

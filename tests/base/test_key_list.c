@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/key_list.h"
 #include "base/memory.h"
+#include "base/tables/key_list.h"
 #include "support/check.h"
 #include "support/data/random.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/memory.h"
 #include "vectors/filter/filter.h"
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/integers.h"
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "cli/store/map.h"
 

@@ -20,7 +20,7 @@
 
 #include <warpwave/device.h>
 
-#include "base/process.h"
+#include "base/system/process.h"
 
 /* The vendor's own handles. A device address is a plain pointer that the host must not follow. */
 typedef struct driver_context_opaque *driver_context;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 
 enum { SLOTS_MIN = 256, STATES_KEPT = 1 << 12, PLACES_KEPT = 1 << 17, MASKS_KEPT = 512, BYTES = 256 };
 

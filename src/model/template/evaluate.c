@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
-#include "base/json_value.h"
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 
 static value evaluate(run *r, const node *n);

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
-#include "base/json_value.h"
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "model/template/evaluate.h"
 
 static value fail_unknown(run *r, const char *what, marked name)

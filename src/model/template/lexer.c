@@ -1,7 +1,7 @@
 /* Tokens of a template, one at a time, with jinja2's rules for white space around tags: trim_blocks and lstrip_blocks. */
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "model/template/parse.h"
 
 static bool is_digit(char c)

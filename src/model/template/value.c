@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/text.h"
 
 /* ---- lists and dictionaries -----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 
 #include <warpwave/gguf.h>
 
-#include "base/hash.h"
+#include "base/tables/hash.h"
 #include "model/tokenizer/special.h"
 
 /* As model files number them. */

@@ -1,7 +1,7 @@
 /* /v1/embeddings: texts and tokens of all requests that wait go through the model together. */
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/openai/documents.h"
 #include "server/openai/openai.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/openai/generation.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/system/cores.h"
 #include "server/openai/openai.h"

@@ -1,7 +1,7 @@
 /* The rest of the API of text-embeddings-inference: tokens, and what the model is. */
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "model/model.h"
 #include "model/tokenizer/tokenizer.h"

@@ -3,8 +3,8 @@
  * and a grammar of the tools' schemas makes the rest. */
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_value.h"
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "model/model.h"
 #include "server/openai/generation.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"

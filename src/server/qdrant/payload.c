@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 
 /* What is left of a path. */
 typedef struct path {

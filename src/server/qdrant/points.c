@@ -1,7 +1,7 @@
 /* Points: changing them, and getting them by id. */
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/listing.h"
 #include "server/qdrant/operation.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/openai/documents.h"
 #include "server/route.h"

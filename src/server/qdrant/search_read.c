@@ -1,7 +1,7 @@
 /* Reading searches. */
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/search.h"
 

@@ -7,7 +7,7 @@
 
 #include <warpwave/selection.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "vectors/filter/filter.h"
 #include "vectors/filter/point_id.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/instant.h"
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 
 bool values_key_read(request *r, const char *value, const char *what, values_key *key)

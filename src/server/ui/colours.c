@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/values.h"
 #include "server/ui/map.h"

@@ -1,7 +1,7 @@
 /* The keys that payloads have, with their types: the page builds filters from them. */
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/ui/ui.h"
 

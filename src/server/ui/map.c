@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/route.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/qdrant/select.h"

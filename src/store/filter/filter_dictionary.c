@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/float_guard.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/memory.h"
 #include "store/filter/filter.h"
 #include "store/filter/filter_text.h"

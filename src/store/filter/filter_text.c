@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_value.h"
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "store/filter/filter.h"
 
 static bool is_name(unsigned char c)

@@ -11,7 +11,7 @@
 #include <warpwave/vectors.h>
 
 #include "arithmetic/half.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/memory.h"
 
 static const struct {

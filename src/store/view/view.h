@@ -60,8 +60,8 @@ int64_t view_preparations(const view *v);
 /* Gives its statements up; they are prepared again when they are needed. Not between view_begin() and view_end(). */
 void view_finalize(view *v);
 
-/* Searches with a query that is checked (vectors/query.c): results have places as rows, handles, scores and what `fetch` names.
- * The query's mask is over places; `where` is not looked at. `only` may be NULL: all rows. */
+/* Searches with a query that is checked (vectors/query/query.c): results have places as rows, handles, scores and what `fetch`
+ * names. The query's mask is over places; `where` is not looked at. `only` may be NULL: all rows. */
 ww_status view_query(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
 /* Searches with a query that has a `match`. With WW_MATCH_TEXT the view need not be ready to search. */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 #include "base/status.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include "device/backend.h"
 #include "vectors/filter/filter.h"
 #include "vectors/ids/automatic_ids.h"
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 enum {
     ITEM_WORDS = 16,       /* that a thread fills in one piece; */

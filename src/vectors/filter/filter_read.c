@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/instant.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/memory.h"
 #include "vectors/filter/filter_reader.h"
 

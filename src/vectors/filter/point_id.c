@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 
 enum { UUID_DIGITS = 32, UUID_TEXT_BYTES_MAX = 64 };
 

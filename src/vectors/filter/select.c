@@ -11,13 +11,13 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "vectors/fetch.h"
 #include "vectors/filter/filter.h"
 #include "vectors/filter/filter_mask.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
-#include "vectors/payloads.h"
-#include "vectors/query.h"
+#include "vectors/query/fetch.h"
+#include "vectors/query/query.h"
+#include "vectors/write/payloads.h"
 
 STRUCT_INIT(ww_selection, {0})
 

@@ -8,9 +8,9 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "vectors/batch.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
+#include "vectors/write/batch.h"
 
 static ww_status id_check(const batch *b, const ww_collection *c, int64_t number, id_text *id)
 {

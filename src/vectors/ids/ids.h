@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/hash.h"
+#include "base/tables/hash.h"
 #include "vectors/segments.h"
 
 typedef struct id_text {

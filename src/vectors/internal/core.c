@@ -2,7 +2,7 @@
 #include "vectors/internal/core.h"
 
 #include "base/float_guard.h"
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 static ww_status retain(ww_device *device, ww_device **retained)
 {

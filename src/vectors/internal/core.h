@@ -10,7 +10,7 @@
 #include "vectors/internal/lists.h"
 #include "vectors/internal/mirror.h"
 #include "vectors/internal/part.h"
-#include "vectors/results.h"
+#include "vectors/query/results.h"
 
 enum { CORE_VERSION = 13 }; /* of this header and what it includes; raised with every change */
 

@@ -5,8 +5,8 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/results.h"
-#include "vectors/search.h"
+#include "vectors/query/results.h"
+#include "vectors/query/search.h"
 
 enum { TIDY_ROWS_MIN = 4096 }; /* fewer removed rows are not worth moving the others */
 

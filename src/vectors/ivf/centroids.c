@@ -8,7 +8,7 @@
 #include "arithmetic/row_types.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/fetch.h"
+#include "vectors/query/fetch.h"
 
 enum {
     PIECE_BYTES = 16 * 1024 * 1024, /* of rows that are compared with centroids at a time, */

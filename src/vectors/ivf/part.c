@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/search.h"
+#include "vectors/query/search.h"
 
 /* ---- building ---------------------------------------------------------------------------------------------------------------
  */

@@ -2,7 +2,7 @@
 #ifndef WW_VECTORS_RANKING_PICK_H
 #define WW_VECTORS_RANKING_PICK_H
 
-#include "vectors/results.h"
+#include "vectors/query/results.h"
 
 typedef struct picked_hit {
     const ww_results *from;

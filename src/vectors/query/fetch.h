@@ -3,7 +3,7 @@
 #define WW_VECTORS_FETCH_H
 
 #include "vectors/collection.h"
-#include "vectors/results.h"
+#include "vectors/query/results.h"
 
 /* Copies the handle and what `fetch` names of every hit, whose rows are in the results already; row -1 gets nothing. With the
  * lock. */

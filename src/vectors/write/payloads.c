@@ -1,10 +1,10 @@
 /* Payloads: checked in one pass, then kept as text. */
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_value.h"
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 
 ww_status payload_check(const char *name, int64_t number, const char *text)

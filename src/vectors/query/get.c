@@ -4,9 +4,9 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
-#include "vectors/fetch.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
+#include "vectors/query/fetch.h"
 
 STRUCT_INIT(ww_get, {0})
 

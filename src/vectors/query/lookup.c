@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 /* ---- in memory ------------------------------------------------------------------------------------------------------------
  */

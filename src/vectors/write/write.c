@@ -5,8 +5,8 @@
 #include "base/float_guard.h"
 #include "base/structs.h"
 #include "base/text.h"
-#include "vectors/payloads.h"
 #include "vectors/tensor_rows.h"
+#include "vectors/write/payloads.h"
 
 STRUCT_INIT(ww_rows, {0})
 

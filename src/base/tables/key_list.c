@@ -1,5 +1,5 @@
 /* Lists of keys: grown by doubling, cut by selection, sorted by insertion, by parts or by digits, whichever is quickest. */
-#include "base/key_list.h"
+#include "base/tables/key_list.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Reading values out of checked JSON text. Brackets are counted, not entered, to find where a value ends. */
-#include "base/json_value.h"
+#include "base/json/json_value.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* The number of this process, counted up by every fork() in the child. */
-#include "base/process.h"
+#include "base/system/process.h"
 
 #include <pthread.h>
 

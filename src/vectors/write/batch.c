@@ -12,10 +12,10 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/batch.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ivf/ivf.h"
-#include "vectors/payloads.h"
+#include "vectors/write/batch.h"
+#include "vectors/write/payloads.h"
 
 enum {
     WRITE_BYTES =

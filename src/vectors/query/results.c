@@ -4,7 +4,7 @@
  * is fetched of the hits comes in a second, and all texts, NUL-terminated, in a third, found by their offset: it may move while
  * it grows.
  */
-#include "vectors/results.h"
+#include "vectors/query/results.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A GPU is not asked for each row by itself, which would be a trip over the bus for each: it gathers the rows that are wanted
  * into one place first, and that is read.
  */
-#include "vectors/fetch.h"
+#include "vectors/query/fetch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "vectors/ids/automatic_ids.h"
 #include "vectors/ids/handles.h"
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 enum {
     ROWS_ONE_BY_ONE = 8, /* fewer rows are read faster than gathered, which takes buffers and a transfer of row numbers */

@@ -9,7 +9,7 @@
 
 #include "vectors/segments.h"
 
-/* WW_OK if `text` is one JSON value (an object, but also a number or a string) within the limits of base/json.h, otherwise
+/* WW_OK if `text` is one JSON value (an object, but also a number or a string) within the limits of base/json/json.h, otherwise
  * WW_INVALID_ARGUMENT naming payload `number` of the batch of collection `name` and the place. */
 ww_status payload_check(const char *name, int64_t number, const char *text);
 

@@ -1,6 +1,6 @@
 /* Searches of rows in memory: a checked query becomes one job of the device, under the reader's lock. What belongs to the hits
  * is copied under the same lock, so that nothing in the results is of another state of the collection than the rest. */
-#include "vectors/search.h"
+#include "vectors/query/search.h"
 
 #include <math.h>
 
@@ -8,10 +8,10 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "device/results.h"
-#include "vectors/fetch.h"
 #include "vectors/filter/filter_mask.h"
 #include "vectors/ivf/ivf.h"
-#include "vectors/query.h"
+#include "vectors/query/fetch.h"
+#include "vectors/query/query.h"
 
 enum {
     QUERIES_TOGETHER = 16,  /* whose keys a thread reads in one piece; */

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "vectors/filter/select.h"
 #include "vectors/ids/automatic_ids.h"
-#include "vectors/payloads.h"
+#include "vectors/write/payloads.h"
 
 typedef struct update {
     int64_t row;

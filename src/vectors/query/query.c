@@ -1,6 +1,6 @@
 /* The entrance of every search: a query is read and checked here, once, and goes unchanged to where the rows are: to the
  * device (search.c) or to the store that keeps the collection. */
-#include "vectors/query.h"
+#include "vectors/query/query.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -11,8 +11,8 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "vectors/filter/filter.h"
-#include "vectors/results.h"
-#include "vectors/search.h"
+#include "vectors/query/results.h"
+#include "vectors/query/search.h"
 
 enum {
     ITEM_NUMBERS = 1 << 16, /* of queries, that a thread looks at in one piece; */

@@ -1,5 +1,5 @@
 /* The key of the hash, made once. */
-#include "base/hash.h"
+#include "base/tables/hash.h"
 
 #include <pthread.h>
 #include <sys/random.h>

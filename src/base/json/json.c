@@ -1,5 +1,5 @@
 /* A checker for JSON: a loop over tokens, with a stack of bits for the brackets. */
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>
