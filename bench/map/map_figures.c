@@ -6,7 +6,7 @@
 #include <string.h>
 #include <warpwave.h>
 
-#include "base/hash.h"
+#include "base/tables/hash.h"
 #include "measure.h"
 
 enum { CENTERS = 1000 };

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/float_guard.h"
-#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
+#include "base/tables/hash.h"
 #include "cluster/lists.h"
 #include "cluster/search.h"
 

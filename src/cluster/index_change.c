@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 
 void change_free(index_change *m)
 {

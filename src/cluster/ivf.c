@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/float_guard.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/structs.h"
+#include "base/tables/hash.h"
 #include "cluster/index_change.h"
 
 typedef struct building {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 #include "gpu/blas/blas.h"
 #include "gpu/driver/hip_api.h"
 #include "gpu/memory.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/tables/hash.h"
 #include "map/making.h"
 #include "support/data/indexed.h"
 #include "support/devices.h"

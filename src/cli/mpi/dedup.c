@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 #include "cli/file_uses.h"
 #include "cli/json.h"
 #include "cli/mpi/mpi.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/tables/hash.h"
 #include "base/text.h"
 #include "cli/mpi/mpi.h"
 #include "files/matrix.h"

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 #include "cli/file_uses.h"
 #include "cli/json.h"
 #include "cli/mpi/mpi.h"

@@ -5,9 +5,9 @@
 #include <warpwave/device.h>
 
 #include "base/float_guard.h"
-#include "base/hash.h"
 #include "base/status.h"
 #include "base/structs.h"
+#include "base/tables/hash.h"
 #include "base/text.h"
 #include "device/group/group.h"
 

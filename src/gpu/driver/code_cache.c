@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/system/environment.h"
+#include "base/tables/hash.h"
 
 enum {
     PATH_BYTES = 4096,

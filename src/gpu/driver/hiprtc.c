@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/system/environment.h"
+#include "base/tables/hash.h"
 #include "base/text.h"
 #include "gpu/driver/code_cache.h"
 #include "gpu/driver/hip_api.h"

@@ -13,9 +13,9 @@
 #include <warpwave/model.h>
 
 #include "base/float_guard.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/tables/hash.h"
 #include "base/text.h"
 #include "store/sqlite/functions.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/float_guard.h"
-#include "base/hash.h"
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 #include "vectors/query/search.h"
 
 /* ---- building ---------------------------------------------------------------------------------------------------------------
