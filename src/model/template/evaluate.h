@@ -1,4 +1,4 @@
-/* A run of a template, as filters and methods see it. */
+/* A run of a template, as its parts see it. */
 #ifndef WW_MODEL_TEMPLATE_EVALUATE_H
 #define WW_MODEL_TEMPLATE_EVALUATE_H
 
@@ -9,64 +9,78 @@ typedef struct scope {
     value names; /* a namespace */
 } scope;
 
-typedef struct run {
-    work w;
-    scope *scope;
-    builder *out;
-    int leaves; /* what a loop was left by: 0, 1 break, 2 continue */
-    int64_t now;
-} run;
-
 typedef struct macro {
     const node *declared;
     scope *scope;
 } macro;
 
-/* What a filter, method or function is called with. */
+/* a op b, by the op of a node (parse.h). */
+value operator_apply(work *w, int op, value a, value b);
+/* `of.name` (dot) or `of[name]`. Methods come first with a dot. */
+value value_member(work *w, value of, text name, bool dot);
+/* `of[at]`: an element, a character or a member. */
+value value_element(work *w, value of, value at);
+/* `of[from:to:step]`; NONE where one is missing. */
+value value_slice(work *w, value of, const value bounds[3]);
+_Noreturn void fail_undefined(work *w, value v);
+_Noreturn void fail_operands(work *w, value a, value b);
+
+enum { PARAMETERS_MAX = 4 };
+
+/* Arguments as they are written: a list and a namespace. */
 typedef struct arguments {
-    value *items;
-    size_t count;
-    value_dict *named;
-    int how; /* which of the things that one function does: a letter_case, sides, ... */
+    value items, named;
 } arguments;
 
-typedef enum letter_case { LOWER, UPPER, CAPITALIZED, TITLE, WORDS } letter_case; /* words: behind white space and brackets */
-enum { LEFT = 1, RIGHT = 2 };
+/* What a builtin is called with. */
+typedef struct call {
+    value of;                /* what stands before | or the dot */
+    value a[PARAMETERS_MAX]; /* by the builtin's parameters; undefined where there is none */
+    const arguments *given;  /* all of them */
+    int how;                 /* which of the things that one C function does */
+} call;
 
-/* The argument at a place, or with a name; otherwise `missing`. */
-value argument(run *r, const arguments *given, size_t at, const char *name, value missing);
-bool argument_is_text(run *r, value v, const char *what); /* fails if not */
+typedef value builtin_function(work *w, const call *c);
 
-/* `of.name` (dot) or `of[name]`. Methods come first with a dot. */
-value value_member(run *r, value of, marked name, bool dot);
-
-/* `of[at]`: an element, a character or a member. */
-value value_element(run *r, value of, value at);
-/* Characters from..to) of a text. */
-marked characters_between(run *r, marked text, size_t from, size_t to);
-bool value_contains(run *r, value in, value what);
-
-/* Both operands of an operator (parse.h) are there. */
-value operator_apply(run *r, int op, value a, value b);
-value compute_integers(run *r, int op, int64_t a, int64_t b);
-value fail_operands(run *r, value a, value b);
-void fail_undefined(run *r, value v);
-
-typedef value builtin_function(run *r, value of, const arguments *given);
+/* Filters, tests and functions; a method has the type of its values for a kind. */
+enum { FILTER = 100, TEST, FUNCTION };
 typedef struct builtin {
+    int kind;
     const char *name;
-    builtin_function *function;
+    const char *parameters; /* names with spaces between them; "...": any arguments */
+    builtin_function *run;
     int how;
 } builtin;
-const builtin *method_find(value of, marked name);
-value builtin_call(run *r, const builtin *called, value of, const arguments *given);
-value filter_apply(run *r, marked name, value of, const arguments *given);
-bool test_apply(run *r, marked name, value of, const arguments *given);
-value function_call(run *r, marked name, const arguments *given);
 
-/* Shared by filters and methods. */
-builtin_function text_strip, text_case, text_replace, dict_items, value_list_of;
-/* Parts of a text between separators; at most `most` cuts. */
-value text_split(run *r, marked text, const marked *separator, int64_t most);
+/* A builtin, bound to what it is a method of. */
+typedef struct function {
+    const builtin *builtin;
+    value of;
+} function;
+
+const builtin *builtin_find(int kind, text name); /* NULL: there is none */
+/* Fails where the builtin has no such parameters. */
+value builtin_call(work *w, const builtin *b, value of, const arguments *given);
+/* The same by the name of a filter or a test. Fails if there is none. */
+value builtin_apply(work *w, int kind, text name, value of, const arguments *given);
+
+/* An argument that must be a text; one that may be none, which is NULL; and one that has a default. */
+text text_argument(work *w, value v);
+const text *optional_text(work *w, const value *v);
+value value_or(value v, value otherwise);
+
+/* `how` of functions on texts. */
+enum { LEFT = 1, RIGHT = 2 };
+typedef enum letter_case { LOWER, UPPER, CAPITALIZED, TITLE, WORDS } letter_case; /* words: behind white space and brackets */
+/* `how` of those on lists. */
+enum { KEEP = 1, OF_ATTRIBUTE = 2 };
+enum { FIRST, LAST };
+
+builtin_function text_strip_call, text_case, text_split_call, text_splitlines, text_has_end, text_remove_end, text_replace,
+    text_find_call, text_count, text_isdigit, text_format, text_percent, text_indent, text_join;
+builtin_function list_join, list_map, list_select, list_reverse, list_sort, list_unique, list_end, list_extreme, list_count,
+    dict_items, dict_values, dict_sort, dict_get;
+/* Parts of a text between separators, or between white space if that is NULL; at most `most` cuts unless it is negative. */
+value text_split(work *w, text t, const text *separator, int64_t most);
 
 #endif

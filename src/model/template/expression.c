@@ -1,224 +1,218 @@
 /* Expressions to trees, by recursive descent with jinja2's order of operators. */
-#include <string.h>
-
-#include "model/template/parser.h"
+#include "model/template/parse.h"
 
 node *make_node(parser *p, node_type type, node *a, node *b)
 {
-    node *n = work_alloc(p->l.w, sizeof *n);
-    n = n ? n : &p->spare;
-    *n = (node){.type = type, .at = p->l.now.at, .a = a, .b = b};
+    node *n = work_alloc(p->w, 1, sizeof *n);
+    *n = (node){.type = type, .at = p->now.at, .a = a, .b = b};
     return n;
 }
 
-static bool is(const parser *p, token_type type, const char *text)
+bool token_is(const parser *p, const char *word)
 {
-    return p->l.now.type == type && marked_is(p->l.now.text, text);
+    return (p->now.type == TOKEN_NAME || p->now.type == TOKEN_OPERATOR) && text_is(p->now.text, word);
 }
 
-bool is_operator(const parser *p, const char *text)
+bool token_accept(parser *p, const char *word)
 {
-    return is(p, TOKEN_OPERATOR, text);
-}
-
-bool is_name(const parser *p, const char *text)
-{
-    return is(p, TOKEN_NAME, text);
-}
-
-bool accept_token(parser *p, token_type type, const char *text)
-{
-    const bool yes = is(p, type, text);
+    const bool yes = token_is(p, word);
     if (yes)
-        lexer_next(&p->l);
+        next_token(p);
     return yes;
 }
 
 void fail_at(parser *p, const char *wanted)
 {
-    static const char *const names[] = {"the end", "text", "a tag", "the end of the tag", NULL, "a constant", NULL};
-    const token *t = &p->l.now;
-    p->l.w->at = t->at;
-    if (names[t->type])
-        work_fail(p->l.w, WW_INVALID_ARGUMENT, "%s was expected, not %s", wanted, names[t->type]);
-    else
-        work_fail(p->l.w, WW_INVALID_ARGUMENT, "%s was expected, not '%.*s'", wanted, (int)t->text.bytes, t->text.text);
-    lexer_next(&p->l);
+    static const char *const names[] = {"the end", "text", "a tag", "the end of the tag", NULL, NULL, "a constant"};
+    const char *name = names[p->now.type];
+    p->w->at = p->now.at;
+    if (name)
+        work_fail(p->w, WW_INVALID_ARGUMENT, "%s was expected, not %s", wanted, name);
+    work_fail(p->w, WW_INVALID_ARGUMENT, "%s was expected, not '%s'", wanted, text_to_utf8(p->w, p->now.text, NULL));
 }
 
-void expect_token(parser *p, token_type type, const char *text)
+void token_expect(parser *p, const char *word)
 {
-    if (!accept_token(p, type, text))
-        fail_at(p, text);
+    if (!token_accept(p, word))
+        fail_at(p, word);
 }
 
-marked expect_name(parser *p)
+text expect_name(parser *p)
 {
-    const marked name = p->l.now.text;
-    if (p->l.now.type != TOKEN_NAME)
+    const text name = p->now.text;
+    if (p->now.type != TOKEN_NAME)
         fail_at(p, "a name");
-    else
-        lexer_next(&p->l);
+    next_token(p);
     return name;
 }
 
-bool nest(parser *p)
+void nest(parser *p)
 {
     if (++p->nesting > TEMPLATE_NESTING_MAX)
-        work_fail(p->l.w, WW_OUT_OF_RANGE, "more than %d brackets or blocks within each other", TEMPLATE_NESTING_MAX);
-    if (p->l.w->status != WW_OK)
-        p->l.now.type = TOKEN_END;
-    return p->l.w->status == WW_OK;
+        work_fail(p->w, WW_OUT_OF_RANGE, "more than %d brackets or blocks within each other", TEMPLATE_NESTING_MAX);
 }
 
-/* Elements up to a closing bracket, which is consumed. `keywords`: name=value, too; `pairs`: key: value. */
-static node *parse_elements(parser *p, const char *close, bool keywords, bool pairs)
+/* Elements with commas between them up to a closing bracket, which is consumed. In a dictionary keys and values take turns. */
+static node *parse_elements(parser *p, const char *close)
 {
     node *first = NULL, **last = &first;
-    while (!is_operator(p, close) && p->l.w->status == WW_OK) {
-        const char *behind = p->l.source.text + p->l.at;
-        behind += strspn(behind, " \t\n");
-        if (keywords && p->l.now.type == TOKEN_NAME && behind[0] == '=' && behind[1] != '=') {
-            *last = make_node(p, NODE_KEYWORD, NULL, NULL);
-            (*last)->name = expect_name(p);
-            expect_token(p, TOKEN_OPERATOR, "=");
-            (*last)->a = parse_expression(p);
-        } else {
+    while (!token_is(p, close)) {
+        *last = parse_expression(p);
+        last = &(*last)->next;
+        if (close[0] == '}') {
+            token_expect(p, ":");
             *last = parse_expression(p);
-        }
-        if (pairs) {
-            expect_token(p, TOKEN_OPERATOR, ":");
-            (*last)->next = parse_expression(p);
             last = &(*last)->next;
         }
-        last = &(*last)->next;
-        if (!accept_token(p, TOKEN_OPERATOR, ","))
+        if (!token_accept(p, ","))
             break;
     }
-    expect_token(p, TOKEN_OPERATOR, close);
+    token_expect(p, close);
+    return first;
+}
+
+/* Arguments up to a closing bracket, which is consumed. */
+static node *parse_arguments(parser *p)
+{
+    node *first = NULL, **last = &first;
+    while (!token_is(p, ")")) {
+        *last = parse_expression(p);
+        if ((*last)->type == NODE_NAME && token_accept(p, "=")) {
+            (*last)->type = NODE_KEYWORD;
+            (*last)->a = parse_expression(p);
+        }
+        last = &(*last)->next;
+        if (!token_accept(p, ","))
+            break;
+    }
+    token_expect(p, ")");
     return first;
 }
 
 node *parse_tuple(parser *p, const char *close)
 {
-    node *first = close && is_operator(p, close) ? NULL : parse_expression(p);
-    if (first && !is_operator(p, ","))
+    node *first = close && token_is(p, close) ? NULL : parse_expression(p);
+    if (first && !token_is(p, ","))
         return first;
     node *n = make_node(p, NODE_LIST, first, NULL);
     n->op = true;
-    for (node *last = first;
-         last && accept_token(p, TOKEN_OPERATOR, ",") && p->l.now.type != TOKEN_CLOSE && !(close && is_operator(p, close));
+    for (node *last = first; last && token_accept(p, ",") && p->now.type != TOKEN_CLOSE && !(close && token_is(p, close));
          last = last->next)
         last->next = parse_expression(p);
     return n;
 }
 
-static node *parse_name(parser *p)
+static node *parse_word(parser *p)
 {
-    static const struct {
-        const char *name;
-        value constant;
-    } constants[] = {{"true", {VALUE_BOOL, {true}}}, {"True", {VALUE_BOOL, {true}}},   {"false", {VALUE_BOOL, {false}}},
-                     {"none", {VALUE_NONE, {0}}},    {"False", {VALUE_BOOL, {false}}}, {"None", {VALUE_NONE, {0}}}};
     node *n = make_node(p, NODE_NAME, NULL, NULL);
-    n->name = expect_name(p);
-    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
-        if (marked_is(n->name, constants[i].name)) {
-            n->type = NODE_CONSTANT;
-            n->constant = constants[i].constant;
-        }
+    n->name = p->now.text;
+    const bool yes = token_accept(p, "true") || token_accept(p, "True");
+    if (yes || token_accept(p, "false") || token_accept(p, "False")) {
+        n->type = NODE_CONSTANT;
+        n->constant = BOOLEAN(yes);
+    } else if (token_accept(p, "none") || token_accept(p, "None")) {
+        n->type = NODE_CONSTANT;
+        n->constant = NONE;
+    } else {
+        next_token(p);
+    }
+    return n;
+}
+
+/* A number, or texts beside each other, which are one. */
+static node *parse_constant(parser *p)
+{
+    node *n = make_node(p, NODE_CONSTANT, NULL, NULL);
+    builder texts = {0};
+    n->constant = p->now.constant;
+    for (; p->now.type == TOKEN_CONSTANT && p->now.constant.type == VALUE_TEXT; next_token(p)) {
+        build(p->w, &texts, p->now.constant.text);
+        n->constant = TEXT(built(&texts));
+    }
+    if (n->constant.type != VALUE_TEXT)
+        next_token(p);
     return n;
 }
 
 static node *parse_primary(parser *p)
 {
-    if (p->l.now.type == TOKEN_NAME)
-        return parse_name(p);
-    node *n = make_node(p, NODE_CONSTANT, NULL, NULL);
-    if (p->l.now.type == TOKEN_CONSTANT) {
-        builder texts = {0};
-        n->constant = p->l.now.constant;
-        lexer_next(&p->l);
-        while (n->constant.type == VALUE_TEXT && p->l.now.type == TOKEN_CONSTANT && p->l.now.constant.type == VALUE_TEXT) {
-            build(p->l.w, &texts, texts.bytes ? literal("") : n->constant.text);
-            build(p->l.w, &texts, p->l.now.constant.text);
-            n->constant = built_value(&texts);
-            lexer_next(&p->l);
-        }
-    } else if (accept_token(p, TOKEN_OPERATOR, "(")) {
+    node *n;
+    if (p->now.type == TOKEN_NAME)
+        return parse_word(p);
+    if (p->now.type == TOKEN_CONSTANT)
+        return parse_constant(p);
+    if (token_accept(p, "(")) {
         n = parse_tuple(p, ")");
-        expect_token(p, TOKEN_OPERATOR, ")");
-    } else if (accept_token(p, TOKEN_OPERATOR, "[")) {
-        n->type = NODE_LIST;
-        n->a = parse_elements(p, "]", false, false);
-    } else if (accept_token(p, TOKEN_OPERATOR, "{")) {
-        n->type = NODE_DICT;
-        n->a = parse_elements(p, "}", false, true);
-    } else {
-        fail_at(p, "a value");
+        token_expect(p, ")");
+        return n;
     }
+    if (!token_is(p, "[") && !token_is(p, "{"))
+        fail_at(p, "a value");
+    n = make_node(p, token_is(p, "[") ? NODE_LIST : NODE_DICT, NULL, NULL);
+    next_token(p);
+    n->a = parse_elements(p, n->type == NODE_LIST ? "]" : "}");
     return n;
 }
 
 static node *parse_subscript(parser *p, node *of)
 {
-    node *n = make_node(p, NODE_INDEX, of, is_operator(p, ":") ? NULL : parse_expression(p));
-    if (accept_token(p, TOKEN_OPERATOR, ":")) {
+    node *n = make_node(p, NODE_INDEX, of, token_is(p, ":") ? NULL : parse_expression(p));
+    if (token_accept(p, ":")) {
         n->type = NODE_SLICE;
-        n->c = is_operator(p, ":") || is_operator(p, "]") ? NULL : parse_expression(p);
-        if (accept_token(p, TOKEN_OPERATOR, ":") && !is_operator(p, "]"))
+        n->c = token_is(p, ":") || token_is(p, "]") ? NULL : parse_expression(p);
+        if (token_accept(p, ":") && !token_is(p, "]"))
             n->d = parse_expression(p);
     }
-    expect_token(p, TOKEN_OPERATOR, "]");
+    token_expect(p, "]");
     return n;
 }
 
+/* What stands behind an operand: a[b], a(b), a.b and a.0. */
 static node *parse_postfix(parser *p, node *n)
 {
-    while (p->l.w->status == WW_OK) {
-        if (accept_token(p, TOKEN_OPERATOR, "[")) {
+    for (;;) {
+        if (token_accept(p, "[")) {
             n = parse_subscript(p, n);
-        } else if (is_operator(p, "(")) {
+        } else if (token_is(p, "(")) {
             n = make_node(p, NODE_CALL, n, NULL);
-            lexer_next(&p->l);
-            n->b = parse_elements(p, ")", true, false);
-        } else if (accept_token(p, TOKEN_OPERATOR, ".")) {
-            n = make_node(p, p->l.now.type == TOKEN_CONSTANT ? NODE_INDEX : NODE_MEMBER, n, NULL);
-            if (n->type == NODE_INDEX)
-                n->b = parse_primary(p);
-            else
+            next_token(p);
+            n->b = parse_arguments(p);
+        } else if (token_accept(p, ".")) {
+            n = make_node(p, NODE_MEMBER, n, NULL);
+            if (p->now.type == TOKEN_CONSTANT) {
+                n->type = NODE_INDEX;
+                n->b = parse_constant(p);
+            } else {
                 n->name = expect_name(p);
+            }
         } else {
-            break;
+            return n;
         }
     }
-    return n;
 }
 
 /* Does a value without brackets follow a test's name? */
 static bool argument_follows(const parser *p)
 {
-    return p->l.now.type == TOKEN_CONSTANT || is_operator(p, "[") || is_operator(p, "{") ||
-           (p->l.now.type == TOKEN_NAME && !is_name(p, "else") && !is_name(p, "or") && !is_name(p, "and") &&
-            !is_name(p, "if") && !is_name(p, "is") && !is_name(p, "in") && !is_name(p, "not"));
+    static const char *const others[] = {"else", "or", "and", "if", "is", "in", "not"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (token_is(p, others[i]))
+            return false;
+    return p->now.type == TOKEN_CONSTANT || p->now.type == TOKEN_NAME || token_is(p, "[") || token_is(p, "{");
 }
 
 static node *parse_filters(parser *p, node *n)
 {
-    while (p->l.w->status == WW_OK) {
-        const bool filter = is_operator(p, "|");
-        if (!filter && !is_name(p, "is"))
-            break;
+    while (token_is(p, "|") || token_is(p, "is")) {
+        const bool filter = token_is(p, "|");
         n = make_node(p, filter ? NODE_FILTER : NODE_TEST, n, NULL);
-        lexer_next(&p->l);
-        n->op = !filter && accept_token(p, TOKEN_NAME, "not");
-        n->name = p->l.now.text;
-        if (!filter && is_operator(p, "==")) /* not a name, but a test */
-            lexer_next(&p->l);
-        else
-            expect_name(p);
-        if (accept_token(p, TOKEN_OPERATOR, "("))
-            n->b = parse_elements(p, ")", true, false);
+        next_token(p);
+        n->op = !filter && token_accept(p, "not");
+        n->name = p->now.text;
+        if (filter || !token_accept(p, "==")) /* == is also the name of a test */
+            n->name = expect_name(p);
+        if (token_accept(p, "("))
+            n->b = parse_arguments(p);
         else if (!filter && argument_follows(p))
             n->b = parse_postfix(p, parse_primary(p));
     }
@@ -228,11 +222,12 @@ static node *parse_filters(parser *p, node *n)
 static node *parse_unary(parser *p, bool filters)
 {
     node *n;
-    if (is_operator(p, "-") || is_operator(p, "+")) {
-        n = make_node(p, NODE_NEGATE, NULL, NULL);
-        n->op = p->l.now.text.text[0];
-        lexer_next(&p->l);
-        n->a = nest(p) ? parse_unary(p, false) : n;
+    if (token_is(p, "-") || token_is(p, "+")) {
+        n = make_node(p, NODE_SIGN, NULL, NULL);
+        n->op = token_is(p, "-") ? '-' : '+';
+        next_token(p);
+        nest(p);
+        n->a = parse_unary(p, false);
         p->nesting--;
     } else {
         n = parse_primary(p);
@@ -241,75 +236,70 @@ static node *parse_unary(parser *p, bool filters)
     return filters ? parse_filters(p, n) : n;
 }
 
-/* Operators of two operands, from those that bind least; which is what of a node. */
-static const struct {
-    const char *text;
-    int level, op;
-} OPERATORS[] = {{"==", 0, '='}, {"!=", 0, '!'}, {"<", 0, '<'}, {">", 0, '>'}, {"<=", 0, 'l'}, {">=", 0, 'g'}, {"+", 1, '+'},
-                 {"-", 1, '-'},  {"~", 2, '~'},  {"*", 3, '*'}, {"/", 3, '/'}, {"//", 3, 'f'}, {"%", 3, '%'},  {"**", 4, 'p'}};
+enum { LEVEL_OR, LEVEL_AND, LEVEL_NOT, LEVEL_COMPARE, LEVEL_ADD, LEVEL_JOIN, LEVEL_MULTIPLY, LEVEL_POWER, LEVEL_UNARY };
 
-static int find_operator(parser *p, int level)
+/* Operators between two operands, and what they are as the op of a node. */
+static const struct {
+    const char *word;
+    int level, op;
+} OPERATORS[] = {{"or", LEVEL_OR, '|'},       {"and", LEVEL_AND, '&'},    {"==", LEVEL_COMPARE, '='},
+                 {"!=", LEVEL_COMPARE, '!'},  {"<", LEVEL_COMPARE, '<'},  {">", LEVEL_COMPARE, '>'},
+                 {"<=", LEVEL_COMPARE, 'l'},  {">=", LEVEL_COMPARE, 'g'}, {"in", LEVEL_COMPARE, 'i'},
+                 {"not", LEVEL_COMPARE, 'n'}, {"+", LEVEL_ADD, '+'},      {"-", LEVEL_ADD, '-'},
+                 {"~", LEVEL_JOIN, '~'},      {"*", LEVEL_MULTIPLY, '*'}, {"/", LEVEL_MULTIPLY, '/'},
+                 {"//", LEVEL_MULTIPLY, 'f'}, {"%", LEVEL_MULTIPLY, '%'}, {"**", LEVEL_POWER, 'p'}};
+
+/* Reads an operator of this level; 0 if there is none. */
+static int accept_operator(parser *p, int level)
 {
     for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++)
-        if (OPERATORS[i].level == level && is_operator(p, OPERATORS[i].text))
+        if (OPERATORS[i].level == level && token_accept(p, OPERATORS[i].word)) {
+            if (OPERATORS[i].op == 'n')
+                token_expect(p, "in");
             return OPERATORS[i].op;
-    if (level == 0 && is_name(p, "in"))
-        return 'i';
-    if (level == 0 && is_name(p, "not")) {
-        lexer_next(&p->l);
-        if (!is_name(p, "in"))
-            fail_at(p, "in");
-        return 'n';
-    }
+        }
     return 0;
-}
-
-static node *parse_binary(parser *p, int level)
-{
-    node *left = level == 5 ? parse_unary(p, true) : parse_binary(p, level + 1), *before = NULL;
-    for (int op; level < 5 && p->l.w->status == WW_OK && (op = find_operator(p, level)) != 0;) {
-        node *n = make_node(p, NODE_BINARY, before ? before->b : left, NULL);
-        n->op = op;
-        lexer_next(&p->l);
-        n->b = parse_binary(p, level + 1);
-        left = before ? make_node(p, NODE_LOGIC, left, n) : n; /* a < b < c is a < b and b < c */
-        if (before)
-            left->op = '&';
-        before = level == 0 ? n : NULL;
-    }
-    return left;
 }
 
 static node *parse_not(parser *p)
 {
-    if (!is_name(p, "not"))
-        return parse_binary(p, 0);
-    node *n = make_node(p, NODE_LOGIC, NULL, NULL);
-    n->op = '!';
-    lexer_next(&p->l);
-    n->a = nest(p) ? parse_not(p) : n;
+    node *n = make_node(p, NODE_NOT, NULL, NULL);
+    token_expect(p, "not");
+    nest(p);
+    n->a = parse_operators(p, LEVEL_NOT);
     p->nesting--;
     return n;
 }
 
-node *parse_logic(parser *p, bool or)
+node *parse_operators(parser *p, int level)
 {
-    node *n = or ? parse_logic(p, false) : parse_not(p);
-    while (accept_token(p, TOKEN_NAME, or ? "or" : "and")) {
-        n = make_node(p, NODE_LOGIC, n, NULL);
-        n->op = or ? '|' : '&';
-        n->b = or ? parse_logic(p, false) : parse_not(p);
+    if (level == LEVEL_NOT && token_is(p, "not"))
+        return parse_not(p);
+    if (level == LEVEL_UNARY)
+        return parse_unary(p, true);
+    node *left = parse_operators(p, level + 1), *before = NULL;
+    size_t at = p->now.at;
+    for (int op; (op = accept_operator(p, level)) != 0; at = p->now.at) {
+        node *n = make_node(p, level <= LEVEL_AND ? NODE_LOGIC : NODE_BINARY, before ? before->b : left, NULL);
+        n->op = op;
+        n->at = at;
+        n->b = parse_operators(p, level + 1);
+        left = before ? make_node(p, NODE_LOGIC, left, n) : n; /* a < b < c is a < b and b < c */
+        if (before)
+            left->op = '&';
+        before = level == LEVEL_COMPARE ? n : NULL;
     }
-    return n;
+    return left;
 }
 
 node *parse_expression(parser *p)
 {
-    node *n = nest(p) ? parse_logic(p, true) : &p->spare;
-    while (accept_token(p, TOKEN_NAME, "if")) {
+    nest(p);
+    node *n = parse_operators(p, LEVEL_OR);
+    while (token_accept(p, "if")) {
         n = make_node(p, NODE_CHOICE, NULL, n);
-        n->a = parse_logic(p, true);
-        if (accept_token(p, TOKEN_NAME, "else"))
+        n->a = parse_operators(p, LEVEL_OR);
+        if (token_accept(p, "else"))
             n->c = parse_expression(p);
     }
     p->nesting--;

@@ -4,260 +4,247 @@
 #include "base/json/json_value.h"
 #include "model/template/parse.h"
 
-static bool is_digit(char c)
+static bool is_digit(uint32_t c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
+static bool is_letter(uint32_t c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static size_t skip_space(const lexer *l, size_t at)
+static bool is_one_of(uint32_t c, const char *ascii)
 {
-    while (at < l->source.bytes && char_is_space(l->source, at))
-        at += char_bytes(l->source, at);
+    return c > 0 && c < 128 && strchr(ascii, (int)c);
+}
+
+/* Do these characters stand at a place of the source? */
+static bool stands(const parser *p, size_t at, const char *ascii)
+{
+    while (*ascii && p->source.chars[at] == (unsigned char)*ascii) {
+        at++;
+        ascii++;
+    }
+    return !*ascii;
+}
+
+static size_t skip_space(const parser *p, size_t at)
+{
+    while (at < p->source.count && is_space(p->source.chars[at]))
+        at++;
     return at;
 }
 
-/* ---- outside of tags -------------------------------------------------------------------------------------------------------
- */
-
-/* The place behind the end of a tag: `end` is that of its two last characters. */
-static size_t behind_tag(const lexer *l, size_t end)
+/* The place behind a tag whose %}, }} or #} is at `end`. */
+static size_t behind_tag(const parser *p, size_t end)
 {
-    const char sign = l->source.text[end - 1];
-    const bool output = l->source.text[end] == '}';
+    const uint32_t sign = p->source.chars[end - 1];
     if (sign == '-')
-        return skip_space(l, end + 2);
-    return end + 2 + (sign != '+' && !output && l->source.text[end + 2] == '\n');
+        return skip_space(p, end + 2);
+    return end + 2 + (sign != '+' && p->source.chars[end] != '}' && p->source.chars[end + 2] == '\n');
 }
 
-/* Text up to the tag at `tag`, without the white space that it removes. */
-static marked data_before(const lexer *l, size_t tag, size_t from)
+/* The text from `from` up to the tag at `tag`, without the white space that the tag removes. */
+static text data_before(const parser *p, size_t tag, size_t from)
 {
-    const marked text = marked_part(l->source, from, tag);
-    const char sign = tag < l->source.bytes ? l->source.text[tag + 2] : '+';
+    const text data = text_part(p->source, from, tag);
+    const uint32_t sign = p->source.chars[tag] ? p->source.chars[tag + 2] : '+';
     if (sign == '-')
-        return marked_strip(text, NULL, false, true);
-    if (sign == '+' || l->source.text[tag + 1] == '{')
-        return text;
-    size_t line = text.bytes;
-    while (line > 0 && text.text[line - 1] != '\n')
+        return text_strip(p->w, data, NULL, false, true);
+    if (sign == '+' || stands(p, tag, "{{"))
+        return data;
+    size_t line = tag;
+    while (line > from && p->source.chars[line - 1] != '\n')
         line--;
-    if (line == 0 && from > 0 && l->source.text[from - 1] != '\n')
-        return text;
-    return skip_space(l, from + line) >= tag ? marked_part(text, 0, line) : text;
+    if (line == from && from > 0 && p->source.chars[from - 1] != '\n')
+        return data;
+    return skip_space(p, line) >= tag ? text_part(p->source, from, line) : data;
 }
 
-static size_t find_tag(const lexer *l, size_t from)
+static size_t find_tag(const parser *p, size_t at)
 {
-    for (size_t at = from; at < l->source.bytes; at++)
-        if (l->source.text[at] == '{' && l->source.text[at + 1] && strchr("{%#", l->source.text[at + 1]))
-            return at;
-    return l->source.bytes;
+    while (at < p->source.count && !stands(p, at, "{{") && !stands(p, at, "{%") && !stands(p, at, "{#"))
+        at++;
+    return at;
 }
 
 /* Is the tag at `at` {% word %}? Gives the place of its %}. */
-static bool tag_is(const lexer *l, size_t at, const char *word, size_t *end)
+static bool tag_is(const parser *p, size_t at, const char *word, size_t *end)
 {
-    const char *s = l->source.text;
-    if (strncmp(s + at, "{%", 2) != 0)
+    if (!stands(p, at, "{%"))
         return false;
-    at = skip_space(l, at + 2 + (s[at + 2] == '-' || s[at + 2] == '+'));
-    if (strncmp(s + at, word, strlen(word)) != 0)
+    at = skip_space(p, at + 2 + is_one_of(p->source.chars[at + 2], "-+"));
+    if (!stands(p, at, word))
         return false;
-    at = skip_space(l, at + strlen(word));
-    *end = at + (s[at] == '-' || s[at] == '+');
-    return strncmp(s + *end, "%}", 2) == 0;
+    at = skip_space(p, at + strlen(word));
+    *end = at + is_one_of(p->source.chars[at], "-+");
+    return stands(p, *end, "%}");
 }
 
-static void lex_raw(lexer *l, size_t end)
+/* The text between {% raw %}, whose %} is at `end`, and {% endraw %}. */
+static void lex_raw(parser *p, size_t end)
 {
-    const size_t from = l->source.text[end - 1] == '-' ? behind_tag(l, end) : end + 2;
-    size_t tag = find_tag(l, from);
-    while (tag < l->source.bytes && !tag_is(l, tag, "endraw", &end))
-        tag = find_tag(l, tag + 1);
-    if (tag >= l->source.bytes) {
-        work_fail(l->w, WW_INVALID_ARGUMENT, "{%% raw %%} has no {%% endraw %%}");
-        return;
-    }
-    l->now = (token){.type = TOKEN_DATA, .at = from, .text = data_before(l, tag, from)};
-    l->at = behind_tag(l, end);
+    const size_t from = p->source.chars[end - 1] == '-' ? behind_tag(p, end) : end + 2;
+    size_t tag = find_tag(p, from);
+    while (tag < p->source.count && !tag_is(p, tag, "endraw", &end))
+        tag = find_tag(p, tag + 1);
+    if (tag == p->source.count)
+        work_fail(p->w, WW_INVALID_ARGUMENT, "{%% raw %%} has no {%% endraw %%}");
+    p->now.text = data_before(p, tag, from);
+    p->at = behind_tag(p, end);
 }
 
-static void lex_outside(lexer *l)
+static void lex_outside(parser *p)
 {
-    while (l->w->status == WW_OK && l->at < l->source.bytes) {
-        const char *s = l->source.text;
-        const size_t tag = find_tag(l, l->at), from = l->at;
-        size_t end = 0;
-        l->now = (token){.type = TOKEN_DATA, .at = from, .text = data_before(l, tag, from)};
-        l->at = l->w->at = tag;
-        if (l->now.text.bytes > 0 || tag >= l->source.bytes)
+    while (p->at < p->source.count) {
+        const size_t tag = find_tag(p, p->at);
+        size_t end;
+        p->now = (token){.type = TOKEN_DATA, .at = p->at, .text = data_before(p, tag, p->at)};
+        p->at = p->w->at = tag;
+        if (p->now.text.count > 0)
             return;
-        if (s[tag + 1] == '#') {
-            const char *close = strstr(s + tag + 2, "#}");
-            if (!close)
-                work_fail(l->w, WW_INVALID_ARGUMENT, "a comment has no end");
-            l->at = close ? behind_tag(l, (size_t)(close - s)) : tag;
-        } else if (tag_is(l, tag, "raw", &end)) {
-            lex_raw(l, end);
+        if (tag_is(p, tag, "raw", &end)) {
+            lex_raw(p, end);
             return;
-        } else {
-            l->inside = true;
-            l->output = s[tag + 1] == '{';
-            l->at = tag + 2 + (s[tag + 2] == '-' || s[tag + 2] == '+');
-            l->now = (token){.type = TOKEN_OPEN, .at = tag, .output = l->output};
+        }
+        if (stands(p, tag, "{#")) {
+            for (end = tag + 2; !stands(p, end, "#}"); end++)
+                if (end >= p->source.count)
+                    work_fail(p->w, WW_INVALID_ARGUMENT, "a comment has no end");
+            p->at = behind_tag(p, end);
+        } else if (tag < p->source.count) {
+            p->inside = true;
+            p->output = stands(p, tag, "{{");
+            p->now = (token){.type = TOKEN_OPEN, .at = tag};
+            p->at = tag + 2 + is_one_of(p->source.chars[tag + 2], "-+");
             return;
         }
     }
-    l->now = (token){.type = TOKEN_END, .at = l->at};
+    p->now = (token){.type = TOKEN_END, .at = p->at};
 }
 
-/* ---- inside --------------------------------------------------------------------------------------------------------------
- */
-
-static size_t put_character(char *to, uint32_t c)
+/* Reads the digits of \x, \u or \U, and appends the character. */
+static void lex_code(parser *p, builder *made, int digits)
 {
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    const size_t bytes = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = bytes - 1; i > 0; i--, c >>= 6)
-        to[i] = (char)(0x80 | (c & 0x3F));
-    to[0] = (char)((bytes == 2 ? 0xC0 : bytes == 3 ? 0xE0 : 0xF0) | c);
-    return bytes;
-}
-
-/* The escape whose backslash is at s[0]: writes its character and returns its bytes. */
-static size_t unescape(lexer *l, const char *s, char *to, size_t *written)
-{
-    static const char names[] = "n\nt\tr\rb\bf\fv\va\a\\\\'\'\"\"";
-    const char *name = s[1] ? strchr(names, s[1]) : NULL;
-    const size_t digits = s[1] == 'x' ? 2 : s[1] == 'u' ? 4 : s[1] == 'U' ? 8 : 0;
     uint32_t c = 0;
-    *written = 0;
-    if (s[1] == '\n')
-        return 2;
-    if (digits == 0) {
-        *written = name ? 1 : 2;
-        to[0] = name ? name[1] : '\\';
-        to[1] = s[1];
-        return 2;
-    }
-    for (size_t i = 0; i < digits; i++) {
+    for (int i = 0; i < digits; i++, p->at++) {
         static const char hex[] = "0123456789abcdef";
-        const char *digit = s[2 + i] ? strchr(hex, s[2 + i] | 32) : NULL;
-        if (!digit) {
-            work_fail(l->w, WW_INVALID_ARGUMENT, "an escape in a text needs %zu hexadecimal digits", digits);
-            return 2;
-        }
-        c = 16 * c + (uint32_t)(digit - hex);
+        const uint32_t digit = p->source.chars[p->at] | 32;
+        if (!is_one_of(digit, hex))
+            work_fail(p->w, WW_INVALID_ARGUMENT, "an escape in a text needs %d hexadecimal digits", digits);
+        c = 16 * c + (uint32_t)(strchr(hex, (int)digit) - hex);
     }
     if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
-        work_fail(l->w, WW_INVALID_ARGUMENT, "an escape in a text is no character");
-    else
-        *written = put_character(to, c);
-    return 2 + digits;
+        work_fail(p->w, WW_INVALID_ARGUMENT, "an escape in a text is no character");
+    build_character(p->w, made, c);
 }
 
-static void lex_text(lexer *l)
+/* Reads what follows a backslash. */
+static void lex_escape(parser *p, builder *made)
 {
-    const char *s = l->source.text, quote = s[l->at];
-    size_t end = l->at + 1, bytes = 0, written;
-    while (end < l->source.bytes && s[end] != quote)
-        end += s[end] == '\\' && end + 1 < l->source.bytes ? 2 : 1;
-    char *text = work_alloc(l->w, end - l->at + 1);
-    if (end >= l->source.bytes)
-        work_fail(l->w, WW_INVALID_ARGUMENT, "a text has no closing %c", quote);
-    for (size_t at = l->at + 1; at < end && l->w->status == WW_OK;) {
-        written = 1;
-        if (s[at] == '\\')
-            at += unescape(l, s + at, text + bytes, &written);
+    static const char names[] = "n\nt\tr\rb\bf\fv\va\a\\\\'\'\"\"";
+    const uint32_t kind = p->source.chars[p->at++];
+    const int digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+    if (digits > 0) {
+        lex_code(p, made, digits);
+    } else if (is_one_of(kind, names)) {
+        build_character(p->w, made, (unsigned char)strchr(names, (int)kind)[1]);
+    } else if (kind != '\n') {
+        build_words(p->w, made, "\\");
+        build_character(p->w, made, kind);
+    }
+}
+
+static void lex_text(parser *p)
+{
+    const uint32_t quote = p->source.chars[p->at++];
+    builder made = {0};
+    while (p->source.chars[p->at] != quote) {
+        const uint32_t c = p->source.chars[p->at++];
+        if (p->at >= p->source.count)
+            work_fail(p->w, WW_INVALID_ARGUMENT, "a text has no closing %c", (char)quote);
+        if (c == '\\')
+            lex_escape(p, &made);
         else
-            text[bytes] = s[at++];
-        bytes += written;
+            build_character(p->w, &made, c);
     }
-    l->now.type = TOKEN_CONSTANT;
-    l->now.constant = TEXT_OF(((marked){text, NULL, bytes}));
-    l->at = end + 1;
+    p->at++;
+    p->now.type = TOKEN_CONSTANT;
+    p->now.constant = TEXT(built(&made));
 }
 
-static void lex_number(lexer *l)
+static size_t skip_digits(const parser *p, size_t at)
 {
-    const char *s = l->source.text;
-    size_t end = l->at;
-    while (is_digit(s[end]))
-        end++;
-    if (s[end] == '.' && is_digit(s[end + 1]) && (l->at == 0 || s[l->at - 1] != '.'))
-        for (end++; is_digit(s[end]);)
-            end++;
-    if ((s[end] | 32) == 'e' && is_digit(s[end + 1 + (s[end + 1] == '-' || s[end + 1] == '+')]))
-        for (end += 2; is_digit(s[end]);)
-            end++;
-    char number[64] = {0};
-    if (end - l->at >= sizeof number)
-        work_fail(l->w, WW_INVALID_ARGUMENT, "a number has %zu characters", end - l->at);
-    else
-        memcpy(number, s + l->at, end - l->at);
-    const json_number n = json_number_of(number[0] ? number : "0");
-    l->now.type = TOKEN_CONSTANT;
-    l->now.constant = n.is_integer ? INTEGER(n.integer) : REAL(n.real);
-    l->at = end;
+    while (is_digit(p->source.chars[at]))
+        at++;
+    return at;
 }
 
-static void lex_operator(lexer *l)
+static void lex_number(parser *p)
 {
-    static const char *const operators[] = {"==", "!=", "<=", ">=", "//", "**"};
-    const char *s = l->source.text + l->at;
-    size_t bytes = 1;
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (strncmp(s, operators[i], 2) == 0)
-            bytes = 2;
-    if (!*s || (bytes == 1 && !strchr("+-*/%~[](){}<>=.:|,", *s)))
-        work_fail(l->w, WW_INVALID_ARGUMENT, *s ? "the character '%.1s' has no meaning here" : "a tag has no end%.0s", s);
-    l->brackets += bytes == 1 && strchr("[({", *s) ? 1 : bytes == 1 && strchr("])}", *s) ? -1 : 0;
-    l->now.type = TOKEN_OPERATOR;
-    l->now.text = marked_part(l->source, l->at, l->at + bytes);
-    l->at += bytes;
+    const uint32_t *s = p->source.chars;
+    const bool behind_dot = p->at > 0 && s[p->at - 1] == '.'; /* as in a.0.b */
+    size_t end = skip_digits(p, p->at);
+    if (s[end] == '.' && is_digit(s[end + 1]) && !behind_dot)
+        end = skip_digits(p, end + 1);
+    if ((s[end] | 32) == 'e' && is_digit(s[end + 1 + is_one_of(s[end + 1], "-+")]))
+        end = skip_digits(p, end + 2);
+    const json_number n = json_number_of(text_to_utf8(p->w, text_part(p->source, p->at, end), NULL));
+    p->now.type = TOKEN_CONSTANT;
+    p->now.constant = n.is_integer ? INTEGER(n.integer) : REAL(n.real);
+    p->at = end;
 }
 
-static void lex_inside(lexer *l)
+static void lex_operator(parser *p)
 {
-    const char *s = l->source.text;
-    l->at = l->w->at = skip_space(l, l->at);
-    const size_t end = l->at + (s[l->at] == '-' || (s[l->at] == '+' && !l->output));
-    l->now = (token){.at = l->at, .output = l->output};
-    if (l->brackets <= 0 && strncmp(s + end, l->output ? "}}" : "%}", 2) == 0) {
-        l->now.type = TOKEN_CLOSE;
-        l->at = behind_tag(l, end);
-        l->inside = false;
-        l->brackets = 0;
-    } else if (is_letter(s[l->at])) {
-        size_t stop = l->at;
-        while (is_letter(s[stop]) || is_digit(s[stop]))
+    static const char *const pairs[] = {"==", "!=", "<=", ">=", "//", "**"};
+    const uint32_t c = p->source.chars[p->at];
+    size_t length = 1;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (stands(p, p->at, pairs[i]))
+            length = 2;
+    p->now.type = TOKEN_OPERATOR;
+    p->now.text = text_part(p->source, p->at, p->at + length);
+    if (p->at >= p->source.count)
+        work_fail(p->w, WW_INVALID_ARGUMENT, "a tag has no end");
+    if (length == 1 && !is_one_of(c, "+-*/%~[](){}<>=.:|,"))
+        work_fail(p->w, WW_INVALID_ARGUMENT, "the character '%s' has no meaning here", text_to_utf8(p->w, p->now.text, NULL));
+    p->brackets += is_one_of(c, "[({") - is_one_of(c, "])}");
+    p->at += length;
+}
+
+static void lex_inside(parser *p)
+{
+    p->at = p->w->at = skip_space(p, p->at);
+    const uint32_t c = p->source.chars[p->at];
+    const size_t end = p->at + (c == '-' || (c == '+' && !p->output));
+    p->now = (token){.at = p->at};
+    if (p->brackets <= 0 && stands(p, end, p->output ? "}}" : "%}")) {
+        p->now.type = TOKEN_CLOSE;
+        p->at = behind_tag(p, end);
+        p->inside = false;
+        p->brackets = 0;
+    } else if (is_letter(c)) {
+        size_t stop = p->at;
+        while (is_letter(p->source.chars[stop]) || is_digit(p->source.chars[stop]))
             stop++;
-        l->now.type = TOKEN_NAME;
-        l->now.text = marked_part(l->source, l->at, stop);
-        l->at = stop;
-    } else if (is_digit(s[l->at])) {
-        lex_number(l);
-    } else if (s[l->at] == '\'' || s[l->at] == '"') {
-        lex_text(l);
+        p->now.type = TOKEN_NAME;
+        p->now.text = text_part(p->source, p->at, stop);
+        p->at = stop;
+    } else if (is_digit(c)) {
+        lex_number(p);
+    } else if (c == '\'' || c == '"') {
+        lex_text(p);
     } else {
-        lex_operator(l);
+        lex_operator(p);
     }
 }
 
-void lexer_next(lexer *l)
+void next_token(parser *p)
 {
-    if (l->inside)
-        lex_inside(l);
+    if (p->inside)
+        lex_inside(p);
     else
-        lex_outside(l);
-    if (l->w->status != WW_OK)
-        l->now = (token){.type = TOKEN_END, .at = l->at};
+        lex_outside(p);
 }

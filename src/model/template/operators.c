@@ -4,190 +4,239 @@
 
 #include "model/template/evaluate.h"
 
-void fail_undefined(run *r, value v)
+void fail_undefined(work *w, value v)
 {
-    work_fail(&r->w, WW_INVALID_ARGUMENT, "'%.*s' is undefined", (int)(v.text.bytes < 100 ? v.text.bytes : 100), v.text.text);
+    work_fail(w, WW_INVALID_ARGUMENT, "'%.100s' is undefined", text_to_utf8(w, v.text, NULL));
 }
 
-/* ---- operators -----------------------------------------------------------------------------------------------------------
- */
-
-value fail_operands(run *r, value a, value b)
+void fail_operands(work *w, value a, value b)
 {
     if (a.type == VALUE_UNDEFINED || b.type == VALUE_UNDEFINED)
-        fail_undefined(r, a.type == VALUE_UNDEFINED ? a : b);
-    work_fail(&r->w, WW_INVALID_ARGUMENT, "this operator is not for a %s and a %s", value_kind_name(a), value_kind_name(b));
-    return UNDEFINED("");
+        fail_undefined(w, a.type == VALUE_UNDEFINED ? a : b);
+    work_fail(w, WW_INVALID_ARGUMENT, "this operator is not for a %s and a %s", value_kind(a), value_kind(b));
 }
 
-value compute_integers(run *r, int op, int64_t a, int64_t b)
+/* Quotients are rounded down, and a remainder has the sign of the divisor. */
+static value compute_integers(work *w, int op, int64_t a, int64_t b)
 {
     int64_t made = 1;
     bool over = false;
-    if (op == '+')
+    if (op == '+') {
         over = __builtin_add_overflow(a, b, &made);
-    else if (op == '-')
+    } else if (op == '-') {
         over = __builtin_sub_overflow(a, b, &made);
-    else if (op == '*')
+    } else if (op == '*') {
         over = __builtin_mul_overflow(a, b, &made);
-    else if (op == 'p')
-        for (int64_t i = 0; i < b && !over && work_step(&r->w, 1); i++)
+    } else if (op == 'p') {
+        for (int64_t i = 0; i < b && !over; i++) {
+            work_step(w, 1);
             over = __builtin_mul_overflow(made, a, &made);
-    else if (b == 0)
-        work_fail(&r->w, WW_INVALID_ARGUMENT, "division by zero");
-    else if (b == -1) /* the least number has no opposite */
-        over = op == 'f' && __builtin_sub_overflow(0, a, &made), made = op == '%' ? 0 : made;
-    else
-        made = op == 'f' ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+        }
+    } else {
+        const __int128 quotient = (__int128)a / b, remainder = (__int128)a % b;
+        const bool down = remainder != 0 && (a < 0) != (b < 0);
+        over = op == 'f' && quotient > INT64_MAX;
+        made = (int64_t)(op == 'f' ? quotient - down : remainder + (down ? b : 0));
+    }
     if (over)
-        work_fail(&r->w, WW_OUT_OF_RANGE, "an integer is past 64 bits");
+        work_fail(w, WW_OUT_OF_RANGE, "an integer is past 64 bits");
     return INTEGER(made);
 }
 
-static value compute(run *r, int op, value a, value b)
+static double compute_reals(int op, double x, double y)
 {
-    if (a.type != VALUE_REAL && b.type != VALUE_REAL && op != '/' && !(op == 'p' && value_integer(b) < 0))
-        return compute_integers(r, op, value_integer(a), value_integer(b));
-    const double x = value_real(a), y = value_real(b);
-    if (y == 0 && op != '+' && op != '-' && op != '*' && op != 'p')
-        work_fail(&r->w, WW_INVALID_ARGUMENT, "division by zero");
-    switch (op) {
-    case '+':
-        return REAL(x + y);
-    case '-':
-        return REAL(x - y);
-    case '*':
-        return REAL(x * y);
-    case '/':
-        return REAL(x / y);
-    case 'p':
-        return REAL(pow(x, y));
-    case 'f':
-        return REAL(floor(x / y));
-    default:
-        return REAL(x - y * floor(x / y));
-    }
+    return op == '+'   ? x + y
+           : op == '-' ? x - y
+           : op == '*' ? x * y
+           : op == '/' ? x / y
+           : op == 'p' ? pow(x, y)
+           : op == 'f' ? floor(x / y)
+                       : x - y * floor(x / y);
 }
 
-static value concatenate(run *r, value a, value b)
+static value compute(work *w, int op, value a, value b)
+{
+    if (strchr("/f%", op) && value_real(b) == 0)
+        work_fail(w, WW_INVALID_ARGUMENT, "division by zero");
+    if (value_is_integer(a) && value_is_integer(b) && op != '/' && !(op == 'p' && value_integer(b) < 0))
+        return compute_integers(w, op, value_integer(a), value_integer(b));
+    return REAL(compute_reals(op, value_real(a), value_real(b)));
+}
+
+static value join_texts(work *w, text a, text b)
 {
     builder both = {0};
-    build(&r->w, &both, value_text(&r->w, a));
-    build(&r->w, &both, value_text(&r->w, b));
-    return built_value(&both);
+    build(w, &both, a);
+    build(w, &both, b);
+    return TEXT(built(&both));
 }
 
-static value repeat(run *r, value of, int64_t times)
+static void list_add_all(work *w, value list, value from)
 {
-    builder text = {0};
-    times = times < 0 ? 0 : times;
-    if (of.type == VALUE_TEXT) {
-        for (; times > 0 && of.text.bytes > 0 && r->w.status == WW_OK; times--)
-            build(&r->w, &text, of.text);
-        return built_value(&text);
-    }
-    const size_t count = of.list->count;
-    if (count > 0 && (size_t)times > TEMPLATE_MEMORY_MAX / count)
-        work_fail(&r->w, WW_OUT_OF_RANGE, "a list is too long");
-    value made = list_make(&r->w, r->w.status == WW_OK ? count * (size_t)times : 0);
-    for (; times > 0 && count > 0 && r->w.status == WW_OK; times--)
-        for (size_t i = 0; i < count; i++)
-            list_add(&r->w, &made, of.list->items[i]);
-    return made;
+    for (size_t i = 0; i < from.all->count; i++)
+        list_add(w, list, from.all->items[i]);
 }
 
-bool value_contains(run *r, value in, value what)
+static value repeat(work *w, value of, int64_t times)
+{
+    builder made = {0};
+    if (of.type == VALUE_TEXT) {
+        for (; times > 0 && of.text.count > 0; times--)
+            build(w, &made, of.text);
+        return TEXT(built(&made));
+    }
+    value list = make_collection(w, VALUE_LIST);
+    for (; times > 0 && of.all->count > 0; times--)
+        list_add_all(w, list, of);
+    return list;
+}
+
+static bool contains(work *w, value in, value what)
 {
     if (in.type == VALUE_TEXT && what.type == VALUE_TEXT)
-        return marked_find(&r->w, in.text, what.text, 0) <= in.text.bytes;
-    if (in.type == VALUE_DICT)
-        return dict_find_key(&r->w, in.dict, what);
+        return text_find(w, in.text, what.text, 0) != NOT_FOUND;
     if (in.type == VALUE_TEXT)
-        fail_operands(r, what, in);
-    const value list = value_elements(&r->w, in);
-    for (size_t i = 0; i < list.list->count; i++)
-        if (value_equal(&r->w, list.list->items[i], what))
+        fail_operands(w, what, in);
+    if (in.type == VALUE_DICT)
+        return dict_find(w, in, what);
+    const value list = value_elements(w, in);
+    for (size_t i = 0; i < list.all->count; i++)
+        if (value_equal(w, list.all->items[i], what))
             return true;
     return false;
 }
 
-value operator_apply(run *r, int op, value a, value b)
+static bool is_ordered(work *w, int op, value a, value b)
+{
+    if (a.type == VALUE_UNDEFINED || b.type == VALUE_UNDEFINED)
+        fail_operands(w, a, b);
+    const int order = value_compare(w, a, b);
+    return op == '<' ? order < 0 : op == '>' ? order > 0 : op == 'l' ? order <= 0 : order >= 0;
+}
+
+value operator_apply(work *w, int op, value a, value b)
 {
     if (op == '=' || op == '!')
-        return BOOLEAN(value_equal(&r->w, a, b) == (op == '='));
+        return BOOLEAN(value_equal(w, a, b) == (op == '='));
     if (op == 'i' || op == 'n')
-        return BOOLEAN(value_contains(r, b, a) == (op == 'i'));
+        return BOOLEAN(contains(w, b, a) == (op == 'i'));
+    if (strchr("<>lg", op))
+        return BOOLEAN(is_ordered(w, op, a, b));
     if (op == '~')
-        return concatenate(r, a, b);
-    if (strchr("<>lg", op)) {
-        if (a.type == VALUE_UNDEFINED || b.type == VALUE_UNDEFINED)
-            return fail_operands(r, a, b);
-        const int order = value_compare(&r->w, a, b);
-        return BOOLEAN(op == '<' ? order < 0 : op == '>' ? order > 0 : op == 'l' ? order <= 0 : order >= 0);
-    }
+        return join_texts(w, value_text(w, a), value_text(w, b));
     if (value_is_number(a) && value_is_number(b))
-        return compute(r, op, a, b);
+        return compute(w, op, a, b);
     if (op == '+' && a.type == VALUE_TEXT && b.type == VALUE_TEXT)
-        return concatenate(r, a, b);
+        return join_texts(w, a.text, b.text);
     if (op == '+' && a.type == VALUE_LIST && b.type == VALUE_LIST) {
-        value made = list_make(&r->w, a.list->count + b.list->count);
-        for (size_t i = 0; i < a.list->count + b.list->count; i++)
-            list_add(&r->w, &made, i < a.list->count ? a.list->items[i] : b.list->items[i - a.list->count]);
+        value made = make_collection(w, VALUE_LIST);
+        list_add_all(w, made, a);
+        list_add_all(w, made, b);
         return made;
     }
-    if (op == '*' && (a.type == VALUE_INTEGER || b.type == VALUE_INTEGER)) {
-        const value of = a.type == VALUE_INTEGER ? b : a;
-        if (of.type == VALUE_TEXT || of.type == VALUE_LIST)
-            return repeat(r, of, a.type == VALUE_INTEGER ? a.integer : b.integer);
-    }
-    return fail_operands(r, a, b);
+    if (op == '*' && a.type == VALUE_INTEGER && (b.type == VALUE_TEXT || b.type == VALUE_LIST))
+        return repeat(w, b, a.integer);
+    if (op == '*' && b.type == VALUE_INTEGER && (a.type == VALUE_TEXT || a.type == VALUE_LIST))
+        return repeat(w, a, b.integer);
+    fail_operands(w, a, b);
 }
 
-/* ---- parts of values -------------------------------------------------------------------------------------------------------
- */
-
-value value_member(run *r, value of, marked name, bool dot)
+static value undefined(text name)
 {
-    value *pair, *found = NULL;
+    return (value){.type = VALUE_UNDEFINED, .text = name};
+}
+
+/* What a template can ask of the variable `loop`. */
+static value loop_member(const loop *l, text name)
+{
+    const size_t i = l->i, count = l->list->count;
+    const struct {
+        const char *name;
+        value v;
+    } facts[] = {{"index0", INTEGER(i)},
+                 {"index", INTEGER(i + 1)},
+                 {"first", BOOLEAN(i == 0)},
+                 {"last", BOOLEAN(i + 1 == count)},
+                 {"length", INTEGER(count)},
+                 {"revindex", INTEGER(count - i)},
+                 {"revindex0", INTEGER(count - i - 1)},
+                 {"previtem", i > 0 ? l->list->items[i - 1] : undefined(name)},
+                 {"nextitem", i + 1 < count ? l->list->items[i + 1] : undefined(name)}};
+    for (size_t k = 0; k < sizeof facts / sizeof *facts; k++)
+        if (text_is(name, facts[k].name))
+            return facts[k].v;
+    return undefined(name);
+}
+
+value value_member(work *w, value of, text name, bool dot)
+{
+    const builtin *method = builtin_find((int)of.type, name);
+    const value *found = NULL;
     if (of.type == VALUE_UNDEFINED)
-        fail_undefined(r, of);
+        fail_undefined(w, of);
     if (of.type == VALUE_DICT || of.type == VALUE_NAMESPACE)
-        found = dict_find(&r->w, of.dict, name);
-    const bool method = method_find(of, name) != NULL;
-    if (found && !(dot && method && of.type == VALUE_DICT))
+        found = dict_find(w, of, TEXT(name));
+    if (found && !(dot && method))
         return *found;
-    if (!method || !(pair = work_alloc(&r->w, 2 * sizeof *pair)))
-        return (value){.type = VALUE_UNDEFINED, .text = name};
-    pair[0] = of;
-    pair[1] = TEXT_OF(name);
-    return (value){.type = VALUE_METHOD, .pair = pair};
+    if (method) {
+        function *bound = work_alloc(w, 1, sizeof *bound);
+        *bound = (function){method, of};
+        return (value){.type = VALUE_FUNCTION, .function = bound};
+    }
+    return of.type == VALUE_LOOP ? loop_member(of.loop, name) : undefined(name);
 }
 
-marked characters_between(run *r, marked text, size_t from, size_t to)
+static int64_t length_of(value v)
 {
-    size_t begin = 0, end, i = 0;
-    work_step(&r->w, text.bytes / 64);
-    for (; i < from; i++)
-        begin += char_bytes(text, begin);
-    for (end = begin; i < to; i++)
-        end += char_bytes(text, end);
-    return marked_part(text, begin, end);
+    return (int64_t)(v.type == VALUE_LIST ? v.all->count : v.text.count);
 }
 
-value value_element(run *r, value of, value at)
+value value_element(work *w, value of, value at)
 {
     if (at.type == VALUE_TEXT)
-        return value_member(r, of, at.text, false);
+        return value_member(w, of, at.text, false);
     if (of.type == VALUE_UNDEFINED)
-        fail_undefined(r, of);
-    const value *found = of.type == VALUE_DICT ? dict_find_key(&r->w, of.dict, at) : NULL;
+        fail_undefined(w, of);
+    const value *found = of.type == VALUE_DICT ? dict_find(w, of, at) : NULL;
     if (found)
         return *found;
-    if ((of.type != VALUE_LIST && of.type != VALUE_TEXT) || (at.type != VALUE_INTEGER && at.type != VALUE_BOOL))
-        return UNDEFINED("an element");
-    const int64_t count = (int64_t)(of.type == VALUE_LIST ? of.list->count : char_count(of.text));
-    const int64_t i = value_integer(at) < 0 ? value_integer(at) + count : value_integer(at);
-    if (i < 0 || i >= count)
-        return UNDEFINED("an element");
-    return of.type == VALUE_LIST ? of.list->items[i] : TEXT_OF(characters_between(r, of.text, (size_t)i, (size_t)i + 1));
+    if ((of.type == VALUE_LIST || of.type == VALUE_TEXT) && value_is_integer(at)) {
+        const int64_t i = value_integer(at) < 0 ? value_integer(at) + length_of(of) : value_integer(at);
+        if (i >= 0 && i < length_of(of))
+            return of.type == VALUE_LIST ? of.all->items[i] : TEXT(text_part(of.text, (size_t)i, (size_t)i + 1));
+    }
+    return undefined(literal(w, "an element"));
+}
+
+/* Where a slice of `count` elements begins or ends, as Python counts. */
+static int64_t slice_bound(value given, int64_t count, bool down, bool end)
+{
+    const int64_t least = down ? -1 : 0, most = down ? count - 1 : count;
+    if (given.type == VALUE_NONE)
+        return down == end ? least : most;
+    const int64_t i = value_integer(given) < 0 ? value_integer(given) + count : value_integer(given);
+    return i < least ? least : i > most ? most : i;
+}
+
+value value_slice(work *w, value of, const value bounds[3])
+{
+    if (of.type != VALUE_LIST && of.type != VALUE_TEXT)
+        fail_operands(w, of, NONE);
+    for (int i = 0; i < 3; i++)
+        if (bounds[i].type != VALUE_NONE && !value_is_integer(bounds[i]))
+            work_fail(w, WW_INVALID_ARGUMENT, "a slice has a %s; it must have integers", value_kind(bounds[i]));
+    const int64_t step = bounds[2].type == VALUE_NONE ? 1 : value_integer(bounds[2]), count = length_of(of);
+    if (step == 0 || step > INT32_MAX || step < -INT32_MAX)
+        work_fail(w, WW_INVALID_ARGUMENT, "the step of a slice is 0, or past 32 bits");
+    const int64_t from = slice_bound(bounds[0], count, step < 0, false), to = slice_bound(bounds[1], count, step < 0, true);
+    value list = make_collection(w, VALUE_LIST);
+    builder made = {0};
+    if (of.type == VALUE_TEXT && step == 1)
+        return TEXT(from < to ? text_part(of.text, (size_t)from, (size_t)to) : built(&made));
+    for (int64_t i = from; step > 0 ? i < to : i > to; i += step)
+        if (of.type == VALUE_TEXT)
+            build_character(w, &made, of.text.chars[i]);
+        else
+            list_add(w, list, of.all->items[i]);
+    return of.type == VALUE_TEXT ? TEXT(built(&made)) : list;
 }

@@ -6,52 +6,64 @@
 
 typedef enum token_type {
     TOKEN_END,
-    TOKEN_DATA, /* text between tags, white space removed as the tags want it */
+    TOKEN_DATA, /* text between tags, without the white space that the tags remove */
     TOKEN_OPEN, /* {{ or {% */
     TOKEN_CLOSE,
     TOKEN_NAME,
-    TOKEN_CONSTANT,
-    TOKEN_OPERATOR
+    TOKEN_OPERATOR,
+    TOKEN_CONSTANT
 } token_type;
 
 typedef struct token {
     token_type type;
     size_t at;
-    bool output;    /* OPEN and CLOSE: {{ and }} */
-    marked text;    /* of data, names and operators */
-    value constant; /* a text or number */
+    text text;      /* of data, names and operators */
+    value constant; /* a text or a number */
 } token;
 
-/* The source has a NUL behind it. */
-typedef struct lexer {
+typedef struct parser {
     work *w;
-    marked source;
-    size_t at;
-    bool inside, output; /* a tag; one of output */
-    int brackets;        /* open in it */
+    text source;         /* with zeros behind it */
+    size_t at;           /* behind the token */
+    bool inside, output; /* inside a tag; it is {{ }} */
+    int brackets;        /* open in the tag */
+    int nesting;         /* brackets and blocks that are open */
     token now;
-} lexer;
+} parser;
 
-void lexer_next(lexer *l);
+void next_token(parser *p);
 
-/* What children are for; statements and elements of lists are chained by `next`. */
+/* Is the token this name or operator? */
+bool token_is(const parser *p, const char *word);
+/* If it is, goes on to the next. */
+bool token_accept(parser *p, const char *word);
+/* Goes on to the next, or fails. */
+void token_expect(parser *p, const char *word);
+text expect_name(parser *p);
+_Noreturn void fail_at(parser *p, const char *wanted);
+/* Begins a bracket or a block; fails if there are too many. The caller counts p->nesting down. */
+void nest(parser *p);
+
+/* What children are for. Statements, elements and arguments are chained by `next`. */
 typedef enum node_type {
-    NODE_TEXT,     /* name */
-    NODE_OUTPUT,   /* a */
-    NODE_SET,      /* targets a, to b; without b to what the body c writes */
-    NODE_FOR,      /* targets a, in b, if c; body d; e where there is no element */
-    NODE_IF,       /* a, then b, else c; as an expression, too */
-    NODE_MACRO,    /* name, parameters a with defaults a; body b */
-    NODE_SCOPE,    /* settings a for the body b */
-    NODE_BREAK,    /* op: true for continue */
+    NODE_TEXT,   /* constant */
+    NODE_OUTPUT, /* a */
+    NODE_SET,    /* targets a, to b; without b to what the body c writes */
+    NODE_FOR,    /* targets a, in b, if c; body d; e where there is no element */
+    NODE_IF,     /* a, then b, else c */
+    NODE_MACRO,  /* name, parameters a with defaults a; body b */
+    NODE_WITH,   /* names a, with values a, for the body b */
+    NODE_BREAK,
+    NODE_CONTINUE,
     NODE_CONSTANT, /* constant */
     NODE_NAME,     /* name */
     NODE_LIST,     /* a; op: true for a tuple */
     NODE_DICT,     /* a: keys and values in turn */
-    NODE_LOGIC,    /* a op b: '&', '|'; '!' of a */
     NODE_CHOICE,   /* b if a else c */
+    NODE_NOT,      /* a */
+    NODE_LOGIC,    /* a op b: '&', '|' */
     NODE_BINARY,   /* a op b, comparisons, too */
-    NODE_NEGATE,   /* a; op: '-' or '+' */
+    NODE_SIGN,     /* a; op: '-' or '+' */
     NODE_MEMBER,   /* a.name */
     NODE_INDEX,    /* a[b] */
     NODE_SLICE,    /* a[b:c:d] */
@@ -65,15 +77,21 @@ typedef struct node {
     node_type type;
     size_t at;
     int op; /* of two characters: '=' ==, '!' !=, 'l' <=, 'g' >=, 'f' //, 'p' **, 'i' in, 'n' not in */
-    marked name;
+    text name;
     value constant;
     struct node *a, *b, *c, *d, *e, *next;
 } node;
 
 struct template_program {
     work w; /* its memory */
-    char *source;
     node *body;
 };
+
+node *make_node(parser *p, node_type type, node *a, node *b);
+node *parse_expression(parser *p);
+/* Operators of this level and those that bind tighter; 0: all, so an expression without if. */
+node *parse_operators(parser *p, int level);
+/* Expressions with commas between them are a tuple. `close`: the bracket that ends it, or NULL. */
+node *parse_tuple(parser *p, const char *close);
 
 #endif

@@ -3,43 +3,48 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "model/template/parser.h"
+#include "model/template/parse.h"
 
-static node *parse_body(parser *p, const char *const *ends);
+static node *parse_body(parser *p);
 
 static void expect_close(parser *p)
 {
-    if (p->l.now.type != TOKEN_CLOSE)
+    if (p->now.type != TOKEN_CLOSE)
         fail_at(p, "the end of the tag");
-    else
-        lexer_next(&p->l);
+    next_token(p);
+}
+
+static node *parse_name(parser *p)
+{
+    node *n = make_node(p, NODE_NAME, NULL, NULL);
+    n->name = expect_name(p);
+    return n;
 }
 
 /* Names with commas between them, or one of a namespace. */
 static node *parse_targets(parser *p)
 {
     node *first = NULL, **last = &first;
-    const bool bracket = accept_token(p, TOKEN_OPERATOR, "(");
+    const bool bracket = token_accept(p, "(");
     do {
-        *last = make_node(p, NODE_NAME, NULL, NULL);
-        (*last)->name = expect_name(p);
-        if (accept_token(p, TOKEN_OPERATOR, ".")) {
+        *last = parse_name(p);
+        if (token_accept(p, ".")) {
             *last = make_node(p, NODE_MEMBER, *last, NULL);
             (*last)->name = expect_name(p);
         }
         last = &(*last)->next;
-    } while (accept_token(p, TOKEN_OPERATOR, ","));
+    } while (token_accept(p, ","));
     if (bracket)
-        expect_token(p, TOKEN_OPERATOR, ")");
+        token_expect(p, ")");
     return first;
 }
 
-/* A body up to {% end %}, which is consumed. */
+/* A body up to {% end, which is consumed. */
 static node *parse_until(parser *p, const char *end)
 {
     expect_close(p);
-    node *body = parse_body(p, (const char *const[]){end, NULL});
-    expect_token(p, TOKEN_NAME, end);
+    node *body = parse_body(p);
+    token_expect(p, end);
     return body;
 }
 
@@ -47,14 +52,15 @@ static node *parse_if(parser *p)
 {
     node *n = make_node(p, NODE_IF, parse_tuple(p, NULL), NULL);
     expect_close(p);
-    n->b = parse_body(p, (const char *const[]){"endif", "elif", "else", NULL});
-    if (accept_token(p, TOKEN_NAME, "elif")) {
-        n->c = nest(p) ? parse_if(p) : n;
+    n->b = parse_body(p);
+    if (token_accept(p, "elif")) {
+        nest(p);
+        n->c = parse_if(p);
         p->nesting--;
-    } else if (accept_token(p, TOKEN_NAME, "else")) {
+    } else if (token_accept(p, "else")) {
         n->c = parse_until(p, "endif");
     } else {
-        expect_token(p, TOKEN_NAME, "endif");
+        token_expect(p, "endif");
     }
     return n;
 }
@@ -62,72 +68,65 @@ static node *parse_if(parser *p)
 static node *parse_for(parser *p)
 {
     node *n = make_node(p, NODE_FOR, parse_targets(p), NULL);
-    expect_token(p, TOKEN_NAME, "in");
-    n->b = parse_logic(p, true);
-    if (accept_token(p, TOKEN_NAME, "if"))
+    token_expect(p, "in");
+    n->b = parse_operators(p, 0);
+    if (token_accept(p, "if"))
         n->c = parse_expression(p);
     expect_close(p);
-    n->d = parse_body(p, (const char *const[]){"endfor", "else", NULL});
-    if (accept_token(p, TOKEN_NAME, "else"))
+    n->d = parse_body(p);
+    if (token_accept(p, "else"))
         n->e = parse_until(p, "endfor");
     else
-        expect_token(p, TOKEN_NAME, "endfor");
+        token_expect(p, "endfor");
     return n;
 }
 
 static node *parse_set(parser *p)
 {
     node *n = make_node(p, NODE_SET, parse_targets(p), NULL);
-    if (accept_token(p, TOKEN_OPERATOR, "="))
+    if (token_accept(p, "="))
         n->b = parse_tuple(p, NULL);
     else
         n->c = parse_until(p, "endset");
     return n;
 }
 
+/* Names with commas between them, each with its value or default `a` if there is one. */
+static node *parse_named_values(parser *p)
+{
+    node *first = NULL;
+    for (node **last = &first; p->now.type == TOKEN_NAME; last = &(*last)->next) {
+        *last = parse_name(p);
+        if (token_accept(p, "="))
+            (*last)->a = parse_expression(p);
+        if (!token_accept(p, ","))
+            break;
+    }
+    return first;
+}
+
 static node *parse_macro(parser *p)
 {
     node *n = make_node(p, NODE_MACRO, NULL, NULL);
     n->name = expect_name(p);
-    expect_token(p, TOKEN_OPERATOR, "(");
-    for (node **last = &n->a; p->l.now.type == TOKEN_NAME; last = &(*last)->next) {
-        *last = make_node(p, NODE_NAME, NULL, NULL);
-        (*last)->name = expect_name(p);
-        if (accept_token(p, TOKEN_OPERATOR, "="))
-            (*last)->a = parse_expression(p);
-        if (!accept_token(p, TOKEN_OPERATOR, ","))
-            break;
-    }
-    expect_token(p, TOKEN_OPERATOR, ")");
+    token_expect(p, "(");
+    n->a = parse_named_values(p);
+    token_expect(p, ")");
     n->b = parse_until(p, "endmacro");
     return n;
 }
 
 static node *parse_with(parser *p)
 {
-    node *n = make_node(p, NODE_SCOPE, NULL, NULL);
-    for (node **last = &n->a; p->l.now.type == TOKEN_NAME; last = &(*last)->next) {
-        *last = make_node(p, NODE_SET, NULL, NULL);
-        (*last)->a = make_node(p, NODE_NAME, NULL, NULL);
-        (*last)->a->name = expect_name(p);
-        expect_token(p, TOKEN_OPERATOR, "=");
-        (*last)->b = parse_expression(p);
-        if (!accept_token(p, TOKEN_OPERATOR, ","))
-            break;
-    }
+    node *n = make_node(p, NODE_WITH, parse_named_values(p), NULL);
     n->b = parse_until(p, "endwith");
     return n;
 }
 
-/* Marks what training learns from; it is written as it stands. */
+/* Marks what training learns from; its body is written as it stands. */
 static node *parse_generation(parser *p)
 {
-    return make_node(p, NODE_SCOPE, NULL, parse_until(p, "endgeneration"));
-}
-
-static node *parse_break(parser *p)
-{
-    return make_node(p, NODE_BREAK, NULL, NULL);
+    return make_node(p, NODE_WITH, NULL, parse_until(p, "endgeneration"));
 }
 
 static node *parse_statement(parser *p)
@@ -135,43 +134,48 @@ static node *parse_statement(parser *p)
     static const struct {
         const char *name;
         node *(*parse)(parser *p);
-    } statements[] = {
-        {"if", parse_if},     {"for", parse_for},     {"set", parse_set},        {"macro", parse_macro},
-        {"with", parse_with}, {"break", parse_break}, {"continue", parse_break}, {"generation", parse_generation}};
+    } statements[] = {{"if", parse_if},       {"for", parse_for},   {"set", parse_set},
+                      {"macro", parse_macro}, {"with", parse_with}, {"generation", parse_generation}};
     node *n = NULL;
-    const marked name = p->l.now.text;
     for (size_t i = 0; !n && i < sizeof statements / sizeof *statements; i++)
-        if (accept_token(p, TOKEN_NAME, statements[i].name))
+        if (token_accept(p, statements[i].name))
             n = statements[i].parse(p);
-    if (!n && p->l.now.type == TOKEN_NAME)
-        work_fail(p->l.w, WW_UNSUPPORTED, "the tag '%.*s' is not known", (int)name.bytes, name.text);
-    else if (!n)
+    if (!n && (token_is(p, "break") || token_is(p, "continue"))) {
+        n = make_node(p, token_is(p, "break") ? NODE_BREAK : NODE_CONTINUE, NULL, NULL);
+        next_token(p);
+    }
+    if (!n && p->now.type != TOKEN_NAME)
         fail_at(p, "the name of a tag");
-    if (n && n->type == NODE_BREAK)
-        n->op = marked_is(name, "continue");
+    if (!n)
+        work_fail(p->w, WW_UNSUPPORTED, "the tag '%s' is not known", text_to_utf8(p->w, p->now.text, NULL));
     expect_close(p);
-    return n ? n : &p->spare;
+    return n;
 }
 
-/* Statements up to {% and one of the names that may end them; that name is the token then. Without names up to the end. */
-static node *parse_body(parser *p, const char *const *ends)
+/* Is it the name of a tag that ends a body? */
+static bool ends_body(const parser *p)
 {
-    node *first = NULL, **last = &first;
-    for (bool more = nest(p); more && p->l.w->status == WW_OK; last = &(*last)->next) {
-        const token t = p->l.now;
-        if (t.type == TOKEN_END)
-            break;
-        lexer_next(&p->l);
-        for (size_t i = 0; ends[i] && t.type == TOKEN_OPEN && !t.output; i++)
-            more &= !is_name(p, ends[i]);
-        if (!more)
-            break;
+    const text name = p->now.text;
+    return token_is(p, "elif") || token_is(p, "else") ||
+           (p->now.type == TOKEN_NAME && name.count > 3 && text_is(text_part(name, 0, 3), "end"));
+}
+
+/* Statements up to the end, or up to {% and a name that ends a body, which is the token then. */
+static node *parse_body(parser *p)
+{
+    node *first = NULL;
+    nest(p);
+    for (node **last = &first; p->now.type != TOKEN_END; last = &(*last)->next) {
+        const token t = p->now;
+        next_token(p);
         if (t.type == TOKEN_DATA) {
             *last = make_node(p, NODE_TEXT, NULL, NULL);
-            (*last)->name = t.text;
-        } else if (t.output) {
+            (*last)->constant = TEXT(t.text);
+        } else if (p->output) {
             *last = make_node(p, NODE_OUTPUT, parse_tuple(p, NULL), NULL);
             expect_close(p);
+        } else if (ends_body(p)) {
+            break;
         } else {
             *last = parse_statement(p);
         }
@@ -181,35 +185,49 @@ static node *parse_body(parser *p, const char *const *ends)
     return first;
 }
 
-/* Copies a template with \n for each end of a line, without the last of them. */
-static size_t copy_source(const char *text, size_t bytes, char *to)
+typedef struct template_bytes {
+    const char *bytes;
+    size_t count;
+    node **body;
+} template_bytes;
+
+/* The characters with \n for each end of a line, without the last of them, and with zeros behind it, so that looking ahead
+ * needs no check. */
+static text read_source(work *w, const template_bytes *from)
 {
+    const text all = text_from_utf8(w, from->bytes, from->count, 0);
+    uint32_t *chars = work_alloc(w, all.count + 4, sizeof *chars);
     size_t made = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        to[made++] = text[i] == '\r' ? '\n' : text[i];
-        i += text[i] == '\r' && i + 1 < bytes && text[i + 1] == '\n';
+    for (size_t i = 0; i < all.count; i++) {
+        const bool return_ = all.chars[i] == '\r';
+        chars[made++] = return_ ? '\n' : all.chars[i];
+        i += return_ && i + 1 < all.count && all.chars[i + 1] == '\n';
     }
-    return made > 0 && to[made - 1] == '\n' ? made - 1 : made;
+    if (made > 0 && chars[made - 1] == '\n')
+        chars[--made] = 0;
+    return (text){chars, made};
 }
 
-ww_status template_parse(const char *text, size_t bytes, template_program **out)
+static void parse_template(work *w, void *context)
 {
-    if (bytes > TEMPLATE_BYTES_MAX || memchr(text, 0, bytes) || !utf8_check(text, bytes))
+    const template_bytes *from = context;
+    w->source = read_source(w, from);
+    parser p = {.w = w, .source = w->source};
+    next_token(&p);
+    *from->body = parse_body(&p);
+    if (p.now.type != TOKEN_END)
+        fail_at(&p, "the end");
+}
+
+ww_status template_parse(const char *bytes, size_t count, template_program **out)
+{
+    if (count > TEMPLATE_BYTES_MAX || memchr(bytes, 0, count) || !utf8_check(bytes, count))
         return ww_fail(WW_INVALID_ARGUMENT, "the chat template %s",
-                       bytes > TEMPLATE_BYTES_MAX ? "is longer than 1 MiB" : "is not a UTF-8 text");
+                       count > TEMPLATE_BYTES_MAX ? "is longer than 1 MiB" : "is not a UTF-8 text");
     template_program *program = memory_alloc_zeroed(1, sizeof *program);
     if (!program)
         return memory_failed("chat template", sizeof *program);
-    program->source = work_alloc(&program->w, bytes + 4);
-    if (program->source) {
-        bytes = copy_source(text, bytes, program->source);
-        program->source[bytes] = 0;
-        program->w.source = program->source;
-        parser p = {.l = {.w = &program->w, .source = {program->source, NULL, bytes}}};
-        lexer_next(&p.l);
-        program->body = parse_body(&p, (const char *const[]){NULL});
-    }
-    const ww_status status = program->w.status;
+    const ww_status status = work_do(&program->w, parse_template, &(template_bytes){bytes, count, &program->body});
     if (status == WW_OK)
         *out = program;
     else

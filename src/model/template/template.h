@@ -5,8 +5,8 @@
  * Text remembers where it comes from: each byte of it is the template's or the conversation's, through every operation. So the
  * caller knows which parts of the result must not be read as special tokens.
  *
- * lexer.c, expression.c and parser.c make a tree of nodes (parse.h), evaluate.c walks it, filters.c and methods.c are what it
- * may call, and value.c is what a value is.
+ * lexer.c, expression.c and parser.c make a tree of nodes (parse.h). evaluate.c walks it and calls operators.c, and builtins.c,
+ * which has the table of filters, tests, methods and functions. value.h says what a value is.
  */
 #ifndef WW_MODEL_TEMPLATE_TEMPLATE_H
 #define WW_MODEL_TEMPLATE_TEMPLATE_H
@@ -44,7 +44,7 @@ void template_quotes_free(template_quotes *quotes);
 
 /* Reads a template. Refuses text that is no UTF-8 or no template; messages have line and column. A program may be run by any
  * number of threads at once. */
-ww_status template_parse(const char *text, size_t bytes, template_program **out);
+ww_status template_parse(const char *bytes, size_t count, template_program **out);
 void template_free(template_program *program); /* accepts NULL */
 
 /* Appends what the template writes. `quotes` may be NULL. Refuses what the template refuses (raise_exception), operations that

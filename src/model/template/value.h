@@ -1,8 +1,15 @@
-/* Values of templates, and the memory and limits of a run. Lists and dictionaries never change once they are made, so they are
- * shared and have no cycles; namespaces change, and nothing looks into them but by name. */
+/* Values of templates, and the memory and limits of work on one.
+ *
+ * A text is an array of characters, and a character is a code point of Unicode with one more bit: QUOTED says that it is the
+ * conversation's. An operation that copies characters copies that, too, so nothing has to keep track of it.
+ *
+ * Lists and dictionaries do not change once an expression has made them, so they are shared and have no cycles. Namespaces
+ * change, and nothing looks into them except by name.
+ */
 #ifndef WW_MODEL_TEMPLATE_VALUE_H
 #define WW_MODEL_TEMPLATE_VALUE_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,32 +17,79 @@
 #include "base/status.h"
 #include "model/template/template.h"
 
-/* Work on a template, of its parser or of a run. The first failure stays in `status`; from then on everything ends quickly. */
+#define QUOTED  (UINT32_C(1) << 31)
+#define CODE(c) ((c) & ~QUOTED)
+
+typedef struct text {
+    const uint32_t *chars;
+    size_t count;
+} text;
+
+/* A text that grows. */
+typedef struct builder {
+    uint32_t *chars;
+    size_t count, capacity;
+} builder;
+
+/* ---- work ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* What the parser or a run of a template works with. */
 typedef struct work {
     ww_status status;
-    const char *source; /* of the template, for lines and columns */
-    size_t at;          /* where in it the work is */
+    jmp_buf failed; /* where a failure goes on */
+    text source;    /* of the template, for lines and columns */
+    size_t at;      /* where in it the work is */
     struct block *blocks;
     size_t bytes_held;
     int64_t steps;
     int depth;
+    /* Only of a run: */
+    struct scope *scope;
+    builder *out;
+    enum { LOOP_GOES_ON, LOOP_BREAKS, LOOP_CONTINUES } loop;
+    int64_t now;
 } work;
 
-/* Memory of zeros until work_free(). NULL, with the status set, if there is none or the limit is reached. */
-void *work_alloc(work *w, size_t bytes);
+/* Calls `step`, and returns WW_OK or what it failed with. A failure leaves `step` at once, from any depth: what is allocated by
+ * work_alloc() is freed with the work, and nothing else may be held. */
+ww_status work_do(work *w, void (*step)(work *w, void *context), void *context);
+/* Fails with "chat template, line L, column C: " before the message. */
+__attribute__((format(printf, 3, 4))) _Noreturn void work_fail(work *w, ww_status status, const char *format, ...);
+/* Memory of zeros until work_free(); fails if there is none or the limit is reached. */
+void *work_alloc(work *w, size_t count, size_t bytes);
 void work_free(work *w);
+/* Counts steps; fails if there are too many. */
+void work_step(work *w, size_t steps);
+/* One level deeper; fails if there are too many. The caller counts w->depth down. */
+void work_enter(work *w);
 
-/* Fails with "chat template, line L, column C: " before the text. Later failures change nothing. */
-__attribute__((format(printf, 3, 4))) void work_fail(work *w, ww_status status, const char *format, ...);
-/* Counts steps; false if the work has failed, or fails here for too many. */
-bool work_step(work *w, size_t steps);
+/* ---- texts -----------------------------------------------------------------------------------------------------------------
+ */
 
-/* A text: one byte of marks for each byte, 1 where it is the conversation's. marks == NULL: nowhere. */
-typedef struct marked {
-    const char *text;
-    const char *marks;
-    size_t bytes;
-} marked;
+enum { NOT_FOUND = -1 };
+
+text text_from_utf8(work *w, const char *bytes, size_t count, uint32_t quoted); /* QUOTED or 0 */
+text literal(work *w, const char *bytes);                                       /* the template's, with a NUL */
+char *text_to_utf8(work *w, text t, size_t *bytes);                             /* with a NUL; `bytes` may be NULL */
+text text_part(text t, size_t from, size_t to);
+bool text_equal(text a, text b);
+bool text_is(text t, const char *ascii);
+bool text_starts(text t, text with);
+bool text_ends(text t, text with);
+/* Where `what` is in `t` from character `from` on, or NOT_FOUND. */
+int64_t text_find(work *w, text t, text what, size_t from);
+bool is_space(uint32_t character); /* as Python sees it */
+/* Without the characters of `set`, or white space if that is NULL, at its ends. */
+text text_strip(work *w, text t, const text *set, bool left, bool right);
+
+void build(work *w, builder *b, text t);
+void build_character(work *w, builder *b, uint32_t character);
+void build_words(work *w, builder *b, const char *ascii);
+text built(const builder *b);
+
+/* ---- values ----------------------------------------------------------------------------------------------------------------
+ */
 
 typedef enum value_type {
     VALUE_UNDEFINED, /* text: its name */
@@ -47,104 +101,72 @@ typedef enum value_type {
     VALUE_LIST,
     VALUE_DICT,
     VALUE_NAMESPACE,
+    VALUE_LOOP,
     VALUE_MACRO,
-    VALUE_FUNCTION, /* text: its name */
-    VALUE_METHOD    /* of pair[0], called as pair[1] */
+    VALUE_FUNCTION
 } value_type;
 
-typedef struct value value;
-typedef struct value_list {
-    value *items;
-    size_t count;
-    int depth;
-    bool tuple;
-} value_list;
-/* Of dictionaries, namespaces and scopes. Keys are texts, and in dictionaries also integers. */
-typedef struct value_dict {
-    value *keys, *items;
-    size_t count, capacity;
-    int depth;
-} value_dict;
-
-struct value {
+typedef struct value {
     value_type type;
     union {
         bool truth;
         int64_t integer;
         double real;
-        marked text;
-        value_list *list;
-        value_dict *dict;
-        value *pair;
-        struct macro *macro;
+        text text;
+        struct collection *all; /* of lists, dictionaries and namespaces */
+        const struct loop *loop;
+        const struct macro *macro;
+        const struct function *function;
     };
-};
+} value;
 
-#define NONE         ((value){.type = VALUE_NONE})
-#define BOOLEAN(x)   ((value){.type = VALUE_BOOL, .truth = (x)})
-#define INTEGER(x)   ((value){.type = VALUE_INTEGER, .integer = (int64_t)(x)})
-#define REAL(x)      ((value){.type = VALUE_REAL, .real = (x)})
-#define TEXT_OF(x)   ((value){.type = VALUE_TEXT, .text = (x)})
-#define LITERAL(x)   TEXT_OF(literal(x))
-#define UNDEFINED(x) ((value){.type = VALUE_UNDEFINED, .text = literal(x)})
+typedef struct collection {
+    value *keys; /* texts or integers; NULL in lists */
+    value *items;
+    size_t count, capacity;
+    int depth;
+    bool tuple;
+} collection;
 
-/* ---- texts ----------------------------------------------------------------------------------------------------------------
- */
-marked literal(const char *text); /* of the template, with a NUL */
-marked marked_part(marked text, size_t from, size_t to);
-bool marked_equal(marked a, marked b);
-bool marked_is(marked text, const char *literal);
-bool marked_starts(marked text, marked with);
-bool marked_ends(marked text, marked with);
-/* Where `what` is in `text` from byte `from` on; text.bytes + 1: nowhere. */
-size_t marked_find(work *w, marked text, marked what, size_t from);
-/* Bytes of the character at a place, and of the one before it; is a character white space to Python? */
-size_t char_bytes(marked text, size_t at);
-size_t char_bytes_before(marked text, size_t at);
-bool char_is_space(marked text, size_t at);
-size_t char_count(marked text);
-/* Without the characters of `set`, or white space if that is NULL, at its ends. */
-marked marked_strip(marked text, const marked *set, bool left, bool right);
+/* The variable `loop`: element i of a list. */
+typedef struct loop {
+    const collection *list;
+    size_t i;
+} loop;
 
-/* A text that grows. */
-typedef struct builder {
-    char *text, *marks;
-    size_t bytes, capacity;
-    bool has_marks;
-} builder;
-void build(work *w, builder *b, marked text);
-void build_text(work *w, builder *b, const char *text);
-marked built(const builder *b);
-value built_value(const builder *b);
+#define UNDEFINED  ((value){.type = VALUE_UNDEFINED})
+#define NONE       ((value){.type = VALUE_NONE})
+#define BOOLEAN(x) ((value){.type = VALUE_BOOL, .truth = (x)})
+#define INTEGER(x) ((value){.type = VALUE_INTEGER, .integer = (int64_t)(x)})
+#define REAL(x)    ((value){.type = VALUE_REAL, .real = (x)})
+#define TEXT(x)    ((value){.type = VALUE_TEXT, .text = (x)})
 
-/* ---- values ---------------------------------------------------------------------------------------------------------------
- */
-value list_make(work *w, size_t capacity); /* VALUE_LIST with count 0 */
-void list_add(work *w, value *list, value item);
-value dict_make(work *w, value_type type);
-value *dict_find(work *w, const value_dict *dict, marked key);
-value *dict_find_key(work *w, const value_dict *dict, value key);
-void dict_put(work *w, value *dict, marked key, value item);
-void dict_put_key(work *w, value *dict, value key, value item);
+value make_collection(work *w, value_type type);
+void list_add(work *w, value list, value item);
+value *dict_find(work *w, value dict, value key); /* NULL: it has none */
+void dict_put(work *w, value dict, value key, value item);
+
 bool value_truth(value v);
-bool value_is_number(value v); /* true and false are numbers, too */
+bool value_is_integer(value v); /* true and false are integers, and numbers */
+bool value_is_number(value v);
 double value_real(value v);
 int64_t value_integer(value v);
 bool value_equal(work *w, value a, value b);
 int value_compare(work *w, value a, value b); /* below, equal or above 0; fails where Python does */
-/* Elements of a list, keys of a dictionary, characters of a text. Fails for what has none. */
+/* A list: elements of a list, keys of a dictionary, characters of a text, nothing of an undefined value. Fails for others. */
 value value_elements(work *w, value v);
-const char *value_kind_name(value v);                        /* as Python calls it */
-void value_write(work *w, builder *b, value v, bool quoted); /* as Python's str(), or repr() */
-marked value_text(work *w, value v);
-/* How Python's json.dumps() writes. */
-typedef struct json_style {
-    int64_t indent; /* below 0: on one line */
-    marked comma, colon;
-    bool ascii; /* other characters as \u escapes */
-} json_style;
-void value_write_json(work *w, builder *b, value v, const json_style *style, int64_t level);
-/* A value of JSON text that json_check() accepted. */
+const char *value_kind(value v); /* as Python calls it */
+/* A value of JSON text that json_check() accepted. All of its texts are the conversation's. */
 value value_from_json(work *w, const char *json);
+
+/* How a value is written. */
+typedef struct style {
+    bool json;      /* as json.dumps() does; otherwise as Python's repr() */
+    bool ascii;     /* other characters as \u escapes */
+    int64_t indent; /* of each level, on lines of its own; below 0: on one line */
+    text comma, colon;
+} style;
+void value_write(work *w, builder *b, value v, const style *how, int64_t level); /* lists around it: 0 */
+text value_text(work *w, value v);                                               /* as Python's str() */
 
 #endif
