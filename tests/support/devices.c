@@ -54,7 +54,6 @@ static int open_current(void **state)
         return -1;
     }
     device->tuning.group_even = true; /* so that every member of a group has rows */
-    device->tuning.planes = TUNING_ALWAYS;
     *state = device;
     return 0;
 }

@@ -19,7 +19,7 @@ static gpu_device *gpu_or_null(ww_device *device)
 void pretend_screen(ww_device *device, bool always)
 {
     gpu_device *gpu = gpu_or_null(device);
-    device->tuning.screen = always ? TUNING_ALWAYS : TUNING_AUTO;
+    device->tuning.screen = device->tuning.planes = always ? TUNING_ALWAYS : TUNING_AUTO;
     if (gpu == NULL)
         return;
     const chip_constants *real = &chip_find(device->info.arch)->constants;
