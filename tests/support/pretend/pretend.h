@@ -10,7 +10,8 @@
 
 #include <warpwave/vectors.h>
 
-/* Screens every search that has codes, however few its rows are, with the smallest sample and with high planes. Or no longer. */
+/* Screens every search that has codes, however few its rows are, with the smallest sample and with high planes. Or no longer.
+ */
 void pretend_screen(ww_device *device, bool always);
 
 /* Has screens look at rows in three stages, however few they are. */
