@@ -9,7 +9,7 @@ SECONDS ?= 300
 PREFIX ?= /usr/local
 DESTDIR ?=
 KERNELS ?=
-# CHIPS says which GPUs kernels are compiled for: auto (those of this machine), all, none, or names (scripts/chips.sh has them). It is told to
+# CHIPS says which GPUs kernels are compiled for: auto (those of this machine), all, none, or names (scripts/kernels/chips.sh has them). It is told to
 # CMake each time, so that the last word counts, and without a word the default does: auto for use, all for packages, and for tests three chips:
 # AMD's waves of 64 and of 32, and NVIDIA's newest instructions. `make test-all` tests all chips.
 configure = cmake -S . -G Ninja --log-level=NOTICE
@@ -74,7 +74,7 @@ demo-text:
 	$(setup_here) build wordnet
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
-	@DEVICE='$(DEVICE)' scripts/demo-text.sh '$(BUILD)'
+	@DEVICE='$(DEVICE)' scripts/demo/demo-text.sh '$(BUILD)'
 
 # run_tests FOLDER, CTEST OPTIONS, ENVIRONMENT: the quick tests; the long ones, too, with LONG=1. One more at a time than there are cores: a fifth of
 # their time is waiting, for ranks, servers and other processes.
@@ -119,13 +119,13 @@ test-gpu:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	scripts/gpu-report.sh $(BUILD) tests scripts/test-gpu.sh $(BUILD) $(DEVICES)
+	scripts/gpu/gpu-report.sh $(BUILD) tests scripts/gpu/test-gpu.sh $(BUILD) $(DEVICES)
 
 bench-gpu:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	scripts/gpu-report.sh $(BUILD) figures scripts/bench-gpu.sh $(BUILD) $(DEVICES)
+	scripts/gpu/gpu-report.sh $(BUILD) figures scripts/gpu/bench-gpu.sh $(BUILD) $(DEVICES)
 
 # kill -9 at 1,000 random moments of a workload on a store: for a nightly run.
 test-kill:
@@ -283,10 +283,10 @@ install:
 	$(setup_here) build
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here) -DCMAKE_INSTALL_PREFIX='$(PREFIX)'
 	cmake --build '$(BUILD)' -j $(JOBS)
-	@DESTDIR='$(DESTDIR)' scripts/install.sh '$(BUILD)'
+	@DESTDIR='$(DESTDIR)' scripts/package/install.sh '$(BUILD)'
 
 uninstall:
-	@scripts/install.sh --remove '$(BUILD)'
+	@scripts/package/install.sh --remove '$(BUILD)'
 
 package:
 	$(setup_all) build package
@@ -298,11 +298,11 @@ package:
 
 wheel:
 	$(setup_all) build wheel
-	scripts/make-wheel.sh '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
+	scripts/package/make-wheel.sh '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
 
 release:
 	$(setup_all) build package wheel
-	scripts/release.py '$(BUILD)' $(if $(CHIPS),'$(CHIPS)')
+	scripts/package/release.py '$(BUILD)' $(if $(CHIPS),'$(CHIPS)')
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel $(BUILD)-release $(BUILD)-other

@@ -1,4 +1,4 @@
-/* Figures of tensors and quantized matrices on one device, for the report that a GPU's owner sends (scripts/bench-gpu.sh).
+/* Figures of tensors and quantized matrices on one device, for the report that a GPU's owner sends (scripts/gpu/bench-gpu.sh).
  *   gpu_figures DEVICE SIDE        SIDE: rows and columns of the largest matrices, a multiple of 256 for the K formats
  * Each line: what, the best of some repetitions, and operations or bytes a second. Exits with 1 if anything fails.
  */

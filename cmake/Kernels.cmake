@@ -82,12 +82,12 @@ if(WARPWAVE_TESTS)
 endif()
 
 # ---- the chips ---------------------------------------------------------------------------------------------------------------
-# scripts/chips.sh has the list, and asks the drivers of this machine for `auto`. `make` passes its word CHIPS on each time.
-set(WARPWAVE_CHIPS "auto" CACHE STRING "GPU chips to compile kernels for: auto (those of this machine), all, none, or names as in scripts/chips.sh")
+# scripts/kernels/chips.sh has the list, and asks the drivers of this machine for `auto`. `make` passes its word CHIPS on each time.
+set(WARPWAVE_CHIPS "auto" CACHE STRING "GPU chips to compile kernels for: auto (those of this machine), all, none, or names as in scripts/kernels/chips.sh")
 set(WARPWAVE_PREBUILT_KERNELS "" CACHE PATH "A folder with NAME.CHIP.hsaco and NAME.CHIP.ptx of another build, used where they are there")
 set(WARPWAVE_CLANG "" CACHE STRING "The clang that compiles kernels; the first that can if empty")
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/chips.sh ${CMAKE_SOURCE_DIR}/scripts/find-clang.sh)
-execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/chips.sh ${WARPWAVE_CHIPS} OUTPUT_VARIABLE chips ERROR_VARIABLE why RESULT_VARIABLE failed
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/kernels/chips.sh ${CMAKE_SOURCE_DIR}/scripts/kernels/find-clang.sh)
+execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/kernels/chips.sh ${WARPWAVE_CHIPS} OUTPUT_VARIABLE chips ERROR_VARIABLE why RESULT_VARIABLE failed
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
 if(failed)
     message(FATAL_ERROR "${why}")
@@ -137,7 +137,7 @@ function(choose_clang)
     set(best "")
     set(candidates ${WARPWAVE_CLANG})
     if(NOT candidates)
-        execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/find-clang.sh OUTPUT_VARIABLE candidates OUTPUT_STRIP_TRAILING_WHITESPACE)
+        execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/kernels/find-clang.sh OUTPUT_VARIABLE candidates OUTPUT_STRIP_TRAILING_WHITESPACE)
         string(REPLACE "\n" ";" candidates "${candidates}")
     endif()
     list(LENGTH CHIPS wanted_count)
@@ -184,7 +184,7 @@ file(MAKE_DIRECTORY ${KERNEL_DIR})
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 set(CHECK_KERNELS ${KERNEL_DIR}/check-kernels)
-set(KERNELS_ALLOWED ${CMAKE_SOURCE_DIR}/scripts/kernels-allowed)
+set(KERNELS_ALLOWED ${CMAKE_SOURCE_DIR}/scripts/kernels/kernels-allowed)
 if(CMAKE_CROSSCOMPILING)
     find_program(WARPWAVE_BUILD_CC NAMES cc gcc clang DOC "Compiles programs that run while building")
     set(compile_check ${WARPWAVE_BUILD_CC} -O2 -o ${CHECK_KERNELS} ${CMAKE_SOURCE_DIR}/tools/check-kernels.c -lzstd)
@@ -501,7 +501,7 @@ list(APPEND KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/src/kernels/embedded.c ${KERNEL_D
 
 # ---- what was built for what ---------------------------------------------------------------------------------------------------
 if(KERNEL_ROWS)
-    set(table ${CMAKE_SOURCE_DIR}/scripts/kernel-resources.sh)
+    set(table ${CMAKE_SOURCE_DIR}/scripts/kernels/kernel-resources.sh)
     add_custom_command(OUTPUT ${KERNEL_DIR}/resources.txt COMMAND ${table} ${KERNEL_DIR}/resources.txt ${KERNEL_ROWS}
                        DEPENDS ${KERNEL_ROWS} ${table} VERBATIM)
     if(WARPWAVE_TESTS)

@@ -178,8 +178,8 @@ def check_rooms(files):
 
 
 def chips():
-    """The chips that kernels are compiled for: scripts/chips.sh has the list, or the variables of cmake/Kernels.cmake with CHIPS in their names."""
-    list_of_them = ROOT / "scripts/chips.sh"
+    """The chips that kernels are compiled for: scripts/kernels/chips.sh has the list, or the variables of cmake/Kernels.cmake with CHIPS in their names."""
+    list_of_them = ROOT / "scripts/kernels/chips.sh"
     if list_of_them.exists():
         bodies = re.findall(r'^(?:amd|nvidia)="([^"]*)"', list_of_them.read_text(encoding="utf-8"), flags=re.M)
     else:

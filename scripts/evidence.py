@@ -19,7 +19,7 @@ PAGES = {
     "codeobjects": ("test-codeobjects", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
     "faults": ("faults", "src tests/faults tests/support scripts/fault-report.py"),
     "parity": ("parity", "src tests/device/test_cross_backend.c"),
-    "resources": ("resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernel-resources.sh"),
+    "resources": ("resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
 }
 LINE = re.compile(r"^Made by `make ([\w-]+)` at commit ([0-9a-f]{8,40}) of (\d{4}-\d\d-\d\d)\b.*$", flags=re.M)
 

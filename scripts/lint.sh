@@ -100,7 +100,7 @@ check "evidence" scripts/evidence.py check
 check "shell scripts" shell_scripts
 check "python scripts" python_scripts
 check "declarations" scripts/python-native.py --check
-check "versions" scripts/release.py --check
+check "versions" scripts/package/release.py --check
 check "unsafe code" scripts/rust-unsafe.py --check
 check "nightly targets" nightly_targets
 rust_minor=$(rustc --version 2>/dev/null | sed -nE 's/^rustc 1\.([0-9]+)\..*/\1/p')

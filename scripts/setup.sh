@@ -2,7 +2,7 @@
 # Installs what the named purposes of scripts/packages need and what is missing: with apt where there is apt, with sudo where
 # we are not root. Elsewhere it says what to install and goes on, since the tools may be there under other package names.
 # WARPWAVE_SETUP=no leaves the machine alone.
-#   scripts/setup.sh [--chips WORD] PURPOSE ...   with the purpose kernels as well, if that word of scripts/chips.sh means any chip and no
+#   scripts/setup.sh [--chips WORD] PURPOSE ...   with the purpose kernels as well, if that word of scripts/kernels/chips.sh means any chip and no
 #                                              clang here can compile for GPUs
 #   scripts/setup.sh --line PURPOSE               prints the line to type that installs it
 #   scripts/setup.sh --unpack ARCHITECTURE FOLDER PURPOSE   unpacks its packages for another architecture, and what they need, into FOLDER:
@@ -74,7 +74,7 @@ find_missing() {
     local purpose package words
     missing=()
     for purpose in "$@"; do
-        if [ "$purpose" = kernels ] && [ -n "$("$here/find-clang.sh" --with-lld)" ]; then # ROCm's own, say
+        if [ "$purpose" = kernels ] && [ -n "$("$here/kernels/find-clang.sh" --with-lld)" ]; then # ROCm's own, say
             continue
         fi
         read -r -a words <<<"$(packages_of "$purpose")"
@@ -188,7 +188,7 @@ case ${1:-} in
 esac
 purposes=()
 if [ "${1:-}" = --chips ]; then
-    chips=$("$here/chips.sh" "$2" 2>/dev/null) || chips= # cmake refuses what is unknown, with the list
+    chips=$("$here/kernels/chips.sh" "$2" 2>/dev/null) || chips= # cmake refuses what is unknown, with the list
     [ -z "$chips" ] || purposes+=(kernels)
     shift 2
 fi

@@ -3,7 +3,7 @@
 
     PYTHONPATH=python WARPWAVE_LIBRARY=build/libwarpwave.so python3 bench/map/map_peers.py [--glosses STORE] [--rows N] [--data FOLDER]
 
-Fashion-MNIST's 10,000 test images are Debian's dataset-fashion-mnist, or in FOLDER; STORE is what scripts/demo-text.sh makes, of which 10,000 rows are
+Fashion-MNIST's 10,000 test images are Debian's dataset-fashion-mnist, or in FOLDER; STORE is what scripts/demo/demo-text.sh makes, of which 10,000 rows are
 taken at equal distances. Needs umap-learn and scikit-learn. Both maps have 15 neighbours and are made and judged in one run; the peer's first map, which
 compiles its code, is of 500 rows and does not count.
 """

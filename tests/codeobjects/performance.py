@@ -57,8 +57,8 @@ class CountingExecutor(Executor):
         self.mode, self.blocks, self.launches, self.disassembled = "skip", SAMPLED, [], {}
         if dot2:
             path = self.by_dot2(build, chip)
-            for tool in ([build / "kernels/check-kernels", path, ROOT / "src/kernels/kernels.def", ROOT / "scripts/kernels-allowed"],
-                         [ROOT / "scripts/kernel-resources.sh", path.with_suffix(".resources"), f"{path}.txt"]):
+            for tool in ([build / "kernels/check-kernels", path, ROOT / "src/kernels/kernels.def", ROOT / "scripts/kernels/kernels-allowed"],
+                         [ROOT / "scripts/kernels/kernel-resources.sh", path.with_suffix(".resources"), f"{path}.txt"]):
                 subprocess.run(tool, check=True)
             self.residents.update(resident_blocks(path.with_suffix(".resources")))
             self.disassembled.update((kernel, list(counting.disassembled(path.read_bytes()))) for kernel in self.modules)

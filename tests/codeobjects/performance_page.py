@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what performance.py calculated: every number to BUILD_DIR/docs/amd-performance.md, the summary to docs/evidence/amd-performance.md, and
-beside it amd-performance.tsv for scripts/bench-gpu.sh.
+beside it amd-performance.tsv for scripts/gpu/bench-gpu.sh.
 
     performance_page.py BUILD_DIR CHIP..."""
 import json
@@ -138,7 +138,7 @@ def rates(chips):
 
 
 def measured_rows():
-    """What scripts/ncu-counts.py printed on an NVIDIA card: workload, code, kernel, calculated seconds, what binds, measured seconds."""
+    """What scripts/gpu/ncu-counts.py printed on an NVIDIA card: workload, code, kernel, calculated seconds, what binds, measured seconds."""
     path = ROOT / "docs/evidence/ncu-counts.tsv"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [line.split("\t")[:6] for line in lines if not line.startswith("#") and line.count("\t") >= 5]
@@ -149,13 +149,13 @@ def trust():
     told = measured_rows()
     yield "\n## How far to trust it\n"
     if not told:
-        yield "`scripts/ncu-counts.py` compares the calculation with times measured on an NVIDIA card; its table, `docs/evidence/ncu-counts.tsv`, does not exist."
+        yield "`scripts/gpu/ncu-counts.py` compares the calculation with times measured on an NVIDIA card; its table, `docs/evidence/ncu-counts.tsv`, does not exist."
         return
     ratios = {True: [], False: []}
     for _, _, _, calculated, binds, took in told:
         ratios[binds in ("memory", "second-level cache")].append(float(calculated) / float(took))
     near, far = (sorted(ratios[memory]) for memory in (True, False))
-    yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/ncu-counts.py`, `docs/evidence/ncu-counts.tsv`), beside the measured times:\n"
+    yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/gpu/ncu-counts.py`, `docs/evidence/ncu-counts.tsv`), beside the measured times:\n"
            f"where the memory or the second-level cache binds ({len(near)} rows), the calculated time is {near[0]:.0%} to {near[-1]:.0%} of the measured one, in half of\n"
            f"the rows over {near[len(near) // 2]:.0%}; where instructions or shared memory bind ({len(far)} rows), {far[0]:.0%} to {far[-1]:.0%}, in half over {far[len(far) // 2]:.0%}, because the\n"
            "calculation never waits. **A ratio near 100% of a product, a convolution or a batch says that no pipe is in the way, not that a card gets there.**")

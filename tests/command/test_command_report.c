@@ -1,14 +1,14 @@
-/* The report that an owner of a GPU can send: what scripts/gpu-report.sh writes about runs that pass and runs that fail. */
+/* The report that an owner of a GPU can send: what scripts/gpu/gpu-report.sh writes about runs that pass and runs that fail. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "support/command.h"
 
-static const char report_script[] = SOURCE_DIR "/scripts/gpu-report.sh";
-static const char devices_script[] = SOURCE_DIR "/scripts/gpu-devices.sh";
+static const char report_script[] = SOURCE_DIR "/scripts/gpu/gpu-report.sh";
+static const char devices_script[] = SOURCE_DIR "/scripts/gpu/gpu-devices.sh";
 
-/* Runs scripts/gpu-report.sh in a folder of its own, which has the command in it. */
+/* Runs scripts/gpu/gpu-report.sh in a folder of its own, which has the command in it. */
 static command_result report(const char *folder, const char *part, const char *script)
 {
     const char *const arguments[] = {"bash", report_script, folder, part, "bash", "-c", script, NULL};

@@ -55,7 +55,7 @@ static void amd_chips_take_their_own_code_and_that_of_their_family(void **state)
     assert_int_equal(chip_fitness("", "gfx12-generic"), 0);
 }
 
-/* The build compiles for the target that scripts/chips.sh names for a GPU; it must be the one that the library would choose of
+/* The build compiles for the target that scripts/kernels/chips.sh names for a GPU; it must be the one that the library would choose of
  * all. */
 static void the_build_chooses_the_targets_that_the_library_would(void **state)
 {
@@ -65,7 +65,7 @@ static void the_build_chooses_the_targets_that_the_library_would(void **state)
                                        "gfx1103", "gfx1150", "gfx1151", "gfx1153", "gfx1200", "gfx1201", "sm_75",   "sm_80",
                                        "sm_86",   "sm_89",   "sm_90",   "sm_100",  "sm_120",  "sm_70",   "gfx803"};
     char all[512] = "";
-    FILE *pipe = popen(SOURCE_DIR "/scripts/chips.sh all", "r");
+    FILE *pipe = popen(SOURCE_DIR "/scripts/kernels/chips.sh all", "r");
     assert_non_null(pipe);
     assert_non_null(fgets(all, sizeof all, pipe));
     assert_int_equal(pclose(pipe), 0);
@@ -82,7 +82,7 @@ static void the_build_chooses_the_targets_that_the_library_would(void **state)
                 fitness = chip_fitness(gpus[i], target);
                 snprintf(best, sizeof best, "%s", target);
             }
-        snprintf(line, sizeof line, SOURCE_DIR "/scripts/chips.sh --target %s", gpus[i]);
+        snprintf(line, sizeof line, SOURCE_DIR "/scripts/kernels/chips.sh --target %s", gpus[i]);
         pipe = popen(line, "r");
         assert_non_null(pipe);
         if (fgets(said, sizeof said, pipe) != NULL)

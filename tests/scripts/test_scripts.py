@@ -113,7 +113,7 @@ class Names(unittest.TestCase):
 
 class Release(unittest.TestCase):
     def test_versions_that_disagree_are_refused(self):
-        release = load(ROOT / "scripts/release.py")
+        release = load(ROOT / "scripts/package/release.py")
         with tempfile.TemporaryDirectory() as folder:
             for name, _ in release.VERSIONS:
                 (pathlib.Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class Release(unittest.TestCase):
                 release.agreed_version(pathlib.Path(folder))
 
     def test_a_version_without_its_date_in_the_changelog_is_refused(self):
-        release = load(ROOT / "scripts/release.py")
+        release = load(ROOT / "scripts/package/release.py")
         with tempfile.TemporaryDirectory() as folder:
             changelog = pathlib.Path(folder) / "CHANGELOG.md"
             changelog.write_text("## [1.2.3] - 2026-01-02\n", encoding="utf-8")
@@ -135,7 +135,7 @@ class Release(unittest.TestCase):
                 release.check_changelog("1.2.3", pathlib.Path(folder))
 
     def test_changes_that_are_not_committed_and_the_tag_of_another_version_are_refused(self):
-        release = load(ROOT / "scripts/release.py")
+        release = load(ROOT / "scripts/package/release.py")
         for answers, reason in ((["?? new.c"], "not committed"), (["", "v0.0.9"], "the tag v0.0.9")):
             with mock.patch.object(release, "run", side_effect=answers), self.assertRaisesRegex(release.Refused, reason):
                 release.check_commit("1.2.3")
@@ -168,7 +168,7 @@ class Messages(unittest.TestCase):
 
 class Demo(unittest.TestCase):
     def test_a_sample_of_glosses_is_spread_over_all_kinds_of_words(self):
-        glosses = load(ROOT / "scripts/glosses.py")
+        glosses = load(ROOT / "scripts/demo/glosses.py")
         with tempfile.TemporaryDirectory() as folder:
             for kind in glosses.KINDS:
                 lines = "".join(f"{i:08d} 03 n 01 word_{i} 0 000 @ | what {kind} {i} is; \n" for i in range(25))
@@ -198,7 +198,7 @@ search*) cat >/dev/null; printf '{"results": [[]]\\n}\\n' ;;
 esac
 """, encoding="utf-8")
             command.chmod(0o755)
-            done = subprocess.run([ROOT / "scripts/demo-text.sh", build, "a question"], check=True, capture_output=True, text=True)
+            done = subprocess.run([ROOT / "scripts/demo/demo-text.sh", build, "a question"], check=True, capture_output=True, text=True)
         self.assertIn("10,000 of the 117,659 glosses", done.stdout)
 
 

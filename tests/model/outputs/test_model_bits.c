@@ -334,7 +334,7 @@ static void real_models_have_the_same_bits_on_every_device(void **state)
         found++;
     }
     if (found == 0) {
-        printf("SKIP: no real models in the folder that WARPWAVE_MODELS names; scripts/fetch-models.py fetches them\n");
+        printf("SKIP: no real models in the folder that WARPWAVE_MODELS names; scripts/demo/fetch-models.py fetches them\n");
         skip();
     }
 }

@@ -1,6 +1,6 @@
 /* Real models beside float64 references (tests/data/model: outputs.json has tokens, greedy tokens with the margin between first
  * and second, how near another program comes, embeddings; NAME.f32 all logits of SmolLM2, of the others outputs.json has every
- * so many). The models are in the folder that WARPWAVE_MODELS names (scripts/fetch-models.py
+ * so many). The models are in the folder that WARPWAVE_MODELS names (scripts/demo/fetch-models.py
  * puts them there); without it this is skipped. WARPWAVE_TEST_DEVICES names the devices.
  */
 #include <jansson.h>
@@ -25,7 +25,7 @@ static const char *path_of(const char *name)
     const char *folder = getenv("WARPWAVE_MODELS");
     snprintf(path, sizeof path, "%s/%s", folder ? folder : "", name);
     if (!folder || access(path, R_OK) != 0) {
-        printf("SKIP: no %s in the folder that WARPWAVE_MODELS names; scripts/fetch-models.py fetches it\n", name);
+        printf("SKIP: no %s in the folder that WARPWAVE_MODELS names; scripts/demo/fetch-models.py fetches it\n", name);
         skip();
     }
     return path;

@@ -1,5 +1,5 @@
 /* Tokens of real models, as the programs that they were made with give them (tests/data/model/tokens.jsonl). The models are in
- * the folder that WARPWAVE_MODELS names (scripts/fetch-models.py puts them there); without it this is skipped. */
+ * the folder that WARPWAVE_MODELS names (scripts/demo/fetch-models.py puts them there); without it this is skipped. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void check_model(const char *name, int expected)
     int cases = 0;
     tokenizer *t = open_model(name);
     if (!t) {
-        printf("SKIP: no %s in the folder that WARPWAVE_MODELS names; scripts/fetch-models.py fetches it\n", name);
+        printf("SKIP: no %s in the folder that WARPWAVE_MODELS names; scripts/demo/fetch-models.py fetches it\n", name);
         skip();
     }
     FILE *file = fopen(TEST_DATA_DIR "/model/tokens.jsonl", "r");

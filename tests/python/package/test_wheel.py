@@ -15,7 +15,7 @@ from conftest import HIDDEN_EXTENSIONS, ROOT, run_python
 from small_models import write_decoder
 
 BUILD = pathlib.Path(os.environ["WARPWAVE_BUILD"])
-CHECK = [sys.executable, str(ROOT / "scripts" / "check-wheel.py")]
+CHECK = [sys.executable, str(ROOT / "scripts" / "package" / "check-wheel.py")]
 ZIG = [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28", "-s"]
 LINK = ZIG if importlib.util.find_spec("ziglang") else ["cc", "-s"]  # as `make wheel` links, or as `pip install .` does
 
@@ -158,7 +158,7 @@ def test_the_source_distribution_has_what_a_build_needs(tmp_path):
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
         archive.extractall(tmp_path / "sources", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     for wanted in ("CMakeLists.txt", "pyproject.toml", "LICENSE", "python/warpwave/_native.py", "python/licenses/zstd.txt", "include/warpwave/vectors.h",
-                   "src/vectors/collection.c", "src/kernels/kernels.def", "cmake/Python.cmake", "scripts/chips.sh", "data/digits.csv"):
+                   "src/vectors/collection.c", "src/kernels/kernels.def", "cmake/Python.cmake", "scripts/kernels/chips.sh", "data/digits.csv"):
         assert wanted in names, wanted
     assert not [name for name in names if name.startswith(("build", "tests/", "bench/"))]
     # It is configured where there is no compiler for GPUs, as it will be by pip.
@@ -179,7 +179,7 @@ def test_the_source_distribution_has_what_a_build_needs(tmp_path):
 @pytest.mark.nightly
 def test_a_wheel_is_built_checked_and_installed(tmp_path):
     """For CPUs alone, which needs no compiler for GPUs; `make wheel` makes and checks the one for all chips."""
-    subprocess.run([str(ROOT / "scripts" / "make-wheel.sh"), str(tmp_path / "wheel"), "none"], check=True)
+    subprocess.run([str(ROOT / "scripts" / "package" / "make-wheel.sh"), str(tmp_path / "wheel"), "none"], check=True)
     wheel = next((tmp_path / "wheel" / "dist").glob("*.whl"))
     with zipfile.ZipFile(wheel) as archive:
         assert "warpwave/langchain.py" in archive.namelist()
@@ -227,7 +227,7 @@ def test_the_wheel_runs_on_debian_11(tmp_path):
     """Python 3.9, glibc 2.31, NumPy 1.19, SQLite 3.34, and none of the libraries that are linked in: in a root of its own."""
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         pytest.skip("SKIP: the wheel on Debian 11: that needs debootstrap, and to be root")
-    subprocess.run([str(ROOT / "scripts" / "make-wheel.sh"), str(tmp_path / "wheel"), "none"], check=True)
+    subprocess.run([str(ROOT / "scripts" / "package" / "make-wheel.sh"), str(tmp_path / "wheel"), "none"], check=True)
     root = tmp_path / "root"
     subprocess.run(["debootstrap", "--variant=minbase", "--include=python3-numpy,python3-venv", "bullseye", str(root), "http://deb.debian.org/debian"], check=True, capture_output=True)
     work = root / "work"

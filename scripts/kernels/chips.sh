@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The GPU chips to compile kernels for: the one list of them, and what the word CHIPS of make means. Prints targets on one line.
-#   scripts/chips.sh all | none | auto | CHIP ...    auto: the targets that the GPUs of this machine load; nothing where there is none
-#   scripts/chips.sh --gpus                          the GPUs of this machine as their drivers name them: gfx1101 sm_86
-#   scripts/chips.sh --target CHIP ...               for each chip the target that it loads, or nothing (src/gpu/chip.c chooses alike)
+#   scripts/kernels/chips.sh all | none | auto | CHIP ...    auto: the targets that the GPUs of this machine load; nothing where there is none
+#   scripts/kernels/chips.sh --gpus                          the GPUs of this machine as their drivers name them: gfx1101 sm_86
+#   scripts/kernels/chips.sh --target CHIP ...               for each chip the target that it loads, or nothing (src/gpu/chip.c chooses alike)
 # An unknown chip is refused, and the known ones are named. WARPWAVE_KFD names another folder than that of AMD's driver, for tests.
 set -euo pipefail
 
@@ -63,7 +63,7 @@ nvidia_gpus() {
     fi
     if [ -z "$said" ] && has_libcuda && command -v cc >/dev/null; then
         scratch=$(mktemp -d)
-        if cc -o "$scratch/cuda-chips" "$(dirname "$0")/../tools/cuda-chips.c" -ldl 2>/dev/null; then
+        if cc -o "$scratch/cuda-chips" "$(dirname "$0")/../../tools/cuda-chips.c" -ldl 2>/dev/null; then
             said=$(timeout 20 "$scratch/cuda-chips" 2>/dev/null) || said=
         fi
         rm -rf "$scratch"

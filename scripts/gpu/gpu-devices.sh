@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The GPUs to work on, one a line: those that are named, or every real one. Fails, with the reasons, where there is none.
-#   scripts/gpu-devices.sh BUILD_DIR [DEVICE...]      DEVICE as in `warpwave devices`; emulated ones only by name
+#   scripts/gpu/gpu-devices.sh BUILD_DIR [DEVICE...]      DEVICE as in `warpwave devices`; emulated ones only by name
 set -euo pipefail
 build=$1
 shift

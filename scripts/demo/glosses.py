@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""WordNet's glosses as JSON lines, one for each meaning: scripts/glosses.py OUT COUNT [FOLDER]. A COUNT of 0 takes all; any other takes that many,
+"""WordNet's glosses as JSON lines, one for each meaning: scripts/demo/glosses.py OUT COUNT [FOLDER]. A COUNT of 0 takes all; any other takes that many,
 evenly spread over nouns, verbs, adjectives and adverbs, since a prefix would be the most general nouns only. FOLDER is /usr/share/wordnet
 if not given."""
 import json

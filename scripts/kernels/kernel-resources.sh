@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What compiled kernels use of their chip, as a table: joins the lines that check-kernels (tools/check-kernels.c) left beside the code
 # objects, and adds how many waves and blocks fit.
-#   scripts/kernel-resources.sh [--markdown | --summary] OUTPUT ROWS...
+#   scripts/kernels/kernel-resources.sh [--markdown | --summary] OUTPUT ROWS...
 # --markdown writes a row for each kernel and chip, --summary the short page docs/evidence/resources.md.
 set -euo pipefail
 

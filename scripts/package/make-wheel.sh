@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the Python wheel and the source distribution in FOLDER/dist, and checks the wheel (scripts/check-wheel.py).
-#   scripts/make-wheel.sh FOLDER CHIPS [PREBUILT_KERNELS]
+# Makes the Python wheel and the source distribution in FOLDER/dist, and checks the wheel (scripts/package/check-wheel.py).
+#   scripts/package/make-wheel.sh FOLDER CHIPS [PREBUILT_KERNELS]
 # What builds it comes from the package index into a virtual environment in FOLDER: zig links for glibc 2.28, auditwheel puts
 # in the shared libraries that could not be linked in (cmake/Python.cmake) and judges.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 chips=$2
@@ -23,5 +23,5 @@ rm -rf "$folder/dist" "$folder/built"
     { tail -n 30 "$folder/wheel.log"; exit 1; }
 PATH=$folder/venv/bin:$PATH "$python" -m auditwheel repair --plat "manylinux_2_28_$(uname -m)" --only-plat --wheel-dir "$folder/dist" "$folder"/built/*.whl \
     >"$folder/repair.log" 2>&1 || { tail -n 5 "$folder/repair.log"; exit 1; }
-"$python" scripts/check-wheel.py "$folder"/dist/*.whl
+"$python" scripts/package/check-wheel.py "$folder"/dist/*.whl
 ls -l "$folder/dist"

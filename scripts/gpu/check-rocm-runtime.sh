@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Where ROCm's runtime is installed and no AMD GPU is: the library loads the runtime, gives the runtime's own reason for having no
 # device, and `auto` falls back. Run in AMD's containers by .github/workflows/ci.yml.
-#   scripts/check-rocm-runtime.sh BUILD_DIR
+#   scripts/gpu/check-rocm-runtime.sh BUILD_DIR
 set -euo pipefail
 build=$1
 said=$("$build/warpwave" devices | grep '^rocm: ') || { echo "there is a ROCm device here, or the backend is missing" >&2; exit 1; }

@@ -2,8 +2,8 @@
 # Installs a build, so that programs find the library: the loader's list is renewed where that is needed and allowed, and otherwise the
 # line to type is printed. What was installed is noted in BUILD_DIR/installed.txt (or the file that WARPWAVE_INSTALLED names), by which it
 # is removed again.
-#   scripts/install.sh BUILD_DIR             as `make install`; DESTDIR is honoured
-#   scripts/install.sh --remove BUILD_DIR    as `make uninstall`
+#   scripts/package/install.sh BUILD_DIR             as `make install`; DESTDIR is honoured
+#   scripts/package/install.sh --remove BUILD_DIR    as `make uninstall`
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `warpwave demo` prints in a terminal as docs/guide/demo.svg:   scripts/demo-picture.py BUILD/warpwave > docs/guide/demo.svg
+"""Draws what `warpwave demo` prints in a terminal as docs/guide/demo.svg:   scripts/demo/demo-picture.py BUILD/warpwave > docs/guide/demo.svg
 
 The command runs on the CPU in a terminal of its own, COLUMNS wide. Half blocks become rectangles in the grays that it asked for; all
 other text stays text. The first two digits and the last lines are shown.

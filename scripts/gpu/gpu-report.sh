@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs a command and keeps what it says as a part of BUILD_DIR/gpu-report.txt, the one file that an owner of a GPU can send: the
 # machine, the devices and versions first, then the tests, then the figures, each from its last run.
-#   scripts/gpu-report.sh BUILD_DIR tests|figures COMMAND...      exits as the command does
+#   scripts/gpu/gpu-report.sh BUILD_DIR tests|figures COMMAND...      exits as the command does
 set -uo pipefail
 build=$1 part=$2
 shift 2
-root=$(dirname "$0")/..
+root=$(dirname "$0")/../..
 parts=$build/gpu-report
 report=$build/gpu-report.txt
 mkdir -p "$parts"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes a release: packages, wheel, source distribution, source archive, a list of what is in them (SPDX) and checksums.
 
-    scripts/release.py BUILD [CHIPS]     into BUILD-release; `make release` calls it
-    scripts/release.py --check           only compares the versions that the tree states
+    scripts/package/release.py BUILD [CHIPS]     into BUILD-release; `make release` calls it
+    scripts/package/release.py --check           only compares the versions that the tree states
 
 Refuses a tree with changes that are not committed, versions that disagree, a version whose section in CHANGELOG.md has no date, and a commit
 whose tag is that of another version. Wheel and packages are of this machine's architecture: run it on each.
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import uuid
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # Where a version is written, and by which expression it is found there. Each must be found.
 VERSIONS = [
@@ -111,7 +111,7 @@ def spdx(version, files):
     return {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"warpwave-{version}",
         "documentNamespace": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, commit + ''.join(digest(path) for path in files))}",
-        "creationInfo": {"created": date.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: scripts/release.py"]},
+        "creationInfo": {"created": date.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: scripts/package/release.py"]},
         "packages": [package("warpwave", version, "Apache-2.0")]
                     + [package(name, library_version(debian), licence) for name, (debian, licence) in LIBRARIES.items()],
         "files": listed,

@@ -2,8 +2,8 @@
 # Prints the clangs here that are new enough to compile kernels, one path a line, the best first: those of the distribution by number, then
 # whatever `clang` is, then ROCm's own, which is all that there is in AMD's containers and with AMD's packages on Ubuntu 22.04.
 # cmake/Kernels.cmake tries them in earnest, in this order.
-#   scripts/find-clang.sh              17 or later
-#   scripts/find-clang.sh --with-lld   and with an lld of its own, which AMD's chips need
+#   scripts/kernels/find-clang.sh              17 or later
+#   scripts/kernels/find-clang.sh --with-lld   and with an lld of its own, which AMD's chips need
 set -euo pipefail
 
 new_enough() {

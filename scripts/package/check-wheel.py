@@ -2,8 +2,8 @@
 """Checks a wheel as people will get it: its tag, its size, what is in it, which symbols of glibc it needs, auditwheel's verdict, and that it
 works when installed into an environment of its own.
 
-    scripts/check-wheel.py FILE.whl [--quick]     --quick leaves out the installation
-    scripts/check-wheel.py --elf FILE ... [--bundled LIBRARY ...]
+    scripts/package/check-wheel.py FILE.whl [--quick]     --quick leaves out the installation
+    scripts/package/check-wheel.py --elf FILE ... [--bundled LIBRARY ...]
                                                only the symbols of libraries and programs; those after --bundled will be in the wheel, too
 
 Prints what is wrong, a line each, and exits 1 if anything is.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests that need a real GPU: every suite that runs on devices, on it; a minute of stress; and NVIDIA's compute-sanitizer
 # where it is installed. Without a GPU this fails: it has tested nothing.
-#   scripts/test-gpu.sh BUILD_DIR [DEVICE...]      DEVICE as in `warpwave devices`; all real GPUs if none is named
+#   scripts/gpu/test-gpu.sh BUILD_DIR [DEVICE...]      DEVICE as in `warpwave devices`; all real GPUs if none is named
 # WARPWAVE_STRESS_SECONDS sets the length of the stress, 60 by default.
 set -uo pipefail
 build=${1:-build}
@@ -16,7 +16,7 @@ export WARPWAVE_TEST_DEVICES=$names
 suites=()
 while read -r source; do
     suites+=("$build/tests/$(basename "$source" .c)")
-done < <(grep -rlE --include='test_*.c' 'RUN_ON_EVERY_DEVICE|getenv."WARPWAVE_TEST_DEVICES"' "$(dirname "$0")"/../tests)
+done < <(grep -rlE --include='test_*.c' 'RUN_ON_EVERY_DEVICE|getenv."WARPWAVE_TEST_DEVICES"' "$(dirname "$0")"/../../tests)
 
 passed=0
 failed=()
