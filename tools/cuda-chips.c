@@ -1,5 +1,5 @@
-/* Prints the chips of the NVIDIA GPUs that libcuda.so.1 has, a line each: sm_90. Compiled and run by scripts/kernels/chips.sh where the
- * driver's library is there but nvidia-smi is not, as in containers. */
+/* Prints the chips of the NVIDIA GPUs that libcuda.so.1 has, a line each: sm_90. Compiled and run by scripts/kernels/chips.sh
+ * where the driver's library is there but nvidia-smi is not, as in containers. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -55,8 +55,8 @@ static void amd_chips_take_their_own_code_and_that_of_their_family(void **state)
     assert_int_equal(chip_fitness("", "gfx12-generic"), 0);
 }
 
-/* The build compiles for the target that scripts/kernels/chips.sh names for a GPU; it must be the one that the library would choose of
- * all. */
+/* The build compiles for the target that scripts/kernels/chips.sh names for a GPU; it must be the one that the library would
+ * choose of all. */
 static void the_build_chooses_the_targets_that_the_library_would(void **state)
 {
     (void)state;
