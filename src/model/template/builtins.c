@@ -11,7 +11,7 @@
 text text_argument(work *w, value v)
 {
     if (v.type != VALUE_TEXT)
-        work_fail(w, WW_INVALID_ARGUMENT, "an argument is a %s; it must be a text", value_kind(v));
+        work_fail(w, WW_INVALID_ARGUMENT, "an argument is a %s; it must be a text", value_python_name(v));
     return v.text;
 }
 
@@ -100,7 +100,7 @@ static value filter_float(work *w, const call *c)
 static value filter_abs(work *w, const call *c)
 {
     if (!value_is_number(c->of))
-        work_fail(w, WW_INVALID_ARGUMENT, "abs of a %s", value_kind(c->of));
+        work_fail(w, WW_INVALID_ARGUMENT, "abs of a %s", value_python_name(c->of));
     return value_real(c->of) < 0 ? operator_apply(w, '-', INTEGER(0), c->of) : c->of;
 }
 

@@ -38,7 +38,7 @@ static void assign_one(work *w, const node *target, value v)
 {
     const value of = target->type == NODE_NAME ? w->scope->names : evaluate(w, target->a);
     if (of.type != VALUE_NAMESPACE)
-        work_fail(w, WW_INVALID_ARGUMENT, "only namespaces have names that can be set; this is a %s", value_kind(of));
+        work_fail(w, WW_INVALID_ARGUMENT, "only namespaces have names that can be set; this is a %s", value_python_name(of));
     dict_put(w, of, TEXT(target->name), v);
 }
 
@@ -116,7 +116,7 @@ static value call_value(work *w, const node *n)
         return builtin_call(w, callee.function->builtin, callee.function->of, &given);
     if (callee.type == VALUE_UNDEFINED)
         fail_undefined(w, callee);
-    work_fail(w, WW_INVALID_ARGUMENT, "a %s cannot be called", value_kind(callee));
+    work_fail(w, WW_INVALID_ARGUMENT, "a %s cannot be called", value_python_name(callee));
 }
 
 static value make_list(work *w, const node *n)

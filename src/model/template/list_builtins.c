@@ -190,7 +190,7 @@ value dict_items(work *w, const call *c)
 {
     value made = make_collection(w, VALUE_LIST);
     if (c->of.type != VALUE_DICT && c->of.type != VALUE_UNDEFINED)
-        work_fail(w, WW_INVALID_ARGUMENT, "a %s has no items", value_kind(c->of));
+        work_fail(w, WW_INVALID_ARGUMENT, "a %s has no items", value_python_name(c->of));
     for (size_t i = 0; c->of.type == VALUE_DICT && i < c->of.all->count; i++) {
         value pair = make_collection(w, VALUE_LIST);
         list_add(w, pair, c->of.all->keys[i]);

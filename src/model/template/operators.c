@@ -13,7 +13,7 @@ void fail_operands(work *w, value a, value b)
 {
     if (a.type == VALUE_UNDEFINED || b.type == VALUE_UNDEFINED)
         fail_undefined(w, a.type == VALUE_UNDEFINED ? a : b);
-    work_fail(w, WW_INVALID_ARGUMENT, "this operator is not for a %s and a %s", value_kind(a), value_kind(b));
+    work_fail(w, WW_INVALID_ARGUMENT, "this operator is not for a %s and a %s", value_python_name(a), value_python_name(b));
 }
 
 /* Quotients are rounded down, and a remainder has the sign of the divisor. */
@@ -224,7 +224,7 @@ value value_slice(work *w, value of, const value bounds[3])
         fail_operands(w, of, NONE);
     for (int i = 0; i < 3; i++)
         if (bounds[i].type != VALUE_NONE && !value_is_integer(bounds[i]))
-            work_fail(w, WW_INVALID_ARGUMENT, "a slice has a %s; it must have integers", value_kind(bounds[i]));
+            work_fail(w, WW_INVALID_ARGUMENT, "a slice has a %s; it must have integers", value_python_name(bounds[i]));
     const int64_t step = bounds[2].type == VALUE_NONE ? 1 : value_integer(bounds[2]), count = length_of(of);
     if (step == 0 || step > INT32_MAX || step < -INT32_MAX)
         work_fail(w, WW_INVALID_ARGUMENT, "the step of a slice is 0, or past 32 bits");

@@ -56,7 +56,7 @@ void dict_put(work *w, value dict, value key, value item)
 {
     collection *c = dict.all;
     if (key.type != VALUE_TEXT && key.type != VALUE_INTEGER)
-        work_fail(w, WW_UNSUPPORTED, "a key is a %s; it must be a text or an integer", value_kind(key));
+        work_fail(w, WW_UNSUPPORTED, "a key is a %s; it must be a text or an integer", value_python_name(key));
     reserve(w, dict, item);
     value *old = dict_find(w, dict, key);
     if (!old) {
@@ -78,7 +78,7 @@ value value_elements(work *w, value v)
         for (size_t i = 0; i < v.text.count; i++)
             list_add(w, list, TEXT(text_part(v.text, i, i + 1)));
     else if (v.type != VALUE_UNDEFINED)
-        work_fail(w, WW_INVALID_ARGUMENT, "a %s has no elements", value_kind(v));
+        work_fail(w, WW_INVALID_ARGUMENT, "a %s has no elements", value_python_name(v));
     return list;
 }
 
@@ -162,10 +162,10 @@ int value_compare(work *w, value a, value b)
         return (value_real(a) > value_real(b)) - (value_real(a) < value_real(b));
     if (a.type == VALUE_TEXT && b.type == VALUE_TEXT)
         return texts_compare(w, a.text, b.text);
-    work_fail(w, WW_INVALID_ARGUMENT, "a %s and a %s have no order", value_kind(a), value_kind(b));
+    work_fail(w, WW_INVALID_ARGUMENT, "a %s and a %s have no order", value_python_name(a), value_python_name(b));
 }
 
-const char *value_kind(value v)
+const char *value_python_name(value v)
 {
     static const char *const kinds[] = {"Undefined", "NoneType", "bool",      "int",  "float", "str",
                                         "list",      "dict",     "Namespace", "Loop", "Macro", "function"};

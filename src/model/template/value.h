@@ -155,7 +155,7 @@ bool value_equal(work *w, value a, value b);
 int value_compare(work *w, value a, value b); /* below, equal or above 0; fails where Python does */
 /* A list: elements of a list, keys of a dictionary, characters of a text, nothing of an undefined value. Fails for others. */
 value value_elements(work *w, value v);
-const char *value_kind(value v); /* as Python calls it */
+const char *value_python_name(value v); /* as Python calls it */
 /* A value of JSON text that json_check() accepted. All of its texts are the conversation's. */
 value value_from_json(work *w, const char *json);
 

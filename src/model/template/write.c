@@ -125,7 +125,7 @@ void value_write(work *w, builder *b, value v, const style *how, int64_t level)
         break;
     default:
         if (v.type != VALUE_UNDEFINED || how->json)
-            work_fail(w, WW_INVALID_ARGUMENT, "a %s cannot be written", value_kind(v));
+            work_fail(w, WW_INVALID_ARGUMENT, "a %s cannot be written", value_python_name(v));
     }
 }
 
