@@ -8,42 +8,8 @@
 #include <sys/stat.h>
 
 #include "support/command.h"
-#include "support/data/random.h"
+#include "support/models/folder.h"
 
-enum { WIDTH = 32, HIDDEN = 64, TOKENS = 16, POSITIONS = 32 };
-
-static const struct {
-    const char *name;
-    int rows, cols; /* no columns: a vector */
-} TENSORS[] = {
-    {"embeddings.word_embeddings.weight", TOKENS, WIDTH},
-    {"embeddings.position_embeddings.weight", POSITIONS, WIDTH},
-    {"embeddings.token_type_embeddings.weight", 2, WIDTH},
-    {"embeddings.LayerNorm.weight", WIDTH, 0},
-    {"embeddings.LayerNorm.bias", WIDTH, 0},
-    {"encoder.layer.0.attention.self.query.weight", WIDTH, WIDTH},
-    {"encoder.layer.0.attention.self.query.bias", WIDTH, 0},
-    {"encoder.layer.0.attention.self.key.weight", WIDTH, WIDTH},
-    {"encoder.layer.0.attention.self.key.bias", WIDTH, 0},
-    {"encoder.layer.0.attention.self.value.weight", WIDTH, WIDTH},
-    {"encoder.layer.0.attention.self.value.bias", WIDTH, 0},
-    {"encoder.layer.0.attention.output.dense.weight", WIDTH, WIDTH},
-    {"encoder.layer.0.attention.output.dense.bias", WIDTH, 0},
-    {"encoder.layer.0.attention.output.LayerNorm.weight", WIDTH, 0},
-    {"encoder.layer.0.attention.output.LayerNorm.bias", WIDTH, 0},
-    {"encoder.layer.0.intermediate.dense.weight", HIDDEN, WIDTH},
-    {"encoder.layer.0.intermediate.dense.bias", HIDDEN, 0},
-    {"encoder.layer.0.output.dense.weight", WIDTH, HIDDEN},
-    {"encoder.layer.0.output.dense.bias", WIDTH, 0},
-    {"encoder.layer.0.output.LayerNorm.weight", WIDTH, 0},
-    {"encoder.layer.0.output.LayerNorm.bias", WIDTH, 0},
-};
-enum { TENSOR_COUNT = sizeof TENSORS / sizeof TENSORS[0] };
-
-static const char CONFIG[] =
-    "{\"architectures\":[\"BertModel\"],\"hidden_size\":32,\"num_hidden_layers\":1,\"num_attention_heads\":1,\"intermediate_"
-    "size\":64,"
-    "\"max_position_embeddings\":32,\"vocab_size\":16,\"type_vocab_size\":2,\"layer_norm_eps\":1e-12,\"hidden_act\":\"gelu\"}";
 static const char TOKENIZER[] =
     "{\"added_tokens\":[{\"id\":0,\"content\":\"[PAD]\",\"special\":true},{\"id\":1,\"content\":\"[UNK]\",\"special\":true},"
     "{\"id\":2,\"content\":\"[CLS]\",\"special\":true},{\"id\":3,\"content\":\"[SEP]\",\"special\":true}],"
@@ -62,38 +28,18 @@ static void write_text(const char *folder, const char *name, const char *text)
 /* A folder of a model with weights by the seed, and the GGUF file of it. */
 static const char *make_model(const char *name, uint64_t seed)
 {
-    static float numbers[HIDDEN * WIDTH * TENSOR_COUNT];
-    ww_array arrays[TENSOR_COUNT];
-    test_random random = {seed};
-    float *next = numbers;
-    char folder[SCRATCH_PATH_BYTES], out[64], tensors[SCRATCH_PATH_BYTES + 32];
-    snprintf(folder, sizeof folder, "%s", scratch_path(name));
-    mkdir(folder, 0700);
-    write_text(name, "config.json", CONFIG);
-    write_text(name, "tokenizer.json", TOKENIZER);
-    write_text(name, "special_tokens_map.json",
-               "{\"cls_token\":\"[CLS]\",\"sep_token\":\"[SEP]\",\"unk_token\":\"[UNK]\",\"pad_token\":\"[PAD]\"}");
-    snprintf(tensors, sizeof tensors, "%s/1_Pooling", folder);
-    mkdir(tensors, 0700);
-    snprintf(out, sizeof out, "%s/1_Pooling", name);
-    write_text(out, "config.json", "{\"pooling_mode_mean_tokens\":true}");
-    for (int i = 0; i < TENSOR_COUNT; i++) {
-        const int64_t count = (int64_t)TENSORS[i].rows * (TENSORS[i].cols > 0 ? TENSORS[i].cols : 1);
-        random_normals(&random, next, count);
-        arrays[i] = ww_array_default();
-        arrays[i].name = TENSORS[i].name;
-        arrays[i].element = WW_ELEMENT_F32;
-        arrays[i].rank = TENSORS[i].cols > 0 ? 2 : 1;
-        arrays[i].shape[0] = TENSORS[i].rows;
-        arrays[i].shape[1] = TENSORS[i].cols;
-        arrays[i].data = next;
-        next += count;
-    }
-    snprintf(tensors, sizeof tensors, "%s/model.safetensors", folder);
-    CHECK_OK(ww_safetensors_write(tensors, arrays, TENSOR_COUNT, NULL));
+    char out[64];
+    tiny_model m;
+    tiny_shape shape = folder_shape("bert");
+    shape.seed = seed;
+    tiny_make(&m, &shape);
+    folder_choose(name);
+    folder_write(&m, "BertModel");
+    folder_text_file("tokenizer.json", TOKENIZER);
+    tiny_free(&m);
     snprintf(out, sizeof out, "%s.gguf", name);
     const char *path = scratch_path(out);
-    COMMAND_SAYS(0, "bert, 21 tensors", "gguf", "from-safetensors", folder, path);
+    COMMAND_SAYS(0, "bert, 37 tensors", "gguf", "from-safetensors", scratch_path(name), path);
     return path;
 }
 

@@ -6,10 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "model/convert/convert.h"
+#include "model/conversions.h"
 #include "support/check.h"
 #include "support/data/tokens.h"
 #include "support/faults/fault_counts.h"
+#include "support/models/folder.h"
 #include "support/scratch.h"
 
 #define WORD "\xE2\x96\x81"
@@ -52,11 +53,6 @@ static void write_tensors(const test_tensor *tensors, int64_t count)
     CHECK_OK(ww_safetensors_write(path, arrays, count, NULL));
 }
 
-static const char BERT_TOKENIZER[] =
-    "{\"added_tokens\":[{\"id\":0,\"content\":\"[PAD]\",\"special\":true},{\"id\":1,\"content\":\"[UNK]\",\"special\":true},"
-    "{\"id\":2,\"content\":\"[CLS]\",\"special\":true},{\"id\":3,\"content\":\"[SEP]\",\"special\":true}],"
-    "\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true,\"strip_accents\":null},"
-    "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,\"[SEP]\":3,\"un\":4,\"##able\":5}}}";
 static const char BERT_CONFIG[] =
     "{\"architectures\":[\"BertModel\"],\"hidden_size\":32,\"num_hidden_layers\":1,\"num_attention_heads\":4,\"intermediate_"
     "size\":64,"
@@ -84,7 +80,7 @@ static void make_bert(void)
     for (int i = 0; i < NUMBERS; i++)
         numbers[i] = (float)i;
     write_file("config.json", BERT_CONFIG);
-    write_file("tokenizer.json", BERT_TOKENIZER);
+    write_file("tokenizer.json", FOLDER_WORDPIECE);
     write_file(
         "special_tokens_map.json",
         "{\"cls_token\":\"[CLS]\",\"sep_token\":{\"content\":\"[SEP]\"},\"unk_token\":\"[UNK]\",\"pad_token\":\"[PAD]\"}");
@@ -398,27 +394,10 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     ww_device *device = NULL;
-    convert_report report;
     make_bert();
     CHECK_OK(ww_device_open("cpu", &device));
     const convert_job job = {.folder = folder, .out_path = scratch_path("faults.gguf"), .type = "q8_0", .device = device};
-    CHECK_OK(convert_folder(&job, &report)); /* what the device keeps for the next time is there now */
-    const int64_t held = memory_blocks_held();
-    int64_t n = 1;
-    for (;; n++) {
-        remove(job.out_path);
-        memory_fail_at(n);
-        const ww_status status = convert_folder(&job, &report);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
-        if (status == WW_OK)
-            break;
-        assert_int_equal(status, WW_OUT_OF_MEMORY);
-        FILE *file = fopen(job.out_path, "r");
-        assert_null(file);
-        assert_true(n < 20000);
-    }
-    fault_count("allocation", (long)n - 1);
+    fault_count("allocation", (long)convert_with_faults(&job));
     ww_device_close(device);
 }
 

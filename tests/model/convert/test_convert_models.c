@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "model/convert/convert.h"
+#include "model/conversions.h"
 #include "model/convert/names.h"
 #include "support/models/folder.h"
 #include "support/scratch.h"
@@ -17,18 +17,9 @@ enum { VOCABULARY = 96, WIDTH = 64, TOKENS = 9 };
 static ww_device *device;
 static const int32_t text[TOKENS] = {3, 14, 15, 92, 65, 35, 8, 9, 79};
 
-static ww_status convert_as(const char *type)
-{
-    convert_report report;
-    const convert_job job = {
-        .folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .type = type, .device = device};
-    unlink(job.out_path);
-    return convert_folder(&job, &report);
-}
-
 static ww_status convert(void)
 {
-    return convert_as(NULL);
+    return folder_convert(device, NULL);
 }
 
 /* ---- what they compute -----------------------------------------------------------------------------------------------------
@@ -73,7 +64,7 @@ static void check_shape(tiny_shape shape, const char *class)
         folder_round_experts(&m);
     tiny_write(&m, scratch_path("straight.gguf"));
     folder_write(&m, class);
-    CHECK_OK(convert_as(shape.experts ? "f32" : NULL));
+    CHECK_OK(folder_convert(device, shape.experts ? "f32" : NULL));
     compute("straight.gguf", encoder, straight);
     compute("out.gguf", encoder, converted);
     if (memcmp(straight, converted, (size_t)count * sizeof *converted) != 0)
@@ -302,18 +293,8 @@ static void experts_that_do_not_fit_are_refused(void **state)
 
 static void check_allocations(void)
 {
-    CHECK_OK(convert());
-    const int64_t held = memory_blocks_held();
-    for (int64_t n = 1;; n++) {
-        memory_fail_at(n);
-        const ww_status status = convert();
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
-        if (status == WW_OK)
-            break;
-        assert_int_equal(status, WW_OUT_OF_MEMORY);
-        assert_true(n < 20000);
-    }
+    convert_with_faults(
+        &(convert_job){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});
 }
 
 static void every_allocation_may_fail(void **state)

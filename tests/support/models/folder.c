@@ -11,10 +11,17 @@
 
 enum { PATH_BYTES = SCRATCH_PATH_BYTES + 64 };
 
+static char chosen[64] = "folder";
+
+void folder_choose(const char *name)
+{
+    assert_true(snprintf(chosen, sizeof chosen, "%s", name) < (int)sizeof chosen);
+}
+
 const char *in_folder(const char *name)
 {
     static char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%s", scratch_path("folder"), name);
+    snprintf(path, sizeof path, "%s/%s", scratch_path(chosen), name);
     return path;
 }
 
@@ -34,12 +41,12 @@ void folder_text_file(const char *name, const char *content)
 /* ---- tokenizers ------------------------------------------------------------------------------------------------------------
  */
 
-static const char WORDPIECE[] =
+const char FOLDER_WORDPIECE[] =
     "{\"added_tokens\":[{\"id\":0,\"content\":\"[PAD]\",\"special\":true},{\"id\":1,\"content\":\"[UNK]\",\"special\":true},"
     "{\"id\":2,\"content\":\"[CLS]\",\"special\":true},{\"id\":3,\"content\":\"[SEP]\",\"special\":true}],"
     "\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true,\"strip_accents\":null},"
     "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,\"[SEP]\":3,\"un\":4,\"##able\":5}}}";
-static const char SPECIAL[] =
+const char FOLDER_SPECIAL[] =
     "{\"cls_token\":\"[CLS]\",\"sep_token\":\"[SEP]\",\"unk_token\":\"[UNK]\",\"pad_token\":\"[PAD]\"}";
 
 static void put_byte(message *m, unsigned byte)
@@ -210,10 +217,10 @@ void folder_write(const tiny_model *m, const char *class)
     char config[2048];
     const char *architecture = m->shape.architecture;
     const bool encoder = strstr(architecture, "bert") != NULL;
-    mkdir(scratch_path("folder"), 0700);
+    mkdir(scratch_path(chosen), 0700);
     unlink(in_folder("tokenizer.model"));
     unlink(in_folder("tokenizer.json"));
-    folder_write_tensors(m);
+    folder_write_tensors(m, NULL);
     snprintf(config, sizeof config, DECODER_CONFIG, class, (int)m->shape.layers, (int)m->shape.hidden,
              10000 * (int)m->shape.layers, more_of(&m->shape));
     folder_text_file("config.json", strcmp(architecture, "bert") == 0           ? BERT_CONFIG
@@ -221,8 +228,8 @@ void folder_write(const tiny_model *m, const char *class)
                                     : strcmp(architecture, "jina-bert-v2") == 0 ? JINA_CONFIG
                                                                                 : config);
     if (encoder) {
-        folder_text_file("tokenizer.json", WORDPIECE);
-        folder_text_file("special_tokens_map.json", SPECIAL);
+        folder_text_file("tokenizer.json", FOLDER_WORDPIECE);
+        folder_text_file("special_tokens_map.json", FOLDER_SPECIAL);
         mkdir(in_folder("1_Pooling"), 0700);
         folder_text_file("1_Pooling/config.json", "{\"pooling_mode_cls_token\":false,\"pooling_mode_mean_tokens\":true}");
         return;

@@ -1,9 +1,11 @@
-/* Small models as folders, as model hubs have them: safetensors, config.json and a tokenizer, in the scratch folder "folder".
- */
+/* Small models as folders, as model hubs have them: safetensors, config.json and a tokenizer, in the scratch folder "folder",
+ * or in the one that folder_choose() has named. */
 #ifndef TESTS_SUPPORT_MODELS_FOLDER_H
 #define TESTS_SUPPORT_MODELS_FOLDER_H
 
 #include "support/models/tiny.h"
+
+void folder_choose(const char *name);
 
 /* The path of a file in it, until the next call. */
 const char *in_folder(const char *name);
@@ -26,10 +28,20 @@ tiny_shape folder_shape(const char *architecture);
 /* Makes the weights of experts numbers that mxfp4 has. */
 void folder_round_experts(tiny_model *m);
 
-/* Writes model.safetensors. */
-void folder_write_tensors(const tiny_model *m);
+/* What a class of encoders has besides the names of its architecture. */
+typedef struct folder_class {
+    const char *prefix;                /* before every name but those of the head */
+    const char *dense, *norm, *output; /* of the head; NULL: it embeds */
+    int32_t skipped;                   /* rows of positions in front that no token has */
+} folder_class;
+
+/* Writes model.safetensors, and 2_Dense and 3_Dense where the model has these. `class` may be NULL. */
+void folder_write_tensors(const tiny_model *m, const folder_class *class);
 
 /* Writes all of it; `class` is what config.json calls the model. */
 void folder_write(const tiny_model *m, const char *class);
+
+/* A tokenizer.json of WordPiece with six tokens, and the special_tokens_map.json beside it. */
+extern const char FOLDER_WORDPIECE[], FOLDER_SPECIAL[];
 
 #endif

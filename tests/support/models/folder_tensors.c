@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "support/data/random.h"
 #include "support/models/folder.h"
@@ -14,45 +15,45 @@ typedef struct other_name {
 } other_name;
 
 static const other_name DECODER[] = {
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
+    {"token_embd", "embed_tokens"},
+    {"output_norm", "norm"},
     {"output", "lm_head"},
-    {"attn_q", "model.layers.{}.self_attn.q_proj"},
-    {"attn_k", "model.layers.{}.self_attn.k_proj"},
-    {"attn_v", "model.layers.{}.self_attn.v_proj"},
-    {"attn_output", "model.layers.{}.self_attn.o_proj"},
-    {"attn_q_norm", "model.layers.{}.self_attn.q_norm"},
-    {"attn_k_norm", "model.layers.{}.self_attn.k_norm"},
-    {"attn_norm", "model.layers.{}.input_layernorm"},
-    {"ffn_norm", "model.layers.{}.post_attention_layernorm"},
-    {"ffn_gate", "model.layers.{}.mlp.gate_proj"},
-    {"ffn_up", "model.layers.{}.mlp.up_proj"},
-    {"ffn_down", "model.layers.{}.mlp.down_proj"},
+    {"attn_q", "layers.{}.self_attn.q_proj"},
+    {"attn_k", "layers.{}.self_attn.k_proj"},
+    {"attn_v", "layers.{}.self_attn.v_proj"},
+    {"attn_output", "layers.{}.self_attn.o_proj"},
+    {"attn_q_norm", "layers.{}.self_attn.q_norm"},
+    {"attn_k_norm", "layers.{}.self_attn.k_norm"},
+    {"attn_norm", "layers.{}.input_layernorm"},
+    {"ffn_norm", "layers.{}.post_attention_layernorm"},
+    {"ffn_gate", "layers.{}.mlp.gate_proj"},
+    {"ffn_up", "layers.{}.mlp.up_proj"},
+    {"ffn_down", "layers.{}.mlp.down_proj"},
     {NULL, NULL},
 };
 static const other_name GEMMA3[] = {
-    {"ffn_norm", "model.layers.{}.pre_feedforward_layernorm"},
-    {"post_attention_norm", "model.layers.{}.post_attention_layernorm"},
-    {"post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"},
+    {"ffn_norm", "layers.{}.pre_feedforward_layernorm"},
+    {"post_attention_norm", "layers.{}.post_attention_layernorm"},
+    {"post_ffw_norm", "layers.{}.post_feedforward_layernorm"},
     {NULL, NULL},
 };
 static const other_name OLMO2[] = {
-    {"post_attention_norm", "model.layers.{}.post_attention_layernorm"},
-    {"post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"},
+    {"post_attention_norm", "layers.{}.post_attention_layernorm"},
+    {"post_ffw_norm", "layers.{}.post_feedforward_layernorm"},
     {NULL, NULL},
 };
 static const other_name PHI3[] = {
-    {"attn_qkv", "model.layers.{}.self_attn.qkv_proj"},
-    {"ffn_up", "model.layers.{}.mlp.gate_up_proj"},
+    {"attn_qkv", "layers.{}.self_attn.qkv_proj"},
+    {"ffn_up", "layers.{}.mlp.gate_up_proj"},
     {NULL, NULL},
 };
 static const other_name GPT_OSS[] = {
-    {"post_attention_norm", "model.layers.{}.post_attention_layernorm"},
-    {"ffn_gate_inp", "model.layers.{}.mlp.router"},
+    {"post_attention_norm", "layers.{}.post_attention_layernorm"},
+    {"ffn_gate_inp", "layers.{}.mlp.router"},
     {NULL, NULL},
 };
 static const other_name QWEN3MOE[] = {
-    {"ffn_gate_inp", "model.layers.{}.mlp.gate"},
+    {"ffn_gate_inp", "layers.{}.mlp.gate"},
     {NULL, NULL},
 };
 static const other_name JINA[] = {
@@ -90,6 +91,28 @@ static const other_name NOMIC[] = {
     {NULL, NULL},
 };
 
+static const other_name MODERN[] = {
+    {"token_embd", "embeddings.tok_embeddings"},
+    {"token_embd_norm", "embeddings.norm"},
+    {"output_norm", "final_norm"},
+    {"attn_norm", "layers.{}.attn_norm"},
+    {"attn_qkv", "layers.{}.attn.Wqkv"},
+    {"attn_output", "layers.{}.attn.Wo"},
+    {"ffn_norm", "layers.{}.mlp_norm"},
+    {"ffn_up", "layers.{}.mlp.Wi"},
+    {"ffn_down", "layers.{}.mlp.Wo"},
+    {NULL, NULL},
+};
+
+/* Where the names of an architecture are; of those that are missing here, in DECODER. */
+static const struct {
+    const char *architecture;
+    const other_name *first, *then;
+} LISTS[] = {{"gemma3", GEMMA3, DECODER},  {"gemma2", GEMMA3, DECODER},     {"gemma-embedding", GEMMA3, DECODER},
+             {"olmo2", OLMO2, DECODER},    {"phi3", PHI3, DECODER},         {"gpt-oss", GPT_OSS, DECODER},
+             {"bert", BERT, BERT},         {"qwen3moe", QWEN3MOE, DECODER}, {"jina-bert-v2", JINA, BERT},
+             {"nomic-bert", NOMIC, NOMIC}, {"modern-bert", MODERN, MODERN}};
+
 static const char *find_name(const other_name *names, const char *gguf)
 {
     for (; names->gguf; names++)
@@ -98,49 +121,60 @@ static const char *find_name(const other_name *names, const char *gguf)
     return NULL;
 }
 
-/* The name of a tensor of an architecture: "blk.3.attn_q.weight" to that of the folder. */
-static void name_in_folder(const char *architecture, const char *name, char out[128])
+static const char *find_of_architecture(const char *architecture, const char *gguf)
+{
+    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++)
+        if (strcmp(architecture, LISTS[i].architecture) == 0) {
+            const char *found = find_name(LISTS[i].first, gguf);
+            return found ? found : find_name(LISTS[i].then, gguf);
+        }
+    return find_name(DECODER, gguf);
+}
+
+/* What the head's tensors are called; NULL: it is none of them. */
+static const char *find_of_head(const folder_class *class, const char *name)
+{
+    return strncmp(name, "cls.output.", 11) == 0 ? class->output
+           : strncmp(name, "cls.norm.", 9) == 0  ? class->norm
+           : strncmp(name, "cls.", 4) == 0       ? class->dense
+                                                 : NULL;
+}
+
+/* "blk.3.attn_q.weight" to the name in the folder. */
+static void name_in_folder(const char *architecture, const folder_class *class, const char *name, char out[128])
 {
     char middle[64] = "", ending[16] = "";
     int layer = 0;
+    const char *head = find_of_head(class, name);
+    if (head) {
+        snprintf(out, 128, "%s%s", head, strrchr(name, '.'));
+        return;
+    }
     if (sscanf(name, "blk.%d.%63[^.].%15s", &layer, middle, ending) != 3)
         assert_int_equal(sscanf(name, "%63[^.].%15s", middle, ending), 2);
-    static const struct {
-        const char *architecture;
-        const other_name *first, *then;
-    } lists[] = {{"gemma3", GEMMA3, DECODER},  {"gemma2", GEMMA3, DECODER},   {"olmo2", OLMO2, DECODER},
-                 {"phi3", PHI3, DECODER},      {"gpt-oss", GPT_OSS, DECODER}, {"qwen3moe", QWEN3MOE, DECODER},
-                 {"jina-bert-v2", JINA, BERT}, {"bert", BERT, BERT},          {"nomic-bert", NOMIC, NOMIC}};
-    const char *found = NULL;
-    bool listed = false;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && !listed; i++)
-        if (strcmp(architecture, lists[i].architecture) == 0) {
-            listed = true;
-            found = find_name(lists[i].first, middle);
-            found = found ? found : find_name(lists[i].then, middle);
-        }
-    if (!listed)
-        found = find_name(DECODER, middle);
+    const char *found = find_of_architecture(architecture, middle), *place = found ? strstr(found, "{}") : NULL;
+    const char *prefix = strcmp(middle, "output") == 0 ? "" : class->prefix;
     if (!found)
         fail_msg("the test has no name for %s", name);
-    const char *place = strstr(found, "{}");
-    if (place)
-        snprintf(out, 128, "%.*s%d%s.%s", (int)(place - found), found, layer, place + 2, ending);
+    else if (place)
+        snprintf(out, 128, "%s%.*s%d%s.%s", prefix, (int)(place - found), found, layer, place + 2, ending);
     else
-        snprintf(out, 128, "%s.%s", found, ending);
+        snprintf(out, 128, "%s%s.%s", prefix, found, ending);
 }
 
-/* A tensor's numbers as the folder has them: rows of Llama's queries and keys in halves, Gemma's norms less 1. */
-static float *numbers_in_folder(const tiny_model *m, const tiny_tensor *t)
+/* A tensor's numbers as the folder has them: rows of Llama's queries and keys in halves, Gemma's norms less 1, and rows of
+ * zeros in front. */
+static float *numbers_in_folder(const tiny_model *m, const tiny_tensor *t, int64_t skipped)
 {
     const int64_t rows = t->rows ? t->rows : 1, size = m->shape.head_size;
-    float *made = malloc((size_t)(rows * t->cols) * sizeof *made);
+    float *made = calloc((size_t)((rows + skipped) * t->cols), sizeof *made);
     const bool llama = strstr("llama granite smollm3 mistral3", m->shape.architecture) != NULL;
     const bool gemma = strncmp(m->shape.architecture, "gemma", 5) == 0;
     const bool pairs = llama && (strstr(t->name, "attn_q.weight") || strstr(t->name, "attn_k.weight"));
+    assert_non_null(made);
     for (int64_t row = 0; row < rows; row++) {
         const int64_t within = row % size, to = pairs ? row - within + within % 2 * (size / 2) + within / 2 : row;
-        memcpy(made + to * t->cols, t->values + row * t->cols, (size_t)t->cols * sizeof *made);
+        memcpy(made + (to + skipped) * t->cols, t->values + row * t->cols, (size_t)t->cols * sizeof *made);
     }
     for (int64_t i = 0; i < rows * t->cols && gemma && strstr(t->name, "norm"); i++)
         made[i] -= 1.0f; /* exact: they are near 1 */
@@ -283,17 +317,42 @@ static void add_experts(array_list *list, const tiny_model *m)
     }
 }
 
-void folder_write_tensors(const tiny_model *m)
+/* A layer behind the pooling, which has a folder of its own. */
+static void write_dense(const tiny_model *m, const tiny_tensor *t)
 {
     static array_list list;
+    char name[64];
+    const char *folder = strstr(t->name, "dense_2") ? "2_Dense" : "3_Dense";
+    const int64_t shape[3] = {t->rows, t->cols, 0};
+    list.count = 0;
+    add_array(&list, WW_ELEMENT_F32, shape, numbers_in_folder(m, t, 0));
+    snprintf(list.names[0], 128, "linear.weight");
+    mkdir(in_folder(folder), 0700);
+    snprintf(name, sizeof name, "%s/model.safetensors", folder);
+    CHECK_OK(ww_safetensors_write(in_folder(name), list.arrays, 1, NULL));
+    free((void *)(uintptr_t)list.arrays[0].data);
+    snprintf(name, sizeof name, "%s/config.json", folder);
+    folder_text_file(name, "{\"activation_function\":\"torch.nn.modules.linear.Identity\",\"bias\":false}");
+}
+
+void folder_write_tensors(const tiny_model *m, const folder_class *class)
+{
+    static array_list list;
+    static const folder_class encoder = {.prefix = ""}, decoder = {.prefix = "model."};
+    class = class ? class : strstr(m->shape.architecture, "bert") ? &encoder : &decoder;
     list.count = 0;
     for (int32_t i = 0; i < m->count; i++) {
         const tiny_tensor *t = &m->tensors[i];
-        const int64_t shape[3] = {t->rows ? t->rows : t->cols, t->rows ? t->cols : 0, 0};
+        const int64_t skipped = strcmp(t->name, "position_embd.weight") == 0 ? class->skipped : 0;
+        const int64_t shape[3] = {t->rows ? t->rows + skipped : t->cols, t->rows ? t->cols : 0, 0};
         if (strstr(t->name, "_exps.") || strstr(t->name, "attn_sinks") || strncmp(t->name, "rope_f", 6) == 0)
             continue;
-        add_array(&list, WW_ELEMENT_F32, shape, numbers_in_folder(m, t));
-        name_in_folder(m->shape.architecture, t->name, list.names[list.count - 1]);
+        if (strncmp(t->name, "dense_", 6) == 0) {
+            write_dense(m, t);
+            continue;
+        }
+        add_array(&list, WW_ELEMENT_F32, shape, numbers_in_folder(m, t, skipped));
+        name_in_folder(m->shape.architecture, class, t->name, list.names[list.count - 1]);
     }
     add_experts(&list, m);
     CHECK_OK(ww_safetensors_write(in_folder("model.safetensors"), list.arrays, list.count, NULL));

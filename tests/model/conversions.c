@@ -1,0 +1,36 @@
+/* Folders converted, as tests of the converter do it. */
+#include "model/conversions.h"
+
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "support/check.h"
+#include "support/scratch.h"
+
+ww_status folder_convert(ww_device *device, const char *type)
+{
+    convert_report report;
+    const convert_job job = {
+        .folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .type = type, .device = device};
+    unlink(job.out_path);
+    return convert_folder(&job, &report);
+}
+
+int64_t convert_with_faults(const convert_job *job)
+{
+    convert_report report;
+    CHECK_OK(convert_folder(job, &report)); /* what the device keeps for the next time is there now */
+    const int64_t held = memory_blocks_held();
+    for (int64_t n = 1;; n++) {
+        unlink(job->out_path);
+        memory_fail_at(n);
+        const ww_status status = convert_folder(job, &report);
+        memory_fail_at(0);
+        assert_int_equal(memory_blocks_held(), held);
+        if (status == WW_OK)
+            return n - 1;
+        assert_int_equal(status, WW_OUT_OF_MEMORY);
+        assert_int_equal(access(job->out_path, F_OK), -1);
+        assert_true(n < 20000);
+    }
+}

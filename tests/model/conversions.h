@@ -1,0 +1,12 @@
+/* Folders converted, as tests of the converter do it. */
+#ifndef TESTS_MODEL_CONVERSIONS_H
+#define TESTS_MODEL_CONVERSIONS_H
+
+#include "model/convert/convert.h"
+
+/* Converts the scratch folder "folder" into the scratch file "out.gguf", which is not there before. `type` may be NULL. */
+ww_status folder_convert(ww_device *device, const char *type);
+/* Converts with each allocation failing in turn: no memory stays, and no file. Returns how many there are. */
+int64_t convert_with_faults(const convert_job *job);
+
+#endif
