@@ -6,7 +6,7 @@
  */
 #include "base/memory.h"
 #include "base/status.h"
-#include "store/ivf/tables.h"
+#include "store/ivf/index_writer.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
 
@@ -83,17 +83,19 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
     return status == WW_OK ? told(m, m->done) : status;
 }
 
-/* The index counts the rows that were added by their places. */
-static ww_status renumber_index(const compaction *m, const collection_record *record)
+/* The index counts the rows that were added by their places. Then its tiny lists are merged. */
+static ww_status renumber_index(const compaction *m, collection_record *record)
 {
     const ivf_tables tables = {m->db, "main", record};
     ivf_header header;
-    const ww_status status = ivf_header_read(&tables, &header);
+    ww_status status = ivf_header_read(&tables, &header);
     if (status != WW_OK)
         return status;
     header.rows_added = ivf_rows_added(&tables, &header);
     header.first_place = record->live; /* the next place */
-    return ivf_header_write(&tables, &header);
+    status = ivf_header_write(&tables, &header);
+    record->next_place = record->live;
+    return status == WW_OK && record->live > 0 ? index_writer_merge(&tables) : status;
 }
 
 static ww_status renumber(compaction *m, collection_record *record)
@@ -113,11 +115,11 @@ static ww_status renumber(compaction *m, collection_record *record)
         return ww_fail(WW_CORRUPT_FILE,
                        "collection '%s': there are %lld vectors in the file; its list of collections says %lld",
                        m->c->base.name, (long long)m->done, (long long)record->live);
+    record->sequence++;
+    record->log_start = record->sequence;
     status = m->indexed ? renumber_index(m, record) : WW_OK;
     if (status == WW_OK)
         status = schema_run(m->db, "DELETE FROM main.\"%w_removed\"", m->c->base.name);
-    record->sequence++;
-    record->log_start = record->sequence;
     record->next_place = record->live;
     record->epoch = schema_epoch();
     return status == WW_OK ? schema_update(m->db, "main", record) : status;

@@ -307,6 +307,47 @@ static void an_index_is_built_used_and_dropped(void **state)
     COMMAND_SAYS(1, "has no index", "store", "drop-ivf", store, "many");
 }
 
+/* The rows of the first 10 hits of a query by lists, as text. */
+static char *hits_by_lists(const char *name)
+{
+    json_t *found = COMMAND_JSON("store", "search", store, name, "--vector", "[201, 2, 0]", "--nprobe", "2", "--json");
+    char *text = json_dumps(json_object_get(found, "results"), JSON_SORT_KEYS);
+    json_decref(found);
+    return text;
+}
+
+/* An export has rows only. The same rows, imported and indexed with the same numbers, have the same lists. */
+static void an_export_has_no_index_and_an_import_goes_into_the_one_there_is(void **state)
+{
+    (void)state;
+    char rows[64 * 400], file[SCRATCH_PATH_BYTES];
+    size_t length = 0;
+    for (int i = 0; i < 400; i++)
+        length += (size_t)snprintf(rows + length, sizeof rows - length, "{\"vector\": [%d, %d, 0.%d]}\n", i % 4 * 100 + i % 17,
+                                   i % 19, i);
+    COMMAND_SAYS(0, "400 rows", "store", "import", store, "first", scratch_write("first.jsonl", rows, length), "--metric",
+                 "l2");
+    COMMAND_SAYS(0, "8 lists", "store", "build-ivf", store, "first", "--nlist", "8", "--seed", "2");
+    snprintf(file, sizeof file, "%s", scratch_path("exported.jsonl"));
+    COMMAND_SAYS(0, "wrote 400 rows", "store", "export", store, "first", file);
+    COMMAND_SAYS(0, "400 rows", "store", "import", store, "second", file, "--metric", "l2");
+    COMMAND_SAYS(3, "there is no index", "store", "search", store, "second", "--vector", "[1, 2, 3]", "--nprobe", "1");
+    COMMAND_SAYS(0, "8 lists", "store", "build-ivf", store, "second", "--nlist", "8", "--seed", "2");
+    char *first = hits_by_lists("first"), *second = hits_by_lists("second");
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+    length = 0;
+    for (int i = 0; i < 60; i++)
+        length += (size_t)snprintf(rows + length, sizeof rows - length, "{\"vector\": [201, 2, %d.5]}\n", i);
+    COMMAND_SAYS(0, "60 rows", "store", "import", store, "second", scratch_write("more.jsonl", rows, length));
+    json_t *found = COMMAND_JSON("store", "search", store, "second", "--vector", "[201, 2, 30.5]", "--nprobe", "1", "--json");
+    json_t *hit = json_array_get(json_array_get(json_object_get(found, "results"), 0), 0);
+    assert_true(json_number_value(json_object_get(hit, "score")) == 0.0);
+    json_decref(found);
+    COMMAND_SAYS(0, "sound", "store", "check", store);
+}
+
 static void wrong_command_lines_are_refused(void **state)
 {
     (void)state;
@@ -352,6 +393,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_its_own, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_batch_that_fails_says_what_is_in_the_store, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_index_is_built_used_and_dropped, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_export_has_no_index_and_an_import_goes_into_the_one_there_is, setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

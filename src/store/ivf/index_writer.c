@@ -93,18 +93,23 @@ static ww_status dirty_reserve(index_writer *w, int64_t lists)
     return WW_OK;
 }
 
-static ww_status make_outline(index_writer *w, const ivf_tables *t, const ivf_lists *lists)
+ww_status index_outline(const ivf_tables *t, const ivf_header *header, const ivf_lists *lists, ww_device *device,
+                        ww_collection **outline)
 {
     ww_collection_config config = ww_collection_config_default();
     config.name = t->record->name;
     config.dim = t->record->dim;
     config.metric = t->record->metric;
     config.type = t->record->type;
-    const list_set set = {w->header.nlist, lists->centroids, lists->records};
+    return ww_core()->outline_create(device, &config, &(list_set){header->nlist, lists->centroids, lists->records}, outline);
+}
+
+static ww_status make_outline(index_writer *w, const ivf_tables *t, const ivf_lists *lists)
+{
     ww_collection_destroy(w->outline);
     w->outline = NULL;
     const ww_status status = w->device ? WW_OK : ww_device_open("cpu", &w->device);
-    return status == WW_OK ? ww_core()->outline_create(w->device, &config, &set, &w->outline) : status;
+    return status == WW_OK ? index_outline(t, &w->header, lists, w->device, &w->outline) : status;
 }
 
 /* Reads what is not known. Centroids are read only if they have changed. */
@@ -359,6 +364,20 @@ ww_status index_writer_finish(index_writer *w, const ivf_tables *t)
     if (status == WW_OK && w->header.nlist > before)
         status = ivf_header_write(t, &w->header);
     return ivf_explain(t->record->name, status);
+}
+
+ww_status index_writer_write_all(index_writer *w, const ivf_tables *t, const ww_collection *outline)
+{
+    ww_status status = schema_run(t->db, "DELETE FROM \"%w\".\"%w_ivf_lists\"", t->schema, t->record->name);
+    if (status == WW_OK)
+        status = schema_run(t->db, "DELETE FROM \"%w\".\"%w_ivf_centroids\"", t->schema, t->record->name);
+    for (int64_t l = 0; status == WW_OK && l < ww_core()->outline_lists(outline); l++) {
+        const list_record record = ww_core()->outline_record(outline, l);
+        status = write_list(w, t, l, &record, t->record->sequence);
+        if (status == WW_OK)
+            status = write_centroid(w, t, l, ww_core()->outline_centroid(outline, l));
+    }
+    return status;
 }
 
 /* ---- building -------------------------------------------------------------------------------------------------------------

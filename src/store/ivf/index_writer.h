@@ -42,4 +42,15 @@ ww_status index_writer_finish(index_writer *w, const ivf_tables *t);
 ww_status index_writer_build(index_writer *w, const ivf_tables *t, const ivf *index, const mirror *rows);
 ww_status index_writer_calibrate(index_writer *w, const ivf_tables *t, const ivf_calibration *learnt);
 
+/* The outline (vectors/internal/lists.h) of what the tables say, on `device`. */
+ww_status index_outline(const ivf_tables *t, const ivf_header *header, const ivf_lists *lists, ww_device *device,
+                        ww_collection **outline);
+
+/* Writes the lists of an outline and their centroids in place of all that there are; rows and header stay. */
+ww_status index_writer_write_all(index_writer *w, const ivf_tables *t, const ww_collection *outline);
+
+/* Merges lists that removals have left tiny; `t` has the sequence of a write after which everything is read anew. In a
+ * transaction of the caller's, who rolls back after a failure. */
+ww_status index_writer_merge(const ivf_tables *t);
+
 #endif
