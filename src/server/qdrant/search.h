@@ -127,6 +127,9 @@ void kept_free(kept_results *kept);
 /* Computes the searches together. Each gets `found` or a failure. */
 void searches_run(entry *e, search **searches, size_t count, kept_results *kept);
 
+/* Fuses the hits of the children by SEARCH_RRF or SEARCH_DBSF into `found`. The ids stay the children's. */
+ww_status search_fuse(search *s);
+
 /* Finds by several examples: all rows get a score from each, of which one is made. */
 ww_status examples_score(search *s, kept_results *kept);
 

@@ -266,62 +266,6 @@ static ww_status rescore(search *s, kept_results *kept)
     return status == WW_OK ? take_hits(s) : status;
 }
 
-/* What a hit of a prefetch adds to the score of its point. */
-static double fused_score(const search *s, size_t child, int64_t rank)
-{
-    const search *c = &s->children[child];
-    if (s->kind == SEARCH_RRF) {
-        const double weight = s->weights ? s->weights[child] : 1;
-        return weight <= 0 ? 0 : 1 / ((double)(rank + 1) / weight + s->rank_constant - 1);
-    }
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < c->found_count; i++)
-        sum += c->found[i].score;
-    const double mean = sum / (double)c->found_count;
-    for (int64_t i = 0; i < c->found_count; i++)
-        squares += (c->found[i].score - mean) * (c->found[i].score - mean);
-    if (c->found_count < 2 || squares == 0)
-        return 0.5;
-    const double deviation = sqrt(squares / (double)(c->found_count - 1));
-    return (c->found[rank].score - (mean - 3 * deviation)) / (6 * deviation);
-}
-
-int compare_found_scores(const void *first, const void *second)
-{
-    const found_point *a = first, *b = second;
-    if (a->score != b->score)
-        return (a->score < b->score) - (a->score > b->score);
-    return (a->hit > b->hit) - (a->hit < b->hit); /* the order in which they were found */
-}
-
-static ww_status fuse(search *s)
-{
-    int64_t total = 0, count = 0;
-    for (size_t c = 0; c < s->child_count; c++)
-        total += s->children[c].found_count;
-    s->found = memory_alloc((size_t)(total + 1) * sizeof *s->found);
-    if (!s->found)
-        return memory_failed("hits", (size_t)total * sizeof *s->found);
-    for (size_t c = 0; c < s->child_count; c++)
-        for (int64_t i = 0; i < s->children[c].found_count; i++) {
-            const char *id = s->children[c].found[i].id;
-            int64_t at = 0;
-            while (at < count && strcmp(s->found[at].id, id) != 0)
-                at++;
-            if (at == count)
-                s->found[count++] = (found_point){.id = id, .hit = at};
-            s->found[at].score += fused_score(s, c, i);
-        }
-    if (count > 1)
-        qsort(s->found, (size_t)count, sizeof *s->found, compare_found_scores);
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count && i < s->offset + s->limit; i++)
-        if (i >= s->offset && score_is_within(s, s->found[i].score))
-            s->found[kept++] = s->found[i];
-    s->found_count = kept;
-    return WW_OK;
-}
-
 /* Gets what was selected of points that were found by their ids only. */
 static ww_status complete(entry *e, search *s, kept_results *kept)
 {
@@ -351,7 +295,7 @@ static ww_status finish_one(entry *e, search *s, kept_results *kept)
     if (status != WW_OK)
         return status;
     if (fused)
-        return fuse(s);
+        return search_fuse(s);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
         return list_points(e, s);
     if (s->kind != SEARCH_NEAREST)
