@@ -11,9 +11,9 @@ static ww_status check_embeds(const ww_model *model, const char *call)
 {
     const ww_status status = model_check(model, call);
     if (status == WW_OK && !model->info.embeds)
-        return ww_fail(WW_UNSUPPORTED, "%s: a model of architecture %s %s, and does not embed them", call,
-                       model->architecture->name,
-                       model->architecture->kind == WW_MODEL_DECODER ? "continues texts" : "compares texts with a query");
+        return ww_fail(WW_UNSUPPORTED, "%s: this model (%s) does not embed texts: %s", call, model->architecture->name,
+                       model->architecture->kind == WW_MODEL_DECODER ? "its file names no pooling, so it continues them"
+                                                                     : "it compares them with a query, so rerank with it");
     return status;
 }
 

@@ -11,9 +11,8 @@ ww_status ww_model_rerank(ww_model *model, const char *query, const char *const 
     ww_status status = model_check(model, call);
     if (status == WW_OK && !model->info.reranks)
         status = ww_fail(WW_UNSUPPORTED,
-                         "%s: this model of architecture %s has no head that compares texts with a query; its pooling is not "
-                         "rank (4), and it is no Qwen3",
-                         call, model->architecture->name);
+                         "%s: this model (%s) does not rerank: its pooling is not rank, and it is not Qwen3-Reranker", call,
+                         model->architecture->name);
     if (status != WW_OK || count == 0)
         return status;
     if (!query || !texts || !scores)

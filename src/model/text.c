@@ -101,7 +101,7 @@ static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NA
 static ww_status check_template(const ww_model *model)
 {
     if (!model->chat_template)
-        return ww_fail(WW_UNSUPPORTED, "the model has no chat template; open it with one");
+        return ww_fail(WW_UNSUPPORTED, "the model has no chat template; give one (`chat_template`, --chat-template)");
     if (model->chat)
         return WW_OK;
     template_program *program = NULL; /* reading it again says what is wrong */

@@ -79,8 +79,9 @@ static ww_status open_model(opening *o)
     if (status == WW_OK)
         status = ww_model_describe(t->model, &t->info);
     if (status == WW_OK && !t->info.embeds)
-        status = ww_fail(WW_UNSUPPORTED, "a model of the architecture '%s' %s; to embed them an encoder is needed, as bert",
-                         t->info.architecture, t->info.reranks ? "compares texts with a query" : "continues texts");
+        status =
+            ww_fail(WW_UNSUPPORTED, "this model (%s) does not embed texts, it %s; give one that embeds", t->info.architecture,
+                    t->info.kind == WW_MODEL_DECODER ? "continues them" : "compares them with a query");
     return status;
 }
 

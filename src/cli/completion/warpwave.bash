@@ -50,7 +50,7 @@ _warpwave()
             esac
             ;;
         'search')
-            options='--base --queries --format -k --metric --radius --min-score --limit --screen --type --rows-on --device --ids --id-column --query-id-column --out-neighbors --out-distances --nprobe --recall --nlist --rows-skip --rows-take --repeat --store --collection --text --model --where --filter --param --check --quiet --json'
+            options='--base --queries --format -k --metric --radius --min-score --limit --screen --type --rows-on --device --ids --id-column --query-id-column --out-neighbors --out-distances --nprobe --recall --nlist --rows-skip --rows-take --repeat --store --collection --text --model --rerank --where --filter --param --check --quiet --json'
             case $previous in
             --base) return ;;
             --queries) return ;;
@@ -79,6 +79,7 @@ _warpwave()
             --collection) compopt +o default 2>/dev/null; return ;;
             --text) compopt +o default 2>/dev/null; return ;;
             --model) return ;;
+            --rerank) compopt +o default 2>/dev/null; return ;;
             --where) compopt +o default 2>/dev/null; return ;;
             --filter) compopt +o default 2>/dev/null; return ;;
             --param) compopt +o default 2>/dev/null; return ;;
@@ -188,7 +189,7 @@ _warpwave()
             esac
             ;;
         'store search')
-            options='--queries -k --where --filter --param --radius --min-score --limit --device --nprobe --recall --text --model --mode --fusion --weights --candidates --mmr --group-by --groups --group-size --expand --vector --format --quiet --json'
+            options='--queries -k --where --filter --param --radius --min-score --limit --device --nprobe --recall --text --model --mode --fusion --weights --rerank --candidates --mmr --group-by --groups --group-size --expand --vector --format --quiet --json'
             case $previous in
             --queries) return ;;
             -k) compopt +o default 2>/dev/null; return ;;
@@ -206,6 +207,7 @@ _warpwave()
             --mode) choices='vector text hybrid' ;;
             --fusion) choices='ranks scores' ;;
             --weights) compopt +o default 2>/dev/null; return ;;
+            --rerank) compopt +o default 2>/dev/null; return ;;
             --candidates) compopt +o default 2>/dev/null; return ;;
             --mmr) compopt +o default 2>/dev/null; return ;;
             --group-by) compopt +o default 2>/dev/null; return ;;

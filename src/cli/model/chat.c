@@ -251,6 +251,14 @@ static ww_status check_settings(const model_settings *s)
     return wrong ? command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s", wrong)) : WW_OK;
 }
 
+/* Fails with the reason why the model has no chat template that can be run. */
+static ww_status fail_chat(const ww_model *model)
+{
+    const ww_chat_message message = {"user", "a"};
+    size_t count;
+    return ww_model_chat_tokens(model, &message, 1, 0, NULL, 0, &count);
+}
+
 ww_status model_chat_run(model_call *call)
 {
     chat c = {.call = call, .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
@@ -258,10 +266,10 @@ ww_status model_chat_run(model_call *call)
     ww_status status = check_settings(&call->settings);
     if (status == WW_OK)
         status = model_call_open(call);
-    if (status == WW_OK && !call->info.has_chat)
-        status = ww_fail(WW_UNSUPPORTED, "%s has no chat template that can be read; --chat-template gives one", call->path);
     if (status == WW_OK)
-        status = ww_session_create(call->model, &c.session);
+        status = ww_session_create(call->model, &c.session); /* refuses a model that continues no text */
+    if (status == WW_OK && !call->info.has_chat)
+        status = fail_chat(call->model);
     if (status == WW_OK && call->settings.system)
         status = add_message(&c, "system", call->settings.system, strlen(call->settings.system));
     c.first = c.count;

@@ -295,13 +295,13 @@ static ww_status check_where(const search_settings *s)
         return ww_fail(WW_INVALID_ARGUMENT, "--base FILE is missing, or --store FILE in its place");
     if (!s->store && (s->collection || s->where || s->filter || s->params.count > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "--collection, --where, --filter and --param go with --store");
-    if (!s->store && (s->text || s->model))
-        return ww_fail(WW_INVALID_ARGUMENT, "--text and --model go with --store");
+    if (!s->store && (s->text || s->model || s->rerank))
+        return ww_fail(WW_INVALID_ARGUMENT, "--text, --model and --rerank go with --store");
     if (s->store && of_file)
         return ww_fail(
             WW_INVALID_ARGUMENT,
-            "beside --store only --collection, --queries, --text, --model, --format, -k, --where, --filter, --param, --radius, "
-            "--min-score, --limit, --device, --quiet and --json can be given");
+            "beside --store only --collection, --queries, --text, --model, --rerank, --format, -k, --where, --filter, --param, "
+            "--radius, --min-score, --limit, --device, --quiet and --json can be given");
     return WW_OK;
 }
 
@@ -364,6 +364,7 @@ static const option options[] = {
     TEXT(text, false, "--text", "T",
          "with --store: a text to search for in place of --queries; - reads texts from standard input"),
     TEXT(model, false, "--model", "M", "with --text: the collection's model, if its file has moved"),
+    TEXT(rerank, false, "--rerank", "MODEL", "with --text: put the best 100 into the order of this model, which reranks"),
     TEXT(where, false, "--where", "SQL",
          "with --store: only rows that meet this condition, as in \"payload->>'$.year' > 2000\""),
     TEXT(filter, false, "--filter", "JSON",

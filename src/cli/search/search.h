@@ -25,7 +25,7 @@ typedef struct search_settings {
     int64_t limit;                  /* the most hits of a query; -1 before LIMIT_DEFAULT stands there */
     bool ranged;                    /* is one given, and read into the next? (search_range.h) */
     float bound;
-    const char *store, *collection, *where, *filter, *text, *model; /* in place of a base (cli/store) */
+    const char *store, *collection, *where, *filter, *text, *model, *rerank; /* in place of a base (cli/store) */
     text_list params;
     int64_t nlist, nprobe; /* of an index (search_index.h); 0: not given */
     const char *recall_text;

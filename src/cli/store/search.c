@@ -30,6 +30,7 @@ typedef struct asked {
     ww_search_stats stats;
     double seconds;
     ww_text *text;     /* of --text, except for words only */
+    ww_model *ranker;  /* of --rerank */
     const char *words; /* the text that is searched for at the moment */
 } asked;
 
@@ -64,33 +65,50 @@ ww_status store_read_queries(const store_call *call, float **queries, int64_t *c
 
 enum { MODE_VECTOR, MODE_TEXT, MODE_HYBRID }; /* as --mode lists them */
 
-/* A text as the query. The model stays open for the next; words alone need none. */
+static ww_status open_ranker(asked *a)
+{
+    ww_model_options options = ww_model_options_default();
+    progress bar;
+    options.progress = progress_report;
+    options.progress_user = &bar;
+    progress_begin(&bar, "loading the model that reranks", 0);
+    const ww_status status = ww_model_open(a->call->settings.rerank, a->call->device, &options, &a->ranker);
+    progress_end(&bar);
+    return status;
+}
+
+/* A text as the query. The models stay open for the next; words alone need none. */
 static ww_status take_words(asked *a, const char *text)
 {
     const store_settings *s = &a->call->settings;
-    const bool needs_model = s->mode != MODE_TEXT || s->expand > 0 || s->mmr;
+    const bool needs_model = s->mode != MODE_TEXT || s->expand > 0 || s->mmr || s->rerank;
+    ww_status status = WW_OK;
     a->words = text;
     a->count = 1;
-    return a->text || !needs_model ? WW_OK : store_open_text(a->call, false, &a->text);
+    if (!a->text && needs_model)
+        status = store_open_text(a->call, false, &a->text);
+    return status == WW_OK && s->rerank && !a->ranker ? open_ranker(a) : status;
 }
 
 /* Options that belong to others. */
 static ww_status check_text_options(const asked *a)
 {
     const store_settings *s = &a->call->settings;
-    if (!s->text && (s->model || s->mode != MODE_VECTOR || s->expand > 0))
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model, --mode and --expand go with --text"));
+    if (!s->text && (s->model || s->mode != MODE_VECTOR || s->expand > 0 || s->rerank))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model, --mode, --rerank and --expand go with --text"));
     if (s->mode != MODE_HYBRID && (s->fusion != 0 || s->weights))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--fusion and --weights go with --mode hybrid"));
-    if (s->mode != MODE_HYBRID && !s->mmr && s->candidates > 0)
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--candidates goes with --mode hybrid or --mmr"));
+    if (s->mode != MODE_HYBRID && !s->mmr && !s->rerank && s->candidates > 0)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--candidates goes with --rerank, --mode hybrid or --mmr"));
     if (s->mmr && s->group_by)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--mmr and --group-by: give one of them"));
     if (!s->group_by && (s->groups != 10 || s->group_size != 1))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--groups and --group-size go with --group-by"));
-    if (a->ranged && (s->mmr || s->group_by || s->mode != MODE_VECTOR))
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--radius and --min-score go with neither --mode nor --mmr nor "
-                                                               "--group-by"));
+    if (s->rerank && (s->mmr || s->group_by))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--rerank goes with neither --mmr nor --group-by"));
+    if (a->ranged && (s->mmr || s->group_by || s->rerank || s->mode != MODE_VECTOR))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--radius and --min-score go with none of --mode, --mmr, "
+                                                               "--rerank and --group-by"));
     return WW_OK;
 }
 
@@ -216,7 +234,9 @@ static ww_status run_query(const asked *a, ww_query *query, ww_results **results
     by_text.mode = MODES[s->mode];
     by_text.query = query;
     by_text.fuse = &fuse;
-    by_text.candidates = s->candidates;
+    by_text.candidates = s->mode == MODE_HYBRID || s->mmr ? s->candidates : 0;
+    by_text.rerank = a->ranker;
+    by_text.reranked = a->ranker ? s->candidates : 0;
     by_text.expand = (int32_t)s->expand;
     return ww_text_search(a->text, &by_text, results);
 }
@@ -370,6 +390,7 @@ ww_status store_search(store_call *call)
     else if (status == WW_OK && (status = read_queries(&a)) == WW_OK)
         status = answer(&a);
     ww_text_close(a.text);
+    ww_model_close(a.ranker);
     given_parameters_free(&a.parameters);
     memory_free(a.queries);
     return status;
@@ -399,6 +420,7 @@ ww_status search_in_store(const search_settings *s)
                                     .filter = s->filter,
                                     .text = s->text,
                                     .model = s->model,
+                                    .rerank = s->rerank,
                                     .params = s->params,
                                     .radius = s->radius,
                                     .min_score = s->min_score,

@@ -154,6 +154,37 @@ static void documents_of_a_folder_become_chunks(void **state)
     COMMAND_SAYS(0, "2 rows", "store", "add", store, "docs", "--text", folder, "--upsert", "--device", "cpu");
 }
 
+/* `model rerank` has the order of all texts; a search has the best of them in the same one, and with the same scores. */
+static void hits_are_put_into_the_order_of_a_model_that_reranks(void **state)
+{
+    (void)state;
+    static const char lines[] = "a fox\nthe dog\na small dog\ndogs\n";
+    char model[SCRATCH_PATH_BYTES], ranker[SCRATCH_PATH_BYTES], store[SCRATCH_PATH_BYTES], texts[SCRATCH_PATH_BYTES];
+    snprintf(model, sizeof model, "%s", make_model("ranked", 10));
+    snprintf(ranker, sizeof ranker, "%s", scratch_path("ranker.gguf"));
+    snprintf(store, sizeof store, "%s", scratch_path("ranked.db"));
+    snprintf(texts, sizeof texts, "%s", scratch_write("ranked.txt", lines, strlen(lines)));
+    tiny_write_ranker(2, ranker);
+    COMMAND_SAYS(0, "4 rows", "store", "add", store, "docs", "--text", texts, "--model", model, "--device", "cpu");
+    json_t *expected = COMMAND_JSON("model", "rerank", ranker, "--query", "a fox", "--in", texts, "--device", "cpu", "--json");
+    json_t *found = COMMAND_JSON("store", "search", store, "docs", "--text", "a fox", "-k", "3", "--rerank", ranker,
+                                 "--candidates", "4", "--device", "cpu", "--json");
+    json_t *hits = json_array_get(json_object_get(found, "results"), 0);
+    assert_int_equal(json_array_size(hits), 3);
+    for (size_t i = 0; i < 3; i++) {
+        json_t *hit = json_array_get(hits, i), *right = json_array_get(expected, i);
+        assert_string_equal(json_string_value(json_object_get(hit, "text")), json_string_value(json_object_get(right, "text")));
+        assert_true(json_number_value(json_object_get(hit, "score")) == json_number_value(json_object_get(right, "score")));
+    }
+    json_decref(found);
+    json_decref(expected);
+    COMMAND_SAYS(0, "a fox", "search", "--store", store, "--text", "a fox", "--rerank", ranker, "--device", "cpu");
+    COMMAND_SAYS(3, "does not rerank", "search", "--store", store, "--text", "a fox", "--rerank", model, "--device", "cpu");
+    COMMAND_SAYS(2, "go with --text", "store", "search", store, "docs", "--vector", "[1]", "--rerank", ranker);
+    COMMAND_SAYS(2, "neither --mmr nor", "store", "search", store, "docs", "--text", "a", "--rerank", ranker, "--mmr", "1");
+    COMMAND_SAYS(2, "go with --store", "search", "--base", "x.npy", "--queries", "x.npy", "--rerank", ranker);
+}
+
 static void what_does_not_go_together_is_refused(void **state)
 {
     (void)state;
@@ -202,6 +233,7 @@ int main(void)
         cmocka_unit_test(texts_bring_ids_and_payloads),
         cmocka_unit_test(the_kept_model_is_found_and_shown),
         cmocka_unit_test(documents_of_a_folder_become_chunks),
+        cmocka_unit_test(hits_are_put_into_the_order_of_a_model_that_reranks),
         cmocka_unit_test(what_does_not_go_together_is_refused),
         cmocka_unit_test(a_folder_becomes_the_same_file_under_every_rounding_mode),
     };

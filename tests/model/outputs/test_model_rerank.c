@@ -210,12 +210,12 @@ static void what_cannot_be_reranked_is_refused(void **state)
     CHECK_REFUSED(ww_model_rerank(model, "a", texts, NULL, 1, NULL, NULL, NULL), WW_INVALID_ARGUMENT, "scores is NULL");
     CHECK_REFUSED(ww_model_rerank(model, "a", texts, NULL, 2, scores, NULL, NULL), WW_INVALID_ARGUMENT, "text 1 is NULL");
     CHECK_OK(ww_model_rerank(model, "a", NULL, NULL, 0, NULL, NULL, NULL));
-    CHECK_REFUSED(ww_model_embed(model, texts, NULL, 1, vector, NULL, NULL), WW_UNSUPPORTED, "compares texts with a query");
+    CHECK_REFUSED(ww_model_embed(model, texts, NULL, 1, vector, NULL, NULL), WW_UNSUPPORTED, "compares them with a query");
     assert_true(scores[0] == 7.0f && scores[1] == 7.0f);
     ww_model_close(model);
     tiny_write_words("bert", scratch_path("model.gguf"));
     model = open_model(*state, scratch_path("model.gguf"));
-    CHECK_REFUSED(ww_model_rerank(model, "a", texts, NULL, 1, scores, NULL, NULL), WW_UNSUPPORTED, "no head");
+    CHECK_REFUSED(ww_model_rerank(model, "a", texts, NULL, 1, scores, NULL, NULL), WW_UNSUPPORTED, "does not rerank");
     ww_model_close(model);
 }
 

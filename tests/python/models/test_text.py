@@ -115,7 +115,7 @@ def test_a_model_ranks_again(store: warpwave.Store, model: str, tmp_path: pathli
     best = [["fox", "dogs", "both"][i] for i in np.argsort(-scores)]
     found = notes.search(text="a fox", k=2, rerank=ranker, candidates=3)
     assert list(found.ids) == best[:2] and list(found.scores) == sorted(scores, reverse=True)[:2]
-    with pytest.raises(warpwave.Unsupported, match="no head"):
+    with pytest.raises(warpwave.Unsupported, match="does not rerank"):
         notes.search(text="a fox", rerank=warpwave.Model(model, device="cpu"))
 
 
