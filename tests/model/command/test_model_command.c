@@ -114,8 +114,8 @@ static void rerank_prints_the_best_first(void **state)
                  "a dog", "--in", texts, "--top", "1", "--device", "cpu");
     json_decref(all);
     json_decref(two);
-    COMMAND_SAYS(3, "does not rerank", "model", "rerank", scratch_path("encoder.gguf"), "--query", "a", "--in", texts, "--device",
-                 "cpu");
+    COMMAND_SAYS(3, "does not rerank", "model", "rerank", scratch_path("encoder.gguf"), "--query", "a", "--in", texts,
+                 "--device", "cpu");
 }
 
 static void embeddings_are_shortened(void **state)
