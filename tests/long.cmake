@@ -52,6 +52,7 @@ set(LONG_FORMS
     "faults_memory: ${EVERY_FAULT}"
     "faults_rocm: ${EVERY_FAULT}"
     "group_faults: ${EVERY_FAULT}"
+    "group_lists: every metric on every group, and every fault; the short form takes one metric for groups with emulated devices"
     "model_driver_faults: every call of the driver fails in turn; the short form leaves most of those out that open a model, and some on the stand-ins"
     "quant_driver_faults: ${EVERY_FAULT}"
     "rocm_faults_device: ${EVERY_FAULT}"

@@ -127,7 +127,8 @@ typedef struct ww_search_stats {
      * a defect, of the memory, the device or the library; the results are right all the same. Please report it. */
     int64_t repeated_queries;
     /* Of queries with nprobe (ivf.h): lists that were read, rows in them, and bytes of their codes, or of the rows themselves
-     * without a screen. Equal on every device. 0 for queries that were answered exactly. */
+     * without a screen. Lists and rows are equal on every device. A device that cannot read lists, without codes or without
+     * memory, counts the bytes of all rows, which it reads in their place. 0 for queries that were answered exactly. */
     int64_t lists_read;
     int64_t list_rows_read;
     int64_t list_bytes_read;

@@ -310,5 +310,9 @@ const backend backend_group = {
     .rows_read = group_rows_read,
     .rows_gather = group_rows_gather,
     .rows_search = group_rows_search,
+    .rows_search_lists = group_rows_search_lists,
+    .lists_push = group_lists_push,
+    .lists_destroy = group_lists_destroy,
+    .lists_bytes = group_lists_bytes,
     .rows_range = group_rows_range,
 };

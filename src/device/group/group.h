@@ -9,7 +9,8 @@
  *   shares.c    how much each member gets, by its speed and its free memory
  *   measure.c   how fast a member is, by a search of a few rows
  *   segments.c  making segments, and rows in and out of them
- *   search.c    searches and range searches on all members at once
+ *   search.c    searches, range searches and searches of lists on all members at once
+ *   lists.c     the lists of an index, divided among the members
  *   members.c   what is public: the members' shares, and going on without one
  */
 #ifndef WW_DEVICE_GROUP_GROUP_H
@@ -109,6 +110,20 @@ ww_status group_rows_gather(ww_device *device, row_range to, const segment *from
 
 ww_status group_rows_search(ww_device *device, const search_job *job);
 ww_status group_rows_range(ww_device *device, const range_job *job);
+ww_status group_rows_search_lists(ww_device *device, const list_job *job);
+
+/* Which member searches the rows that `member` has: the first that has the same device, since one device has nothing to gain
+ * from being asked twice. */
+int32_t group_searcher(const group_device *group, int32_t member);
+
+/* ---- lists.c ------------------------------------------------------------------------------------------------------------- */
+
+ww_status group_lists_push(ww_device *device, const list_push *job, device_lists **lists);
+void group_lists_destroy(ww_device *device, device_lists *lists);
+int64_t group_lists_bytes(const device_lists *lists);
+
+/* The job of a member, with its share of the lists. */
+list_job group_lists_of(const list_job *job, int32_t member);
 
 /* ---- members.c ----------------------------------------------------------------------------------------------------------- */
 

@@ -42,6 +42,7 @@ typedef struct run {
     group_device *group;
     const search_job *job;
     const range_job *range; /* or NULL */
+    const list_job *lists;  /* or NULL */
     part *parts;            /* of members that have rows */
     int32_t part_count;
     segment *segments; /* of all parts */
@@ -69,22 +70,12 @@ static void run_destroy(run *r)
     memory_free(r->segments);
 }
 
-/* Is this segment one that the member searches: its own or, since one device has nothing to gain from being asked twice,
- * another one's that is the same device? */
-static bool is_searched_by(const group_device *group, const segment *one, int32_t member)
-{
-    const bool apart = group->base.tuning.group_apart;
-    return one->count > 0 &&
-           (apart ? one->member == member : group->members[one->member].device == group->members[member].device);
-}
-
-/* The first that has its device searches for all that have it. */
-static bool searches(const group_device *group, int32_t member)
+int32_t group_searcher(const group_device *group, int32_t member)
 {
     int32_t first = 0;
     while (group->members[first].device != group->members[member].device)
         first++;
-    return first == member || group->base.tuning.group_apart;
+    return group->base.tuning.group_apart ? member : first;
 }
 
 /* Sorts the segments by member. Rows of one that the group goes on without are no part of an answer: that fails. */
@@ -101,8 +92,8 @@ static ww_status make_parts(run *r)
         one->run = r;
         one->member = m;
         one->segments = r->segments + filled;
-        for (int64_t s = 0; searches(r->group, m) && s < job->segment_count; s++)
-            if (is_searched_by(r->group, &job->segments[s], m)) {
+        for (int64_t s = 0; s < job->segment_count; s++)
+            if (job->segments[s].count > 0 && group_searcher(r->group, job->segments[s].member) == m) {
                 r->segments[filled++] = job->segments[s];
                 one->rows_count += job->segments[s].count;
             }
@@ -191,27 +182,38 @@ static search_job job_of(part *one)
     return job;
 }
 
+/* What a member does of the run: `search` is its job, `found` where the lists of a range search go. */
+static ww_status member_search(const run *r, int32_t member, const search_job *search, key_list *found)
+{
+    ww_device *device = r->group->members[member].device;
+    ww_status status = WW_OK;
+    if (r->range) {
+        const range_job range = {.search = *search, .bound = r->range->bound, .limit = r->range->limit, .found = found};
+        status = device->backend->rows_range(device, &range);
+    } else if (r->lists) {
+        list_job lists = group_lists_of(r->lists, member);
+        lists.search = *search;
+        lists.starts += r->first_query;
+        status = device->backend->rows_search_lists(device, &lists);
+    } else {
+        status = device->backend->rows_search(device, search);
+    }
+    return member_failed(r->group, member, status);
+}
+
 static void search_part(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
     run *r = context;
     part *one = &r->parts[item];
-    ww_device *device = r->group->members[one->member].device;
-    range_job range = {.search = job_of(one), .found = one->found};
+    const search_job job = job_of(one);
     memset(one->marks, 0, (size_t)r->query_count);
     const double begin = group_seconds();
-    if (r->range) {
-        range.bound = r->range->bound;
-        range.limit = r->range->limit;
-        one->status = device->backend->rows_range(device, &range);
-    } else {
-        one->status = device->backend->rows_search(device, &range.search);
-    }
-    one->status = member_failed(r->group, one->member, one->status);
-    if (one->status == WW_OK)
+    one->status = member_search(r, one->member, &job, one->found);
+    if (one->status == WW_OK && !r->lists) /* how many rows lists have says nothing of how fast all are read */
         group_learn(r->group, one->member, (double)one->rows_count * (double)r->query_count * canon_padded(r->job->dim),
                     group_seconds() - begin);
-    else
+    if (one->status != WW_OK)
         text_copy(one->message, sizeof one->message, ww_error_message());
     one->failure = vendor_failure_noted();
 }
@@ -361,16 +363,10 @@ static ww_status run_rounds(run *r)
 static ww_status run_alone(const run *r)
 {
     const part *one = &r->parts[0];
-    ww_device *device = r->group->members[one->member].device;
-    range_job range = {.search = *r->job};
-    range.search.segments = one->segments;
-    range.search.segment_count = one->segment_count;
-    if (!r->range)
-        return member_failed(r->group, one->member, device->backend->rows_search(device, &range.search));
-    range.bound = r->range->bound;
-    range.limit = r->range->limit;
-    range.found = r->range->found;
-    return member_failed(r->group, one->member, device->backend->rows_range(device, &range));
+    search_job search = *r->job;
+    search.segments = one->segments;
+    search.segment_count = one->segment_count;
+    return member_search(r, one->member, &search, r->range ? r->range->found : NULL);
 }
 
 static ww_status group_run(run *r)
@@ -393,5 +389,11 @@ ww_status group_rows_search(ww_device *device, const search_job *job)
 ww_status group_rows_range(ww_device *device, const range_job *job)
 {
     run r = {.group = group_of(device), .job = &job->search, .range = job};
+    return group_run(&r);
+}
+
+ww_status group_rows_search_lists(ww_device *device, const list_job *job)
+{
+    run r = {.group = group_of(device), .job = &job->search, .lists = job};
     return group_run(&r);
 }

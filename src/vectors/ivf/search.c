@@ -253,12 +253,17 @@ static int64_t lists_to_read(probing *p, const key_list *order)
     return lists;
 }
 
+/* What is read of a row. */
+static int64_t row_bytes(const search_job *job)
+{
+    return job->screen ? canon_padded(job->dim) + 16 /* scale, residual, norm, number */
+                       : canon_padded(job->dim) * (int64_t)row_type_bytes(job->type) + 8;
+}
+
 static ww_status choose_lists(probing *p, const search_job *round)
 {
     ww_status status = WW_OK;
     search_stats *stats = p->job->stats;
-    const int64_t row_bytes = p->job->screen ? canon_padded(p->job->dim) + 16 /* scale, residual, norm, number */
-                                             : canon_padded(p->job->dim) * (int64_t)row_type_bytes(p->job->type) + 8;
     p->numbers_count = 0;
     p->starts[0] = 0;
     for (int64_t q = 0; status == WW_OK && q < round->query_count; q++) {
@@ -272,8 +277,8 @@ static ww_status choose_lists(probing *p, const search_job *round)
             status = put_number(p, list);
             if (stats)
                 stats->list_rows_read += p->index->lists[list].count;
-            if (stats)
-                stats->list_bytes_read += p->index->lists[list].count * row_bytes;
+            if (stats && !p->mask)
+                stats->list_bytes_read += p->index->lists[list].count * row_bytes(p->job);
         }
         p->starts[q + 1] = p->numbers_count;
     }
@@ -308,6 +313,8 @@ static ww_status read_with_masks(const probing *p, const search_job *round)
         one.scores += q * round->k;
         one.mask = p->mask;
         one.mask_rows = p->collection->store.rows_count;
+        if (one.stats)
+            one.stats->list_bytes_read += one.mask_rows * row_bytes(&one); /* of all rows */
         set_mask(p, q, true);
         status = device->backend->rows_search(p->collection->device, &one);
         set_mask(p, q, false);
