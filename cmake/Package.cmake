@@ -38,8 +38,8 @@ libwarpwave.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME warpwave)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "Exact vector search and tensors on CPUs and GPUs: the command
-Searches files of vectors, looks at GGUF files, quantizes, measures, and has
-a demo.")
+Searches files of vectors, keeps collections in SQLite files, runs models,
+serves both over HTTP, and converts and quantizes GGUF files.")
 # Which libraries they need is dpkg-shlibdeps' to say (Debian: dpkg-dev); without it they name the two that are known.
 find_program(dpkg_shlibdeps dpkg-shlibdeps NO_CACHE)
 if(dpkg_shlibdeps)

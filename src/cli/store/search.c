@@ -321,7 +321,7 @@ static void report_text(const asked *a, const ww_results *results)
             hit_print(&(hit_of){.results = results, .query = q, .hit = i});
         }
         if (ww_results_count(results, q) == 0)
-            printf("no row is found\n");
+            printf("no rows found\n");
         if (a->ranged && ww_results_total(results, q) > ww_results_count(results, q))
             printf("and %lld more\n", (long long)(ww_results_total(results, q) - ww_results_count(results, q)));
     }

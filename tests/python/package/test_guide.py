@@ -1,10 +1,13 @@
-"""The code blocks of README and the guide: Python blocks that stand alone are run, and all blocks of C are compiled."""
+"""The code blocks of README and the guide: blocks of Python are run, and all blocks of C are compiled."""
+import os
 import re
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
 from conftest import ROOT, run_python
+from small_models import CHATML, write_decoder, write_encoder
 
 # What the blocks of C use and do not declare. Devices, collections and stores come from the function around each block, unless it declares them.
 DECLARED = {
@@ -21,6 +24,44 @@ DECLARED = {
     "tensors": "void give_back(void *object); void *address = NULL, *object = NULL, *stream = NULL; int64_t rows = 1, columns = 1; double rate = 0.1;"
                + "".join(f" ww_tensor {name} = {{0}};" for name in "x y w1 w2 h z p x_t h_t w2_t e d on dh g1 g2".split()),
 }
+# What the blocks of Python use and do not define. The pages name models; small ones with random weights stand for them. from-sql runs where Python
+# can load extensions; the client of the server's page is tested by tests/server/nightly-server.
+VECTORS = """
+import numpy as np
+import warpwave
+rng = np.random.default_rng(5)
+vectors = rng.standard_normal((1100, 384)).astype(np.float32)
+ids = [*(f"row {i}" for i in range(1098)), "east", "north"]
+payloads = [{"year": 1900 + i % 120, "lang": "en" if i % 2 else "de"} for i in range(1100)]
+queries, query, q, mask, handle = vectors[:3], vectors[0], vectors[0], np.ones(2200, bool), 0
+c = warpwave.Collection(384)
+c.add(vectors, ids=ids, payloads=payloads)
+"""
+NOTES = """
+import warpwave
+text = "Squirrels live in trees. They store nuts. " * 9
+notes = warpwave.Store("given.db").create("notes", model="minilm.gguf")
+notes.add(texts=["a squirrel stores nuts", "a boat with sails"], payloads=[{"year": 1999, "source": "a"}, {"year": 2005, "source": "b"}])
+scores_of = lambda query, texts: [float(len(text)) for text in texts]
+"""
+STORE = """
+import sqlite3
+vectors, p, connection = vectors[:, :384], "table.parquet", sqlite3.connect("other.db")
+if not hasattr(connection, "enable_load_extension"):  # then load() is refused, and says so
+    warpwave.load = lambda connection: None
+"""
+SQL = """
+import sqlite3
+db = sqlite3.connect("docs.db")
+db.enable_load_extension(True)
+db.load_extension("build/sqlite/warpwave")
+db.execute("CREATE VIRTUAL TABLE docs USING warpwave(dim=384)")
+"""
+# Random weights need not end a text as JSON within its tokens.
+MODELS = NOTES + "import types\njson = types.SimpleNamespace(loads=lambda text: text)\n"
+DEFINED = {"filter": VECTORS, "from-python": VECTORS + STORE, "from-sql": SQL, "hybrid-search": NOTES, "ivf": VECTORS, "map": VECTORS, "models": MODELS,
+           "text-collections": NOTES}
+RUN = {"from-python": slice(1, 4)}  # the other blocks need a GPU, an event loop or packages
 PARAMETERS = {"device": "ww_device *device", "collection": "ww_collection *collection", "store": "ww_store *store"}
 
 
@@ -33,6 +74,23 @@ def blocks(path, language):
 def test_the_first_python_of_a_page_runs(page, printed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # README writes a store
     assert run_python(blocks(page, "python")[0]) == printed
+
+
+def write_models(folder):
+    write_encoder(folder / "minilm.gguf", context=512)
+    write_encoder(folder / "bge-reranker.gguf", context=64, ranks=True)
+    write_decoder(folder / "smollm2.gguf", context=4096, template=CHATML)
+
+
+@pytest.mark.parametrize("page", sorted(DEFINED))
+def test_every_block_of_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_models(tmp_path)
+    if page == "from-sql":
+        if not hasattr(sqlite3.Connection, "enable_load_extension"):
+            pytest.skip("SKIP: this Python was built without load_extension()")
+        (tmp_path / "build").symlink_to(os.environ["WARPWAVE_BUILD"])
+    run_python(DEFINED[page] + "\n".join(blocks(f"docs/guide/{page}.md", "python")[RUN.get(page, slice(None))]), timeout=120)
 
 
 def test_what_the_guide_names_is_there():
@@ -50,8 +108,8 @@ def function_of(page, number, block):
     return f"void {page}_{number}({', '.join(PARAMETERS.values())})\n{{\n{DECLARED.get(page, '')}\n{{\n{body}}}\n}}\n"
 
 
-def compile_c(source):
-    command = [shutil.which("cc"), "-std=c11", "-Wall", "-Wextra", "-Wno-unused", "-Werror", "-fsyntax-only", f"-I{ROOT / 'include'}", "-x", "c", "-"]
+def compile_c(source, compiler="cc"):
+    command = [shutil.which(compiler), "-std=c11", "-Wall", "-Wextra", "-Wno-unused", "-Werror", "-fsyntax-only", f"-I{ROOT / 'include'}", "-x", "c", "-"]
     done = subprocess.run(command, input=source, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -64,3 +122,12 @@ def test_every_block_of_c_compiles():
     assert len(found) > 20
     compile_c(source + "".join(function_of(*one) for one in found))
     compile_c(blocks("README.md", "c")[0])
+
+
+def test_the_blocks_of_c_for_ranks_compile():
+    if not shutil.which("mpicc"):
+        pytest.skip("SKIP: mpicc is not installed")
+    found = blocks("docs/guide/ranks.md", "c")
+    body = re.sub(r"^#include.*\n", "", "\n".join(found), flags=re.M)
+    compile_c("#include <warpwave.h>\n#include <warpwave/cluster.h>\nvoid ranks(int argc, char **argv, int level, int rank, ww_device *device, ww_rows rows,"
+              f" const float *queries)\n{{\n{body}}}\n", "mpicc")
