@@ -44,6 +44,8 @@ typedef struct ww_model_options {
     ww_progress progress;       /* of loading, in bytes; may be NULL */
     void *progress_user;
     const char *chat_template; /* for ww_model_chat() instead of the file's, a Jinja template; NULL: the file's */
+    ww_pooling pooling;        /* mean, cls or last instead of what the file says; none: as the file says. A decoder with one
+                                  embeds */
 } ww_model_options;
 
 /* What a model is. Texts that are longer than their field are cut. */

@@ -1006,7 +1006,8 @@ class ww_model_options(Structure):
                 ("context", c_int64),
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
-                ("chat_template", c_char_p)]
+                ("chat_template", c_char_p),
+                ("pooling", c_int)]
 
 
 @struct

@@ -28,6 +28,7 @@ Schema = Union[None, str, bool, dict[str, Any]]
 
 _CACHES = {"f16": c.WW_QUANT_F16, "f32": c.WW_QUANT_F32, "q8_0": c.WW_QUANT_Q8_0}
 _POOLINGS = {c.WW_POOLING_NONE: "none", c.WW_POOLING_MEAN: "mean", c.WW_POOLING_CLS: "cls", c.WW_POOLING_LAST: "last", c.WW_POOLING_RANK: "rank"}
+_GIVEN_POOLINGS = {None: c.WW_POOLING_NONE, "mean": c.WW_POOLING_MEAN, "cls": c.WW_POOLING_CLS, "last": c.WW_POOLING_LAST}
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ def _sampling(options: dict[str, Any]) -> Any:
 
 def _said(messages: Sequence[dict[str, str]]) -> Any:
     """Messages as C takes them."""
+    if isinstance(messages, (str, dict)):
+        raise TypeError(f"messages is {messages!r}; it must be a list of {{'role': ..., 'content': ...}}")
     for m in messages:
         if not (isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str)):
             raise TypeError(f"a message is {m!r}; it must be {{'role': ..., 'content': ...}} with texts")
@@ -170,21 +173,24 @@ class Model(NotPicklable):
 
     `precise` keeps activations f32, `cache` is what sessions keep keys and values as ("f16", "f32", "q8_0"), `context` how many tokens a
     session may hold (0: as many as the model was made for). `chat_template` is a Jinja template, its text, for conversations instead of the
-    file's.
+    file's. `pooling` ("mean", "cls", "last") makes one vector of those of the tokens otherwise than the file says; a decoder with one embeds.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: DeviceLike = None, *, precise: bool = False, cache: str = "f16", context: int = 0,
-                 chat_template: Optional[str] = None, progress: Progress = None) -> None:
+                 chat_template: Optional[str] = None, pooling: Optional[str] = None, progress: Progress = None) -> None:
         if cache not in _CACHES:
             raise ValueError(f"cache is {cache!r}; it must be one of {', '.join(_CACHES)}")
         if not (chat_template is None or isinstance(chat_template, str)):
             raise TypeError(f"chat_template is {chat_template!r}; it must be a str")
+        if pooling not in _GIVEN_POOLINGS:
+            raise ValueError(f"pooling is {pooling!r}; it must be 'mean', 'cls', 'last' or None, which is what the file says")
         self._device = resolve(device)
         opened, pointer = self._device._open(), c_void_p()
         options = _initialised(c.ww_model_options, c.ww_model_options_init)
         options.activations = c.WW_ACTIVATIONS_FLOAT if precise else c.WW_ACTIVATIONS_CODED
         options.cache = _CACHES[cache]
         options.context = context
+        options.pooling = _GIVEN_POOLINGS[pooling]
         options.chat_template = None if chat_template is None else text(chat_template.encode(), "chat_template")
 
         def call(told: Any) -> int:
@@ -270,6 +276,8 @@ class Model(NotPicklable):
 
     def rerank(self, query: str, texts: Sequence[str], *, progress: Progress = None) -> npt.NDArray[np.float32]:
         """How well each text answers a query: a score for each, the larger the better; 1 / (1 + exp(-score)) is a probability."""
+        if isinstance(texts, str):
+            raise TypeError(f"texts is the str {texts!r}; it must be a list of them")
         encoded, lengths = _encoded(texts)
         pointers = (c_char_p * max(len(encoded), 1))(*encoded)
         out = np.empty(len(encoded), np.float32)

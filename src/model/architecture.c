@@ -325,7 +325,8 @@ static ww_status read_window(reader *r, model_sizes *s)
     return status;
 }
 
-static ww_status read_pooling(reader *r, model_sizes *s)
+/* The file's, or `given` unless that is none. */
+static ww_status read_pooling(reader *r, ww_pooling given, model_sizes *s)
 {
     int64_t pooling = WW_POOLING_NONE;
     ww_status status = WW_OK;
@@ -333,6 +334,10 @@ static ww_status read_pooling(reader *r, model_sizes *s)
         status = read_integer(r, "pooling_type", (bounds){0, INT32_MAX}, &pooling);
     if (status != WW_OK)
         return status;
+    if (given != WW_POOLING_NONE && pooling == WW_POOLING_RANK)
+        return ww_fail(WW_UNSUPPORTED, "a pooling is given for a model that reranks, and does not embed");
+    s->pooling_given = given != WW_POOLING_NONE && (int64_t)given != pooling;
+    pooling = given != WW_POOLING_NONE ? (int64_t)given : pooling;
     if (pooling > WW_POOLING_RANK || (pooling == WW_POOLING_NONE && r->architecture->kind == WW_MODEL_ENCODER))
         return ww_fail(WW_UNSUPPORTED, "%s is %lld; 1 (mean), 2 (cls), 3 (last) and 4 (rank) are known",
                        key_of(r, "pooling_type"), (long long)pooling);
@@ -397,7 +402,7 @@ static ww_status refuse_others(reader *r)
     return status;
 }
 
-ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *sizes)
+ww_status sizes_read(const ww_gguf *gguf, const architecture *a, ww_pooling pooling, model_sizes *sizes)
 {
     reader r = {.gguf = gguf, .architecture = a};
     model_sizes s = {.rope_base = 10000.0,
@@ -429,7 +434,7 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *si
     if (status == WW_OK && (decoder || a->window_pattern > 0))
         status = read_window(&r, &s);
     if (status == WW_OK)
-        status = read_pooling(&r, &s);
+        status = read_pooling(&r, pooling, &s);
     if (status == WW_OK && decoder)
         status = read_scales(&r, &s);
     if (status == WW_OK && a->experts)

@@ -66,14 +66,15 @@ typedef struct model_sizes {
     double rope_attention;         /* cosines and sines are multiplied with it */
     double yarn_fast, yarn_slow;   /* turns in the original context: pairs with more stay, those with fewer are scaled */
     ww_pooling pooling;
-    bool ranks_mean; /* a head that ranks takes the mean; else an encoder's first token, a decoder's last */
+    bool pooling_given; /* it is not the one that the file says */
+    bool ranks_mean;    /* a head that ranks takes the mean; else an encoder's first token, a decoder's last */
 } model_sizes;
 
 /* Finds the architecture that a file names. Refuses another with the list of those that are known. */
 ww_status architecture_find(const ww_gguf *gguf, const architecture **found);
 
 /* Reads and checks the sizes; what they mean for tensors is checked where these are loaded. */
-ww_status sizes_read(const ww_gguf *gguf, const architecture *a, model_sizes *sizes);
+ww_status sizes_read(const ww_gguf *gguf, const architecture *a, ww_pooling pooling, model_sizes *sizes);
 
 /* Has layer number `layer` a window? */
 static inline bool layer_has_window(const architecture *a, const model_sizes *sizes, int32_t layer)

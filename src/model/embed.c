@@ -70,8 +70,8 @@ ww_status ww_embeddings_shorten(float *vectors, size_t count, int32_t width, int
     FLOAT_GUARD();
     const char *const call = "ww_embeddings_shorten";
     if (width < 1 || dimensions < 1 || dimensions > width)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: dimensions is %d; vectors of %d numbers have 1 to %d", call, (int)dimensions,
-                       (int)width, (int)width);
+        return ww_fail(WW_OUT_OF_RANGE, "%s: dimensions is %d; it must be 1 to %d, the width of the vectors", call,
+                       (int)dimensions, (int)width);
     if (!vectors && count > 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: vectors is NULL", call);
     for (size_t i = 0; i < count; i++) {

@@ -171,6 +171,8 @@ static void text_of(const ww_gguf *gguf, const char *key, char *to, size_t capac
         text_plain_copy(to, capacity, text);
 }
 
+static const char *const POOLING_MARKS[] = {"", "-mean", "-cls", "-last", ""};
+
 static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
 {
     ww_model_info *info = &model->info;
@@ -202,7 +204,11 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
     text_copy(info->device, sizeof info->device, device.id);
     text_of(gguf, "general.name", info->name, sizeof info->name);
     text_of(gguf, "general.license", info->licence, sizeof info->licence);
-    return status == WW_OK ? fingerprint_of(gguf, info->fingerprint) : status;
+    if (status == WW_OK)
+        status = fingerprint_of(gguf, info->fingerprint);
+    if (s->pooling_given) /* its vectors are others than the file's, and must not be compared with them */
+        text_append(info->fingerprint, sizeof info->fingerprint, POOLING_MARKS[s->pooling]);
+    return status;
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------------
@@ -266,6 +272,9 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
     ww_status status = options ? struct_read(&asked, sizeof asked, options, "ww_model_open", "ww_model_options") : WW_OK;
     if (status != WW_OK)
         return status;
+    if ((int)asked.pooling < WW_POOLING_NONE || asked.pooling > WW_POOLING_LAST)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_model_open: pooling is %d; it must be none, mean, cls or last",
+                       (int)asked.pooling);
     ww_model *made = memory_alloc_zeroed(1, sizeof *made);
     if (!made)
         return memory_failed("model", sizeof *made);
@@ -283,7 +292,7 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
     if (status == WW_OK)
         status = architecture_find(gguf, &made->architecture);
     if (status == WW_OK)
-        status = sizes_read(gguf, made->architecture, &made->sizes);
+        status = sizes_read(gguf, made->architecture, asked.pooling, &made->sizes);
     if (status == WW_OK)
         status = open_file(gguf, &asked, made);
     if (status != WW_OK)

@@ -1204,6 +1204,7 @@ mod model {
         pub progress: ww_progress,
         pub progress_user: *mut c_void,
         pub chat_template: *const c_char,
+        pub pooling: ww_pooling,
     }
     impl Default for ww_model_options {
         fn default() -> Self {

@@ -324,12 +324,13 @@ _warpwave()
             esac
             ;;
         'model embed')
-            options='--in --out --field --dimensions --precise --device --quiet --json'
+            options='--in --out --field --dimensions --pooling --precise --device --quiet --json'
             case $previous in
             --in) return ;;
             --out) return ;;
             --field) compopt +o default 2>/dev/null; return ;;
             --dimensions) compopt +o default 2>/dev/null; return ;;
+            --pooling) choices='file mean cls last' ;;
             --device) choices='auto cpu cuda rocm' ;;
             esac
             ;;

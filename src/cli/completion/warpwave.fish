@@ -278,6 +278,7 @@ complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l out -r -F -d 'where to write the vectors: .npy or .fbin; - is standard output, as .npy'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l field -x -d 'the field of the JSON objects that has the text; default: text'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l dimensions -x -d 'keep the first N numbers of each vector'
+complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l pooling -x -a "file mean cls last" -d 'how the vectors of the tokens become one; a decoder with one embeds; default: as the file says'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l precise -d 'do not round activations to 8 bits: slower, with the accuracy of f32'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'auto, cpu, cuda:0, ...; default: auto'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l quiet -d 'show no progress bar and no notes'

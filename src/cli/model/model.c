@@ -33,6 +33,8 @@ static const option embed_options[] = {
     TEXT(out, true, "--out", "FILE", "where to write the vectors: .npy or .fbin; - is standard output, as .npy"),
     FIELD_OPTION,
     INTEGER(dimensions, false, "--dimensions", "N", 1, INT32_MAX, "keep the first N numbers of each vector"),
+    OPTION_IS_CHOICE(model_settings, pooling, false, "--pooling", "file|mean|cls|last",
+                     "how the vectors of the tokens become one; a decoder with one embeds; default: as the file says"),
     PRECISE_OPTION,
     DEVICE_OPTION,
     QUIET_OPTION,
@@ -100,6 +102,7 @@ ww_status model_call_open(model_call *call)
     if (status != WW_OK)
         return status;
     progress_begin(&bar, "loading", 0);
+    options.pooling = (ww_pooling)call->settings.pooling;
     options.activations = call->settings.precise ? WW_ACTIVATIONS_FLOAT : WW_ACTIVATIONS_CODED;
     options.cache = caches[call->settings.cache];
     options.chat_template = call->chat_template;

@@ -15,6 +15,7 @@ typedef struct model_settings {
     double temperature, top_p, min_p, repetition_penalty;
     int cache; /* place in "f16|f32|q8_0" */
     bool json, quiet, precise, plain, chat, ignore_eos;
+    int pooling; /* a ww_pooling */
 } model_settings;
 
 /* An action at work: its operand, its settings, and what is open. */

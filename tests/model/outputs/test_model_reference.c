@@ -157,6 +157,50 @@ static void encoders_give_the_embeddings_of_the_reference(void **state)
         }
 }
 
+/* The embedding of a file that says `written`, opened with the option `given`. */
+static void embed_with(ww_device *device, const char *architecture, int32_t written, ww_pooling given, float vector[64])
+{
+    static const int32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6};
+    const size_t count = sizeof ids / sizeof *ids;
+    tiny_model tiny;
+    tiny_shape shape = tiny_default(architecture);
+    ww_model_options options = ww_model_options_default();
+    ww_model *model;
+    shape.pooling = written;
+    tiny_make(&tiny, &shape);
+    tiny_write(&tiny, scratch_path("pooled.gguf"));
+    tiny_free(&tiny);
+    options.pooling = given;
+    CHECK_OK(ww_model_open(scratch_path("pooled.gguf"), device, &options, &model));
+    ww_model_info info = ww_model_info_default();
+    CHECK_OK(ww_model_describe(model, &info));
+    assert_int_equal(strchr(info.fingerprint, '-') != NULL, given != WW_POOLING_NONE && (int32_t)given != written);
+    CHECK_OK(ww_model_embed_tokens(model, ids, &count, 1, vector));
+    ww_model_close(model);
+}
+
+static void a_pooling_can_be_given_instead_of_the_files(void **state)
+{
+    static const char *const architectures[] = {"llama", "bert"};
+    float right[64], given[64];
+    for (int i = 0; i < 2; i++)
+        for (int32_t pooling = WW_POOLING_CLS; pooling <= WW_POOLING_LAST; pooling++) {
+            embed_with(*state, architectures[i], pooling, WW_POOLING_NONE, right);
+            embed_with(*state, architectures[i], WW_POOLING_CLS + WW_POOLING_LAST - pooling, (ww_pooling)pooling, given);
+            assert_memory_equal(given, right, sizeof right);
+        }
+    embed_with(*state, "llama", WW_POOLING_LAST, WW_POOLING_NONE, right);
+    embed_with(*state, "llama", WW_POOLING_MEAN, WW_POOLING_LAST, given); /* the key is left out of a decoder's file */
+    assert_memory_equal(given, right, sizeof right);
+    ww_model_options options = ww_model_options_default();
+    ww_model *model;
+    options.pooling = WW_POOLING_RANK;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_open(scratch_path("pooled.gguf"), *state, &options, &model));
+    options.pooling = WW_POOLING_MEAN;
+    tiny_write_ranker(1, scratch_path("ranker.gguf"));
+    CHECK_FAILS(WW_UNSUPPORTED, ww_model_open(scratch_path("ranker.gguf"), *state, &options, &model));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +210,7 @@ int main(void)
         cmocka_unit_test(windows_hide_what_is_before_them),
         cmocka_unit_test(rope_is_scaled_as_the_metadata_says),
         cmocka_unit_test(encoders_give_the_embeddings_of_the_reference),
+        cmocka_unit_test(a_pooling_can_be_given_instead_of_the_files),
     };
     void *scratch;
     if (scratch_setup(&scratch) != 0)

@@ -89,8 +89,21 @@ def test_what_a_model_cannot_do_is_said(decoder: warpwave.Model, tmp_path: pathl
         decoder.generate("a", 2, temprature=1.0)
     with pytest.raises(ValueError, match="q4_0"):
         warpwave.Model(tmp_path / "none", device="cpu", cache="q4_0")
+    with pytest.raises(ValueError, match="pooling is 'max'"):
+        warpwave.Model(tmp_path / "none", device="cpu", pooling="max")
+    with pytest.raises(TypeError, match="must be a list"):
+        decoder.chat("hello")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be a list"):
+        decoder.rerank("a", "b")
     with pytest.raises(warpwave.Error):
         warpwave.Model(tmp_path / "none", device="cpu")
+
+
+def test_a_pooling_can_be_given(decoder_path: pathlib.Path) -> None:
+    with warpwave.Model(decoder_path, device="cpu", pooling="last") as last, warpwave.Model(decoder_path, device="cpu", pooling="mean") as mean:
+        assert last.embeds and last.pooling == "last" and mean.pooling == "mean"
+        assert not np.array_equal(last.embed("abc"), mean.embed("abc"))
+        assert last.info.fingerprint != mean.info.fingerprint
 
 
 @pytest.fixture(scope="module")
