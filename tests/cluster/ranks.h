@@ -56,6 +56,7 @@ void case_memory(const ranks *r);
 void case_misuse(const ranks *r_given);
 void case_timeout(const ranks *r);
 void case_mpi(const ranks *r);
+void case_killed(const ranks *r);
 void case_ivf(const ranks *r);
 void case_ivf_life(const ranks *r);
 void case_ivf_growth(const ranks *r);

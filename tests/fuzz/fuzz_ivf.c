@@ -183,6 +183,7 @@ static void use(ww_store *store, ww_collection *c)
     query.nprobe = 0, query.recall = 0.9f;
     (void)ww_collection_query(c, &query, &results);
     ww_results_destroy(results);
+    results = NULL;
     (void)ww_store_check(store, NULL, NULL);
     check_exact(c);
     float same[100 * DIM];
@@ -191,9 +192,18 @@ static void use(ww_store *store, ww_collection *c)
     ww_rows added = ww_rows_default();
     added.count = 100, added.dim = DIM, added.vectors = same;
     (void)ww_collection_add(c, &added);
-    const char *id = "5";
-    (void)ww_collection_discard(c, &id, 1, NULL);
+    for (int i = 0; i < ROWS; i++) { /* lists are left tiny, and merged */
+        char text[16];
+        const char *id = text;
+        snprintf(text, sizeof text, "%d", i);
+        if (i % 8 == 5 || (i % 8 == 2 && i > 8))
+            (void)ww_collection_discard(c, &id, 1, NULL);
+    }
     (void)ww_collection_compact(c, NULL, NULL);
+    query.nprobe = 2, query.recall = 0.0f;
+    (void)ww_collection_query(c, &query, &results);
+    ww_results_destroy(results);
+    (void)ww_store_check(store, NULL, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
