@@ -255,18 +255,24 @@ static ww_status load_encoder(loader *l)
 /* ---- the head of a model that ranks --------------------------------------------------------------------------------------
  */
 
-/* An encoder's score is one number; a decoder says yes and no, in this order. */
+/* An encoder's score is one number; a decoder says yes and no, in this order. The head of Jina's rerankers is one row, `cls`.
+ */
 static ww_status load_head(loader *l)
 {
     const model_sizes *s = l->source->sizes;
-    const bool encoder = l->source->architecture->kind == WW_MODEL_ENCODER;
+    const architecture *a = l->source->architecture;
+    const bool encoder = a->kind == WW_MODEL_ENCODER;
+    const bool one_row = a->alibi && !has_tensor(l, -1, "cls.output");
     rank_head *head = &l->w->head;
+    ww_status status = WW_OK;
     head->labels = encoder ? 1 : 2;
-    ww_status status = encoder ? loader_linear(l, (linear_name){-1, "cls", s->width, s->width, false}, &head->dense) : WW_OK;
-    if (status == WW_OK && l->source->architecture->norms_before)
+    if (encoder && !one_row)
+        status = loader_linear(l, (linear_name){-1, "cls", s->width, s->width, false}, &head->dense);
+    if (status == WW_OK && a->norms_before)
         status = loader_norm(l, (norm_name){-1, "cls.norm", s->width, false}, &head->norm);
     if (status == WW_OK)
-        status = loader_linear(l, (linear_name){-1, "cls.output", head->labels, s->width, false}, &head->output);
+        status =
+            loader_linear(l, (linear_name){-1, one_row ? "cls" : "cls.output", head->labels, s->width, false}, &head->output);
     if (status == WW_OK)
         status = make_plain(&head->dense, true);
     return status == WW_OK ? make_plain(&head->output, true) : status;

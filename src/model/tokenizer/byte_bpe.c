@@ -136,6 +136,10 @@ static ww_status prepare(tokenizer *t, const tokenizer_source *source)
     t->pre = pretokenizer_name(b->pre);
     if (source->add_bos < 0)
         t->add_bos = pretokenizer_adds_bos(b->pre);
+    if (source->add_eos < 0)
+        t->add_eos = pretokenizer_adds_ends(b->pre);
+    if (source->add_separator < 0)
+        t->add_separator = pretokenizer_adds_ends(b->pre);
     int known = 0;
     for (int byte = 0; byte < 256; byte++) {
         text_buffer name = {0};

@@ -67,13 +67,19 @@ enum { EXPRESSIONS_MAX = 6 };
 typedef struct pretokenizer_kind {
     const char *name;
     const char *expressions[EXPRESSIONS_MAX]; /* each cuts the pieces of the one before */
-    bool composes, whole_words, adds_bos;
+    bool composes, whole_words;
+    bool adds_bos, adds_ends;
 } pretokenizer_kind;
 
 static const pretokenizer_kind KINDS[] = {
     {.name = "gpt-2", .expressions = {GPT2}},
     {.name = "default", .expressions = {GPT2}},
     {.name = "modern-bert", .expressions = {GPT2}, .composes = true},
+    {.name = "roberta-bpe", .expressions = {GPT2}, .adds_ends = true},
+    {.name = "jina-v1-en", .expressions = {GPT2}, .adds_ends = true},
+    {.name = "jina-v2-code", .expressions = {GPT2}, .adds_ends = true},
+    {.name = "jina-v2-de", .expressions = {GPT2}, .adds_ends = true},
+    {.name = "jina-v2-es", .expressions = {GPT2}, .adds_ends = true},
     {.name = "smollm", .expressions = {"\\p{N}", GPT2}},
     {.name = "starcoder", .expressions = {"\\p{N}", GPT2}},
     {.name = "refact", .expressions = {"\\p{N}", GPT2}},
@@ -196,7 +202,12 @@ bool pretokenizer_whole_words(const pretokenizer *p)
 
 bool pretokenizer_adds_bos(const pretokenizer *p)
 {
-    return p->kind->adds_bos;
+    return p->kind->adds_bos || p->kind->adds_ends;
+}
+
+bool pretokenizer_adds_ends(const pretokenizer *p)
+{
+    return p->kind->adds_ends;
 }
 
 void pretokenizer_free_match(void *match)

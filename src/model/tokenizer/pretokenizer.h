@@ -16,7 +16,9 @@ void pretokenizer_destroy(pretokenizer *p); /* accepts NULL */
 const char *pretokenizer_name(const pretokenizer *p);
 bool pretokenizer_composes(const pretokenizer *p);    /* texts are brought to normal form C first */
 bool pretokenizer_whole_words(const pretokenizer *p); /* a piece of text that is a token is not merged again */
-bool pretokenizer_adds_bos(const pretokenizer *p);    /* where the file does not say */
+/* Where the file does not say: is BOS added, and are EOS, too, and a second one between two texts? */
+bool pretokenizer_adds_bos(const pretokenizer *p);
+bool pretokenizer_adds_ends(const pretokenizer *p);
 
 /* Calls `piece` with each piece of a text that is UTF-8, in order. `match` is kept between calls: NULL at first,
  * pretokenizer_free_match() frees it. */

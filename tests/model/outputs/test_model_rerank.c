@@ -41,10 +41,10 @@ static ww_model *open_model(ww_device *device, const char *path)
 /* ---- encoders ---------------------------------------------------------------------------------------------------------------
  */
 
-static void make_ranker(tiny_model *m, int32_t context)
+static void make_words(tiny_model *m, const char *name, int32_t context)
 {
     static test_vocabulary v;
-    tiny_shape shape = tiny_default("bert");
+    tiny_shape shape = tiny_default(name);
     v = vocabulary_empty("bert");
     for (int i = 0; i < WORDS; i++)
         vocabulary_add(&v, words[i], i < 4 ? 3 : 1, 0);
@@ -56,6 +56,11 @@ static void make_ranker(tiny_model *m, int32_t context)
     shape.vocabulary = v.count;
     shape.tokens = &v;
     tiny_make(m, &shape);
+}
+
+static void make_ranker(tiny_model *m, int32_t context)
+{
+    make_words(m, "bert", context);
     tiny_write(m, scratch_path("model.gguf"));
 }
 
@@ -80,6 +85,68 @@ static void scores_are_those_of_the_reference(void **state)
     }
     ww_model_close(model);
     tiny_free(&tiny);
+}
+
+static float *values_of(const tiny_model *m, const char *name)
+{
+    for (int32_t i = 0; i < m->count; i++)
+        if (strcmp(m->tensors[i].name, name) == 0)
+            return m->tensors[i].values;
+    fail_msg("no tensor %s", name);
+    return NULL;
+}
+
+/* Both types of tokens alike, so that a pair of texts is what a single one with these tokens is. */
+static void write_one_type(const tiny_model *m)
+{
+    float *types = values_of(m, "token_types.weight");
+    memcpy(types + m->shape.width, types, (size_t)m->shape.width * sizeof *types);
+    tiny_write(m, scratch_path("model.gguf"));
+}
+
+/* The same weights as a model that embeds by its first token. */
+static void drop_head(tiny_model *m)
+{
+    int32_t kept = 0;
+    for (int32_t i = 0; i < m->count; i++) {
+        if (strncmp(m->tensors[i].name, "cls.", 4) == 0)
+            free(m->tensors[i].values);
+        else
+            m->tensors[kept++] = m->tensors[i];
+    }
+    m->count = kept;
+    m->shape.pooling = WW_POOLING_CLS;
+}
+
+/* The head of Jina's rerankers is one row: with a 1 at a place and 0 elsewhere the score is that number of the first token's
+ * vector, and the bias. */
+static void a_head_of_one_row_is_a_product_with_it(void **state)
+{
+    static const int32_t ids[] = {2, 6, 4, 3, 4, 5, 3};
+    static const char *const text = "a fox";
+    const size_t count = sizeof ids / sizeof *ids;
+    float vector[64], numbers[2];
+    tiny_model tiny;
+    make_words(&tiny, "jina-bert-v2", 1024);
+    drop_head(&tiny);
+    write_one_type(&tiny);
+    ww_model *model = open_model(*state, scratch_path("model.gguf"));
+    CHECK_OK(ww_model_embed_tokens(model, ids, &count, 1, vector));
+    ww_model_close(model);
+    tiny_free(&tiny);
+    for (int place = 0; place < 2; place++) {
+        make_words(&tiny, "jina-bert-v2", 1024);
+        float *row = values_of(&tiny, "cls.weight");
+        memset(row, 0, (size_t)tiny.shape.width * sizeof *row);
+        row[place] = 1.0f;
+        write_one_type(&tiny);
+        model = open_model(*state, scratch_path("model.gguf"));
+        CHECK_OK(ww_model_rerank(model, "dog a", &text, NULL, 1, &numbers[place], NULL, NULL));
+        numbers[place] -= values_of(&tiny, "cls.bias")[0];
+        ww_model_close(model);
+        tiny_free(&tiny);
+    }
+    assert_true(fabsf(vector[0]) > 0.01f && fabsf(numbers[1] / numbers[0] - vector[1] / vector[0]) < 1e-3f);
 }
 
 static void a_batch_has_the_bits_of_each_text_alone(void **state)
@@ -253,13 +320,10 @@ static void embeddings_are_shortened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_are_those_of_the_reference),
-        cmocka_unit_test(a_batch_has_the_bits_of_each_text_alone),
-        cmocka_unit_test(the_longer_of_query_and_text_is_cut),
-        cmocka_unit_test(a_decoder_answers_with_yes_and_no),
-        cmocka_unit_test(what_cannot_be_reranked_is_refused),
-        cmocka_unit_test(a_file_without_all_of_its_head_is_refused),
-        cmocka_unit_test(embeddings_are_shortened),
+        cmocka_unit_test(scores_are_those_of_the_reference),         cmocka_unit_test(a_head_of_one_row_is_a_product_with_it),
+        cmocka_unit_test(a_batch_has_the_bits_of_each_text_alone),   cmocka_unit_test(the_longer_of_query_and_text_is_cut),
+        cmocka_unit_test(a_decoder_answers_with_yes_and_no),         cmocka_unit_test(what_cannot_be_reranked_is_refused),
+        cmocka_unit_test(a_file_without_all_of_its_head_is_refused), cmocka_unit_test(embeddings_are_shortened),
     };
     void *scratch;
     if (scratch_setup(&scratch) != 0)

@@ -125,6 +125,24 @@ static void a_word_that_is_a_token_stays_whole_where_the_model_wants_it(void **s
     tokenizer_destroy(t);
 }
 
+/* Those of RoBERTa and of Jina's encoders, whose files need not say so. */
+static void encoders_with_bytes_put_texts_between_their_ends(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"roberta-bpe", "jina-v1-en", "jina-v2-code", "jina-v2-de", "jina-v2-es"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        test_vocabulary v = bytes(names[i]);
+        int32_t between[2];
+        v.bos = vocabulary_add(&v, "<s>", 3, 0);
+        v.eos = vocabulary_add(&v, "</s>", 3, 0);
+        tokenizer *t = open_vocabulary(&v);
+        CHECK_IDS(t, "ab 1", 0, IDS(v.bos, 'a', 'b', ' ', '1', v.eos));
+        assert_int_equal(tokenizer_between(t, between), 2);
+        assert_true(between[0] == v.eos && between[1] == v.eos);
+        tokenizer_destroy(t);
+    }
+}
+
 static void a_byte_that_the_vocabulary_lacks_is_left_out(void **state)
 {
     (void)state;
@@ -236,6 +254,7 @@ int main(void)
         cmocka_unit_test(white_space_is_what_unicode_says),
         cmocka_unit_test(texts_are_composed_where_the_model_wants_it),
         cmocka_unit_test(a_word_that_is_a_token_stays_whole_where_the_model_wants_it),
+        cmocka_unit_test(encoders_with_bytes_put_texts_between_their_ends),
         cmocka_unit_test(a_byte_that_the_vocabulary_lacks_is_left_out),
         cmocka_unit_test(bytes_become_text_again),
         cmocka_unit_test(merges_that_make_no_sense_are_refused),

@@ -182,7 +182,10 @@ static void add_layer(tiny_model *m, int i)
 static void add_head(tiny_model *m)
 {
     const bool bert = is(&m->shape, "bert");
-    if (strstr(m->shape.architecture, "bert")) {
+    if (is(&m->shape, "jina-bert-v2")) {
+        add(m, "cls.weight", 1, m->shape.width);
+        add(m, "cls.bias", 0, 1);
+    } else if (strstr(m->shape.architecture, "bert")) {
         add(m, "cls.weight", m->shape.width, m->shape.width);
         if (bert)
             add(m, "cls.bias", 0, m->shape.width);
