@@ -12,6 +12,9 @@
 
 /* How far ahead weights are prefetched: processors stop guessing at the end of a page. */
 enum { GEMV_PREFETCH = 8192, GEMV_ROWS = 4 };
+#ifndef GEMV_PREFETCH_LOCALITY /* 3: into the first-level cache, 2: into the second */
+#define GEMV_PREFETCH_LOCALITY 3
+#endif
 
 #define UNROLLED _Pragma("GCC unroll 8")
 
@@ -137,7 +140,7 @@ DOT_FUNCTION void gemv_some_rows(int32_t type, const quant_gemv *piece, int64_t 
         for (int64_t r = 0; r < rows; r++) {
             const char *group = piece->weights + (first + r) * piece->weights_stride + e * group_bytes;
             for (int32_t at = 0; at < group_bytes; at += 64)
-                __builtin_prefetch(group + at + GEMV_PREFETCH);
+                __builtin_prefetch(group + at + GEMV_PREFETCH, 0, GEMV_PREFETCH_LOCALITY);
             if (e < whole) {
                 gemv_add_group(type, group, x, piece->activations_stride, columns, BLOCK_GROUP, acc[r]);
                 continue;
