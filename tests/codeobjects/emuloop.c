@@ -183,6 +183,10 @@ static int dpp_lane(uint32_t control, int l)
                                   : control == 0x140 ? 15
                                                      : 7);
 }
+static void call(const wave_t *w, const entry_t *e)
+{
+    e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]], w->buf[e->idx[5]]);
+}
 /* Calls the instruction with the operands of the other lanes in register areg (run_hsaco.py). */
 static void call_dpp(wave_t *w, const entry_t *e, const uint32_t *sg, int ws)
 {
@@ -195,7 +199,7 @@ static void call_dpp(wave_t *w, const entry_t *e, const uint32_t *sg, int ws)
         const int j = dpp_lane(e->off0, l);
         spare[l] = j >= 0 && ex >> j & 1 ? from[j] : 0;
     }
-    e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]], w->buf[e->idx[5]]);
+    call(w, e);
     memcpy(spare, save, (size_t)ws * 4);
 }
 static uint32_t scalar_of(const uint32_t *in, const uint32_t *sg, uint32_t operand)
@@ -214,6 +218,11 @@ static void permlanex(const entry_t *e, const uint32_t *in, const uint32_t *sg, 
         if ((ex >> l & 1) && (ex >> j & 1))
             vg[e->sdst * ws + l] = from[j];
     }
+}
+static void jump(uint32_t *sg, uint64_t pc)
+{
+    sg[256] = (uint32_t)pc;
+    sg[257] = (uint32_t)(pc >> 32);
 }
 static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint64_t pc, int ws)
 {
@@ -258,13 +267,90 @@ static void special(entry_t *e, uint32_t *sg, uint32_t *vg, uint32_t *acc, uint6
             if (ex >> l & 1)
                 vg[e->sdst * ws + l] = out[l];
     }
-    sg[256] = (uint32_t)next;
-    sg[257] = (uint32_t)(next >> 32);
+    jump(sg, next);
+}
+/* ---- the loop ------------------------------------------------------------------------------------------------------------ */
+
+enum { GO_ON = -1 }; // instead of a reason to return to Python
+typedef struct {
+    wave_t *w;
+    entry_t *tab;
+    uint64_t base, n, *budget, *out_addr;
+    int ws;
+    uint32_t lds_bytes;
+} run_t;
+// The first active lane whose address is outside of LDS, or -1.
+static int lane_outside(const run_t *r, const entry_t *e, const uint32_t *vg, uint64_t ex)
+{
+    for (int l = 0; l < r->ws; l++)
+        if ((ex >> l & 1) && ((uint64_t)(uint32_t)(vg[l] + e->off0) + e->size > r->lds_bytes ||
+                              (uint64_t)(uint32_t)(vg[l] + e->off1) + e->size > r->lds_bytes))
+            return l;
+    return -1;
+}
+// Calls an instruction that touches memory; inactive lanes borrow the first active lane's address meanwhile.
+static int call_with_addresses(const run_t *r, const entry_t *e, uint32_t *sg, uint64_t pc)
+{
+    uint32_t *vg = (uint32_t *)r->w->buf[1] + (uint64_t)e->areg * r->ws, save[2][64];
+    const uint64_t ex = sg[126] | (r->ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+    if (!ex) {
+        jump(sg, pc + e->inst_bytes);
+        return GO_ON;
+    }
+    const int first = __builtin_ctzll(ex), bad = e->akind == 1 ? lane_outside(r, e, vg, ex) : -1;
+    if (bad >= 0) {
+        *r->out_addr = (uint64_t)bad << 32 | vg[bad];
+        return R_LDS;
+    }
+    for (int a = 0; a < e->aregs; a++) {
+        memcpy(save[a], vg + a * r->ws, (size_t)r->ws * 4);
+        for (int l = 0; l < r->ws; l++)
+            if (!(ex >> l & 1))
+                vg[a * r->ws + l] = vg[a * r->ws + first];
+    }
+    call(r->w, e);
+    for (int a = 0; a < e->aregs; a++)
+        for (int l = 0; l < r->ws; l++)
+            if (!(ex >> l & 1))
+                vg[a * r->ws + l] = save[a][l];
+    return GO_ON;
+}
+// Executes one instruction.
+static int step(const run_t *r)
+{
+    wave_t *w = r->w;
+    uint32_t *sg = (uint32_t *)w->buf[0];
+    const uint64_t pc = sg[256] | ((uint64_t)sg[257] << 32), i = (pc - r->base) >> 2;
+    if (pc == ~0ull)
+        return R_END;
+    if (i >= r->n)
+        return R_BADPC;
+    entry_t *e = &r->tab[i];
+    if (!e->fn && !e->nop_bytes && !e->special)
+        return R_COMPILE;
+    if (*r->budget == 0)
+        return R_BUDGET;
+    --*r->budget;
+    e->count++;
+    if (w->loading.counter)
+        count_instruction(&w->loading, i, sg, (uint32_t *)w->buf[1], r->ws);
+    int rc = GO_ON;
+    if (e->nop_bytes)
+        jump(sg, pc + e->nop_bytes);
+    else if (e->special)
+        special(e, sg, (uint32_t *)w->buf[1], (uint32_t *)w->buf[5], pc, r->ws);
+    else if (e->akind == 3)
+        call_dpp(w, e, sg, r->ws);
+    else if (e->akind)
+        rc = call_with_addresses(r, e, sg, pc);
+    else
+        call(w, e);
+    return rc == GO_ON && e->barrier ? R_BARRIER : rc;
 }
 int emu_run(wave_t *w, entry_t *tab, uint64_t base, uint64_t n, uint64_t *budget, int ftz, uint64_t *out_addr, int ws,
             uint32_t lds_bytes)
 {
-    uint32_t *sg = (uint32_t *)w->buf[0];
+    const run_t r = {w, tab, base, n, budget, out_addr, ws, lds_bytes};
     struct sigaction sa, o1, o2;
     volatile int rc;
     memset(&sa, 0, sizeof sa);
@@ -278,83 +364,9 @@ int emu_run(wave_t *w, entry_t *tab, uint64_t base, uint64_t n, uint64_t *budget
         rc = R_FAULT;
         *out_addr = fault_addr;
     } else
-        for (;;) {
-            uint64_t pc = sg[256] | ((uint64_t)sg[257] << 32);
-            if (pc == ~0ull) {
-                rc = R_END;
-                break;
-            }
-            uint64_t i = (pc - base) >> 2;
-            if (i >= n) {
-                rc = R_BADPC;
-                break;
-            }
-            entry_t *e = &tab[i];
-            if (!e->fn && !e->nop_bytes && !e->special) {
-                rc = R_COMPILE;
-                break;
-            }
-            if (*budget == 0) {
-                rc = R_BUDGET;
-                break;
-            }
-            --*budget;
-            e->count++;
-            if (w->loading.counter)
-                count_instruction(&w->loading, i, sg, (uint32_t *)w->buf[1], ws);
-            if (e->nop_bytes) {
-                pc += e->nop_bytes;
-                sg[256] = (uint32_t)pc;
-                sg[257] = (uint32_t)(pc >> 32);
-            } else if (e->special)
-                special(e, sg, (uint32_t *)w->buf[1], (uint32_t *)w->buf[5], pc, ws);
-            else if (e->akind == 3)
-                call_dpp(w, e, sg, ws);
-            else if (e->akind) {
-                uint32_t *vg = (uint32_t *)w->buf[1] + (uint64_t)e->areg * ws, save[2][64];
-                uint64_t ex = sg[126] | (ws == 64 ? (uint64_t)sg[127] << 32 : 0);
-                if (!ex) {
-                    pc += e->inst_bytes;
-                    sg[256] = (uint32_t)pc;
-                    sg[257] = (uint32_t)(pc >> 32);
-                    continue;
-                }
-                int first = __builtin_ctzll(ex), bad = -1;
-                for (int l = 0; l < ws; l++) {
-                    if (ex >> l & 1) {
-                        if (e->akind == 1 && ((uint64_t)(uint32_t)(vg[l] + e->off0) + e->size > lds_bytes ||
-                                              (uint64_t)(uint32_t)(vg[l] + e->off1) + e->size > lds_bytes)) {
-                            bad = l;
-                            break;
-                        }
-                    } else
-                        for (int r = 0; r < e->aregs; r++) {
-                            save[r][l] = vg[r * ws + l];
-                        }
-                }
-                if (bad >= 0) {
-                    rc = R_LDS;
-                    *out_addr = (uint64_t)bad << 32 | vg[bad];
-                    break;
-                }
-                for (int l = 0; l < ws; l++)
-                    if (!(ex >> l & 1))
-                        for (int r = 0; r < e->aregs; r++)
-                            vg[r * ws + l] = vg[r * ws + first];
-                e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]],
-                      w->buf[e->idx[5]]);
-                for (int l = 0; l < ws; l++)
-                    if (!(ex >> l & 1))
-                        for (int r = 0; r < e->aregs; r++)
-                            vg[r * ws + l] = save[r][l];
-            } else
-                e->fn(w->buf[e->idx[0]], w->buf[e->idx[1]], w->buf[e->idx[2]], w->buf[e->idx[3]], w->buf[e->idx[4]],
-                      w->buf[e->idx[5]]);
-            if (e->barrier) {
-                rc = R_BARRIER;
-                break;
-            }
-        }
+        do
+            rc = step(&r);
+        while (rc == GO_ON);
     set_fp(fp);
     sigaction(SIGSEGV, &o1, 0);
     sigaction(SIGBUS, &o2, 0);
