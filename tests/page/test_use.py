@@ -244,6 +244,33 @@ class Speed(PageTest):
         const again = picture();
         return [copied.reduce((n, one, i) => n + (one !== again[i]), 0), again.reduce((n, one) => n + (one !== 0), 0)];"""
 
+    # How far the points are drawn from where a pointer finds them, in pixels to the right and downwards, on average.
+    OFFSET = """
+        const { gl, canvas, ratio } = plot, pixels = new Uint8Array(4 * canvas.width * canvas.height), reach = 4, sum = [0, 0];
+        plot.redraw();
+        plot.paint();
+        gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+        gl.readPixels(0, 0, canvas.width, canvas.height, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+        for (let i = 0; i < plot.points.length / 2; i++) {
+            const [x, y] = plot.pixelOf(i).map((at) => at * ratio), mean = [0, 0];
+            let full = 0;
+            for (let row = Math.round(y) - reach; row < y + reach; row++)
+                for (let column = Math.round(x) - reach; column < x + reach; column++)
+                    if (pixels[4 * ((canvas.height - 1 - row) * canvas.width + column) + 3]) {
+                        mean[0] += column + 0.5 - x;
+                        mean[1] += row + 0.5 - y;
+                        full++;
+                    }
+            if (!full) throw new Error(`point ${i} is not drawn`);
+            mean.forEach((one, axis) => (sum[axis] += one / full));
+        }
+        return sum.map((one) => (2 * one) / plot.points.length);"""
+
+    def test_points_are_drawn_where_a_pointer_finds_them(self):
+        self.plot_of(100)
+        right, down = self.run_script(self.OFFSET)
+        self.assertLess(max(abs(right), abs(down)), 0.3, (right, down))
+
     def test_a_frame_that_is_copied_is_the_frame_that_would_be_drawn(self):
         self.plot_of(5000)
         differ, full = self.run_script(self.COMPARE)
