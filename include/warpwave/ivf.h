@@ -2,8 +2,8 @@
  *
  * k-means divides the rows into lists, each around a centroid. A query with `nprobe` reads the rows of the lists whose
  * centroids are nearest, and no others: it may miss a neighbour, and ww_results_proven() says how many of its hits are
- * certainly right. A query without `nprobe` is exact, as ever. Lists and answers are the same on every device.
- * docs/guide/ivf.md says when it pays.
+ * certainly right. A query without `nprobe` is exact. Lists and answers are the same on every device.
+ * docs/guide/ivf.md says when an index is worth its cost.
  *
  * The index follows every write: new rows enter their nearest list at once, a list that has grown beyond four times the mean is
  * split, and removed rows are skipped until compact, when they leave their list and lists that have become tiny are merged.
@@ -27,8 +27,8 @@ extern "C" {
 
 typedef struct ww_ivf_config {
     size_t struct_size;
-    int64_t nlist;        /* lists; 0: 4 times the square root of the rows, but at least 16 rows a list */
-    int64_t sample_rows;  /* rows that k-means learns from, drawn at random; 0: 256 for each list; at most all rows */
+    int64_t nlist;        /* lists; 0: 4 times the square root of the rows, with at least 16 rows per list */
+    int64_t sample_rows;  /* rows that k-means learns from, drawn at random; 0: 256 per list; at most all rows */
     int32_t iterations;   /* of k-means at most; 0: 10. It ends sooner when the loss no longer falls */
     uint64_t seed;        /* of the sample and the first centroids */
     ww_progress progress; /* in rows compared with centroids; may be NULL */
@@ -42,7 +42,7 @@ typedef struct ww_ivf_info {
     int64_t rows_largest; /* of the largest list */
     double rows_mean;
     double loss;                 /* mean over the rows of the build: squared distance to the centroid, or 1 - cosine */
-    int64_t bytes;               /* of lists and centroids, on host and device; of a store 0 before the first search */
+    int64_t bytes;               /* of lists and centroids, on host and device; in a store 0 before the first search */
     int64_t rows_trained;        /* when the index was built */
     int64_t rows_added;          /* since then; an upsert counts as one */
     int64_t lists_split;         /* since the index was built, and while it was */
@@ -51,15 +51,15 @@ typedef struct ww_ivf_info {
     int64_t calibration_rows_added; /* since then */
 } ww_ivf_info;
 
-/* How many lists a wanted recall needs is learnt from queries whose true neighbours are known. */
+/* Queries from which ww_collection_calibrate() learns how many lists each recall needs. */
 typedef struct ww_calibrate_config {
     size_t struct_size;
-    const float *queries; /* query_count x dim, such as will be asked; NULL: rows of the collection, drawn at random, for which
-                           * the row itself does not count as a neighbour */
-    int64_t query_count;  /* 0: 1000, or 299 where there are fewer rows; at least 299 */
+    const float *queries; /* query_count x dim, typical ones; NULL: rows of the collection, drawn at random; a row does not
+                           * count as its own neighbour */
+    int64_t query_count;  /* 0: 1000, or 299 if there are fewer rows; at least 299 */
     int64_t query_stride; /* floats from one query to the next; 0 means the collection's dimension */
     int32_t k;            /* neighbours of each query; 0: 10; at most 1024, and fewer than there are rows */
-    uint64_t seed;        /* of the rows that are drawn */
+    uint64_t seed;        /* for drawing rows */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
 } ww_calibrate_config;
@@ -88,17 +88,17 @@ static inline ww_ivf_info ww_ivf_info_default(void)
     return value;
 }
 
-/* Builds the index from the live rows, in place of one that there is. NULL for `config`: the defaults. Refuses a collection
+/* Builds the index from the live rows, and replaces an existing one. NULL for `config`: the defaults. Refuses a collection
  * without rows, a number out of range and more lists than rows. WW_CANCELLED if the callback stops it. After a failure the
  * collection is as it was, with its old index. Waits for readers, and they wait until it is done. */
 WW_API ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf_config *config);
 
 /* Learns for every recall how many lists a query must read, so that queries can ask for a `recall`. NULL for `config`: the
- * defaults. A recall R then holds in this sense: among such queries, at most 1% fall below R, at a confidence of 95%. It speaks
- * of queries without a filter, like those of the calibration, and of the rows that there were: ww_ivf_info says how many were
- * added since. The same rows, queries and seed give the same numbers on every device. WW_NOT_FOUND without an index. Refuses
- * fewer than 299 queries, which could not show that, and queries that are not finite. WW_CANCELLED if the callback stops it.
- * After a failure the last calibration stays. Waits for readers, and they wait until it is done. */
+ * defaults. A recall R then means: among such queries at most 1% fall below R, at a confidence of 95%. This holds for
+ * queries without a filter that resemble those of the calibration, and for the rows of that time: ww_ivf_info says how many
+ * were added since. The same rows, queries and seed give the same numbers on every device. WW_NOT_FOUND without an index.
+ * Refuses fewer than 299 queries, which cannot give that confidence, and queries that are not finite. WW_CANCELLED if the
+ * callback stops it. After a failure the last calibration stays. Waits for readers, and they wait until it is done. */
 WW_API ww_status ww_collection_calibrate(ww_collection *collection, const ww_calibrate_config *config);
 
 /* Removes the index. WW_NOT_FOUND if there is none. Waits for readers. */

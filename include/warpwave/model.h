@@ -2,9 +2,10 @@
  *
  * A model is an encoder, which embeds texts, or a decoder, which continues them. What it computes is a function of the text,
  * the weights and the options it was opened with: the same bits on every device, alone or in a batch with others, with a text
- * fed in one piece or in many. docs/guide/models.md says which architectures are known, and which were run with real weights.
+ * fed in one piece or in many. docs/guide/models.md lists the supported architectures, and those that were run with real
+ * weights.
  *
- * A model may be used from any thread; its computations happen one after the other. Sessions hold the model: either may be
+ * A model may be used from any thread; its computations happen one after the other. Sessions keep the model open: either may be
  * closed first. The functions are in a library of their own, libwarpwave_model.
  */
 #ifndef WARPWAVE_MODEL_H
@@ -38,17 +39,16 @@ typedef enum ww_pooling {
 /* How a model is opened; begin with ww_model_options_default(). */
 typedef struct ww_model_options {
     size_t struct_size;
-    ww_activations activations; /* float: no activation is rounded to 8 bits; slower, and as near as f32 comes */
+    ww_activations activations; /* float: activations are not rounded to 8 bits; slower, with the accuracy of f32 */
     ww_quant_type cache;        /* of keys and values in sessions: f16, f32 or q8_0 */
-    int64_t context;            /* tokens that a session may hold, at most what the model was made for; 0: as many */
+    int64_t context;            /* tokens that a session may hold, at most the model's own context; 0: that */
     ww_progress progress;       /* of loading, in bytes; may be NULL */
     void *progress_user;
-    const char *chat_template; /* for ww_model_chat() instead of the file's, a Jinja template; NULL: the file's */
-    ww_pooling pooling;        /* mean, cls or last instead of what the file says; none: as the file says. A decoder with one
-                                  embeds */
+    const char *chat_template; /* a Jinja template for ww_model_chat() in place of the file's; NULL: the file's */
+    ww_pooling pooling; /* mean, cls or last in place of the file's; none: as the file says. With one, a decoder embeds */
 } ww_model_options;
 
-/* What a model is. Texts that are longer than their field are cut. */
+/* Description of a model. Texts that are longer than their field are cut. */
 typedef struct ww_model_info {
     size_t struct_size;
     ww_model_kind kind;
@@ -57,7 +57,7 @@ typedef struct ww_model_info {
     char licence[64];
     char tokenizer[32]; /* "gpt2", "llama", "bert"; "none": the model takes tokens only */
     char device[32];
-    char fingerprint[40]; /* of metadata, shapes and samples of all weights, in hexadecimal: another file has another */
+    char fingerprint[40]; /* a hash of metadata, shapes and samples of all weights, in hexadecimal */
     int64_t parameters;
     int64_t weight_bytes; /* on the device */
     int64_t cache_bytes;  /* of 256 tokens of a session */
@@ -69,13 +69,13 @@ typedef struct ww_model_info {
     int32_t heads;
     int32_t key_heads;
     int32_t head_size;
-    int32_t window; /* the sliding window of attention, where it has one; else 0 */
+    int32_t window; /* the sliding window of attention, or 0 */
     ww_pooling pooling;
-    int32_t bos; /* tokens that begin and end a text; -1 where there is none */
+    int32_t bos; /* tokens that begin and end a text; -1 if there is none */
     int32_t eos;
     int32_t has_chat; /* 1: there is a chat template for ww_model_chat(), and it can be read */
-    int32_t embeds;   /* 1: ww_model_embed() takes it */
-    int32_t reranks;  /* 1: ww_model_rerank() takes it */
+    int32_t embeds;   /* 1: ww_model_embed() accepts this model */
+    int32_t reranks;  /* 1: ww_model_rerank() accepts this model */
 } ww_model_info;
 
 /* All fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */
@@ -95,12 +95,12 @@ static inline ww_model_info ww_model_info_default(void)
 }
 
 /* Opens the GGUF file at `path`, or the folder with config.json, tokenizer.json and safetensors, on a device. Everything is
- * checked here: refuses an architecture or tokenizer that is not known, by name, a tensor that is missing or has another shape
- * than the metadata says, weights that are not finite, and options->chat_template if it is no template. `options` may be NULL.
+ * checked here: refuses an unknown architecture or tokenizer, by name, a tensor that is missing or whose shape contradicts the
+ * metadata, weights that are not finite, and an invalid options->chat_template. `options` may be NULL.
  * Blocks. */
 WW_API ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model);
 
-/* Gives it back, when its last session is gone. Accepts NULL. */
+/* Closes the model; its memory is freed with its last session. Accepts NULL. */
 WW_API void ww_model_close(ww_model *model);
 
 /* Describes a model into `info`. Refuses NULL. Does not block. */
@@ -109,25 +109,25 @@ WW_API ww_status ww_model_describe(const ww_model *model, ww_model_info *info);
 /* ---- text and tokens ------------------------------------------------------------------------------------------------------
  */
 
-/* How text becomes tokens, otherwise than usual: names of special tokens in it ("<|im_end|>") are text, and not these tokens;
- * nothing is added at its ends, neither BOS nor EOS, [CLS] nor [SEP]. */
+/* Changes of how text becomes tokens. PLAIN: names of special tokens ("<|im_end|>") in it are plain text. NO_ADD: nothing is
+ * added at its ends, neither BOS nor EOS, [CLS] nor [SEP]. */
 typedef enum ww_token_flags { WW_TOKENS_PLAIN = 1, WW_TOKENS_NO_ADD = 2 } ww_token_flags;
 
-/* The tokens of `bytes` bytes of text. `count` gets how many there are, also where `ids` is NULL and `capacity` 0, and where
- * WW_OUT_OF_RANGE says that the capacity is too small. What is no UTF-8 reads as U+FFFD. Refuses a model without a tokenizer.
- * Does not block. */
+/* The tokens of `bytes` bytes of text. `count` gets their number, also if `ids` is NULL and `capacity` 0, and if the capacity
+ * is too small (WW_OUT_OF_RANGE). Bytes that are not UTF-8 are read as U+FFFD. Refuses a model without a tokenizer. Does not
+ * block. */
 WW_API ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
                                    size_t capacity, size_t *count);
 
-/* The text of tokens, without the special ones and without a NUL; `bytes` gets its length as above. It may be no UTF-8 where
- * tokens end within a character. Refuses an id that is no token. */
+/* The text of tokens, without the special ones and without a NUL; `bytes` gets its length as above. It may be invalid UTF-8
+ * if the tokens end within a character. Refuses an invalid token. */
 WW_API ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t count, char *text, size_t capacity,
                                      size_t *bytes);
 
-/* Returns 1 for a token that ends a text or a turn, as generating does; else, and for what is no token, 0. */
+/* Returns 1 for a token that ends a text or a turn; otherwise, and for an invalid token, 0. */
 WW_API int32_t ww_model_token_ends(const ww_model *model, int32_t token);
 
-/* What one says in a conversation: role is "system", "user", "assistant", or another one that the model's template knows. */
+/* A message of a conversation. Its role is "system", "user", "assistant", or another one that the model's template knows. */
 typedef struct ww_chat_message {
     const char *role;
     const char *text;
@@ -141,7 +141,7 @@ WW_API ww_status ww_model_chat(const ww_model *model, const ww_chat_message *mes
                                size_t capacity, size_t *bytes);
 
 /* The tokens of such a conversation, to be fed to a session; `token_count` as `count` of ww_model_tokenize(). With
- * WW_TOKENS_PLAIN in `flags` names of special tokens in the messages are text, so that nobody can end a turn by what he says;
+ * WW_TOKENS_PLAIN in `flags` names of special tokens in the messages are text, so that a message cannot end its turn;
  * messages without such names give the same tokens. Refuses what ww_model_chat() refuses, and other flags. Does not block. */
 WW_API ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *messages, size_t count, uint32_t flags,
                                       int32_t *ids, size_t capacity, size_t *token_count);
@@ -149,29 +149,29 @@ WW_API ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_messa
 /* ---- embeddings -----------------------------------------------------------------------------------------------------------
  */
 
-/* Embeds `count` texts: vectors[i] gets `width` floats of length 1, pooled as the model says. `bytes` may be NULL where texts
- * end with a NUL. Tokens past the context are cut off. `progress`, in texts, may be NULL. Refuses a model that embeds nothing
+/* Embeds `count` texts: vectors[i] gets `width` floats of length 1, pooled as the model says. `bytes` may be NULL if texts
+ * end with a NUL. Tokens beyond the context are cut off. `progress`, in texts, may be NULL. Refuses a model that does not embed
  * (ww_model_info.embeds). Blocks. */
 WW_API ww_status ww_model_embed(ww_model *model, const char *const *texts, const size_t *bytes, size_t count, float *vectors,
                                 ww_progress progress, void *user);
 
-/* The same of tokens, [CLS] and [SEP] included: counts[i] of them for text i, at most the context, one text behind the other.
+/* The same for tokens, [CLS] and [SEP] included: counts[i] of them for text i, at most the context, one text after the other.
  */
 WW_API ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_t *counts, size_t count, float *vectors);
 
 /* Keeps the first `dimensions` numbers of each of `count` vectors of `width` numbers, one vector after the other, and makes
- * their length 1 again, in place: embeddings of models that were taught so (matryoshka) stay useful. Refuses dimensions that
- * are not 1 to the width. Does not block. */
+ * their length 1 again, in place: embeddings of models that were trained for it (matryoshka) stay useful. Refuses dimensions
+ * outside 1 to width. Does not block. */
 WW_API ww_status ww_embeddings_shorten(float *vectors, size_t count, int32_t width, int32_t dimensions);
 
 /* ---- reranking ------------------------------------------------------------------------------------------------------------
  */
 
-/* Says how well each of `count` texts answers a query: scores[i], the larger the better. A score is a logit: 1 / (1 + exp(-x))
- * of it is a probability. The model reads query and text together, which is slower and better than comparing embeddings: rerank
- * the best results of a search. `bytes` may be NULL where texts end with a NUL; tokens past the context are cut off, from the
- * longer of query and text. `progress`, in texts, may be NULL. Refuses a model that does not rerank (ww_model_info.reranks).
- * Blocks. */
+/* Computes how well each of `count` texts answers a query: scores[i], the larger the better. A score is a logit: 1 / (1 +
+ * exp(-x)) of it is a probability. The model reads query and text together, which is slower and better than comparing
+ * embeddings: rerank the best results of a search. `bytes` may be NULL if texts end with a NUL; tokens beyond the context are
+ * cut off, from the longer of query and text. `progress`, in texts, may be NULL. Refuses a model that does not rerank
+ * (ww_model_info.reranks). Blocks. */
 WW_API ww_status ww_model_rerank(ww_model *model, const char *query, const char *const *texts, const size_t *bytes,
                                  size_t count, float *scores, ww_progress progress, void *user);
 
@@ -181,81 +181,80 @@ WW_API ww_status ww_model_rerank(ww_model *model, const char *query, const char 
 /* Makes a session without tokens. Refuses an encoder. */
 WW_API ww_status ww_session_create(ww_model *model, ww_session **session);
 
-/* Ends it. Accepts NULL. */
+/* Frees the session. Accepts NULL. */
 WW_API void ww_session_destroy(ww_session *session);
 
-/* How many tokens it holds; and copies of them, at most `capacity`, from number `first` on. */
+/* Return how many tokens the session has, and copy them, at most `capacity`, from number `first` on. */
 WW_API size_t ww_session_length(const ww_session *session);
 WW_API ww_status ww_session_tokens(const ww_session *session, size_t first, int32_t *ids, size_t capacity);
 
-/* Feeds tokens, in pieces of any size. Refuses an id that is no token, and more tokens than the context has room for
+/* Feeds tokens, in pieces of any size. Refuses an invalid token, and more tokens than the context has room for
  * (WW_OUT_OF_RANGE, with the numbers). A call that fails or is cancelled leaves the session as it was. Blocks. */
 WW_API ww_status ww_session_feed(ww_session *session, const int32_t *ids, size_t count);
 
 /* The same for several sessions of one model in one pass over the weights: session i gets counts[i] tokens at ids[i]. A session
- * may stand there once. All of them or, on failure, none. */
+ * may appear only once. On failure no session changes. */
 WW_API ww_status ww_sessions_feed(ww_session *const *sessions, const int32_t *const *ids, const size_t *counts, size_t count);
 
-/* The logits behind the last token: as many floats as the vocabulary. Refuses a session without tokens. */
+/* Copies the logits after the last token: one float per token of the vocabulary. Refuses a session without tokens. */
 WW_API ww_status ww_session_logits(const ww_session *session, float *logits);
 
-/* Forgets all but the first `length` tokens. The logits are gone with them, until the next feed; refuses more than there are.
- */
+/* Forgets all but the first `length` tokens. There are no logits until the next feed. Refuses more tokens than there are. */
 WW_API ww_status ww_session_truncate(ww_session *session, size_t length);
 
-/* A session with the same tokens, which goes its own way. The cache is shared until one of them writes to it. */
+/* Makes an independent session with the same tokens. Both share the cache until one of them writes to it. */
 WW_API ww_status ww_session_fork(ww_session *session, ww_session **fork);
 
-/* Writes a session, cache and all, to a file, and makes one of a file, on any device. Loading refuses a file of another model
+/* Write a session with its cache to a file, and make one from a file, on any device. Loading refuses a file of another model
  * or of other options, and one that is damaged. Block. */
 WW_API ww_status ww_session_save(ww_session *session, const char *path);
 WW_API ww_status ww_session_load(ww_model *model, const char *path, ww_session **session);
 
-/* Ends what another thread does with the session now (feeding, generating) with WW_CANCELLED, at the next layer; nothing where
- * none does anything. Does not block. */
+/* Cancels another thread's running call on the session (feeding, generating): it returns WW_CANCELLED at the next layer. Does
+ * nothing if there is none. Does not block. */
 WW_API void ww_session_cancel(ww_session *session);
 
 /* ---- grammars -------------------------------------------------------------------------------------------------------------
  */
 
-/* What a generated text must be, and where the text is in it: one grammar for each text. It holds the model; one thread may use
- * it at a time. docs/guide/models.md says what is known of GBNF and of JSON schemas. */
+/* A grammar that a generated text must follow, and the text's position in it: each text needs its own. It keeps the model open;
+ * one thread may use it at a time. docs/guide/models.md says what of GBNF and of JSON schemas is supported. */
 typedef struct ww_grammar ww_grammar;
 typedef enum ww_grammar_kind { WW_GRAMMAR_GBNF = 0, WW_GRAMMAR_JSON_SCHEMA = 1 } ww_grammar_kind;
 
 /* Makes a grammar from `bytes` bytes of GBNF or of a JSON schema, at the beginning of a text. Refuses, with the line or the
- * keyword: what is neither, left recursion, rules that never end, keywords that are not supported, and a model without a
+ * keyword: invalid text, left recursion, rules that never end, keywords that are not supported, and a model without a
  * tokenizer. Does not block, except for the first grammar of a model, which sorts its tokens. */
 WW_API ww_status ww_grammar_create(ww_model *model, ww_grammar_kind kind, const char *text, size_t bytes, ww_grammar **grammar);
 
-/* Ends it. Accepts NULL. */
+/* Frees the grammar. Accepts NULL. */
 WW_API void ww_grammar_destroy(ww_grammar *grammar);
 
-/* Goes on by a token that ww_session_sample() chose; ww_session_generate() does so by itself. Refuses a token that may not come
- * next, and then is as it was. Does not block. */
+/* Advances by a token that ww_session_sample() chose; ww_session_generate() does this by itself. Refuses a token that may not
+ * come next, and stays as it was. Does not block. */
 WW_API ww_status ww_grammar_accept(ww_grammar *grammar, int32_t token);
 
 /* ---- sampling and generating ----------------------------------------------------------------------------------------------
  */
 
-/* How a token is chosen, in this order: logits of tokens that are among the last `repetition_window` are divided (negative ones
- * multiplied) by `repetition_penalty`; the `top_k` largest stay, of equal ones the smaller tokens first; of these the fewest
- * that have `top_p` of their probability; of these the ones with at least `min_p` times that of the first; these are divided by
- * `temperature`, and one is drawn. The number that draws is that of the seed for this place in the text, so the same text with
- * the same seed goes on the same way, anywhere. */
+/* How a token is chosen, in this order. Logits of the last `repetition_window` tokens are divided (negative ones multiplied) by
+ * `repetition_penalty`. The `top_k` largest stay, of equal ones the smaller tokens first. Of these stay the fewest that have
+ * `top_p` of the probability, and of these the ones with at least `min_p` times the first one's probability. The remaining
+ * logits are divided by `temperature`, and one is drawn. The random number depends only on the seed and the place in the text,
+ * so the same text with the same seed continues in the same way on every device. */
 typedef struct ww_sampling {
     size_t struct_size;
-    double temperature;        /* 0: the first is taken */
+    double temperature;        /* 0: takes the first */
     int32_t top_k;             /* 0: all */
     double top_p;              /* 1: all */
     double min_p;              /* 0: all */
     double repetition_penalty; /* 1: none */
     int32_t repetition_window; /* tokens; -1: all */
     uint64_t seed;
-    ww_grammar *grammar; /* NULL: none; otherwise only tokens that it lets come next are there to choose from */
+    ww_grammar *grammar; /* permits only tokens that can come next; NULL: none */
 } ww_sampling;
 
-/* The largest logit, whatever came before. */
+/* The default chooses the largest logit, without a penalty. */
 WW_API ww_status ww_sampling_init(void *value, size_t struct_size);
 static inline ww_sampling ww_sampling_default(void)
 {
@@ -264,13 +263,13 @@ static inline ww_sampling ww_sampling_default(void)
     return value;
 }
 
-/* Chooses a token from the session's logits; it is not fed. `sampling` may be NULL. Refuses numbers that make no sense, and a
- * session without logits. With a grammar of this model a token that ends the text is chosen only where the grammar is
- * satisfied, and WW_NOT_FOUND says that no token of the vocabulary can come next. */
+/* Chooses a token from the session's logits; it is not fed. `sampling` may be NULL. Refuses invalid numbers, and a session
+ * without logits. With a grammar a token that ends the text is chosen only if the grammar is satisfied. WW_NOT_FOUND: no token
+ * of the vocabulary can come next. */
 WW_API ww_status ww_session_sample(const ww_session *session, const ww_sampling *sampling, int32_t *token);
 
-/* Given a piece of text: UTF-8 with all bytes of each character, and a NUL behind it. Not 0 ends generating. What status.h says
- * of progress callbacks holds here, too; ww_session_cancel() may be called. */
+/* Receives a piece of text: UTF-8 with whole characters, ended by a NUL. Returning non-zero ends generating. The rules for
+ * progress callbacks in status.h hold here, too; ww_session_cancel() may be called. */
 typedef int (*ww_text_callback)(const char *text, size_t bytes, void *user);
 
 typedef enum ww_generation_end {
@@ -282,14 +281,14 @@ typedef enum ww_generation_end {
 
 typedef struct ww_generation {
     size_t struct_size;
-    int64_t tokens;              /* at most */
+    int64_t tokens;              /* at most this many */
     const ww_sampling *sampling; /* NULL: the default */
     ww_text_callback text;       /* may be NULL */
     void *user;
-    int32_t ignore_eos; /* 1: go on */
+    int32_t ignore_eos; /* 1: continue after EOS */
 } ww_generation;
 
-/* 128 tokens, sampled by default. */
+/* 128 tokens, default sampling. */
 WW_API ww_status ww_generation_init(void *value, size_t struct_size);
 static inline ww_generation ww_generation_default(void)
 {
@@ -298,8 +297,8 @@ static inline ww_generation ww_generation_default(void)
     return value;
 }
 
-/* Chooses a token, feeds it, and so on. `end` may be NULL. What was generated is then in the session, also when it fails in
- * between; the last chosen token is fed, too. A grammar goes on with the tokens; where no text can follow, the text ends as by
+/* Chooses tokens one after the other and feeds each to the session, the last one, too. `end` may be NULL. If it fails, the
+ * tokens generated so far stay in the session. A grammar advances with the tokens; if nothing can follow, the text ends as by
  * EOS. Refuses a session without logits, and ignore_eos with a grammar. Blocks. */
 WW_API ww_status ww_session_generate(ww_session *session, const ww_generation *generation, ww_generation_end *end);
 

@@ -1,7 +1,7 @@
-/* Ranking: results that are made of results. Two lists are fused into one, similar hits are thinned out, hits are grouped by a
- * field of their payloads, or put in the order of scores that a caller has computed.
+/* Ranking: new results from results. The functions fuse two lists into one, thin out similar hits, group hits by a field of
+ * their payloads, or order them by scores that the caller has computed.
  *
- * Everything here is a function of the results alone, for collections in memory and in stores alike. The order is the same on
+ * Everything here depends only on the results, for collections in memory and in stores. The order is the same on
  * every machine: equal values are ordered by handle when lists are fused, and otherwise stay in the order in which they came.
  * New results are copies with everything that was fetched for the hits that stay; the given results stay as they are. Functions
  * refuse NULL and fail without memory; none waits, except ww_collection_rank(), which searches.
@@ -32,27 +32,27 @@ typedef struct ww_fuse {
     ww_fusion fusion;
     double constant;   /* of WW_FUSION_RANKS: 60 by default; more than 0 */
     double weights[2]; /* of the first list and of the second: 1 each by default; finite, not negative */
-    int64_t limit;     /* hits of each query at most; 0: all */
+    int64_t limit;     /* at most this many hits per query; 0: all */
 } ww_fuse;
 
-/* Maximal marginal relevance: of the hits that are left, the next is the one with the largest
+/* Maximal marginal relevance: of the remaining hits, the next is the one with the largest
  *     lambda * relevance - (1 - lambda) * (the largest similarity to a hit that was chosen before)
  * where relevance and similarity are scores of the metric, for l2 the negative distance. */
 typedef struct ww_diversity {
     size_t struct_size;
     ww_metric metric;     /* of the collection */
-    double lambda;        /* 0 to 1: 1 is the order of relevance alone. 0.5 by default */
+    double lambda;        /* 0 to 1; 1 orders by relevance only. 0.5 by default */
     int64_t limit;        /* hits of each query at most; 0: all */
-    const float *queries; /* one vector of the results' dimension for each query, one behind the other: relevance is the score
-                             to it. NULL: relevance is the score that the hit has */
+    const float *queries; /* one vector of the results' dimension per query, one after the other: relevance is the score
+                             with it. NULL: relevance is the hit's own score */
 } ww_diversity;
 
 /* Groups by a field of the payloads. */
 typedef struct ww_grouping {
     size_t struct_size;
     const char *field; /* "source", or "author.name" for a field of an object */
-    int64_t groups;    /* at most, of each query; 10 by default */
-    int64_t size;      /* hits of a group at most; 1 by default */
+    int64_t groups;    /* at most this many groups per query; 10 by default */
+    int64_t size;      /* at most this many hits per group; 1 by default */
 } ww_grouping;
 
 /* device.h says how ..._default() and ..._init() differ. */
@@ -93,14 +93,14 @@ WW_API ww_status ww_results_diversify(const ww_results *results, const ww_divers
  * is left out. Refuses results without payloads (WW_FETCH_PAYLOADS), unless there are no hits. */
 WW_API ww_status ww_results_group(const ww_results *results, const ww_grouping *how, ww_results **grouped);
 
-/* Gives the hits new scores, one each, all queries behind each other, and orders each query by them, larger first, equal ones
- * as they came. `limit` is how many of each query stay; 0: all. Refuses scores that are not finite. */
+/* Gives each hit a new score, one query after the other, and orders each query by them, larger first; equal ones keep their
+ * order. `limit` is how many hits of each query stay; 0: all. Refuses scores that are not finite. */
 WW_API ww_status ww_results_rerank(const ww_results *results, const float *scores, int64_t limit, ww_results **reranked);
 
 /* Searches as ww_collection_query() does and thins out or groups what it finds; give one of `diversity` and `grouping`, and
- * NULL for the other. With a diversity, `candidates` hits are found for each query (0: 100, or four times k if that is more; at
- * most WW_K_MAX) and k of them chosen; its limit and metric are not looked at. With a grouping, as many hits are looked at as
- * are needed to fill the groups, up to all rows, or up to 2,048 hits of a search by words, and k is not looked at. For
+ * NULL for the other. With a diversity, it finds `candidates` hits per query (0: 100, or four times k if that is more; at most
+ * WW_K_MAX) and chooses k of them; the diversity's limit and metric are ignored. With a grouping, it examines as many hits as
+ * are needed to fill the groups, up to all rows, or up to 2,048 hits of a search by words; k is ignored. Only for
  * WW_QUERY_NEAREST. May wait for a writer. */
 WW_API ww_status ww_collection_rank(ww_collection *collection, const ww_query *query, const ww_diversity *diversity,
                                     const ww_grouping *grouping, int64_t candidates, ww_results **results);

@@ -1,8 +1,7 @@
-/* Results: what a query found or a get got, with everything asked for about it.
+/* Results of a query or a get: rows, handles, scores, and what `fetch` asked for.
  *
- * A results object is a copy, taken while no writer was at work: it stays as it is whatever happens to the collection
- * afterwards, also when that is destroyed, until ww_results_destroy(). Any number of threads may read one at once. Nothing
- * here waits or fails: a query or a hit that is not there gives 0 or NULL.
+ * Results are a snapshot. They stay valid until ww_results_destroy(), even if the collection changes or is destroyed. Any
+ * number of threads may read them at once. Nothing here waits or fails: a query or a hit that does not exist gives 0 or NULL.
  */
 #ifndef WARPWAVE_RESULTS_H
 #define WARPWAVE_RESULTS_H
@@ -16,11 +15,11 @@
 extern "C" {
 #endif
 
-/* What is copied into the results beside rows, handles and scores, which always are; added up in a `fetch`. */
+/* What to copy into the results besides rows, handles and scores; add them up for `fetch`. */
 typedef enum ww_fetch {
     WW_FETCH_IDS = 1,
     WW_FETCH_PAYLOADS = 2,
-    WW_FETCH_VECTORS = 4, /* dim floats a hit, bit for bit as they came, or as they were rounded to the rows' type */
+    WW_FETCH_VECTORS = 4, /* dim floats per hit, bit for bit as added, or rounded to the rows' type */
     WW_FETCH_TEXTS = 8    /* the texts of rows in a store (ww_rows.texts); a collection in memory has none */
 } ww_fetch;
 
@@ -32,30 +31,28 @@ WW_API void ww_results_destroy(ww_results *results);
 /* Returns how many queries were asked, 0 for NULL. */
 WW_API int64_t ww_results_query_count(const ww_results *results);
 
-/* Returns how many hits a query has: at most its k, or the limit of a range search, fewer where fewer rows were found; never a
- * place without a row. Of ww_collection_get() the one query has a hit for each entry of the list, with row -1 for what was not
- * there. */
+/* Returns how many hits a query has: at most k, or the limit of a range search, and fewer if fewer rows were found. The results
+ * of ww_collection_get() have one query with a hit for each entry of the list, with row -1 for entries that do not exist. */
 WW_API int64_t ww_results_count(const ww_results *results, int64_t query);
 
-/* Returns how many rows a range search found for a query, of which it has the best as hits: more than ww_results_count() where
- * its limit cut them off. The same as that for a query, and 0 where there is no such query. */
+/* Returns how many rows a range search found for a query: more than ww_results_count() if its limit cut them off. Equal to
+ * ww_results_count() for other searches, and 0 if there is no such query. */
 WW_API int64_t ww_results_total(const ww_results *results, int64_t query);
 
-/* Returns how many of a query's hits are proven: the first that many are the true nearest rows, in order. All of them for an
- * exact query. For one with `nprobe` (ivf.h) those that are nearer than any row in a list that was not read can be. 0 where
- * there is no such query. */
+/* Returns how many of a query's hits are proven: these first hits are the true nearest rows, in order. All hits of an exact
+ * query are proven. With `nprobe` (ivf.h) a hit is proven if no row of an unread list can be nearer. 0 if there is no such
+ * query. */
 WW_API int64_t ww_results_proven(const ww_results *results, int64_t query);
 
 /* Return the row numbers, the handles and the scores of a query's hits, as many as ww_results_count() says, best first, equal
- * scores by smallest row. NULL if there is no such query. A row number is the place that the row had at that time, and compact
- * renumbers; a handle names it for good. */
+ * scores by smallest row. NULL if there is no such query. A row number was valid at the time of the
+ * search, and compact renumbers rows; a handle is permanent. */
 WW_API const int64_t *ww_results_rows(const ww_results *results, int64_t query);
 WW_API const int64_t *ww_results_handles(const ww_results *results, int64_t query);
 WW_API const float *ww_results_scores(const ww_results *results, int64_t query);
 
-/* Return a hit's id, payload and text, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, and
- * for the payload or the text of a row that has none. With row -1 there is nothing but the place. The vectors of a query lie
- * one behind the other, hit by hit. */
+/* Return a hit's id, payload and text, NUL-terminated, and its vector. NULL if it was not fetched, if there is no such hit, if
+ * the row has no payload or text, and for row -1. The vectors of a query lie one after the other, hit by hit. */
 WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64_t hit);
 WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
 WW_API const char *ww_results_text(const ww_results *results, int64_t query, int64_t hit);
@@ -73,7 +70,7 @@ typedef struct ww_hit_parts {
 WW_API const ww_hit_parts *ww_results_parts(const ww_results *results, int64_t query);
 
 /* All hits of all queries at once, as arrays by hit, for bindings and programs with many hits: query q has the hits starts[q]
- * to starts[q + 1] - 1. Everything belongs to the results and is there as long as they are. */
+ * to starts[q + 1] - 1. Everything belongs to the results and lives as long as they do. */
 typedef struct ww_results_columns {
     size_t struct_size; /* set by ww_results_columns_default() */
     int64_t query_count;
@@ -85,11 +82,11 @@ typedef struct ww_results_columns {
     const int64_t *totals;   /* one per query, as ww_results_total(); NULL: as many as there are hits */
     const int64_t *ids;      /* where each hit's id starts in `text`, or -1 without one; NULL: not fetched, or no hits */
     const int64_t *payloads; /* where each hit's payload starts in `text`, or -1; NULL: not fetched, or no hits */
-    const char *text;        /* all texts, one behind the other, each with its NUL; NULL: none */
+    const char *text;        /* all texts, one after the other, each with its NUL; NULL: none */
     int64_t text_bytes;
-    const float *vectors;      /* hit_count x dim; NULL: not fetched, or no hits. Of row -1 they are any numbers */
+    const float *vectors;      /* hit_count x dim; NULL: not fetched, or no hits. Undefined for row -1 */
     int32_t dim;               /* of the vectors */
-    const int64_t *proven;     /* a query each, as ww_results_proven(); NULL: all hits are */
+    const int64_t *proven;     /* one per query, as ww_results_proven(); NULL: all hits are proven */
     const int64_t *texts;      /* as `ids`, of the rows' texts */
     const ww_hit_parts *parts; /* of a fused search; else NULL */
 } ww_results_columns;

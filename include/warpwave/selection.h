@@ -1,9 +1,8 @@
-/* Selections: rows by conditions, to get, count, remove them or to change their payloads.
+/* Selections: rows that meet conditions, to get, count or remove them or to change their payloads.
  *
- * A selection is what a query says of rows, without a query: conditions on payloads as JSON, an SQL expression, and where to
- * begin and end. It holds for collections in memory and in stores, but the SQL expression for stores alone. Rows come in order
- * of their handles, which is the order in which their ids were first added; so a page begins where the last one ended, whatever
- * was written in between.
+ * A selection has the conditions of a query without its vectors: conditions on payloads as JSON, an SQL expression, and where
+ * to begin and end. The SQL expression works only in stores, the rest also in memory. Rows come in order of their handles, the
+ * order in which their ids were first added, so a page begins where the last one ended even if rows were written in between.
  */
 #ifndef WARPWAVE_SELECTION_H
 #define WARPWAVE_SELECTION_H
@@ -19,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Which rows: those for which everything holds that is given. Everything stays the caller's and is read only during the call.
+/* Which rows: those that meet everything given here. Everything stays the caller's and is read only during the call.
  */
 typedef struct ww_selection {
     size_t struct_size;
@@ -46,26 +45,26 @@ static inline ww_selection ww_selection_default(void)
     return value;
 }
 
-/* Gets the rows of a selection as results of one query, with score 0 and what `fetch` (WW_FETCH_...) names. Refuses conditions
- * that make no sense, and a `where` of a collection in memory. May wait for a writer. */
+/* Gets the rows of a selection as results of one query, with score 0 and what `fetch` (WW_FETCH_...) names. Refuses invalid
+ * conditions, and a `where` for a collection in memory. May wait for a writer. */
 WW_API ww_status ww_collection_select(ww_collection *collection, const ww_selection *selection, uint32_t fetch,
                                       ww_results **results);
 
-/* Says in `count` how many rows a selection has. Otherwise as above. */
+/* Returns in `count` how many rows a selection has. Otherwise as ww_collection_select(). */
 WW_API ww_status ww_collection_select_count(ww_collection *collection, const ww_selection *selection, int64_t *count);
 
-/* Removes the rows of a selection, all or none, and says in `removed` (may be NULL) how many they were. Refuses a selection
+/* Removes the rows of a selection, all or none, and returns their number in `removed` (may be NULL). Refuses a selection
  * with neither a filter nor a where: ww_collection_clear() removes all rows. Waits for readers. */
 WW_API ww_status ww_collection_select_remove(ww_collection *collection, const ww_selection *selection, int64_t *removed);
 
 /* Gives every row of a selection the payload (JSON text, NULL for none), or merges its fields into theirs; all or nothing.
- * `changed` (may be NULL) gets how many rows they were. A merge needs an object of at most 1,000 fields, and is refused if a
- * row has a payload that is no object; one without a payload gets the new one. Waits for readers. */
+ * `changed` (may be NULL) gets the number of rows. A merge needs an object of at most 1,000 fields, and is refused if a row's
+ * payload is not an object; a row without a payload gets the new one. Waits for readers. */
 WW_API ww_status ww_collection_select_payload(ww_collection *collection, const ww_selection *selection, const char *payload,
                                               ww_payload_change change, int64_t *changed);
 
-/* Merges the fields of payloads[i] into the payload of ids[i], one after the other; all or nothing. An id that is not there is
- * WW_NOT_FOUND. What is merged is as above, and not NULL. Waits for readers. */
+/* Merges the fields of payloads[i] into the payload of ids[i], one after the other; all or nothing. An id that does not exist
+ * is WW_NOT_FOUND. Each payload is as for a merge above, and not NULL. Waits for readers. */
 WW_API ww_status ww_collection_merge_payloads(ww_collection *collection, const char *const *ids, const char *const *payloads,
                                               int64_t count);
 

@@ -27,7 +27,7 @@ extern "C" {
 typedef enum ww_status {
     WW_OK = 0,
     WW_INVALID_ARGUMENT = 1,   /* a null pointer, a value that is not finite, a text that is not JSON, ... */
-    WW_DIMENSION_MISMATCH = 2, /* vectors of one length where another was promised */
+    WW_DIMENSION_MISMATCH = 2, /* a vector's length differs from the collection's */
     WW_OUT_OF_MEMORY = 3,      /* the message has the bytes needed and the bytes free */
     WW_NO_DEVICE = 4,          /* the message lists the devices */
     WW_DRIVER_ERROR = 5,       /* a vendor call failed; the message has its name and code */
@@ -75,8 +75,8 @@ static inline ww_error_info ww_error_info_default(void)
     return value;
 }
 
-/* Fills in `info`, which comes from ww_error_info_default(). The same lifetime as ww_error_message(). Refuses NULL, which then
- * is the last failure. Does not block. */
+/* Fills in `info`, which comes from ww_error_info_default(). The same lifetime as ww_error_message(). Refuses NULL, and that
+ * becomes the last failure. Does not block. */
 WW_API ww_status ww_error_detail(ww_error_info *info);
 
 /* Returns the version of the library that is running, "0.1.0"; compare with WW_VERSION_TEXT, the one compiled against. */

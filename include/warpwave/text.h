@@ -1,13 +1,13 @@
 /* Collections of text: a collection of a store together with the model that makes its vectors.
  *
- * Texts go in and are found by texts: they are embedded with the collection's model and its prefixes, kept beside payloads, and
- * found by their vectors, by their words, or by both. Documents are cut into chunks at the ends of sentences. The model's name,
- * fingerprint, pooling and prefixes live with the collection (store.h), and another model is refused.
+ * The collection's model embeds texts, with its prefixes. The texts are kept beside payloads, and found by their vectors, by
+ * their words, or by both. Documents are cut into chunks at the ends of sentences. The model's name,
+ * fingerprint, pooling and prefixes are kept with the collection (store.h), which refuses another model.
  *
  * This header is not part of warpwave.h, since it needs other libraries: link with -lwarpwave_text, which needs
  * -lwarpwave_store and -lwarpwave_model.
  *
- * Threads: any number may use a ww_text at once. What its calls do with the collection is as vectors.h says.
+ * Threads: any number may use a ww_text at once. For the collection itself vectors.h says what waits for what.
  */
 #ifndef WARPWAVE_TEXT_H
 #define WARPWAVE_TEXT_H
@@ -32,15 +32,14 @@ typedef struct ww_text ww_text;
 /* How a collection of text is opened. */
 typedef struct ww_text_config {
     size_t struct_size;
-    ww_model
-        *opened; /* the model, if it is open; the caller keeps it open for as long as the ww_text. NULL: `model` is opened */
-    const char *model; /* the path of the model. NULL: where the kept model's file was */
-    ww_device *device; /* that the model is opened on; not looked at if `opened` is given */
-    int32_t create;    /* not 0: a collection that is not there is made, and the model's path and prefixes are kept anew */
-    ww_metric metric;  /* of a collection that is made */
+    ww_model *opened;  /* an open model, which must stay open as long as the ww_text. NULL: opens `model` */
+    const char *model; /* the path of the model. NULL: the path that is kept with the collection */
+    ww_device *device; /* where to open the model; ignored if `opened` is given */
+    int32_t create;    /* not 0: makes the collection if it does not exist, and keeps the model's new path and prefixes */
+    ww_metric metric;  /* of a new collection */
     ww_vector_type type;
-    const char *query_prefix;    /* put before texts that are searched for, "query: " with some models. NULL: what is kept */
-    const char *document_prefix; /* put before texts that are added. NULL: what is kept */
+    const char *query_prefix;    /* put before texts to search for, "query: " for some models. NULL: the kept one */
+    const char *document_prefix; /* put before texts to add. NULL: the kept one */
     ww_progress progress;        /* of loading the model, in bytes; may be NULL */
     void *progress_user;
 } ww_text_config;
@@ -60,7 +59,7 @@ typedef struct ww_text_rows {
  * last sentences of the chunk before that fit into `overlap` tokens. A sentence that does not fit is cut between words. */
 typedef struct ww_chunking {
     size_t struct_size;
-    int64_t tokens;  /* of a chunk at most, 256 by default; fewer where the model takes no more than these with its own */
+    int64_t tokens;  /* maximum per chunk, 256 by default; fewer if the model cannot take that many with its special tokens */
     int64_t overlap; /* 32 by default; less than `tokens` */
 } ww_chunking;
 
@@ -76,7 +75,7 @@ typedef struct ww_documents {
     int64_t count;
     const char *const *texts;    /* count texts of UTF-8 */
     const char *const *sources;  /* count names of 1 to 240 bytes of UTF-8 */
-    const char *const *payloads; /* count objects of JSON without the fields above, a NULL among them is none; may be NULL */
+    const char *const *payloads; /* count JSON objects without the fields above; a NULL entry means none; may be NULL */
     const ww_chunking *chunking; /* NULL: the default, or less if the model takes less */
     ww_progress progress;        /* of embedding, in chunks; may be NULL */
     void *progress_user;
@@ -95,17 +94,17 @@ typedef struct ww_text_query {
     const char *const *texts; /* count texts of UTF-8 to search for */
     int64_t count;
     ww_text_mode mode;
-    const ww_query *query; /* k, where, filter, mask, fetch and so on; its queries, their count and dim, and match are not
-                              looked at. NULL: k is 10, and ids, payloads and texts are fetched */
+    const ww_query *query; /* k, where, filter, mask, fetch and so on; its queries, their count and dim, and match are
+                              ignored. NULL: k is 10, and ids, payloads and texts are fetched */
     const ww_fuse *fuse;   /* of WW_TEXT_HYBRID; NULL: the default */
     int64_t candidates;    /* of each part of WW_TEXT_HYBRID, and of a diversity; 0: as ww_match and ww_collection_rank() say */
     const ww_diversity *diversity; /* as ww_collection_rank() takes it; NULL: none */
     const ww_grouping *grouping;   /* as ww_collection_rank() takes it; NULL: none */
-    int32_t expand;   /* a hit that is a chunk gets the text from this many chunks before it to as many behind it, without
-                         repeating what they share; 0 to WW_EXPAND_MAX. Fetches texts, ids and payloads */
-    ww_model *rerank; /* puts the best `reranked` hits in the order of ww_model_rerank(), of which k are left; expand comes
-                         after. Fetches texts. NULL: none */
-    int64_t reranked; /* hits of each text that are reranked; 0: 100; at least k are */
+    int32_t expand;   /* a hit that is a chunk gets this many chunks of text before and after it, without repeating what
+                         they share; 0 to WW_EXPAND_MAX. Fetches texts, ids and payloads */
+    ww_model *rerank; /* orders the best `reranked` hits by ww_model_rerank() and keeps k of them; expand comes after.
+                         Fetches texts. NULL: none */
+    int64_t reranked; /* hits of each text to rerank, at least k; 0: 100 */
 } ww_text_query;
 
 /* device.h says how ..._default() and ..._init() differ. */
@@ -146,11 +145,11 @@ static inline ww_text_query ww_text_query_default(void)
     return value;
 }
 
-/* Opens a collection of the store with its model. Refuses a model that embeds nothing, one that is not the kept one, a
- * dimension that is not the model's, and a collection with rows that no model is kept for. The store must stay open. Blocks. */
+/* Opens a collection of the store with its model. Refuses a model that does not embed, one that is not the kept one, a
+ * dimension that is not the model's, and a collection that has rows but no kept model. The store must stay open. Blocks. */
 WW_API ww_status ww_text_open(ww_store *store, const char *collection, const ww_text_config *config, ww_text **text);
 
-/* Closes it, the collection that it has, and the model if it has opened it. Accepts NULL. */
+/* Closes the ww_text, its collection, and the model if ww_text_open() has opened it. Accepts NULL. */
 WW_API void ww_text_close(ww_text *text);
 
 /* Return the collection, the model and the kept record of the model; they belong to the ww_text. NULL for NULL. */
@@ -158,19 +157,19 @@ WW_API ww_collection *ww_text_collection(ww_text *text);
 WW_API ww_model *ww_text_model(ww_text *text);
 WW_API const ww_store_model *ww_text_kept(const ww_text *text);
 
-/* Adds every text or none, with its vector; upsert replaces rows whose ids are there. Refuses what ww_collection_add() refuses.
- * Blocks. */
+/* Adds every text or none, with its vector; upsert replaces rows that have the same ids. Refuses what ww_collection_add()
+ * refuses. Blocks. */
 WW_API ww_status ww_text_add(ww_text *text, const ww_text_rows *rows);
 WW_API ww_status ww_text_upsert(ww_text *text, const ww_text_rows *rows);
 
-/* Adds every document or none, chunk by chunk, and says in `chunks` (may be NULL) how many rows that are; upsert replaces
- * documents whose sources are there, all their chunks in one transaction. Refuses more tokens for a chunk than the model takes.
+/* Adds every document or none, chunk by chunk, and returns the number of new rows in `chunks` (may be NULL); upsert replaces
+ * documents with the same sources, all their chunks in one transaction. Refuses more tokens for a chunk than the model takes.
  * Blocks. */
 WW_API ww_status ww_text_add_documents(ww_text *text, const ww_documents *documents, int64_t *chunks);
 WW_API ww_status ww_text_upsert_documents(ww_text *text, const ww_documents *documents, int64_t *chunks);
 
-/* Cuts `bytes` bytes of UTF-8. `count` gets how many chunks there are, also where `chunks` is NULL and `capacity` 0, and where
- * WW_OUT_OF_RANGE says that the capacity is too small. `how` may be NULL. Refuses a model without a tokenizer. */
+/* Cuts `bytes` bytes of UTF-8. `count` gets the number of chunks, also if `chunks` is NULL and `capacity` 0, and if the
+ * capacity is too small (WW_OUT_OF_RANGE). `how` may be NULL. Refuses a model without a tokenizer. */
 WW_API ww_status ww_text_chunks(const ww_model *model, const char *document, size_t bytes, const ww_chunking *how,
                                 ww_chunk *chunks, size_t capacity, size_t *count);
 
