@@ -24,6 +24,19 @@ def random():
     return np.random.default_rng(19)
 
 
+@pytest.fixture(params=["memory", "store"])
+def filled(request, tmp_path):
+    """A function that makes a collection of 20 rows on a line, ids "0" to "19", with these payloads: in memory, and in a store."""
+    def make(payloads):
+        if request.param == "memory":
+            made = warpwave.Collection(2, metric="l2", device="cpu")
+        else:
+            made = warpwave.Store(tmp_path / "s.db", device="cpu").create("docs", dim=2, metric="l2")
+        made.add(np.arange(40, dtype=np.float32).reshape(20, 2), ids=[str(i) for i in range(20)], payloads=payloads)
+        return made
+    return make
+
+
 @pytest.fixture
 def points(random):
     """300 rows of 20 numbers."""

@@ -1,49 +1,9 @@
 /* Searches of a group from several threads, while rows are added, moved among the members, and a member is dropped: every
  * answer is that of the rows that were there all the time. */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
-
 #include "device/group/group.h"
-#include "support/collections.h"
+#include "threads/searching.h"
 
-enum { DIM = 33, ROWS = 400, K = 5, SEARCHERS = 3, MOVES = 8 };
-
-typedef struct searching {
-    ww_collection *collection;
-    ww_device *device;
-    float query[DIM];
-    int64_t rows[K];
-    float scores[K];
-    atomic_bool stop;
-    atomic_int searches, wrong;
-} searching;
-
-static ww_status search(const searching *s, int64_t *rows, float *scores)
-{
-    ww_query asked = ww_query_default();
-    asked.queries = s->query;
-    asked.query_count = 1;
-    asked.dim = DIM;
-    asked.k = K;
-    return ww_collection_search(s->collection, &asked, rows, scores);
-}
-
-static void *search_until_told(void *argument)
-{
-    searching *s = argument;
-    while (!atomic_load(&s->stop)) {
-        int64_t rows[K];
-        float scores[K];
-        ww_device_info info = ww_device_info_default();
-        const bool fine = search(s, rows, scores) == WW_OK && memcmp(rows, s->rows, sizeof rows) == 0 &&
-                          memcmp(scores, s->scores, sizeof scores) == 0 && ww_device_describe(s->device, &info) == WW_OK;
-        atomic_fetch_add(&s->searches, 1);
-        atomic_fetch_add(&s->wrong, !fine);
-    }
-    return NULL;
-}
+enum { ROWS = 400, MOVES = 8 };
 
 /* Far from the query: they are never among the nearest. */
 static void add_far(ww_collection *c, int64_t number)
@@ -65,7 +25,7 @@ static void add_far(ww_collection *c, int64_t number)
 static void searches_while_a_group_changes_are_all_right(void **state)
 {
     (void)state;
-    static searching s;
+    searching s = {0};
     test_random random = {3};
     CHECK_OK(ww_device_open("cpu+emulator:32+cpu", &s.device));
     s.device->tuning.group_even = true;
@@ -76,23 +36,14 @@ static void searches_while_a_group_changes_are_all_right(void **state)
     config.keep_host_copy = 1;
     CHECK_OK(ww_collection_create(s.device, &config, &s.collection));
     collection_fill(s.collection, &random, ROWS, DIM, "a", 0);
-    random_normals(&random, s.query, DIM);
-    CHECK_OK(search(&s, s.rows, s.scores));
-    pthread_t threads[SEARCHERS];
-    for (int i = 0; i < SEARCHERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, search_until_told, &s), 0);
+    searching_start(&s, &random);
     ww_device *cpu = NULL;
     CHECK_OK(ww_device_open("cpu", &cpu));
     for (int i = 0; i < MOVES; i++) {
         add_far(s.collection, i);
         CHECK_OK(ww_collection_move(s.collection, i % 2 ? s.device : cpu));
     }
-    while (atomic_load(&s.searches) < 2 * SEARCHERS)
-        sched_yield();
-    atomic_store(&s.stop, true);
-    for (int i = 0; i < SEARCHERS; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(atomic_load(&s.wrong), 0);
+    searching_end(&s);
     CHECK_OK(ww_device_drop(s.device, "emulator:32"));
     CHECK_OK(ww_collection_move(s.collection, s.device));
     int64_t rows[K];

@@ -9,16 +9,9 @@ import warpwave
 PAYLOADS = [{"year": 1990 + i, "lang": ["en", "de", "fr"][i % 3], "day": f"2024-01-{i + 1:02}", "tags": ["a"] if i % 2 else []} for i in range(20)]
 
 
-@pytest.fixture(params=["memory", "store"])
-def collection(request, tmp_path):
-    points = np.arange(40, dtype=np.float32).reshape(20, 2)
-    if request.param == "memory":
-        made = warpwave.Collection(2, metric="l2", device="cpu")
-    else:
-        store = warpwave.Store(tmp_path / "s.db", device="cpu")
-        made = store.create("docs", dim=2, metric="l2")
-    made.add(points, ids=[str(i) for i in range(20)], payloads=PAYLOADS)
-    return made
+@pytest.fixture
+def collection(filled):
+    return filled(PAYLOADS)
 
 
 @pytest.mark.parametrize("where, admits", [
