@@ -139,8 +139,9 @@ test-kill:
 test-attack:
 	$(setup_here) build test
 	$(configure) -B '$(BUILD)' -DWARPWAVE_TESTS=ON $(kernels_here)
-	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_attack test_sqlite_attack
-	WARPWAVE_ATTACK_SECONDS=1800 WARPWAVE_ATTACK_SEED=$$(date +%Y%m%d) $(BUILD)/tests/test_store_attack
+	cmake --build '$(BUILD)' -j $(JOBS) --target test_store_attack test_store_attack_open test_sqlite_attack
+	WARPWAVE_ATTACK_SECONDS=720 WARPWAVE_ATTACK_SEED=$$(date +%Y%m%d) $(BUILD)/tests/test_store_attack
+	WARPWAVE_ATTACK_SECONDS=1080 WARPWAVE_ATTACK_SEED=$$(date +%Y%m%d) $(BUILD)/tests/test_store_attack_open
 	WARPWAVE_ATTACK_SECONDS=1800 WARPWAVE_ATTACK_SEED=$$(date +%Y%m%d) $(BUILD)/tests/test_sqlite_attack
 
 # Each rank killed and stopped in turn at ten moments, for each MPI: for a nightly run.

@@ -272,12 +272,12 @@ static inline bool vfs_disarm(void)
 }
 
 /* After a power failure, when nothing is open any more. */
-static inline void vfs_power_back(const char *path)
+static inline void vfs_power_back(const char *store_path)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     for (int i = 0; i < 4; i++) {
         char name[4096];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        snprintf(name, sizeof name, "%s%s", store_path, suffixes[i]);
         const vfs_image *image = vfs.images;
         while (image && strcmp(image->name, name) != 0)
             image = image->next;
