@@ -123,6 +123,8 @@ static bool make_grammars(request *r, const served_model *m, ww_grammar_kind kin
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < p->choices; i++)
         status = ww_grammar_create(m->model, kind, text, bytes, &p->grammars[i]);
+    if (status == WW_UNSUPPORTED) /* a keyword or a type that is not known: what the client sent can be changed */
+        return request_fail(r, 400, "%s", ww_error_message());
     return status == WW_OK ? true : request_fail_status(r, status);
 }
 
