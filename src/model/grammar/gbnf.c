@@ -1,19 +1,25 @@
 /* GBNF to a program, in one pass: no tree is built. An atom that is repeated is read again for each copy, so the limit on steps
- * also bounds the time.
+ * also bounds the time. A failure leaves gbnf_parse() at once, from any depth; what is allocated belongs to the parser.
  */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/grammar/program.h"
 
-enum { RANGES_MAX = 512, REPEATS_MAX = 100000, CHARACTER_MAX = 0x10FFFF };
+enum { RANGES_MAX = 512, REPEATS_MAX = 100000, CHARACTER_MAX = 0x10FFFF, NONE = -1 };
 
 typedef struct character_range {
     uint32_t low, high;
 } character_range;
 
 typedef struct parser {
+    jmp_buf failed;
+    ww_status status;
     const char *text, *at, *end;
     grammar_program *program;
     grammar_rule *rules;
@@ -22,85 +28,79 @@ typedef struct parser {
     int32_t range_count;
 } parser;
 
-static int line_of(const parser *p)
+static _Noreturn void leave(parser *p, ww_status status)
 {
-    int line = 1;
-    for (const char *c = p->text; c < p->at; c++)
-        line += *c == '\n';
-    return line;
+    p->status = status;
+    longjmp(p->failed, 1);
 }
 
-static ww_status wrong(const parser *p, const char *what)
+/* Fails with "grammar, line L: " before the message. */
+__attribute__((format(printf, 3, 4))) static _Noreturn void fail(parser *p, ww_status status, const char *format, ...)
 {
-    return ww_fail(WW_INVALID_ARGUMENT, "grammar, line %d: %s", line_of(p), what);
+    char message[256];
+    int line = 1;
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(message, sizeof message, format, values);
+    va_end(values);
+    for (const char *c = p->text; c < p->at; c++)
+        line += *c == '\n';
+    leave(p, ww_fail(status, "grammar, line %d: %s", line, message));
 }
 
 /* ---- steps -----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status emit(parser *p, grammar_step step)
+static void emit(parser *p, grammar_step step)
 {
     grammar_program *g = p->program;
     if (g->count == GRAMMAR_STEPS_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "grammar, line %d: the grammar has more than %d steps; repeat less", line_of(p),
-                       (int)GRAMMAR_STEPS_MAX);
+        fail(p, WW_OUT_OF_RANGE, "the grammar has more than %d steps; repeat less", (int)GRAMMAR_STEPS_MAX);
     if (g->count == g->capacity) {
         const int32_t capacity = 2 * g->capacity + 256;
         grammar_step *larger = memory_resize(g->steps, (size_t)capacity * sizeof *larger);
         if (!larger)
-            return memory_failed("grammar", (size_t)capacity * sizeof *larger);
+            leave(p, memory_failed("grammar", (size_t)capacity * sizeof *larger));
         g->steps = larger;
         g->capacity = capacity;
     }
     g->steps[g->count++] = step;
-    return WW_OK;
 }
 
-/* Begins another alternative behind `*split`, the step that the one before begins with, and ends that one with a jump, which
- * keeps the number of the jump before. -1: there is none before. */
-static ww_status emit_alternative(parser *p, int32_t *split, int32_t *jump)
+static void emit_byte(parser *p, uint8_t low, uint8_t high)
 {
-    const bool first = *split < 0;
-    ww_status status = first ? WW_OK : emit(p, (grammar_step){.op = STEP_JUMP, .to = *jump});
-    if (status == WW_OK && !first) {
-        *jump = p->program->count - 1;
-        p->program->steps[*split].to = p->program->count;
+    emit(p, (grammar_step){.op = STEP_BYTE, .low = low, .high = high});
+}
+
+/* Alternatives that are being written. */
+typedef struct choice {
+    int32_t split; /* the step that the last one begins with */
+    int32_t jump;  /* the step that the one before ends with, which has the number of the jump before it */
+} choice;
+#define NO_CHOICE ((choice){NONE, NONE})
+
+/* Ends the alternative before, if there is one, with a jump, and begins another. */
+static void emit_alternative(parser *p, choice *c)
+{
+    if (c->split != NONE) {
+        emit(p, (grammar_step){.op = STEP_JUMP, .to = c->jump});
+        c->jump = p->program->count - 1;
+        p->program->steps[c->split].to = p->program->count;
     }
-    *split = p->program->count;
-    return status == WW_OK ? emit(p, (grammar_step){.op = STEP_SPLIT, .to = -1}) : status;
+    c->split = p->program->count;
+    emit(p, (grammar_step){.op = STEP_SPLIT, .to = NONE});
 }
 
-static void end_alternatives(parser *p, int32_t jump)
+static void end_alternatives(parser *p, const choice *c)
 {
-    while (jump >= 0) {
-        const int32_t before = p->program->steps[jump].to;
+    for (int32_t jump = c->jump, before; jump != NONE; jump = before) {
+        before = p->program->steps[jump].to;
         p->program->steps[jump].to = p->program->count;
-        jump = before;
     }
 }
 
 /* ---- characters ------------------------------------------------------------------------------------------------------------
  */
-
-static int32_t utf8_write(uint32_t c, uint8_t *bytes)
-{
-    const int32_t count = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t first[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    for (int32_t i = count - 1; i > 0; i--, c >>= 6)
-        bytes[i] = (uint8_t)(0x80 | (c & 0x3F));
-    bytes[0] = (uint8_t)(first[count] | c);
-    return count;
-}
-
-static ww_status emit_character(parser *p, uint32_t c)
-{
-    uint8_t bytes[4];
-    const int32_t count = utf8_write(c, bytes);
-    ww_status status = WW_OK;
-    for (int32_t i = 0; status == WW_OK && i < count; i++)
-        status = emit(p, (grammar_step){.op = STEP_BYTE, .low = bytes[i], .high = bytes[i]});
-    return status;
-}
 
 /* The largest beginning of a range whose characters are all of one length, and whose bytes vary independently. */
 static uint32_t uniform_end(uint32_t low, uint32_t high)
@@ -121,32 +121,26 @@ static uint32_t uniform_end(uint32_t low, uint32_t high)
     return high;
 }
 
-static ww_status emit_range(parser *p, character_range r, int32_t *split, int32_t *jump)
+static void emit_range(parser *p, character_range r, choice *c)
 {
-    ww_status status = WW_OK;
-    while (status == WW_OK && r.low <= r.high) {
-        uint8_t low[4], high[4];
+    while (r.low <= r.high) {
+        utf8proc_uint8_t low[4], high[4];
         if (r.low >= 0xD800 && r.low <= 0xDFFF) { /* surrogates are no characters */
             r.low = 0xE000;
             continue;
         }
         const uint32_t last = uniform_end(r.low, r.low < 0xD800 && r.high >= 0xD800 ? 0xD7FF : r.high);
-        const int32_t count = utf8_write(r.low, low);
-        utf8_write(last, high);
-        status = emit_alternative(p, split, jump);
-        for (int32_t i = 0; status == WW_OK && i < count; i++)
-            status = emit(p, (grammar_step){.op = STEP_BYTE, .low = low[i], .high = high[i]});
+        const utf8proc_ssize_t count = utf8proc_encode_char((utf8proc_int32_t)r.low, low);
+        utf8proc_encode_char((utf8proc_int32_t)last, high);
+        emit_alternative(p, c);
+        for (utf8proc_ssize_t i = 0; i < count; i++)
+            emit_byte(p, low[i], high[i]);
         r.low = last + 1;
     }
-    return status;
 }
 
-/* Sorts the ranges, and emits them or, where negated, what is between them. */
-static ww_status emit_class(parser *p, bool negated)
+static void sort_ranges(parser *p)
 {
-    int32_t split = -1, jump = -1;
-    uint32_t next = 0; /* above all ranges before */
-    ww_status status = WW_OK;
     for (int32_t i = 1; i < p->range_count; i++) {
         const character_range moved = p->ranges[i];
         int32_t at = i;
@@ -154,91 +148,95 @@ static ww_status emit_class(parser *p, bool negated)
             p->ranges[at] = p->ranges[at - 1];
         p->ranges[at] = moved;
     }
-    for (int32_t i = 0; status == WW_OK && i < p->range_count; i++) {
-        const character_range r = p->ranges[i];
-        if (negated && r.low > next)
-            status = emit_range(p, (character_range){next, r.low - 1}, &split, &jump);
-        else if (!negated && r.high >= next)
-            status = emit_range(p, (character_range){r.low > next ? r.low : next, r.high}, &split, &jump);
-        next = r.high >= next ? r.high + 1 : next;
-    }
-    if (status == WW_OK && negated && next <= CHARACTER_MAX)
-        status = emit_range(p, (character_range){next, CHARACTER_MAX}, &split, &jump);
-    if (status == WW_OK && split < 0)
-        status = wrong(p, "the character class is empty");
-    if (status == WW_OK)
-        end_alternatives(p, jump);
-    return status;
 }
 
-static ww_status read_hexadecimal(parser *p, int digits, uint32_t *c)
+/* Emits the ranges or, where negated, what is between them. */
+static void emit_class(parser *p, bool negated)
 {
-    for (*c = 0; digits > 0; digits--, p->at++) {
+    choice c = NO_CHOICE;
+    uint32_t next = 0; /* above all ranges before */
+    sort_ranges(p);
+    for (int32_t i = 0; i < p->range_count; i++) {
+        const character_range r = p->ranges[i];
+        if (negated && r.low > next)
+            emit_range(p, (character_range){next, r.low - 1}, &c);
+        else if (!negated && r.high >= next)
+            emit_range(p, (character_range){r.low > next ? r.low : next, r.high}, &c);
+        next = r.high >= next ? r.high + 1 : next;
+    }
+    if (negated && next <= CHARACTER_MAX)
+        emit_range(p, (character_range){next, CHARACTER_MAX}, &c);
+    if (c.split == NONE)
+        fail(p, WW_INVALID_ARGUMENT, "the character class is empty");
+    end_alternatives(p, &c);
+}
+
+static uint32_t read_hexadecimal(parser *p, int digits)
+{
+    uint32_t c = 0;
+    for (; digits > 0; digits--, p->at++) {
         static const char all[] = "0123456789abcdefABCDEF";
         const char *found = p->at < p->end && *p->at ? strchr(all, *p->at) : NULL;
         if (!found)
-            return wrong(p, "\\x needs 2, \\u 4 and \\U 8 hexadecimal digits");
+            fail(p, WW_INVALID_ARGUMENT, "\\x needs 2, \\u 4 and \\U 8 hexadecimal digits");
         const uint32_t digit = (uint32_t)(found - all);
-        *c = *c << 4 | (digit < 16 ? digit : digit - 6);
+        c = c << 4 | (digit < 16 ? digit : digit - 6);
     }
-    return *c > CHARACTER_MAX || (*c >= 0xD800 && *c <= 0xDFFF) ? wrong(p, "the escape is no character of Unicode") : WW_OK;
+    if (c > CHARACTER_MAX || (c >= 0xD800 && c <= 0xDFFF))
+        fail(p, WW_INVALID_ARGUMENT, "the escape is no character of Unicode");
+    return c;
 }
 
 /* One character of a literal or a class, which may be an escape. */
-static ww_status read_character(parser *p, uint32_t *c)
+static uint32_t read_character(parser *p)
 {
+    uint32_t c = 0;
     if (p->at == p->end || *p->at == '\n')
-        return wrong(p, "a literal or a character class does not end in its line");
+        fail(p, WW_INVALID_ARGUMENT, "a literal or a character class does not end in its line");
     if (*p->at != '\\') {
-        p->at += utf8_read(p->at, (size_t)(p->end - p->at), c);
-        return WW_OK;
+        p->at += utf8_read(p->at, (size_t)(p->end - p->at), &c);
+        return c;
     }
     const char kind = ++p->at < p->end ? *p->at : '\n';
     p->at += kind != '\n';
-    *c = kind == 'n' ? '\n' : kind == 'r' ? '\r' : kind == 't' ? '\t' : (uint32_t)(unsigned char)kind;
     if (kind == 'x' || kind == 'u' || kind == 'U')
-        return read_hexadecimal(p, kind == 'x' ? 2 : kind == 'u' ? 4 : 8, c);
+        return read_hexadecimal(p, kind == 'x' ? 2 : kind == 'u' ? 4 : 8);
     if (!strchr("nrt\\\"'[]-^/.$|(){}*+?", kind))
-        return wrong(p, "this escape is not known; known are \\n \\r \\t \\x \\u \\U and those of punctuation");
-    return WW_OK;
+        fail(p, WW_INVALID_ARGUMENT, "this escape is not known; known are \\n \\r \\t \\x \\u \\U and those of punctuation");
+    return kind == 'n' ? '\n' : kind == 'r' ? '\r' : kind == 't' ? '\t' : (uint32_t)(unsigned char)kind;
 }
 
-static ww_status parse_class(parser *p)
+static void parse_class(parser *p)
 {
-    ww_status status = WW_OK;
     const bool negated = ++p->at < p->end && *p->at == '^';
     p->at += negated;
     p->range_count = 0;
-    while (status == WW_OK && (p->at == p->end || *p->at != ']')) {
+    while (p->at == p->end || *p->at != ']') {
         character_range r;
-        status = read_character(p, &r.low);
-        r.high = r.low;
-        if (status == WW_OK && p->end - p->at > 1 && p->at[0] == '-' && p->at[1] != ']') {
+        r.low = r.high = read_character(p);
+        if (p->end - p->at > 1 && p->at[0] == '-' && p->at[1] != ']') {
             p->at++;
-            status = read_character(p, &r.high);
+            r.high = read_character(p);
         }
-        if (status == WW_OK && r.high < r.low)
-            status = wrong(p, "a range of characters ends before it begins");
-        if (status == WW_OK && p->range_count == RANGES_MAX)
-            status = wrong(p, "a character class has more than 512 ranges");
-        if (status == WW_OK)
-            p->ranges[p->range_count++] = r;
+        if (r.high < r.low)
+            fail(p, WW_INVALID_ARGUMENT, "a range of characters ends before it begins");
+        if (p->range_count == RANGES_MAX)
+            fail(p, WW_INVALID_ARGUMENT, "a character class has more than %d ranges", (int)RANGES_MAX);
+        p->ranges[p->range_count++] = r;
     }
-    p->at += status == WW_OK;
-    return status == WW_OK ? emit_class(p, negated) : status;
+    p->at++;
+    emit_class(p, negated);
 }
 
-static ww_status parse_literal(parser *p)
+static void parse_literal(parser *p)
 {
-    ww_status status = WW_OK;
-    for (p->at++; status == WW_OK && (p->at == p->end || *p->at != '"');) {
-        uint32_t c = 0;
-        status = read_character(p, &c);
-        if (status == WW_OK)
-            status = emit_character(p, c);
+    for (p->at++; p->at == p->end || *p->at != '"';) {
+        utf8proc_uint8_t bytes[4];
+        const utf8proc_ssize_t count = utf8proc_encode_char((utf8proc_int32_t)read_character(p), bytes);
+        for (utf8proc_ssize_t i = 0; i < count; i++)
+            emit_byte(p, bytes[i], bytes[i]);
     }
-    p->at += status == WW_OK;
-    return status;
+    p->at++;
 }
 
 /* ---- rules -----------------------------------------------------------------------------------------------------------------
@@ -278,115 +276,116 @@ static bool rule_begins(const parser *p)
 }
 
 /* Reads a name, and gives the number of its rule. */
-static ww_status read_rule(parser *p, int32_t *rule)
+static int32_t read_rule(parser *p)
 {
     const char *name = p->at;
     const size_t bytes = name_bytes(p);
     p->at += bytes;
-    for (*rule = 0; *rule < p->rule_count; ++*rule)
-        if (p->rules[*rule].bytes == bytes && memcmp(p->rules[*rule].name, name, bytes) == 0)
-            return WW_OK;
-    if (bytes == 0)
-        return wrong(p, "a rule, NAME ::= ..., is expected");
+    for (int32_t i = 0; i < p->rule_count; i++)
+        if (p->rules[i].bytes == bytes && memcmp(p->rules[i].name, name, bytes) == 0)
+            return i;
     if (p->rule_count == GRAMMAR_RULES_MAX)
-        return wrong(p, "the grammar has more than 4096 rules");
-    p->rules[p->rule_count++] = (grammar_rule){.name = name, .bytes = bytes, .start = -1};
-    return WW_OK;
+        fail(p, WW_INVALID_ARGUMENT, "the grammar has more than %d rules", (int)GRAMMAR_RULES_MAX);
+    p->rules[p->rule_count] = (grammar_rule){.name = name, .bytes = bytes, .start = NONE};
+    return p->rule_count++;
 }
 
-static ww_status parse_alternatives(parser *p);
+static void parse_alternatives(parser *p);
 
-static ww_status parse_atom(parser *p)
+static void parse_group(parser *p)
 {
-    int32_t rule = 0;
-    ww_status status = WW_OK;
-    if (*p->at == '"')
-        return parse_literal(p);
-    if (*p->at == '[')
-        return parse_class(p);
-    if (*p->at == '.') {
-        p->at++;
-        p->range_count = 0;
-        return emit_class(p, true);
-    }
-    if (*p->at != '(') {
-        status = read_rule(p, &rule);
-        return status == WW_OK ? emit(p, (grammar_step){.op = STEP_CALL, .to = rule}) : status;
-    }
     if (p->depth == GRAMMAR_DEPTH_MAX)
-        return wrong(p, "more than 100 groups are inside each other");
+        fail(p, WW_INVALID_ARGUMENT, "more than %d groups are inside each other", (int)GRAMMAR_DEPTH_MAX);
     p->at++;
     p->depth++;
-    status = parse_alternatives(p);
+    parse_alternatives(p);
     p->depth--;
-    if (status == WW_OK && (p->at == p->end || *p->at != ')'))
-        status = wrong(p, "a group is not closed");
-    p->at += status == WW_OK;
-    return status;
+    if (p->at == p->end || *p->at != ')')
+        fail(p, WW_INVALID_ARGUMENT, "a group is not closed");
+    p->at++;
+}
+
+static void parse_atom(parser *p)
+{
+    if (*p->at == '"') {
+        parse_literal(p);
+    } else if (*p->at == '[') {
+        parse_class(p);
+    } else if (*p->at == '(') {
+        parse_group(p);
+    } else if (*p->at == '.') {
+        p->at++;
+        p->range_count = 0;
+        emit_class(p, true);
+    } else if (in_name(*p->at)) {
+        emit(p, (grammar_step){.op = STEP_CALL, .to = read_rule(p)});
+    } else {
+        fail(p, WW_INVALID_ARGUMENT, "a literal, a character class, a group, a rule or | is expected");
+    }
 }
 
 static bool read_count(parser *p, int32_t *count)
 {
+    skip_space(p);
     const char *from = p->at;
     for (*count = 0; p->at < p->end && *p->at >= '0' && *p->at <= '9' && *count <= REPEATS_MAX; p->at++)
         *count = 10 * *count + (*p->at - '0');
-    return p->at > from;
+    const bool found = p->at > from;
+    skip_space(p);
+    return found;
 }
 
-/* Reads *, +, ? or {m,n}; -1 is no end, and 1 to 1 where none of them follows. */
-static ww_status read_repetition(parser *p, int32_t *least, int32_t *most)
+/* Reads {m}, {m,} or {m,n}; `most` is NONE where there is no end. */
+static void read_counts(parser *p, int32_t *least, int32_t *most)
+{
+    p->at++;
+    bool good = read_count(p, least);
+    *most = *least;
+    if (good && p->at < p->end && *p->at == ',') {
+        p->at++;
+        if (!read_count(p, most))
+            *most = NONE;
+    }
+    good = good && p->at < p->end && *p->at == '}' && *least <= REPEATS_MAX && *most <= REPEATS_MAX;
+    if (!good || (*most != NONE && *most < *least))
+        fail(p, WW_INVALID_ARGUMENT, "a repetition must be {m}, {m,} or {m,n}, with m at most n, and n at most %d",
+             (int)REPEATS_MAX);
+    p->at++;
+}
+
+/* Reads *, +, ? or {m,n}; 1 to 1 where none of them follows. */
+static void read_repetition(parser *p, int32_t *least, int32_t *most)
 {
     skip_space(p);
     const char sign = p->at < p->end ? *p->at : ' ';
     *least = sign == '*' || sign == '?' ? 0 : 1;
-    *most = sign == '*' || sign == '+' ? -1 : 1;
-    if (sign == '*' || sign == '+' || sign == '?')
+    *most = sign == '*' || sign == '+' ? NONE : 1;
+    if (sign == '{')
+        read_counts(p, least, most);
+    else if (sign == '*' || sign == '+' || sign == '?')
         p->at++;
-    if (sign != '{')
-        return WW_OK;
-    p->at++;
-    skip_space(p);
-    bool good = read_count(p, least);
-    skip_space(p);
-    *most = *least;
-    if (good && p->at < p->end && *p->at == ',') {
-        p->at++;
-        skip_space(p);
-        if (!read_count(p, most))
-            *most = -1;
-        skip_space(p);
-    }
-    good = good && p->at < p->end && *p->at == '}' && *least <= REPEATS_MAX && *most <= REPEATS_MAX;
-    p->at += good;
-    return good && (*most < 0 || *most >= *least)
-               ? WW_OK
-               : wrong(p, "a repetition must be {m}, {m,} or {m,n}, with m at most n, and n at most 100000");
 }
 
 /* Copies of an atom, of which the first is there already, from step `first` on, behind a split. */
-static ww_status repeat_atom(parser *p, const char *atom, int32_t first)
+static void repeat_atom(parser *p, const char *atom, int32_t first)
 {
-    const char *behind;
     int32_t least, most, last = first;
-    ww_status status = read_repetition(p, &least, &most);
-    behind = p->at;
-    const int32_t copies = most < 0 ? (least > 0 ? least : 1) : most;
-    for (int32_t i = 1; status == WW_OK && i < copies; i++) {
+    read_repetition(p, &least, &most);
+    const char *behind = p->at;
+    const int32_t copies = most == NONE ? (least > 0 ? least : 1) : most;
+    for (int32_t i = 1; i < copies; i++) {
         last = p->program->count;
         p->at = atom;
-        status = emit(p, (grammar_step){.op = STEP_SPLIT, .to = -1});
-        if (status == WW_OK && i >= least) { /* may be left out: the end is found through the split before it */
+        emit(p, (grammar_step){.op = STEP_SPLIT, .to = NONE});
+        if (i >= least) { /* may be left out: the end is found through the split before it */
             p->program->steps[last].to = first;
             first = last;
         }
-        if (status == WW_OK)
-            status = parse_atom(p);
+        parse_atom(p);
     }
     p->at = behind;
-    if (status == WW_OK && most < 0)
-        status = emit(p, (grammar_step){.op = STEP_SPLIT, .to = last});
-    if (status != WW_OK)
-        return status;
+    if (most == NONE)
+        emit(p, (grammar_step){.op = STEP_SPLIT, .to = last});
     const int32_t end = p->program->count;
     grammar_step *steps = p->program->steps;
     for (int32_t i = copies - 1; i >= least && i >= 1; i--) {
@@ -396,60 +395,49 @@ static ww_status repeat_atom(parser *p, const char *atom, int32_t first)
     }
     if (least == 0)
         steps[first] = (grammar_step){.op = most == 0 ? STEP_JUMP : STEP_SPLIT, .to = end};
-    return WW_OK;
 }
 
 /* Sequences with | between them, up to the end of the rule or of the group. */
-static ww_status parse_alternatives(parser *p)
+static void parse_alternatives(parser *p)
 {
-    int32_t split = -1, jump = -1;
-    ww_status status = emit_alternative(p, &split, &jump);
-    for (skip_space(p); status == WW_OK && p->at < p->end && *p->at != ')' && !rule_begins(p); skip_space(p)) {
+    choice c = NO_CHOICE;
+    emit_alternative(p, &c);
+    for (skip_space(p); p->at < p->end && *p->at != ')' && !rule_begins(p); skip_space(p)) {
         if (*p->at == '|') {
             p->at++;
-            status = emit_alternative(p, &split, &jump);
+            emit_alternative(p, &c);
             continue;
         }
         const char *atom = p->at;
         const int32_t first = p->program->count;
-        if (!in_name(*atom) && !strchr("\"[.(", *atom))
-            return wrong(p, "a literal, a character class, a group, a rule or | is expected");
-        status = emit(p, (grammar_step){.op = STEP_SPLIT, .to = -1});
-        if (status == WW_OK)
-            status = parse_atom(p);
-        if (status == WW_OK)
-            status = repeat_atom(p, atom, first);
+        emit(p, (grammar_step){.op = STEP_SPLIT, .to = NONE});
+        parse_atom(p);
+        repeat_atom(p, atom, first);
     }
-    if (status == WW_OK)
-        end_alternatives(p, jump);
-    return status;
+    end_alternatives(p, &c);
 }
 
-static ww_status parse_rule(parser *p)
+static void parse_rule(parser *p)
 {
-    int32_t rule = 0;
     if (!rule_begins(p))
-        return wrong(p, "a rule, NAME ::= ..., is expected");
-    ww_status status = read_rule(p, &rule);
-    if (status == WW_OK && p->rules[rule].start >= 0)
-        status = ww_fail(WW_INVALID_ARGUMENT, "grammar, line %d: rule '%.*s' is defined twice", line_of(p),
-                         (int)p->rules[rule].bytes, p->rules[rule].name);
-    if (status != WW_OK)
-        return status;
-    p->rules[rule].start = p->program->count;
+        fail(p, WW_INVALID_ARGUMENT, "a rule, NAME ::= ..., is expected");
+    grammar_rule *rule = &p->rules[read_rule(p)];
+    if (rule->start != NONE)
+        fail(p, WW_INVALID_ARGUMENT, "rule '%.*s' is defined twice", (int)rule->bytes, rule->name);
+    rule->start = p->program->count;
     skip_space(p);
     p->at += 3; /* ::= */
-    status = parse_alternatives(p);
-    if (status == WW_OK && p->at < p->end && *p->at == ')')
-        status = wrong(p, ") closes no group");
-    return status == WW_OK ? emit(p, (grammar_step){.op = STEP_RETURN}) : status;
+    parse_alternatives(p);
+    if (p->at < p->end && *p->at == ')')
+        fail(p, WW_INVALID_ARGUMENT, ") closes no group");
+    emit(p, (grammar_step){.op = STEP_RETURN});
 }
 
 /* All rules are there: calls get the step where their rule begins. */
 static ww_status link_rules(parser *p)
 {
     grammar_program *g = p->program;
-    g->root = -1;
+    g->root = NONE;
     for (int32_t i = 0; i < p->rule_count; i++) {
         if (p->rules[i].start < 0)
             return ww_fail(WW_INVALID_ARGUMENT, "grammar: rule '%.*s' is used and not defined", (int)p->rules[i].bytes,
@@ -466,6 +454,13 @@ static ww_status link_rules(parser *p)
     return status;
 }
 
+static void parse_rules(parser *p)
+{
+    for (skip_space(p); p->at < p->end; skip_space(p))
+        parse_rule(p);
+    p->status = link_rules(p);
+}
+
 ww_status gbnf_parse(const char *text, size_t bytes, grammar_program *program)
 {
     parser p = {.text = text, .at = text, .end = text + bytes, .program = program};
@@ -476,15 +471,12 @@ ww_status gbnf_parse(const char *text, size_t bytes, grammar_program *program)
     p.rules = memory_alloc(GRAMMAR_RULES_MAX * sizeof *p.rules);
     if (!p.rules)
         return memory_failed("grammar", GRAMMAR_RULES_MAX * sizeof *p.rules);
-    ww_status status = WW_OK;
-    for (skip_space(&p); status == WW_OK && p.at < p.end; skip_space(&p))
-        status = parse_rule(&p);
-    if (status == WW_OK)
-        status = link_rules(&p);
+    if (setjmp(p.failed) == 0)
+        parse_rules(&p);
     memory_free(p.rules);
-    if (status != WW_OK)
+    if (p.status != WW_OK)
         grammar_program_free(program);
-    return status;
+    return p.status;
 }
 
 void grammar_program_free(grammar_program *program)

@@ -3,7 +3,7 @@
  * Numbers of one length are compared digit by digit: behind a common beginning, the first digit that differs is that of the
  * lower bound, one in between with any digits behind it, or that of the upper bound.
  */
-#include "model/grammar/schema_facts.h"
+#include "model/grammar/schema.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,14 +13,14 @@
 enum { DIGITS_MAX = 18 };
 #define INTEGER_MAX (INT64_C(999999999999999999)) /* DIGITS_MAX nines, as the rule `integer` has them */
 
-static void write_any(gbnf_writer *w, size_t count)
+static void write_any(schema_writer *w, size_t count)
 {
     if (count > 0)
         gbnf_write(w, "[0-9]{%zu} ", count);
 }
 
 /* Digits from `low` to `high`, of one length. An end that is only zeros, or nines, has no bound. */
-static void write_digits(gbnf_writer *w, const char *low, const char *high)
+static void write_digits(schema_writer *w, const char *low, const char *high)
 {
     for (; *low && *low == *high; low++, high++)
         gbnf_write(w, "\"%c\" ", *low);
@@ -52,7 +52,7 @@ static void write_digits(gbnf_writer *w, const char *low, const char *high)
 }
 
 /* Numbers from `low` to `high`, not negative, by their lengths. */
-static void write_range(gbnf_writer *w, int64_t low, int64_t high)
+static void write_range(schema_writer *w, int64_t low, int64_t high)
 {
     char least[24], most[24], from[DIGITS_MAX + 2] = {0}, to[DIGITS_MAX + 2] = {0};
     const size_t first = (size_t)snprintf(least, sizeof least, "%" PRId64, low);
@@ -81,7 +81,7 @@ static int64_t read_bound(schema_writer *w, const json_t *schema, const char *co
                               ? json_integer_value(value) >= -INTEGER_MAX && json_integer_value(value) <= INTEGER_MAX
                               : json_is_real(value) && fabs(number) < 1e17;
         if (!fits) {
-            REFUSE(w, "%s must be a number of at most %d digits", names[i], (int)DIGITS_MAX);
+            schema_refuse(w, "%s must be a number of at most %d digits", names[i], (int)DIGITS_MAX);
             return bound;
         }
         int64_t at = json_is_integer(value) ? json_integer_value(value) : (int64_t)(step > 0 ? ceil(number) : floor(number));
@@ -106,15 +106,15 @@ void integer_write(schema_writer *w, const json_t *schema)
     static const char *const lower[2] = {"minimum", "exclusiveMinimum"}, *const upper[2] = {"maximum", "exclusiveMaximum"};
     const int64_t low = read_bound(w, schema, lower, 1), high = read_bound(w, schema, upper, -1);
     if (low > high)
-        REFUSE(w, "no integer is from %" PRId64 " to %" PRId64, low, high);
-    if (w->gbnf.status != WW_OK)
+        schema_refuse(w, "no integer is from %" PRId64 " to %" PRId64, low, high);
+    if (w->status != WW_OK)
         return;
     if (low < 0) {
-        gbnf_write(&w->gbnf, "\"-\" (");
-        write_range(&w->gbnf, high < 0 ? -high : 1, -low);
-        gbnf_write(&w->gbnf, ") %s", high < 0 ? "" : "| ");
+        gbnf_write(w, "\"-\" (");
+        write_range(w, high < 0 ? -high : 1, -low);
+        gbnf_write(w, ") %s", high < 0 ? "" : "| ");
     }
     if (high >= 0)
-        write_range(&w->gbnf, low > 0 ? low : 0, high);
-    gbnf_write(&w->gbnf, "\n");
+        write_range(w, low > 0 ? low : 0, high);
+    gbnf_write(w, "\n");
 }

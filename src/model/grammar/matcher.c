@@ -41,9 +41,8 @@ typedef uint64_t (*hash_of)(const matcher *m, int32_t entry);
 
 static uint64_t hash_place(const matcher *m, int32_t place)
 {
-    uint64_t both;
-    memcpy(&both, &m->places[place], sizeof both);
-    return hash_number(hash_process_key(), both);
+    const grammar_place at = m->places[place];
+    return hash_number(hash_process_key(), (uint64_t)(uint32_t)at.step << 32 | (uint32_t)at.back);
 }
 
 static uint64_t hash_state(const matcher *m, int32_t state)
@@ -88,15 +87,8 @@ static ww_status reserve_place(matcher *m)
 {
     if (m->place_count == MATCHER_PLACES_MAX)
         return too_many();
-    if (m->place_count == m->place_capacity) {
-        int32_t stamps = m->place_capacity;
-        ww_status status = reserve(&m->stamps, m->place_count, &stamps, sizeof *m->stamps);
-        if (status == WW_OK)
-            status = reserve(&m->places, m->place_count, &m->place_capacity, sizeof *m->places);
-        if (status != WW_OK)
-            return status;
-    }
-    return grow_table(m, &m->place_table, &m->place_slots, m->place_count, hash_place);
+    const ww_status status = reserve(&m->places, m->place_count, &m->place_capacity, sizeof *m->places);
+    return status == WW_OK ? grow_table(m, &m->place_table, &m->place_slots, m->place_count, hash_place) : status;
 }
 
 static ww_status find_place(matcher *m, grammar_place wanted, int32_t *place)
@@ -114,7 +106,6 @@ static ww_status find_place(matcher *m, grammar_place wanted, int32_t *place)
             return WW_OK;
     }
     *place = m->place_count++;
-    m->stamps[*place] = 0;
     put(m->place_table, m->place_slots, hash, *place);
     return WW_OK;
 }
@@ -125,10 +116,10 @@ static ww_status find_place(matcher *m, grammar_place wanted, int32_t *place)
 static ww_status wait_at(matcher *m, int32_t step, int32_t back)
 {
     int32_t place = 0;
-    const ww_status status = find_place(m, (grammar_place){step, back}, &place);
-    if (status != WW_OK || m->stamps[place] == m->stamp)
+    const ww_status status = find_place(m, (grammar_place){.step = step, .back = back}, &place);
+    if (status != WW_OK || m->places[place].stamp == m->stamp)
         return status;
-    m->stamps[place] = m->stamp;
+    m->places[place].stamp = m->stamp;
     return add_number(&m->waiting, &m->waiting_count, &m->waiting_capacity, place);
 }
 
@@ -157,7 +148,7 @@ static ww_status go_on(matcher *m, int32_t place)
         status = wait_at(m, step.to, back);
     else if (step.op == STEP_CALL) {
         if (!only_returns(m->program, at.step + 1))
-            status = find_place(m, (grammar_place){at.step + 1, at.back}, &back);
+            status = find_place(m, (grammar_place){.step = at.step + 1, .back = at.back}, &back);
         if (status == WW_OK)
             status = wait_at(m, step.to, back);
     } else {
@@ -281,7 +272,6 @@ void matcher_free(matcher *m)
 {
     free_states(m);
     memory_free(m->places);
-    memory_free(m->stamps);
     memory_free(m->place_table);
     memory_free(m->states);
     memory_free(m->state_table);
@@ -300,7 +290,7 @@ static ww_status copy_place(matcher *to, const matcher *from, int32_t place, int
     for (; status == WW_OK && place >= 0; place = from->places[place].back)
         status = add_number(&to->waiting, &to->waiting_count, &to->waiting_capacity, from->places[place].step);
     while (status == WW_OK && to->waiting_count > 0) {
-        status = find_place(to, (grammar_place){to->waiting[--to->waiting_count], back}, copied);
+        status = find_place(to, (grammar_place){.step = to->waiting[--to->waiting_count], .back = back}, copied);
         back = *copied;
     }
     return status;

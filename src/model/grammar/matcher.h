@@ -13,6 +13,7 @@
 
 typedef struct grammar_place {
     int32_t step, back; /* back: a place; -1: the text ends */
+    uint32_t stamp;     /* the closure that saw it last */
 } grammar_place;
 
 typedef struct grammar_state {
@@ -28,7 +29,6 @@ enum { STATE_DEAD = 0, STATE_UNKNOWN = -1, MATCHER_STATES_MAX = 1 << 15, MATCHER
 typedef struct matcher {
     const grammar_program *program;
     grammar_place *places;
-    uint32_t *stamps; /* of places: the closure that saw it last */
     int32_t place_count, place_capacity;
     int32_t *place_table; /* hash table of places; its size is a power of two; -1: free */
     int32_t place_slots;

@@ -1,17 +1,10 @@
 /* Regular expressions of JSON schemas: the part of them that a grammar can say. */
 #include <string.h>
 
-#include "base/status.h"
 #include "base/text.h"
 #include "model/grammar/schema.h"
 
 #define UNICODE_SPACE "\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000\\uFEFF"
-
-static void refuse(gbnf_writer *w, const char *what)
-{
-    if (w->status == WW_OK)
-        w->status = ww_fail(WW_UNSUPPORTED, "JSON schema: pattern: %s", what);
-}
 
 /* What \d, \w and \s are in a class; NULL for others. */
 static const char *set_of(char kind)
@@ -20,7 +13,7 @@ static const char *set_of(char kind)
 }
 
 /* One character, which may be escaped. */
-static uint32_t read_one(gbnf_writer *w, const char **at)
+static uint32_t read_one(schema_writer *w, const char **at)
 {
     uint32_t c = 0;
     const bool escaped = **at == '\\';
@@ -29,12 +22,12 @@ static uint32_t read_one(gbnf_writer *w, const char **at)
     if (!escaped || strchr("nrt", (int)c))
         return !escaped ? c : c == 'n' ? '\n' : c == 'r' ? '\r' : c == 't' ? '\t' : 0;
     if (c >= 0x80 || !strchr("^$\\.*+?()[]{}|/-\"'#&~,:;=<>@!%_` ", (int)c))
-        refuse(w, "only \\d \\w \\s \\D \\W \\S \\n \\r \\t and escaped punctuation are supported");
+        schema_refuse(w, "pattern: only \\d \\w \\s \\D \\W \\S \\n \\r \\t and escaped punctuation are supported");
     return c;
 }
 
 /* The characters of a range that a string of JSON may have as they are. */
-static void write_range(gbnf_writer *w, uint32_t low, uint32_t high)
+static void write_range(schema_writer *w, uint32_t low, uint32_t high)
 {
     static const uint32_t unsafe[] = {'"', '\\', 0x110000};
     low = low < 0x20 ? 0x20 : low;
@@ -45,7 +38,7 @@ static void write_range(gbnf_writer *w, uint32_t low, uint32_t high)
     }
 }
 
-static void write_class(gbnf_writer *w, const char **at)
+static void write_class(schema_writer *w, const char **at)
 {
     const bool negated = *++*at == '^';
     *at += negated;
@@ -64,17 +57,17 @@ static void write_class(gbnf_writer *w, const char **at)
             high = read_one(w, at);
         }
         if (high < low)
-            refuse(w, "a range of characters ends before it begins");
+            schema_refuse(w, "pattern: a range of characters ends before it begins");
         write_range(w, low, high);
     }
     if (!**at)
-        refuse(w, "a character class does not end");
+        schema_refuse(w, "pattern: a character class does not end");
     else
         ++*at;
     gbnf_write(w, "] ");
 }
 
-static void write_escape(gbnf_writer *w, const char **at)
+static void write_escape(schema_writer *w, const char **at)
 {
     const char kind = (*at)[1];
     const char *set = set_of(kind), *negated = strchr("DWS", kind) && kind ? set_of((char)(kind + 'a' - 'A')) : NULL;
@@ -93,23 +86,23 @@ static void write_escape(gbnf_writer *w, const char **at)
 }
 
 /* Copies a quantifier. */
-static void write_quantifier(gbnf_writer *w, const char **at)
+static void write_quantifier(schema_writer *w, const char **at)
 {
     const size_t length = **at == '{' ? strspn(*at + 1, "0123456789,") + 2 : 1;
     if (**at == '{' && (*at)[length - 1] != '}') {
-        refuse(w, "a quantifier must be * + ? {m} {m,} or {m,n}");
+        schema_refuse(w, "pattern: a quantifier must be * + ? {m} {m,} or {m,n}");
         return;
     }
     gbnf_write(w, "%.*s ", (int)length, *at);
     *at += length;
     if (**at && strchr("?+*{", **at))
-        refuse(w, "lazy and possessive quantifiers are not supported");
+        schema_refuse(w, "pattern: lazy and possessive quantifiers are not supported");
 }
 
-static void write_atom(gbnf_writer *w, const char **at, int *depth)
+static void write_atom(schema_writer *w, const char **at, int *depth)
 {
     if (**at == '(' && (*at)[1] == '?' && (*at)[2] != ':') {
-        refuse(w, "groups that begin with (? are not supported, except (?:");
+        schema_refuse(w, "pattern: groups that begin with (? are not supported, except (?:");
     } else if (**at == '(') {
         gbnf_write(w, "(");
         *at += (*at)[1] == '?' ? 3 : 1;
@@ -118,7 +111,7 @@ static void write_atom(gbnf_writer *w, const char **at, int *depth)
         *depth -= **at == ')';
         gbnf_write(w, "%c ", *(*at)++);
         if (*depth < 0)
-            refuse(w, ") closes no group");
+            schema_refuse(w, "pattern: ) closes no group");
     } else if (**at == '[') {
         write_class(w, at);
     } else if (**at == '.') {
@@ -127,7 +120,7 @@ static void write_atom(gbnf_writer *w, const char **at, int *depth)
     } else if (**at == '\\') {
         write_escape(w, at);
     } else if (strchr("^$", **at)) {
-        refuse(w, "^ and $ are supported at the ends of the pattern only, and without | outside of a group");
+        schema_refuse(w, "pattern: ^ and $ are supported at the ends of the pattern only, and without | outside of a group");
     } else if (**at == '"') {
         gbnf_write(w, "\"\\\\\\\"\" ");
         ++*at;
@@ -136,7 +129,7 @@ static void write_atom(gbnf_writer *w, const char **at, int *depth)
     }
 }
 
-void pattern_write(gbnf_writer *w, const char *pattern)
+void pattern_write(schema_writer *w, const char *pattern)
 {
     const size_t length = strlen(pattern);
     const bool begins = pattern[0] == '^', ends = length > 1 && pattern[length - 1] == '$' && pattern[length - 2] != '\\';
@@ -145,13 +138,14 @@ void pattern_write(gbnf_writer *w, const char *pattern)
     gbnf_write(w, begins ? "(" : "char* (");
     while (at < end && w->status == WW_OK) {
         if (*at == '|' && depth == 0 && (begins || ends))
-            refuse(w, "^ and $ are supported at the ends of the pattern only, and without | outside of a group");
+            schema_refuse(w,
+                          "pattern: ^ and $ are supported at the ends of the pattern only, and without | outside of a group");
         else if (strchr("*+?{", *at))
             write_quantifier(w, &at);
         else
             write_atom(w, &at, &depth);
     }
     if (depth != 0)
-        refuse(w, "a group is not closed");
+        schema_refuse(w, "pattern: a group is not closed");
     gbnf_write(w, ends ? ") " : ") char* ");
 }

@@ -1,7 +1,7 @@
 /* JSON schema to GBNF. Each schema becomes a rule r0, r1, ...; rules of one schema have its name in front. Schemas wait in a
  * list, so nothing recurses however deep they are inside each other.
  */
-#include "model/grammar/schema_facts.h"
+#include "model/grammar/schema.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +9,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+
+enum { NAME_BYTES_MAX = 64 };
 
 /* What JSON is made of, for the rules of schemas. */
 static const char COMMON[] = "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
@@ -24,7 +26,7 @@ static const char COMMON[] = "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
                              "object ::= \"{\" s (member (\",\" s member)*)? \"}\"\n"
                              "value ::= object | array | string | number | boolean | null\n";
 
-void gbnf_write(gbnf_writer *w, const char *format, ...)
+void gbnf_write(schema_writer *w, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -35,10 +37,21 @@ void gbnf_write(gbnf_writer *w, const char *format, ...)
         w->status = text_buffer_add_text(w->out, text);
 }
 
+void schema_refuse(schema_writer *w, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (w->status == WW_OK)
+        w->status = ww_fail(WW_UNSUPPORTED, "JSON schema: %s", text);
+}
+
 static void lack_memory(schema_writer *w, size_t bytes)
 {
-    if (w->gbnf.status == WW_OK)
-        w->gbnf.status = memory_failed("JSON schema", bytes);
+    if (w->status == WW_OK)
+        w->status = memory_failed("JSON schema", bytes);
 }
 
 /* A value of JSON as a literal. */
@@ -51,15 +64,15 @@ static void write_literal(schema_writer *w, const json_t *value)
         return;
     }
     text[json_dumpb(value, text, bytes, JSON_COMPACT | JSON_ENCODE_ANY)] = '\0';
-    gbnf_write(&w->gbnf, "\"");
-    for (const char *from = text; *from && w->gbnf.status == WW_OK;) {
+    gbnf_write(w, "\"");
+    for (const char *from = text; *from && w->status == WW_OK;) {
         const size_t plain = strcspn(from, "\"\\");
-        w->gbnf.status = text_buffer_add(w->gbnf.out, from, plain);
+        w->status = text_buffer_add(w->out, from, plain);
         from += plain;
         if (*from)
-            gbnf_write(&w->gbnf, "\\%c", *from++);
+            gbnf_write(w, "\\%c", *from++);
     }
-    gbnf_write(&w->gbnf, "\" ");
+    gbnf_write(w, "\" ");
     memory_free(text);
 }
 
@@ -70,7 +83,7 @@ static int rule_of(schema_writer *w, const json_t *schema)
         if (w->schemas[i] == schema)
             return i;
     if (w->count == SCHEMAS_MAX) {
-        REFUSE(w, "there are more than %d schemas in it", (int)SCHEMAS_MAX);
+        schema_refuse(w, "there are more than %d schemas in it", (int)SCHEMAS_MAX);
         return 0;
     }
     w->schemas[w->count] = schema;
@@ -133,18 +146,18 @@ static const char *form_of(schema_writer *w, json_t *schema, int *roles)
         while (i < sizeof KEYWORDS / sizeof KEYWORDS[0] && strcmp(KEYWORDS[i].name, key) != 0)
             i++;
         if (i == sizeof KEYWORDS / sizeof KEYWORDS[0]) {
-            REFUSE(w, "the keyword '%.100s' is not supported", key);
+            schema_refuse(w, "the keyword '%.100s' is not supported", key);
             return NULL;
         }
         if (KEYWORDS[i].role == FORM && form)
-            REFUSE(w, "'%s' beside '%s' is not supported", form, KEYWORDS[i].name);
+            schema_refuse(w, "'%s' beside '%s' is not supported", form, KEYWORDS[i].name);
         if (KEYWORDS[i].role == FORM)
             form = KEYWORDS[i].name;
         *roles |= KEYWORDS[i].role;
     }
     const bool values = form && (strcmp(form, "enum") == 0 || strcmp(form, "const") == 0);
     if (form && *roles & ~(FORM | (values ? TYPE : 0)))
-        REFUSE(w, "other keywords beside '%s' are not supported", form);
+        schema_refuse(w, "other keywords beside '%s' are not supported", form);
     return form;
 }
 
@@ -153,7 +166,7 @@ static int count_of(schema_writer *w, const json_t *schema, const char *name, in
 {
     const json_t *value = json_object_get(schema, name);
     if (value && (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > 100000))
-        REFUSE(w, "%s must be an integer from 0 to 100000", name);
+        schema_refuse(w, "%s must be an integer from 0 to 100000", name);
     return value ? (int)json_integer_value(value) : otherwise;
 }
 
@@ -162,9 +175,9 @@ static void write_counts(schema_writer *w, int least, int most, int less)
 {
     least = least > less ? least - less : 0;
     if (most < 0)
-        gbnf_write(&w->gbnf, "{%d,} ", least);
+        gbnf_write(w, "{%d,} ", least);
     else
-        gbnf_write(&w->gbnf, "{%d,%d} ", least, most - less);
+        gbnf_write(w, "{%d,%d} ", least, most - less);
 }
 
 /* ---- choices ---------------------------------------------------------------------------------------------------------------
@@ -174,29 +187,29 @@ static void write_choices(schema_writer *w, const char *form, const json_t *list
 {
     const size_t count = json_array_size(list);
     if (count == 0 || (strcmp(form, "allOf") == 0 && count > 1))
-        REFUSE(w, "%s must be a list of %s", form, count ? "one schema; more are not supported" : "schemas");
-    for (size_t i = 0; strcmp(form, "oneOf") == 0 && i < count && w->gbnf.status == WW_OK; i++)
+        schema_refuse(w, "%s must be a list of %s", form, count ? "one schema; more are not supported" : "schemas");
+    for (size_t i = 0; strcmp(form, "oneOf") == 0 && i < count && w->status == WW_OK; i++)
         for (size_t k = 0; k < i; k++)
             if (!schemas_disjoint(w, json_array_get(list, k), json_array_get(list, i), 0))
-                REFUSE(w, "a value may fit schemas %zu and %zu of oneOf; use anyOf, or a required const that differs", k + 1,
-                       i + 1);
-    for (size_t i = 0; i < count && w->gbnf.status == WW_OK; i++)
-        gbnf_write(&w->gbnf, "%sr%d ", i ? "| " : "", rule_of(w, json_array_get(list, i)));
+                schema_refuse(w, "a value may fit schemas %zu and %zu of oneOf; use anyOf, or a required const that differs",
+                              k + 1, i + 1);
+    for (size_t i = 0; i < count && w->status == WW_OK; i++)
+        gbnf_write(w, "%sr%d ", i ? "| " : "", rule_of(w, json_array_get(list, i)));
 }
 
 static void write_values(schema_writer *w, const json_t *schema)
 {
     const int kinds = schema_kinds(w, schema);
     bool any = false;
-    for (size_t i = 0; schema_value(schema, i) && w->gbnf.status == WW_OK; i++) {
+    for (size_t i = 0; schema_value(schema, i) && w->status == WW_OK; i++) {
         if (kinds && !(kinds & json_kind_of(schema_value(schema, i))))
             continue;
-        gbnf_write(&w->gbnf, any ? "| " : "");
+        gbnf_write(w, any ? "| " : "");
         write_literal(w, schema_value(schema, i));
         any = true;
     }
     if (!any)
-        REFUSE(w, "enum or const has no value of the type");
+        schema_refuse(w, "enum or const has no value of the type");
 }
 
 /* ---- objects ---------------------------------------------------------------------------------------------------------------
@@ -228,7 +241,7 @@ static void write_other_key(schema_writer *w, json_t *names, const char *prefix)
             continue;
         taken |= name[bytes] == '\0';
         if (strlen(name) > NAME_BYTES_MAX)
-            REFUSE(w, "names of more than %d bytes beside additionalProperties are not supported", (int)NAME_BYTES_MAX);
+            schema_refuse(w, "names of more than %d bytes beside additionalProperties are not supported", (int)NAME_BYTES_MAX);
         else if (name[bytes]) {
             (void)snprintf(longer, sizeof longer, "%.*s", (int)(bytes + utf8_read(name + bytes, strlen(name + bytes), &c)),
                            name);
@@ -236,17 +249,17 @@ static void write_other_key(schema_writer *w, json_t *names, const char *prefix)
                 lack_memory(w, 0);
         }
     }
-    gbnf_write(&w->gbnf, "([^\\\"\\\\\\x00-\\x1F");
-    json_object_foreach(next, name, value) gbnf_write(&w->gbnf, "\\U%08X", (unsigned)json_integer_value(value));
-    gbnf_write(&w->gbnf, "] plain* ");
+    gbnf_write(w, "([^\\\"\\\\\\x00-\\x1F");
+    json_object_foreach(next, name, value) gbnf_write(w, "\\U%08X", (unsigned)json_integer_value(value));
+    gbnf_write(w, "] plain* ");
     json_object_foreach(next, name, value)
     {
-        if (w->gbnf.status != WW_OK)
+        if (w->status != WW_OK)
             break;
-        gbnf_write(&w->gbnf, "| \"\\U%08X\" ", (unsigned)json_integer_value(value));
+        gbnf_write(w, "| \"\\U%08X\" ", (unsigned)json_integer_value(value));
         write_other_key(w, names, name);
     }
-    gbnf_write(&w->gbnf, taken ? ") " : ")? ");
+    gbnf_write(w, taken ? ") " : ")? ");
     json_decref(next);
 }
 
@@ -256,15 +269,15 @@ static json_t *collect_members(schema_writer *w, const json_t *schema, json_t *o
     json_t *properties = json_object_get(schema, "properties"), *required = json_object_get(schema, "required");
     json_t *all = properties ? json_copy(properties) : json_object();
     if ((properties && !json_is_object(properties)) || (required && !json_is_array(required)))
-        REFUSE(w, "properties must be an object, and required a list");
+        schema_refuse(w, "properties must be an object, and required a list");
     else if (!all)
         lack_memory(w, 0);
-    for (size_t i = 0; w->gbnf.status == WW_OK && i < json_array_size(required); i++) {
+    for (size_t i = 0; w->status == WW_OK && i < json_array_size(required); i++) {
         const char *name = json_string_value(json_array_get(required, i));
         if (!name)
-            REFUSE(w, "required must be a list of names");
+            schema_refuse(w, "required must be a list of names");
         else if (!json_object_get(all, name) && json_is_false(others))
-            REFUSE(w, "'%.100s' is required, but is none of the properties", name);
+            schema_refuse(w, "'%.100s' is required, but is none of the properties", name);
         else if (!json_object_get(all, name) && json_object_set_new(all, name, others ? json_incref(others) : json_true()) != 0)
             lack_memory(w, 0);
     }
@@ -291,36 +304,36 @@ static void write_members(schema_writer *w, const json_t *schema, json_t *member
     {
         json_t *key = json_string(name);
         const bool must = is_required(schema, name);
-        gbnf_write(&w->gbnf, "r%d-k%d ::= ", at, n);
+        gbnf_write(w, "r%d-k%d ::= ", at, n);
         write_literal(w, key);
         json_decref(key);
-        gbnf_write(&w->gbnf, "s \":\" s r%d s\n", rule_of(w, value));
-        gbnf_write(&w->gbnf, "r%d-f%d ::= r%d-k%d r%d-a%d\n", at, n, at, n, at, n + 1);
+        gbnf_write(w, "s \":\" s r%d s\n", rule_of(w, value));
+        gbnf_write(w, "r%d-f%d ::= r%d-k%d r%d-a%d\n", at, n, at, n, at, n + 1);
         if (!must)
-            gbnf_write(&w->gbnf, " | r%d-f%d\n", at, n + 1);
-        gbnf_write(&w->gbnf, "r%d-a%d ::= (\",\" s r%d-k%d)%s r%d-a%d\n", at, n, at, n, must ? "" : "?", at, n + 1);
+            gbnf_write(w, " | r%d-f%d\n", at, n + 1);
+        gbnf_write(w, "r%d-a%d ::= (\",\" s r%d-k%d)%s r%d-a%d\n", at, n, at, n, must ? "" : "?", at, n + 1);
         n++;
     }
     if (!others || json_is_false(others)) {
-        gbnf_write(&w->gbnf, "r%d-f%d ::= \"\"\nr%d-a%d ::= \"\"\n", at, n, at, n);
+        gbnf_write(w, "r%d-f%d ::= \"\"\nr%d-a%d ::= \"\"\n", at, n, at, n);
         return;
     }
-    gbnf_write(&w->gbnf, "r%d-x ::= \"\\\"\" ", at);
+    gbnf_write(w, "r%d-x ::= \"\\\"\" ", at);
     write_other_key(w, members, "");
-    gbnf_write(&w->gbnf, "\"\\\"\" s \":\" s r%d s\n", rule_of(w, others));
-    gbnf_write(&w->gbnf, "r%d-f%d ::= (r%d-x r%d-a%d)?\nr%d-a%d ::= (\",\" s r%d-x)*\n", at, n, at, at, n, at, n, at);
+    gbnf_write(w, "\"\\\"\" s \":\" s r%d s\n", rule_of(w, others));
+    gbnf_write(w, "r%d-f%d ::= (r%d-x r%d-a%d)?\nr%d-a%d ::= (\",\" s r%d-x)*\n", at, n, at, at, n, at, n, at);
 }
 
 static void write_object(schema_writer *w, const json_t *schema)
 {
     json_t *others = json_object_get(schema, "additionalProperties");
     if (!json_object_get(schema, "properties") && !json_object_get(schema, "required") && !others) {
-        gbnf_write(&w->gbnf, "object\n");
+        gbnf_write(w, "object\n");
         return;
     }
     json_t *members = collect_members(w, schema, others);
-    gbnf_write(&w->gbnf, "\"{\" s r%d-f0 \"}\"\n", w->at);
-    if (w->gbnf.status == WW_OK)
+    gbnf_write(w, "\"{\" s r%d-f0 \"}\"\n", w->at);
+    if (w->status == WW_OK)
         write_members(w, schema, members, others);
     json_decref(members);
 }
@@ -334,16 +347,16 @@ static void write_array(schema_writer *w, const json_t *schema)
     const int least = count_of(w, schema, "minItems", 0), most = count_of(w, schema, "maxItems", -1);
     char item[32] = "value";
     if (most >= 0 && most < least)
-        REFUSE(w, "maxItems is below minItems");
+        schema_refuse(w, "maxItems is below minItems");
     if (items)
         (void)snprintf(item, sizeof item, "r%d", rule_of(w, items));
-    gbnf_write(&w->gbnf, "\"[\" s ");
+    gbnf_write(w, "\"[\" s ");
     if (most != 0) {
-        gbnf_write(&w->gbnf, "(%s s (\",\" s %s s)", item, item);
+        gbnf_write(w, "(%s s (\",\" s %s s)", item, item);
         write_counts(w, least, most, 1);
-        gbnf_write(&w->gbnf, least ? ") " : ")? ");
+        gbnf_write(w, least ? ") " : ")? ");
     }
-    gbnf_write(&w->gbnf, "\"]\"\n");
+    gbnf_write(w, "\"]\"\n");
 }
 
 static void write_string(schema_writer *w, const json_t *schema)
@@ -351,17 +364,18 @@ static void write_string(schema_writer *w, const json_t *schema)
     const json_t *pattern = json_object_get(schema, "pattern");
     const int least = count_of(w, schema, "minLength", 0), most = count_of(w, schema, "maxLength", -1);
     if ((most >= 0 && most < least) || (pattern && (least > 0 || most >= 0)))
-        REFUSE(w, "%s", pattern ? "pattern beside minLength or maxLength is not supported" : "maxLength is below minLength");
+        schema_refuse(w, "%s",
+                      pattern ? "pattern beside minLength or maxLength is not supported" : "maxLength is below minLength");
     if (pattern && !json_is_string(pattern))
-        REFUSE(w, "pattern must be a text");
-    gbnf_write(&w->gbnf, "\"\\\"\" ");
-    if (pattern && w->gbnf.status == WW_OK) {
-        pattern_write(&w->gbnf, json_string_value(pattern));
+        schema_refuse(w, "pattern must be a text");
+    gbnf_write(w, "\"\\\"\" ");
+    if (pattern && w->status == WW_OK) {
+        pattern_write(w, json_string_value(pattern));
     } else {
-        gbnf_write(&w->gbnf, "char");
+        gbnf_write(w, "char");
         write_counts(w, least, most, 0);
     }
-    gbnf_write(&w->gbnf, "\"\\\"\"\n");
+    gbnf_write(w, "\"\\\"\"\n");
 }
 
 static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
@@ -369,14 +383,14 @@ static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
     const char *bar = "";
     for (int i = 0; i < JSON_KIND_COUNT; i++)
         if (kinds & 1 << i) {
-            gbnf_write(&w->gbnf, "%sr%d-%s ", bar, w->at, JSON_KINDS[i]);
+            gbnf_write(w, "%sr%d-%s ", bar, w->at, JSON_KINDS[i]);
             bar = "| ";
         }
-    gbnf_write(&w->gbnf, kinds ? "\n" : "value\n");
+    gbnf_write(w, kinds ? "\n" : "value\n");
     for (int i = 0; i < JSON_KIND_COUNT; i++) {
         if (!(kinds & 1 << i))
             continue;
-        gbnf_write(&w->gbnf, "r%d-%s ::= ", w->at, JSON_KINDS[i]);
+        gbnf_write(w, "r%d-%s ::= ", w->at, JSON_KINDS[i]);
         if (1 << i == OBJECTS)
             write_object(w, schema);
         else if (1 << i == ARRAYS)
@@ -386,36 +400,36 @@ static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
         else if (1 << i == INTEGERS && integer_has_range(schema))
             integer_write(w, schema);
         else
-            gbnf_write(&w->gbnf, "%s\n", JSON_KINDS[i]);
+            gbnf_write(w, "%s\n", JSON_KINDS[i]);
     }
 }
 
 static void write_schema(schema_writer *w, json_t *schema)
 {
     int roles = 0;
-    gbnf_write(&w->gbnf, "r%d ::= ", w->at);
+    gbnf_write(w, "r%d ::= ", w->at);
     if (!json_is_object(schema) && !json_is_true(schema)) {
-        REFUSE(w, "%s",
-               json_is_false(schema) ? "nothing fits the schema 'false'" : "a schema must be an object, true or false");
+        schema_refuse(w, "%s",
+                      json_is_false(schema) ? "nothing fits the schema 'false'" : "a schema must be an object, true or false");
         return;
     }
     const char *form = form_of(w, schema, &roles);
     if (!form) {
         const int kinds = schema_kinds(w, schema);
         if (roles & INTEGERS && (kinds & (INTEGERS | NUMBERS)) != INTEGERS)
-            REFUSE(w, "'minimum' and 'maximum' are supported for the type integer only");
+            schema_refuse(w, "'minimum' and 'maximum' are supported for the type integer only");
         write_kinds(w, schema, kinds ? kinds : roles & (OBJECTS | ARRAYS | STRINGS));
         return;
     }
     if (strcmp(form, "$ref") == 0) {
         const json_t *found = schema_follow(w, json_object_get(schema, form));
-        gbnf_write(&w->gbnf, "r%d", found ? rule_of(w, found) : 0);
+        gbnf_write(w, "r%d", found ? rule_of(w, found) : 0);
     } else if (strcmp(form, "enum") == 0 || strcmp(form, "const") == 0) {
         write_values(w, schema);
     } else {
         write_choices(w, form, json_object_get(schema, form));
     }
-    gbnf_write(&w->gbnf, "\n");
+    gbnf_write(w, "\n");
 }
 
 ww_status schema_to_gbnf(const char *text, size_t bytes, text_buffer *out)
@@ -426,15 +440,15 @@ ww_status schema_to_gbnf(const char *text, size_t bytes, text_buffer *out)
         return memory_failed("JSON schema", sizeof *w);
     json_t *root = json_loadb(text, bytes, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
     w->root = root;
-    w->gbnf.out = out;
+    w->out = out;
     if (!root)
-        w->gbnf.status = ww_fail(WW_INVALID_ARGUMENT, "JSON schema, line %d: %s", error.line, error.text);
-    gbnf_write(&w->gbnf, "root ::= r%d\n", rule_of(w, root));
-    if (w->gbnf.status == WW_OK)
-        w->gbnf.status = text_buffer_add_text(out, COMMON);
-    for (; w->gbnf.status == WW_OK && w->at < w->count; w->at++)
+        w->status = ww_fail(WW_INVALID_ARGUMENT, "JSON schema, line %d: %s", error.line, error.text);
+    gbnf_write(w, "root ::= r%d\n", rule_of(w, root));
+    if (w->status == WW_OK)
+        w->status = text_buffer_add_text(out, COMMON);
+    for (; w->status == WW_OK && w->at < w->count; w->at++)
         write_schema(w, (json_t *)w->schemas[w->at]);
-    const ww_status status = w->gbnf.status;
+    const ww_status status = w->status;
     json_decref(root);
     memory_free(w);
     return status;

@@ -3,22 +3,64 @@
 #define WW_MODEL_GRAMMAR_SCHEMA_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
+#include "base/status.h"
 #include "model/text_buffer.h"
 
 /* Writes the GBNF of a schema to `out`, which begins as zeros. Every text of the grammar is JSON that the schema accepts; not
  * every such JSON is a text of the grammar (docs/guide/models.md). Refuses a keyword that it does not know, by name. */
 ww_status schema_to_gbnf(const char *text, size_t bytes, text_buffer *out);
 
-/* A buffer that remembers the first failure, so that writing needs no checks in between. */
-typedef struct gbnf_writer {
+enum { SCHEMAS_MAX = 1024, JSON_KIND_COUNT = 7 };
+
+typedef enum json_kind {
+    NULLS = 1,
+    BOOLEANS = 2,
+    INTEGERS = 4,
+    NUMBERS = 8,
+    STRINGS = 16,
+    ARRAYS = 32,
+    OBJECTS = 64
+} json_kind;
+extern const char *const JSON_KINDS[JSON_KIND_COUNT]; /* their names, by bit */
+
+/* A schema on its way to a grammar. The first failure stays in `status`; after it nothing is written. */
+typedef struct schema_writer {
     text_buffer *out;
     ww_status status;
-} gbnf_writer;
+    const json_t *root, *schemas[SCHEMAS_MAX];
+    int count, at; /* `at`: the one that is being written */
+} schema_writer;
 
-void gbnf_write(gbnf_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void gbnf_write(schema_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Fails with WW_UNSUPPORTED and "JSON schema: " before the message. */
+void schema_refuse(schema_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- parts of a rule (pattern.c, integer_range.c) ---------------------------------------------------------------------------
+ */
 
 /* Writes the characters that a string of JSON has so that the regular expression `pattern` matches it. */
-void pattern_write(gbnf_writer *w, const char *pattern);
+void pattern_write(schema_writer *w, const char *pattern);
+
+/* Does it say from where, or to where, numbers are? And the rest of a rule for the integers between these bounds. */
+bool integer_has_range(const json_t *schema);
+void integer_write(schema_writer *w, const json_t *schema);
+
+/* ---- what can be read from a schema (schema_facts.c) ------------------------------------------------------------------------
+ */
+
+/* The schema that a reference such as "#/$defs/node" names; NULL, and a refusal, where there is none. */
+const json_t *schema_follow(schema_writer *w, const json_t *ref);
+
+/* The kinds that "type" names; 0 where it is missing. And those of a value. */
+int schema_kinds(schema_writer *w, const json_t *schema);
+int json_kind_of(const json_t *value);
+
+/* Value number i of an enum or a const; NULL behind the last. */
+const json_t *schema_value(const json_t *schema, size_t i);
+
+/* Is it certain that no value fits both? `depth` is 0. */
+bool schemas_disjoint(schema_writer *w, const json_t *a, const json_t *b, int depth);
 
 #endif

@@ -1,5 +1,5 @@
 /* What can be read from a schema without writing anything. */
-#include "model/grammar/schema_facts.h"
+#include "model/grammar/schema.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ const json_t *schema_follow(schema_writer *w, const json_t *ref)
         found = found ? child_of(found, name) : NULL;
     }
     if (!found)
-        REFUSE(w, "$ref '%.100s' is no schema of this text; it must be like #/$defs/NAME", text ? text : "(no text)");
+        schema_refuse(w, "$ref '%.100s' is no schema of this text; it must be like #/$defs/NAME", text ? text : "(no text)");
     return found;
 }
 
@@ -69,7 +69,7 @@ static int kind_named(schema_writer *w, const json_t *name)
     for (int i = 0; json_is_string(name) && i < JSON_KIND_COUNT; i++)
         if (strcmp(JSON_KINDS[i], json_string_value(name)) == 0)
             return 1 << i;
-    REFUSE(w, "type '%.100s' is none of JSON's types", json_is_string(name) ? json_string_value(name) : "(no text)");
+    schema_refuse(w, "type '%.100s' is none of JSON's types", json_is_string(name) ? json_string_value(name) : "(no text)");
     return 0;
 }
 
@@ -82,7 +82,7 @@ int schema_kinds(schema_writer *w, const json_t *schema)
     for (size_t i = 0; i < json_array_size(type); i++)
         kinds |= kind_named(w, json_array_get(type, i));
     if (kinds == 0)
-        REFUSE(w, "type is an empty list");
+        schema_refuse(w, "type is an empty list");
     return kinds;
 }
 /* ---- oneOf -----------------------------------------------------------------------------------------------------------------
