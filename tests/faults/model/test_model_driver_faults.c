@@ -212,15 +212,13 @@ static bool was_seen(const char *function)
     return false;
 }
 
-/* The call to fail after the n-th: the next in the long form; else few of those that open a model, which are hundreds, and on
- * the stand-ins a third of the others, but each of those that record a step or replay it. */
+/* The call to fail after the n-th: the next in the long form; else few of those that open a model, which are hundreds, and ever
+ * fewer of the others, but each of those that record a step or replay it. */
 static long next_call(const model_call *c, long n)
 {
-    if (TEST_INSTRUMENTED)
-        return n + (c->opens ? 7 : 1);
-    if (test_is_long() || n < 16)
+    if (test_is_long() || n < 16 || (c->before && !c->opens))
         return n + 1;
-    return n + (c->opens ? 23 : on == &emulated || c->before ? 1 : 3);
+    return c->opens ? n + 47 : fault_next(n);
 }
 
 /* Each call of an operation fails in turn, with numbers after which the device goes on: there is no memory, or what was asked
