@@ -192,13 +192,15 @@ static void use(ww_store *store, ww_collection *c)
     ww_rows added = ww_rows_default();
     added.count = 100, added.dim = DIM, added.vectors = same;
     (void)ww_collection_add(c, &added);
+    char texts[ROWS][8];
+    const char *ids[ROWS];
+    int64_t count = 0;
     for (int i = 0; i < ROWS; i++) { /* lists are left tiny, and merged */
-        char text[16];
-        const char *id = text;
-        snprintf(text, sizeof text, "%d", i);
+        snprintf(texts[i], sizeof texts[i], "%d", i);
         if (i % 8 == 5 || (i % 8 == 2 && i > 8))
-            (void)ww_collection_discard(c, &id, 1, NULL);
+            ids[count++] = texts[i];
     }
+    (void)ww_collection_discard(c, ids, count, NULL);
     (void)ww_collection_compact(c, NULL, NULL);
     query.nprobe = 2, query.recall = 0.0f;
     (void)ww_collection_query(c, &query, &results);

@@ -196,7 +196,7 @@ ww_status ivf_rules_read(const ivf_tables *t, const ivf_header *header, ivf_rule
     while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         const ivf_rule rule = {sqlite3_column_int64(s, 1), sqlite3_column_double(s, 2)};
         if (count == header->calibration_k || sqlite3_column_int64(s, 0) != count + 1 || rule.nprobe < 1 ||
-            !(rule.factor >= 0.0) || isinf(rule.factor))
+            rule.nprobe > WW_IVF_LISTS_MAX || !(rule.factor >= 0.0) || isinf(rule.factor))
             status = ivf_damaged(t->record->name, "rule %lld of its calibration makes no sense", (long long)count + 1);
         else
             made[count++] = rule;

@@ -446,7 +446,7 @@ static ww_status search_exactly(const ww_collection *c, const search_job *job, i
 /* How many lists of each query are known before any is read; all, where that is no more work. */
 static int64_t lists_known(const ivf *index, ivf_rule rule)
 {
-    const int64_t most = rule.factor > 0.0 ? 2 * rule.nprobe : rule.nprobe;
+    const int64_t nprobe = min_i64(rule.nprobe, index->nlist), most = rule.factor > 0.0 ? 2 * nprobe : nprobe;
     const int64_t known = most + most / LISTS_AHEAD_PART + LISTS_AHEAD;
     return known < index->nlist / 2 && known <= WW_K_MAX ? known : index->nlist;
 }
