@@ -153,6 +153,18 @@ void case_rows(const ranks *r)
         unlink(path);
 }
 
+#ifdef WARPWAVE_TEST_STORE
+static void remove_store(const char *path)
+{
+    const char *const endings[] = {"", "-wal", "-shm"};
+    for (int i = 0; i < 3; i++) {
+        char file[600];
+        snprintf(file, sizeof file, "%s%s", path, endings[i]);
+        unlink(file);
+    }
+}
+#endif
+
 /* Every rank opens a store of its own; row numbers are places there. */
 void case_store(const ranks *r)
 {
@@ -207,12 +219,7 @@ void case_store(const ranks *r)
     EXPECT(ww_collection_count(shard) == share_first(r, r->rank + 1) - share_first(r, r->rank)); /* still the caller's */
     ww_collection_destroy(shard);
     ww_store_close(store);
-    const char *const endings[] = {"", "-wal", "-shm"};
-    for (int i = 0; i < 3; i++) {
-        char file[600];
-        snprintf(file, sizeof file, "%s%s", path, endings[i]);
-        unlink(file);
-    }
+    remove_store(path);
 #else
     if (r->rank == 0)
         printf("SKIP: SQLite is missing or too old, so there is no store in this build\n");
