@@ -149,11 +149,15 @@ ww_status architecture_find(const ww_gguf *gguf, const architecture **found)
 /* ---- values ---------------------------------------------------------------------------------------------------------------
  */
 
+/* Reads keys of one architecture. The first failure stays in `status`, and nothing is read after it. */
 typedef struct reader {
     const ww_gguf *gguf;
     const architecture *architecture;
+    ww_status status;
     char key[KEY_BYTES];
 } reader;
+
+#define FAIL(r, ...) ((r)->status = (r)->status == WW_OK ? ww_fail(__VA_ARGS__) : (r)->status)
 
 static const char *key_of(reader *r, const char *name)
 {
@@ -164,242 +168,209 @@ static const char *key_of(reader *r, const char *name)
 static bool is_there(reader *r, const char *name)
 {
     int64_t index;
-    return ww_gguf_find_value(r->gguf, key_of(r, name), &index) == WW_OK;
+    return r->status == WW_OK && ww_gguf_find_value(r->gguf, key_of(r, name), &index) == WW_OK;
 }
 
 typedef struct bounds {
     int64_t least, most;
 } bounds;
 
-static ww_status read_integer(reader *r, const char *name, bounds allowed, int64_t *value)
+static void read_integer(reader *r, const char *name, bounds allowed, int64_t *value)
 {
     int64_t found;
-    const ww_status status = ww_gguf_i64(r->gguf, key_of(r, name), &found);
-    if (status != WW_OK)
-        return status;
+    if (r->status != WW_OK || (r->status = ww_gguf_i64(r->gguf, key_of(r, name), &found)) != WW_OK)
+        return;
     if (found < allowed.least || found > allowed.most)
-        return ww_fail(WW_CORRUPT_FILE, "%s is %lld; a model has %lld to %lld", r->key, (long long)found,
-                       (long long)allowed.least, (long long)allowed.most);
-    *value = found;
-    return WW_OK;
+        FAIL(r, WW_CORRUPT_FILE, "%s is %lld; a model has %lld to %lld", r->key, (long long)found, (long long)allowed.least,
+             (long long)allowed.most);
+    else
+        *value = found;
 }
 
-static ww_status read_size(reader *r, const char *name, int64_t most, int32_t *value)
+static void read_size(reader *r, const char *name, int64_t most, int32_t *value)
 {
-    int64_t found = 0;
-    const ww_status status = read_integer(r, name, (bounds){1, most}, &found);
-    if (status == WW_OK)
-        *value = (int32_t)found;
-    return status;
+    int64_t found = *value;
+    read_integer(r, name, (bounds){1, most}, &found);
+    *value = (int32_t)found;
 }
 
-/* The same of a value that may be missing, and then stays as it is. */
-static ww_status read_size_if_there(reader *r, const char *name, int64_t most, int32_t *value)
-{
-    return is_there(r, name) ? read_size(r, name, most, value) : WW_OK;
-}
-
-static ww_status read_positive(reader *r, const char *name, double *value)
+static void read_positive(reader *r, const char *name, double *value)
 {
     double found;
-    const ww_status status = ww_gguf_f64(r->gguf, key_of(r, name), &found);
-    if (status != WW_OK)
-        return status;
+    if (r->status != WW_OK || (r->status = ww_gguf_f64(r->gguf, key_of(r, name), &found)) != WW_OK)
+        return;
     if (!(found > 0.0) || found > 1e30)
-        return ww_fail(WW_CORRUPT_FILE, "%s is %g; it must be above 0", r->key, found);
-    *value = found;
-    return WW_OK;
+        FAIL(r, WW_CORRUPT_FILE, "%s is %g; it must be above 0", r->key, found);
+    else
+        *value = found;
 }
 
-static ww_status read_positive_if_there(reader *r, const char *name, double *value)
+/* The same of values that may be missing, and then stay as they are. */
+static void read_integer_if_there(reader *r, const char *name, bounds allowed, int64_t *value)
 {
-    return is_there(r, name) ? read_positive(r, name, value) : WW_OK;
+    if (is_there(r, name))
+        read_integer(r, name, allowed, value);
+}
+
+static void read_size_if_there(reader *r, const char *name, int64_t most, int32_t *value)
+{
+    if (is_there(r, name))
+        read_size(r, name, most, value);
+}
+
+static void read_positive_if_there(reader *r, const char *name, double *value)
+{
+    if (is_there(r, name))
+        read_positive(r, name, value);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------------------------------------
  */
 
-static ww_status read_heads(reader *r, model_sizes *s)
+static void read_heads(reader *r, model_sizes *s)
 {
-    int32_t value_size;
-    ww_status status = read_size(r, "attention.head_count", HEADS_MAX, &s->heads);
+    read_size(r, "attention.head_count", HEADS_MAX, &s->heads);
     s->key_heads = s->heads;
-    if (status == WW_OK)
-        status = read_size_if_there(r, "attention.head_count_kv", HEADS_MAX, &s->key_heads);
-    if (status != WW_OK)
-        return status;
+    read_size_if_there(r, "attention.head_count_kv", HEADS_MAX, &s->key_heads);
+    if (r->status != WW_OK)
+        return;
     if (s->heads % s->key_heads)
-        return ww_fail(WW_CORRUPT_FILE, "%d heads do not share %d heads of keys evenly", (int)s->heads, (int)s->key_heads);
-    s->head_size = s->width / s->heads;
+        FAIL(r, WW_CORRUPT_FILE, "%d heads do not share %d heads of keys evenly", (int)s->heads, (int)s->key_heads);
     if (!is_there(r, "attention.key_length") && s->width % s->heads)
-        return ww_fail(WW_CORRUPT_FILE, "a width of %d is not a multiple of %d heads", (int)s->width, (int)s->heads);
-    status = read_size_if_there(r, "attention.key_length", WIDTH_MAX, &s->head_size);
-    value_size = s->head_size;
-    if (status == WW_OK)
-        status = read_size_if_there(r, "attention.value_length", WIDTH_MAX, &value_size);
-    if (status == WW_OK && value_size != s->head_size)
-        status = ww_fail(WW_UNSUPPORTED, "values of %d elements a head beside keys of %d are not supported", (int)value_size,
-                         (int)s->head_size);
-    if (status == WW_OK && (int64_t)s->heads * s->head_size > WIDTH_MAX)
-        status = ww_fail(WW_CORRUPT_FILE, "%d heads of %d elements are too many", (int)s->heads, (int)s->head_size);
+        FAIL(r, WW_CORRUPT_FILE, "a width of %d is not a multiple of %d heads", (int)s->width, (int)s->heads);
+    s->head_size = s->width / s->heads;
+    read_size_if_there(r, "attention.key_length", WIDTH_MAX, &s->head_size);
+    int32_t value_size = s->head_size;
+    read_size_if_there(r, "attention.value_length", WIDTH_MAX, &value_size);
+    if (value_size != s->head_size)
+        FAIL(r, WW_UNSUPPORTED, "values of %d elements a head beside keys of %d are not supported", (int)value_size,
+             (int)s->head_size);
+    if ((int64_t)s->heads * s->head_size > WIDTH_MAX)
+        FAIL(r, WW_CORRUPT_FILE, "%d heads of %d elements are too many", (int)s->heads, (int)s->head_size);
     s->attention_scale = 1.0 / canon_sqrt_f64(s->head_size);
-    return status;
 }
 
 /* What yarn's keys say. With a multiplier m of its own, cosines are divided by what that makes of the factor: a file with 1 has
  * none left. */
-static ww_status read_yarn(reader *r, model_sizes *s)
+static void read_yarn(reader *r, model_sizes *s)
 {
     double multiplier = 0.0;
-    ww_status status = read_positive_if_there(r, "rope.scaling.yarn_beta_fast", &s->yarn_fast);
-    if (status == WW_OK)
-        status = read_positive_if_there(r, "rope.scaling.yarn_beta_slow", &s->yarn_slow);
-    if (status == WW_OK)
-        status = read_positive_if_there(r, "rope.scaling.yarn_log_multiplier", &multiplier);
+    read_positive_if_there(r, "rope.scaling.yarn_beta_fast", &s->yarn_fast);
+    read_positive_if_there(r, "rope.scaling.yarn_beta_slow", &s->yarn_slow);
+    read_positive_if_there(r, "rope.scaling.yarn_log_multiplier", &multiplier);
     const double logarithm = s->rope_factor > 1.0 ? canon_log_f64(s->rope_factor) : 0.0;
     s->rope_attention *= (1.0 + 0.1 * logarithm) / (1.0 + 0.1 * multiplier * logarithm);
     s->scaling = ROPE_SCALING_YARN;
-    return status;
 }
 
 /* "none", "linear", "yarn" and "longrope", whose factors are tensors; files that were made before there was a type have a
  * factor alone, which is linear. */
-static ww_status read_rope_scaling(reader *r, model_sizes *s)
+static void read_rope_scaling(reader *r, model_sizes *s)
 {
-    const char *type = "none";
-    ww_status status = WW_OK;
-    if (is_there(r, "rope.scale_linear"))
-        status = read_positive(r, "rope.scale_linear", &s->rope_factor);
-    if (status == WW_OK && is_there(r, "rope.scaling.factor"))
-        status = read_positive(r, "rope.scaling.factor", &s->rope_factor);
-    if (s->rope_factor != 1.0)
-        type = "linear";
-    if (status == WW_OK && is_there(r, "rope.scaling.type"))
-        status = ww_gguf_text(r->gguf, key_of(r, "rope.scaling.type"), &type, NULL);
+    read_positive_if_there(r, "rope.scale_linear", &s->rope_factor);
+    read_positive_if_there(r, "rope.scaling.factor", &s->rope_factor);
+    const char *type = s->rope_factor != 1.0 ? "linear" : "none";
+    if (is_there(r, "rope.scaling.type"))
+        r->status = ww_gguf_text(r->gguf, r->key, &type, NULL);
     s->rope_original_context = s->context;
-    if (status == WW_OK && is_there(r, "rope.scaling.original_context_length"))
-        status = read_integer(r, "rope.scaling.original_context_length", (bounds){1, CONTEXT_MAX}, &s->rope_original_context);
-    if (status == WW_OK)
-        status = read_positive_if_there(r, "rope.scaling.attn_factor", &s->rope_attention);
-    if (status != WW_OK)
-        return status;
+    read_integer_if_there(r, "rope.scaling.original_context_length", (bounds){1, CONTEXT_MAX}, &s->rope_original_context);
+    read_positive_if_there(r, "rope.scaling.attn_factor", &s->rope_attention);
     if (strcmp(type, "linear") == 0)
         s->scaling = ROPE_SCALING_LINEAR;
     else if (strcmp(type, "yarn") == 0)
-        status = read_yarn(r, s);
+        read_yarn(r, s);
     else if (strcmp(type, "none") == 0 || strcmp(type, "longrope") == 0)
         s->rope_factor = 1.0;
     else
-        status = ww_fail(WW_UNSUPPORTED, "%s is '%s'; none, linear, yarn and longrope are known",
-                         key_of(r, "rope.scaling.type"), type);
-    return status;
+        FAIL(r, WW_UNSUPPORTED, "%s is '%s'; none, linear, yarn and longrope are known", key_of(r, "rope.scaling.type"), type);
 }
 
-static ww_status read_rope(reader *r, model_sizes *s)
+static void read_rope(reader *r, model_sizes *s)
 {
     s->rope_size = s->head_size;
-    ww_status status = read_size_if_there(r, "rope.dimension_count", s->head_size, &s->rope_size);
-    if (status == WW_OK)
-        status = read_positive_if_there(r, "rope.freq_base", &s->rope_base);
-    if (status == WW_OK)
-        status = read_rope_scaling(r, s);
-    if (status == WW_OK && s->rope_size % 2)
-        status = ww_fail(WW_CORRUPT_FILE, "%s is %d; it must be even", key_of(r, "rope.dimension_count"), (int)s->rope_size);
-    return status;
+    read_size_if_there(r, "rope.dimension_count", s->head_size, &s->rope_size);
+    read_positive_if_there(r, "rope.freq_base", &s->rope_base);
+    read_rope_scaling(r, s);
+    if (s->rope_size % 2)
+        FAIL(r, WW_CORRUPT_FILE, "%s is %d; it must be even", key_of(r, "rope.dimension_count"), (int)s->rope_size);
 }
 
 /* A window of an encoder is as wide on either side: half of what the file says. */
-static ww_status read_window(reader *r, model_sizes *s)
+static void read_window(reader *r, model_sizes *s)
 {
     int64_t window = 0;
-    ww_status status = WW_OK;
     s->window_base = r->architecture->window_base;
-    if (is_there(r, "attention.sliding_window"))
-        status = read_integer(r, "attention.sliding_window", (bounds){0, INT32_MAX}, &window);
-    if (status == WW_OK && r->architecture->window_pattern > 0)
-        status = read_positive_if_there(r, "rope.freq_base_swa", &s->window_base);
-    if (status == WW_OK && window == 1 && r->architecture->kind == WW_MODEL_ENCODER)
-        status = ww_fail(WW_UNSUPPORTED, "%s is 1; an encoder's window has at least 2 tokens",
-                         key_of(r, "attention.sliding_window"));
+    read_integer_if_there(r, "attention.sliding_window", (bounds){0, INT32_MAX}, &window);
+    if (r->architecture->window_pattern > 0)
+        read_positive_if_there(r, "rope.freq_base_swa", &s->window_base);
+    if (window == 1 && r->architecture->kind == WW_MODEL_ENCODER)
+        FAIL(r, WW_UNSUPPORTED, "%s is 1; an encoder's window has at least 2 tokens", key_of(r, "attention.sliding_window"));
     s->window = (int32_t)window;
-    return status;
 }
 
 /* The file's, or `given` unless that is none. */
-static ww_status read_pooling(reader *r, ww_pooling given, model_sizes *s)
+static void read_pooling(reader *r, ww_pooling given, model_sizes *s)
 {
     int64_t pooling = WW_POOLING_NONE;
-    ww_status status = WW_OK;
-    if (is_there(r, "pooling_type"))
-        status = read_integer(r, "pooling_type", (bounds){0, INT32_MAX}, &pooling);
-    if (status != WW_OK)
-        return status;
+    int32_t mean = 0;
+    read_integer_if_there(r, "pooling_type", (bounds){0, INT32_MAX}, &pooling);
     if (given != WW_POOLING_NONE && pooling == WW_POOLING_RANK)
-        return ww_fail(WW_UNSUPPORTED, "a pooling is given for a model that reranks, and does not embed");
+        FAIL(r, WW_UNSUPPORTED, "a pooling is given for a model that reranks, and does not embed");
     s->pooling_given = given != WW_POOLING_NONE && (int64_t)given != pooling;
     pooling = given != WW_POOLING_NONE ? (int64_t)given : pooling;
-    if (pooling > WW_POOLING_RANK || (pooling == WW_POOLING_NONE && r->architecture->kind == WW_MODEL_ENCODER))
-        return ww_fail(WW_UNSUPPORTED, "%s is %lld; 1 (mean), 2 (cls), 3 (last) and 4 (rank) are known",
-                       key_of(r, "pooling_type"), (long long)pooling);
+    if (pooling > WW_POOLING_RANK || (pooling == WW_POOLING_NONE && r->architecture->kind == WW_MODEL_ENCODER)) {
+        FAIL(r, WW_UNSUPPORTED, "%s is %lld; 1 (mean), 2 (cls), 3 (last) and 4 (rank) are known", key_of(r, "pooling_type"),
+             (long long)pooling);
+        return;
+    }
     s->pooling = (ww_pooling)pooling;
-    int32_t mean = 0;
-    if (ww_gguf_bool(r->gguf, "warpwave.rank_mean", &mean) == WW_OK)
+    if (r->status == WW_OK && ww_gguf_bool(r->gguf, "warpwave.rank_mean", &mean) == WW_OK)
         s->ranks_mean = mean == 1 && pooling == WW_POOLING_RANK;
-    return WW_OK;
 }
 
-static ww_status read_experts(reader *r, model_sizes *s)
+static void read_experts(reader *r, model_sizes *s)
 {
-    ww_status status = read_size(r, "expert_count", EXPERTS_MAX, &s->experts);
-    if (status == WW_OK)
-        status = read_size(r, "expert_used_count", s->experts, &s->experts_used);
-    if (status != WW_OK)
-        return status;
+    read_size(r, "expert_count", EXPERTS_MAX, &s->experts);
+    read_size(r, "expert_used_count", s->experts, &s->experts_used);
+    if (r->status != WW_OK)
+        return;
     s->expert_hidden = s->hidden / s->experts_used;
-    return read_size_if_there(r, "expert_feed_forward_length", WIDTH_MAX, &s->expert_hidden);
+    read_size_if_there(r, "expert_feed_forward_length", WIDTH_MAX, &s->expert_hidden);
 }
 
 /* What stands beside the sizes of a decoder. */
-static ww_status read_scales(reader *r, model_sizes *s)
+static void read_scales(reader *r, model_sizes *s)
 {
-    const bool multipliers = r->architecture->multipliers;
-    ww_status status = read_positive_if_there(r, "attn_logit_softcapping", &s->attention_cap);
-    if (status == WW_OK)
-        status = read_positive_if_there(r, "final_logit_softcapping", &s->logit_cap);
-    if (status == WW_OK)
-        status = read_positive_if_there(r, "attention.temperature_scale", &s->temperature);
-    if (status == WW_OK && r->architecture->scaled_embedding)
+    read_positive_if_there(r, "attn_logit_softcapping", &s->attention_cap);
+    read_positive_if_there(r, "final_logit_softcapping", &s->logit_cap);
+    read_positive_if_there(r, "attention.temperature_scale", &s->temperature);
+    if (r->architecture->scaled_embedding)
         s->embedding_scale = (double)(float)canon_sqrt_f64(s->width);
-    if (status == WW_OK && multipliers)
-        status = read_positive_if_there(r, "embedding_scale", &s->embedding_scale);
-    if (status == WW_OK && multipliers)
-        status = read_positive_if_there(r, "residual_scale", &s->residual_scale);
-    if (status == WW_OK && multipliers)
-        status = read_positive_if_there(r, "attention.scale", &s->attention_scale);
-    if (status == WW_OK && multipliers)
-        status = read_positive_if_there(r, "logit_scale", &s->logits_scale);
+    if (r->architecture->multipliers) {
+        read_positive_if_there(r, "embedding_scale", &s->embedding_scale);
+        read_positive_if_there(r, "residual_scale", &s->residual_scale);
+        read_positive_if_there(r, "attention.scale", &s->attention_scale);
+        read_positive_if_there(r, "logit_scale", &s->logits_scale);
+    }
     s->logits_scale = 1.0 / s->logits_scale; /* the key is a divisor */
-    if (r->architecture->width_layers == s->layers)
+    if (r->architecture->width_layers == s->layers && s->heads > 0)
         s->attention_scale = 1.0 / canon_sqrt_f64((double)s->width / s->heads);
-    return status;
 }
 
 /* What would make it another model than the bodies compute. */
-static ww_status refuse_others(reader *r)
+static void refuse_others(reader *r)
 {
+    const bool decoder = r->architecture->kind == WW_MODEL_DECODER;
     int64_t experts = 0;
-    int32_t causal = r->architecture->kind == WW_MODEL_DECODER;
-    ww_status status = WW_OK;
-    if (is_there(r, "expert_count"))
-        status = read_integer(r, "expert_count", (bounds){0, INT32_MAX}, &experts);
-    if (status == WW_OK && experts > 0 && !r->architecture->experts)
-        status = ww_fail(WW_UNSUPPORTED, "%s with %lld experts is not supported", r->architecture->name, (long long)experts);
-    if (status == WW_OK && is_there(r, "attention.causal"))
-        status = ww_gguf_bool(r->gguf, key_of(r, "attention.causal"), &causal);
-    if (status == WW_OK && causal != (r->architecture->kind == WW_MODEL_DECODER))
-        status = ww_fail(WW_UNSUPPORTED, "%s is %s; that is not supported for %s", r->key, causal ? "true" : "false",
-                         r->architecture->name);
-    return status;
+    int32_t causal = decoder;
+    read_integer_if_there(r, "expert_count", (bounds){0, INT32_MAX}, &experts);
+    if (experts > 0 && !r->architecture->experts)
+        FAIL(r, WW_UNSUPPORTED, "%s with %lld experts is not supported", r->architecture->name, (long long)experts);
+    if (is_there(r, "attention.causal"))
+        r->status = ww_gguf_bool(r->gguf, r->key, &causal);
+    if (causal != decoder)
+        FAIL(r, WW_UNSUPPORTED, "%s is %s; that is not supported for %s", r->key, causal ? "true" : "false",
+             r->architecture->name);
 }
 
 ww_status sizes_read(const ww_gguf *gguf, const architecture *a, ww_pooling pooling, model_sizes *sizes)
@@ -414,34 +385,26 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, ww_pooling pool
                      .residual_scale = 1.0,
                      .logits_scale = 1.0};
     const bool decoder = has_decoder_body(a);
-    ww_status status = refuse_others(&r);
-    if (status == WW_OK)
-        status = read_size(&r, "block_count", LAYERS_MAX, &s.layers);
-    if (status == WW_OK)
-        status = read_size(&r, "embedding_length", WIDTH_MAX, &s.width);
-    if (status == WW_OK)
-        status = read_size(&r, "feed_forward_length", WIDTH_MAX, &s.hidden);
-    if (status == WW_OK)
-        status = read_integer(&r, "context_length", (bounds){1, CONTEXT_MAX}, &s.context);
-    if (status == WW_OK && is_there(&r, "vocab_size"))
-        status = read_integer(&r, "vocab_size", (bounds){1, VOCABULARY_MAX}, &s.vocabulary);
-    if (status == WW_OK)
-        status = read_positive(&r, decoder ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", &s.eps);
-    if (status == WW_OK)
-        status = read_heads(&r, &s);
-    if (status == WW_OK && a->rope)
-        status = read_rope(&r, &s);
-    if (status == WW_OK && (decoder || a->window_pattern > 0))
-        status = read_window(&r, &s);
-    if (status == WW_OK)
-        status = read_pooling(&r, pooling, &s);
-    if (status == WW_OK && decoder)
-        status = read_scales(&r, &s);
-    if (status == WW_OK && a->experts)
-        status = read_experts(&r, &s);
-    if (status == WW_OK)
+    refuse_others(&r);
+    read_size(&r, "block_count", LAYERS_MAX, &s.layers);
+    read_size(&r, "embedding_length", WIDTH_MAX, &s.width);
+    read_size(&r, "feed_forward_length", WIDTH_MAX, &s.hidden);
+    read_integer(&r, "context_length", (bounds){1, CONTEXT_MAX}, &s.context);
+    read_integer_if_there(&r, "vocab_size", (bounds){1, VOCABULARY_MAX}, &s.vocabulary);
+    read_positive(&r, decoder ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", &s.eps);
+    read_heads(&r, &s);
+    if (a->rope)
+        read_rope(&r, &s);
+    if (decoder || a->window_pattern > 0)
+        read_window(&r, &s);
+    read_pooling(&r, pooling, &s);
+    if (decoder)
+        read_scales(&r, &s);
+    if (a->experts)
+        read_experts(&r, &s);
+    if (r.status == WW_OK)
         *sizes = s;
-    return status;
+    return r.status;
 }
 
 /* ---- positions -----------------------------------------------------------------------------------------------------------
