@@ -62,6 +62,18 @@ bool(request_fail_status)(request *r, ww_status status)
     return request_fail(r, (size_t)status < known && STATUSES[status] ? STATUSES[status] : 500, "%s", message);
 }
 
+void *request_plan_create(request *r, size_t bytes, void (*plan_free)(void *plan))
+{
+    void *plan = memory_alloc_zeroed(1, bytes);
+    if (!plan) {
+        request_fail_status(r, memory_failed("a request", bytes));
+        return NULL;
+    }
+    r->plan = plan;
+    r->plan_free = plan_free;
+    return plan;
+}
+
 void request_done(request *r)
 {
     server *s = r->server;

@@ -80,6 +80,9 @@ bool request_fail_status(request *r, ww_status status);
 #define request_fail_status(...) ((void)(request_fail_status)(__VA_ARGS__), false)
 #endif
 
+/* Gives the request a plan: `bytes` of zeros, which plan_free() frees with the request. NULL: the request failed. */
+void *request_plan_create(request *r, size_t bytes, void (*plan_free)(void *plan));
+
 /* The end of a worker's part: the answer goes out. */
 void request_done(request *r);
 

@@ -173,6 +173,17 @@ static short_number read_digits(const char *value)
     return n;
 }
 
+const char *json_find_field(const char *text, const char *field)
+{
+    const char *value = text ? json_root(text) : NULL;
+    while (value && *field) {
+        const size_t length = strcspn(field, ".");
+        value = json_type_of(value) == JSON_OBJECT ? json_find(value, field, length) : NULL;
+        field += length + (field[length] == '.');
+    }
+    return value;
+}
+
 json_number json_number_of(const char *value)
 {
     const short_number n = read_digits(value);

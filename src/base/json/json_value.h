@@ -37,6 +37,10 @@ const char *json_member(const char *key);
 /* The value of a key of `length` bytes, or NULL if the object does not have it. */
 const char *json_find(const char *object, const char *key, size_t length);
 
+/* The value of the field "a.b" of a whole text: of the key "b" of the object that the key "a" has. NULL where there is no such
+ * field, or no text. */
+const char *json_find_field(const char *text, const char *field);
+
 json_number json_number_of(const char *value);
 
 /* Returns less than, equal to or greater than 0, exactly, also where one is an integer and the other is not. */

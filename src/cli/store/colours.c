@@ -24,18 +24,6 @@ typedef struct group {
     int64_t first, count; /* of the sorted values */
 } group;
 
-/* Follows "a.b" into a payload; NULL where there is no such field. */
-static const char *field_find(const char *payload, const char *field)
-{
-    const char *value = payload ? json_root(payload) : NULL;
-    while (value && *field) {
-        const size_t length = strcspn(field, ".");
-        value = json_type_of(value) == JSON_OBJECT ? json_find(value, field, length) : NULL;
-        field += length + (field[length] == '.');
-    }
-    return value;
-}
-
 /* As much of a text as there is room for, ending with a whole character. */
 static ww_status read_text(const char *json, field_value *value)
 {
@@ -57,7 +45,7 @@ static ww_status read_text(const char *json, field_value *value)
 
 static ww_status read_value(const char *payload, const char *field, field_value *value)
 {
-    const char *json = field_find(payload, field);
+    const char *json = json_find_field(payload, field);
     const json_type type = json ? json_type_of(json) : JSON_NULL;
     value->label[0] = '\0';
     value->is_number = type == JSON_NUMBER;

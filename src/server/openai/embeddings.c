@@ -91,14 +91,9 @@ static embedding_plan *plan_create(request *r, const char *body, const served_mo
         request_fail(r, 400, "dimensions: is %lld; this model has %d", (long long)dimensions, (int)m->info.width);
         return NULL;
     }
-    embedding_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    if (!p) {
-        request_fail_status(r, memory_failed("a request", sizeof *p));
-        return NULL;
-    }
-    p->dimensions = (int32_t)dimensions;
-    r->plan = p;
-    r->plan_free = plan_free;
+    embedding_plan *p = request_plan_create(r, sizeof *p, plan_free);
+    if (p)
+        p->dimensions = (int32_t)dimensions;
     return p;
 }
 

@@ -93,13 +93,9 @@ static bool read_choices(request *r, const char *body, generation_plan *p)
 
 static generation_plan *read_common(request *r, const char *body, bool chat)
 {
-    generation_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    if (!p) {
-        request_fail_status(r, memory_failed("a request", sizeof *p));
+    generation_plan *p = request_plan_create(r, sizeof *p, generation_plan_free);
+    if (!p)
         return NULL;
-    }
-    r->plan = p;
-    r->plan_free = generation_plan_free;
     p->chat = chat;
     p->tokens_max = chat ? INT64_MAX : 16;
     const char *options = json_given(body, "stream_options");

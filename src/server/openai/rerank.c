@@ -54,13 +54,9 @@ static bool read_texts(request *r, const char *list, const char *what, rerank_pl
 
 static rerank_plan *plan_create(request *r, const char *body, const char *texts)
 {
-    rerank_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    if (!p) {
-        request_fail_status(r, memory_failed("a request", sizeof *p));
+    rerank_plan *p = request_plan_create(r, sizeof *p, plan_free);
+    if (!p)
         return NULL;
-    }
-    r->plan = p;
-    r->plan_free = plan_free;
     p->top = INT64_MAX;
     p->query = request_copy_text(r, json_given(body, "query"), "query");
     return p->query && read_texts(r, json_given(body, texts), texts, p) ? p : NULL;

@@ -134,11 +134,9 @@ static bool prepare_create(request *r)
         return request_fail(r, 400, "vectors: an object with size and distance is needed");
     if (strchr(r->names[0], '/') || strcmp(r->names[0], NOTES_COLLECTION) == 0)
         return request_fail(r, 400, "the name '%s' cannot be used", r->names[0]);
-    create_plan *p = memory_alloc_zeroed(1, sizeof *p);
+    create_plan *p = request_plan_create(r, sizeof *p, memory_free);
     if (!p)
-        return request_fail_status(r, memory_failed("a collection", sizeof *p));
-    r->plan = p;
-    r->plan_free = memory_free;
+        return false;
     const char *first = json_member(json_first(vectors));
     const bool read = json_type_of(first) == JSON_OBJECT ? read_parts(r, vectors, p) : read_vectors(r, vectors, &p->config);
     p->config.name = r->names[0];

@@ -238,14 +238,9 @@ static void list_free(void *plan)
 
 static list_plan *list_create(request *r)
 {
-    list_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    if (!p) {
-        request_fail_status(r, memory_failed("a request", sizeof *p));
-        return NULL;
-    }
-    p->limit = 10;
-    r->plan = p;
-    r->plan_free = list_free;
+    list_plan *p = request_plan_create(r, sizeof *p, list_free);
+    if (p)
+        p->limit = 10;
     return p;
 }
 

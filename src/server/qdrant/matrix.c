@@ -22,14 +22,10 @@ static void matrix_free(void *plan)
 bool prepare_matrix(request *r)
 {
     const char *body = request_body(r);
-    matrix_plan *p = body ? memory_alloc_zeroed(1, sizeof *p) : NULL;
-    if (!body)
-        return false;
+    matrix_plan *p = body ? request_plan_create(r, sizeof *p, matrix_free) : NULL;
     if (!p)
-        return request_fail_status(r, memory_failed("a request", sizeof *p));
+        return false;
     *p = (matrix_plan){.sample = 10, .limit = 3};
-    r->plan = p;
-    r->plan_free = matrix_free;
     if (!vector_name_read(json_given(body, "using"), p->using))
         return request_fail(r, 400, "using: the name of a vector is needed");
     if (!request_read_integer(r, body, "sample", 2, &p->sample) || !request_read_integer(r, body, "limit", 1, &p->limit) ||

@@ -28,17 +28,13 @@ static void change_free(void *plan)
 
 static change_plan *change_create(request *r, size_t count)
 {
-    change_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    operation *operations = p ? memory_alloc_zeroed(count + 1, sizeof *operations) : NULL;
-    if (!operations) {
-        memory_free(p);
-        request_fail_status(r, memory_failed("operations", count * sizeof *operations));
+    change_plan *p = request_plan_create(r, sizeof *p, change_free);
+    if (!p)
         return NULL;
-    }
-    p->operations = operations;
-    r->plan = p;
-    r->plan_free = change_free;
-    return p;
+    p->operations = memory_alloc_zeroed(count + 1, sizeof *p->operations);
+    if (!p->operations)
+        request_fail_status(r, memory_failed("operations", count * sizeof *p->operations));
+    return p->operations ? p : NULL;
 }
 
 static bool prepare_change(request *r, operation_kind kind)
@@ -171,14 +167,9 @@ static void get_free(void *plan)
 
 static get_plan *get_create(request *r)
 {
-    get_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    if (!p) {
-        request_fail_status(r, memory_failed("a request", sizeof *p));
-        return NULL;
-    }
-    p->with.payload = true;
-    r->plan = p;
-    r->plan_free = get_free;
+    get_plan *p = request_plan_create(r, sizeof *p, get_free);
+    if (p)
+        p->with.payload = true;
     return p;
 }
 

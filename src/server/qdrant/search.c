@@ -25,18 +25,14 @@ static void plan_free(void *plan)
 
 static search_plan *plan_create(request *r, size_t count, search_form form)
 {
-    search_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    search *searches = p ? memory_alloc_zeroed(count + 1, sizeof *searches) : NULL;
-    if (!searches) {
-        memory_free(p);
-        request_fail_status(r, memory_failed("searches", count * sizeof *searches));
+    search_plan *p = request_plan_create(r, sizeof *p, plan_free);
+    if (!p)
         return NULL;
-    }
-    p->searches = searches;
     p->form = form;
-    r->plan = p;
-    r->plan_free = plan_free;
-    return p;
+    p->searches = memory_alloc_zeroed(count + 1, sizeof *p->searches);
+    if (!p->searches)
+        request_fail_status(r, memory_failed("searches", count * sizeof *p->searches));
+    return p->searches ? p : NULL;
 }
 
 static bool prepare_query(request *r)

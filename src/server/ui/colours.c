@@ -28,12 +28,8 @@ static void plan_free(void *plan)
 bool prepare_colours(request *r)
 {
     const char *body = request_body(r);
-    colour_plan *p = body ? memory_alloc_zeroed(1, sizeof *p) : NULL;
-    if (!p)
-        return body ? request_fail_status(r, memory_failed("a request", sizeof *p)) : false;
-    r->plan = p;
-    r->plan_free = plan_free;
-    return request_read_integer(r, body, "generation", 0, &p->generation) &&
+    colour_plan *p = body ? request_plan_create(r, sizeof *p, plan_free) : NULL;
+    return p && request_read_integer(r, body, "generation", 0, &p->generation) &&
            values_key_read(r, json_given(body, "key"), "key", &p->key);
 }
 

@@ -38,15 +38,11 @@ static void plan_free(void *plan)
 
 static rows_plan *plan_create(request *r)
 {
-    rows_plan *p = memory_alloc_zeroed(1, sizeof *p);
-    if (!p) {
-        request_fail_status(r, memory_failed("a request", sizeof *p));
+    rows_plan *p = request_plan_create(r, sizeof *p, plan_free);
+    if (!p)
         return NULL;
-    }
     p->limit = 50;
     p->payload = true;
-    r->plan = p;
-    r->plan_free = plan_free;
     return p;
 }
 

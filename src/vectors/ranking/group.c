@@ -39,18 +39,6 @@ typedef struct grouping_state {
     int64_t count, room;
 } grouping_state;
 
-/* Follows "a.b" into a payload; NULL where there is no such field. */
-static const char *field_find(const char *payload, const char *field)
-{
-    const char *value = payload ? json_root(payload) : NULL;
-    while (value && *field) {
-        const size_t length = strcspn(field, ".");
-        value = json_type_of(value) == JSON_OBJECT ? json_find(value, field, length) : NULL;
-        field += length + (field[length] == '.');
-    }
-    return value;
-}
-
 static ww_status value_read(const char *json, group_value *value)
 {
     const json_type type = json_type_of(json);
@@ -81,7 +69,7 @@ static ww_status hit_put(grouping_state *g, int64_t hit)
 {
     const ww_results *r = g->results;
     const char *payload = r->payloads && r->payloads[hit] >= 0 ? r->text + r->payloads[hit] : NULL;
-    const char *json = field_find(payload, g->how->field);
+    const char *json = json_find_field(payload, g->how->field);
     group_value value = {0};
     const ww_status status = json ? value_read(json, &value) : WW_OK;
     if (status != WW_OK || !value.bytes)
