@@ -7,6 +7,7 @@ Runs the test programs that inject faults (those with `faults` in their name, an
 injected to the file that WARPWAVE_FAULT_COUNTS names.
 """
 import collections
+import concurrent.futures
 import os
 import pathlib
 import platform
@@ -47,21 +48,26 @@ def programs(build):
     return found + [tests / name for name in OTHERS if (tests / name).is_file()]
 
 
+def run_one(program, path):
+    """Runs a program that writes its counts to the file `path`; returns what it says it skips."""
+    done = subprocess.run([str(program)], env=dict(os.environ, WARPWAVE_FAULT_COUNTS=str(path), WARPWAVE_TEST_LONG="1"), capture_output=True, text=True,
+                          errors="replace", check=False)
+    if done.returncode != 0:
+        sys.exit(f"fault-report: {program.name} failed:\n{done.stdout}{done.stderr}")
+    return [f"{program.name}: {line[6:]}" for line in done.stdout.splitlines() if line.startswith("SKIP: ")]
+
+
 def run(build):
-    """The counts of each program: {program: {kind: count}}, and those that say they skip."""
+    """The counts of each program: {program: {kind: count}}, and those that say they skip. As many programs at once as there are cores."""
     counts = collections.defaultdict(collections.Counter)
-    skipped = []
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "counts"
-        for program in programs(build):
-            done = subprocess.run([str(program)], env=dict(os.environ, WARPWAVE_FAULT_COUNTS=str(path), WARPWAVE_TEST_LONG="1"), capture_output=True,
-                                  text=True, errors="replace", check=False)
-            if done.returncode != 0:
-                sys.exit(f"fault-report: {program.name} failed:\n{done.stdout}{done.stderr}")
-            skipped += [f"{program.name}: {line[6:]}" for line in done.stdout.splitlines() if line.startswith("SKIP: ")]
-        for line in path.read_text(encoding="utf-8").splitlines():
-            program, kind, count = line.split("|")
-            counts[program][kind] += int(count)
+        files = {program: pathlib.Path(folder) / program.name for program in programs(build)}
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            skipped = [line for lines in pool.map(run_one, files.keys(), files.values()) for line in lines]
+        for path in files.values():
+            for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+                program, kind, count = line.split("|")
+                counts[program][kind] += int(count)
     return counts, skipped
 
 
