@@ -39,7 +39,7 @@ typedef struct options {
     bool quick, clustered, range, phases;
     ww_metric metric;
     int32_t k;
-    double products_most;
+    double products_max;
     int64_t shapes[SHAPES_MAX][3];
     int shape_count;
 } options;
@@ -171,7 +171,7 @@ static void try_shape(const options *o, ww_device *device, ww_collection *collec
     searching s = searching_make(o, collection, dim, queries);
     const double products = (double)rows * (double)queries * (double)dim;
     double plain = INFINITY;
-    if (products <= o->products_most) {
+    if (products <= o->products_max) {
         device->tuning.screen = TUNING_NEVER;
         plain = median_run(search_once, &s, 2);
     }
@@ -180,7 +180,7 @@ static void try_shape(const options *o, ww_device *device, ww_collection *collec
     const bool could = s.stats.rows_screened > 0;
     const double kept = (double)s.stats.rows_kept / (double)queries, fallbacks = (double)s.stats.fallback_queries;
     device->tuning.screen = TUNING_AUTO;
-    const double chosen = median_run(search_once, &s, products <= o->products_most ? SETTLING_RUNS : 1);
+    const double chosen = median_run(search_once, &s, products <= o->products_max ? SETTLING_RUNS : 1);
     const double better = could && screened < plain ? screened : plain, ratio = chosen / better;
     if (ratio > *worst)
         *worst = ratio;
@@ -339,7 +339,7 @@ static int read_options(options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options o = {.device = "auto", .metric = WW_DOT, .k = 10, .products_most = PLAIN_PRODUCTS_MAX};
+    options o = {.device = "auto", .metric = WW_DOT, .k = 10, .products_max = PLAIN_PRODUCTS_MAX};
     ww_device *device = NULL;
     double worst = 0;
     if (!read_options(&o, argc, argv)) {
@@ -349,7 +349,7 @@ int main(int argc, char **argv)
     }
     check(ww_device_open(o.device, &device), "the device");
     if (strcmp(device->backend->name, "cpu") == 0)
-        o.products_most = 2e11;
+        o.products_max = 2e11;
     printf("%s: %s, %s, k = %d, %s rows; microseconds, medians\n\n", device->info.id, device->info.name,
            ww_metric_name(o.metric), o.k, o.clustered ? "clustered" : "normal");
     if (o.range) {

@@ -13,13 +13,13 @@ enum {
 int64_t page_milli_bytes(int64_t page_bytes, int64_t vector_bytes)
 {
     const int64_t row = vector_bytes + ROW_BYTES;
-    const int64_t local_most = page_bytes - 35;
+    const int64_t local_max = page_bytes - 35;
     int64_t local = row, overflow_pages = 0;
-    if (row > local_most) {
-        const int64_t local_least = (page_bytes - 12) * 32 / 255 - 23;
-        local = local_least + (row - local_least) % (page_bytes - 4);
-        if (local > local_most)
-            local = local_least;
+    if (row > local_max) {
+        const int64_t local_min = (page_bytes - 12) * 32 / 255 - 23;
+        local = local_min + (row - local_min) % (page_bytes - 4);
+        if (local > local_max)
+            local = local_min;
         overflow_pages = (row - local + page_bytes - 5) / (page_bytes - 4);
     }
     const int64_t rows_a_page = (page_bytes - PAGE_HEADER_BYTES) / (local + CELL_BYTES);

@@ -275,7 +275,7 @@ static const struct {
     const char *name;
     ww_status (*run)(ww_device *device);
     int64_t launches_of_cuda; /* 0: more than one step anyway */
-    int64_t blocks_least;
+    int64_t blocks_min;
 } jobs[] = {
     {"softmax of 67,108,864 rows", softmax_of_67108864_rows, 1, 67108864},
     {"sort of 8,388,608 rows", sort_of_8388608_rows, 1, 8388608},
@@ -308,9 +308,9 @@ static void run_jobs(const driver_launch_limits *of, bool hip)
             fail_msg("%s: %lld launches", jobs[i].name, (long long)launches);
         if (hip && launches <= jobs[i].launches_of_cuda)
             fail_msg("%s: %lld launches, which is too few", jobs[i].name, (long long)launches);
-        if (blocks_in_all < jobs[i].blocks_least)
+        if (blocks_in_all < jobs[i].blocks_min)
             fail_msg("%s: %lld blocks, of %lld at least", jobs[i].name, (long long)blocks_in_all,
-                     (long long)jobs[i].blocks_least);
+                     (long long)jobs[i].blocks_min);
     }
     ww_device_close(device);
 }

@@ -45,7 +45,7 @@ static void scene_free(scene *s)
 }
 
 /* Of STAYS rows one stays. */
-static void remove_most(ww_collection *c, int64_t count)
+static void remove_max(ww_collection *c, int64_t count)
 {
     for (int64_t row = 0; row < count; row++) {
         char id[32];
@@ -87,7 +87,7 @@ static void compact_merges_tiny_lists(void **state)
         const int64_t lists = s->on_cpu->index->nlist;
         for (int i = 0; i < 2; i++) {
             ww_results_destroy(query_lists(both[i], s->rows, QUERIES, 5, 2)); /* brings the lists to the device */
-            remove_most(both[i], s->count);
+            remove_max(both[i], s->count);
             CHECK_OK(ww_collection_compact(both[i], NULL, NULL));
             check_index_is_whole(both[i]);
             check_exact_by_all_lists(both[i], s->rows);
@@ -139,7 +139,7 @@ static void compact_frees_what_removed_rows_had(void **state)
     ww_collection_info rows_before = ww_collection_info_default(), rows_after = ww_collection_info_default();
     CHECK_OK(ww_collection_describe_ivf(s->on_cpu, &before));
     CHECK_OK(ww_collection_describe(s->on_cpu, &rows_before));
-    remove_most(s->on_cpu, s->count);
+    remove_max(s->on_cpu, s->count);
     CHECK_OK(ww_collection_compact(s->on_cpu, NULL, NULL));
     CHECK_OK(ww_collection_describe_ivf(s->on_cpu, &after));
     CHECK_OK(ww_collection_describe(s->on_cpu, &rows_after));

@@ -126,13 +126,13 @@ static ww_status score_round(plain *p, int64_t first)
     const range *r = p->range;
     uint32_t *taken = NULL;
     const int64_t wanted = range_room(r, p->queries.count);
-    const int64_t room_least = max_i64(min_i64(wanted, ENTRIES_MIN), p->queries.count * SEARCH_WORD_ROWS);
+    const int64_t room_min = max_i64(min_i64(wanted, ENTRIES_MIN), p->queries.count * SEARCH_WORD_ROWS);
     ww_status status = search_prepare_queries(&p->search, first, p->queries.count, &p->packed, &taken);
     if (status != WW_OK)
         return status;
-    for (p->room = max_i64(wanted, room_least);; p->room = max_i64(p->room / 4, room_least)) {
+    for (p->room = max_i64(wanted, room_min);; p->room = max_i64(p->room / 4, room_min)) {
         status = score_rows(p);
-        if (status != WW_OUT_OF_MEMORY || p->room == room_least)
+        if (status != WW_OUT_OF_MEMORY || p->room == room_min)
             return status;
         for (int64_t i = 0; i < p->queries.count; i++)
             key_list_free(range_found(r, &p->queries, i));
