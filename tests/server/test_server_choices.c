@@ -7,34 +7,12 @@
 #include <warpwave/model.h>
 
 #include "server/client.h"
-#include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
 
-#define CHATML                                                                                                                 \
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"      \
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-#define WITH_TOOLS "{% if tools %}{{ tools | tojson }} write <tool_call>{% endif %}" CHATML
+#define WITH_TOOLS "{% if tools %}{{ tools | tojson }} write <tool_call>{% endif %}" TINY_CHATML
 
 static server *running;
 static int port;
-
-static void write_decoder(const char *path, const char *template)
-{
-    test_vocabulary bytes = vocabulary_empty("gpt2");
-    tiny_model m;
-    tiny_shape shape = tiny_default("llama");
-    bytes.pre = "gpt-2";
-    vocabulary_add_alphabet(&bytes);
-    bytes.merge_count = 0;
-    vocabulary_add(&bytes, "<|im_start|>", 3, 0);
-    bytes.eos = vocabulary_add(&bytes, "<|im_end|>", 3, 0);
-    shape.vocabulary = bytes.count;
-    shape.tokens = &bytes;
-    shape.chat_template = template;
-    tiny_make(&m, &shape);
-    tiny_write(&m, path);
-    tiny_free(&m);
-}
 
 static void with_models(server_config *config)
 {
@@ -55,8 +33,8 @@ static int begin(void **state)
     scratch_setup(state);
     tiny_write_words("bert", scratch_path("encoder.gguf"));
     tiny_write_ranker(2, scratch_path("ranker.gguf"));
-    write_decoder(scratch_path("decoder.gguf"), WITH_TOOLS);
-    write_decoder(scratch_path("plain.gguf"), CHATML);
+    tiny_write_chat(WITH_TOOLS, 0, scratch_path("decoder.gguf"));
+    tiny_write_chat(TINY_CHATML, 0, scratch_path("plain.gguf"));
     running = server_for_test(with_models);
     port = server_port(running);
     return 0;

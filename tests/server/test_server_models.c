@@ -8,12 +8,7 @@
 #include <warpwave/model.h>
 
 #include "server/client.h"
-#include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
-
-#define CHATML                                                                                                                 \
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"      \
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 
 enum { TOKENS = 12, CLIENTS = 4 };
 
@@ -21,24 +16,6 @@ static server *running;
 static int port;
 static ww_device *device;
 static ww_model *encoder, *decoder;
-
-static void write_decoder(const char *path)
-{
-    test_vocabulary bytes = vocabulary_empty("gpt2");
-    tiny_model m;
-    tiny_shape shape = tiny_default("llama");
-    bytes.pre = "gpt-2";
-    vocabulary_add_alphabet(&bytes);
-    bytes.merge_count = 0;
-    vocabulary_add(&bytes, "<|im_start|>", 3, 0);
-    bytes.eos = vocabulary_add(&bytes, "<|im_end|>", 3, 0);
-    shape.vocabulary = bytes.count;
-    shape.tokens = &bytes;
-    shape.chat_template = CHATML;
-    tiny_make(&m, &shape);
-    tiny_write(&m, path);
-    tiny_free(&m);
-}
 
 static void with_models(server_config *config)
 {
@@ -56,7 +33,7 @@ static int begin(void **state)
 {
     scratch_setup(state);
     tiny_write_words("bert", scratch_path("encoder.gguf"));
-    write_decoder(scratch_path("decoder.gguf"));
+    tiny_write_chat(TINY_CHATML, 0, scratch_path("decoder.gguf"));
     running = server_for_test(with_models);
     port = server_port(running);
     CHECK_OK(ww_device_open("cpu", &device));

@@ -62,6 +62,12 @@ LANES_FUNCTION lanes_mask lanes_round_away(lanes x)
     return cut - (rest >= lanes_all(0.5f)) + (rest <= lanes_all(-0.5f)); /* a comparison that holds is -1 */
 }
 
+#ifndef SMALL_ENCODE_BY_SET /* else the set has small_half and small_encode of its own */
+LANES_FUNCTION uint32_t small_half(float value)
+{
+    return block_f16_from_f32(value);
+}
+
 /* Codes of 32 elements, their scale in `d`, the scale before it was rounded in `exact`; the sum of the codes in `sum`. Returns
  * whether a block cannot hold them. */
 LANES_FUNCTION int small_encode(const float *x, int8_t *codes, block_f16 *d, float *exact, int32_t *sum)
@@ -80,11 +86,12 @@ LANES_FUNCTION int small_encode(const float *x, int8_t *codes, block_f16 *d, flo
     }
     lanes_put_codes(codes, made);
     lanes_put_codes(codes + LANES, made + LANES_REGISTERS);
-    *d = (block_f16)block_f16_from_f32(scale);
+    *d = (block_f16)small_half(scale);
     *exact = scale;
     *sum = mask_sum(sums);
     return (largest >= BLOCK_INFINITE) | block_f16_bad(*d);
 }
+#endif
 
 /* Blocks of 32 with their codes `codes_at` bytes after their scale; q8_1 has the scaled sum of the codes between. */
 LANES_FUNCTION int64_t small_encode_many(int32_t type, const float *from, char *to, int64_t count)
@@ -97,7 +104,7 @@ LANES_FUNCTION int64_t small_encode_many(int32_t type, const float *from, char *
         block_f16 d[2];
         if (small_encode(from + i * BLOCK32_ELEMENTS, (int8_t *)to + codes_at, d, &scale, &sum) && i < refused)
             refused = i;
-        d[1] = (block_f16)block_f16_from_f32((float)sum * scale);
+        d[1] = (block_f16)small_half((float)sum * scale);
         memcpy(to, d, codes_at);
     }
     return refused;

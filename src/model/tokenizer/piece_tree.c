@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/tokenizer/byte_children.h"
 
 enum { FEW = 16 }; /* pieces that are sorted faster without counting bytes */
 
@@ -144,15 +145,5 @@ int32_t piece_tree_next(const piece_tree *tree, int32_t node, unsigned char byte
 {
     if (node == 0)
         return tree->root[byte] > 0 ? tree->root[byte] : -1;
-    int32_t from = tree->nodes[node].children, to = tree->nodes[node + 1].children;
-    while (from < to) {
-        const int32_t middle = from + (to - from) / 2;
-        if (tree->bytes[middle] == byte)
-            return middle;
-        if (tree->bytes[middle] < byte)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return -1;
+    return child_with_byte(tree->bytes, tree->nodes[node].children, tree->nodes[node + 1].children, byte);
 }

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/tokenizer/byte_children.h"
 #include "model/tokenizer/vocabulary.h"
 
 /* Tokens of a node: order[from..to). */
@@ -96,17 +97,7 @@ static int32_t find_child(const special_tree *tree, int32_t node, unsigned char 
 {
     if (node == 0)
         return tree->children[byte] > 0 ? tree->children[byte] : -1;
-    int32_t from = tree->nodes[node].children, to = tree->nodes[node + 1].children;
-    while (from < to) {
-        const int32_t middle = from + (to - from) / 2;
-        if (tree->bytes[middle] == byte)
-            return middle;
-        if (tree->bytes[middle] < byte)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return -1;
+    return child_with_byte(tree->bytes, tree->nodes[node].children, tree->nodes[node + 1].children, byte);
 }
 
 /* The node that a byte leads to, by way of fallbacks; the root where nothing begins with it. */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "support/command.h"
-#include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
 
 enum { PATIENCE_SECONDS = 60, LONG_CONTEXT = 1 << 17 };
@@ -18,25 +17,6 @@ enum { PATIENCE_SECONDS = 60, LONG_CONTEXT = 1 << 17 };
     "{% for message in messages %}{% if message['content'] == 'refuse' %}{{ raise_exception('not that') }}{% endif %}"         \
     "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"                                   \
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-
-static void write_model(const char *name, int32_t context, const char *chat_template)
-{
-    test_vocabulary bytes = vocabulary_empty("gpt2");
-    tiny_model m;
-    tiny_shape shape = tiny_default("llama");
-    bytes.pre = "gpt-2";
-    vocabulary_add_alphabet(&bytes);
-    bytes.merge_count = 0;
-    vocabulary_add(&bytes, "<|im_start|>", 3, 0);
-    bytes.eos = vocabulary_add(&bytes, "<|im_end|>", 3, 0);
-    shape.vocabulary = bytes.count;
-    shape.context = context;
-    shape.tokens = &bytes;
-    shape.chat_template = chat_template;
-    tiny_make(&m, &shape);
-    tiny_write(&m, scratch_path(name));
-    tiny_free(&m);
-}
 
 /* Runs the chat with these lines as its standard input. */
 static command_result talk(const char *lines, const char *model, const char *options)
@@ -235,9 +215,9 @@ static int setup(void **state)
     const int failed = scratch_setup(state);
     if (failed)
         return failed;
-    write_model("model.gguf", 1024, CHATML);
-    write_model("long.gguf", LONG_CONTEXT, CHATML);
-    write_model("bare.gguf", 1024, NULL);
+    tiny_write_chat(CHATML, 1024, scratch_path("model.gguf"));
+    tiny_write_chat(CHATML, LONG_CONTEXT, scratch_path("long.gguf"));
+    tiny_write_chat(NULL, 1024, scratch_path("bare.gguf"));
     return 0;
 }
 

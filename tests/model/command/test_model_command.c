@@ -4,42 +4,12 @@
 
 #include "base/memory.h"
 #include "support/command.h"
-#include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
-
-#define WORD "\xE2\x96\x81" /* how vocabularies write a word's beginning */
-#define CHATML                                                                                                                 \
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"      \
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 
 static void write_models(void)
 {
-    static const char *const pieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
-    test_vocabulary bytes = vocabulary_empty("gpt2"), words = vocabulary_empty("bert");
-    tiny_model m;
-    tiny_shape shape = tiny_default("llama");
-    bytes.pre = "gpt-2";
-    vocabulary_add_alphabet(&bytes);
-    bytes.merge_count = 0;
-    vocabulary_add(&bytes, "<|im_start|>", 3, 0);
-    bytes.eos = vocabulary_add(&bytes, "<|im_end|>", 3, 0);
-    shape.vocabulary = bytes.count;
-    shape.tokens = &bytes;
-    shape.chat_template = CHATML;
-    tiny_make(&m, &shape);
-    tiny_write(&m, scratch_path("decoder.gguf"));
-    tiny_free(&m);
-    for (int i = 0; i < 8; i++)
-        vocabulary_add(&words, pieces[i], i < 4 ? 3 : 1, 0);
-    words.bos = 2;
-    words.eos = 3;
-    words.unknown = 1;
-    shape = tiny_default("bert");
-    shape.vocabulary = words.count;
-    shape.tokens = &words;
-    tiny_make(&m, &shape);
-    tiny_write(&m, scratch_path("encoder.gguf"));
-    tiny_free(&m);
+    tiny_write_chat(TINY_CHATML, 0, scratch_path("decoder.gguf"));
+    tiny_write_words("bert", scratch_path("encoder.gguf"));
 }
 
 static void info_says_what_a_model_is(void **state)

@@ -12,16 +12,6 @@
 
 enum { VOCABULARY = 96, WIDTH = 64, TOKENS_MAX = 300 };
 
-static ww_model *open_model(ww_device *device, const char *path)
-{
-    ww_model_options options = ww_model_options_default();
-    ww_model *model;
-    options.activations = WW_ACTIVATIONS_FLOAT;
-    options.cache = WW_QUANT_F32;
-    CHECK_OK(ww_model_open(path, device, &options, &model));
-    return model;
-}
-
 static void random_tokens(int32_t *ids, int count, uint64_t seed)
 {
     test_random random = {seed};
@@ -48,7 +38,7 @@ static void check_logits(ww_device *device, const tiny_shape *shape, int tokens)
         make_gates_f16(&tiny);
     tiny_write(&tiny, scratch_path("model.gguf"));
     random_tokens(ids, tokens, 11);
-    ww_model *model = open_model(device, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(device, scratch_path("model.gguf"));
     ww_session *session;
     CHECK_OK(ww_session_create(model, &session));
     CHECK_OK(ww_session_feed(session, ids, (size_t)tokens));
@@ -131,7 +121,7 @@ static void check_embedding(ww_device *device, const tiny_shape *shape)
     tiny_make(&tiny, shape);
     tiny_write(&tiny, scratch_path("model.gguf"));
     random_tokens(ids, tokens_for(device), 12);
-    ww_model *model = open_model(device, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(device, scratch_path("model.gguf"));
     CHECK_OK(ww_model_embed_tokens(model, ids, counts, 2, vectors));
     for (int n = 0; n < 2; n++) {
         tiny_embedding(&tiny, n ? ids + counts[0] : ids, (int)counts[n], expected);

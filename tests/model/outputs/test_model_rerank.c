@@ -28,16 +28,6 @@
 enum { TEXTS = 40, TOKENS_MAX = 1024, WORDS = 8 };
 static const char *const words[WORDS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
 
-static ww_model *open_model(ww_device *device, const char *path)
-{
-    ww_model_options options = ww_model_options_default();
-    ww_model *model;
-    options.activations = WW_ACTIVATIONS_FLOAT;
-    options.cache = WW_QUANT_F32;
-    CHECK_OK(ww_model_open(path, device, &options, &model));
-    return model;
-}
-
 /* ---- encoders ---------------------------------------------------------------------------------------------------------------
  */
 
@@ -74,7 +64,7 @@ static void scores_are_those_of_the_reference(void **state)
     tiny_model tiny;
     float scores[3];
     make_ranker(&tiny, 1024);
-    ww_model *model = open_model(*state, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(*state, scratch_path("model.gguf"));
     CHECK_OK(ww_model_rerank(model, "dog a", texts, NULL, 3, scores, NULL, NULL));
     for (int i = 0; i < 3; i++) {
         const double wanted = tiny_score(&tiny, expected[i].ids, expected[i].count, expected[i].first);
@@ -130,7 +120,7 @@ static void a_head_of_one_row_is_a_product_with_it(void **state)
     make_words(&tiny, "jina-bert-v2", 1024);
     drop_head(&tiny);
     write_one_type(&tiny);
-    ww_model *model = open_model(*state, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(*state, scratch_path("model.gguf"));
     CHECK_OK(ww_model_embed_tokens(model, ids, &count, 1, vector));
     ww_model_close(model);
     tiny_free(&tiny);
@@ -140,7 +130,7 @@ static void a_head_of_one_row_is_a_product_with_it(void **state)
         memset(row, 0, (size_t)tiny.shape.width * sizeof *row);
         row[place] = 1.0f;
         write_one_type(&tiny);
-        model = open_model(*state, scratch_path("model.gguf"));
+        model = tiny_open_precise(*state, scratch_path("model.gguf"));
         CHECK_OK(ww_model_rerank(model, "dog a", &text, NULL, 1, &numbers[place], NULL, NULL));
         numbers[place] -= values_of(&tiny, "cls.bias")[0];
         ww_model_close(model);
@@ -164,11 +154,11 @@ static void a_batch_has_the_bits_of_each_text_alone(void **state)
     }
     tiny_write_ranker(2, scratch_path("model.gguf"));
     CHECK_OK(ww_device_open("cpu", &cpu));
-    ww_model *model = open_model(cpu, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(cpu, scratch_path("model.gguf"));
     for (size_t i = 0; i < count; i++)
         CHECK_OK(ww_model_rerank(model, "a dog", &list[i], NULL, 1, &alone[i], NULL, NULL));
     ww_model_close(model);
-    model = open_model(*state, scratch_path("model.gguf"));
+    model = tiny_open_precise(*state, scratch_path("model.gguf"));
     CHECK_OK(ww_model_rerank(model, "a dog", list, NULL, count, together, NULL, NULL));
     assert_memory_equal(together, alone, count * sizeof *alone);
     assert_true(alone[0] != alone[1]);
@@ -188,7 +178,7 @@ static void the_longer_of_query_and_text_is_cut(void **state)
                  {"a a a", "a a a", 3, 3}};
     tiny_model tiny;
     make_ranker(&tiny, 16);
-    ww_model *model = open_model(*state, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(*state, scratch_path("model.gguf"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pair_query pair;
         token_list list = {0};
@@ -240,7 +230,7 @@ static void a_decoder_answers_with_yes_and_no(void **state)
         tiny_free(&tiny);
         return;
     }
-    ww_model *model = open_model(*state, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(*state, scratch_path("model.gguf"));
     CHECK_OK(ww_model_rerank(model, "which?", texts, NULL, 2, scores, NULL, NULL));
     for (int i = 0; i < 2; i++) {
         static const char before[] = PROMPT "which?\n<Document>: ", after[] = PROMPT_END;
@@ -268,7 +258,7 @@ static void what_cannot_be_reranked_is_refused(void **state)
     float scores[2] = {7.0f, 7.0f}, vector[64];
     ww_model_info info = ww_model_info_default();
     tiny_write_ranker(1, scratch_path("model.gguf"));
-    ww_model *model = open_model(*state, scratch_path("model.gguf"));
+    ww_model *model = tiny_open_precise(*state, scratch_path("model.gguf"));
     CHECK_OK(ww_model_describe(model, &info));
     assert_true(info.reranks && !info.embeds && info.pooling == WW_POOLING_RANK);
     CHECK_REFUSED(ww_model_rerank(NULL, "a", texts, NULL, 1, scores, NULL, NULL), WW_INVALID_ARGUMENT, "model is NULL");
@@ -281,7 +271,7 @@ static void what_cannot_be_reranked_is_refused(void **state)
     assert_true(scores[0] == 7.0f && scores[1] == 7.0f);
     ww_model_close(model);
     tiny_write_words("bert", scratch_path("model.gguf"));
-    model = open_model(*state, scratch_path("model.gguf"));
+    model = tiny_open_precise(*state, scratch_path("model.gguf"));
     CHECK_REFUSED(ww_model_rerank(model, "a", texts, NULL, 1, scores, NULL, NULL), WW_UNSUPPORTED, "does not rerank");
     ww_model_close(model);
 }

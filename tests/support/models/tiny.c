@@ -445,34 +445,3 @@ void tiny_write(const tiny_model *m, const char *path)
 {
     tiny_write_wrong(m, &(tiny_fault){0}, path);
 }
-
-static void write_words(tiny_shape shape, const char *path)
-{
-#define WORD "\xE2\x96\x81" /* how vocabularies write a word's beginning */
-    static const char *const pieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
-    test_vocabulary v = vocabulary_empty("bert");
-    tiny_model m;
-    for (int i = 0; i < 8; i++)
-        vocabulary_add(&v, pieces[i], i < 4 ? 3 : 1, 0);
-    v.bos = 2;
-    v.eos = 3;
-    v.unknown = 1;
-    shape.vocabulary = v.count;
-    shape.tokens = &v;
-    tiny_make(&m, &shape);
-    tiny_write(&m, path);
-    tiny_free(&m);
-}
-
-void tiny_write_words(const char *architecture, const char *path)
-{
-    write_words(tiny_default(architecture), path);
-}
-
-void tiny_write_ranker(int32_t layers, const char *path)
-{
-    tiny_shape shape = tiny_default("bert");
-    shape.layers = layers;
-    shape.pooling = WW_POOLING_RANK;
-    write_words(shape, path);
-}

@@ -59,6 +59,25 @@ void tiny_write_words(const char *architecture, const char *path);
 /* An encoder of so many layers that reranks, with that tokenizer. */
 void tiny_write_ranker(int32_t layers, const char *path);
 
+/* A decoder whose tokenizer has every byte and the two tokens of ChatML, with a chat template. A context of 0 is the default's.
+ */
+#define TINY_CHATML                                                                                                            \
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"      \
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+void tiny_write_chat(const char *chat_template, int32_t context, const char *path);
+
+/* Opens a model with float activations and a cache of f32, as the reference below computes; close it. Here, because tests
+ * without the library of models are linked with the functions above, too. */
+static inline ww_model *tiny_open_precise(ww_device *device, const char *path)
+{
+    ww_model_options options = ww_model_options_default();
+    ww_model *model;
+    options.activations = WW_ACTIVATIONS_FLOAT;
+    options.cache = WW_QUANT_F32;
+    CHECK_OK(ww_model_open(path, device, &options, &model));
+    return model;
+}
+
 /* What is wrong with a file that tiny_write_wrong() writes. */
 typedef struct tiny_fault {
     const char *leave_out; /* a tensor or a key */

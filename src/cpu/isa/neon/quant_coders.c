@@ -2,6 +2,7 @@
 #include "cpu/isa/neon/neon.h"
 
 #include "cpu/isa/neon/quant_dot.h"
+#include "cpu/isa/neon/quant_encode.h"
 
 #include "cpu/quant/decode.h"
 
