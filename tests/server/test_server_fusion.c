@@ -123,8 +123,8 @@ static void searches_that_found_nothing_are_fused_into_nothing(void **state)
 static void many_hits_are_fused_quickly(void **state)
 {
     (void)state;
-    enum { MANY = 200000 };
-    char(*ids)[16] = malloc(sizeof(char[MANY][16]));
+    enum { MANY = 200000, ID_BYTES = 24 };
+    char(*ids)[ID_BYTES] = malloc(sizeof(char[MANY][ID_BYTES]));
     found_point *found[2] = {malloc(MANY * sizeof **found), malloc(MANY * sizeof **found)};
     for (int64_t i = 0; i < MANY; i++) {
         snprintf(ids[i], sizeof ids[i], "%lld", (long long)i);
