@@ -19,7 +19,12 @@ if [ ${#devices[@]} -eq 0 ]; then
 fi
 for device in "${devices[@]}"; do
     case $device in
-    cuda* | rocm* | emulator*) echo "$device" ;;
+    cuda* | rocm* | emulator*)
+        if ! "$build/warpwave" devices --device "$device" >/dev/null; then # its message says which devices there are
+            exit 2
+        fi
+        echo "$device"
+        ;;
     *) echo "gpu-devices: '$device' is not a GPU" >&2; exit 2 ;;
     esac
 done

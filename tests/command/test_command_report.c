@@ -67,6 +67,11 @@ static void without_a_gpu_nothing_is_chosen_and_that_fails(void **state)
     command_result refused = program_run("/bin/bash", named);
     assert_int_equal(refused.code, 2);
     command_free(&refused);
+    const char *const absent[] = {"bash", devices_script, BUILD_DIR, "rocm:99", NULL};
+    refused = program_run("/bin/bash", absent);
+    assert_int_equal(refused.code, 2);
+    assert_non_null(strstr(refused.err, "no device 'rocm:99'"));
+    command_free(&refused);
 }
 
 int main(void)
