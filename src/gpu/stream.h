@@ -12,7 +12,7 @@ enum {
     GPU_WORKSPACES = 11,         /* device memory by number: each operation says what its numbers mean */
     GPU_OVERLAP = 16,            /* kernels that may run at a time, one behind the other */
     GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
-    GPU_KEPT_BYTES = 2048,       /* of them at most: more are copied each time */
+    GPU_KEPT_BYTES = 2048,       /* the maximum for each; more are copied each time */
     GPU_PINNED = 2,              /* host memory that kernels reach, by number */
     GPU_STAGING_SLOTS = 3,       /* pieces of pinned memory that take turns */
     GPU_STAGING_BYTES = 16 << 20 /* each, if a copy is that large: 300 us of PCIe 5, against some 20 us to wake the threads */
@@ -26,7 +26,7 @@ typedef struct gpu_staging_slot {
 
 typedef struct gpu_kept_bytes {
     buffer device;
-    size_t bytes; /* that were copied to the device last, with a copy in `host`; 0 if they were too many for that */
+    size_t bytes; /* last copied to the device, and kept in `host` for comparison; 0: they were more than GPU_KEPT_BYTES */
     char host[GPU_KEPT_BYTES];
 } gpu_kept_bytes;
 
@@ -39,10 +39,10 @@ typedef enum stream_state {
     STREAM_IDLE,
     STREAM_BUSY,     /* something was queued since the last synchronize */
     STREAM_ANSWERED, /* busy, but its results have arrived; the rest touches only the stream's own memory */
-    STREAM_WRITES    /* busy, and when a kernel begins early now, none run but some that were queued last and write `written` */
+    STREAM_WRITES    /* busy; a kernel that begins early now runs beside only the last ones, which write `written` */
 } stream_state;
 
-/* What such kernels write, besides what is the stream's own. */
+/* What the kernels of STREAM_WRITES write, apart from the stream's own memory. */
 typedef struct stream_written {
     struct {
         const char *from, *to;
@@ -50,7 +50,7 @@ typedef struct stream_written {
     int32_t count;
 } stream_written;
 
-/* Quantized gemvs that run at a time have a slot of a workspace each (gpu/quant/quant_prepare.c). */
+/* Each quantized gemv that runs beside others has a slot of a workspace (gpu/quant/quant_prepare.c). */
 typedef struct stream_gemv_slots {
     bool zeroed;   /* their counters, in a workspace of its own */
     uint32_t last; /* number of the last gemv */
@@ -67,8 +67,8 @@ struct gpu_stream {
     atomic_int state; /* a stream_state */
     stream_written written;
     stream_gemv_slots gemv_slots;
-    bool recording; /* what is queued is recorded (gpu/tensor/record.c): nothing can be waited for, nor may workspaces move */
-    int32_t recordings; /* alive: workspaces that are outgrown are retired, not given back, since these use them */
+    bool recording;     /* work is recorded (gpu/tensor/record.c): nobody can wait for it, and workspaces must not move */
+    int32_t recordings; /* that exist. They use the workspaces, so outgrown ones are retired and not freed */
     buffer *retired;
     int32_t retired_count, retired_capacity;
     bool backward;            /* the last direction of gpu_alternate_direction() */
@@ -80,10 +80,10 @@ struct gpu_stream {
 /* ---- borrowing ------------------------------------------------------------------------------------------------------------
  */
 
-/* Gives a stream that nobody uses, made if need be, with the device entered on this thread. */
+/* Returns an idle stream, or creates one, and enters the device on this thread. */
 ww_status gpu_stream_borrow(gpu_device *device, gpu_stream **out);
-/* Waits for the stream's work, unless that has answered, gives the stream back, leaves the device. Returns `status`, or what
- * went wrong in waiting if that was WW_OK: the last word of every operation. */
+/* Ends an operation: waits for the stream's work unless its results have arrived, makes the stream idle and leaves the device.
+ * Returns `status`; if that is WW_OK, the status of the wait. */
 ww_status gpu_stream_return(gpu_stream *stream, ww_status status);
 
 /* Ends one recording's use of the workspaces; the last one frees what was retired. The stream is idle. */
@@ -95,26 +95,29 @@ ww_status gpu_refuse_recording(const gpu_stream *stream, const char *what);
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
  */
 
-/* What was just queued is a kernel that calls launches_next() behind launches_wait() (kernels/simt/simt.h) and writes these
- * `bytes`, besides the stream's own. Or, with gpu_writes_too(), one that calls it sooner, but does not end before what it waits
- * for: only where gpu_may_overlap() was so just before it was queued. And: is nothing else unfinished when a kernel that is
- * launched early now begins, and are these not written by it? Then that may read them before it waits. */
+/* Notes that the kernel just queued calls launches_next() behind launches_wait() (kernels/simt/simt.h) and writes these
+ * `bytes`, apart from the stream's own memory. */
 void gpu_writes(gpu_stream *stream, const void *from, size_t bytes);
+/* The same for a kernel that calls launches_next() sooner, but ends only after the kernels that it waits for. The caller must
+ * have seen gpu_may_overlap() return true just before it queued the kernel. */
 void gpu_writes_too(gpu_stream *stream, const void *from, size_t bytes);
+/* Whether the stream is in STREAM_WRITES and can note one more kernel. */
 bool gpu_may_overlap(const gpu_stream *stream);
+/* Whether a kernel that is launched early now may read these bytes before it waits: no unfinished kernel writes them. */
 bool gpu_leaves_alone(const gpu_stream *stream, const void *from, size_t bytes);
 
-/* Device memory of at least `bytes` under `number`, 256-byte aligned, uninitialised, the stream's until it is destroyed. The
- * same number again gives the same memory if it is large enough; otherwise the old is waited for and given back. */
+/* Device memory of at least `bytes` under `number`, 256-byte aligned and uninitialised, which the stream keeps until it is
+ * destroyed. The same number gives the same memory again if it is large enough; otherwise the call waits for the stream and
+ * replaces it. */
 ww_status gpu_workspace(gpu_stream *stream, int32_t number, size_t bytes, void **out);
 
-/* Device memory under `number` that holds `bytes` bytes as in `from`; if they are few and were asked for last they are there. A
- * kernel that writes there restores it in the end, and the code that launched it forgets it (gpu_forget) on any failure. */
+/* Device memory under `number` with a copy of these bytes. Up to GPU_KEPT_BYTES that are the same as last time are not copied
+ * again. A kernel that writes there must restore them, and the code that launched it calls gpu_forget() on any failure. */
 ww_status gpu_keep(gpu_stream *stream, int32_t number, const void *from, size_t bytes, void **out);
 void gpu_forget(gpu_stream *stream, int32_t number);
 
 /* Host memory of at least `bytes` under `number` that kernels of this device read and write at the same address, over the bus.
- * Uninitialised; the stream's, like a workspace. */
+ * It is uninitialised, and the stream keeps it like a workspace. */
 ww_status gpu_pinned(gpu_stream *stream, int32_t number, size_t bytes, void **out);
 
 /* Pieces of host memory, `bytes` each, that lie `stride_bytes` apart. */
@@ -140,9 +143,9 @@ void gpu_staging_free_spares(gpu_device *device);
 /* Waits. */
 ww_status gpu_synchronize(gpu_stream *stream);
 
-/* Waits until a kernel, the last work queued, has written `count` words of pinned memory that were 0 and will not be: looks at
- * them for a moment, and then waits for the stream. The kernel writes them last of all, with store_host_u64(), except for what
- * is the stream's own. */
+/* Waits until the last kernel queued has written `count` words of pinned memory, which were 0 and become other numbers: polls
+ * them for a moment, then waits for the stream. The kernel must write them with store_host_u64() after everything else, except
+ * for the stream's own memory. */
 ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count);
 
 /* Alternates the direction in which searches of one query on this stream go through the rows: what the last one read at its end

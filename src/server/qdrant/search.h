@@ -18,7 +18,7 @@ typedef enum search_kind {
     SEARCH_DBSF        /* by the distribution of scores */
 } search_kind;
 
-/* A vector, or a point whose vector is meant; that point is not found itself. */
+/* A vector, or a point that stands for its vector. The search does not find that point. */
 typedef struct search_example {
     float *vector; /* of one with an id NULL until it is got */
     int64_t dim;
@@ -26,7 +26,7 @@ typedef struct search_example {
     bool negative;
 } search_example;
 
-/* Where the vectors of points are got: another collection than the one that is searched. */
+/* Another collection, from which the vectors of example points are taken. */
 typedef struct search_lookup {
     char collection[256]; /* "": there is none */
     char vector[128];
@@ -65,8 +65,8 @@ struct search {
     double threshold;
     double rank_constant; /* of SEARCH_RRF */
     double *weights;      /* of SEARCH_RRF; NULL: all 1 */
-    int64_t nprobe;       /* lists of an index that are read; 0: not said */
-    double recall;        /* that is enough; 0: not said. Without either the search is exact */
+    int64_t nprobe;       /* lists of an index to read; 0: not given */
+    double recall;        /* the recall wanted; 0: not given. Without either the search is exact */
     selection with;
     search *children; /* what is prefetched */
     size_t child_count;
@@ -112,7 +112,7 @@ bool search_read_lookup(request *r, const char *value, search *s);
 /* Gets the vectors of examples that are points, and the one that SEARCH_NEAREST is by. */
 ww_status examples_resolve(const entry *e, search *s);
 
-/* Is a point found although it is an example? */
+/* Whether the point is an example of this search, which it must not find. */
 bool example_is(const search *s, const char *id);
 
 /* Results that hits point into, for as long as answers are written. */
@@ -138,7 +138,7 @@ bool prepare_matrix(request *r);
 void run_matrix_pairs(request *r);
 void run_matrix_offsets(request *r);
 
-/* Is a score good enough? */
+/* Whether the score is within the threshold, if there is one. */
 bool score_is_within(const search *s, double score);
 
 /* By scores, the best first; equal ones in the order in which they were found. */
