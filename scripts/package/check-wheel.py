@@ -138,7 +138,8 @@ def check_wheel(path, quick):
             complain(f"auditwheel: {text}")
         if not quick:
             check_installed(path, folder)
-    print(f"{path.name}: {size:,} bytes, auditwheel: {found[0] + '"' if found else 'no'}")
+    tag = found[0] + '"' if found else "no"
+    print(f"{path.name}: {size:,} bytes, auditwheel: {tag}")
 
 
 def main():
