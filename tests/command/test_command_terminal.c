@@ -174,7 +174,7 @@ static void ctrl_c_ends_a_bench_with_130(void **state)
 static void ctrl_c_ends_a_search_and_leaves_files_as_they_were(void **state)
 {
     (void)state;
-    enum { ROWS = 20000, DIM = 16 };
+    enum { ROWS = 5000, DIM = 16 };
     float *rows = malloc(sizeof(float) * ROWS * DIM);
     char out[SCRATCH_PATH_BYTES], base[SCRATCH_PATH_BYTES];
     size_t size;

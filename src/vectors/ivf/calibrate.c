@@ -355,8 +355,10 @@ ww_status memory_calibrate(ww_collection *c, const ww_calibrate_config *config)
 {
     ivf_calibration learnt = {0};
     collection_lock_write(c);
-    ww_status status = c->index ? WW_OK : ivf_not_found(c, "ww_collection_calibrate");
-    if (status == WW_OK && c->index->part != 0)
+    ww_status status = WW_OK;
+    if (!c->index)
+        status = ivf_not_found(c, "ww_collection_calibrate");
+    else if (c->index->part != 0)
         status = ww_fail(WW_UNSUPPORTED,
                          "collection '%s' has a part of an index over ranks; calibrate it on all of them together", c->name);
     if (status == WW_OK)
