@@ -93,7 +93,9 @@ static void write_quantifier(schema_writer *w, const char **at)
         schema_refuse(w, "pattern: a quantifier must be * + ? {m} {m,} or {m,n}");
         return;
     }
-    gbnf_write(w, "%.*s ", (int)length, *at);
+    if (w->status == WW_OK) /* of any length: {000...2} is a quantifier, too */
+        w->status = text_buffer_add(w->out, *at, length);
+    gbnf_write(w, " ");
     *at += length;
     if (**at && strchr("?+*{", **at))
         schema_refuse(w, "pattern: lazy and possessive quantifiers are not supported");

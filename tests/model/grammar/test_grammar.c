@@ -265,6 +265,21 @@ static void texts_that_fit_a_schema_are_accepted_and_others_are_not(void **state
     assert_int_equal(memory_blocks_held(), 0);
 }
 
+static void a_quantifier_may_be_long(void **state)
+{
+    (void)state;
+    grammar_program program = {0};
+    matcher m = {0};
+    char schema[700];
+    snprintf(schema, sizeof schema, "{\"pattern\": \"^a{%0600d}$\"}", 2);
+    schema_program(schema, &program);
+    CHECK_OK(matcher_begin(&m, &program));
+    assert_true(accepts(&program, &m, "\"aa\"", 4));
+    assert_false(accepts(&program, &m, "\"a\"", 3));
+    matcher_free(&m);
+    grammar_program_free(&program);
+}
+
 /* Every integer near the bounds, and powers of ten around the largest. */
 static void a_range_of_integers_has_all_between_its_bounds_and_no_others(void **state)
 {
@@ -351,6 +366,7 @@ int main(void)
         cmocka_unit_test(rules_in_long_chains_are_refused_before_they_take_long),
         cmocka_unit_test(a_deep_text_is_remembered_and_forgotten_states_change_nothing),
         cmocka_unit_test(texts_that_fit_a_schema_are_accepted_and_others_are_not),
+        cmocka_unit_test(a_quantifier_may_be_long),
         cmocka_unit_test(a_range_of_integers_has_all_between_its_bounds_and_no_others),
         cmocka_unit_test(what_is_no_schema_or_not_supported_is_refused_by_name),
     };
