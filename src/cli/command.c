@@ -54,7 +54,7 @@ void command_print_device(FILE *to, const ww_device_info *info)
     putc('\n', to);
 }
 
-/* What a script reads in place of the report that it asked for. */
+/* Prints the failure as JSON, in place of the report that a script expects. */
 static void complain_json(ww_status status, exit_code code, const char *message)
 {
     json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
@@ -79,9 +79,9 @@ static exit_code code_for(ww_status status)
     switch (status) {
     case WW_OK:
         return EXIT_CODE_OK;
-    case WW_OUT_OF_RANGE: /* a number that an option gave does not fit the files */
+    case WW_OUT_OF_RANGE: /* an option has a number that does not fit the files */
         return EXIT_CODE_USAGE;
-    case WW_INVALID_ARGUMENT: /* options are checked before, so it is the data: a NaN, an id too long */
+    case WW_INVALID_ARGUMENT: /* options were checked before, so the data is wrong: a NaN, an id that is too long */
     case WW_DIMENSION_MISMATCH:
     case WW_DUPLICATE_ID:
     case WW_UNSUPPORTED:
@@ -112,7 +112,7 @@ exit_code command_end(const command *self, ww_status status)
         status = ww_fail_errno(WW_INTERNAL, errno, "cannot write to standard output");
     if (status == WW_OK)
         return EXIT_CODE_OK;
-    char message[2048]; /* what follows may fail, too */
+    char message[2048]; /* the code below may fail, too */
     text_without_calls(message, sizeof message, status == WW_CANCELLED ? "interrupted" : ww_error_message());
     const exit_code code = line_is_wrong ? EXIT_CODE_USAGE : code_for(status);
     complain(self, message);

@@ -1,4 +1,4 @@
-/* `warpwave devices`: the devices of this machine, those that are missing and why, and which chips have kernels. */
+/* `warpwave devices`: the devices of this machine, the backends that are missing and why, and the chips that have kernels. */
 #include <stdio.h>
 #include <string.h>
 #include <warpwave/device.h>
@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 
 typedef struct devices_settings {
-    const char *device; /* NULL: all that there are */
+    const char *device; /* NULL: all devices */
     bool json;
 } devices_settings;
 
@@ -105,7 +105,7 @@ static void print_device(const ww_device_info *info)
     print_line("kernels", info->kernels);
 }
 
-/* The reason may quote what the environment has. */
+/* The reason may quote environment variables. */
 static void print_absence(const char *backend, const char *reason)
 {
     printf("%s%s", backend, *backend ? ": " : "");
@@ -123,7 +123,7 @@ static void print_text(const ww_device_info *infos, size_t count)
             print_absence(backend_names[i], reason);
     }
     if (ww_kernel_chip_count() == 0) {
-        print_absence("", ww_backend_absence("cuda")); /* that there are no kernels, and why */
+        print_absence("", ww_backend_absence("cuda")); /* says that there are no kernels, and why */
         return;
     }
     printf("GPU kernels in this library:");
@@ -132,7 +132,7 @@ static void print_text(const ww_device_info *infos, size_t count)
     printf("\n");
 }
 
-/* One device, or a group: opened, so that the members of a group are measured and their shares known. */
+/* Describes one device or group. Opens it, because the shares of a group's members are measured then. */
 static ww_status show(const devices_settings *settings)
 {
     ww_device *device = NULL;
@@ -157,7 +157,7 @@ static ww_status list(const devices_settings *settings)
         return show(settings);
     size_t count = 0;
     ww_device_info *infos = NULL;
-    /* There is always a CPU, unless WARPWAVE_ISA or WARPWAVE_THREADS is wrong; a list without it would not say so. */
+    /* A CPU is always there, unless WARPWAVE_ISA or WARPWAVE_THREADS is wrong. Without this check the list would hide that. */
     ww_device *cpu = NULL;
     ww_status status = command_open_device("cpu", &cpu);
     ww_device_close(cpu);

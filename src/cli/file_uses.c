@@ -1,4 +1,4 @@
-/* Inputs and outputs that are one file. */
+/* Finds inputs and outputs that are the same file. */
 #include "cli/file_uses.h"
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "files/output.h"
 
-/* What identifies a file: itself where it is there, else its directory and its name in it. */
+/* Identifies a file: by itself if it exists, else by its folder and its name there. */
 typedef struct identity {
     bool known, exists;
     dev_t device;
@@ -47,7 +47,7 @@ static void identify(const file_use *use, identity *id)
     }
 }
 
-/* Terminals and /dev/null are read and written at once by many; a file or a pipe is not. */
+/* Many programs can read and write terminals and /dev/null at once, but not a file or a pipe. */
 static bool same(const identity *a, const identity *b)
 {
     return a->known && b->known && a->exists == b->exists && a->device == b->device && a->number == b->number &&

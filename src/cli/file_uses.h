@@ -1,7 +1,7 @@
-/* Which files a command reads and which it writes: an output must not be one of the inputs, nor another output.
+/* Checks the files that a command reads and writes: an output must not be one of the inputs, nor another output.
  *
- * Files are the same if they are the same on the disk, whatever they are called: other names, symbolic and hard links. That is
- * asked before any work is done.
+ * Files are the same if they are the same on disk, even under other names, symbolic links or hard links. Commands check this
+ * before they do any work.
  */
 #ifndef CLI_FILE_USES_H
 #define CLI_FILE_USES_H
@@ -15,11 +15,10 @@ typedef struct file_use {
     const char *what; /* for messages: "--base", "IN" */
     const char *path; /* "-": standard input, or output; NULL: not given */
     bool output;
-    int descriptor; /* above 0: of an input that is open, and counts in place of the path */
+    int descriptor; /* above 0: an open input, which counts in place of the path */
 } file_use;
 
-/* WW_OK, or WW_INVALID_ARGUMENT as a wrong command line with both in the message. An input that is not there is not this
- * function's affair. */
+/* WW_OK, or WW_INVALID_ARGUMENT as a wrong command line with both files in the message. Ignores inputs that do not exist. */
 ww_status file_uses_check(const file_use *uses, size_t count);
 
 /* The path that writers take for an output: OUTPUT_STDOUT for "-". */

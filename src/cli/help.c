@@ -1,4 +1,4 @@
-/* What `warpwave help` prints: made from the tables of commands and options, so that it says what the command does. */
+/* Prints `warpwave help` from the tables of commands and options, so the help cannot disagree with them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void print_piece(const char *piece, size_t indent, size_t *column)
     *column += width;
 }
 
-/* Prints words, broken into lines that begin at `indent`, and the end of the line. */
+/* Prints words, broken into lines that start at column `indent`, and ends the line. */
 static void print_words(const char *text, size_t indent, size_t column)
 {
     while (*text) {
@@ -72,7 +72,7 @@ static void print_usage(const command *c, const action *a)
     printf("\n");
 }
 
-/* A line of a list: what it is about, and in a column of its own the explanation. */
+/* Prints a line of a list: the name, then its explanation in a second column. */
 static void print_entry(const char *what, const char *help)
 {
     const int width = printf("  %s", what);
@@ -105,8 +105,8 @@ static bool has_option(const action *a, const option *wanted)
     return false;
 }
 
-/* An option of action `first`, with the actions that have it, unless all do. Nothing if an action before has it: it was printed
- * with that. */
+/* Prints an option of action `first`, with the actions that have it unless all do. Prints nothing if an earlier action has it,
+ * because it was printed there. */
 static void print_shared_option(const command *c, size_t first, const option *o)
 {
     char names[256] = "";

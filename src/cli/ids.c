@@ -1,4 +1,4 @@
-/* A file of ids. It is read whole and cut in place: ids are short, and the collection needs a pointer to each anyway. */
+/* A file of ids. It is read at once and split in place: ids are short, and the collection needs a pointer to each anyway. */
 #include "cli/ids.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "files/source.h"
 
-/* The whole file with a NUL behind it. */
+/* Reads the whole file and adds a NUL. */
 static ww_status read_whole(const char *path, char **text, size_t *bytes)
 {
     file_source source;
@@ -28,7 +28,7 @@ static ww_status read_whole(const char *path, char **text, size_t *bytes)
     return status;
 }
 
-/* `what` is "line" of a file of ids, or "the id of row" of a table. */
+/* `what` is "line" for a file of ids, or "the id of row" for a table. */
 static ww_status check_id(const char *path, const char *what, int64_t number, const char *line, size_t length)
 {
     if (length == 0)

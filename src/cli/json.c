@@ -1,4 +1,4 @@
-/* JSON, written value by value. */
+/* Writes JSON value by value. */
 #include "cli/json.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@ static void break_line(const json_writer *w)
         fprintf(w->to, "\n%*s", 2 * w->level, "");
 }
 
-/* Everything but ASCII by its number; a byte that is no UTF-8 as the character that stands for one. Returns the bytes that it
- * took. */
+/* Escapes one character: anything outside ASCII becomes a \u escape, an invalid byte the replacement character. Returns the
+ * number of bytes read. */
 static size_t print_escaped(FILE *to, const char *text, size_t length)
 {
     uint32_t c = 0xfffd;
@@ -45,7 +45,7 @@ static void print_text(FILE *to, const char *text, size_t length)
     putc('"', to);
 }
 
-/* What stands before a value: a comma, a line of its own, the key. */
+/* Writes what precedes a value: a comma, a new line, the key. */
 static void begin_value(json_writer *w, const char *key)
 {
     if (w->begun)
@@ -84,8 +84,8 @@ void json_put_null(json_writer *w, const char *key)
     fputs("null", w->to);
 }
 
-/* Outside of its texts JSON is ASCII, so whatever is not can be escaped where it stands; so can a DEL. Line ends between values
- * would only look odd. */
+/* Outside its strings JSON is ASCII, so any other character can be escaped in place; so can a DEL. Line breaks between values
+ * are left out, because they would look odd. */
 void json_put_json(json_writer *w, const char *key, const char *json)
 {
     if (!json) {
@@ -148,7 +148,7 @@ void json_put_real(json_writer *w, const char *key, double value)
     begin_value(w, key);
     fputs(text, w->to);
     if (!strpbrk(text, ".e"))
-        fputs(".0", w->to); /* a real number stays one, for readers that tell them apart */
+        fputs(".0", w->to); /* keeps a decimal point, for readers that distinguish reals from integers */
 }
 
 void json_put_bool(json_writer *w, const char *key, bool value)
@@ -161,7 +161,7 @@ void json_put_statistics(json_writer *w, const char *key, ww_screen screen, cons
 {
     json_open(w, key, '{');
     json_put_text(w, "screen", ww_screen_name(screen));
-    json_put_bool(w, "exact", stats->certificate >= 0.0f && stats->lists_read == 0); /* NaN proves nothing */
+    json_put_bool(w, "exact", stats->certificate >= 0.0f && stats->lists_read == 0); /* NaN: nothing is proven */
     json_put_integer(w, "rows_screened", stats->rows_screened);
     json_put_integer(w, "rows_kept", stats->rows_kept);
     json_put_integer(w, "rows_scored", stats->rows_scored);

@@ -1,4 +1,4 @@
-/* `warpwave`: finds the command that was asked for and runs it; `help` is here, since it knows them all. */
+/* `warpwave`: finds the command that was asked for and runs it. `help` is here, because it knows all commands. */
 #include <fcntl.h>
 #include <fenv.h>
 #include <locale.h>
@@ -69,8 +69,8 @@ static bool asks_for_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-/* A standard stream that is closed would be the next file that is opened, and a report would be written into it. What is put in
- * its place cannot be read or written the other way, so that a report that goes nowhere is a failure. */
+/* If a standard stream were closed, the next file opened would take its descriptor, and a report would be written into that
+ * file. The replacement is open in the wrong direction, so a report that goes nowhere is a failure. */
 static void keep_standard_streams(void)
 {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
@@ -82,12 +82,12 @@ int main(int argc, char **argv)
 {
     const char *const *arguments = (const char *const *)argv + 2;
     const size_t count = argc > 2 ? (size_t)argc - 2 : 0;
-    fesetenv(FE_DFL_ENV);    /* whatever a library that was loaded before has set: numbers are read and printed to nearest */
-    setlocale(LC_CTYPE, ""); /* whether the terminal speaks UTF-8; numbers stay as C writes them */
+    fesetenv(FE_DFL_ENV);    /* undo what a loaded library may have set: numbers are read and printed in round-to-nearest */
+    setlocale(LC_CTYPE, ""); /* learn whether the terminal uses UTF-8; numbers stay in the C locale */
     keep_standard_streams();
     interrupts_catch();
-    signal(SIGPIPE, SIG_IGN); /* a reader that has left, and a file that has reached its limit, are failed writes: */
-    signal(SIGXFSZ, SIG_IGN); /* with a message, and with what was begun removed */
+    signal(SIGPIPE, SIG_IGN); /* a reader that left and a file at its size limit become failed writes, */
+    signal(SIGXFSZ, SIG_IGN); /* which print a message and remove the unfinished file */
 
     command_watch_json(arguments, count);
     if (argc < 2)

@@ -1,6 +1,5 @@
-/* A plain read of memory by all cores. Threads wait at a gate until all are there, so that starting them is not measured, and
- * each is pinned to its core: unpinned ones may share one on a small machine, and the figure would be wrong.
- */
+/* Reads memory with all cores. Threads wait at a gate until all have started, so that their start is not measured. Each is
+ * pinned to its core: on a small machine two unpinned threads may share one, and the figure would be wrong. */
 #include "cli/memory_read.h"
 
 #include <pthread.h>
@@ -16,7 +15,7 @@ typedef struct reader {
     int core;
     const uint64_t *words;
     size_t count;
-    uint64_t sum; /* so that the compiler cannot leave the reading out */
+    uint64_t sum; /* keeps the compiler from removing the reads */
 } reader;
 
 static void *reader_run(void *argument)
@@ -36,7 +35,7 @@ static void *reader_run(void *argument)
     return NULL;
 }
 
-/* Starts a reader on its core; where the core may not be chosen the thread runs anywhere. */
+/* Starts a reader on its core. If the core cannot be chosen, the thread runs anywhere. */
 static int reader_start(reader *r)
 {
     pthread_attr_t attributes;
@@ -52,7 +51,7 @@ static int reader_start(reader *r)
     return failed;
 }
 
-/* Makes the readers, one for each core this process may use, with even shares of the words. */
+/* Makes one reader per core that this process may use, with even shares of the words. */
 static reader *readers_take(const void *data, size_t bytes, pthread_mutex_t *gate, int *count)
 {
     cpu_set_t allowed;

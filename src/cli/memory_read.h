@@ -1,4 +1,4 @@
-/* How fast this machine's cores can read memory: the floor under any search that reads every row. */
+/* How fast this machine's cores can read memory: the lower bound for any search that reads every row. */
 #ifndef CLI_MEMORY_READ_H
 #define CLI_MEMORY_READ_H
 
@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-/* Reads `bytes` from `data`, a multiple of 8 of each, once with one pinned thread a core; gives the seconds and the number of
+/* Reads `bytes` from `data` once, with one pinned thread per core; both are multiples of 8. Gives the seconds and the number of
  * threads. Blocks until it is done. */
 ww_status memory_read_measure(const void *data, size_t bytes, double *seconds, int *threads);
 

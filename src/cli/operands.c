@@ -1,15 +1,15 @@
-/* Separating operands from options. */
+/* Separates operands from options. */
 #include "cli/operands.h"
 
 #include <string.h>
 
-/* "-" alone stands for standard input or output. */
+/* "-" alone means standard input or output. */
 static bool is_operand(const char *argument)
 {
     return argument[0] != '-' || argument[1] == '\0';
 }
 
-/* Does the option take the next argument for its value? */
+/* Does the option take the next argument as its value? */
 static bool takes_next(const option *o, const char *argument)
 {
     return o->kind != OPTION_FLAG && !strchr(argument, '=');
@@ -38,7 +38,7 @@ exit_code operands_parse(const command *self, const action *takes, argument_list
         if (is_operand(arguments[i]))
             return command_misused(self, "unexpected argument '%s'; expected: %s %s", arguments[i], takes->name,
                                    takes->operands);
-        /* An unknown one is named before what follows it, its value perhaps, is taken for an operand. */
+        /* Report an unknown option first, because the argument after it may be its value and not an operand. */
         const option *o = option_named(takes->options, takes->option_count, arguments[i]);
         if (!o)
             return command_misused(self, "unknown option '%s'", arguments[i]);

@@ -1,4 +1,4 @@
-/* Operands, the arguments that are not options: `gguf quantize IN OUT --type q4_K` has three. */
+/* Operands: arguments that are not options. `gguf quantize IN OUT --type q4_K` has three. */
 #ifndef CLI_OPERANDS_H
 #define CLI_OPERANDS_H
 
@@ -11,8 +11,8 @@ typedef struct argument_list {
     size_t count;
 } argument_list;
 
-/* Separates operands from options: gives the operands of the action in order in `operands`, and parses the options into
- * `settings`. Returns EXIT_CODE_USAGE after a mistake. */
+/* Separates operands from options: writes the operands of the action to `operands`, in order, and parses the options into
+ * `settings`. Prints a mistake and returns EXIT_CODE_USAGE. */
 exit_code operands_parse(const command *self, const action *takes, argument_list given, const char **operands, void *settings);
 
 #endif

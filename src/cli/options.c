@@ -1,4 +1,4 @@
-/* Options from a table. The table is also what help is printed from, so neither can promise what the other does not do. */
+/* Parses options by a table. Help is printed from the same table, so the two cannot disagree. */
 #include "cli/options.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static ww_status value_set(const option *o, const char *text, void *settings)
     return ww_fail(WW_INTERNAL, "option %s has an unknown kind", o->name);
 }
 
-/* One option at arguments[*at]; moves *at past it and past its value. */
+/* Reads the option at arguments[*at]; moves *at past it and its value. */
 static ww_status option_take(const option *o, const char *const *arguments, size_t count, size_t *at, void *settings)
 {
     const char *equals = strchr(arguments[*at], '=');

@@ -1,4 +1,4 @@
-/* `warpwave quant`: raw floats to raw blocks and back, for those who have neither in a GGUF file. */
+/* `warpwave quant`: converts raw floats to raw blocks and back, for data that is not in a GGUF file. */
 #include <stdio.h>
 #include <string.h>
 #include <warpwave/quant.h>

@@ -57,7 +57,7 @@ static ww_status print_text(const ww_safetensors *file, const char *path)
     ww_status status = WW_OK;
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         status = ww_safetensors_at(file, i, &info);
-        total += info.bytes; /* no more than the file has */
+        total += info.bytes; /* cannot overflow: the sum is at most the file's size */
     }
     print_plain(stdout, path);
     printf(": %lld tensors, %s\n", (long long)count, human_bytes(bytes, total));

@@ -18,7 +18,7 @@ enum { BAR_COLUMNS = 40, PIPE_COLUMNS = 112 };
 
 static const double paint_every_seconds = 0.1;
 
-/* Before this much has passed, how long the rest will take is a guess. */
+/* Before this much time has passed, an estimate of the rest would be a guess. */
 static const double estimate_after_seconds = 1.0;
 
 static bool quiet;
@@ -57,7 +57,7 @@ bool interrupts_wait_for_line(void)
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGINT);
     pthread_sigmask(SIG_BLOCK, &blocked,
-                    &before); /* let through by ppoll() only, so that none is lost between two lines of this */
+                    &before); /* blocked except during ppoll(), so that none is lost between a check and the wait */
     while (!interrupted() && ppoll(&input, 1, NULL, &before) < 0 && errno == EINTR)
         continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -69,7 +69,7 @@ bool interrupted(void)
     return interrupt_came != 0;
 }
 
-/* UTF-8, or ASCII alone, which is what the C locale claims and every terminal of today exceeds. */
+/* UTF-8, or plain ASCII: the C locale reports that, but every current terminal can do more. */
 static bool speaks_utf8(void)
 {
     const char *codes = nl_langinfo(CODESET);
@@ -118,7 +118,7 @@ void progress_begin(progress *bar, const char *what, int64_t total)
     bar->begun_at = bar->shown ? seconds_now() : 0.0;
 }
 
-/* "  1:05 left", or "" while nobody can know. */
+/* "  1:05 left", or "" while there is no estimate. */
 static const char *time_left(const progress *bar, double part, double now, char text[24])
 {
     const double passed = now - bar->begun_at, left = part > 0.0 ? passed * (1.0 - part) / part : 0.0;
@@ -136,7 +136,7 @@ static const char *time_left(const progress *bar, double part, double now, char 
 int progress_report(long long done, long long total, void *user)
 {
     progress *bar = user;
-    (void)total; /* of this one call; the bar is over all of them */
+    (void)total; /* progress of this call only; the bar covers all calls */
     const double now = bar->shown ? seconds_now() : 0.0;
     if (bar->shown && bar->total > 0 && (bar->painted_at == 0.0 || now - bar->painted_at >= paint_every_seconds)) {
         double part = (double)(bar->before + done) / (double)bar->total;

@@ -1,5 +1,5 @@
-/* `warpwave version`: the version of the library that runs, which may not be the one it was compiled with, and what its kernels
- * are for and were compiled by. */
+/* `warpwave version`: the version of the library in use, which may differ from the one that the command was compiled with, and
+ * the chips and compilers of its kernels. */
 #include <stdio.h>
 
 #include <warpwave/device.h>

@@ -1,4 +1,4 @@
-/* In place of what needs src/model where the library was built without PCRE2 or utf8proc: says so. */
+/* Replaces the parts that need src/model in a build without PCRE2 or utf8proc: every function reports that. */
 #include <warpwave/text.h>
 
 #include "base/status.h"

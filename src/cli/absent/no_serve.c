@@ -1,4 +1,4 @@
-/* In place of src/cli/serve where the command was built without libmicrohttpd, stores or models: says so. */
+/* Replaces src/cli/serve in a build without libmicrohttpd, stores or models: the command reports that. */
 #include "base/status.h"
 #include "cli/command.h"
 

@@ -1,4 +1,4 @@
-/* In place of src/cli/store where the library was built without SQLite: says so. */
+/* Replaces src/cli/store in a build without SQLite: the command reports that. */
 #include "cli/command.h"
 #include "cli/demo/digits.h"
 #include "cli/search/search.h"

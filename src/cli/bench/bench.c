@@ -1,7 +1,7 @@
-/* `warpwave bench`: how fast a device adds and searches, beside how fast this machine's cores can read the same bytes.
+/* `warpwave bench`: how fast a device adds and searches rows, compared with how fast this machine's cores read the same bytes.
  *
- * Rows are random, of length 1, clustered for an index, and made in memory, so nothing but the device is measured. Bytes are
- * counted as the rows have them, without padding; a search of many queries is counted as reading them once.
+ * Rows are random vectors of length 1 made in memory, clustered if there is an index, so only the device is measured. Bytes are
+ * counted without padding. A search with many queries counts as one read of all rows.
  */
 #include "cli/bench/bench.h"
 
@@ -17,8 +17,8 @@
 
 enum { REPEAT_MAX = 10000, QUERIES_MAX = 1 << 20 };
 
-/* Clustered rows, for an index: mixtures of CENTERS centers, each with directions of its own, so that neighbours are not only a
- * matter of the nearest center. */
+/* Clustered rows, for an index: mixtures of CENTERS centers. Each center has its own directions, so the nearest center alone
+ * does not determine the neighbours. */
 enum { CENTERS = 1000, DIRECTIONS = 12, VECTORS_OF_CENTER = 1 + DIRECTIONS };
 
 /* ---- making rows ----------------------------------------------------------------------------------------------------------
@@ -32,7 +32,8 @@ static uint64_t random_bits(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* About normal: the sum of four uniform numbers from one draw. Exact operations, so the rows are the same everywhere. */
+/* Approximately normal: the sum of four uniform numbers from one draw. All operations are exact, so the rows are the same
+ * everywhere. */
 static float random_normal(uint64_t *state)
 {
     const uint64_t bits = random_bits(state);
@@ -40,7 +41,7 @@ static float random_normal(uint64_t *state)
     return (float)sum / 65536.0f;
 }
 
-/* Rows of length 1 become integers that a byte holds: as many widths of the distribution to either side as it has. */
+/* Scales a row of length 1 to integers that fit in a byte: four standard deviations to either side. */
 static void make_integers(float *x, int64_t dim, ww_vector_type type)
 {
     const float scale = 32.0f * sqrtf((float)dim), middle = type == WW_VECTOR_U8 ? 128.0f : 0.0f;
@@ -90,7 +91,7 @@ static ww_status make_rows(const rows_made *m)
 /* ---- setting up -----------------------------------------------------------------------------------------------------------
  */
 
-/* What the host will need, rows twice where the collection lives there too: refused now rather than by the system half way. */
+/* Refuses a run that does not fit in host memory, before it starts. Rows count twice if the collection is on the host too. */
 static ww_status check_memory(const bench *b, size_t other_bytes)
 {
     const double copies = b->device_info.wave_size == 1 ? 2.0 : 1.0;
@@ -219,7 +220,7 @@ static ww_status measure_add(bench *b)
     return status == WW_OK ? interrupt_check() : status;
 }
 
-/* One search that is not counted, which may allocate, and then the median of the others. */
+/* Searches once as a warm-up, which may allocate. Then takes the median of the other searches. */
 static ww_status measure_search(bench *b, int64_t queries, double *seconds, ww_search_stats *stats)
 {
     progress bar;
@@ -249,7 +250,7 @@ static ww_status measure_search(bench *b, int64_t queries, double *seconds, ww_s
     return status;
 }
 
-/* One query, 16, and as many as were asked for; without those that are no smaller than the next. */
+/* Measures 1 query, 16, and as many as were asked for; skips a size that is not smaller than that. */
 static ww_status measure_searches(bench *b)
 {
     const int64_t wanted[BENCH_BATCHES] = {1, 16, b->settings.queries};
@@ -272,7 +273,7 @@ static double gigabytes_per_second(const bench *b, double seconds)
     return (double)b->row_bytes / seconds * 1e-9;
 }
 
-/* A multiplication and an addition for each number of each row and query. */
+/* One multiplication and one addition per element of each row and query. */
 static double gigaflops(const bench *b, int batch)
 {
     return 2.0 * (double)b->settings.rows * (double)b->settings.dim * (double)b->batches[batch] / b->search_seconds[batch] *

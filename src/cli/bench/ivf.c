@@ -1,4 +1,4 @@
-/* `warpwave bench --ivf`: an index beside the exact search, by the number of lists that a query reads. */
+/* `warpwave bench --ivf`: an index compared with the exact search, by the number of lists that a query reads. */
 #include "cli/bench/bench.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "cli/json.h"
 #include "cli/terminal.h"
 
-enum { ONES_MAX = 100 }; /* queries that are asked one by one: each is another, so that no cache has its lists */
+enum { ONES_MAX = 100 }; /* queries that are searched one by one; all differ, so no cache holds their lists */
 
 static const double recall_enough = 0.999;
 
@@ -42,7 +42,7 @@ static ww_status build(bench *b)
     return status == WW_OK ? interrupt_check() : status;
 }
 
-/* One search that is not counted, and then the median of the others. */
+/* Searches once as a warm-up, then takes the median of the other searches. */
 static ww_status time_all(bench *b, bench_probe *probe)
 {
     const ww_query asked = query_of(b, 0, b->settings.queries, probe->nprobe);
@@ -77,7 +77,7 @@ static ww_status time_ones(bench *b, bench_probe *probe)
     return status == WW_OK ? interrupt_check() : status;
 }
 
-/* The share of `truth`, k rows for each query, that is among the hits, and the share of the hits that is proven. */
+/* Computes the fraction of `truth`, k rows per query, that was found, and the fraction of the hits that is proven. */
 static void compare(const bench *b, const ww_results *found, const int64_t *truth, bench_probe *probe)
 {
     int64_t hits = 0, proven = 0, wanted = 0;
@@ -106,7 +106,7 @@ static ww_status measure_probe(bench *b, const int64_t *truth, bench_probe *prob
     return status == WW_OK ? time_ones(b, probe) : status;
 }
 
-/* The exact search once more, now that there is an index that may exclude lists. */
+/* Repeats the exact search, which can now use the index to exclude lists. */
 static ww_status measure_exact_again(bench *b, const int64_t *truth)
 {
     bench_probe *probe = &b->probes[b->probe_count++];
@@ -122,7 +122,7 @@ ww_status bench_ivf_measure(bench *b)
         return memory_failed("the nearest rows", bytes);
     bench_probe *exact = &b->probes[b->probe_count++];
     *exact = (bench_probe){.recall = 1.0, .proven = 1.0};
-    ww_status status = time_all(b, exact); /* before there is an index, */
+    ww_status status = time_all(b, exact); /* before the index is built */
     if (status == WW_OK)
         memcpy(truth, b->found, bytes);
     if (status == WW_OK)

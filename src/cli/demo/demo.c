@@ -1,8 +1,8 @@
-/* `warpwave demo`: handwritten digits recognised by looking for their nearest neighbours.
+/* `warpwave demo`: recognises handwritten digits by their nearest neighbours.
  *
- * 1,500 digits go into a collection, each with its label as payload; the other 297, by other hands, are searched for. The k
- * nearest vote on what the digit is. It uses the library as any program would: labels come back from payloads. The collection
- * is in memory, or in a store, where the next run finds its rows again.
+ * 1,500 digits go into a collection, each with its label as payload; the other 297, written by other people, are the queries.
+ * The k nearest vote on the digit. The demo uses the library as any program would: labels come back from payloads. The
+ * collection is in memory, or in a store, where the next run finds the rows again.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -31,9 +31,9 @@ typedef struct demo {
     ww_device *device;
     ww_device_info device_info;
     ww_collection *collection;
-    int64_t found_before; /* rows that the store had */
+    int64_t found_before; /* rows that the store had already */
     ww_results *results;
-    int votes[ASKED]; /* what the neighbours say each digit is */
+    int votes[ASKED]; /* the digit that the neighbours voted for */
     double add_seconds, search_seconds;
 } demo;
 
@@ -119,7 +119,7 @@ static ww_status neighbour_label(const demo *d, int asked, int i, int *label)
     return WW_OK;
 }
 
-/* The label that most of the k nearest have; of labels with as many votes, the one that came first, which is nearest. */
+/* The label that most of the k nearest have. If labels have equally many votes, the one with the nearest neighbour wins. */
 static ww_status vote(demo *d, int asked)
 {
     int counts[LABELS] = {0}, labels[K_MAX] = {0}, best = 0;
@@ -162,7 +162,7 @@ static bool is_right(const demo *d, int asked)
     return d->votes[asked] == d->digits->labels[INDEXED + asked];
 }
 
-/* The first of each of three digits that was recognised, and the first of all that was not. */
+/* Picks the first recognised example of three digits, and the first digit that was not recognised. */
 static void draw_some(const demo *d)
 {
     static const int shown[] = {3, 6, 9};

@@ -1,4 +1,4 @@
-/* The digits: the text of the file, put into the program by the assembler, and read from there. */
+/* The digits: the assembler puts the text of the file into the program, and this reads it. */
 #include "cli/demo/digits.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The handwritten digits of data/digits.csv, which are part of the command, so that `warpwave demo` works anywhere. */
+/* The handwritten digits of data/digits.csv. They are part of the command, so `warpwave demo` works anywhere. */
 #ifndef CLI_DIGITS_H
 #define CLI_DIGITS_H
 
@@ -16,15 +16,15 @@ typedef struct digits {
     int labels[DIGIT_COUNT];                 /* 0 to 9 */
 } digits;
 
-/* Makes them; gives them back with memory_free(). */
+/* Reads the digits; the caller frees them with memory_free(). */
 ww_status digits_read(digits **made);
 
-/* The collection of a store that is called as `config` says, which is made if it is not there. Refuses one of another dimension
- * or metric. In cli/store, or no_store.c where there are no stores. */
+/* Opens the collection of a store that `config` names, or makes it. Refuses a collection with another dimension or metric.
+ * Defined in cli/store, or in no_store.c in a build without stores. */
 ww_status digits_in_store(const char *path, ww_device *device, const ww_collection_config *config, ww_collection **collection);
 
-/* Draws `count` digits side by side on stdout, each `PICTURE_COLUMNS` wide and a gap apart, `captions` beneath.
- * With half blocks and grays where `pictures` says that the terminal can, else with characters. */
+/* Draws `count` digits side by side on stdout, each PICTURE_COLUMNS wide with a gap between them, and `captions` beneath. Uses
+ * half blocks and grays if `pictures` is set, else characters. */
 enum { PICTURE_COLUMNS = 16, PICTURE_GAP = 2 };
 void digits_draw(const float *const *pixels, const char *const *captions, int count, bool pictures);
 

@@ -1,6 +1,5 @@
-/* Digits as pictures. Eight by eight pixels are drawn sixteen by sixteen, smoothed in between, because a character is about
- * twice as high as wide: sixteen columns and eight lines of characters make a square, and a half block shows two pixels of it.
- */
+/* Digits as pictures. Eight by eight pixels are drawn as sixteen by sixteen, smoothed in between. A character is about twice as
+ * high as wide, so sixteen columns and eight lines make a square, and a half block shows two pixels of it. */
 #include <stdio.h>
 
 #include "cli/demo/digits.h"
@@ -9,7 +8,7 @@ enum { FINE_SIDE = 2 * DIGIT_SIDE, GRAY_FIRST = 232, GRAY_COUNT = 24 };
 
 static const char shades[] = " .:-=+*#%@";
 
-/* Ink, 0 to 1, at a fine pixel: the nearest three quarters of one pixel and a quarter of the next, in each direction. */
+/* Ink, 0 to 1, at a fine pixel: three quarters of the nearest pixel and one quarter of the next, in each direction. */
 static float fine_ink(const float *pixels, int row, int column)
 {
     const int rows[2] = {row / 2, row / 2 + (row % 2 ? 1 : -1)};

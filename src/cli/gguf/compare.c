@@ -1,6 +1,6 @@
-/* How two GGUF files differ: keys, tensors, and of tensors that both have the error of the second's numbers.
+/* How two GGUF files differ: in keys, in tensors, and by how much the numbers of the second differ from the first's.
  *
- * What a person reads is printed line by line as it is found; JSON is one object at the end, or a failure.
+ * Text is printed line by line as differences are found. JSON is one object at the end, or a failure.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,23 +16,23 @@ enum { PIECE_BYTES = 4 << 20 };
 
 typedef struct comparing {
     const gguf_comparison *of;
-    json_kept *report; /* NULL: lines for a person */
+    json_kept *report; /* NULL: print text */
     int64_t differences;
 } comparing;
 
-/* A tensor that both files have: number `i` of the first, `j` of the second. */
+/* A tensor that both files have: tensor `i` of the first, tensor `j` of the second. */
 typedef struct tensor_pair {
     int64_t i, j;
     ww_gguf_tensor x, y;
 } tensor_pair;
 
-/* Of the second tensor's numbers against the first's. */
+/* Errors of the second tensor's numbers against the first's. */
 typedef struct tensor_error {
     bool known;
-    double rmse, max_abs, relative; /* relative: rmse by the root mean square of the first */
+    double rmse, max_abs, relative; /* relative: rmse divided by the root mean square of the first tensor */
 } tensor_error;
 
-/* '-' only in A, '+' only in B, '!' otherwise in both. */
+/* '-' only in A, '+' only in B, '!' different. */
 static const char *difference_name(char sign)
 {
     return sign == '-' ? "missing" : sign == '+' ? "added" : "changed";
@@ -62,7 +62,7 @@ static bool values_equal(const ww_gguf_value *a, const ww_gguf_value *b)
            (a->data_bytes == 0 || memcmp(a->data, b->data, a->data_bytes) == 0);
 }
 
-/* Keys of `a` that `b` lacks or, if `both`, has otherwise. */
+/* Reports keys of `a` that `b` lacks or, with `both`, keys whose values differ. */
 static ww_status compare_keys(comparing *c, const ww_gguf *a, const ww_gguf *b, bool both)
 {
     ww_gguf_info info = ww_gguf_info_default();
@@ -86,7 +86,7 @@ static ww_status compare_keys(comparing *c, const ww_gguf *a, const ww_gguf *b, 
 
 /* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
-/* Of a type that is not known here the padding behind it counts as its bytes, and may be of another length. */
+/* For unknown types the padding after a tensor counts as part of it, so its size may differ. */
 static bool zeros_behind(const ww_gguf *g, int64_t index, int64_t from, int64_t bytes)
 {
     char piece[4096];
@@ -125,7 +125,7 @@ static ww_status bytes_equal(const comparing *c, const tensor_pair *p, bool *equ
     return status;
 }
 
-/* The error, where both are numbers to us and of one shape. */
+/* Computes the error if both tensors have the same shape and types that we can decode. */
 static ww_status measure_error(const comparing *c, const tensor_pair *p, tensor_error *error)
 {
     const ww_gguf_tensor *x = &p->x;
@@ -175,7 +175,7 @@ static bool same_shape(const ww_gguf_tensor *x, const ww_gguf_tensor *y)
     return x->rank == y->rank && memcmp(x->shape, y->shape, sizeof x->shape) == 0;
 }
 
-/* "! tensor NAME: type, f32 256 x 4 and q4_K 256 x 4", and the error on a line of its own. */
+/* Prints "! tensor NAME: type, f32 256 x 4 and q4_K 256 x 4", and the error on the next line. */
 static void print_tensor(const ww_gguf_tensor *x, const ww_gguf_tensor *y, const tensor_error *error)
 {
     const bool shapes = !same_shape(x, y);

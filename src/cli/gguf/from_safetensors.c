@@ -1,4 +1,4 @@
-/* `warpwave gguf from-safetensors`: a folder of a model hub to one GGUF file. */
+/* `warpwave gguf from-safetensors`: turns a folder from a model hub into one GGUF file. */
 #include <stdio.h>
 
 #include "base/text.h"

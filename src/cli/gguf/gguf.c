@@ -1,4 +1,4 @@
-/* `warpwave gguf`: what is in a GGUF file, whether it is sound, the same with smaller weights, and how two differ. */
+/* `warpwave gguf`: prints, verifies, quantizes and compares GGUF files. */
 #include "cli/gguf/gguf.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ typedef struct gguf_settings {
     bool json, pure, quiet;
     const char *type;
     const char *device;
-    int64_t differences; /* what `diff` found */
+    int64_t differences; /* differences that `diff` found */
 } gguf_settings;
 
 #define FLAG(...)    OPTION_IS_FLAG(gguf_settings, __VA_ARGS__)
@@ -56,7 +56,7 @@ static ww_status verify_run(const char **files, gguf_settings *s)
     return status;
 }
 
-/* The output is none of the files that the model is in. */
+/* Refuses an output that is one of the model's own files. */
 static ww_status check_output(const ww_gguf *g, const char **files)
 {
     ww_status status = WW_OK;
@@ -163,7 +163,7 @@ static exit_code gguf_run(const char *const *arguments, size_t count)
         terminal_be_quiet();
     const gguf_way *way = asked->way;
     code = command_end(&command_gguf, way->run(files, &settings));
-    /* With --json the report has the differences, and is no failure. */
+    /* With --json the report has the differences, and the command succeeds. */
     return code == EXIT_CODE_OK && settings.differences > 0 ? EXIT_CODE_OTHER : code;
 }
 

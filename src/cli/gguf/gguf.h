@@ -8,25 +8,24 @@
 
 enum { TYPE_TEXT_BYTES = 24 };
 
-/* "q4_K", or "type 99" of one that is not known here. */
+/* "q4_K", or "type 99" for an unknown type. */
 const char *gguf_type_text(int32_t type, char text[TYPE_TEXT_BYTES]);
 
-/* A tensor whose rows are decoded on a device. Its type must be one of ww_quant_type. */
+/* A tensor with rows that a device decodes. Its type must be a ww_quant_type. */
 typedef struct gguf_rows {
     const ww_gguf *gguf;
     int64_t index;
     ww_device *device;
 } gguf_rows;
 
-/* `count` rows as floats, from row `first` on. */
+/* Decodes `count` rows to floats, starting at row `first`. */
 ww_status gguf_decode_rows(const gguf_rows *of, int64_t first, int64_t count, float *values);
 
-/* Prints what a file is, for a person or as JSON. */
+/* Prints the contents of a file as text or as JSON. */
 ww_status gguf_print(const ww_gguf *gguf, const char *path);
 ww_status gguf_print_json(const ww_gguf *gguf);
 
-/* Writes the tensors of `in` to a file, matrices among them coded as a type or mix says, and prints the sizes before and after.
- */
+/* Writes the tensors of `in` to a file, with matrices coded by a type or mix, and prints the sizes before and after. */
 typedef struct gguf_quantization {
     const ww_gguf *in;
     const char *in_path, *out_path; /* for messages, "-" is standard output */
@@ -36,20 +35,20 @@ typedef struct gguf_quantization {
 } gguf_quantization;
 ww_status gguf_quantize(const gguf_quantization *q);
 
-/* Refuses a type that is none; before any file is opened. */
+/* Refuses an unknown type, before any file is opened. */
 ww_status gguf_quantize_check(const char *type);
 
-/* Writes the model of a folder with config.json, tokenizer.json and safetensors to a file, and prints what it came to. */
+/* Writes the model of a folder with config.json, tokenizer.json and safetensors to a file, and prints a summary. */
 typedef struct gguf_folder {
     const char *folder, *out_path;
-    const char *type; /* of matrices; NULL: as they are */
+    const char *type; /* for matrices; NULL: keep their types */
     bool json;
     ww_device *device;
 } gguf_folder;
 ww_status gguf_from_safetensors(const gguf_folder *job);
 ww_status gguf_from_safetensors_check(const char *type);
 
-/* Prints in which keys and tensors two files differ, tensors with the error of the second's numbers; gives the number of
+/* Prints the keys and tensors in which two files differ, with the error of the second's numbers. Gives the number of
  * differences. */
 typedef struct gguf_comparison {
     const ww_gguf *a, *b;
@@ -58,7 +57,7 @@ typedef struct gguf_comparison {
 } gguf_comparison;
 ww_status gguf_diff(const gguf_comparison *of, int64_t *differences);
 
-/* Reads all data; of floats, counts those that are not finite. */
+/* Reads all data and counts the floats that are not finite. */
 ww_status gguf_verify(const ww_gguf *gguf, ww_device *device, bool json);
 
 #endif

@@ -90,7 +90,7 @@ mix mix_pure(const mix *m)
 
 /* ---- the model ----------------------------------------------------------------------------------------------------------- */
 
-/* A number under the architecture's name, "llama.block_count"; `missing` where there is none, or another kind. */
+/* Reads a number under the architecture's name, "llama.block_count"; returns `missing` if it is absent or of another kind. */
 static int64_t model_number(const ww_gguf *gguf, const char *architecture, const char *key, int64_t missing)
 {
     char whole[160];
@@ -99,7 +99,7 @@ static int64_t model_number(const ww_gguf *gguf, const char *architecture, const
     return ww_gguf_i64(gguf, whole, &value) == WW_OK ? value : missing;
 }
 
-/* The number of the block that a tensor belongs to, "blk.7.attn_v.weight"; -1 if it is in none. */
+/* The index of the block that a tensor belongs to, "blk.7.attn_v.weight"; -1 if it is not in a block. */
 static int64_t block_of(const char *name)
 {
     char *end;

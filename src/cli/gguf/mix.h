@@ -1,4 +1,4 @@
-/* Which tensor becomes which type, when a model is quantized by the usual name of a mix: Q4_K_M and its relatives. */
+/* The type of each tensor when a model is quantized to a usual mix: Q4_K_M and its relatives. */
 #ifndef CLI_GGUF_MIX_H
 #define CLI_GGUF_MIX_H
 
@@ -7,29 +7,29 @@
 
 typedef struct mix {
     const char *name;
-    ww_quant_type type; /* of most matrices */
-    uint32_t file_type; /* general.file_type, as other readers know it; they show it and look at the tensors */
-    int grade;          /* which tensors get more bits; mix.c knows */
+    ww_quant_type type; /* for most matrices */
+    uint32_t file_type; /* general.file_type; other readers show it but go by the tensors */
+    int grade;          /* which tensors get more bits (mix.c) */
 } mix;
 
-/* What the rules ask of a model. */
+/* What the rules need to know about a model. */
 typedef struct mix_model {
     int64_t blocks, experts, heads_per_kv;
-    bool output; /* there is a matrix of its own for the output; else the embeddings serve */
+    bool output; /* the output has its own matrix; otherwise it uses the embeddings */
     bool falcon, llama_70b;
 } mix_model;
 
-/* Finds a mix or a plain type by its name, in small or capital letters. Refuses what is neither with the list of those that
- * are, and types that are for activations. */
+/* Finds a mix or a plain type by its name, in small or capital letters. Refuses types for activations; refuses unknown names
+ * with a list of the known ones. */
 ww_status mix_find(const char *name, mix *found);
 
-/* The same without exceptions: the type itself. */
+/* A mix that uses the plain type everywhere. */
 mix mix_pure(const mix *m);
 
 /* Reads what the rules need from a model's metadata and names. */
 void mix_model_read(const ww_gguf *gguf, mix_model *model);
 
-/* The type of a matrix by the rules, whether its rows fit or not. `pure`: the mix's own, everywhere. */
+/* The type of a matrix by the rules, even if its rows do not fit. `pure`: the mix's own type for every matrix. */
 ww_quant_type mix_type(const mix *m, const mix_model *model, const char *name, bool pure);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is in a GGUF file, for a person and as JSON. */
+/* Prints the contents of a GGUF file as text and as JSON. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { SHOWN_ELEMENTS = 8, SHOWN_BYTES = 200 };
 
-/* Number `i` of a value's elements that are no strings. */
+/* Element `i` of a value whose elements are not strings. */
 static void number_json(json_writer *w, const char *key, const ww_gguf_value *v, int64_t i)
 {
     static const size_t bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -51,7 +51,7 @@ static void number_json(json_writer *w, const char *key, const ww_gguf_value *v,
     case WW_GGUF_BOOL:
         json_put_bool(w, key, n.u8 != 0);
         return;
-    case WW_GGUF_U64: /* most readers of JSON have integers up to 2^63 */
+    case WW_GGUF_U64: /* most JSON readers have integers up to 2^63 */
         if (n.u64 <= INT64_MAX)
             json_put_integer(w, key, (int64_t)n.u64);
         else
@@ -152,18 +152,18 @@ ww_status gguf_print_json(const ww_gguf *gguf)
 
 /* ---- for a person -------------------------------------------------------------------------------------------------------- */
 
-/* A text, or its beginning: at most SHOWN_BYTES of it. */
+/* Prints a text, at most its first SHOWN_BYTES. */
 static void print_string(const char *text, uint64_t length)
 {
     size_t shown = (size_t)(length < SHOWN_BYTES ? length : SHOWN_BYTES);
     while (shown < length && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80)
-        shown--; /* not in the middle of a character */
+        shown--; /* do not cut a character in two */
     putchar('"');
     print_plain_bytes(stdout, text, shown);
     printf("\"%s", shown < length ? " ..." : "");
 }
 
-/* Number `i` of the elements; of a string those bytes at `at`, behind their count. */
+/* Prints element `i`; for a string, the bytes at `at`, which follow their count. */
 static void print_element(const ww_gguf_value *v, int64_t i, const char *at, uint64_t length)
 {
     json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32, .compact = true};

@@ -1,5 +1,4 @@
-/* A model anew with smaller weights: every tensor is read in pieces of whole rows, decoded and coded on the device, and
- * written.
+/* Quantizes a model: reads every tensor in pieces of whole rows, decodes and encodes them on the device, and writes them.
  *
  * Vectors, norms and biases, which are small and matter, become or stay f32; integers and a few small matrices are copied.
  */
@@ -16,16 +15,16 @@
 #include "cli/json.h"
 #include "cli/terminal.h"
 
-enum { PIECE_BYTES = 16 << 20 }; /* of floats */
+enum { PIECE_BYTES = 16 << 20 }; /* bytes of floats */
 
-/* One run: what was asked, what it came to. */
+/* One run: its options and its totals. */
 typedef struct quantizing {
     const gguf_quantization *of;
     mix mix;
     mix_model model;
     ww_gguf_writer *out;
     ww_gguf_info info;
-    int64_t bytes_before, bytes_after, elements, again; /* again: tensors that were coded already */
+    int64_t bytes_before, bytes_after, elements, again; /* again: tensors that were quantized already */
     const char *again_first;
     json_kept report; /* as JSON, if that was asked for */
 } quantizing;
@@ -36,8 +35,8 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* Small matrices that choose experts or stand for places, and narrow convolutions: other programs leave them, too, and some
- * that run models take them no other way. */
+/* Small matrices that choose experts or hold positions, and narrow convolutions. Other programs leave them too, and some that
+ * run models accept nothing else. */
 static bool is_left(const char *name)
 {
     static const char *const left[] = {"ffn_gate_inp.weight", "position_embd.weight",  "token_types.weight",
@@ -48,7 +47,7 @@ static bool is_left(const char *name)
     return false;
 }
 
-/* What a tensor becomes. What is no matrix of a known type is copied. */
+/* The new type of a tensor. Copies whatever is not a matrix of a known type. */
 static int32_t wanted_type(const quantizing *z, const ww_gguf_tensor *t)
 {
     if (!ww_quant_name((ww_quant_type)t->type) || is_left(t->name))
@@ -61,7 +60,7 @@ static int32_t wanted_type(const quantizing *z, const ww_gguf_tensor *t)
     return t->shape[0] % ww_quant_block_elements(WW_QUANT_Q8_0) == 0 ? WW_QUANT_Q8_0 : WW_QUANT_F16;
 }
 
-/* Says of a tensor whose rows do not fit that it becomes another type than was asked for. */
+/* Prints that a tensor whose rows do not fit becomes another type than was asked for. */
 static void say_if_other(const quantizing *z, const ww_gguf_tensor *t, int32_t wanted)
 {
     const ww_quant_type type = mix_type(&z->mix, &z->model, t->name, z->of->pure);
@@ -79,7 +78,7 @@ static bool is_coded(int32_t type)
     return ww_quant_name((ww_quant_type)type) && ww_quant_block_elements((ww_quant_type)type) > 1;
 }
 
-/* Codes of codes are worse than codes of floats, and nobody sees it from the file. */
+/* Quantizing twice is worse than quantizing floats, and the file does not show it. */
 static void say_if_again(const quantizing *z)
 {
     if (z->again == 0 || !terminal_notes())
@@ -90,7 +89,7 @@ static void say_if_again(const quantizing *z)
     fprintf(stderr, ") and coded again: both errors add up; start from f16, bf16 or f32 where you can\n");
 }
 
-/* The same failure with the tensor in it. */
+/* Adds the tensor's name to a failure. */
 static ww_status failed_at(ww_status status, const ww_gguf_tensor *t)
 {
     char why[512];
@@ -134,13 +133,13 @@ static ww_status copy_bytes(const ww_gguf *in, int64_t index, int64_t bytes, ww_
     return status;
 }
 
-/* Some rows: blocks of one type on the host, floats, blocks of another, all through the device. */
+/* Some rows on their way through the device: blocks of one type, floats, blocks of another type. */
 typedef struct conversion {
     ww_device *device;
     ww_quant_type from, to;
     int64_t cols, from_row_bytes, to_row_bytes;
     float *floats;
-    char *blocks; /* of either type */
+    char *blocks; /* room for either type */
 } conversion;
 
 static ww_status convert_rows(const conversion *c, int64_t rows)
@@ -169,8 +168,7 @@ static ww_status convert_tensor(const quantizing *z, int64_t index, const ww_ggu
     if (status != WW_OK)
         return status;
     const int64_t piece = min_i64(PIECE_BYTES / (c.cols * (int64_t)sizeof(float)) + 1, rows);
-    const size_t bytes =
-        (size_t)(piece * c.cols) * sizeof(float); /* no type has larger blocks than floats are, but q8_1, q8_k */
+    const size_t bytes = (size_t)(piece * c.cols) * sizeof(float); /* no type takes more bytes than f32 */
     c.floats = memory_alloc(bytes);
     c.blocks = memory_alloc(2 * bytes);
     if (!c.floats || !c.blocks)
@@ -249,12 +247,12 @@ static ww_status begin_json(quantizing *z)
     return status;
 }
 
-/* The report is whole before the file is begun, so that nothing of it can fail when the file is there. */
+/* The report is complete before the file is created, so it cannot fail once the file exists. */
 static ww_status finish_json(quantizing *z)
 {
     const double elements = z->elements > 0 ? (double)z->elements : 1.0;
     json_writer *w = &z->report.writer;
-    json_close(w); /* of the tensors */
+    json_close(w); /* tensors */
     json_put_text(w, "type", z->mix.name);
     json_put_bool(w, "pure", z->of->pure);
     json_put_integer(w, "bytes_before", z->bytes_before);

@@ -1,4 +1,4 @@
-/* Names of types, and rows of a tensor as floats: what several actions need. */
+/* Names of types, and decoding a tensor's rows to floats: shared by several actions. */
 #include <stdio.h>
 
 #include "base/memory.h"

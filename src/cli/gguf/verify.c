@@ -1,4 +1,4 @@
-/* Whether the data of a GGUF file can be read and is finite. */
+/* Checks that the data of a GGUF file can be read and is finite. */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,12 +14,12 @@ typedef struct verification {
     const ww_gguf *gguf;
     ww_device *device;
     progress bar;
-    int64_t decoded, plain, unknown; /* tensors: whose numbers were looked at; integers and f64; of types not known here */
-    int64_t wrong, first_bad;        /* tensors with numbers that are not finite; of the first, how many */
+    int64_t decoded, plain, unknown; /* tensors: with numbers that were checked; of integers and f64; of unknown types */
+    int64_t wrong, first_bad;        /* tensors with numbers that are not finite; how many such numbers the first of them has */
     const char *first;
 } verification;
 
-/* How many of a tensor's numbers are not finite. */
+/* Counts the numbers of a tensor that are not finite. */
 static ww_status count_bad(verification *v, int64_t index, const ww_gguf_tensor *t, int64_t *bad)
 {
     const int64_t rows = t->shape[1] * t->shape[2] * t->shape[3], cols = t->shape[0];
@@ -41,7 +41,7 @@ static ww_status count_bad(verification *v, int64_t index, const ww_gguf_tensor 
     return status;
 }
 
-/* Bytes that are not numbers to us can still be there or not. */
+/* Checks that all bytes of a tensor that we cannot decode are there. */
 static ww_status read_bytes(verification *v, int64_t index, const ww_gguf_tensor *t)
 {
     char *piece = memory_alloc(PIECE_BYTES);

@@ -1,7 +1,7 @@
 /* `warpwave model chat`: a conversation, line by line, on a terminal or through pipes.
  *
- * The model's template writes the whole conversation for each answer; the session is fed only what it does not have yet.
- * Ctrl-C ends an answer, which stays as far as it came, and not the program.
+ * The model's template renders the whole conversation for each answer; the session is fed only the new tokens. Ctrl-C ends an
+ * answer but not the program; the part that was generated stays in the conversation.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 #include "cli/text/lines.h"
 #include "model/text_buffer.h"
 
-enum { FEED_TOGETHER = 512 }; /* tokens between two looks for ctrl-C */
+enum { FEED_TOGETHER = 512 }; /* tokens between two checks for ctrl-C */
 
 typedef struct chat {
     const model_call *call;
     ww_session *session;
-    ww_chat_message *messages; /* the texts are ours */
+    ww_chat_message *messages; /* we own the texts */
     size_t count, capacity;
-    size_t first; /* messages of the system, which /reset keeps */
+    size_t first; /* system messages, which /reset keeps */
     text_buffer answer;
     bool no_memory, terminal;
 } chat;
@@ -55,7 +55,7 @@ static void keep_messages(chat *c, size_t count)
         memory_free((char *)(uintptr_t)c->messages[--c->count].text);
 }
 
-/* Feeds the tokens in pieces, so that ctrl-C is seen between them. */
+/* Feeds the tokens in pieces and checks for ctrl-C between them. */
 static ww_status feed(const chat *c, const int32_t *ids, size_t count)
 {
     ww_status status = WW_OK;
@@ -67,7 +67,7 @@ static ww_status feed(const chat *c, const int32_t *ids, size_t count)
     return status;
 }
 
-/* The session becomes the conversation; `fed` gets how many tokens were new to it. */
+/* Brings the session up to date with the conversation; `fed` gets the number of new tokens. */
 static ww_status feed_conversation(const chat *c, size_t *fed)
 {
     size_t count = 0, same = 0;
@@ -104,7 +104,7 @@ static int take_text(const char *text, size_t bytes, void *user)
     return c->no_memory || interrupted();
 }
 
-/* `seconds`: when reading began, when writing began, when it ended. */
+/* `seconds`: start of reading, start of writing, end. */
 static void report(const chat *c, size_t fed, size_t made, const double seconds[3])
 {
     if (!terminal_notes())
@@ -114,7 +114,7 @@ static void report(const chat *c, size_t fed, size_t made, const double seconds[
             ww_session_length(c->session), (long long)c->call->info.context);
 }
 
-/* What the model says to the conversation; it is added to it. */
+/* Generates the model's answer and adds it to the conversation. */
 static ww_status answer(chat *c)
 {
     const model_settings *s = &c->call->settings;
@@ -157,7 +157,7 @@ static const char HELP[] = "/reset   forget the conversation\n"
                            "/quit    end; so does Ctrl-D\n"
                            "A line that ends with a backslash goes on in the next. Ctrl-C ends an answer.\n";
 
-/* Is the line an order? `quit` says that it was the last. */
+/* Runs the line if it is a command, and returns true then. Sets `quit` for the last one. */
 static bool obey(chat *c, const char *line, bool *quit)
 {
     *quit = strcmp(line, "/quit") == 0;
@@ -174,7 +174,7 @@ static bool obey(chat *c, const char *line, bool *quit)
     return true;
 }
 
-/* Reads what the user says, a line or several that belong together. After ctrl-C it is nothing. */
+/* Reads the user's message: one line, or several that a backslash joins. Empty after ctrl-C. */
 static ww_status read_said(const chat *c, line_reader *lines, text_buffer *said, bool *end)
 {
     bool more = true;
@@ -203,7 +203,7 @@ static ww_status read_said(const chat *c, line_reader *lines, text_buffer *said,
     return status == WW_OK ? text_buffer_end(said) : status;
 }
 
-/* What the user said, and the answer. On a terminal a failure is printed, and the conversation stays as it was. */
+/* Adds the user's message and the answer. On a terminal a failure is printed, and the conversation stays as it was. */
 static ww_status say(chat *c, const text_buffer *said)
 {
     const size_t before = c->count;
@@ -251,7 +251,7 @@ static ww_status check_settings(const model_settings *s)
     return wrong ? command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s", wrong)) : WW_OK;
 }
 
-/* Fails with the reason why the model has no chat template that can be run. */
+/* Fails with the reason why the model has no usable chat template. */
 static ww_status fail_chat(const ww_model *model)
 {
     const ww_chat_message message = {"user", "a"};
@@ -267,7 +267,7 @@ ww_status model_chat_run(model_call *call)
     if (status == WW_OK)
         status = model_call_open(call);
     if (status == WW_OK)
-        status = ww_session_create(call->model, &c.session); /* refuses a model that continues no text */
+        status = ww_session_create(call->model, &c.session); /* refuses a model that does not generate text */
     if (status == WW_OK && !call->info.has_chat)
         status = fail_chat(call->model);
     if (status == WW_OK && call->settings.system)

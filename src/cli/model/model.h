@@ -13,15 +13,15 @@ typedef struct model_settings {
     int64_t tokens; /* -1: not given */
     int64_t dimensions, top, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty;
-    int cache; /* place in "f16|f32|q8_0" */
+    int cache; /* index in "f16|f32|q8_0" */
     bool json, quiet, precise, plain, chat, ignore_eos;
     int pooling; /* a ww_pooling */
 } model_settings;
 
-/* An action at work: its operand, its settings, and what is open. */
+/* A running action: its operand, its settings, and what it has open. */
 typedef struct model_call {
     const char *path;
-    char *input;         /* the text of --prompt -, which settings.prompt then is */
+    char *input;         /* the text that `--prompt -` read; settings.prompt points to it */
     char *chat_template; /* the text of --chat-template */
     model_settings settings;
     ww_device *device;
@@ -29,22 +29,22 @@ typedef struct model_call {
     ww_model_info info;
 } model_call;
 
-/* Opens device and model, with a bar. */
+/* Opens the device and the model and shows a progress bar. */
 ww_status model_call_open(model_call *call);
 
-/* Where the report goes: to standard error if --out is standard output. Refuses --json beside that. */
+/* Chooses where the report goes: to standard error if --out is standard output. Refuses --json with that. */
 ww_status model_report_to(const model_settings *s, FILE **report);
 
-/* Prints a generated text as it comes: lines and tabs as they are, what else a terminal would obey spelt out. */
+/* Prints generated text as it comes. Newlines and tabs stay; other control characters are escaped. */
 void model_print_text(const char *text, size_t bytes);
 
-/* How tokens are chosen, without a grammar. */
+/* The sampling options, without a grammar. */
 ww_sampling model_sampling(const model_settings *s);
 
-/* The grammar of --grammar or --json-schema; none where neither is given. */
+/* Opens the grammar of --grammar or --json-schema; gives NULL if neither was given. */
 ww_status model_open_grammar(const model_call *call, ww_grammar **grammar);
 
-/* The actions; they open what they need, and what they opened is closed behind them. */
+/* The actions. They open what they need; the caller closes it. */
 ww_status model_info_run(model_call *call);
 ww_status model_tokenize_run(model_call *call);
 ww_status model_embed_run(model_call *call);

@@ -1,4 +1,4 @@
-/* `warpwave model rerank`: texts of a file in the order in which they answer a query. */
+/* `warpwave model rerank`: sorts the texts of a file by how well they answer a query. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ typedef struct scored {
     float score;
 } scored;
 
-/* The best first; of equal ones the one that comes first in the file. */
+/* Best first; equal scores in the order of the file. */
 static int compare(const void *a, const void *b)
 {
     const scored *x = a, *y = b;

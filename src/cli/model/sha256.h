@@ -16,7 +16,7 @@ typedef struct sha256 {
 void sha256_begin(sha256 *s);
 void sha256_add(sha256 *s, const void *from, size_t bytes);
 
-/* The digest in small hexadecimal digits; `s` is used up. */
+/* Writes the digest in lower-case hexadecimal; `s` cannot be used afterwards. */
 void sha256_end(sha256 *s, char text[SHA256_TEXT]);
 
 #endif

@@ -1,4 +1,4 @@
-/* `warpwave model tokenize` and `embed`: texts of the command line or of a file. */
+/* `warpwave model tokenize` and `embed`: texts from the command line or from a file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void print_tokens(const token_list *list, bool json)
     putchar('\n');
 }
 
-/* Tokens are a matter of the file's keys alone: no weights are loaded for them. */
+/* Tokenizing needs only the file's keys, so no weights are loaded. */
 static ww_status tokenize_all(const model_call *call, const char *const *texts, size_t count)
 {
     const model_settings *s = &call->settings;
@@ -84,7 +84,7 @@ ww_status model_report_to(const model_settings *s, FILE **report)
     return WW_OK;
 }
 
-/* Standard output gets a .npy, which says what it is. */
+/* Standard output gets a .npy, whose header says what it is. */
 static ww_status write_vectors(const char *path, const float *vectors, int64_t count, int64_t width)
 {
     output file = {.descriptor = -1};

@@ -1,14 +1,14 @@
-/* `warpwave-mpi dedup`: groups of rows that are near each other, of which the first is kept.
+/* `warpwave-mpi dedup`: groups rows that are near each other and keeps the first of each group.
  *
- * Two rows within the bound are in one group, and so are those that other rows join: groups are the connected components, so
- * they depend on the data alone. Block by block all ranks search their slices for the rows of the file, and send what joins to
- * rank 0, which has a disjoint-set forest over all rows.
+ * Two rows within the bound are in one group, and so are rows that others connect: groups are the connected components, so they
+ * depend only on the data. Block by block, all ranks search their slices for the rows of the file and send edges to rank 0,
+ * which keeps a disjoint-set forest over all rows.
  *
- * A shard with many equal rows has hits without number, but few that say something new. So each rank has a forest over its own
- * rows, and sends a hit of a row only if it joins what was not joined in its shard: at most one edge for each row of the file
- * and one for each row of its own.
+ * A shard with many equal rows has very many hits, but few that connect anything new. So each rank keeps a forest over its own
+ * rows and sends a hit only if it joins two groups of its shard: at most one edge for each row of the file and one for each of
+ * its own rows.
  *
- * Edges are also kept in a file, OUT.part, so that --resume can put the forest together again.
+ * Edges are also kept in a file, OUT.part, from which --resume rebuilds the forest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 #include "cluster/cluster.h"
 #include "files/matrix.h"
 
-enum { HITS_AT_ONCE = 1024 }; /* of a row in a shard; rows with more are searched for once more, alone */
+enum { HITS_AT_ONCE = 1024 }; /* hits of a row in a shard; a row with more is searched again, alone */
 
 typedef struct dedup_options {
     common_settings common;
@@ -47,12 +47,12 @@ typedef struct dedup_job {
     loaded data;
     ww_matrix *file;
     int64_t shard_rows;
-    int64_t *shard_forest; /* over this rank's rows, by their numbers in the shard */
+    int64_t *shard_forest; /* over this rank's rows, by their index in the shard */
     int64_t *forest;       /* over all rows; on rank 0 */
     float *block;
     edge *edges; /* of a block */
     int64_t edge_count, edge_room;
-    parts out; /* the two results; progress of the run */
+    parts out; /* the two result files, and the progress of the run */
     char journal[PATH_MAX];
     int journal_file;
     int64_t kept;
@@ -62,7 +62,7 @@ typedef struct dedup_job {
 /* ---- forests --------------------------------------------------------------------------------------------------------------
  */
 
-/* The least of a row's group. Paths are halved on the way. */
+/* The first row of a row's group. Halves the path on the way. */
 static int64_t forest_find(int64_t *forest, int64_t row)
 {
     while (forest[row] != row) {
@@ -72,7 +72,7 @@ static int64_t forest_find(int64_t *forest, int64_t row)
     return row;
 }
 
-/* True if they were apart. */
+/* Joins the groups of two rows. Returns false if they were one group already. */
 static bool forest_join(int64_t *forest, int64_t a, int64_t b)
 {
     const int64_t first = forest_find(forest, a), second = forest_find(forest, b);
@@ -105,10 +105,11 @@ static ww_status edge_add(dedup_job *j, int64_t row, int64_t other)
     return WW_OK;
 }
 
-/* The hits of one row of the file in this shard: those before it, since the others find it themselves. */
+/* Adds edges from one row of the file to its hits in this shard. Takes only hits before the row; the others find it themselves.
+ */
 static ww_status join_hits(dedup_job *j, int64_t row, const int64_t *hits, int64_t count)
 {
-    const int64_t own = row - j->data.first_row; /* the row itself, if it is of this shard */
+    const int64_t own = row - j->data.first_row; /* the row itself, if it is in this shard */
     int64_t joined = own >= 0 && own < j->shard_rows ? own : -1;
     ww_status status = WW_OK;
     for (int64_t i = 0; i < count && status == WW_OK; i++) {
@@ -134,7 +135,7 @@ static ww_query range_of(const dedup_job *j, const float *rows, int64_t count, i
     return range;
 }
 
-/* One row with more hits than are taken at once. */
+/* Searches for one row that has more hits than HITS_AT_ONCE. */
 static ww_status search_alone(dedup_job *j, int64_t row, const float *vector)
 {
     ww_results *results = NULL;
@@ -150,7 +151,7 @@ static ww_status search_shard(dedup_job *j, int64_t begin, int64_t count)
 {
     ww_results *results = NULL;
     j->edge_count = 0;
-    if (j->data.first_row >= begin + count || j->shard_rows == 0) /* no row of this shard is before one of the block */
+    if (j->data.first_row >= begin + count || j->shard_rows == 0) /* no row of this shard comes before a row of the block */
         return WW_OK;
     const ww_query range = range_of(j, j->block, count, HITS_AT_ONCE);
     ww_status status = mpi_read_rows(j->file, begin, count, j->block);
@@ -203,7 +204,7 @@ static ww_status journal_write(dedup_job *j, const unsigned char *edges, int64_t
     return WW_OK;
 }
 
-/* The edges of all complete blocks, once more. */
+/* Joins the edges of all complete blocks again. */
 static ww_status journal_replay(dedup_job *j)
 {
     enum { PIECE = 1 << 16 };
@@ -268,7 +269,7 @@ static ww_status search_blocks(dedup_job *j)
 /* ---- results --------------------------------------------------------------------------------------------------------------
  */
 
-/* Writes numbers as the file's element has them, through a buffer: `value` gives the number of a row, or -1 to leave it out. */
+/* Writes row numbers in the file's element type: the first row of each row's group, or only the rows that are kept. */
 static ww_status write_numbers(dedup_job *j, part_file *f, bool kept_only)
 {
     enum { BUFFERED = 8192 };
@@ -293,7 +294,7 @@ static ww_status write_numbers(dedup_job *j, part_file *f, bool kept_only)
     return status;
 }
 
-/* The files are made when everything is known; their parts are new in any case. */
+/* Makes the files once all results are known; never reuses their parts. */
 static ww_status write_results(dedup_job *j)
 {
     parts results = {.files = {j->out.files[0], j->out.files[1]}};
@@ -351,7 +352,7 @@ static ww_status read_bound(dedup_options *o)
     return WW_OK;
 }
 
-/* The run's own files: the journal, which stands for the results until they are made, and its progress. */
+/* Opens the run's own files: the journal, which holds the edges until the results are written, and the progress. */
 static ww_status open_run(dedup_job *j)
 {
     const dedup_options *o = j->options;

@@ -1,4 +1,4 @@
-/* Before the search: a device for every rank, and its slice of the base file on it. */
+/* Before the search: opens a device for each rank and loads its slice of the base file onto it. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 /* ---- devices --------------------------------------------------------------------------------------------------------------
  */
 
-/* Where the launcher gives every rank all cores of the machine, ranks share them out; where it binds ranks, the CPU backend
- * sees what it was given. */
+/* If the launcher gives every rank all cores of the machine, each rank takes an equal share. If the launcher binds ranks, the
+ * CPU backend uses the cores that it was given. */
 static void share_cores(void)
 {
     cpu_set_t allowed;
@@ -27,7 +27,7 @@ static void share_cores(void)
     setenv("WARPWAVE_THREADS", threads, 0);
 }
 
-/* The GPU with this rank's number of those of the first backend that has some: CUDA before ROCm, as auto has them. */
+/* Finds the GPU with this rank's index, from the first backend that has any: CUDA before ROCm, as for auto. */
 static bool find_gpu(char *name, size_t capacity)
 {
     enum { DEVICES_MAX = 64 };

@@ -1,4 +1,4 @@
-/* `warpwave-mpi`: searches over MPI ranks. The only part of the library's house that initialises MPI. */
+/* `warpwave-mpi`: searches over MPI ranks. Only this program initialises MPI; the library does not. */
 #include <fenv.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -42,14 +42,15 @@ exit_code mpi_end(const command *self, ww_status status)
 {
     if (status == WW_OK)
         return here.rank == 0 ? command_end(self, status) : EXIT_CODE_OK;
-    /* Failures that all ranks share should be told once: others wait their turn, and are usually ended before it comes. */
+    /* A failure that all ranks share should be printed once. The others wait their turn, and are usually aborted before it
+     * comes. */
     const int turn = here.rank < 10 ? here.rank : 10;
     nanosleep(&(struct timespec){.tv_sec = turn / 5, .tv_nsec = turn % 5 * 200000000L}, NULL);
     const exit_code code = command_end(self, status);
     fflush(stdout);
     fflush(stderr);
     nanosleep(&(struct timespec){.tv_nsec = 100000000L},
-              NULL); /* the launcher passes on what was said, and ends at the abort */
+              NULL); /* time for the launcher to forward the message, because it stops at the abort */
     MPI_Abort(MPI_COMM_WORLD, (int)code);
     return code;
 }
@@ -91,7 +92,7 @@ int main(int argc, char **argv)
     MPI_Comm machine;
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return EXIT_CODE_OTHER;
-    fesetenv(FE_DFL_ENV); /* whatever a library has set: numbers are read and printed to nearest */
+    fesetenv(FE_DFL_ENV); /* undo what a library may have set: numbers are read and printed in round-to-nearest */
     MPI_Comm_rank(MPI_COMM_WORLD, &here.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &here.ranks);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, here.rank, MPI_INFO_NULL, &machine);

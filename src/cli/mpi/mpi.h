@@ -1,7 +1,7 @@
 /* `warpwave-mpi`: what its commands share.
  *
- * All ranks run the same command with the same arguments. What a rank finds wrong by itself ends all of them: it says why and
- * calls MPI_Abort(). What all find wrong together is said by rank 0, or by the next one that is still there.
+ * All ranks run the same command with the same arguments. A rank that fails alone prints why and calls MPI_Abort(), which ends
+ * all of them. If all fail together, rank 0 prints the message, or the next rank that is still alive.
  */
 #ifndef CLI_MPI_MPI_H
 #define CLI_MPI_MPI_H
@@ -18,7 +18,7 @@ typedef struct rank_place {
     int local_rank, local_ranks; /* on this machine */
 } rank_place;
 
-/* What all commands take. */
+/* Options of all commands. */
 typedef struct common_settings {
     const char *base, *format, *device;
     int metric, screen, type, place;
@@ -28,17 +28,17 @@ typedef struct common_settings {
 
 extern const command mpi_search, mpi_knn_graph, mpi_dedup;
 
-/* Where this rank is among the others; set once by main(). */
+/* This rank's place among the others; main() sets it once. */
 extern rank_place here;
 
-/* Reads the options; on a mistake rank 0 says so. */
+/* Reads the options; rank 0 prints a mistake. */
 exit_code mpi_parse(const command *self, const char *const *arguments, size_t count, void *settings);
 
 /* Ends the command: WW_OK on all ranks, or MPI_Abort() after a message. */
 exit_code mpi_end(const command *self, ww_status status);
 
-/* Opens this rank's device: of a list with commas the one with the number of the rank on its machine; of auto the GPU with that
- * number, or the CPU with this rank's share of the cores. */
+/* Opens this rank's device. `device` may list devices with commas: the rank takes the one with its index on its machine. For
+ * auto it takes the GPU with that index, or the CPU with its share of the cores. */
 ww_status mpi_open_device(const char *names, ww_device **device);
 
 /* A cluster whose shards are the slices of a file. */
@@ -53,7 +53,7 @@ typedef struct loaded {
 ww_status mpi_load(const common_settings *s, loaded *l);
 void mpi_unload(loaded *l);
 
-/* The JSON report of a command: what it begins and ends with. */
+/* Begin and end the JSON report of a command. */
 void mpi_report_begin(json_writer *w, const loaded *l);
 void mpi_report_end(json_writer *w, const loaded *l, double search_seconds);
 
@@ -62,10 +62,10 @@ ww_status mpi_open_file(const char *path, const char *format, ww_matrix **file, 
 /* Reads rows of a file and checks that they are finite. */
 ww_status mpi_read_rows(const ww_matrix *file, int64_t first, int64_t count, float *rows);
 
-/* Waits until all ranks are here, at most the timeout. */
+/* Waits until all ranks have arrived, at most as long as the timeout. */
 ww_status mpi_meet(ww_cluster *cluster);
 
-/* On rank 0, now and then, how far it has come, unless --quiet. */
+/* Progress that rank 0 prints now and then, unless --quiet is given. */
 typedef struct rank_progress {
     const char *what;
     int64_t total, begun_with;

@@ -134,7 +134,7 @@ ww_status parts_flush(const parts *p)
 /* ---- progress -------------------------------------------------------------------------------------------------------------
  */
 
-/* Whole or not at all: a new file that takes the old one's place. */
+/* Writes a new file and renames it over the old one, so the progress is never half written. */
 static ww_status write_progress(const parts *p)
 {
     char fresh[PATH_MAX + 8], text[128];
@@ -152,7 +152,7 @@ static ww_status write_progress(const parts *p)
     return WW_OK;
 }
 
-/* A run that another command, other data or other options began cannot be continued. */
+/* Refuses to continue a run of another command, with other data or other options. */
 static ww_status read_progress(parts *p)
 {
     uint64_t fingerprint;
@@ -200,7 +200,7 @@ ww_status parts_make(parts *p)
     return status;
 }
 
-/* `found`: there is a run to go on with. All have looked before anything is changed. */
+/* Sets `found` if there is a run to continue. All ranks look before any rank changes a file. */
 static ww_status find_run(parts *p, ww_cluster *cluster, bool resume, bool *found)
 {
     ww_status status = name_files(p);
@@ -221,13 +221,13 @@ ww_status parts_resume(parts *p, ww_cluster *cluster, bool resume)
     return status == WW_OK ? mpi_meet(cluster) : status;
 }
 
-/* A part that is not there any more, when all blocks are done, took its place already. */
+/* If all blocks are done and a part is missing, it was renamed already. */
 ww_status parts_open(parts *p, ww_cluster *cluster, bool resume)
 {
     bool found = false;
     ww_status status = find_run(p, cluster, resume, &found);
     if (status == WW_OK && here.rank == 0 && !found) {
-        unlink(p->progress); /* of an earlier run, whose files are about to be emptied */
+        unlink(p->progress); /* from an earlier run; parts_make() empties its files */
         status = parts_make(p);
         if (status == WW_OK)
             status = write_progress(p);

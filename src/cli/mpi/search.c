@@ -1,7 +1,8 @@
-/* `warpwave-mpi search` and `warpwave-mpi knn-graph`: the nearest rows of a file over all ranks, block by block of queries.
+/* `warpwave-mpi search` and `warpwave-mpi knn-graph`: the nearest rows of a file over all ranks, one block of queries at a
+ * time.
  *
- * Every rank has its slice of the base. Rank 0 reads a block of queries and sends it; all search; all have the merged answer,
- * of which each writes its share to the files. A block counts when everybody's share is on the disk.
+ * Every rank has its slice of the base. Rank 0 reads a block of queries and sends it. All ranks search and get the merged
+ * answer, and each writes its share of it to the files. A block counts once all shares are on disk.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,16 +26,16 @@ typedef struct search_options {
 
 typedef struct search_job {
     const search_options *options;
-    bool graph; /* queries are the rows themselves, and no row is its own neighbour */
+    bool graph; /* the queries are the rows themselves, and a row is not its own neighbour */
     loaded data;
     ww_matrix *query_file;
     int64_t query_count, query_dim;
-    int64_t found_k; /* neighbours that are searched for: one more for a graph */
+    int64_t found_k; /* neighbours to search for: one more for a graph */
     parts out;
-    float *queries; /* of a block; on rank 0 */
-    int64_t *rows;  /* of a block, found_k a query */
+    float *queries; /* one block; only on rank 0 */
+    int64_t *rows;  /* of one block, found_k per query */
     float *scores;
-    void *written_rows; /* as the file has them */
+    void *written_rows; /* in the file's element type */
     double search_seconds;
 } search_job;
 
@@ -119,7 +120,8 @@ static ww_status take_block(search_job *j)
 /* ---- a block --------------------------------------------------------------------------------------------------------------
  */
 
-/* Takes the row itself out of its neighbours, or the last one where it is not among them: then found_k others are as near. */
+/* Removes the row itself from its neighbours. Removes the last neighbour if the row is not among them: then found_k others are
+ * equally near. */
 static void leave_out_self(const search_job *j, int64_t query, int64_t place, int64_t *rows, float *scores)
 {
     const int64_t k = j->options->k;
@@ -133,7 +135,7 @@ static void leave_out_self(const search_job *j, int64_t query, int64_t place, in
     }
 }
 
-/* Writes rows [first, first + count) of a block that begins with query `begin`. */
+/* Writes rows [first, first + count) of a block whose first query is `begin`. */
 static ww_status write_share(search_job *j, int64_t begin, int64_t first, int64_t count)
 {
     const int64_t k = j->options->k;
@@ -168,7 +170,7 @@ static ww_status search_block(search_job *j, int64_t begin, int64_t count)
     const int64_t first = slice_first(count, here.rank, here.ranks);
     status = write_share(j, begin, first, slice_first(count, here.rank + 1, here.ranks) - first);
     if (status == WW_OK)
-        status = mpi_meet(j->data.cluster); /* everybody's share is on the disk */
+        status = mpi_meet(j->data.cluster); /* all shares are on disk */
     return status == WW_OK ? parts_block_done(&j->out) : status;
 }
 

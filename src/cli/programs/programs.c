@@ -1,4 +1,4 @@
-/* Running curl and Python, the only other programs that the command starts. */
+/* Runs curl and Python, the only other programs that the command starts. */
 #include "cli/programs/programs.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "cli/terminal.h"
 
-/* Runs a program; its standard output is `to`, or with -1 our standard error. Gives its exit code. */
+/* Runs a program with `to` as its standard output, or our standard error if `to` is -1. Gives its exit code. */
 static ww_status run(const char *const *arguments, int to, int *code)
 {
     posix_spawn_file_actions_t actions;
@@ -51,7 +51,7 @@ ww_status program_curl(const char *address, const char *path, int *code)
     return run(arguments, -1, code);
 }
 
-/* The members of a package whose whole names fit, in the order of their names, to standard output. */
+/* Writes the members of a package whose full names match to standard output, sorted by name. */
 static const char UNPACK[] = "import re, shutil, sys, zipfile\n"
                              "archive = zipfile.ZipFile(sys.argv[1])\n"
                              "names = sorted(n for n in archive.namelist() if re.fullmatch(sys.argv[2], n) and n[-1] != '/')\n"

@@ -1,5 +1,5 @@
-/* Other programs that the command starts, where they are installed. Each call waits for the program and gives its exit code, or
- * PROGRAM_NOT_THERE if there is none of that name; after ctrl-C it is WW_CANCELLED. */
+/* Other programs that the command starts, if they are installed. Each call waits for the program and gives its exit code, or
+ * PROGRAM_NOT_THERE if there is no such program. Returns WW_CANCELLED after ctrl-C. */
 #ifndef CLI_PROGRAMS_H
 #define CLI_PROGRAMS_H
 
@@ -7,14 +7,14 @@
 
 enum { PROGRAM_NOT_THERE = 127, PROGRAM_NO_MEMBER = 3 };
 
-/* curl: what the address answers goes behind the bytes that are in the file. */
+/* curl: appends the address's answer to the file. */
 ww_status program_curl(const char *address, const char *path, int *code);
 
-/* pip: a package, NAME==VERSION, becomes the file `package` in the folder; it is not installed. */
+/* pip: downloads a package, NAME==VERSION, as the file `package` in the folder, without installing it. */
 ww_status program_pip(const char *package, const char *folder, int *code);
 
-/* Python: the files of an archive whose whole names fit an expression, in the order of their names, go to the descriptor `to`.
- * The code is PROGRAM_NO_MEMBER if there is none. */
+/* Python: writes the members of an archive whose full names match a regular expression to the descriptor `to`, sorted by name.
+ * The code is PROGRAM_NO_MEMBER if none matches. */
 ww_status program_unzip(const char *path, const char *members, int to, int *code);
 
 #endif

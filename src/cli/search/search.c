@@ -1,7 +1,7 @@
 /* `warpwave search`: the nearest rows of one file to each row of another.
  *
- * The base is read in pieces, so that the host never holds it whole beside the collection. Rows are numbered as in the base
- * file, also when only some are taken, so that results can be compared with files of true neighbours.
+ * The base is read in pieces, so the host never holds a second copy of it beside the collection. Rows keep their numbers in the
+ * base file even if only some are taken, so results can be compared with files of true neighbours.
  */
 #include "cli/search/search.h"
 
@@ -34,7 +34,7 @@ static ww_status open_matrix(const search_settings *s, const char *path, const c
     if (status == WW_UNSUPPORTED && strcmp(path, "-") == 0 && !s->format)
         status =
             command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "standard input has no name that says its format; give --format"));
-    if (status == WW_INVALID_ARGUMENT) /* the format or the id column is none */
+    if (status == WW_INVALID_ARGUMENT) /* unknown format or id column */
         status = command_line_wrong(status);
     return status != WW_OK ? status : ww_matrix_describe(*matrix, info);
 }
@@ -115,7 +115,7 @@ static ww_status open_collection(search_run *run)
     return status;
 }
 
-/* Reads and adds rows [first, first + count) of those taken. */
+/* Reads and adds rows [first, first + count) of the rows taken. */
 static ww_status add_piece(search_run *run, int64_t first, int64_t count, float *piece, progress *bar)
 {
     const int64_t file_row = run->settings.rows_skip + first;
@@ -136,7 +136,7 @@ static ww_status add_piece(search_run *run, int64_t first, int64_t count, float 
     status = ww_collection_add(run->collection, &rows);
     run->load_seconds += loaded - start;
     run->add_seconds += seconds_now() - loaded;
-    if (status != WW_OK && file_row > 0) /* the library numbers the rows of the batch; people number those of the file */
+    if (status != WW_OK && file_row > 0) /* the library's message counts from the start of the batch; add the row in the file */
         status = ww_fail(status, "%s (the batch starts at row %lld of the file)", ww_error_message(), (long long)file_row);
     return status == WW_OK ? interrupt_check() : status;
 }
@@ -159,7 +159,7 @@ static ww_status add_rows(search_run *run)
     return status;
 }
 
-/* Is what the device keeps of the rows what was made of them? */
+/* With --check, verifies that the device's data still matches the rows. */
 static ww_status check_rows(search_run *run)
 {
     progress bar;
@@ -235,7 +235,7 @@ static ww_status search_repeatedly(search_run *run)
     return status;
 }
 
-/* The collection numbers its rows from 0; the files and the people who made them count from the start of the base. */
+/* The collection numbers its rows from 0; files and users count from the start of the base. */
 static void number_as_in_file(search_run *run)
 {
     for (int64_t i = 0; i < run->query_count * run->settings.k; i++)
@@ -283,7 +283,7 @@ static ww_status search(const search_settings *settings)
     return status;
 }
 
-/* A search is over the rows of a file, or over a collection of a store, which brings its metric and its ids. */
+/* Searches the rows of a file, or a collection in a store, which has its own metric and ids. */
 static ww_status check_where(const search_settings *s)
 {
     const bool of_file = s->base || s->ids || s->id_column || s->query_id_column || s->out_neighbors || s->out_distances ||

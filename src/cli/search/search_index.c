@@ -1,4 +1,4 @@
-/* An index for one run of the command: built after the rows were added, and thrown away with them. */
+/* An index for one run of the command: built after the rows were added, and destroyed with them. */
 #include "cli/search/search_index.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What `warpwave search` found: as files, as JSON, as text to read. */
+/* Prints the results of `warpwave search` as files, as JSON, or as text. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -21,14 +21,14 @@ enum { QUERIES_SHOWN = 3, NEIGHBOURS_SHOWN = 10 };
 /* ---- files ----------------------------------------------------------------------------------------------------------------
  */
 
-/* A pipe or a device is written to as it is, whatever its name. */
+/* A pipe or a device accepts any format, whatever its name. */
 static bool is_stream(const char *path)
 {
     struct stat facts;
     return strcmp(path, "-") == 0 || (stat(path, &facts) == 0 && (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode)));
 }
 
-/* The folder is tried before the search, because an hour later is a bad time to learn that its name was misspelt. */
+/* Checks the folder before the search. An hour later is a bad time to learn that its name was misspelt. */
 static ww_status check_path(const char *name, const char *path, const char *ending)
 {
     char folder[PATH_MAX] = ".";
@@ -49,7 +49,7 @@ static bool is_standard(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-/* Standard input can be one of the inputs, standard output one of the outputs, and then there is no room for JSON. */
+/* At most one input may be standard input and one output standard output, and then JSON cannot be printed there. */
 static ww_status check_standard(const search_settings *s)
 {
     if (is_standard(s->base) + is_standard(s->queries) + is_standard(s->ids) > 1)
@@ -98,7 +98,7 @@ static ww_status begin_distances(const search_run *run, output *o)
     return matrix_write_begin(o, output_path(path), &m);
 }
 
-/* Both files are written before either takes its place, so that a full disk leaves both as they were. */
+/* Writes both files before either is renamed, so a full disk leaves both as they were. */
 ww_status search_output_files(const search_run *run)
 {
     const search_settings *s = &run->settings;
@@ -151,7 +151,7 @@ static ww_status print_results_of(json_writer *w, const search_run *run, int64_t
     return status;
 }
 
-/* The ids of the queries; null for one that is no UTF-8. */
+/* The ids of the queries; null for one that is not UTF-8. */
 static void query_ids_json(json_writer *w, const search_run *run)
 {
     json_open(w, "query_ids", '[');
@@ -160,7 +160,7 @@ static void query_ids_json(json_writer *w, const search_run *run)
     json_close(w);
 }
 
-/* How many rows are within the bound of each query. */
+/* The number of rows within the bound of each query. */
 static void totals_json(json_writer *w, const search_run *run)
 {
     json_open(w, "totals", '[');
@@ -303,6 +303,6 @@ static ww_status print_text(FILE *to, const search_run *run)
 ww_status search_output_report(const search_run *run)
 {
     const search_settings *s = &run->settings;
-    const bool taken = is_standard(s->out_neighbors) || is_standard(s->out_distances); /* by results */
+    const bool taken = is_standard(s->out_neighbors) || is_standard(s->out_distances); /* results go to stdout */
     return s->json ? print_json(run) : print_text(taken ? stderr : stdout, run);
 }

@@ -1,4 +1,4 @@
-/* A range search of the command: the bound that was given, and its results in the places of a search's. */
+/* A range search: reads the bound, and stores the results in the fields of a nearest search. */
 #include "cli/search/search_range.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ ww_status search_range_read(search_settings *s)
     return WW_OK;
 }
 
-/* As many places as the longest list needs, the rest row -1 with the worst score. */
+/* Stores lists as long as the longest, padded with row -1 and the worst score. */
 static ww_status keep_results(search_run *run, const ww_results *results)
 {
     const bool l2 = run->settings.metric == WW_L2;

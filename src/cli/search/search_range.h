@@ -4,11 +4,11 @@
 
 #include "cli/search/search.h"
 
-/* Reads the bound, if there is one. Refuses both at once, one that does not go with the metric, and what is not a number. */
+/* Reads the bound, if one was given. Refuses both options together, one that does not fit the metric, and text that is not a
+ * number. */
 ww_status search_range_read(search_settings *settings);
 
-/* Searches once. The results are kept as a search's are, with the k of the query that has the most: rows, scores, k and
- * totals of the run are set, in place of those before. */
+/* Searches once. Replaces rows, scores, k and totals of the run; k is the number of hits of the query that has the most. */
 ww_status search_range_once(search_run *run, ww_progress progress, void *user);
 
 #endif

@@ -1,4 +1,4 @@
-/* `warpwave serve`: a store and models over HTTP, until SIGTERM or ctrl-C. */
+/* `warpwave serve`: serves a store and models over HTTP until SIGTERM or ctrl-C. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static const option options[] = {
                       "collections and models that compute at the same time; default: 4"),
 };
 
-/* The parts of "127.0.0.1:6333" and "[::1]:6333". */
+/* Splits "127.0.0.1:6333" and "[::1]:6333". */
 static ww_status read_listen(const char *text, char address[ADDRESS_BYTES], server_config *config)
 {
     const char *colon = strrchr(text, ':');
@@ -72,7 +72,7 @@ static ww_status read_listen(const char *text, char address[ADDRESS_BYTES], serv
     return WW_OK;
 }
 
-/* NAME=FILE, or the name of the file without folders and .gguf. */
+/* Splits NAME=FILE. Without a name, takes the file's name without folders and .gguf. */
 static ww_status read_model(const char *text, char name[NAME_BYTES], server_config *config)
 {
     const char *equals = strchr(text, '='), *path = equals ? equals + 1 : text;
@@ -101,7 +101,7 @@ static void read_lists(const serve_settings *s, server_config *config)
         config->origins[config->origin_count++] = s->origins.texts[i];
 }
 
-/* Waits for signals: SIGHUP reads keys and certificates again, SIGTERM and ctrl-C end the server. */
+/* Waits for signals: SIGHUP reloads keys and certificates, SIGTERM and ctrl-C end the server. */
 static void serve(server *s, const sigset_t *signals)
 {
     for (bool running = true; running;) {
@@ -122,7 +122,7 @@ static ww_status start_and_serve(const serve_settings *given, server_config *con
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* threads that start from here on do not take them */
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* threads started after this do not receive them */
     ww_status status = command_open_device(given->device, &config->device);
     if (status == WW_OK)
         status = server_start(config, &s);

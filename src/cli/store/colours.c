@@ -1,5 +1,5 @@
-/* The colours of a map's points, by a field of their payloads: one for each of the commonest values, or, for a field of more
- * different numbers than there are colours, one for each part of their range. */
+/* Colours a map's points by a payload field: one colour for each of the commonest values. If a field has more different numbers
+ * than there are colours, one colour for each part of their range. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +11,20 @@
 
 enum { ROWS_AT_ONCE = 4096, COLOURS = PICTURE_CLASSES - 1 };
 
-/* The value of a row's field. Longer texts count as equal if they begin alike. */
+/* The value of a row's field. Texts are equal if the bytes that fit in the label are. */
 typedef struct field_value {
     int64_t point;
     double number;
     bool is_number;
-    char label[PICTURE_LABEL_BYTES]; /* "": there is none */
+    char label[PICTURE_LABEL_BYTES]; /* "": no value */
 } field_value;
 
 typedef struct group {
     const char *label;
-    int64_t first, count; /* of the sorted values */
+    int64_t first, count; /* range of the sorted values */
 } group;
 
-/* As much of a text as there is room for, ending with a whole character. */
+/* Copies as much of a text as fits, without cutting a character. */
 static ww_status read_text(const char *json, field_value *value)
 {
     const size_t bytes = (size_t)(json_end(json) - json);
@@ -94,7 +94,7 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : strcmp(x->label, y->label);
 }
 
-/* Sorts the values and lists those that differ; those without a value are none. */
+/* Sorts the values and groups equal ones. Skips rows without a value. */
 static int64_t group_values(field_value *values, int64_t count, group *groups)
 {
     int64_t made = 0;

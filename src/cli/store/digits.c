@@ -3,7 +3,7 @@
 
 #include "cli/demo/digits.h"
 
-/* A collection that is there must be one of these digits. */
+/* An existing collection must fit these digits. */
 static ww_status check(const char *path, ww_collection *found, const ww_collection_config *config)
 {
     ww_collection_info info = ww_collection_info_default();
@@ -27,7 +27,7 @@ ww_status digits_in_store(const char *path, ww_device *device, const ww_collecti
         status = ww_store_create(store, config, &found);
     else if (status == WW_OK)
         status = check(path, found, config);
-    ww_store_close(store); /* the collection keeps it open */
+    ww_store_close(store); /* the collection keeps the store open */
     if (status == WW_OK)
         *collection = found;
     else

@@ -1,5 +1,5 @@
-/* Documents of a folder: each file of text is one, with its path in the folder as source. They are added one by one, each whole
- * and on disk before the next, in the order of their paths. */
+/* Documents in a folder: each text file is one document, and its path in the folder is its source. They are added in the order
+ * of their paths; each is on disk before the next begins. */
 #include "cli/store/documents.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ enum { DEPTH_MAX = 32, PATH_BYTES = 4096, FILE_BYTES_MAX = 1 << 28 };
 static const char *const ENDINGS[] = {".txt", ".text", ".md", ".markdown", ".rst"};
 
 typedef struct document_list {
-    char **paths; /* below the folder */
+    char **paths; /* path below the folder */
     int64_t count, room, left_out;
 } document_list;
 
@@ -55,8 +55,7 @@ static bool is_text_file(const char *name)
     return false;
 }
 
-/* Lists the files of text in a folder and, with its folders, those below. `below` is the path from the first folder, "" there.
- */
+/* Lists the text files in a folder and in its subfolders. `below` is the path from the top folder, "" at the top. */
 static ww_status list_folder(document_list *list, const char *folder, const char *below, int depth)
 {
     char path[PATH_BYTES];
@@ -91,7 +90,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The whole file as a text; memory_free(). */
+/* Reads the whole file as a text; the caller frees it with memory_free(). */
 static ww_status read_file(const char *path, char **text)
 {
     FILE *file = fopen(path, "re");

@@ -1,10 +1,10 @@
-/* Documents of a folder, or one file, cut into chunks. */
+/* Adds the documents in a folder, or one file, cut into chunks. */
 #ifndef CLI_STORE_DOCUMENTS_H
 #define CLI_STORE_DOCUMENTS_H
 
 #include "cli/store/store.h"
 
-/* Adds the documents in the folder that --text names, with those in its folders, or the one file. */
+/* Adds the file that --text names, or all documents in that folder and its subfolders. */
 ww_status documents_add(store_call *call, ww_text *text, bool folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* A collection to a file: JSON lines or CSV with everything in it, or vectors with ids and payloads in files beside them. */
+/* Exports a collection: to one JSON Lines or CSV file, or to a file of vectors with ids and payloads in separate files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,9 @@ typedef struct export
 {
     const store_call *call;
     export_format format;
-    ww_element element;               /* of a file of vectors alone */
-    char *narrow;                     /* room for one of them, where the element is not f32 */
-    output *vectors, *ids, *payloads; /* the last two NULL: not asked for */
+    ww_element element;               /* element type of a vector file */
+    char *narrow;                     /* room for one vector if the element is not f32 */
+    output *vectors, *ids, *payloads; /* ids and payloads are NULL if they were not asked for */
 }
 export;
 
@@ -45,7 +45,7 @@ static void put_json_line(FILE *to, const hit_of *h)
         json_put_json(&w, "payload", ww_results_payload(h->results, 0, h->hit));
     if (ww_results_text(h->results, 0, h->hit))
         json_put_text(&w, "text", ww_results_text(h->results, 0, h->hit));
-    json_close(&w); /* and the line */
+    json_close(&w); /* also ends the line */
 }
 
 static void put_csv_line(FILE *to, const hit_of *h)
@@ -64,7 +64,8 @@ static void put_csv_line(FILE *to, const hit_of *h)
     putc('\n', to);
 }
 
-/* No row has such an id from this version on; JSON could not say it, and no import would take it. */
+/* Refuses an id that is not UTF-8, which only stores of earlier versions have: JSON cannot represent it and no import accepts
+ * it. */
 static ww_status check_id(const hit_of *h)
 {
     const char *id = ww_results_id(h->results, 0, h->hit);
@@ -77,7 +78,8 @@ static ww_status check_id(const hit_of *h)
                    (long long)ww_results_handles(h->results, 0)[h->hit]);
 }
 
-/* An id with a line end in it would be two; JSON has room for them between its values, where a space does as well. */
+/* Refuses an id with a line break, which would read as two ids. In a payload, line breaks can only be between JSON values,
+ * where a space is equivalent. */
 static ww_status put_texts(const hit_of *h, FILE *ids, FILE *payloads)
 {
     const char *id = ww_results_id(h->results, 0, h->hit), *payload = ww_results_payload(h->results, 0, h->hit);
@@ -96,7 +98,7 @@ static ww_status put_texts(const hit_of *h, FILE *ids, FILE *payloads)
 /* ---- batches --------------------------------------------------------------------------------------------------------------
  */
 
-/* Text in memory on its way to a file. */
+/* Text in memory that waits to be written to a file. */
 typedef struct pending {
     char *text;
     size_t length;
@@ -143,7 +145,7 @@ static ww_status write_texts(const export *e, const ww_results *rows)
     return status;
 }
 
-/* The numbers are of that type already: nothing is lost. */
+/* The numbers have that type already, so nothing is lost. */
 static ww_status write_vector(const export *e, const float *vector)
 {
     const int32_t dim = e->call->info.dim;
@@ -216,7 +218,8 @@ static ww_status write_rows(const export *e)
     return status;
 }
 
-/* By the file's name, or --format. A .npy has the rows in the collection's type, unless that is bf16, which it cannot hold. */
+/* Chooses the format by --format or the file's name. A .npy has the collection's type, except for bf16, which .npy does not
+ * support. */
 static ww_status choose_format(export *e)
 {
     static const struct {
@@ -264,7 +267,7 @@ static ww_status check_files(const store_call *call, export_format format)
     return file_uses_check(uses, sizeof uses / sizeof *uses);
 }
 
-/* All files are written before any takes its place. */
+/* Writes all files before any is renamed. */
 ww_status store_export(store_call *call)
 {
     const store_settings *s = &call->settings;

@@ -1,4 +1,4 @@
-/* Rows from files: JSON lines with everything in them, or vectors with ids and payloads in files beside them. */
+/* Imports rows: from JSON Lines, or from a file of vectors with ids and payloads in separate files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +14,18 @@
 
 enum { BATCH_BYTES = 64 << 20, BATCH_ROWS_MAX = 65536, HANDLE_BYTES = 24 };
 
-/* Rows that wait to be added together. */
+/* Rows that wait to be added as one batch. */
 typedef struct import {
     store_call *call;
-    bool make; /* the collection, if it is not there */
+    bool make; /* create the collection if it does not exist */
     row_batches batches;
     int32_t dim;
     int64_t count, room;
     float *vectors;
-    bool as_stored;                  /* `vectors` has elements of the collection's type, as the file has them */
-    char **ids, **payloads, **texts; /* `room` each; they are owned */
-    bool with_texts;                 /* has a row that waits a text? */
-    bool with_ids;                   /* have the rows that wait their ids? */
+    bool as_stored;                  /* `vectors` has elements of the collection's type, unconverted */
+    char **ids, **payloads, **texts; /* `room` pointers each; the struct owns the texts */
+    bool with_texts;                 /* a waiting row has a text */
+    bool with_ids;                   /* the waiting rows have ids */
 } import;
 
 /* ---- batches --------------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ static ww_status open_collection(import *in)
     return status == WW_OK ? ww_collection_describe(call->collection, &call->info) : status;
 }
 
-/* Now that the dimension is known: the collection, and room for a batch. */
+/* Opens the collection once the dimension is known, and allocates a batch. */
 static ww_status begin_batches(import *in, int64_t dim)
 {
     if (dim > WW_DIM_MAX)
@@ -110,7 +110,7 @@ static ww_status copy_text(char **copy, const char *text)
 /* ---- JSON lines -----------------------------------------------------------------------------------------------------------
  */
 
-/* An id is a text or an integer. */
+/* An id is a string or an integer. */
 static ww_status read_id(char **id, const json_t *value, const char *place)
 {
     char digits[HANDLE_BYTES];

@@ -1,4 +1,4 @@
-/* `warpwave store list` and `store info`: what a store has. */
+/* `warpwave store list` and `store info`: the contents of a store. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ typedef struct listed {
     json_int_t dim, rows;
 } listed;
 
-/* Prints a collection that is damaged, and returns the failure that the command ends with. */
+/* Prints a damaged collection, and returns the failure that the command ends with. */
 static ww_status print_damaged(const char *name, const char *error, json_writer *w)
 {
     if (w) {
@@ -28,7 +28,7 @@ static ww_status print_damaged(const char *name, const char *error, json_writer 
     return ww_fail(WW_CORRUPT_FILE, "collection '%s': %s; the other collections are listed", name, error);
 }
 
-/* What is kept of a collection's model, if there is one. */
+/* Prints what the store keeps about the collection's model, if there is one. */
 static void print_model(const json_t *told, json_writer *w)
 {
     const json_t *model = json_object_get(told, "model");
@@ -44,7 +44,7 @@ static void print_model(const json_t *told, json_writer *w)
     }
 }
 
-/* What is kept of its index, if there is one. */
+/* Prints what the store keeps about its index, if there is one. */
 static void print_index(const json_t *told, json_writer *w)
 {
     const json_t *index = json_object_get(told, "index");
@@ -59,7 +59,7 @@ static void print_index(const json_t *told, json_writer *w)
                json_integer_value(json_object_get(index, "calibration_queries")) > 0 ? ", calibrated" : "");
 }
 
-/* Prints the collections: each is a hit whose payload says what it is. */
+/* Prints the collections. Each is a hit whose payload describes it. */
 static ww_status print_collections(const ww_results *list, json_writer *w)
 {
     ww_status status = WW_OK;

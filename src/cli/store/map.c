@@ -1,4 +1,4 @@
-/* `warpwave store map`: the map of a collection as a file of numbers or a picture. */
+/* `warpwave store map`: writes the map of a collection as numbers or as a picture. */
 #include "cli/store/map.h"
 
 #include <stdio.h>
@@ -68,7 +68,7 @@ static ww_status write_some_ids(ww_collection *collection, const int64_t *handle
     get.fetch = WW_FETCH_IDS;
     ww_status status = ww_collection_get(collection, &get, &rows);
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
-        const char *id = ww_results_id(rows, 0, i); /* NULL: the row has just gone */
+        const char *id = ww_results_id(rows, 0, i); /* NULL: the row was removed meanwhile */
         if (id && strpbrk(id, "\r\n"))
             status = ww_fail(WW_UNSUPPORTED, "an id has a line end in it, which a file of one id per line cannot hold");
         if (status == WW_OK && id)
@@ -89,7 +89,7 @@ static ww_status write_ids(ww_collection *collection, const ww_map *map, const c
     return status;
 }
 
-/* Both files are written before one takes its place. */
+/* Writes both files before either is renamed. */
 static ww_status write_files(const store_call *call, const ww_map *map, const picture *p, map_format format)
 {
     const store_settings *s = &call->settings;

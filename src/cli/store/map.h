@@ -6,7 +6,7 @@
 
 #include "cli/store/picture.h"
 
-/* Fills in the classes of all points and the legend. WW_NOT_FOUND if no row has such a field. */
+/* Fills in the classes of all points and the legend. WW_NOT_FOUND if no row has the field. */
 ww_status map_colours(ww_collection *collection, const ww_map *map, const char *field, picture *p, uint8_t *classes);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 
-/* ":lang" for "lang", "?1" for "1", and what begins with one of SQLite's signs as it is. */
+/* ":lang" for "lang", "?1" for "1"; a name that starts with one of SQLite's prefixes stays unchanged. */
 static bool name_read(char name[PARAMETER_NAME_BYTES], const char *text, size_t length)
 {
     const bool number = length > 0 && strspn(text, "0123456789") >= length;

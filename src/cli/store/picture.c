@@ -1,5 +1,5 @@
-/* Points as a picture. An SVG has a path of dots for each colour, and the legend. A PNG is drawn dot by dot with a palette and
- * packed by runs: most of it is background. */
+/* Draws points as a picture. An SVG has one path of dots per colour, and the legend. A PNG is drawn dot by dot with a palette
+ * and compressed by runs: most of it is background. */
 #include "cli/store/picture.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 enum {
     SIDE = 1600, /* pixels */
     MARGIN = 24,
-    LEGEND = 420, /* width of an SVG's */
+    LEGEND = 420, /* width of the SVG's legend */
     BACKGROUND = PICTURE_CLASSES,
     RUN_MAX = 258
 };
@@ -37,7 +37,7 @@ static double radius_of(const picture *p)
     return p->count > 50000 ? 1.0 : p->count > 5000 ? 2.0 : 4.0;
 }
 
-/* How points are put on the picture: one scale for both directions, y upwards. */
+/* Maps points to the picture: the same scale in both directions, y upwards. */
 typedef struct frame {
     double left, top, scale;
 } frame;
@@ -69,7 +69,7 @@ static double place_y(const frame *f, const picture *p, int64_t i)
 /* ---- SVG ------------------------------------------------------------------------------------------------------------------
  */
 
-/* A text of somebody's payload: what XML would read is escaped, control characters are spaces. */
+/* Text from a payload: escapes what XML would interpret, and replaces control characters by spaces. */
 static void put_text(FILE *to, const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
@@ -87,7 +87,7 @@ static void put_legend(const picture *p, FILE *to)
     put_text(to, p->title);
     fputs("</text>\n", to);
     for (int n = 1; n <= PICTURE_CLASSES; n++) {
-        const int which = n % PICTURE_CLASSES; /* class 0 comes last */
+        const int which = n % PICTURE_CLASSES; /* class 0 is listed last */
         if (p->legend[which].count == 0)
             continue;
         const int y = 80 + 38 * line++;
@@ -159,7 +159,7 @@ static void draw(const picture *p, uint8_t *pixels)
     }
 }
 
-/* Deflate's fixed codes: a literal, or a run of the byte before. */
+/* Deflate's fixed codes: a literal, or a run that repeats the last byte. */
 typedef struct packer {
     uint8_t *bytes;
     size_t count;
@@ -178,7 +178,7 @@ static void put_bits(packer *k, uint32_t value, int count)
     }
 }
 
-/* Codes are packed from their highest bit on. */
+/* Codes are written from their highest bit down. */
 static void put_code(packer *k, uint32_t code, int count)
 {
     for (int i = count - 1; i >= 0; i--)
@@ -197,7 +197,7 @@ static void put_symbol(packer *k, uint32_t symbol)
         put_code(k, 0xc0 + symbol - 280, 8);
 }
 
-/* `length` from 3 to RUN_MAX: groups of four lengths ranges share a number of bits that follow. */
+/* `length` is 3 to RUN_MAX. From symbol 265 on, four symbols each have the same number of extra bits. */
 static void put_run(packer *k, uint32_t length)
 {
     uint32_t symbol = 285, extra = 0, base = RUN_MAX;
@@ -213,7 +213,7 @@ static void put_run(packer *k, uint32_t length)
     put_symbol(k, symbol);
     if (length < RUN_MAX)
         put_bits(k, length - base, (int)extra);
-    put_code(k, 0, 5); /* a distance of 1 */
+    put_code(k, 0, 5); /* distance 1 */
 }
 
 static uint32_t checksum_adler(const uint8_t *bytes, size_t count)
@@ -245,9 +245,9 @@ static void big_endian(uint8_t to[4], uint32_t value)
 
 static void pack(packer *k, const uint8_t *bytes, size_t count)
 {
-    k->bytes[k->count++] = 0x78; /* zlib's header: 32 KiB back, no preset */
+    k->bytes[k->count++] = 0x78; /* zlib header: window of 32 KiB, no preset dictionary */
     k->bytes[k->count++] = 0x01;
-    put_bits(k, 3, 3); /* the last block, with fixed codes */
+    put_bits(k, 3, 3); /* last block, fixed codes */
     for (size_t i = 0; i < count;) {
         size_t run = 0;
         while (i > 0 && i + run < count && run < RUN_MAX && bytes[i + run] == bytes[i - 1])
@@ -259,7 +259,7 @@ static void pack(packer *k, const uint8_t *bytes, size_t count)
         i += run >= 3 ? run : 1;
     }
     put_symbol(k, 256);
-    put_bits(k, 0, 7); /* to the end of the byte */
+    put_bits(k, 0, 7); /* pads the last byte */
     big_endian(k->bytes + k->count, checksum_adler(bytes, count));
     k->count += 4;
 }
@@ -279,7 +279,7 @@ static ww_status write_chunk(output *to, const char *name, const uint8_t *bytes,
 static ww_status write_chunks(output *to, const picture *p, const packer *k)
 {
     static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    uint8_t header[13] = {[8] = 8, [9] = 3}; /* 8 bits a pixel, a palette */
+    uint8_t header[13] = {[8] = 8, [9] = 3}; /* 8 bits per pixel, palette */
     uint8_t palette[3 * (PICTURE_CLASSES + 1)];
     big_endian(header, SIDE);
     big_endian(header + 4, SIDE);
@@ -297,9 +297,9 @@ static ww_status write_chunks(output *to, const picture *p, const packer *k)
 
 ww_status picture_write_png(const picture *p, output *to)
 {
-    const size_t count = (size_t)SIDE * (SIDE + 1); /* each line begins with its filter: none */
+    const size_t count = (size_t)SIDE * (SIDE + 1); /* each line starts with its filter: none */
     uint8_t *pixels = memory_alloc(count);
-    packer k = {.bytes = memory_alloc(count + count / 8 + 64)}; /* a literal takes 9 bits at most */
+    packer k = {.bytes = memory_alloc(count + count / 8 + 64)}; /* a literal takes at most 9 bits */
     ww_status status = pixels && k.bytes ? WW_OK : memory_failed("a picture", 2 * count);
     if (status == WW_OK) {
         memset(pixels, BACKGROUND, count);

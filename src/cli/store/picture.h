@@ -9,19 +9,19 @@
 
 enum { PICTURE_CLASSES = 12, PICTURE_LABEL_BYTES = 64 };
 
-/* Points of a class have one colour; class 0 is what belongs to no other. */
+/* Points of one class share a colour; class 0 is for points of no other class. */
 typedef struct picture_class {
     char label[PICTURE_LABEL_BYTES];
     int64_t count;
 } picture_class;
 
 typedef struct picture {
-    const float *points; /* x and y of each */
+    const float *points; /* x and y per point */
     int64_t count;
-    const uint8_t *classes; /* of each point; NULL: all are of class 1 */
+    const uint8_t *classes; /* class per point; NULL: all points are class 1 */
     picture_class legend[PICTURE_CLASSES];
-    const char *title; /* of the legend; NULL: there is none */
-    bool ordered;      /* classes from 1 on are in order, and so are their colours */
+    const char *title; /* of the legend; NULL: no legend */
+    bool ordered;      /* classes from 1 on are ordered, and get a colour scale */
 } picture;
 
 /* The colour of a class as 0xrrggbb. */

@@ -1,4 +1,4 @@
-/* Single rows, and lists of them by id: add, get, remove. */
+/* Adds, gets and removes single rows and lists of ids. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,11 +44,11 @@ ww_status vector_parse(const char *text, const char *what, int32_t *dim, float *
     return status;
 }
 
-/* `--id` and `--ids` as one list of texts; free with named_ids_free(). */
+/* Collects `--id` and `--ids` into one list; free it with named_ids_free(). */
 typedef struct named_ids {
     const char **texts;
     int64_t count;
-    ids *file; /* the ids of --ids */
+    ids *file; /* the file of --ids */
 } named_ids;
 
 static ww_status named_ids_read(const store_settings *s, named_ids *list)
@@ -257,7 +257,7 @@ int64_t print_found(const store_call *call, const ww_results *found, int64_t *fi
     return missing;
 }
 
-/* Prints the rows that are there; says whether one was not. */
+/* Prints the rows that exist; tells whether one was missing. */
 static ww_status print_rows(const store_call *call, const ww_results *found, const named_ids *list)
 {
     int64_t first = -1;
@@ -268,7 +268,7 @@ static ww_status print_rows(const store_call *call, const ww_results *found, con
                    list->texts[first]);
 }
 
-/* With --json it is all rows or the failure, since a report cannot be both. */
+/* With --json the output is all rows or the failure: a report cannot be both. */
 static ww_status check_all_found(const ww_results *found, const named_ids *list)
 {
     for (int64_t i = 0; i < ww_results_count(found, 0); i++)

@@ -1,4 +1,4 @@
-/* Searches of a collection in a store, with filters: `warpwave store search`, and `warpwave search --store`. */
+/* Searches a collection in a store, with filters: `warpwave store search`, and `warpwave search --store`. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,9 +29,9 @@ typedef struct asked {
     parameters parameters;
     ww_search_stats stats;
     double seconds;
-    ww_text *text;     /* of --text, except for words only */
-    ww_model *ranker;  /* of --rerank */
-    const char *words; /* the text that is searched for at the moment */
+    ww_text *text;     /* for --text, except in words-only mode */
+    ww_model *ranker;  /* for --rerank */
+    const char *words; /* the current query text */
 } asked;
 
 ww_status store_read_queries(const store_call *call, float **queries, int64_t *count)
@@ -63,7 +63,7 @@ ww_status store_read_queries(const store_call *call, float **queries, int64_t *c
     return status;
 }
 
-enum { MODE_VECTOR, MODE_TEXT, MODE_HYBRID }; /* as --mode lists them */
+enum { MODE_VECTOR, MODE_TEXT, MODE_HYBRID }; /* in the order of --mode */
 
 static ww_status open_ranker(asked *a)
 {
@@ -77,7 +77,7 @@ static ww_status open_ranker(asked *a)
     return status;
 }
 
-/* A text as the query. The models stay open for the next; words alone need none. */
+/* Sets a text as the query. The models stay open for the next text; a words-only search needs none. */
 static ww_status take_words(asked *a, const char *text)
 {
     const store_settings *s = &a->call->settings;
@@ -90,7 +90,7 @@ static ww_status take_words(asked *a, const char *text)
     return status == WW_OK && s->rerank && !a->ranker ? open_ranker(a) : status;
 }
 
-/* Options that belong to others. */
+/* Refuses options that only go with other options. */
 static ww_status check_text_options(const asked *a)
 {
     const store_settings *s = &a->call->settings;
@@ -172,7 +172,7 @@ static ww_status read_bound(asked *a)
     return WW_OK;
 }
 
-/* "0.7,0.3". */
+/* Parses "0.7,0.3". */
 static ww_status read_weights(const store_settings *s, ww_fuse *fuse)
 {
     char *end = NULL;
@@ -200,7 +200,7 @@ static ww_status read_lambda(const store_settings *s, ww_diversity *diversity)
     return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--mmr '%s': it must be a number from 0 to 1", s->mmr));
 }
 
-/* The query by vectors, by words, or by both, thinned out or grouped. */
+/* Runs the query by vectors, by words, or by both; then diversifies or groups the results. */
 static ww_status run_query(const asked *a, ww_query *query, ww_results **results)
 {
     static const ww_text_mode MODES[] = {
@@ -347,7 +347,7 @@ static ww_status answer(asked *a)
     return status;
 }
 
-/* Answers texts from standard input, one a line, until it ends or a line is empty on a terminal. */
+/* Answers texts from standard input, one per line, until the end of input or, on a terminal, an empty line. */
 static ww_status converse(asked *a)
 {
     line_reader lines;
@@ -355,7 +355,7 @@ static ww_status converse(asked *a)
     const bool person = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     ww_status status = lines_open(&lines, "-");
     if (status == WW_OK)
-        status = take_words(a, ""); /* the model is loaded before the first question */
+        status = take_words(a, ""); /* load the model before the first question */
     while (status == WW_OK && !end) {
         if (person) {
             printf("? ");
@@ -396,7 +396,7 @@ ww_status store_search(store_call *call)
     return status;
 }
 
-/* Opens the collection of a store that has one; its name is in `list`. */
+/* Opens the collection of a store that has only one; its name is in `list`. */
 static ww_status open_only(store_call *call, ww_results **list)
 {
     ww_status status = ww_store_list(call->store, list);

@@ -1,11 +1,11 @@
-/* Rows by conditions: `store get`, `store remove` and `store count` with --where and --filter, and rows page by page. */
+/* Selects rows by conditions: `store get`, `store remove` and `store count` with --where and --filter, page by page. */
 #include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/store/parameters.h"
 #include "cli/terminal.h"
 
-/* What the options say of rows; the parameters are held beside it. */
+/* The selection that the options describe; it points to the parameters. */
 typedef struct asked_rows {
     parameters parameters;
     ww_selection selection;
@@ -40,7 +40,7 @@ ww_status store_get_selected(store_call *call)
 {
     asked_rows asked = {0};
     ww_results *found = NULL;
-    int64_t missing = -1; /* of a selection none is */
+    int64_t missing = -1; /* a selection never misses a row */
     const store_settings *s = &call->settings;
     ww_status status = refuse_ids(s);
     if (status == WW_OK)

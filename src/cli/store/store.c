@@ -237,10 +237,10 @@ static const option map_options[] = {
     JSON};
 typedef struct store_way {
     ww_status (*run)(store_call *call);
-    bool makes;         /* the file, if it is not there */
-    bool reads;         /* and writes nothing */
-    bool on_collection; /* NAME is open */
-    const char *done;   /* what is said in the end, if nothing else is */
+    bool makes;         /* create the file if it does not exist */
+    bool reads;         /* writes nothing */
+    bool on_collection; /* opens the collection NAME */
+    const char *done;   /* what to print at the end, if the action prints nothing */
 } store_way;
 
 #define TAKES(options, ...)                                                                                                    \
@@ -310,14 +310,14 @@ static void say_done(const action *a, const store_call *call)
     putchar('\n');
 }
 
-/* Vectors are loaded by a search alone: other actions need no device but the one that is always there. */
+/* Only some actions load vectors or compute; the others run on the CPU, which is always available. */
 static ww_status act(const action *a, store_call *call)
 {
     const store_way *way = a->way;
     ww_store_config config = ww_store_config_default();
     progress bar;
     config.synchronous = (ww_synchronous)call->settings.synchronous;
-    const bool texts = way->run == store_add && call->settings.text; /* these make their collection */
+    const bool texts = way->run == store_add && call->settings.text; /* adding texts creates the collection */
     config.must_exist = !way->makes && !texts;
     config.read_only = way->reads;
     config.loading = progress_report;

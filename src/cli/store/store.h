@@ -1,4 +1,4 @@
-/* The parts of `warpwave store`: what was asked, what is open for it, and the actions that have a file of their own. */
+/* The parts of `warpwave store`: the settings, what is open, and the actions that have their own file. */
 #ifndef CLI_STORE_STORE_H
 #define CLI_STORE_STORE_H
 
@@ -19,60 +19,60 @@ typedef struct store_settings {
     text_list id, params;
     int metric, type, synchronous, mode, fusion;
     int64_t chunk, overlap, candidates, groups, group_size, expand; /* chunk 0, overlap -1: not given */
-    int64_t neighbours, steps, seed;                                /* of a map; 0, 0, -1: not given */
+    int64_t neighbours, steps, seed;                                /* for a map; 0, 0, -1: not given */
     int64_t nlist, sample_rows, iterations, query_count, nprobe;    /* 0: not given */
-    float recall;                                                   /* what recall_text says */
-    int64_t dim, k, limit, after;                                   /* a limit of -1, or -1 to begin after: none was given */
+    float recall;                                                   /* parsed from recall_text */
+    int64_t dim, k, limit, after;                                   /* limit and after: -1 if not given */
     bool json, quiet, upsert, missing_ok, vectors, force, remake;
 } store_settings;
 
 typedef struct store_call {
     store_settings settings;
-    const char *operands[3]; /* STORE, NAME, and what else the action takes */
+    const char *operands[3]; /* STORE, NAME, and the action's own operand */
     ww_device *device;
     ww_store *store;
-    ww_collection *collection; /* NAME, for actions on one */
-    ww_collection_info info;   /* its */
+    ww_collection *collection; /* NAME, for actions on a collection */
+    ww_collection_info info;   /* of the collection */
 } store_call;
 
-/* Adds rows: one from the command line, or those of a file of vectors with files of ids and payloads. */
+/* Adds rows: one from the command line, or those of a vector file with separate files of ids and payloads. */
 ww_status store_add(store_call *call);
-/* Adds the texts of a file, as vectors that a model makes of them; makes the collection if it is not there. */
+/* Embeds the texts of a file with a model and adds them; creates the collection if it does not exist. */
 ww_status store_add_texts(store_call *call, int64_t *before);
-/* Opens the collection with the model that made its vectors, or the one that --model names if it is the same. With `create` the
- * collection is made if it is not there. */
+/* Opens the collection with the model that made its vectors. --model may name another file of the same model. `create` creates
+ * a missing collection. */
 ww_status store_open_text(store_call *call, bool create, ww_text **text);
-/* Makes the collection if it is not there, and adds what is in a file: JSON lines with ids and payloads, or vectors. */
+/* Creates the collection if it does not exist, and adds the rows of a file: JSON Lines with ids and payloads, or vectors. */
 ww_status store_import(store_call *call);
 /* Writes a collection to a file. */
 ww_status store_export(store_call *call);
 ww_status store_get(store_call *call);
 ww_status store_remove(store_call *call);
-/* The same by conditions, and how many rows meet them. */
+/* Get, remove and count rows that meet conditions. */
 bool selection_is_given(const store_settings *s);
 ww_status store_get_selected(store_call *call);
 ww_status store_remove_selected(store_call *call);
 ww_status store_count(store_call *call);
 ww_status store_search(store_call *call);
 ww_status store_map(store_call *call);
-/* Print the collections of the store; and these together with what the file is. */
+/* Print the collections of the store; print_info also prints the file's properties. */
 ww_status store_print_list(store_call *call);
 ww_status store_print_info(store_call *call);
-/* The index of the collection. */
+/* Build, calibrate and drop the index of the collection. */
 ww_status store_build_ivf(store_call *call);
 ww_status store_calibrate(store_call *call);
 ww_status store_drop_ivf(store_call *call);
-/* Reads the vectors of --queries; memory_free(). */
+/* Reads the vectors of --queries; the caller frees them with memory_free(). */
 ww_status store_read_queries(const store_call *call, float **queries, int64_t *count);
 
 /* Opens the store, and the collection if `name` is not NULL, for `store search` and for `search --store`. */
 ww_status store_call_open(store_call *call, const ww_store_config *config, const char *device, const char *name);
 void store_call_close(store_call *call);
 
-/* Adds the rows of the file that operand 2 names to the collection NAME; `make`: which is made if it is not there. */
+/* Adds the rows of the file in operand 2 to the collection NAME; `make` creates a missing collection. */
 ww_status store_add_file(store_call *call, bool make);
 
-/* Rows to be added, batch by batch. */
+/* Adds rows batch by batch. */
 typedef struct row_batches {
     store_call *call;
     int64_t added;
@@ -80,25 +80,26 @@ typedef struct row_batches {
 
 ww_status batches_add(row_batches *batches, const ww_rows *rows);
 
-/* Reads a JSON array of numbers, `dim` of them if that is not 0, into memory_alloc()ed floats; `what` begins messages. */
+/* Reads a JSON array of numbers into floats from memory_alloc(). `dim` is the expected number, or 0 for any. `what` starts
+ * messages. */
 ww_status vector_parse(const char *text, const char *what, int32_t *dim, float **vector);
 
-/* A vector, as vector_parse() reads it, of an array of JSON that was read. */
+/* Reads a vector like vector_parse(), from a parsed JSON array. */
 ww_status vector_of_json(const json_t *array, const char *what, int32_t *dim, float **vector);
 
-/* Puts a hit into a report: id, handle, score if there is one, payload, and the vector if it was fetched. */
+/* Adds a hit to a report: id, handle, score if there is one, payload, and the vector if it was fetched. */
 typedef struct hit_of {
     const ww_results *results;
     int64_t query, hit;
-    int32_t dim; /* 0: without its vector */
+    int32_t dim; /* 0: leave the vector out */
     bool scored;
 } hit_of;
 
 void hit_put(json_writer *w, const hit_of *hit);
-/* The same for a person: the rest of a line. */
+/* Prints a hit as text, on the rest of the line. */
 void hit_print(const hit_of *hit);
 
-/* Prints rows, without those that are not there; returns how many these are, and the first in `first`. */
+/* Prints the rows that were found; returns the number of missing rows, and the first of them in `first`. */
 int64_t print_found(const store_call *call, const ww_results *found, int64_t *first);
 
 #endif

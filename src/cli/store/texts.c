@@ -1,4 +1,4 @@
-/* Texts in a store: embedded by a model, which is kept with the collection, and found by questions in words. */
+/* Texts in a store: a model embeds them, the collection remembers the model, and text queries find them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static ww_status take_text(char **to, const char *text)
     return *to ? WW_OK : memory_failed("a text", strlen(text) + 1);
 }
 
-/* A value of JSON as text. */
+/* Converts a JSON value to text. */
 static ww_status take_json(char **to, const json_t *value)
 {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -148,7 +148,7 @@ static ww_status take_object(text_rows *r, const line_reader *lines)
     return status;
 }
 
-/* How many lines there are, for the bar; 0 where that cannot be known. */
+/* Counts the lines, for the progress bar; 0 if that is not possible. */
 static int64_t count_lines(const char *path)
 {
     int64_t count = 0;
@@ -204,7 +204,7 @@ static ww_status check_options(const store_settings *s, bool folder)
     return WW_OK;
 }
 
-/* The collection, opened by itself, too, for what is said in the end. */
+/* Opens the collection for the report at the end, and counts its rows. */
 static ww_status describe(store_call *call, int64_t *before)
 {
     ww_status status = call->collection ? WW_OK : ww_store_collection(call->store, call->operands[1], &call->collection);

@@ -1,4 +1,4 @@
-/* Files of texts, line by line. */
+/* Reads text files line by line. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { ROOM_MIN = 4096 };
 
-static const size_t LINE_BYTES_MAX = (size_t)300 << 20; /* a payload of the greatest length, and a vector beside it */
+static const size_t LINE_BYTES_MAX = (size_t)300 << 20; /* the longest payload with a vector beside it */
 
 ww_status lines_open(line_reader *lines, const char *path)
 {

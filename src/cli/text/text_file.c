@@ -1,4 +1,4 @@
-/* All texts of a file in memory: plain lines, or a field of JSON lines. */
+/* Reads all texts of a file into memory: plain lines, or a field of JSON Lines. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -90,7 +90,7 @@ void text_file_free(text_file *file)
     *file = (text_file){0};
 }
 
-/* All of a stream as one text with a NUL. */
+/* Reads a whole stream as one text. */
 static ww_status read_stream(FILE *stream, const char *name, char **text, size_t *length)
 {
     char *bytes = NULL;
