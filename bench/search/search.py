@@ -250,16 +250,16 @@ def section(results, left, players, threads, environment):
              f"{threads} threads, one a core, pinned, {platform.system()} {platform.release()}; load at the end {load:.1f}, this run included. "
              f"k = {contestants.K}, f32 rows, medians of {ROUNDS} rounds; the contestants take turns. Normal: normal random numbers, each "
              "row divided by its length. Clustered: 1000 centres, rows 1% away from them.", "",
-             "The peers' threads are pinned too (`OMP_PROC_BIND=close OMP_PLACES=cores`), and OpenBLAS is told the processor "
+             "The peers' threads are pinned too (`OMP_PROC_BIND=close OMP_PLACES=cores`), and OpenBLAS is set to the processor "
              f"(`OPENBLAS_CORETYPE={environment.get('OPENBLAS_CORETYPE', '')}`). "
-             "The floor is the larger of two times that plain loops reach on the same cores in the same run: reading the rows once, and the "
-             "multiply-adds of all pairs. For the screen: the codes, a quarter of the bytes, and the int8 multiply-adds by "
+             "The floor is the longer of two times that plain loops take on the same cores in the same run: reading the rows once, and the "
+             "multiply-adds of all pairs. For the screen these are reading the codes, a quarter of the bytes, and the int8 multiply-adds by "
              f"{results[0]['int8_name']}, {rates * 2e-9:,.0f} GOP/s. The screen's answers equal the full scan's. The peers' ids differ where "
-             "neighbours are nearer to each other than the peers' rounding.", "",
-             "![time against batch size](search.svg)", ""]
+             "neighbours are closer together than the peers' rounding error.", "",
+             "![time against batch size](search/search.svg)", ""]
     lines += search_table(results, players) + [""] + bandwidth_table(results) + [""] + add_table(results)
-    lines += ["", f"What the screen leaves to be scored, of {STATISTICS[0][1]:,} rows and {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares "
-              "of all pairs:", "", "![kept rows against data set](kept.svg)", ""]
+    lines += ["", f"What the screen leaves to be scored, for {STATISTICS[0][1]:,} rows and {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares "
+              "of all pairs:", "", "![kept rows against data set](search/kept.svg)", ""]
     lines += statistics_table(left) + [END]
     return "\n".join(lines) + "\n"
 
