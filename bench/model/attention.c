@@ -104,7 +104,7 @@ static void run_layer(const scene *s, int32_t layer)
                                   .q_stride = q_row,
                                   .mask = {.causal = 1},
                                   .scale = 0.125f,
-                                  .keys_most = s->length,
+                                  .keys_max = s->length,
                                   .runs = s->tokens > 1,
                                   .out = out};
     check(s->tensors->attention(s->device, &attend), "attention");

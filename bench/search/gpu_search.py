@@ -151,7 +151,7 @@ def bench_shape(options, library, rows_count, dim, floor_gbs, copy_gbs, lines):
         queries = np.ascontiguousarray(queries_all[:count])
         repeat = options.repeat or (200 if count == 1 else 50 if count <= 64 else 10)
         run, _, _ = ours.searcher(queries)
-        ours_ms, ours_least = wall_ms(run, repeat)
+        ours_ms, ours_min = wall_ms(run, repeat)
         queries_gpu = torch.from_numpy(queries).cuda()
         theirs_ms = event_ms(lambda: pytorch_best(rows_gpu, queries_gpu), max(5, repeat // 4))
 
@@ -160,7 +160,7 @@ def bench_shape(options, library, rows_count, dim, floor_gbs, copy_gbs, lines):
             return values.cpu(), indices.cpu()
         theirs_whole_ms, _ = wall_ms(end_to_end, max(5, repeat // 4))
         floor_ms = row_bytes / floor_gbs / 1e6
-        line = (f"{ours_ms:.3f} ms (least {ours_least:.3f}), read floor {floor_ms:.3f} ms ({floor_ms / ours_ms:.0%}), PyTorch {theirs_ms:.3f} ms on the GPU, "
+        line = (f"{ours_ms:.3f} ms (min {ours_min:.3f}), read floor {floor_ms:.3f} ms ({floor_ms / ours_ms:.0%}), PyTorch {theirs_ms:.3f} ms on the GPU, "
                 f"{theirs_whole_ms:.3f} ms in all: {theirs_ms / ours_ms:.2f}x, {theirs_whole_ms / ours_ms:.2f}x")
         print(f"{rows_count} x {dim}, {count} queries: {line}", flush=True)
         lines.append((rows_count, dim, count, (ours_ms, floor_ms, theirs_ms, theirs_whole_ms)))

@@ -257,14 +257,14 @@ CANON_FUNCTION screen_measure screen_measure_of(int32_t metric, int32_t padded, 
     return measure;
 }
 
-/* T as an integer: a product below it is discarded. */
-CANON_FUNCTION int32_t screen_least(screen_gate gate, screen_measure measure, int third)
+/* T as an integer: the smallest product that keeps the row. */
+CANON_FUNCTION int32_t screen_product_min(screen_gate gate, screen_measure measure, int third)
 {
-    float least = __builtin_fmaf(gate.second, measure.second, SCREEN_GATE_OFF);
+    float product = __builtin_fmaf(gate.second, measure.second, SCREEN_GATE_OFF);
     if (third)
-        least = __builtin_fmaf(gate.third, measure.third, least);
-    least = __builtin_fmaf(gate.first, measure.first, least);
-    return (int32_t)canon_float_bits(least);
+        product = __builtin_fmaf(gate.third, measure.third, product);
+    product = __builtin_fmaf(gate.first, measure.first, product);
+    return (int32_t)canon_float_bits(product);
 }
 
 #endif

@@ -50,7 +50,7 @@ typedef struct attention_job {
     float cap;           /* of scores; 0: none */
     const float *sinks;  /* of each head; NULL: none */
     const float *slopes; /* of each head, by which scores fall with the distance of a key; NULL: none */
-    int32_t keys_most;   /* keys beyond are not looked at: bounds the work, and pages_stride covers it */
+    int32_t keys_max;    /* keys beyond are not looked at: bounds the work, and pages_stride covers it */
     bool runs;           /* hint: most tokens stand beside others of their sequence, as in a prompt */
     float *out;          /* tokens x (heads x head_size), dense */
 } attention_job;

@@ -139,13 +139,13 @@ static ww_status run_pass(text_pass *p)
                         .tokens = (int64_t)rows_of_pass(p),
                         .sequences = (int64_t)sequences_of_pass(p),
                         .pages_stride = (int64_t)p->pages_stride,
-                        .keys_most = max_i32((int32_t)p->longest, (int32_t)p->padding),
+                        .keys_max = max_i32((int32_t)p->longest, (int32_t)p->padding),
                         .has_types = p->job->firsts != NULL};
     ww_status status = make_lists(p);
     if (status == WW_OK)
         status = workspace_reserve(model, batch.tokens);
     if (status == WW_OK)
-        status = workspace_rope(model, batch.keys_most);
+        status = workspace_rope(model, batch.keys_max);
     if (status == WW_OK)
         status = upload_lists(p);
     if (status == WW_OK)

@@ -192,7 +192,7 @@ static ww_status run(const attention_call *c, float *out)
                                   .q_stride = (int64_t)c->heads * c->head_size,
                                   .mask = {.causal = c->how.causal, .window = (int32_t)min_i64(c->how.window, INT32_MAX)},
                                   .scale = (float)scale,
-                                  .keys_most = (int32_t)c->keys,
+                                  .keys_max = (int32_t)c->keys,
                                   .runs = c->queries > 1,
                                   .out = out};
     const ww_status status = tensors_of(c->device)->attention_store(c->device, &store);

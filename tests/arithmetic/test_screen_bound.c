@@ -223,7 +223,7 @@ static bool gate_discards(int32_t metric, int32_t padded, screen_limit limit, sc
                           int32_t product)
 {
     const screen_measure measure = screen_measure_of(metric, padded, row, screen_rho(metric, padded, query), true);
-    return product < screen_least(screen_gate_for(metric, limit), measure, metric == CANON_L2);
+    return product < screen_product_min(screen_gate_for(metric, limit), measure, metric == CANON_L2);
 }
 
 /* No score, by any metric, is discarded by a threshold that equals it. */
@@ -421,9 +421,9 @@ static void gates_are_closed_to_rows_that_do_not_count(void **state)
                 const float rho = screen_rho(metric, q.padded, q.screens[i]);
                 const screen_measure none = screen_measure_of(metric, q.padded, x.screens[j], rho, false);
                 const screen_measure one = screen_measure_of(metric, q.padded, x.screens[j], rho, true);
-                assert_true(screen_least(screen_gate_for(metric, limit), none, metric == CANON_L2) > 1 << 28);
-                assert_true(screen_least(screen_gate_closed(), one, metric == CANON_L2) > 1 << 27);
-                assert_true(screen_least(screen_gate_closed(), none, metric == CANON_L2) > 1 << 27);
+                assert_true(screen_product_min(screen_gate_for(metric, limit), none, metric == CANON_L2) > 1 << 28);
+                assert_true(screen_product_min(screen_gate_closed(), one, metric == CANON_L2) > 1 << 27);
+                assert_true(screen_product_min(screen_gate_closed(), none, metric == CANON_L2) > 1 << 27);
             }
         }
     }

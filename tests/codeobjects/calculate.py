@@ -86,7 +86,7 @@ def coalescing(counted):
 
 def conflicts(counted):
     """Share of the LDS's clocks that banks in conflict take."""
-    return 1.0 - counted["lds_least"] / counted["lds_cycles"] if counted["lds_cycles"] else 0.0
+    return 1.0 - counted["lds_cycles_min"] / counted["lds_cycles"] if counted["lds_cycles"] else 0.0
 
 
 def summed(launches):

@@ -34,7 +34,7 @@ typedef struct {
     uint64_t line_bytes, block, group;
     uint64_t accesses[ACCESS_KINDS], lines[ACCESS_KINDS], used[ACCESS_KINDS], asked[ACCESS_KINDS];
     uint64_t first_level_cycles, first_level_bytes; /* a cycle for each line, or for so many bytes */
-    uint64_t lds_cycles, lds_least;
+    uint64_t lds_cycles, lds_cycles_min;
     uint64_t waits, retired_bytes;
     double weighted_bytes; /* bytes in flight, each time weighted with the bytes that were waited for */
 } counter_t;
@@ -146,7 +146,7 @@ static void count_banks(counter_t *c, const access_t *a, const uint32_t *address
     const int words = a->bytes < 4 ? 1 : a->bytes / 4, together = words == 1 ? 32 : words == 2 ? 16 : 8;
     for (int first = 0; first < ws; first += together) {
         uint32_t wanted[BANKS][32];
-        int depth[BANKS] = {0}, most = 0;
+        int depth[BANKS] = {0}, deepest = 0;
         for (int i = first; i < first + together; i++) {
             const int lane = served_lane(a, i);
             if (!(active >> lane & 1))
@@ -158,11 +158,11 @@ static void count_banks(counter_t *c, const access_t *a, const uint32_t *address
                     known++;
                 if (known == depth[bank] && known < 32)
                     wanted[bank][depth[bank]++] = word;
-                most = depth[bank] > most ? depth[bank] : most;
+                deepest = depth[bank] > deepest ? depth[bank] : deepest;
             }
         }
-        c->lds_cycles += (uint64_t)most;
-        c->lds_least += most > 0;
+        c->lds_cycles += (uint64_t)deepest;
+        c->lds_cycles_min += deepest > 0;
     }
 }
 

@@ -25,7 +25,7 @@ class Counts(ctypes.Structure):
     _fields_ = [("access", ctypes.c_void_p), ("lanes", ctypes.c_void_p), ("table", ctypes.c_void_p)] + [
         (name, ctypes.c_uint64) for name in ("table_size", "table_used", "line_bytes", "block", "group")] + [
         (name, ctypes.c_uint64 * KINDS) for name in ("accesses", "lines", "used", "asked")] + [
-        (name, ctypes.c_uint64) for name in ("first_level_cycles", "first_level_bytes", "lds_cycles", "lds_least", "waits", "retired_bytes")] + [
+        (name, ctypes.c_uint64) for name in ("first_level_cycles", "first_level_bytes", "lds_cycles", "lds_cycles_min", "waits", "retired_bytes")] + [
         ("weighted_bytes", ctypes.c_double)]
 
 
@@ -193,7 +193,7 @@ class Counter:
         return {"blocks": self.blocks, "instructions": dict(by_mnemonic), "kinds": dict(by_kind), "longest_wave": sum(self.longest) / len(self.longest) if shared_work else max(self.longest),
                 "idle_lanes": idle / vector if vector else 0.0, "pieces": pieces, "line_bytes": c.line_bytes,
                 "accesses": list(c.accesses), "lines": list(c.lines), "used": list(c.used), "asked": list(c.asked),
-                "first_level_cycles": c.first_level_cycles, "lds_cycles": c.lds_cycles, "lds_least": c.lds_least, "waits": c.waits,
+                "first_level_cycles": c.first_level_cycles, "lds_cycles": c.lds_cycles, "lds_cycles_min": c.lds_cycles_min, "waits": c.waits,
                 "in_flight_bytes": c.weighted_bytes / c.retired_bytes if c.retired_bytes else 0.0}
 
 

@@ -166,7 +166,7 @@ ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step)
                                   .q_stride = store.q_stride,
                                   .mask = {.causal = true},
                                   .scale = 0.125f,
-                                  .keys_most = step->keys,
+                                  .keys_max = step->keys,
                                   .runs = step->tokens > 1,
                                   .out = m.all[OUT].data};
     if (status == WW_OK && before > 0)

@@ -53,7 +53,7 @@ static void check_quants(const instruction_set *set)
             const bool format = block_elements(type) > 0, blocks = block_elements(type) > 1;
             assert_int_equal(coder->encode && coder->arrange && coder->restore && coder->decode, format);
             assert_int_equal(product->gemv_prepare && product->gemv && product->gemv_bytes > 0, blocks);
-            if (blocks && q->gemv_most < INT32_MAX)
+            if (blocks && q->gemv_columns_max < INT32_MAX)
                 assert_true(product->tile_prepare && product->panel && product->tiles && product->tile_bytes > 0 &&
                             product->panel_bytes > 0);
         }

@@ -12,7 +12,7 @@
 enum { ROUNDS = 5 };
 
 static const size_t bytes = (size_t)1 << 30;
-static const double least_share = 0.7;
+static const double share_min = 0.7;
 
 static double seconds_now(void)
 {
@@ -73,7 +73,7 @@ static void copies_of_ordinary_memory_reach_most_of_the_pinned_bandwidth(void **
         const double ours = pageable_seconds(stream, memory, host, out);
         printf("%s: pinned %.1f GB/s, ordinary memory %.1f GB/s (%.0f%%)\n", out ? "device to host" : "host to device",
                1e-9 * (double)bytes / engine, 1e-9 * (double)bytes / ours, 100.0 * engine / ours);
-        if (engine / ours < least_share)
+        if (engine / ours < share_min)
             fail_msg("copies of ordinary memory reach only %.0f%%", 100.0 * engine / ours);
     }
     CHECK_OK(gpu_check(device, device->driver->pinned_free(pinned), "pinned memory"));

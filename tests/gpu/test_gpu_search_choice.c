@@ -123,8 +123,8 @@ static void few_rows_are_screened_for_many_queries_and_give_the_same(void **stat
     ww_collection_destroy(c);
 }
 
-/* The fewest rows that the model has this device screen for so many queries, a multiple of 128. */
-static int64_t least_screened(ww_device *device, int64_t queries, int32_t dim, int32_t k)
+/* Returns the smallest multiple of 128 rows for which the model chooses the screen on this device. */
+static int64_t screened_rows_min(ww_device *device, int64_t queries, int32_t dim, int32_t k)
 {
     const search_rates rates = search_rates_of(device->info.compute_units, ((gpu_device *)device)->capabilities.sm_90a_code);
     for (int64_t rows = 128;; rows += 128) {
@@ -152,7 +152,7 @@ static void every_shape_is_screened_unforced_and_gives_the_cpus_bits(void **stat
     untouched.group_even = device->tuning.group_even; /* support/devices.c sets it, for groups alone */
     assert_int_equal(memcmp(&device->tuning, &untouched, sizeof untouched), 0);
     for (int b = 0; b < 4; b++) {
-        const int64_t count = least_screened(device, batches[b], DIM, K);
+        const int64_t count = screened_rows_min(device, batches[b], DIM, K);
         float *rows = malloc((size_t)count * DIM * sizeof *rows), queries[QUERIES * DIM];
         test_random random = {(uint64_t)b + 1};
         dataset_named(b % 2 ? "clustered" : "random normal")->make(&random, DIM, rows, count, queries, QUERIES);

@@ -237,7 +237,7 @@ attention_job scene_job(const attention_scene *s, const attention_tokens *t, att
                            .q_stride = (int64_t)s->shape.heads * s->shape.head_size,
                            .mask = mask,
                            .scale = 1.0f / sqrtf((float)s->shape.head_size),
-                           .keys_most = s->longest,
+                           .keys_max = s->longest,
                            .out = t->device_out.data};
 }
 

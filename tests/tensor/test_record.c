@@ -121,7 +121,7 @@ static ww_status step_attention(const layer_step *s)
                                   .q_stride = ROW,
                                   .mask = {.causal = 1},
                                   .scale = 0.2f,
-                                  .keys_most = CONTEXT,
+                                  .keys_max = CONTEXT,
                                   .out = operand_of(&s->attended).data};
     const ww_status status = s->tensors->attention_store(s->device, &store);
     return status == WW_OK ? s->tensors->attention(s->device, &attend) : status;

@@ -272,10 +272,10 @@ SEARCH_FUNCTION void search_with_min(const lanes *x, const search_limits *limits
     lanes_block_max(min, limits->sub_blocks);
     search_nothing(best);
     for (int32_t attempt = 0; attempt < limits->attempts; attempt++) {
-        const float most_scale = limits->levels - limits->scale_room * (float)attempt;
+        const float scale_max = limits->levels - limits->scale_room * (float)attempt;
         EACH_REGISTER
         {
-            other.d[p] = lanes_f16(scale[p] / lanes_all(most_scale));
+            other.d[p] = lanes_f16(scale[p] / lanes_all(scale_max));
             other.dmin[p] = lanes_f16(min[p] / lanes_all(limits->levels));
             other.scale[p] = search_round(search_clamp(line[p].scale * search_inverse(other.d[p]), 0.0f, limits->levels));
             other.min[p] = search_round(search_clamp(line[p].min * search_inverse(other.dmin[p]), 0.0f, limits->levels));

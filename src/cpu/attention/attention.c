@@ -17,7 +17,7 @@ enum {
     TILE_ROWS = 64,
     DIRECT_ROWS = 8 /* that make floats of f16 themselves: more would do it so often that widening once is less work */
 };
-static const int64_t parts_bytes_most = 32 << 20;
+static const int64_t parts_bytes_max = 32 << 20;
 
 /* Tokens [first, first + count) of one sequence. */
 typedef struct token_run {
@@ -45,7 +45,7 @@ static attention_range seen_by(const attention_work *w, int64_t token)
 {
     const attention_batch *batch = &w->job->batch;
     return attention_seen_around(&w->job->mask, batch->positions[token], batch->lengths[batch->sequences[token]],
-                                 w->job->keys_most);
+                                 w->job->keys_max);
 }
 
 static float *part_of(const attention_work *w, int64_t token, int32_t head, int32_t chunk)
@@ -253,11 +253,11 @@ ww_status cpu_attention(ww_device *device, const attention_job *job)
     attention_work w = {.job = job,
                         .loops = ((cpu_device *)device)->isa->attention,
                         .group = job->heads / job->batch.layer.kv_heads,
-                        .chunks = (int32_t)divide_up_i64(max_i32(job->keys_most, 1), ATTENTION_CHUNK),
+                        .chunks = (int32_t)divide_up_i64(max_i32(job->keys_max, 1), ATTENTION_CHUNK),
                         .part_floats = ATTENTION_PART_SUMS + size,
                         .scratch_floats = 2 * ATTENTION_CHUNK * size + TILE_ROWS * ATTENTION_CHUNK};
     const int64_t query_bytes = w.chunks > 1 ? w.chunks * w.part_floats * (int64_t)sizeof(float) : 0;
-    const int64_t piece = min_i64(tokens, max_i64(parts_bytes_most / max_i64(query_bytes * job->heads, 1), 1));
+    const int64_t piece = min_i64(tokens, max_i64(parts_bytes_max / max_i64(query_bytes * job->heads, 1), 1));
     const size_t parts_bytes = (size_t)(query_bytes * job->heads * piece), tiles_bytes = (size_t)piece * sizeof *w.tiles;
     const size_t scratch_bytes = (size_t)(w.scratch_floats * workers) * sizeof(float);
     buffer memory;

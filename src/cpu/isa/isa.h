@@ -25,15 +25,15 @@ typedef struct screen_rows {
 
 /* Bounds on the same for each strip of 16 rows: one test with them can exclude all 16. */
 typedef struct strip_bounds {
-    float scale_most[SCREEN_STRIPS][SCREEN_STRIP / SCREEN_FOUR]; /* of four rows each: scales differ most */
-    float residual_most[SCREEN_STRIPS];
-    float norm_least[SCREEN_STRIPS];
-    float norm_most[SCREEN_STRIPS];
-    float square_least[SCREEN_STRIPS]; /* of norm_least; finite */
+    float scale_max[SCREEN_STRIPS][SCREEN_STRIP / SCREEN_FOUR]; /* of every four rows, because scales differ the most */
+    float residual_max[SCREEN_STRIPS];
+    float norm_min[SCREEN_STRIPS];
+    float norm_max[SCREEN_STRIPS];
+    float square_min[SCREEN_STRIPS]; /* of norm_min; finite */
 } strip_bounds;
 
 /* The limits of a group of queries (screen_limit_for), each divided by its query's scale. b is split in two, one of
- * which is 0: a positive b counts most with the largest norm of a strip, a negative one with the least. */
+ * which is 0: a positive b counts most with the largest norm of a strip, a negative one with the smallest. */
 typedef struct screen_limits {
     float a[GROUP], b_above[GROUP], b_below[GROUP], g[GROUP], h[GROUP];
 } screen_limits;

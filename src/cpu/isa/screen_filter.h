@@ -26,7 +26,7 @@ FILTER_INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
 
 /* The largest of a strip's products times their scales, or more, for the queries of one register. Less than 0 counts as 0:
  * times the largest scale it would be too low. */
-FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_most[SCREEN_STRIP / SCREEN_FOUR])
+FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_max[SCREEN_STRIP / SCREEN_FOUR])
 {
     vec largest = vec_zero();
     FILTER_UNROLL for (int four = 0; four < SCREEN_STRIP / SCREEN_FOUR; four++)
@@ -34,7 +34,7 @@ FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_mo
         const int32_t *from = products + four * SCREEN_FOUR * GROUP;
         const ivec low = ivec_max(ivec_load(from), ivec_load(from + GROUP));
         const ivec high = ivec_max(ivec_load(from + 2 * GROUP), ivec_load(from + 3 * GROUP));
-        largest = vec_max(largest, vec_mul(vec_of(ivec_max(low, high)), vec_set(scale_most[four])));
+        largest = vec_max(largest, vec_mul(vec_of(ivec_max(low, high)), vec_set(scale_max[four])));
     }
     return largest;
 }
@@ -44,10 +44,10 @@ FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_mo
 FILTER_INLINE uint32_t keep_strip(vec largest, vec more, const strip_bounds *bounds, int32_t strip, const screen_limits *limits,
                                   int at)
 {
-    vec rest = vec_fma(vec_load(limits->a + at), vec_set(bounds->residual_most[strip]), more);
-    rest = vec_fma(vec_load(limits->b_above + at), vec_set(bounds->norm_most[strip]), rest);
-    rest = vec_fma(vec_load(limits->b_below + at), vec_set(bounds->norm_least[strip]), rest);
-    rest = vec_fma(vec_load(limits->g + at), vec_set(bounds->square_least[strip]), rest);
+    vec rest = vec_fma(vec_load(limits->a + at), vec_set(bounds->residual_max[strip]), more);
+    rest = vec_fma(vec_load(limits->b_above + at), vec_set(bounds->norm_max[strip]), rest);
+    rest = vec_fma(vec_load(limits->b_below + at), vec_set(bounds->norm_min[strip]), rest);
+    rest = vec_fma(vec_load(limits->g + at), vec_set(bounds->square_min[strip]), rest);
     return (~vec_greater(vec_load(limits->h + at), vec_add(largest, rest)) & LANES_MASK) << at;
 }
 
@@ -57,8 +57,7 @@ FILTER_INLINE uint16_t filter_strip(const int32_t *products, const strip_bounds 
     uint32_t queries = 0;
     FILTER_UNROLL for (int at = 0; at < GROUP; at += VEC_LANES)
     {
-        queries |=
-            keep_strip(largest_of_strip(products + at, bounds->scale_most[strip]), vec_zero(), bounds, strip, limits, at);
+        queries |= keep_strip(largest_of_strip(products + at, bounds->scale_max[strip]), vec_zero(), bounds, strip, limits, at);
     }
     return (uint16_t)queries;
 }

@@ -91,21 +91,21 @@ static void bound_strips(const screen_rows *rows, int32_t row_count, strip_bound
 {
     for (int32_t strip = 0; strip < row_count / SCREEN_STRIP; strip++) {
         const int32_t at = strip * SCREEN_STRIP;
-        float residual = rows->residuals[at], least = rows->norms[at], most = rows->norms[at];
+        float residual = rows->residuals[at], min = rows->norms[at], max = rows->norms[at];
         for (int32_t r = at + 1; r < at + SCREEN_STRIP; r++) {
             residual = rows->residuals[r] > residual ? rows->residuals[r] : residual;
-            least = rows->norms[r] < least ? rows->norms[r] : least;
-            most = rows->norms[r] > most ? rows->norms[r] : most;
+            min = rows->norms[r] < min ? rows->norms[r] : min;
+            max = rows->norms[r] > max ? rows->norms[r] : max;
         }
         for (int32_t four = 0; four < SCREEN_STRIP / SCREEN_FOUR; four++) {
             const float *s = rows->scales + at + four * SCREEN_FOUR;
             const float low = s[0] > s[1] ? s[0] : s[1], high = s[2] > s[3] ? s[2] : s[3];
-            bounds->scale_most[strip][four] = low > high ? low : high;
+            bounds->scale_max[strip][four] = low > high ? low : high;
         }
-        bounds->residual_most[strip] = residual;
-        bounds->norm_least[strip] = least;
-        bounds->norm_most[strip] = most;
-        bounds->square_least[strip] = least * least < FLT_MAX ? least * least : FLT_MAX;
+        bounds->residual_max[strip] = residual;
+        bounds->norm_min[strip] = min;
+        bounds->norm_max[strip] = max;
+        bounds->square_min[strip] = min * min < FLT_MAX ? min * min : FLT_MAX;
     }
 }
 
@@ -187,7 +187,7 @@ static bool filter_leads(const int32_t *products, const strip_bounds *bounds, co
         UNROLL for (int at = 0; at < GROUP; at += VEC_LANES)
         {
             const vec more = vec_mul(vec_load(tails + at), vec_set(rests[strip]));
-            queries |= keep_strip(largest_of_strip(of_strip + at, bounds->scale_most[strip]), more, bounds, strip, limits, at);
+            queries |= keep_strip(largest_of_strip(of_strip + at, bounds->scale_max[strip]), more, bounds, strip, limits, at);
         }
     }
     return queries != 0;

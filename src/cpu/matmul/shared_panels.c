@@ -103,7 +103,7 @@ static void work_item(void *context, int64_t item, int32_t worker)
 static void run_plate(pool *threads, plate *p)
 {
     const matmul_work *w = p->w;
-    const int64_t rows_most = BLOCK_BYTES / matmul_panel_step(w, MATMUL_CHUNK), down = divide_up_i64(p->rows, rows_most);
+    const int64_t rows_max = BLOCK_BYTES / matmul_panel_step(w, MATMUL_CHUNK), down = divide_up_i64(p->rows, rows_max);
     p->block_rows = round_up_i64(divide_up_i64(p->rows, down), w->shape.rows);
     p->block_columns = (int64_t)PANELS_TOGETHER * w->shape.columns;
     p->blocks_down = divide_up_i64(p->rows, p->block_rows);

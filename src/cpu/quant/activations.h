@@ -28,7 +28,7 @@ LANES_FUNCTION lanes_mask lanes_magnitude(lanes x)
     return (lanes_mask)x & 0x7fffffff;
 }
 
-/* The largest, the least and the sum of the integers of a register. */
+/* The largest, the smallest and the sum of the integers of a register. */
 #define MASK_REDUCE(name, operation)                                                                                           \
     LANES_FUNCTION int32_t name(lanes_mask a)                                                                                  \
     {                                                                                                                          \
@@ -43,7 +43,7 @@ LANES_FUNCTION lanes_mask lanes_magnitude(lanes x)
 #define MASK_SMALLER(a, b) mask_select((a) < (b), a, b)
 #define MASK_ADDED(a, b)   ((lanes_mask)((lanes_counts)(a) + (lanes_counts)(b)))
 MASK_REDUCE(mask_largest, MASK_LARGER)
-MASK_REDUCE(mask_least, MASK_SMALLER)
+MASK_REDUCE(mask_smallest, MASK_SMALLER)
 MASK_REDUCE(mask_sum, MASK_ADDED)
 
 LANES_FUNCTION void lanes_put_codes(int8_t *to, const lanes_mask codes[LANES_REGISTERS])
@@ -138,7 +138,7 @@ LANES_FUNCTION int large_encode(const float *x, block_q8_k *b)
         memcpy(&here, x + at, sizeof here);
         first = mask_select(lanes_magnitude(here) == largest, places + at, first);
     }
-    const float inverse = largest > 0x03800000 ? -127.0f / x[mask_least(first)] : 0.0f;
+    const float inverse = largest > 0x03800000 ? -127.0f / x[mask_smallest(first)] : 0.0f;
     b->d = block_inverse(inverse);
     for (int32_t r = 0; r < 16; r++) {
         lanes_mask codes[LANES_REGISTERS], sums = {0};

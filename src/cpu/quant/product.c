@@ -2,9 +2,9 @@
  *
  *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns, then the
  *          canonical dot products of some with some, or of single pairs where columns have experts or are not whole chunks
- *   gemv   up to quant_set.gemv_most columns of an expert on average, or rows so long that a panel would not stay in a cache
- *          (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
- *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
+ *   gemv   up to quant_set.gemv_columns_max columns of an expert on average, or rows so long that a panel would not stay in a
+ * cache (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h) tiles  more columns: 16
+ * rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
  *
  * gemv and tiles give the bits of arithmetic/blocks/dot.h. Activations are coded once, as q8_1 or q8_k, and brought into the
  * order that the way wants; then all cores take rows of weights, 64 at a time. Columns of the same expert go together.
@@ -313,8 +313,9 @@ static void run_items(cpu_device *cpu, bool here, int64_t items, pool_work work,
 /* See the top of this file. */
 static bool is_for_gemv(const product_work *w)
 {
-    const int64_t most = block_elements(w->job->type) == BLOCK32_ELEMENTS ? w->set->gemv_most : w->set->gemv_most_large;
-    return w->columns / w->expert_count <= most || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
+    const int64_t columns_max =
+        block_elements(w->job->type) == BLOCK32_ELEMENTS ? w->set->gemv_columns_max : w->set->gemv_columns_max_kblock;
+    return w->columns / w->expert_count <= columns_max || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
 }
 
 /* How much memory the activations and each worker need; the tiles of experts are counted. */

@@ -68,12 +68,13 @@ typedef struct quant_product {
 
 /* One of the ways of an instruction set to work on blocks. */
 typedef struct quant_set {
-    const char *name;                   /* NULL ends a list of them */
-    bool (*present)(void);              /* does the machine have it, besides the instruction set? NULL: always */
-    const quant_coder *coders;          /* BLOCK_TYPES of them, by format; unused numbers are empty */
-    const quant_product *products;      /* BLOCK_TYPES of them, by format */
-    int32_t gemv_most, gemv_most_large; /* columns up to which gemv is faster than tiles, with blocks of 32 and of 256 */
-    void (*tiles_begin)(int32_t type);  /* around a thread's calls of `tiles`; may be NULL */
+    const char *name;              /* NULL ends a list of them */
+    bool (*present)(void);         /* does the machine have it, besides the instruction set? NULL: always */
+    const quant_coder *coders;     /* BLOCK_TYPES of them, by format; unused numbers are empty */
+    const quant_product *products; /* BLOCK_TYPES of them, by format */
+    int32_t gemv_columns_max,
+        gemv_columns_max_kblock;       /* columns up to which gemv is faster than tiles, with blocks of 32 and of 256 */
+    void (*tiles_begin)(int32_t type); /* around a thread's calls of `tiles`; may be NULL */
     void (*tiles_end)(void);
 } quant_set;
 

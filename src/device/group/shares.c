@@ -35,10 +35,10 @@ void group_shares(group_device *group, double shares[MEMBERS_MAX])
 
 void group_learn(group_device *group, int32_t member, double products, double seconds)
 {
-    static const double seconds_least = 1e-3, new_part = 0.25;
+    static const double seconds_min = 1e-3, new_part = 0.25;
     _Atomic double *speed = &group->members[group->members[member].kind].speed;
     const double before = atomic_load(speed);
-    if (seconds < seconds_least || products <= 0)
+    if (seconds < seconds_min || products <= 0)
         return;
     const double now = products / seconds;
     atomic_store(speed, before > 0 ? before + (now - before) * new_part : now);

@@ -11,7 +11,7 @@
 #include "kernels/reduce/row_arguments.h"
 
 enum { BLOCKS_MAX = 1 << 20 };
-static const int64_t parts_bytes_most = 256 << 20;
+static const int64_t parts_bytes_max = 256 << 20;
 
 static attention_store_args store_args(const attention_store_job *job)
 {
@@ -109,7 +109,7 @@ static ww_status launch_tiles(gpu_stream *stream, const attention_args *args)
 /* Tokens of one launch. */
 static int64_t piece_of(const gpu_device *device, const attention_args *args, bool tiles, int64_t part_bytes)
 {
-    int64_t piece = args->chunks > 1 ? parts_bytes_most / (part_bytes * args->chunks * args->heads) : INT32_MAX;
+    int64_t piece = args->chunks > 1 ? parts_bytes_max / (part_bytes * args->chunks * args->heads) : INT32_MAX;
     if (tiles)
         piece = min_i64(piece, gpu_blocks_of(device, ATTENTION_THREADS) / args->chunks * ATTENTION_ROWS / args->group);
     else
@@ -157,8 +157,8 @@ ww_status gpu_attention(ww_device *base, const attention_job *job)
                            .slopes = job->slopes,
                            .heads = job->heads,
                            .group = job->heads / batch->layer.kv_heads,
-                           .chunks = (int32_t)divide_up_i64(max_i32(job->keys_most, 1), ATTENTION_CHUNK),
-                           .keys_most = job->keys_most};
+                           .chunks = (int32_t)divide_up_i64(max_i32(job->keys_max, 1), ATTENTION_CHUNK),
+                           .keys_max = job->keys_max};
     const bool tiles = job->runs && batch->tokens > 1;
     ww_status status = job->store && tiles ? gpu_attention_store(base, job->store) : WW_OK;
     if (job->store && !tiles)

@@ -58,20 +58,20 @@ static ww_status launch_window(gpu_stream *stream, const matmul_job *job, matmul
 /* ---- with the image held ------------------------------------------------------------------------------------------------- */
 
 /* How far the taps of a direction reach, from the first tap's place. */
-static void reach_of(int64_t taps, int64_t tap, int64_t *least, int64_t *most)
+static void reach_of(int64_t taps, int64_t tap, int64_t *min, int64_t *max)
 {
     const int64_t far = (taps - 1) * tap;
-    *least = far < 0 ? far : 0;
-    *most = far > 0 ? far : 0;
+    *min = far < 0 ? far : 0;
+    *max = far > 0 ? far : 0;
 }
 
 /* How a convolution is cut into blocks. */
 typedef struct shared_plan {
-    int64_t columns;     /* outputs of a block */
-    int64_t threads;     /* of a block */
-    int64_t pixels;      /* that its outputs look at */
-    int64_t least_shift; /* of a tap, from where the first looks */
-    int64_t together;    /* taps whose weights are in shared memory at a time: none if there is no room */
+    int64_t columns;   /* outputs of a block */
+    int64_t threads;   /* of a block */
+    int64_t pixels;    /* that its outputs look at */
+    int64_t shift_min; /* of a tap, from where the first looks */
+    int64_t together;  /* taps whose weights are in shared memory at a time: none if there is no room */
 } shared_plan;
 
 /* With the weights of `together` taps. */
@@ -84,25 +84,25 @@ static size_t shared_bytes(const shared_plan *plan)
  * wave has 32 outputs, `wanted` blocks share a unit's memory, as far as that leaves two taps to each. */
 static int64_t taps_together(const gpu_device *device, const matmul_window *w, int64_t pixels, int64_t wanted)
 {
-    const int64_t most = min_i64(CONV_TAPS_SHARED, w->taps_y * w->taps_x), bytes = device->base.info.shared_bytes_per_block;
+    const int64_t taps = min_i64(CONV_TAPS_SHARED, w->taps_y * w->taps_x), bytes = device->base.info.shared_bytes_per_block;
     int64_t room = 0;
     if (device->capabilities.conv_all_taps)
         return CONV_TAPS_SHARED;
-    for (; wanted > 0 && room < min_i64(2, most); wanted--)
+    for (; wanted > 0 && room < min_i64(2, taps); wanted--)
         room = (bytes / wanted / CONV_SLAB_BYTES - pixels - 1) / FAST_DOWN;
-    return min_i64(most, room);
+    return min_i64(taps, room);
 }
 
 static shared_plan plan_of(const gpu_device *device, const matmul_job *job, int64_t columns)
 {
     const matmul_window *w = job->window;
     const bool halves = device->capabilities.conv_halves;
-    int64_t least_y, most_y, least_x, most_x;
-    reach_of(w->taps_y, w->tap_y, &least_y, &most_y);
-    reach_of(w->taps_x, w->tap_x, &least_x, &most_x);
+    int64_t y_min, y_max, x_min, x_max;
+    reach_of(w->taps_y, w->tap_y, &y_min, &y_max);
+    reach_of(w->taps_x, w->tap_x, &x_min, &x_max);
     shared_plan plan = {.columns = columns, .threads = halves ? 2 * columns : columns};
-    plan.least_shift = least_y * w->in_x + least_x;
-    plan.pixels = columns + most_y * w->in_x + most_x - plan.least_shift;
+    plan.shift_min = y_min * w->in_x + x_min;
+    plan.pixels = columns + y_max * w->in_x + x_max - plan.shift_min;
     const int64_t blocks = tiles(job->m, FAST_DOWN) * tiles(job->n, columns), units = device->base.info.compute_units;
     plan.together = taps_together(device, w, plan.pixels, halves ? min_i64(BLOCKS_WANTED, tiles(blocks, units)) : 1);
     return plan;
@@ -169,7 +169,7 @@ static conv_args shared_args(const shared_plan *plan, const matmul_job *job, con
                       .slabs = (int32_t)slabs,
                       .taps = (int32_t)taps,
                       .pixels = (int32_t)plan->pixels,
-                      .least_shift = (int32_t)plan->least_shift,
+                      .shift_min = (int32_t)plan->shift_min,
                       .pairs = w->in_y * w->in_x % 2 == 0 && w->out_image_stride % 2 == 0 && job->c_row % 2 == 0 &&
                                (uintptr_t)job->c % 4 == 0,
                       .together = (int32_t)plan->together,

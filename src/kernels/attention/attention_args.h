@@ -51,7 +51,7 @@ typedef struct attention_args {
     attention_mask mask;
     float scale, cap;     /* a cap of 0 is none */
     int32_t heads, group; /* query heads, of one head of keys */
-    int32_t chunks, keys_most;
+    int32_t chunks, keys_max;
     int32_t each; /* query heads of a block of attention_chunk: 1, 2 or ATTENTION_PASS */
     int32_t unused;
     const float *sinks;  /* of each head; NULL: none */

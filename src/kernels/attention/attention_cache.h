@@ -84,7 +84,7 @@ DEVICE attention_piece value_piece(int32_t type, const attention_args *args, con
 
 DEVICE attention_range seen_by(const attention_args *args, int64_t token)
 {
-    return attention_seen_around(&args->mask, args->positions[token], args->lengths[args->sequences[token]], args->keys_most);
+    return attention_seen_around(&args->mask, args->positions[token], args->lengths[args->sequences[token]], args->keys_max);
 }
 
 DEVICE float *part_of(const attention_args *args, int64_t token, int32_t head, int32_t chunk)

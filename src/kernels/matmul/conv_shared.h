@@ -214,7 +214,7 @@ DEVICE void multiply_taps(int32_t type, const conv_args *args, int32_t first, in
 #else
         (void)first;
 #endif
-        const int32_t shift = tap->y * w->tap_y * w->in_x + tap->x * w->tap_x - args->least_shift;
+        const int32_t shift = tap->y * w->tap_y * w->in_x + tap->x * w->tap_x - args->shift_min;
         const uint32_t mark = 1u << tap->y | 0x10000u << tap->x;
         uint32_t places[CONV_PLACES];
         UNROLL for (uint32_t p = 0; p < CONV_PLACES; p++)
@@ -299,7 +299,7 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
             barrier();
             bring_weights(from + (int64_t)(slab * args->taps + tap) * TAP_WORDS, count, weights);
             if (tap == 0)
-                bring_pixels(type, (const conv_args *)arguments_again(args), first_column + looks + args->least_shift, slab,
+                bring_pixels(type, (const conv_args *)arguments_again(args), first_column + looks + args->shift_min, slab,
                              pixels);
             copies_wait(0);
             barrier();

@@ -68,11 +68,11 @@ typedef struct conv_args {
     uint32_t *weights; /* arranged */
     int64_t pieces;    /* of them, 16 bytes each */
     int32_t channels, slabs, taps;
-    int32_t pixels;      /* that the taps of a block's outputs look at */
-    int32_t least_shift; /* of a tap, from where the first looks */
-    int32_t pairs;       /* two results may be written at once */
-    int32_t together;    /* taps whose weights are in shared memory at a time; on NVIDIA's chips CONV_TAPS_SHARED */
-    int32_t columns;     /* outputs of a block; on NVIDIA's chips 256 */
+    int32_t pixels;    /* that the taps of a block's outputs look at */
+    int32_t shift_min; /* of a tap, from where the first looks */
+    int32_t pairs;     /* two results may be written at once */
+    int32_t together;  /* taps whose weights are in shared memory at a time; on NVIDIA's chips CONV_TAPS_SHARED */
+    int32_t columns;   /* outputs of a block; on NVIDIA's chips 256 */
 } conv_args;
 
 #endif

@@ -51,7 +51,7 @@ DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
 /* What waits in shared memory: the accumulators of each chunk between two parts, the sum of each chunk, the largest of each
  * part. Between writing the same again there is a barrier: that of another of them. */
 typedef struct pair_shared {
-    float *sums, *folds, *mosts;
+    float *sums, *folds, *maxima;
 } pair_shared;
 
 /* The sum of a row, from what the last part of each chunk has; those of up to four chunks are the accumulators of the next
@@ -96,17 +96,18 @@ DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_sh
             barrier();                                                                                                         \
     }
 
-DEVICE float pair_largest(const pair_place *place, float most, const pair_shared *shared)
+DEVICE float pair_largest(const pair_place *place, float largest, const pair_shared *shared)
 {
-    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) most =
-        row_larger_f32(most, wave_shuffle_xor_f32(most, mask));
+    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) largest =
+        row_larger_f32(largest, wave_shuffle_xor_f32(largest, mask));
     if (place->parts == 1)
-        return most;
+        return largest;
     if (thread_index() % ROW_PAIR_LANES == 0)
-        AT(shared->mosts, place->part) = most;
+        AT(shared->maxima, place->part) = largest;
     barrier();
-    UNROLL_BY(1) for (int32_t part = 0; part < place->parts; part++) most = row_larger_f32(most, AT(shared->mosts, part));
-    return most;
+    UNROLL_BY(1)
+    for (int32_t part = 0; part < place->parts; part++) largest = row_larger_f32(largest, AT(shared->maxima, part));
+    return largest;
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------------------ */
@@ -224,13 +225,13 @@ DEVICE float values_largest(const float *v)
     return row_larger_f32(larger[0], larger[1]);
 }
 
-/* Replaces `v` by its exponentials; `lane_most` is the lane's largest element. Returns the factor that they must be multiplied
+/* Replaces `v` by its exponentials; `lane_max` is the lane's largest element. Returns the factor that they must be multiplied
  * with. */
-DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float lane_most, float *v)
+DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float lane_max, float *v)
 {
     float sums[2] = {0.0f, 0.0f};
-    const float most = pair_largest(place, lane_most, shared);
-    EACH_VALUE v[j] = row_exponential_f32(v[j], most);
+    const float largest = pair_largest(place, lane_max, shared);
+    EACH_VALUE v[j] = row_exponential_f32(v[j], largest);
     IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
     return 1.0f / pair_fold(place, sums, shared);
 }
@@ -259,7 +260,7 @@ DEVICE float norm_values(const row_args *args, const pair_place *place, const pa
 #define PAIR_ROOM(threads)                                                                                                     \
     SHARED(float, waiting_sums, (threads) / ROW_PAIR_LANES / PARTS * REDUCE_LANES);                                            \
     SHARED(float, folds, (threads) / ROW_PAIR_LANES);                                                                          \
-    SHARED(float, mosts, (threads) / ROW_PAIR_LANES);                                                                          \
-    const pair_shared shared = {waiting_sums, folds, mosts}
+    SHARED(float, maxima, (threads) / ROW_PAIR_LANES);                                                                         \
+    const pair_shared shared = {waiting_sums, folds, maxima}
 
 #endif

@@ -4,8 +4,8 @@
  * one chunk of 64 bytes ahead of the one that is multiplied; codes of short queries stay in shared memory, where no wave waits
  * for another, and those of long ones come along, two slabs of them by turns.
  *
- * Behind the product each sum is compared with the least that the row may have for the query, an integer (screen_least() of
- * arithmetic/screen.h): three fused multiply-adds, two rows at a time, and a comparison.
+ * Behind the product each sum is compared with the least that the row may have for the query, an integer (screen_product_min()
+ * of arithmetic/screen.h): three fused multiply-adds, two rows at a time, and a comparison.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_mfma.h"
@@ -201,11 +201,12 @@ DEVICE void wide_test_half(const screen_scan_args *args, const wide_shared *at, 
             for (uint32_t i = 0; i < 8; i += 4) {
                 const f32x4 gate = gates[c + i / 4];
                 const mfma_quad twice = {gate.z, gate.w, gate.z, gate.w};
-                const mfma_quad least = mfma_fma(gate.x, first, mfma_fma_quads(twice, third, mfma_fma(gate.y, second, off)));
+                const mfma_quad product_min =
+                    mfma_fma(gate.x, first, mfma_fma_quads(twice, third, mfma_fma(gate.y, second, off)));
                 const int32_t *const four = sums + (s * MFMA_SIXTEENS + half * (MFMA_SIXTEENS / 2) + c + i / 4) * 4;
                 UNROLL
                 for (uint32_t r = 0; r < 4; r++)
-                    keeps[i + r] = four[r] >= (int32_t)canon_float_bits(least[r]);
+                    keeps[i + r] = four[r] >= (int32_t)canon_float_bits(product_min[r]);
             }
             if (mfma_any(keeps, 8))
                 UNROLL

@@ -229,7 +229,7 @@ DEVICE bool wgmma_keeps(bool third, const wgmma_mine *mine, const wgmma_measures
     measure.first = c == 0 ? rows->pair[j].x : rows->pair[j].z;
     measure.second = c == 0 ? rows->pair[j].y : rows->pair[j].w;
     measure.third = rows->third[2 * j + c];
-    return sum >= screen_least(mine->gate[i], measure, third);
+    return sum >= screen_product_min(mine->gate[i], measure, third);
 }
 
 /* Gathers what is kept of a group. By a whole wave. */

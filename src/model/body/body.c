@@ -139,7 +139,7 @@ ww_status body_attention(const pass *p, const attention_of_layer *a)
                                .cap = (float)s->attention_cap,
                                .sinks = a->sinks ? data_of(a->sinks) : NULL,
                                .slopes = model->weights.slopes.storage ? data_of(&model->weights.slopes) : NULL,
-                               .keys_most = p->keys_most,
+                               .keys_max = p->keys_max,
                                .runs = p->tokens > p->sequences,
                                .out = data_of(&a->attended)};
     return tensors_of(model->device)->attention(model->device, &job);

@@ -10,8 +10,8 @@ typedef struct pass {
     int64_t tokens;
     int64_t sequences;
     int64_t pages_stride;
-    int32_t keys_most; /* of a sequence, those of this pass among them */
-    bool has_types;    /* tokens have types, in the workspace; else all are of the first */
+    int32_t keys_max; /* of a sequence, those of this pass among them */
+    bool has_types;   /* tokens have types, in the workspace; else all are of the first */
     bool (*cancelled)(const void *who);
     const void *who;
 } pass;

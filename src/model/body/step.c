@@ -24,7 +24,7 @@ static ww_status run_step(const pass *p)
 static bool fits(const recorded_step *s, const pass *p)
 {
     return s->tokens == p->tokens && s->runs == (p->tokens > p->sequences) && s->pages_stride == p->pages_stride &&
-           s->keys_most == p->keys_most && s->generation == p->model->work.generation;
+           s->keys_max == p->keys_max && s->generation == p->model->work.generation;
 }
 
 /* Recordings of one kind, and how it is run as it is. */
@@ -52,7 +52,7 @@ static recorded_step *find(const pass *p, const recordings *r, bool *known)
     *oldest = (recorded_step){.tokens = p->tokens,
                               .runs = p->tokens > p->sequences,
                               .pages_stride = p->pages_stride,
-                              .keys_most = p->keys_most,
+                              .keys_max = p->keys_max,
                               .generation = w->generation};
     return oldest;
 }

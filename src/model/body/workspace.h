@@ -46,7 +46,7 @@ typedef struct pass_tensors {
 typedef struct recorded_step {
     int64_t tokens, pages_stride;
     bool runs; /* tokens stand beside others of their sequence */
-    int32_t keys_most;
+    int32_t keys_max;
     uint64_t generation;                /* of the workspace whose memory it uses */
     struct tensor_recording *recording; /* NULL: not yet */
     bool refused;                       /* it cannot be recorded */

@@ -28,7 +28,7 @@ typedef struct feed {
     uint32_t *last_rows;   /* rows of a pass with the last token of a session, */
     size_t *last_sessions; /* and whose it is */
     int64_t lasts;
-    int32_t keys_most;
+    int32_t keys_max;
     float *logits;
 } feed;
 
@@ -97,7 +97,7 @@ static void add_tokens(feed *f, feed_place *place, int64_t room)
         f->pages[number * f->pages_stride + (int64_t)p] = (int64_t)session->pages[p < session->page_count ? p : 0]->address;
     f->lengths[number] = (int32_t)length;
     /* Whole pages: what bounds the work is alike for all steps that end in one. */
-    f->keys_most = max_i32(f->keys_most, (int32_t)pages_of(length) * PAGE_POSITIONS);
+    f->keys_max = max_i32(f->keys_max, (int32_t)pages_of(length) * PAGE_POSITIONS);
     f->tokens += (int64_t)taken;
     f->sequences++;
     place->at += taken;
@@ -112,7 +112,7 @@ static void add_tokens(feed *f, feed_place *place, int64_t room)
 static void gather_pass(feed *f, feed_place *place)
 {
     f->tokens = f->sequences = f->lasts = 0;
-    f->keys_most = 0;
+    f->keys_max = 0;
     f->pages_stride = 1;
     int64_t tokens = 0;
     for (size_t i = place->session; i < f->count && tokens < PASS_TOKENS; i++) {
@@ -226,7 +226,7 @@ static ww_status run_passes(feed *f)
                         .tokens = f->tokens,
                         .sequences = f->sequences,
                         .pages_stride = f->pages_stride,
-                        .keys_most = f->keys_most,
+                        .keys_max = f->keys_max,
                         .cancelled = any_cancelled,
                         .who = f};
         status = run_pass(f, &p);

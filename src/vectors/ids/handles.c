@@ -82,18 +82,18 @@ int64_t handle_find(const id_table *moved, const row_store *store, int64_t handl
 }
 
 /* Returns the smallest handle that is in order, or `first` if there is none. */
-static int64_t least_in_order(const int64_t *handles, int64_t count, int64_t first)
+static int64_t smallest_in_order(const int64_t *handles, int64_t count, int64_t first)
 {
-    int64_t least = INT64_MAX;
+    int64_t smallest = INT64_MAX;
     for (int64_t i = 0; i < count; i++)
-        if (handles[i] >= first && handles[i] < least)
-            least = handles[i];
-    return least < INT64_MAX ? least : first;
+        if (handles[i] >= first && handles[i] < smallest)
+            smallest = handles[i];
+    return smallest < INT64_MAX ? smallest : first;
 }
 
 ww_status handle_page_set(row_page *page, page_handles set, int64_t *bytes)
 {
-    const int64_t begins = set.slot == 0 ? least_in_order(set.handles, set.count, set.first) : page->first_handle;
+    const int64_t begins = set.slot == 0 ? smallest_in_order(set.handles, set.count, set.first) : page->first_handle;
     bool follow = !page->handles;
     for (int64_t i = 0; i < set.count && follow; i++)
         follow = set.handles[i] == begins + set.slot + i;

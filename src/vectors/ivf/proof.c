@@ -78,21 +78,21 @@ static double max_f64(double a, double b)
     return a > b ? a : b;
 }
 
-/* At most, and at least, the true distance of which `score` is the canonical one. */
-static double distance_least(double score, double slack)
+/* A lower and an upper bound on the true distance whose canonical value is `score`. */
+static double distance_min(double score, double slack)
 {
     return max_f64(min_f64(score, INFINITE_DISTANCE) * (1.0 - slack) * LESS - VANISHED, 0.0);
 }
 
-static double distance_most(double score, double slack)
+static double distance_max(double score, double slack)
 {
     return score * (1.0 + slack) * MORE + VANISHED;
 }
 
 static double bound_l2(const ivf_list *list, double slack, double score)
 {
-    const double outside = distance_least(score, slack) - distance_most((double)list->farthest, slack);
-    const double inside = distance_least((double)list->nearest, slack) - distance_most(score, slack);
+    const double outside = distance_min(score, slack) - distance_max((double)list->farthest, slack);
+    const double inside = distance_min((double)list->nearest, slack) - distance_max(score, slack);
     const double distance = max_f64(max_f64(outside, inside), 0.0);
     return max_f64(distance * (1.0 - slack) * LESS - VANISHED, 0.0);
 }
@@ -100,7 +100,7 @@ static double bound_l2(const ivf_list *list, double slack, double score)
 static double bound_dot(const ivf *index, const proof_query *query, int64_t list, double score)
 {
     const double length = length_of(index->centroids + list * index->dim, index->dim);
-    const double far = distance_most((double)index->lists[list].farthest, query->slack);
+    const double far = distance_max((double)index->lists[list].farthest, query->slack);
     const double product = score + query->slack * query->norm * length + UNDERFLOW; /* at least q.c */
     const double errors = query->slack * query->norm * (length + far) + UNDERFLOW;  /* of the score of q and x */
     const double sum = product + query->norm * far + errors;
@@ -242,8 +242,8 @@ static double squares_between(const float *a, const float *b, int32_t dim)
 
 static double plane_bound_l2(double slack, double near, double far, double between, double worst)
 {
-    const double to_near = distance_most(near, slack), to_far = distance_least(far, slack);
-    const double reach = distance_most(worst, slack) * 2.0; /* rows behind it are worse than the worst hit */
+    const double to_near = distance_max(near, slack), to_far = distance_min(far, slack);
+    const double reach = distance_max(worst, slack) * 2.0; /* rows behind it are worse than the worst hit */
     const double widest = reach + to_near + VANISHED / slack;
     const double rounded = 8.0 * slack * widest * widest;
     const double separated = to_far * to_far * LESS - to_near * to_near * MORE - rounded * MORE;

@@ -9,7 +9,11 @@
 static const screen_products *const products[] = {&products_avx_vnni, &products_avx2, NULL};
 
 static const quant_set quants[] = {
-    {.name = "avx2", .coders = quant_coders_avx2, .products = quant_products_avx2, .gemv_most = 8, .gemv_most_large = 16},
+    {.name = "avx2",
+     .coders = quant_coders_avx2,
+     .products = quant_products_avx2,
+     .gemv_columns_max = 8,
+     .gemv_columns_max_kblock = 16},
     {0},
 };
 

@@ -19,9 +19,13 @@ static const quant_set quants[] = {
      .present = has_vnni,
      .coders = quant_coders_avx512,
      .products = quant_products_vnni,
-     .gemv_most = 12,
-     .gemv_most_large = 16},
-    {.name = "avx512", .coders = quant_coders_avx512, .products = quant_products_avx2, .gemv_most = 8, .gemv_most_large = 16},
+     .gemv_columns_max = 12,
+     .gemv_columns_max_kblock = 16},
+    {.name = "avx512",
+     .coders = quant_coders_avx512,
+     .products = quant_products_avx2,
+     .gemv_columns_max = 8,
+     .gemv_columns_max_kblock = 16},
     {0},
 };
 

@@ -51,15 +51,15 @@ F32X16_FUNCTION f32x16 f32x16_with_sign(f32x16 magnitude, f32x16 sign)
                                                          0xe4)); /* bit ? sign : other */
 }
 
-/* x < least ? least : x, and x > most ? most : x: NaN stays NaN. */
-F32X16_FUNCTION f32x16 f32x16_at_least(f32x16 x, float least)
+/* x < min ? min : x, and x > max ? max : x: NaN stays NaN. */
+F32X16_FUNCTION f32x16 f32x16_clamp_min(f32x16 x, float min)
 {
-    return _mm512_max_ps(F32X16(least), x);
+    return _mm512_max_ps(F32X16(min), x);
 }
 
-F32X16_FUNCTION f32x16 f32x16_at_most(f32x16 x, float most)
+F32X16_FUNCTION f32x16 f32x16_clamp_max(f32x16 x, float max)
 {
-    return _mm512_min_ps(F32X16(most), x);
+    return _mm512_min_ps(F32X16(max), x);
 }
 
 /* ---- a polynomial's value, the highest coefficient first --------------------------------------------------------------------
@@ -104,7 +104,7 @@ F32X16_FUNCTION f32x16_exp_terms f32x16_exp_reduce(f32x16 x)
 
 F32X16_FUNCTION f32x16 f32x16_exp(f32x16 x)
 {
-    const f32x16_exp_terms e = f32x16_exp_reduce(f32x16_at_most(f32x16_at_least(x, -105.0f), 89.5f));
+    const f32x16_exp_terms e = f32x16_exp_reduce(f32x16_clamp_max(f32x16_clamp_min(x, -105.0f), 89.5f));
     return _mm512_scalef_ps(_mm512_add_ps(F32X16(1.0f), _mm512_add_ps(e.hi, e.lo)), e.k);
 }
 
@@ -135,7 +135,7 @@ F32X16_FUNCTION f32x16 f32x16_minus_log2(f32x16 h)
 F32X16_FUNCTION f32x16 f32x16_sigmoid(f32x16 x)
 {
     const f32x16 one = F32X16(1.0f), ln2_lo = F32X16(0x1.05c610p-29f);
-    const f32x16 h = f32x16_at_most(_mm512_abs_ps(x), 105.0f), k = f32x16_minus_log2(h);
+    const f32x16 h = f32x16_clamp_max(_mm512_abs_ps(x), 105.0f), k = f32x16_minus_log2(h);
     const f32x16 exact = _mm512_fnmsub_ps(k, F32X16(0x1.62e43p-1f), h);
     const f32x16 r = _mm512_fmadd_ps(k, ln2_lo, exact);
     const f32x16 r_lo = _mm512_fmadd_ps(k, ln2_lo, _mm512_sub_ps(exact, r));
@@ -154,12 +154,12 @@ F32X16_FUNCTION f32x16 f32x16_gated(f32x16 x, f32x16 h, f32x16_logistic e)
     const f32x16 hi = _mm512_mul_ps(n, e.inverse);
     const f32x16 lo = _mm512_mul_ps(_mm512_fnmadd_ps(hi, e.d_lo, _mm512_fnmadd_ps(hi, e.d, n)), e.inverse);
     const f32x16 product = _mm512_add_ps(hi, _mm512_fmadd_ps(hi, e.g, _mm512_fmadd_ps(lo, e.g, lo)));
-    return _mm512_fmadd_ps(product, F32X16(-0x1p-64f), f32x16_at_least(x, -0.0f));
+    return _mm512_fmadd_ps(product, F32X16(-0x1p-64f), f32x16_clamp_min(x, -0.0f));
 }
 
 F32X16_FUNCTION f32x16 f32x16_silu(f32x16 x)
 {
-    const f32x16 h = f32x16_at_most(_mm512_abs_ps(x), 112.0f), k = f32x16_minus_log2(h);
+    const f32x16 h = f32x16_clamp_max(_mm512_abs_ps(x), 112.0f), k = f32x16_minus_log2(h);
     const f32x16 exact = _mm512_fnmsub_ps(k, F32X16(0x1.62e43p-1f), h);
     return f32x16_gated(x, h, f32x16_logistic_terms(k, _mm512_fmadd_ps(k, F32X16(0x1.05c610p-29f), exact)));
 }
@@ -167,7 +167,7 @@ F32X16_FUNCTION f32x16 f32x16_silu(f32x16 x)
 F32X16_FUNCTION f32x16 f32x16_gelu(f32x16 x)
 {
     const f32x16 c = F32X16(0x1.98845p0f), d = F32X16(0x1.2444f2p-4f);
-    const f32x16 h = f32x16_at_most(_mm512_abs_ps(x), 11.0f);
+    const f32x16 h = f32x16_clamp_max(_mm512_abs_ps(x), 11.0f);
     const f32x16 square = _mm512_mul_ps(h, h);
     const f32x16 square_lo = _mm512_fmsub_ps(h, h, square);
     const f32x16 q = _mm512_fmadd_ps(square, d, c);
@@ -198,7 +198,7 @@ F32X16_FUNCTION f32x16 f32x16_tanh(f32x16 x)
     const f32x16 one = F32X16(1.0f), rounder = F32X16(0x1.8p23f), two_over_ln2 = F32X16(0x1.715476p1f);
     const f32x16 size = _mm512_abs_ps(x), square = _mm512_mul_ps(x, x);
     const f32x16 near_zero = _mm512_fmadd_ps(_mm512_mul_ps(x, square), f32x16_polynomial(near, 8, square), x);
-    const f32x16 bounded = f32x16_at_most(size, 9.2f);
+    const f32x16 bounded = f32x16_clamp_max(size, 9.2f);
     const f32x16 k = _mm512_sub_ps(_mm512_fmadd_ps(bounded, two_over_ln2, rounder), rounder);
     const f32x16 f = _mm512_fmsub_ps(bounded, two_over_ln2, k);
     const f32x16 power = _mm512_scalef_ps(one, k);
@@ -217,7 +217,7 @@ F32X16_FUNCTION f32x16 f32x16_erf(f32x16 x)
     const f32x16 one = F32X16(1.0f), rounder = F32X16(0x1.8p23f);
     const f32x16 size = _mm512_abs_ps(x);
     const f32x16 near_zero = _mm512_fmadd_ps(x, f32x16_polynomial(near, 7, _mm512_mul_ps(x, x)), x);
-    const f32x16 bounded = f32x16_at_most(size, 4.0f), r = f32x16_polynomial(log, 6, bounded);
+    const f32x16 bounded = f32x16_clamp_max(size, 4.0f), r = f32x16_polynomial(log, 6, bounded);
     const f32x16 k = _mm512_sub_ps(_mm512_fnmadd_ps(r, bounded, rounder), rounder);
     const f32x16 f = _mm512_fnmsub_ps(r, bounded, k);
     const f32x16 power = _mm512_scalef_ps(one, k);
@@ -255,7 +255,7 @@ F32X16_FUNCTION f32x16 f32x16_gelu_erf(f32x16 x)
     const f32x16 g = _mm512_fmadd_ps(_mm512_mul_ps(r, r), f32x16_exp_tail(r), r);
     const f32x16 n = _mm512_scalef_ps(h, _mm512_add_ps(k, F32X16(64.0f)));
     const f32x16 product = _mm512_fmadd_ps(n, c0, _mm512_mul_ps(n, _mm512_fmadd_ps(_mm512_add_ps(c0, rest), g, rest)));
-    return _mm512_fmadd_ps(product, F32X16(-0x1p-64f), f32x16_at_least(x, -0.0f));
+    return _mm512_fmadd_ps(product, F32X16(-0x1p-64f), f32x16_clamp_min(x, -0.0f));
 }
 
 #endif

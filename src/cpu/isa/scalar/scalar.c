@@ -209,8 +209,8 @@ static const quant_set quants[] = {
     {.name = "scalar",
      .coders = quant_coders_scalar,
      .products = quant_products_scalar,
-     .gemv_most = INT32_MAX, /* it has no tiles */
-     .gemv_most_large = INT32_MAX},
+     .gemv_columns_max = INT32_MAX, /* it has no tiles */
+     .gemv_columns_max_kblock = INT32_MAX},
     {0},
 };
 
