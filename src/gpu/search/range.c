@@ -1,5 +1,5 @@
-/* Range search on a GPU: the screen with the bound as its threshold where there are codes, then every row for the queries of
- * which the screen kept more than there was room for. Entries come down in any order and are put in order here.
+/* Range search on a GPU. If the rows have codes, the screen runs first, with the bound as its threshold; queries for which it
+ * kept too many rows get a full scan. Entries arrive in any order and are sorted here.
  */
 #include "gpu/search/range.h"
 
@@ -14,26 +14,26 @@
 
 enum { ENTRIES_ROOM = 4 << 20 }; /* 64 MiB of them */
 
-/* Entries that come down with the counts, in one copy: for a batch, and for each of its queries. */
+/* Entries that are copied together with the counts: for a batch, plus for each of its queries. */
 enum { FIRST_ENTRIES = 1024, FIRST_ENTRIES_QUERY = 16 };
 
-/* Lists that are an item of work when they are sorted, and the hits from which on several threads do it. */
+/* Lists that a thread sorts per item of work, and the number of hits from which several threads sort. */
 enum { FINISHED_TOGETHER = 16, FINISHED_BY_THREADS = 4096 };
 
-/* No cosine is as low as this, whatever was rounded. */
+/* Every cosine is above this, with any rounding. */
 #define COSINE_ALL (-4.0f)
 
 /* ---- answers --------------------------------------------------------------------------------------------------------------
  */
 
-/* All pairs, if they are few. */
+/* Enough for all pairs of a query and a row, if they are few. */
 int64_t range_room(const range *r, int64_t queries)
 {
-    const int64_t told = r->device->base.tuning.range_entries;
-    return told > 0 ? told : min_i64(ENTRIES_ROOM, (int64_t)r->rows.word_count * SEARCH_WORD_ROWS * queries);
+    const int64_t tuned = r->device->base.tuning.range_entries;
+    return tuned > 0 ? tuned : min_i64(ENTRIES_ROOM, (int64_t)r->rows.word_count * SEARCH_WORD_ROWS * queries);
 }
 
-/* The length, the thresholds, the counts and what was kept, rounded up to whole entries. */
+/* Bytes of the length, thresholds, counts and kept rows, rounded up to whole entries. */
 static size_t head_bytes(const range_answer *answer)
 {
     const size_t bytes = (1 + (size_t)answer->slots) * sizeof(uint64_t) + 2 * (size_t)answer->queries * sizeof(uint32_t);
@@ -84,7 +84,7 @@ ww_status range_answer_end(range_answer *answer, const range *r)
     return gpu_copy_out(r->stream, answer->more, answer->list.entries + answer->first, more);
 }
 
-/* With room made for what the counts say, a list takes memory once. */
+/* Each list is resized once, to the size that the counts say. */
 ww_status range_answer_take(const range_answer *answer, const range *r, const range_queries *queries)
 {
     const int64_t limit = r->job->limit;
@@ -115,7 +115,7 @@ void range_answer_free(range_answer *answer)
 /* ---- all queries ----------------------------------------------------------------------------------------------------------
  */
 
-/* Scores every row for the queries that are left, side by side. */
+/* Scores every row for the queries that the screen did not answer. */
 static ww_status ask_left(range *r, const int64_t *left, int64_t count)
 {
     const search_job *job = &r->job->search;
@@ -125,7 +125,7 @@ static ww_status ask_left(range *r, const int64_t *left, int64_t count)
         return memory_failed("queries of a range search", bytes);
     ww_status status = gpu_search_gather(r->stream, job, left, count, queries);
     const range_queries some = {.queries = queries, .stride = job->dim, .count = count, .numbers = left};
-    const int64_t fallback = count - r->stats.repeated_queries; /* those behind them are repeated */
+    const int64_t fallback = count - r->stats.repeated_queries; /* the others are repeated */
     r->stats.fallback_queries += fallback;
     gpu_search_mark_queries(job, left, fallback, MARK_FALLBACK);
     gpu_search_mark_queries(job, left + fallback, count - fallback, MARK_REPEATED);
@@ -185,7 +185,7 @@ static void finish_list(void *context, int64_t item, int32_t worker)
         key_list_finish(&job->found[i], job->limit);
 }
 
-/* Sorts the lists: by all threads if they are long together, since that takes longer than waking them. */
+/* Sorts the lists. Uses all threads if there are many hits, because then sorting takes longer than waking them. */
 static void finish_lists(gpu_device *device, const range_job *job)
 {
     const int64_t items = (job->search.query_count + FINISHED_TOGETHER - 1) / FINISHED_TOGETHER;
@@ -207,7 +207,7 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
                .last = canon_make_key(job->search.metric, job->bound, UINT32_MAX),
                .bounded = is_bounded(job),
                .stats = {.certificate = INFINITY}};
-    r.search.k = 1; /* for what a screened search sizes by it */
+    r.search.k = 1; /* screened searches size their lists by k */
     ww_status status = segment_table_make(&job->search, &r.table, &r.rows);
     if (status == WW_OK && r.rows.word_count > 0) {
         status = gpu_stream_borrow(r.device, &r.stream);

@@ -1,6 +1,6 @@
-/* A range search that scores every row. First all rows at once; if there are more entries than there is room for, in pieces of
- * the rows, the least of which cannot have more. Where a query has as many rows as were asked for, what is behind the last of
- * them is only counted from then on, so that few entries of the later pieces come down.
+/* A range search that scores every row. It first tries all rows at once. If the list has no room for all entries, it continues
+ * in pieces of the rows; the smallest piece always fits. Once a query has as many rows as the limit, entries worse than the
+ * last of them are only counted, so later pieces copy few entries.
  */
 #include "arithmetic/row_types.h"
 #include "base/memory.h"
@@ -9,23 +9,23 @@
 
 enum {
     ENTRIES_MIN = 1 << 18,
-    PIECE_SHRINKS = 8, /* a piece that had no room is this many times shorter the next time, */
-    PIECE_GROWS = 4    /* and one that took a fourth of the room or less this many times longer */
+    PIECE_SHRINKS = 8, /* factor by which a piece shrinks if its entries had no room */
+    PIECE_GROWS = 4    /* factor by which it grows if they took a fourth of the room or less */
 };
 
-/* The plain part of a search, for one round of queries. */
+/* A full scan for one round of queries. */
 typedef struct plain {
     range *range;
-    search search; /* whose job is the next */
+    search search; /* its job is the next member */
     search_job job;
     search_queries packed;
     range_queries queries;
     int64_t room;
-    kernel_segment *part; /* host: the table of a piece */
-    uint64_t *cuts;       /* host: a query each */
+    kernel_segment *part; /* host: the segments of a piece */
+    uint64_t *cuts;       /* host: one per query; worse keys are only counted */
 } plain;
 
-/* The table of words `begin` to `end` of all segments. Returns how many segments have some. */
+/* Makes the table of segments for words `begin` to `end` of all segments. Returns the number of its segments. */
 static uint32_t table_of_piece(const kernel_rows *rows, const kernel_segment *all, uint32_t begin, uint32_t end,
                                kernel_segment *part)
 {
@@ -47,7 +47,7 @@ static uint32_t table_of_piece(const kernel_rows *rows, const kernel_segment *al
     return count;
 }
 
-/* Uploads what the piece and the queries have: tables and cuts. */
+/* Uploads the table of the piece and the cuts of the queries. */
 static ww_status upload(plain *p, uint32_t begin, uint32_t end, kernel_rows *rows, const uint64_t **cuts)
 {
     const range *r = p->range;
@@ -97,10 +97,10 @@ static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answe
     return status == WW_OK ? range_answer_end(answer, p->range) : status;
 }
 
-/* All rows for a round of queries, with room for p->room entries at a time. */
+/* Scores all rows for a round of queries, with room for p->room entries at a time. */
 static ww_status score_rows(plain *p)
 {
-    const int64_t words = p->range->rows.word_count, least = max_i64(p->room / SEARCH_WORD_ROWS / p->queries.count, 1);
+    const int64_t words = p->range->rows.word_count, piece_min = max_i64(p->room / SEARCH_WORD_ROWS / p->queries.count, 1);
     int64_t piece = words;
     ww_status status = WW_OK;
     for (int64_t begin = 0; status == WW_OK && begin < words;) {
@@ -109,7 +109,7 @@ static ww_status score_rows(plain *p)
         status = score_piece(p, (uint32_t)begin, (uint32_t)end, &answer);
         p->range->stats.rows_scored += (end - begin) * SEARCH_WORD_ROWS * p->queries.count;
         if (status == WW_OK && answer.length > (uint64_t)p->room) {
-            piece = max_i64(min_i64(piece, end - begin) / PIECE_SHRINKS, least);
+            piece = max_i64(min_i64(piece, end - begin) / PIECE_SHRINKS, piece_min);
         } else if (status == WW_OK) {
             status = range_answer_take(&answer, p->range, &p->queries);
             begin = end;
@@ -120,7 +120,7 @@ static ww_status score_rows(plain *p)
     return status;
 }
 
-/* One round, with less room where there is no memory for more; what a try has found goes before the next. */
+/* Scores one round. If memory runs out, it drops the entries found so far and tries again with less room. */
 static ww_status score_round(plain *p, int64_t first)
 {
     const range *r = p->range;

@@ -1,9 +1,8 @@
-/* A range search by the screen. The bound is the threshold from the start, so there is no sample: the keep kernel lists what
- * the bound does not exclude, and screen_range scores that.
+/* A range search with the screen. The bound is the threshold from the start, so there is no sample: the keep kernel lists the
+ * rows that the bound does not exclude, and screen_range scores them.
  *
- * One query goes as a search of one does (screen_one.h), for a few results: if fewer than those are within the bound, they are
- * all. In a batch, queries whose lists were full are asked once more with longer ones; a batch whose entries had no room is
- * asked in halves.
+ * A single query is searched by screen_one.h for its best few results. If fewer than those are within the bound, they are all.
+ * In a batch, queries whose lists were full are repeated once with longer lists. A batch whose entries have no room is halved.
  */
 #include <string.h>
 
@@ -16,12 +15,12 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    ONE_RESULTS = 32,       /* that a block selects without sorting */
-    RANGE_BLOCKS_MAX = 64,  /* for one query; */
-    RANGE_BLOCKS_UNIT = 16, /* of all queries, for each unit */
-    LISTS_ROWS = 32 << 20,  /* 256 MiB of lists, */
-    LISTS_QUERIES = 2048,   /* for this many queries: 16384 rows each */
-    LONGER = 8              /* lists, the second time */
+    ONE_RESULTS = 32,       /* results that a block selects without sorting */
+    RANGE_BLOCKS_MAX = 64,  /* blocks for one query */
+    RANGE_BLOCKS_UNIT = 16, /* blocks for all queries, per compute unit */
+    LISTS_ROWS = 32 << 20,  /* 256 MiB of lists */
+    LISTS_QUERIES = 2048,   /* divided among at most this many queries: 16384 rows each */
+    LONGER = 8              /* factor for the lists of repeated queries */
 };
 
 typedef struct range_screen {
@@ -29,21 +28,21 @@ typedef struct range_screen {
     screen_plan plan;
     kernel_rows rows;
     bool uploaded; /* the table of segments */
-    int64_t *left; /* numbers of queries that were not answered, */
+    int64_t *left; /* numbers of queries that were not answered */
     int64_t left_count;
 } range_screen;
 
-/* Nobody says how many rows are within a bound, and queries of one batch may have very different numbers: lists as long as
- * there is room for, so that few are asked again. */
+/* The number of rows within a bound is unknown and differs between the queries of a batch. So lists are as long as memory
+ * allows, and few queries have to be repeated. */
 int32_t range_list_capacity(const range *r)
 {
-    const int64_t told = r->device->base.tuning.screen_list_capacity, rows = (int64_t)r->rows.word_count * SEARCH_WORD_ROWS;
+    const int64_t tuned = r->device->base.tuning.screen_list_capacity, rows = (int64_t)r->rows.word_count * SEARCH_WORD_ROWS;
     const int64_t queries = min_i64(r->search.query_count, LISTS_QUERIES);
-    return (int32_t)(told > 0 ? told : min_i64(rows, LISTS_ROWS / queries));
+    return (int32_t)(tuned > 0 ? tuned : min_i64(rows, LISTS_ROWS / queries));
 }
 
-/* Is the threshold that rows were discarded by the bound? If it was better, that proves a defect, and the query must be
- * searched without a screen. */
+/* Returns true if the threshold by which rows were discarded was not better than the bound. A better one proves a defect, and
+ * the query must be searched without the screen. */
 static bool is_proven(range_screen *s, int64_t number, canon_key threshold)
 {
     range *r = s->range;
@@ -56,7 +55,7 @@ static bool is_proven(range_screen *s, int64_t number, canon_key threshold)
     return false;
 }
 
-/* The key that thresholds begin with: the worst of the bound's score. */
+/* The initial threshold: the worst key with the bound's score. */
 static canon_key threshold_of(const range *r)
 {
     return r->last | UINT32_MAX;
@@ -65,7 +64,7 @@ static canon_key threshold_of(const range *r)
 /* ---- one query ------------------------------------------------------------------------------------------------------------
  */
 
-/* Asks for the query's best few. Says whether they are all that is within the bound. */
+/* Searches for the query's best few rows. Sets `answered` if they are all that is within the bound. */
 static ww_status ask_one(range_screen *s, bool *answered)
 {
     range *r = s->range;
@@ -126,7 +125,7 @@ static ww_status score_listed(const screen_round *round, const range_answer *ans
     return launch_screen_range(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
-/* Takes the answer, except for queries whose lists were full: they stay behind. */
+/* Takes the results of a batch. Queries whose lists were full are left. */
 static ww_status settle(range_screen *s, const range_answer *answer, const range_queries *queries)
 {
     range *r = s->range;
@@ -147,7 +146,7 @@ static ww_status settle(range_screen *s, const range_answer *answer, const range
     return status;
 }
 
-/* Asks a batch, no larger than a round; `room` says whether there was room for its entries. */
+/* Searches for a batch, at most a round. Sets `room` if the list had room for its entries. */
 static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *room)
 {
     range *r = s->range;
@@ -175,7 +174,7 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
             (range_answer_size){
                 .workspace = SCREEN_WORKSPACE_RANGE, .queries = queries->count, .slots = round.queries.slots, .room = entries});
     if (status == WW_OK) {
-        round.queries.thresholds = answer.thresholds_used; /* to come down with the answer */
+        round.queries.thresholds = answer.thresholds_used; /* so that one copy brings the answer and the thresholds */
         status = screen_round_list(&round, &asked);
     }
     if (status == WW_OK)
@@ -196,16 +195,16 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
     return status;
 }
 
-/* Asks all, round by round; a batch without room for its entries in halves, and one query without room not here. */
+/* Searches for all queries in rounds. A batch whose entries have no room is halved; a single query without room is left. */
 static ww_status ask_all(range_screen *s, const range_queries *all)
 {
     ww_status status = upload_table(s);
-    int64_t most = s->plan.round_queries;
+    int64_t batch_max = s->plan.round_queries;
     for (int64_t first = 0; status == WW_OK && first < all->count;) {
         const range_queries some = {.queries = all->queries + first * all->stride,
                                     .on_device = all->on_device,
                                     .stride = all->stride,
-                                    .count = min_i64(most, all->count - first),
+                                    .count = min_i64(batch_max, all->count - first),
                                     .first = all->first + first,
                                     .numbers = all->numbers ? all->numbers + first : NULL};
         bool room = true;
@@ -218,12 +217,12 @@ static ww_status ask_all(range_screen *s, const range_queries *all)
         if (room || some.count == 1)
             first += some.count;
         else
-            most = some.count / 2;
+            batch_max = some.count / 2;
     }
     return status;
 }
 
-/* Asks those again whose lists were full, with longer ones. Their numbers are copied, since the new ones take their place. */
+/* Repeats the queries whose lists were full, with longer lists. Copies their numbers first, because `left` is filled again. */
 static ww_status ask_again(range_screen *s)
 {
     const search_job *job = &s->range->search;
@@ -234,7 +233,7 @@ static ww_status ask_again(range_screen *s)
     const size_t bytes = (size_t)count * ((size_t)job->dim * sizeof(float) + sizeof(int64_t));
     int64_t *numbers = memory_alloc(bytes);
     if (numbers == NULL)
-        return memory_failed("queries to ask again", bytes);
+        return memory_failed("queries to repeat", bytes);
     float *queries = (float *)(void *)(numbers + count);
     memcpy(numbers, s->left, (size_t)count * sizeof *numbers);
     ww_status status = gpu_search_gather(s->range->stream, job, numbers, count, queries);

@@ -1,8 +1,7 @@
-/* Rows on a GPU: written through staging memory, or from where they are on the device, and packed there, read back one by one,
- * gathered from segment to segment.
+/* Rows on a GPU: written through staging memory or from device memory, packed, read back, and copied between segments.
  *
- * Rows arrive as the host has them, in pieces: while one is packed by a kernel the next is on the bus. The packed order
- * (kernels/search/packed_layout.h) is known here only for reading back.
+ * Host rows arrive in pieces: a kernel packs one while the next is on the bus. Only reading back needs the packed order
+ * (kernels/search/packed_layout.h) here.
  */
 #include "gpu/search/rows.h"
 
@@ -16,11 +15,11 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    WORKSPACE_STAGED = 0,      /* rows as they came, or row numbers */
-    WORKSPACE_REFUSED = 1,     /* one number */
+    WORKSPACE_STAGED = 0,      /* rows before packing, or row numbers */
+    WORKSPACE_REFUSED = 1,     /* the first refused row */
     WORKSPACE_WIDE = 2,        /* rows of another type as f32, for their codes */
-    STAGED_BYTES = 32 << 20,   /* large enough to hide a launch, small beside any collection that would notice */
-    GATHER_ROWS_MAX = 1 << 20, /* whose numbers are uploaded at a time */
+    STAGED_BYTES = 32 << 20,   /* large enough to hide a launch, small compared with a collection that takes long */
+    GATHER_ROWS_MAX = 1 << 20, /* rows whose numbers are uploaded at a time */
 };
 
 static gpu_grid rows_grid(int64_t count)
@@ -28,13 +27,13 @@ static gpu_grid rows_grid(int64_t count)
     return grid_of((count + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK);
 }
 
-/* How many rows one launch takes. */
+/* Rows of one launch, at most. */
 static int64_t launch_rows_max(const gpu_stream *stream)
 {
     return gpu_blocks_max(stream->device) * ROWS_PER_BLOCK;
 }
 
-/* Codes of rows for the screen. `packed` is where row 0 of the segment is, or would be, in f32. */
+/* Makes the codes of rows for the screen. `packed` is where row 0 of the segment is, or would be, as f32. */
 static ww_status code_rows(gpu_stream *stream, row_range rows, const float *packed)
 {
     const segment *part = rows.segment;
@@ -50,15 +49,15 @@ static ww_status code_rows(gpu_stream *stream, row_range rows, const float *pack
     return launch_screen_code(stream, rows_grid(rows.count), SCREEN_THREADS, 0, &args);
 }
 
-/* Rows on their way to a segment: the host's, which are staged, or dense ones that are on the device already. */
+/* The source of rows for a segment: host rows, which are staged, or dense rows in device memory. */
 typedef struct rows_source {
     const char *rows;
     int64_t row_stride; /* elements */
-    int64_t first;      /* row of the segment, that they begin with */
+    int64_t first;      /* the first row's number in the segment */
     bool on_device;
 } rows_source;
 
-/* Where those for some rows of the segment can be read by a kernel: staged, unless they are there. Queues. */
+/* Returns in `brought` where a kernel can read the rows: staged, unless they are on the device. Queued. */
 static ww_status bring(gpu_stream *stream, const rows_source *from, row_range now, void *staged, const void **brought)
 {
     const size_t element_bytes = row_type_bytes(now.segment->type);
@@ -71,22 +70,22 @@ static ww_status bring(gpu_stream *stream, const rows_source *from, row_range no
         (host_pieces){rows, (size_t)now.dim * element_bytes, (size_t)from->row_stride * element_bytes, now.count});
 }
 
-/* Room for `bytes` of rows from the host; rows on the device need none. */
+/* Allocates `bytes` of staging memory for host rows; device rows need none. */
 static ww_status take_staged(gpu_stream *stream, const rows_source *from, size_t bytes, void **staged)
 {
     *staged = NULL;
     return from->on_device ? WW_OK : gpu_workspace(stream, WORKSPACE_STAGED, bytes, staged);
 }
 
-/* Everything of rows_write but the refusal: that is still on its way when this returns. Rows of another type than f32 become
- * f32 only for their codes. */
+/* Queues all of rows_write() except for reading the refused row, which is not known when this returns. Rows of another type are
+ * converted to f32 only to make their codes. */
 static ww_status write_pieces(gpu_stream *stream, row_range to, const rows_source *from, uint64_t *refused)
 {
     const segment *part = to.segment;
     const bool f32 = part->type == ROW_F32, bytes = row_type_is_bytes(part->type);
     const size_t row_bytes = (size_t)to.dim * row_type_bytes(part->type);
     const size_t wide_bytes = f32 || !part->codes.data ? 0 : (size_t)canon_padded(to.dim) * sizeof(float);
-    const size_t piece_bytes = wide_bytes > row_bytes ? wide_bytes : row_bytes; /* of a row: 256 KiB at most */
+    const size_t piece_bytes = wide_bytes > row_bytes ? wide_bytes : row_bytes; /* of a row, at most 256 KiB */
     const bool together = from->on_device && wide_bytes == 0;
     const int64_t most = together ? to.count : min_i64((int64_t)(STAGED_BYTES / piece_bytes), to.count);
     const int64_t staged_rows = min_i64(most, launch_rows_max(stream));
@@ -121,7 +120,7 @@ static ww_status write_pieces(gpu_stream *stream, row_range to, const rows_sourc
     return status;
 }
 
-/* Brings the number of the first row that was refused down, after everything that the stream has queued. */
+/* Reads the number of the first refused row, after everything that the stream has queued. Waits. */
 static ww_status read_refused(gpu_stream *stream, const uint64_t *flag, int64_t *refused)
 {
     uint64_t first = UINT64_MAX;
@@ -160,7 +159,8 @@ ww_status gpu_rows_write_here(ww_device *device, row_range to, const void *rows,
                       refused);
 }
 
-/* By the kernel that packs rows, since the norm that it computes is the one that must be finite: to where nobody looks. */
+/* Checks rows with the packing kernel, because the norm that it computes is the one that must be finite. The packed rows are
+ * not used. */
 static ww_status check_rows(gpu_stream *stream, row_range rows, const float *from, uint64_t *refused)
 {
     const size_t packed_bytes = (size_t)canon_padded(rows.dim) * sizeof(float);
@@ -200,7 +200,7 @@ ww_status gpu_rows_check_here(ww_device *device, const float *rows, int64_t coun
     return gpu_stream_return(stream, status);
 }
 
-/* Where the four elements of a group are, in elements from where 64 rows begin, of which this is row `row`. */
+/* Returns the offset of a group of four elements, in elements from the start of the word of 64 rows that holds row `row`. */
 static size_t group_at(int32_t type, int32_t chunks, int64_t row, int32_t chunk, int32_t group)
 {
     if (!row_type_is_bytes(type))
@@ -208,7 +208,7 @@ static size_t group_at(int32_t type, int32_t chunks, int64_t row, int32_t chunk,
     return 4 * ((size_t)chunk * SCREEN_SLAB + screen_piece((uint32_t)row, (uint32_t)group / 4) + (size_t)(group % 4));
 }
 
-/* Puts row `row` of 64 of another type than f32 back in order. */
+/* Unpacks row `row` of a word of 64 rows of another type than f32. */
 static void unpack_typed(const segment *part, const char *word, int64_t row, int32_t dim, char *out)
 {
     static const int32_t offsets[4] = {0, 32, 16, 48};
@@ -225,7 +225,7 @@ static void unpack_typed(const segment *part, const char *word, int64_t row, int
     }
 }
 
-/* Puts a packed row back in order. */
+/* Unpacks an f32 row. */
 static void unpack_row(const float *packed, int32_t dim, float *out)
 {
     static const int32_t offsets[4] = {0, 32, 16, 48};
@@ -239,7 +239,7 @@ static void unpack_row(const float *packed, int32_t dim, float *out)
             }
 }
 
-/* Rows on the host are read where they are, of a device that is lost, too. */
+/* Reads rows in host memory in place, which also works after the device is lost. */
 static void read_on_host(row_range from, char *out)
 {
     const segment *part = from.segment;
@@ -254,7 +254,7 @@ static void read_on_host(row_range from, char *out)
     }
 }
 
-/* Rows of another type: by whole words of 64, in which bytes are not row by row. */
+/* Reads rows of another type in whole words of 64, because a byte row is not contiguous. */
 static ww_status read_typed(gpu_stream *stream, row_range from, char *out)
 {
     const segment *part = from.segment;
@@ -336,7 +336,7 @@ ww_status gpu_rows_read_here(ww_device *device, const row_choice *from, float *t
     return gpu_stream_return(stream, status);
 }
 
-/* Codes, scales and residuals go with their rows; `numbers` is on the device. */
+/* Copies codes, scales and residuals of the rows in `numbers`, which is on the device. */
 static ww_status gather_codes(gpu_stream *stream, row_range rows, const segment *from, const int64_t *numbers)
 {
     const segment *to = rows.segment;

@@ -1,4 +1,4 @@
-/* The operations on rows that backend.h asks for, as every GPU does them. */
+/* The operations on rows that backend.h declares, for all GPUs. */
 #ifndef WW_GPU_SEARCH_ROWS_H
 #define WW_GPU_SEARCH_ROWS_H
 

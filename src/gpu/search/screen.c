@@ -1,8 +1,8 @@
-/* Screened search on a GPU: queries in rounds (screen_round.h), and what becomes of their results.
+/* Screened search on a GPU: searches in rounds (screen_round.h) and handles their results.
  *
- * The first answer for a query may be that its list was full: then the rows that were listed have given a better threshold, and
- * the query is asked once more with that and a longer list. If that is full, too, the screen cannot tell its rows apart, and
- * the plain search takes the query. Memory is bounded by the plan, and nothing waits for the device but the reading of results.
+ * If a query's list was full, the listed rows have given a better threshold, and the query is searched again with that and a
+ * longer list. If that list is full too, the screen cannot separate the rows, and a full scan answers the query. The plan
+ * bounds the memory. The host waits for the device only when it reads results.
  */
 #include "gpu/search/screen.h"
 
@@ -17,10 +17,10 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    SECOND_FACTOR = 8 /* how much longer lists are the second time */
+    SECOND_FACTOR = 8 /* factor for the lists of queries that are searched again */
 };
 
-/* Queries whose lists were full, and the best thresholds known of them. */
+/* Queries whose lists were full, and their best thresholds so far. */
 typedef struct leftover {
     int64_t *numbers;
     canon_key *thresholds;
@@ -36,15 +36,16 @@ typedef struct screen {
     segment_table table;
     canon_key *results; /* host: a round's keys, thresholds and counts */
     leftover left;
-    float *left_queries; /* host: those that the screen has not answered; memory_free() */
-    int64_t *failed;     /* queries whose results prove a defect, */
+    float *left_queries; /* host: queries that the screen did not answer; memory_free() */
+    int64_t *failed;     /* queries whose results prove a defect */
     int64_t failed_count;
     search_stats stats;
 } screen;
 
-/* ---- what is searched ---------------------------------------------------------------------------------------------------- */
+/* ---- the rows -------------------------------------------------------------------------------------------------------------
+ */
 
-/* Uploads the table of segments for rounds of many, once. */
+/* Uploads the table of segments once, for rounds of several queries. */
 static ww_status upload_table(screen *s)
 {
     void *segments = NULL;
@@ -58,9 +59,9 @@ static ww_status upload_table(screen *s)
     return status;
 }
 
-/* ---- what came of it ----------------------------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------------------------------------- */
 
-/* Writes the results of a round, or puts its queries aside. */
+/* Writes the results of a round. Puts queries without valid results aside. */
 static void settle(screen *s, const screen_asked *a, const screen_round *round)
 {
     const int32_t k = s->job->k;
@@ -71,7 +72,7 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
         const canon_key *best = s->results + i * k;
         const int64_t number = a->numbers ? a->numbers[i] : a->first + i;
         const bool full = counts[i] > (uint32_t)s->plan.capacity;
-        const int64_t kept = (int64_t)before[i] + counts[i]; /* of a list that was full sometimes one more than its length */
+        const int64_t kept = (int64_t)before[i] + counts[i]; /* for a full list this may be one more than its length */
         s->stats.rows_kept += kept < rows ? kept : rows;
         s->stats.rows_scored += before[i] + (full ? s->plan.capacity : (int64_t)counts[i]) + (a->thresholds ? 0 : k);
         const canon_key last = best[k - 1];
@@ -136,18 +137,18 @@ static ww_status ask_all(screen *s)
     return status;
 }
 
-/* The queries of `left` side by side on the host, in `queries` (memory_free()). */
+/* Copies the queries of `left` to host memory, `*queries` (memory_free()). */
 static ww_status gather(const screen *s, const leftover *left, float **queries)
 {
     const size_t bytes = (size_t)left->count * (size_t)s->job->dim * sizeof **queries;
     *queries = memory_alloc(bytes);
     if (*queries == NULL)
-        return memory_failed("queries to ask again", bytes);
+        return memory_failed("queries to repeat", bytes);
     return gpu_search_gather(s->stream, s->job, left->numbers, left->count, *queries);
 }
 
-/* Asks those again whose lists were full, with the thresholds that they gave. The new leftovers take the place of the old,
- * never ahead of what is still to be read. */
+/* Repeats the queries whose lists were full, with the thresholds that these gave. New leftovers overwrite old ones, never
+ * before the old ones are read. */
 static ww_status ask_again(screen *s)
 {
     const search_job *job = s->job;
@@ -176,7 +177,8 @@ static ww_status ask_again(screen *s)
     return status;
 }
 
-/* Brings queries whose results proved a defect to what is left, and all of it down while there is a stream. */
+/* Adds the queries whose results proved a defect to the leftovers, and copies all leftovers to the host while the stream is
+ * borrowed. */
 static ww_status collect_left(screen *s)
 {
     leftover *left = &s->left;
@@ -187,7 +189,7 @@ static ww_status collect_left(screen *s)
     return left->count == 0 ? WW_OK : gather(s, left, &s->left_queries);
 }
 
-/* The plain search for what is left. The stream was given back. */
+/* Answers the leftovers by a full scan. The stream was returned. */
 static ww_status ask_plainly(ww_device *device, screen *s)
 {
     const search_job *job = s->job;
@@ -207,7 +209,7 @@ static ww_status ask_plainly(ww_device *device, screen *s)
     plain.progress = NULL;
     ww_status status = WW_OK;
     if (plain.rows == NULL || plain.scores == NULL)
-        status = memory_failed("queries to ask plainly", found * (sizeof *plain.rows + sizeof *plain.scores));
+        status = memory_failed("queries of a full scan", found * (sizeof *plain.rows + sizeof *plain.scores));
     if (status == WW_OK)
         status = gpu_search_plainly(device, &plain);
     for (int64_t i = 0; status == WW_OK && i < left->count; i++) {

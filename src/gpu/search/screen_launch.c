@@ -1,13 +1,13 @@
-/* The kernels that look at codes: which one a round has, and its launch. Which when (screen_round.c chooses the shape):
+/* The kernels that test codes: which one a round uses, and its launch (screen_round.c chooses the shape):
  *
  *   screen_small_batch_1_*   one query: with all that follows, in two launches
  *   screen_small_batch_4_*   up to 4, and _8_* up to 8: one pass over the codes, bound by memory
  *   screen_wgmma_*           more, on sm_90a: tiles by wgmma, fed by the copy engine; keep_3 for distances (one more term)
- *   screen_mfma_keep         more, on gfx908, gfx90a and gfx942: rows in registers; samples by screen_batch_sample
- *   screen_batch_*           more, everywhere else, and rows whose codes are less than their numbers (u8)
- *   screen_lists_*           any number that read lists of an index
+ *   screen_mfma_keep         more, on gfx908, gfx90a and gfx942: rows in registers; screen_batch_sample does the sample
+ *   screen_batch_*           more, on all other chips, and for rows whose codes are offset (u8)
+ *   screen_lists_*           any number of queries that read lists of an index
  *
- * Tests link other thresholds in before a launch, to see that they are noticed.
+ * Tests replace thresholds before a launch at link time, to check that defects are noticed.
  */
 #include "gpu/search/screen_round.h"
 #include "gpu/search/search.h"
@@ -41,7 +41,7 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
     const int64_t units = round->device->base.info.compute_units > 0 ? round->device->base.info.compute_units : 1;
     const int64_t slots = round->queries.slots;
     if (round->shape == SCREEN_SHAPE_WGMMA) {
-        const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* a block fills a unit */
+        const int64_t columns = slots / SCREEN_WGMMA_QUERIES / round->teams; /* one block per compute unit */
         return gpu_launch(round->stream, kernel,
                           (gpu_shape){grid_of_2(screen_plan_parts(units, columns, tiles), columns),
                                       (int32_t)SCREEN_WGMMA_THREADS(round->teams),
@@ -68,7 +68,7 @@ static ww_status launch_scan(const screen_round *round, int32_t kernel, int64_t 
                       args, sizeof *args);
 }
 
-/* Of a sample, buckets that no list has are left without a row. */
+/* Buckets of the sample that no list fills stay without a row. */
 static ww_status launch_lists(const screen_round *round, bool sample)
 {
     const screen_list_work *work = round->work;

@@ -1,6 +1,6 @@
-/* One query: packed and coded here, exactly as screen_prepare does it on the device, and sent up in one block with the table of
- * segments. The block is made in pinned memory, and the kernel writes the result to such memory, so that nothing is copied
- * twice and nothing comes down. */
+/* The host packs and codes the query, exactly as screen_prepare does on the device, and copies it in one block with the table
+ * of segments. The block is in pinned memory, and the kernel writes the results to pinned memory, so nothing is copied
+ * twice. */
 #include "gpu/search/screen_one.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ enum { ONE_DIM_MAX = 1024 };
 
 enum { PINNED_BLOCK, PINNED_BEST };
 
-/* Where the parts of the block begin, in bytes; it begins with the packed query. */
+/* Offsets of the block's parts, in bytes. The packed query is at 0. */
 typedef struct one_block {
     size_t codes, numbers, ready, table, threshold, count, end;
 } one_block;
@@ -72,7 +72,8 @@ static screen_query code_query(const float *x, int32_t dim, float *packed, int8_
         .scale = scale, .residual = screen_residual(fold(rests), chunks * CANON_LANES), .norm = sqrtf(fold(squares))};
 }
 
-/* Fills the block and sends it. The pinned memory is the stream's, and the search waits for the stream in the end. */
+/* Fills the block and queues its copy to the device. The stream owns the pinned memory, and the search waits for the stream at
+ * the end. */
 static ww_status send(const screen_round *round, const screen_asked *asked, const segment_table *table, const one_block *at,
                       void *to)
 {

@@ -1,16 +1,16 @@
-/* A screened search of one query: one copy up, two launches, one wait. It does the same as a round (screen_round.h), with fewer
- * calls to the driver. */
+/* A screened search for one query: one copy to the device, two launches, one wait. It does the work of a round (screen_round.h)
+ * with fewer driver calls. */
 #ifndef WW_GPU_SEARCH_SCREEN_ONE_H
 #define WW_GPU_SEARCH_SCREEN_ONE_H
 
 #include "gpu/search/screen_round.h"
 #include "gpu/search/segment_table.h"
 
-/* Is the query short enough for the host to pack and code it in less time than a launch takes? */
+/* Returns true if the host packs and codes the query in less time than a launch takes. */
 bool screen_one_pays(const search_job *job, int64_t count);
 
-/* Asks; round is as screen_round_begin() wants it except for rows.segments: the table goes up with the query. Leaves the k
- * keys, the threshold and the count in `results`, as a round does. Waits. */
+/* Searches. `round` is set as for screen_round_begin(), except for rows.segments: the table is copied with the query. Writes
+ * the k keys, the threshold and the count to `results`, as a round does. Waits. */
 ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const segment_table *table, void *results);
 
 #endif

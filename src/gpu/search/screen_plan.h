@@ -1,5 +1,5 @@
-/* How a screened search is cut up for a GPU: how many rows are a sample, how long lists are, how many queries go at a time.
- * Pure arithmetic. */
+/* How a screened search is divided on a GPU: the size of the sample, the length of the lists, and the queries of a round. Pure
+ * arithmetic. */
 #ifndef WW_GPU_SEARCH_SCREEN_PLAN_H
 #define WW_GPU_SEARCH_SCREEN_PLAN_H
 
@@ -8,26 +8,27 @@
 
 typedef struct screen_plan {
     uint32_t sample_tiles;  /* of 128 rows */
-    uint32_t sample_stride; /* tiles from one to the next */
+    uint32_t sample_stride; /* tiles from one sampled tile to the next */
     int32_t capacity;       /* of a query's list */
-    int32_t round_queries;  /* queries at a time */
+    int32_t round_queries;  /* of a round */
 } screen_plan;
 
-/* What a plan is for. */
+/* The search that is planned. */
 typedef struct screen_size {
     int64_t queries;
     int32_t dim;
     int32_t k;
-    int64_t words;          /* of 64 rows; two at least */
-    int32_t capacity;       /* of lists, or 0 to let the plan say */
-    bool watched;           /* rounds short enough to be cancelled in */
-    int32_t sample_buckets; /* for each result, */
-    int32_t sample_tiles;   /* and tiles of the sample at least (gpu/chip.h) */
+    int64_t words;          /* of 64 rows; at least two */
+    int32_t capacity;       /* of lists, or 0 for the plan's own */
+    bool watched;           /* a callback watches; rounds must be short enough for cancelling */
+    int32_t sample_buckets; /* buckets of the sample for each result */
+    int32_t sample_tiles;   /* minimum number of tiles in the sample (gpu/chip.h) */
 } screen_size;
 
 screen_plan screen_plan_make(screen_size size);
 
-/* Parts of the rows for a grid with `columns` columns of queries; the device holds `resident` of its blocks at once. */
+/* Returns the number of parts of the rows for a grid with `columns` columns of queries, if the device holds `resident` blocks
+ * at once. */
 int64_t screen_plan_parts(int64_t resident, int64_t columns, int64_t parts_max);
 
 #endif

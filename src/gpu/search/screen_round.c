@@ -1,4 +1,4 @@
-/* One round of a screened search: what it needs on the device, and its launches. */
+/* One round of a screened search: its device memory and its launches. */
 #include "gpu/search/screen_round.h"
 
 #include <string.h>
@@ -9,18 +9,19 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    SCORE_BLOCKS_MAX = 64,  /* for one query; */
-    SCORE_BLOCKS_UNIT = 16, /* of all queries, for each unit: two rounds of them, so that long lists do not end alone */
-    STAGES_GOOD = 6,        /* fewer, and the copy engine does not keep up: better fewer queries a block */
-    FIRST_SHARE = 4,        /* a quarter of the rows is screened first: that gives as good a threshold as four times the sample,
-                             * and keeps a quarter of what the sample's threshold would keep */
-    /* Of rows on the host 1 in 64 is screened first, then an eighth, then the rest: with a threshold of 1 in S rows from the
-     * sample, k S / 64 + k 64 / 8 + k 8 rows are kept if codes are exact. Of 200 million rows S is 1526, and that is 400
-     * for k = 10; with an eighth first it would be 1940, each a row over the bus. */
+    SCORE_BLOCKS_MAX = 64,  /* blocks for one query */
+    SCORE_BLOCKS_UNIT = 16, /* blocks for all queries, per compute unit: two rounds of resident blocks, so that long lists do
+                               not finish alone */
+    STAGES_GOOD = 6,        /* with fewer stages the copy engine does not keep up; then fewer queries per block are better */
+    FIRST_SHARE = 4, /* a quarter of the rows is screened first: its threshold is as good as that of four times the sample, and
+                        keeps a quarter of the rows that the sample's threshold would keep */
+    /* Of rows in host memory, 1 in 64 is screened first, then an eighth, then the rest. With a threshold from 1 in S rows, k S
+     * / 64 + k 64 / 8 + k 8 rows are kept if codes are exact. For 200 million rows S is 1526, and that is 400 rows for k = 10.
+     * With an eighth first it would be 1940, each read over the bus. */
     FAR_FIRST_SHARE = 64
 };
 
-/* ---- what it needs --------------------------------------------------------------------------------------------------------
+/* ---- device memory --------------------------------------------------------------------------------------------------------
  */
 
 static int64_t tiles_of(const screen_round *round)
@@ -28,22 +29,22 @@ static int64_t tiles_of(const screen_round *round)
     return (round->rows.word_count + SCREEN_TILE_WORDS - 1) / SCREEN_TILE_WORDS;
 }
 
-/* Makes the round a wgmma one with `teams` teams per block, if that leaves room for `least` stages. */
-static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uint32_t least)
+/* Makes this a wgmma round with `teams` teams per block, if that leaves room for `stages_min` stages. */
+static void choose_stages(screen_round *round, uint32_t teams, int64_t room, uint32_t stages_min)
 {
     const uint32_t chunks = (uint32_t)round->rows.chunks;
     uint32_t stages = SCREEN_WGMMA_STAGES_MAX;
-    while (stages >= least && (int64_t)SCREEN_WGMMA_BYTES(teams, chunks, stages) > room)
+    while (stages >= stages_min && (int64_t)SCREEN_WGMMA_BYTES(teams, chunks, stages) > room)
         stages--;
-    if (stages < least)
+    if (stages < stages_min)
         return;
     round->shape = SCREEN_SHAPE_WGMMA;
     round->teams = teams;
     round->stages = stages;
 }
 
-/* Can wgmma do the round: is there code for that, and are there stages enough beside the queries? Its gates, and those of MFMA,
- * are for products of codes that are numbers of their rows: negative ones pass where the row has none. */
+/* Chooses wgmma if the device has code for it and shared memory holds enough stages beside the queries. The gates of wgmma and
+ * MFMA only work for codes without an offset. */
 static ww_status choose_shape(screen_round *round, int64_t count)
 {
     const bool offset = row_type_offset(round->job->type) != 0;
@@ -71,7 +72,7 @@ static size_t slot_unit(const screen_round *round, int64_t count)
     return count == 1 && whole ? 1 : count <= 4 ? 4 : count <= SCREEN_SMALL_BATCH_MAX ? 8 : SCREEN_TILE_QUERIES;
 }
 
-/* The rows' numbers for a wgmma round; and the one that all queries share. */
+/* Allocates the measures of the rows for a wgmma round, and rho, which all queries share. */
 static ww_status take_measures(screen_round *round)
 {
     const size_t positions = (size_t)tiles_of(round) * 128, sampled = (size_t)round->plan->sample_tiles * 128;
@@ -92,7 +93,7 @@ ww_status screen_round_begin(screen_round *round, int64_t count)
     ww_status status = choose_shape(round, count);
     const size_t queries = (size_t)count, padded = (size_t)canon_padded(round->job->dim), unit = slot_unit(round, count);
     const size_t slots = (queries + unit - 1) / unit * unit;
-    const size_t coded = (slots + 63) / 64 * 64; /* codes are in whole words of 64 */
+    const size_t coded = (slots + 63) / 64 * 64; /* codes are packed in groups of 64 queries */
     const size_t buckets = (size_t)round->plan->sample_tiles * 4;
     const size_t best = queries * (size_t)round->job->k;
     void *packed = NULL, *samples = NULL, *lists = NULL, *results = NULL;
@@ -124,10 +125,10 @@ ww_status screen_round_begin(screen_round *round, int64_t count)
     return round->shape == SCREEN_SHAPE_WGMMA ? take_measures(round) : WW_OK;
 }
 
-/* ---- its launches ---------------------------------------------------------------------------------------------------------
+/* ---- launches -------------------------------------------------------------------------------------------------------------
  */
 
-/* Uploads the queries, unless they are there, and has them packed and coded. */
+/* Uploads the queries, unless they are on the device, and queues their packing and coding. */
 static ww_status prepare(screen_round *round, const screen_asked *a)
 {
     const size_t row_bytes = (size_t)round->job->dim * sizeof(float),
@@ -201,14 +202,14 @@ static ww_status score(const screen_round *round, bool more)
     return launch_screen_score(round->stream, grid_of_2(blocks, round->queries.count), SCREEN_THREADS, 0, &args);
 }
 
-/* `status`, and a mark behind what was queued with it. */
+/* Returns `status`. On success it marks what was queued as `name`. */
 static ww_status marked(const screen_round *round, ww_status status, const char *name)
 {
     return status == WW_OK ? search_mark(round->stream, name) : status;
 }
 
-/* Where the stages end in which the rows are looked at: two, or where the scores of what is kept take longer than a launch
- * three: an eighth, a fourth, and the rest. */
+/* Chooses the stages in which rows are screened. There are two; three (an eighth, a fourth and the rest) if scoring the kept
+ * rows takes longer than a launch. */
 static void choose_stage_ends(const screen_round *round, int64_t ends[3])
 {
     const chip_constants *constants = &round->device->constants;
@@ -225,7 +226,7 @@ static void choose_stage_ends(const screen_round *round, int64_t ends[3])
     }
 }
 
-/* Lists and scores: some of the rows, and then others by the better threshold that those have given. */
+/* Lists and scores rows in stages. Each stage gives the next a better threshold. */
 static ww_status keep(const screen_round *round, bool at_once)
 {
     int64_t ends[3] = {0, 0, tiles_of(round)};
@@ -248,7 +249,7 @@ static ww_status keep(const screen_round *round, bool at_once)
 
 ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
 {
-    const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all */
+    const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all steps */
     ww_status status = search_mark(round->stream, "begin");
     if (status == WW_OK)
         status = marked(round, prepare(round, asked), "queries coded");

@@ -1,11 +1,11 @@
-/* Where a search on a GPU begins (gpu_rows_search): by the screen (screen.c), or plainly, which is here: one query
- * (search_one.c), or batches of queries in rounds of three launches.
+/* gpu_rows_search() chooses between the screen (screen.c) and a full scan. The full scan is here: one query by search_one.c, a
+ * batch in rounds of three launches.
  *
- * The segments' table stays on the device while it is the same. Everything on the device lives with the stream, so a
- * search of a size that was used before allocates nothing. Few queries and few results cross the bus while kernels read and
- * write them: a copy would take longer to begin.
+ * The table of segments stays on the device until it changes. All device memory belongs to the stream, so a search of a size
+ * that was used before allocates nothing. Kernels read few queries and write few results over the bus directly: starting a copy
+ * would take longer.
  *
- * A device without memory for a round is asked for smaller rounds and shorter lists before the search is refused.
+ * When memory runs out, the search tries smaller rounds and shorter lists before it fails.
  */
 #include <time.h>
 
@@ -18,8 +18,8 @@
 #include "gpu/search/search_common.h"
 
 enum {
-    BEST_DIRECT_BYTES = 1 << 20, /* of results: written, and nobody waits for a write */
-    SHRUNK_MAX = 5               /* from 512 MiB of lists to as few as there can be */
+    BEST_DIRECT_BYTES = 1 << 20, /* bytes of results that kernels write to host memory; nothing waits for a write */
+    SHRUNK_MAX = 5               /* retries with less memory: from 512 MiB of lists down to the minimum */
 };
 
 /* ---- choose -------------------------------------------------------------------------------------------------------------- */
@@ -61,14 +61,14 @@ static search_plan make_plan(const search *s)
 /* ---- launch: one round -----------------------------------------------------------------------------------------------------
  */
 
-/* For each shape: dot and cosine, and l2. */
+/* For each shape, the kernel for dot and cosine, and the one for l2. */
 static const int32_t kernels[][2] = {
     [SEARCH_SHAPE_REGISTERS_1] = {GPU_KERNEL_search_registers_1, GPU_KERNEL_search_registers_1},
     [SEARCH_SHAPE_REGISTERS_2] = {GPU_KERNEL_search_registers_2, GPU_KERNEL_search_registers_2},
     [SEARCH_SHAPE_TILE] = {GPU_KERNEL_search_tile, GPU_KERNEL_search_tile_l2},
     [SEARCH_SHAPE_STREAM] = {GPU_KERNEL_search_stream, GPU_KERNEL_search_stream}};
 
-/* Queues the scoring and the merge of a round, whose keys go to `best`. */
+/* Queues the scoring and the merge of a round. The keys go to `best`. */
 static ww_status score_queries(search *s, search_args *args, void *best)
 {
     const int32_t kernel = kernels[s->plan.shape][s->rows.metric == CANON_L2];
@@ -93,7 +93,7 @@ static ww_status score_queries(search *s, search_args *args, void *best)
 /* ---- collect --------------------------------------------------------------------------------------------------------------
  */
 
-/* One round, from the queries to the results. `spare` is host memory for its keys. */
+/* Searches for one round of queries. `spare` is host memory for its keys. */
 static ww_status search_round(search *s, int64_t first, int64_t count, canon_key *spare)
 {
     search_args args = {.rows = s->rows};
@@ -114,7 +114,7 @@ static ww_status search_round(search *s, int64_t first, int64_t count, canon_key
     return status;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+/* ---- all rounds ---------------------------------------------------------------------------------------------------------- */
 
 static ww_status search_rounds(search *s)
 {
@@ -133,8 +133,8 @@ static ww_status search_rounds(search *s)
     return status;
 }
 
-/* With the table and the mask there: in rounds as large as there is memory for. If a round fails without memory after
- * others, those are done again and find the same. */
+/* Searches in rounds as large as memory allows. If a round runs out of memory, all rounds start again, smaller, with the same
+ * results. The table and the mask are on the device. */
 static ww_status search_within_memory(search *s)
 {
     ww_status status = WW_OUT_OF_MEMORY;

@@ -1,6 +1,6 @@
-/* What all searches on a GPU have in common: the mask that is uploaded once a search, how many blocks the device holds, the
- * lists that blocks leave their keys in, and results. The device finds the k best keys of each query in order; a key holds the
- * row and the score, which are taken apart here.
+/* Shared by all searches on a GPU: uploading the mask, counting the blocks that the device holds, the lists in which blocks
+ * leave their keys, and writing results. The device finds the k best keys of each query in order. A key holds the row and the
+ * score; they are separated here.
  */
 #include "gpu/search/search_common.h"
 
@@ -11,17 +11,17 @@
 #include "device/results.h"
 
 enum {
-    REGISTERS_PER_UNIT = 65536, /* of 32 bits, that a compute unit has at least */
+    REGISTERS_PER_UNIT = 65536, /* 32-bit registers of a compute unit, at least */
     BLOCKS_PER_UNIT_MAX = 8,
-    BLOCKS_PER_UNIT_GUESS = 2,     /* where the driver does not say what a kernel needs */
-    GIVEN_DIRECT_BYTES = 64 << 10, /* of queries: read in pieces of 32 bytes, each a journey over the bus */
+    BLOCKS_PER_UNIT_GUESS = 2,     /* if the driver does not say what a kernel needs */
+    GIVEN_DIRECT_BYTES = 64 << 10, /* bytes of queries that kernels read from host memory, 32 bytes per transfer over the bus */
 };
 
 static const size_t lists_bytes_max = (size_t)512 << 20;
 
-/* ---- what is searched ---------------------------------------------------------------------------------------------------- */
+/* ---- mask and queries ---------------------------------------------------------------------------------------------------- */
 
-/* The mask's whole words as they are, and its last one without the bits past its rows. */
+/* Copies the mask's whole words and, without the bits past its rows, its last word. */
 ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *job, const uint64_t **mask, uint32_t *words)
 {
     *mask = NULL;
@@ -42,7 +42,7 @@ ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *
     return status;
 }
 
-/* Brings the round's queries to where kernels can read them. */
+/* Makes the round's queries readable for kernels. */
 static ww_status give_queries(search *s, int64_t first, int64_t count, void **given)
 {
     const search_job *job = s->job;
@@ -91,7 +91,7 @@ ww_status search_prepare_queries(search *s, int64_t first, int64_t count, search
                                (floats + slots) * sizeof(float) + slots * (sizeof(uint64_t) + sizeof(uint32_t)), &packed);
     if (status != WW_OK)
         return status;
-    /* The packed rows are a multiple of 256 bytes, so that what stands behind them is aligned. */
+    /* The packed rows are a multiple of 256 bytes, so what follows them is aligned. */
     queries->packed = packed;
     queries->worst = (uint64_t *)(queries->packed + floats);
     queries->norms = (float *)(queries->worst + slots);
@@ -102,16 +102,17 @@ ww_status search_prepare_queries(search *s, int64_t first, int64_t count, search
     return launch_search_prepare(s->stream, grid_of((int64_t)(slots + 15) / 16), SEARCH_THREADS, 0, &args);
 }
 
-/* ---- where it goes ------------------------------------------------------------------------------------------------------- */
+/* ---- blocks and lists -----------------------------------------------------------------------------------------------------
+ */
 
-/* Blocks of `threads` threads; `shared_bytes` are dynamic. */
+/* Counts blocks of `threads` threads with `shared_bytes` of dynamic shared memory. */
 static int64_t blocks_per_unit(const gpu_device *device, const driver_function_limits *limits, int32_t threads,
                                size_t shared_bytes)
 {
     int64_t blocks =
         limits->registers > 0 ? REGISTERS_PER_UNIT / ((limits->registers + 7) / 8 * 8 * threads) : BLOCKS_PER_UNIT_GUESS;
     const int64_t shared = limits->shared_static_bytes + (int64_t)shared_bytes;
-    if (shared_bytes > 0) /* a unit has what a block may have, at least */
+    if (shared_bytes > 0) /* a unit has at least as much as a block may use */
         blocks = min_i64(blocks, device->base.info.shared_bytes_per_block / shared);
     return blocks < 1 ? 1 : min_i64(blocks, BLOCKS_PER_UNIT_MAX);
 }
@@ -140,10 +141,10 @@ ww_status search_make_lists(search *s, int64_t slots, int64_t resident, search_l
 {
     const size_t list_bytes = (size_t)s->plan.list_capacity * sizeof(uint64_t);
     const size_t found_bytes = (size_t)s->plan.list_trigger * sizeof(uint64_t);
-    const size_t most = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
+    const size_t lists_max = (lists_bytes_max >> 4 * s->shrunk) / (list_bytes + found_bytes);
     const int64_t parts = search_plan_parts(
-        &s->plan,
-        &(search_parts_size){.slots = slots, .words = s->rows.word_count, .resident = resident, .lists_max = (int64_t)most});
+        &s->plan, &(search_parts_size){
+                      .slots = slots, .words = s->rows.word_count, .resident = resident, .lists_max = (int64_t)lists_max});
     const size_t count = (size_t)(parts * slots);
     void *keys = NULL, *found = NULL;
     ww_status status = gpu_workspace(s->stream, WORKSPACE_LISTS, count * list_bytes, &keys);

@@ -1,4 +1,4 @@
-/* Marks: timed events, which live from the first mark to the end of a round. */
+/* Marks are timed events. They live from the first mark to the end of a round. */
 #include "gpu/search/search_marks.h"
 
 #include <string.h>

@@ -1,22 +1,23 @@
-/* Searching for one query on a GPU: one launch, one wait.
+/* A full scan for one query: one launch, one wait.
  *
- * The rows of a small collection are read in a tenth of a millisecond, so every call of the driver counts. The query travels in
- * the arguments of the kernel, the answer is written to pinned host memory, where it is looked for, and what the kernel's
- * blocks share it leaves as it found it, ready for the next search.
+ * The rows of a small collection are read in a tenth of a millisecond, so every driver call counts. The query travels in the
+ * kernel's arguments. The kernel writes the answer to pinned host memory, which the host polls, and leaves the state that its
+ * blocks share ready for the next search.
  */
 #include <string.h>
 
 #include "arithmetic/row_types.h"
 #include "gpu/search/search_common.h"
 
-/* For each row type: dot and cosine, and l2. */
+/* For each row type, the kernel for dot and cosine, and the one for l2. */
 static const int32_t kernels[ROW_TYPES][2] = {[ROW_F32] = {GPU_KERNEL_search_one, GPU_KERNEL_search_one_l2},
                                               [ROW_F16] = {GPU_KERNEL_search_one_half, GPU_KERNEL_search_one_half_l2},
                                               [ROW_BF16] = {GPU_KERNEL_search_one_half, GPU_KERNEL_search_one_half_l2},
                                               [ROW_I8] = {GPU_KERNEL_search_one_bytes, GPU_KERNEL_search_one_bytes_l2},
                                               [ROW_U8] = {GPU_KERNEL_search_one_bytes, GPU_KERNEL_search_one_bytes_l2}};
 
-/* Into the arguments, or to the device if it is too long for them; unless it is there. */
+/* Puts the query into the arguments, or copies it to the device if it is too long. A query that is on the device stays
+ * there. */
 static ww_status give_query(search *s, search_one_args *args)
 {
     const size_t bytes = (size_t)s->job->dim * sizeof(float);

@@ -1,8 +1,8 @@
-/* How a search is cut up: by what is wasted, and by what is read more than once.
+/* Divides a full scan so that few slots are empty and few rows are read twice.
  *
- * Queries come in slots that a kernel takes at once, and slots without a query cost as much as the others; each column of slots
- * reads all rows again. The rows go to as many blocks as the device holds, or a few times as many where that leaves fewer of
- * its places empty at the end.
+ * A kernel handles a fixed number of query slots at once, and an empty slot costs as much as a full one. Each column of slots
+ * reads all rows again. The rows are divided among as many blocks as the device holds, or a few times as many if that leaves
+ * fewer units idle at the end.
  */
 #include "gpu/search/search_plan.h"
 
@@ -13,8 +13,8 @@
 
 enum {
     REGISTERS_READ_COST = 6,      /* search_registers_*: cost of reading a row again, in units of scoring one query */
-    TILE_READ_COST = 24,          /* the same for search_tile_*, */
-    STREAM_READ_COST = 24,        /* and for search_stream_* */
+    TILE_READ_COST = 24,          /* the same for search_tile_* */
+    STREAM_READ_COST = 24,        /* the same for search_stream_* */
     ROUND_QUERIES_MAX = 4096,     /* more at a time would fill the device no better */
     ROUND_QUERIES_WATCHED = 1024, /* keeps callbacks responsive */
     ROUND_KEYS_MAX = 4 << 20,     /* results that wait on the device at a time */
@@ -31,20 +31,21 @@ static bool is_typed(const search_size *size)
 static search_shape choose_shape(int64_t queries, int32_t chunks, bool typed)
 {
     if (queries == 1 && chunks <= SEARCH_ONE_CHUNKS_MAX)
-        return SEARCH_SHAPE_ONE; /* SEARCH_SHAPE_STREAM in the place of a tile is chosen when it is known to fit */
+        return SEARCH_SHAPE_ONE; /* search_plan_make() replaces a tile by SEARCH_SHAPE_STREAM if it fits */
     if (chunks > 2 || typed)
         return SEARCH_SHAPE_TILE;
     return chunks == 1 ? SEARCH_SHAPE_REGISTERS_1 : SEARCH_SHAPE_REGISTERS_2;
 }
 
-/* What it takes to score all queries, `each` in a block, in queries' worth of scoring: empty slots count, and reading a row
+/* Cost of scoring all queries with `each` per block, in units of scoring one query. It counts empty slots and reading a row
  * again for each column. */
 static int64_t columns_cost(int64_t queries, int32_t each, int32_t read_cost)
 {
     return (queries + each - 1) / each * (each + read_cost);
 }
 
-/* What each of two blocks of a unit may have of what one could, beside what they always have. The driver keeps a KiB for each.
+/* Dynamic shared memory for each of two blocks of a unit, beside their static shared memory. The driver reserves 1 KiB for
+ * each.
  */
 static int64_t shared_for_two(int64_t shared_bytes)
 {
@@ -72,9 +73,9 @@ static void plan_registers(search_plan *plan, int64_t shared_bytes)
     plan->shared_bytes = (size_t)(plan->stages * stage_bytes);
 }
 
-/* For blocks of `threads` that may have so much shared memory. A block has its queries whole if they fit beside stages for the
- * rows: as many as it can have and are worth it. If eight do not fit, the queries go through the stages, too. Says whether
- * that fits. */
+/* Plans blocks of `threads` with `shared_bytes` of shared memory. A block holds its queries in full if they fit beside stages
+ * for the rows, as many as fit and make it faster. If eight queries do not fit, the queries go through the stages, too. Returns
+ * false if that does not fit either. */
 static bool plan_tile_of(search_plan *plan, int32_t chunks, int64_t shared_bytes, int32_t threads)
 {
     const int64_t row_bytes = SEARCH_TILE_ROWS_FLOATS * (int64_t)sizeof(float); /* of a strip */
@@ -100,14 +101,15 @@ static bool plan_tile_of(search_plan *plan, int32_t chunks, int64_t shared_bytes
     return fixed + plan->stages * each_stage <= shared_bytes;
 }
 
-/* Two small blocks to a unit if they fit, or one large one. */
+/* Two small blocks per unit if they fit, otherwise one large block. */
 static void plan_tile(search_plan *plan, int32_t chunks, int64_t shared_bytes)
 {
     if (!plan_tile_of(plan, chunks, shared_for_two(shared_bytes), SEARCH_THREADS / 2))
         (void)plan_tile_of(plan, chunks, shared_bytes - SEARCH_STATIC_BYTES, SEARCH_THREADS);
 }
 
-/* A block of `teams` that has its queries whole, as many as are worth it, and stages for the rows. Says whether that fits. */
+/* Plans a block of `teams` that holds its queries in full, as many as make it faster, and stages for the rows. Returns false if
+ * it does not fit. */
 static bool plan_stream_of(search_plan *plan, int32_t chunks, int64_t shared_bytes, int64_t teams)
 {
     const int64_t query_bytes = SEARCH_TILE_QUERIES_FLOATS * (int64_t)sizeof(float);
@@ -129,17 +131,17 @@ static bool plan_stream_of(search_plan *plan, int32_t chunks, int64_t shared_byt
     return best_cost < INT64_MAX;
 }
 
-/* One block of eight teams per compute unit, or of fewer where the chip takes those. Returns false if it does not fit in shared
+/* One block of eight teams per compute unit, or of fewer if the chip allows it. Returns false if it does not fit in shared
  * memory or would not be faster. */
 static bool plan_stream(search_plan *plan, const search_size *size)
 {
     if (size->stream_wave == 0 || plan->round_queries < size->stream_queries)
         return false;
     int64_t teams = SEARCH_THREADS / SEARCH_TILE_LANES;
-    const int64_t fewest = max_i64(size->stream_teams, size->stream_wave / SEARCH_TILE_LANES);
-    while (teams >= fewest && !plan_stream_of(plan, packed_chunks(size->dim), size->shared_bytes, teams))
+    const int64_t teams_min = max_i64(size->stream_teams, size->stream_wave / SEARCH_TILE_LANES);
+    while (teams >= teams_min && !plan_stream_of(plan, packed_chunks(size->dim), size->shared_bytes, teams))
         teams /= 2;
-    if (teams < fewest)
+    if (teams < teams_min)
         return false;
     plan->shape = SEARCH_SHAPE_STREAM;
     plan->threads = (int32_t)teams * SEARCH_TILE_LANES + SEARCH_STREAM_FEEDERS;
@@ -147,7 +149,7 @@ static bool plan_stream(search_plan *plan, const search_size *size)
     return true;
 }
 
-/* For the packed query while rows are scored, and for the keys that are sorted behind that. */
+/* Shared memory holds the packed query while rows are scored, and afterwards the keys that are sorted. */
 static void plan_one(search_plan *plan, const search_size *size)
 {
     const size_t query = (size_t)canon_padded(size->dim) * sizeof(float);
@@ -160,12 +162,12 @@ static void plan_one(search_plan *plan, const search_size *size)
 /* Rounds of equal size, none larger than the limits allow. */
 static int32_t choose_round(search_size size)
 {
-    int64_t most = size.watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
-    most = min_i64(most, ROUND_KEYS_MAX / size.k);
-    most = min_i64(most, ROUND_FLOATS_MAX / canon_padded(size.dim));
-    most = max_i64(most / SEARCH_REGISTERS_QUERIES_MAX, 1) * SEARCH_REGISTERS_QUERIES_MAX;
-    most = size.shrunk > 0 ? max_i64(min_i64(most, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_MIN) : most;
-    const int64_t rounds = (size.queries + most - 1) / most;
+    int64_t round_max = size.watched ? ROUND_QUERIES_WATCHED : ROUND_QUERIES_MAX;
+    round_max = min_i64(round_max, ROUND_KEYS_MAX / size.k);
+    round_max = min_i64(round_max, ROUND_FLOATS_MAX / canon_padded(size.dim));
+    round_max = max_i64(round_max / SEARCH_REGISTERS_QUERIES_MAX, 1) * SEARCH_REGISTERS_QUERIES_MAX;
+    round_max = size.shrunk > 0 ? max_i64(min_i64(round_max, size.queries) >> 2 * size.shrunk, ROUND_QUERIES_MIN) : round_max;
+    const int64_t rounds = (size.queries + round_max - 1) / round_max;
     const int64_t each = (size.queries + rounds - 1) / rounds;
     return (int32_t)(rounds == 1 ? size.queries : round_up_i64(each, SEARCH_REGISTERS_QUERIES_MAX));
 }
@@ -180,8 +182,8 @@ search_plan search_plan_make(search_size size)
         plan_tile(&plan, packed_chunks(size.dim), size.shared_bytes);
     else if (plan.shape != SEARCH_SHAPE_STREAM)
         plan_registers(&plan, size.shared_bytes);
-    /* A cut leaves up to a quarter more than k, since an exact one takes three times as long; the next comes when the list has
-     * doubled. Behind the trigger a list has room for all rows that a block scores before it looks again. */
+    /* A cut leaves up to a quarter more than k, because an exact one takes three times as long. The next cut comes when the
+     * list has doubled. Beyond the trigger a list has room for all rows that a block scores before it checks again. */
     plan.list_kept_max = size.k + size.k / 4 + 16;
     plan.list_trigger = 2 * size.k + 32;
     plan.list_capacity = (int32_t)round_up_i64(plan.list_trigger + plan.tile_rows, 16);
@@ -197,9 +199,10 @@ int64_t search_plan_parts(const search_plan *plan, const search_parts_size *size
 {
     const int64_t columns = size->slots / plan->slot_queries;
     const int64_t tiles = (size->words * SEARCH_WORD_ROWS + plan->tile_rows - 1) / plan->tile_rows;
-    const int64_t most = max_i64(min_i64(tiles, size->lists_max / size->slots / plan->block_parts), 1);
-    /* One column fills the device when all of it is resident. */
+    const int64_t parts_max = max_i64(min_i64(tiles, size->lists_max / size->slots / plan->block_parts), 1);
+    /* A single column fills the device with one round of resident blocks. */
     const int64_t rounds = columns == 1 ? 1 : FILL_ROUNDS_MAX;
     return plan->block_parts *
-           fill_device((fill_size){.columns = columns, .resident = size->resident, .parts_max = most, .rounds_max = rounds});
+           fill_device(
+               (fill_size){.columns = columns, .resident = size->resident, .parts_max = parts_max, .rounds_max = rounds});
 }

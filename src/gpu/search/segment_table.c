@@ -1,4 +1,4 @@
-/* The table of segments: one entry for each that has rows, in order. */
+/* The table of segments: one entry for each non-empty segment, in order. */
 #include "gpu/search/segment_table.h"
 
 #include "arithmetic/row_types.h"

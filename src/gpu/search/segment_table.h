@@ -1,4 +1,4 @@
-/* The table of segments that kernels read (kernels/search/segments.h), made of a search job's. */
+/* The table of segments that kernels read (kernels/search/segments.h), made from a search job. */
 #ifndef WW_GPU_SEARCH_SEGMENT_TABLE_H
 #define WW_GPU_SEARCH_SEGMENT_TABLE_H
 
@@ -7,14 +7,14 @@
 #include "device/backend.h"
 #include "kernels/search/segments.h"
 
-/* In host memory; goes to the device as it is. */
+/* In host memory; copied to the device unchanged. */
 typedef struct segment_table {
-    kernel_segment *segments; /* only those that have rows */
+    kernel_segment *segments; /* without empty ones */
     size_t bytes;
 } segment_table;
 
-/* Makes the table, and fills in what `rows` says of it except for its address on the device and the mask. Freed with
- * memory_free(table->segments), which may be NULL. Fails without memory. */
+/* Makes the table and fills `rows`, except for the table's device address and the mask. Free table->segments, which may be
+ * NULL, with memory_free(). Fails without memory. */
 ww_status segment_table_make(const search_job *job, segment_table *table, kernel_rows *rows);
 
 /* Words of 64 rows in all segments. */

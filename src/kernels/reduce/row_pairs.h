@@ -106,7 +106,8 @@ DEVICE float pair_largest(const pair_place *place, float largest, const pair_sha
         AT(shared->maxima, place->part) = largest;
     barrier();
     UNROLL_BY(1)
-    for (int32_t part = 0; part < place->parts; part++) largest = row_larger_f32(largest, AT(shared->maxima, part));
+    for (int32_t part = 0; part < place->parts; part++)
+        largest = row_larger_f32(largest, AT(shared->maxima, part));
     return largest;
 }
 

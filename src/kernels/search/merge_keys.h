@@ -1,8 +1,8 @@
-/* The k best of the keys that the parts of a search have left for a query, in order.
+/* Merges the keys that the parts of a search have left for a query into the k best, in order.
  *
- * They are streamed through a buffer in shared memory. What is behind the threshold is not taken in; when the buffer is full it
- * is cut to k, and the k-th key is the new threshold. At the end one more cut gives the result. A cut sorts; with a small k it
- * selects, in a tenth of the time (select_keys.h).
+ * The keys stream through a buffer in shared memory. Keys worse than the threshold are skipped. When the buffer is full, it is
+ * cut to k, and the k-th key is the new threshold. A last cut gives the result. A cut sorts; for a small k it selects, in a
+ * tenth of the time (select_keys.h).
  */
 #ifndef WW_KERNELS_SEARCH_MERGE_KEYS_H
 #define WW_KERNELS_SEARCH_MERGE_KEYS_H
@@ -13,11 +13,10 @@
 #include "kernels/search/select_keys.h"
 #include "kernels/search/sort_keys.h"
 
-/* Keys that each thread fetches at once. A cut leaves k, and there are k to leave, and the next round fits, because
- * room - 4 * 256 >= k. */
+/* Keys that each thread loads at once. After a cut to k the next round fits, because room - 4 * 256 >= k. */
 enum { MERGE_LOADS = 4, MERGE_ROUND = MERGE_LOADS * SEARCH_THREADS };
 
-/* The buffer's size: 4096 keys, or 2048, which leave more shared memory to others, where those do for k. */
+/* The buffer's size: 4096 keys, or 2048 if that is enough for k, which leaves more shared memory. */
 #define MERGE_ROOM(k) ((k) > SEARCH_MERGE_KEYS / 4 ? SEARCH_MERGE_KEYS : SEARCH_MERGE_KEYS / 2)
 
 /* What merge_best() needs in shared memory. */
@@ -27,13 +26,13 @@ typedef struct merge_shared {
     select_shared select;
 } merge_shared;
 
-/* With `buffer` for the keys. */
+/* Declares a merge_shared that keeps its keys in `buffer`. */
 #define MERGE_SHARED(name, buffer)                                                                                             \
     SHARED(uint32_t, name##_length, 1);                                                                                        \
     SELECT_SHARED(name##_select);                                                                                              \
     const merge_shared name = {buffer, name##_length, name##_select}
 
-/* MERGE_LOADS of `total` keys for each thread, from number `first` on. */
+/* Loads MERGE_LOADS of `total` keys per thread, starting at key `first`. */
 DEVICE void merge_load(const uint64_t *found, uint32_t first, uint32_t total, canon_key *taken)
 {
     UNROLL
@@ -43,7 +42,7 @@ DEVICE void merge_load(const uint64_t *found, uint32_t first, uint32_t total, ca
     }
 }
 
-/* Appends the wave's keys that are not behind the threshold, which is not the worst, to the buffer. */
+/* Appends the wave's keys that are not worse than the threshold to the buffer. The threshold is not CANON_KEY_WORST. */
 DEVICE void merge_append(const canon_key *taken, canon_key threshold, const merge_shared *at)
 {
     uint32_t count = 0, first = 0;
@@ -62,8 +61,8 @@ DEVICE void merge_append(const canon_key *taken, canon_key threshold, const merg
     }
 }
 
-/* Cuts `count` keys in the buffer to the k best, and perhaps a few others where that is quicker; these are all at or before the
- * new threshold. Returns how many. By all threads; ends with a barrier. */
+/* Cuts `count` keys in the buffer to the k best, plus a few others if that is faster; none is worse than the new threshold.
+ * Returns how many are left. Called by all threads; ends with a barrier. */
 DEVICE uint32_t merge_cut(uint32_t count, uint32_t k, canon_key *threshold, const merge_shared *at)
 {
     if (k <= SELECT_K_MAX)
@@ -75,9 +74,9 @@ DEVICE uint32_t merge_cut(uint32_t count, uint32_t k, canon_key *threshold, cons
     return k;
 }
 
-/* Writes the k best of `total` keys, none of them behind `threshold`, to `best`, where the host may look for them. By all
- * threads of a block of SEARCH_THREADS. The keys may be other blocks' that are done: they are read past the caches that those
- * do not write to. */
+/* Writes the k best of `total` keys, none worse than `threshold`, to `best`, which may be polled by the host. Called by all
+ * threads of a block of SEARCH_THREADS. Other, finished blocks may have written the keys, so they are read past the caches that
+ * are not coherent with those blocks. */
 DEVICE void merge_best(const uint64_t *found, uint32_t total, canon_key threshold, uint32_t k, const merge_shared *at,
                        uint64_t *best)
 {

@@ -1,4 +1,4 @@
-/* Packing one row by the sixteen lanes of a group: shared by the kernels for rows and for queries. */
+/* Packs one row with a group of sixteen lanes. Used for rows and for queries. */
 #ifndef WW_KERNELS_SEARCH_PACK_ROW_H
 #define WW_KERNELS_SEARCH_PACK_ROW_H
 
@@ -22,13 +22,14 @@ DEVICE float pack_element(const float *from, int32_t given, int32_t element)
     return element < given ? from[element] : 0.0f;
 }
 
-/* The first level of the fold: what the four accumulators of one group come to. */
+/* The first level of the fold: the sum of one group's four accumulators. */
 DEVICE float fold_group(f32x4 acc)
 {
     return (acc.x + acc.y) + (acc.z + acc.w);
 }
 
-/* The whole fold: the sum of a row of which each lane of the group holds four accumulators, in all of them. By a whole wave. */
+/* The whole fold: returns the sum of a row in all lanes of the group. Each lane holds four accumulators. Called by a whole
+ * wave. */
 DEVICE float fold_row(f32x4 acc)
 {
     float sum = fold_group(acc);
@@ -39,8 +40,8 @@ DEVICE float fold_row(f32x4 acc)
     return sum;
 }
 
-/* Writes a row of dim elements, the first `given` of them in `from` and the rest zero, to `to`; returns dot(x,x) in all lanes
- * of the group. All lanes of the wave call it; those of a group that is not `active` read and write nothing. */
+/* Writes a row of dim elements to `to`: the first `given` from `from`, the rest zero. Returns dot(x,x) in all lanes of the
+ * group. Called by a whole wave; a group that is not `active` reads and writes nothing. */
 DEVICE float pack_row(bool active, const float *from, int32_t dim, int32_t given, float *to)
 {
     const int32_t chunks = packed_chunks(dim);

@@ -1,4 +1,4 @@
-/* Listing what is within a bound. */
+/* Lists keys within a bound. */
 #ifndef WW_KERNELS_SEARCH_RANGE_LIST_H
 #define WW_KERNELS_SEARCH_RANGE_LIST_H
 
@@ -7,7 +7,8 @@
 #include "arithmetic/canon.h"
 #include "kernels/search/range_args.h"
 
-/* Counts and lists the keys of those lanes that have one, by one atomic addition a wave to the length. By a whole wave. */
+/* Counts the keys of the lanes that have one, and lists those that are wanted, with one atomic addition to the length per wave.
+ * Called by a whole wave. */
 DEVICE void range_add(const range_list *list, bool has, uint32_t query, canon_key key)
 {
     const bool within = has && key <= list->last;

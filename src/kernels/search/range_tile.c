@@ -1,18 +1,18 @@
-/* All rows within a bound, of several queries: every row is scored, by the tiles of tile_feed.h, and what is within the bound
- * is listed. The gate is one for all queries, since the bound is.
+/* Scores every row for several queries, by the tiles of tile_feed.h, and lists the keys within the bound. All queries share one
+ * gate, because they share the bound.
  */
 #include "kernels/search/range_list.h"
 #include "kernels/search/tile_feed.h"
 #include "kernels/search/topk_lists.h"
 
-/* What a lane lists by. */
+/* What a lane needs to list a key. */
 typedef struct range_lane {
     float gate, norm;
     uint32_t query; /* of the search */
-    bool real;      /* is there a query at its place? */
+    bool real;      /* the slot has a query */
 } range_lane;
 
-/* Lists the two sums that end with this lane if they are within the bound. By a whole wave. */
+/* Lists this lane's two final sums if they are within the bound. Called by a whole wave. */
 DEVICE void range_offer(int32_t metric, const range_tile_args *args, const range_lane *mine, const tile_feed *feed,
                         const row_word *tile, const f32x2 *acc)
 {
@@ -32,8 +32,8 @@ DEVICE void range_offer(int32_t metric, const range_tile_args *args, const range
     }
 }
 
-/* Scores the tiles of the block's part, one after the other. What is looked at between them alone is read from the arguments
- * there. */
+/* Scores the tiles of the block's part, one after the other. Arguments that are used only between tiles are read there, so they
+ * take no registers. */
 DEVICE void range_score(int32_t metric, const range_tile_args *args, const range_lane *mine, const tile8_places *places,
                         tile_feed *feed, tile_ring *ring)
 {
@@ -88,7 +88,7 @@ DEVICE void tile_range(const range_tile_args *args)
     barrier();
     tile_look_ahead(&args->search, &feed, ring, 0);
     const tile8_places places = tile_places_of(row_strip, query_strip);
-    /* Distances have a loop of their own; the others' sums are alike. */
+    /* Distances have their own loop; dot and cosine share one. */
     if (metric == CANON_L2)
         range_score(CANON_L2, args, &mine, &places, &feed, ring);
     else

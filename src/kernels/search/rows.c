@@ -1,14 +1,14 @@
-/* Rows of every type into their place: packed as they come from the host, gathered from other rows, or unpacked for a search.
+/* Moves rows of every type: packs rows from the host, copies rows between segments, unpacks rows for a search.
  *
- * All are bound by memory; sixteen lanes carry a row. The norm is computed on the way, because the row is in registers then,
- * and tells at once whether the row is finite: an element that is not, or a square that overflows, shows in it. Rows of another
- * type than f32 are also written as floats, where codes are wanted.
+ * All kernels are bound by memory; sixteen lanes move a row. The norm is computed on the way, while the row is in registers. It
+ * also shows whether the row is finite: an infinite or NaN element, or a square that overflows, makes it not finite. Rows of
+ * another type are also written as floats if their codes are needed.
  */
 #include "kernels/search/pack_row.h"
 #include "kernels/search/rows_args.h"
 #include "kernels/search/typed_rows.h"
 
-/* An element's bits as a device stores it, or those of 0 where there is none. */
+/* An element's bits as the device stores it, or those of 0 beyond the row's end. */
 DEVICE uint32_t typed_bits(const rows_pack_args *args, uint32_t row, int32_t element)
 {
     const size_t at = (size_t)row * (size_t)args->dim + (size_t)element;
@@ -35,7 +35,7 @@ DEVICE void typed_store(int32_t type, uint32_t *at, u32x2 four)
         at[1] = four.y;
 }
 
-/* Writes row `number` of another type than f32 and returns dot(x,x), as pack_row() does. */
+/* Writes row `number`, of another type than f32, and returns dot(x,x), like pack_row(). */
 DEVICE float pack_typed(bool active, const rows_pack_args *args, uint32_t number)
 {
     const uint32_t row = args->first + number;

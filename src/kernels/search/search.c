@@ -1,4 +1,4 @@
-/* Before and after the scoring: queries into packed order, and what the parts have found into the k best. */
+/* The first and last kernel of a full scan: packing the queries, and merging the keys of all parts into the k best. */
 #include "kernels/search/merge_keys.h"
 #include "kernels/search/pack_row.h"
 #include "kernels/search/search_args.h"
@@ -8,7 +8,7 @@ KERNEL(search_prepare, search_prepare_args, SEARCH_THREADS)
     const uint32_t query = block_index() * (SEARCH_THREADS / PACKED_GROUPS) + group_index();
     const size_t floats = (size_t)packed_chunks(args.dim) * CANON_LANES;
     const bool active = query < args.queries.slots, real = query < args.queries.count;
-    /* A slot without a query is a query of zeros: none of its elements is there. */
+    /* A slot without a query becomes a query of zeros. */
     const float sum = pack_row(active, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0,
                                args.queries.packed + query * floats);
     if (active && group_lane() == 0) {

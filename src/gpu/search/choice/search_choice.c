@@ -1,5 +1,5 @@
-/* The choice: first what can be done at all, then the model (search_cost.h), and where that finds both ways close, the times of
- * searches of the same shape on this device (search_trials.h). */
+/* Chooses a way to search: first excludes what is impossible, then asks the model (search_cost.h). If the model finds both ways
+ * close, the times of earlier searches of the same shape on this device decide (search_trials.h). */
 #include "gpu/search/choice/search_choice.h"
 
 #include "arithmetic/canon.h"
@@ -11,12 +11,9 @@
 #include "gpu/search/segment_table.h"
 #include "kernels/screen/screen_args.h"
 
-enum {
-    MASK_WORDS = 512, /* that are looked at to guess how many rows a mask admits */
-    SHAPE_STEPS = 8   /* sizes are the same shape within an eighth of a doubling */
-};
+enum { MASK_WORDS = 512 }; /* words of a mask that are sampled to estimate how many rows it admits */
 
-static const double CLOSE = 3.0; /* ways that the model finds closer than this are tried */
+static const double CLOSE = 3.0; /* if the predicted times differ by a smaller factor, both ways are tried */
 
 static bool has_codes(const search_job *job)
 {
@@ -26,7 +23,7 @@ static bool has_codes(const search_job *job)
     return true;
 }
 
-/* What share of words, and of rows, the mask admits: by words as far from each other as can be. */
+/* Estimates the share of words, and of rows, that the mask admits, from evenly spaced words. */
 static void look_at_mask(const search_job *job, search_amount *amount)
 {
     const int64_t words = min_i64((job->mask_rows + SEARCH_WORD_ROWS - 1) / SEARCH_WORD_ROWS, amount->words);
@@ -42,7 +39,7 @@ static void look_at_mask(const search_job *job, search_amount *amount)
     amount->rows_admitted = (double)rows / SEARCH_WORD_ROWS * covered;
 }
 
-/* log2, in steps of an eighth: near enough by the bits of a float. */
+/* log2 in steps of an eighth, from the bits of a float: sizes within a step are the same shape. */
 static uint64_t steps_of(double value)
 {
     const uint32_t bits = canon_float_bits((float)value + 1e-6f);
@@ -68,8 +65,8 @@ static uint64_t shape_of(const search_job *job, const search_amount *amount, boo
     return hash == 0 ? 1 : hash;
 }
 
-/* Of rows of other types than f32 one query is faster scored at once: only rows of f32 are so long that the launches of a
- * screen pay. */
+/* A single query over rows of another type is faster in a full scan: only f32 rows are so long that the screen saves more time
+ * than its launches take. */
 static bool can_screen_type(const search_job *job, bool range)
 {
     return job->type == ROW_F32 || range || job->query_count > 1 || gpu_search_rows_are_far(job);
@@ -104,7 +101,7 @@ search_choice search_choose(gpu_device *device, const search_job *job, int32_t c
     if (!can_screen(&device->base, job, amount.words) || !can_screen_type(job, range))
         return choice;
     choice.plan = search_screen_plan(device, job, job->query_count, capacity);
-    if (!range && choice.plan.sample_tiles * 4 < (uint32_t)job->k) /* no threshold */
+    if (!range && choice.plan.sample_tiles * 4 < (uint32_t)job->k) /* no threshold from a sample */
         return choice;
     choice.screen = device->base.tuning.screen == TUNING_ALWAYS || gpu_search_rows_are_far(job);
     if (choice.screen)

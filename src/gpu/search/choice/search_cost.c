@@ -1,9 +1,10 @@
-/* The model. A search takes the time of its launches and copies, plus the longer of reading the rows and multiplying them. A
- * screened one reads a quarter and multiplies many times as fast, but adds a sample before and exact scores after.
+/* The cost model. A search takes the time of its launches and copies, plus the longer of reading the rows and multiplying them.
+ * A screened search reads a quarter of the bytes and multiplies many times as fast, but adds a sample before and exact scores
+ * after.
  *
- * The constants are an H200's, for a unit of its 132, measured by bench/search/search_choice.c; other chips are taken to be
- * alike for a unit, except for the products of codes. Where the two ways come out close the device itself is asked
- * (search_choice.c), so they need not be exact.
+ * The constants were measured on an H200, by bench/search/search_choice.c, and are per compute unit (it has 132). Other chips
+ * are assumed to be as fast per unit, except for products of codes. The constants need not be exact: where the two ways are
+ * close, search_choice.c measures both on the device.
  */
 #include "gpu/search/choice/search_cost.h"
 
@@ -12,16 +13,17 @@
 #include "kernels/screen/screen_args.h"
 
 enum {
-    PLAIN_UNIT = 8,         /* queries that a block of plain scores has at least, */
-    PLAIN_UNIT_MAX = 128,   /* and at most */
-    SCREEN_UNIT = 64,       /* the same of codes */
-    KEPT_ROWS = 50,         /* that are kept beside the results, about, */
-    KEPT_FACTOR = 10,       /* and for each of them */
-    PLAIN_READ_QUERIES = 64 /* that share a reading of the rows */
+    PLAIN_UNIT = 8,         /* queries that a block of a full scan handles, at least */
+    PLAIN_UNIT_MAX = 128,   /* queries that a block of a full scan handles, at most */
+    SCREEN_UNIT = 64,       /* queries that a block of the screen handles */
+    KEPT_ROWS = 50,         /* rows kept for a query in addition to the results, about */
+    KEPT_FACTOR = 10,       /* rows kept for each result */
+    PLAIN_READ_QUERIES = 64 /* queries that share one reading of the rows */
 };
 
 static const double unit_bytes = 4.3e6 / 132, unit_products = 15e6 / 132, unit_codes_wgmma = 290e6 / 132;
-static const double unit_codes = 4 * 15e6 / 132; /* four in the place of one, as dot4 has it, is what every chip has at least */
+static const double unit_codes =
+    4 * 15e6 / 132; /* dot4 multiplies four codes instead of one float; every chip has at least this */
 
 search_rates search_rates_of(int32_t compute_units, bool wgmma)
 {
@@ -40,7 +42,7 @@ search_rates search_rates_of(int32_t compute_units, bool wgmma)
     return rates;
 }
 
-/* What the queries take that both ways do: they are read, copied and coded, and their results written. */
+/* What queries cost in either way: they are read, copied and coded, and their results are written. */
 static double queries_cost(const search_rates *rates, const search_amount *a)
 {
     return (double)a->queries * (rates->query + (double)a->dim * sizeof(float) / rates->query_bytes);
@@ -53,7 +55,8 @@ double search_cost_plain(const search_rates *rates, const search_amount *a)
     const double reading = numbers * sizeof(float) * (double)readings / rates->bytes;
     if (a->queries == 1)
         return rates->plain_one + reading;
-    const double chunks = (double)canon_padded(a->dim) / CANON_LANES, share = chunks / (chunks + 0.8); /* of short rows less */
+    const double chunks = (double)canon_padded(a->dim) / CANON_LANES,
+                 share = chunks / (chunks + 0.8); /* short rows reach less of the peak */
     const int64_t unit = a->queries > PLAIN_UNIT_MAX / 2 ? PLAIN_UNIT_MAX : PLAIN_UNIT;
     const double multiplying = numbers * (double)round_up_i64(a->queries, unit) / (rates->products * share);
     return (a->queries <= PLAIN_UNIT ? rates->plain_few : rates->plain_batch) +

@@ -1,5 +1,5 @@
-/* What a search costs by each of its two ways, so that the cheaper is taken (search_choice.h): pure arithmetic on sizes, with
- * the device's own constants. */
+/* Predicts the time of a full scan and of a screened search, so that the faster one is taken (search_choice.h). Pure arithmetic
+ * on sizes and the device's rates. */
 #ifndef WW_GPU_SEARCH_CHOICE_SEARCH_COST_H
 #define WW_GPU_SEARCH_CHOICE_SEARCH_COST_H
 
@@ -8,19 +8,19 @@
 
 #include "gpu/search/screen_plan.h"
 
-/* What is known of a device. Times are microseconds, amounts are per microsecond. */
+/* The rates of a device. Times are in microseconds, amounts are per microsecond. */
 typedef struct search_rates {
     double bytes;        /* read from memory */
-    double products;     /* multiply-adds of a plain search of many queries */
-    double codes;        /* multiply-adds of codes by the matrix units, or what the chip has */
-    double plain_one;    /* what a plain search takes that finds nothing to do: of one query, */
-    double plain_few;    /* of a small batch, */
-    double plain_batch;  /* and of more */
-    double screen_one;   /* the same of a screened one: of one query, */
-    double screen_few;   /* of a small batch, */
-    double screen_batch; /* and of more */
-    double query;        /* what each query of a batch adds by either way, */
-    double query_bytes;  /* and its numbers */
+    double products;     /* multiply-adds of a full scan with many queries */
+    double codes;        /* multiply-adds of codes, by matrix units if the chip has them */
+    double plain_one;    /* fixed time of a full scan for one query */
+    double plain_few;    /* same, for a small batch */
+    double plain_batch;  /* same, for more queries */
+    double screen_one;   /* fixed time of a screened search for one query */
+    double screen_few;   /* same, for a small batch */
+    double screen_batch; /* same, for more queries */
+    double query;        /* time that each query of a batch adds to either way */
+    double query_bytes;  /* bytes of queries copied per microsecond */
 } search_rates;
 
 /* The rates of a chip with `compute_units` units. `wgmma` says whether it multiplies codes by tiles from shared memory. */

@@ -1,4 +1,4 @@
-/* Lists of an index on a GPU: keeping them there, and searches that read some of them. device/backend.h says what these do. */
+/* Lists of an index on a GPU: storing them, and searching some of them. device/backend.h describes these functions. */
 #ifndef WW_GPU_SEARCH_LISTS_LISTS_H
 #define WW_GPU_SEARCH_LISTS_LISTS_H
 

@@ -1,8 +1,8 @@
-/* Lists of an index in memory of the device: what the screen reads of their rows, list by list.
+/* Stores the lists of an index in device memory: the codes of their rows, list by list, for the screen.
  *
- * A list lies in one piece. One that outgrows its place gets a larger one, in a new part of memory, and when more than half of
- * all memory is in such abandoned places everything is laid out again. Codes are copied from the segments by a kernel, so
- * laying out again needs nothing of the old place, which is freed first.
+ * A list is contiguous. A list that outgrows its place moves to a larger one, in a new part of memory. When more than half of
+ * all memory is abandoned, all lists are laid out again. A kernel copies codes from the segments, so a new layout needs nothing
+ * from the old memory, which is freed first.
  */
 #include <string.h>
 
@@ -17,8 +17,8 @@
 
 enum {
     PAGE_ROWS = 64,
-    PAGES_MAX = 1 << 14, /* that one launch fills: 4 MiB of numbers */
-    GROWTH = 4,          /* a list that was outgrown gets room for a quarter more */
+    PAGES_MAX = 1 << 14, /* pages that one launch fills: 4 MiB of numbers */
+    GROWTH = 4,          /* a list that outgrew its place gets a quarter more room than it needs */
 };
 
 enum { WORKSPACE_SEGMENTS, WORKSPACE_PAGES, WORKSPACE_NUMBERS };
@@ -29,8 +29,8 @@ typedef struct push {
     const list_push *job;
     device_lists *to;
     kernel_rows rows;
-    screen_list_page *pages; /* host: PAGES_MAX, and */
-    uint32_t *numbers;       /* PAGE_ROWS for each */
+    screen_list_page *pages; /* host: PAGES_MAX */
+    uint32_t *numbers;       /* host: PAGE_ROWS for each page */
     int64_t page_count;
 } push;
 
@@ -75,7 +75,7 @@ ww_status gpu_lists_segments(const search_job *job, segment_table *table, kernel
 /* ---- places -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Frees all memory of lists on the device; the device is entered and nothing uses it. */
+/* Frees all device memory of the lists. The device is entered, and nothing uses the lists. */
 static void free_parts(gpu_device *device, device_lists *lists)
 {
     for (int64_t i = 0; i < lists->part_count; i++)
@@ -86,7 +86,7 @@ static void free_parts(gpu_device *device, device_lists *lists)
         lists->room[i] = 0;
 }
 
-/* Host memory for as many lists as there are now, and for a part more. */
+/* Makes host memory for all lists of the job, and for one more part. */
 static ww_status grow_tables(const push *p)
 {
     device_lists *to = p->to;
@@ -107,7 +107,7 @@ static ww_status grow_tables(const push *p)
     return WW_OK;
 }
 
-/* Room for lists that have too little: entries in all, and in `lost` those that are left behind. */
+/* Counts the entries of lists that need a larger place; `lost` gets the entries of their old places. */
 static int64_t entries_wanted(const push *p, bool growing, int64_t *lost)
 {
     int64_t wanted = 0;
@@ -122,7 +122,7 @@ static int64_t entries_wanted(const push *p, bool growing, int64_t *lost)
     return wanted;
 }
 
-/* Gives places in a new part, of `entries`, to the lists that entries_wanted() counted. */
+/* Assigns places in a new part with `entries` entries to the lists that entries_wanted() counted. */
 static void place_lists(const push *p, void *memory, int64_t entries, bool growing)
 {
     const size_t code_words = (size_t)canon_padded(p->job->dim) / sizeof(uint32_t);

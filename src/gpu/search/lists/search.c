@@ -1,10 +1,10 @@
-/* Search of some lists of an index on a GPU: screened rounds (screen_round.h) whose kernels read lists in place of segments.
+/* Searches some lists of an index on a GPU, in screened rounds (screen_round.h) whose kernels read lists instead of segments.
  *
- * The queries of a round are grouped by list on the host, so that four that read the same list share its codes
- * (screen_lists.c); only lists that are read are looked at, so that a query's time does not depend on how many others there
- * are. A query's sample are the first words of its nearest lists, which give a threshold close to the result. A query whose
- * list of kept rows was full, or whose results prove a defect of the screen, is asked again with room for all its rows: the
- * second time with the best threshold known, or without one. So no query needs a third way.
+ * The host groups the queries of a round by list, so that four queries that read the same list share its codes
+ * (screen_lists.c). It only visits lists that are read, so a query's time does not depend on the number of other lists. The
+ * sample of a query is the first words of its nearest lists, which gives a threshold close to the result. If a query's list of
+ * kept rows was full, the query is repeated with the best known threshold and room for all its rows; if its results prove a
+ * defect of the screen, it is repeated without a threshold. No query needs a third attempt.
  */
 #include "gpu/search/lists/lists.h"
 
@@ -21,15 +21,15 @@
 enum {
     WORD_ROWS = 64,
     WORD_BUCKETS = WORD_ROWS / SCREEN_BUCKET_ROWS,
-    TILE_BUCKETS = SCREEN_TILE_WORDS * WORD_BUCKETS, /* the plan counts a sample by these */
-    SAMPLE_BUCKETS = 64,                             /* of a query, */
-    SAMPLE_FACTOR = 4,                               /* and this many for each result */
-    CAPACITY_MIN = 4096,                             /* of kept rows; */
-    CAPACITY_FACTOR = 8,                             /* and this many for each result */
+    TILE_BUCKETS = SCREEN_TILE_WORDS * WORD_BUCKETS, /* the plan counts the sample in tiles */
+    SAMPLE_BUCKETS = 64,                             /* of a query's sample, at least */
+    SAMPLE_FACTOR = 4,                               /* buckets of the sample for each result */
+    CAPACITY_MIN = 4096,                             /* kept rows of a query, at least */
+    CAPACITY_FACTOR = 8,                             /* kept rows for each result */
     ROUND_MAX = 16384,                               /* queries at a time */
-    ITEM_WORDS_MIN = 4,                              /* a block has something for each of its waves */
+    ITEM_WORDS_MIN = 4,                              /* so that each wave of a block has work */
     ITEM_WORDS_MAX = 64,
-    ITEMS_RESIDENT = 4, /* items for each block that the device holds, if there are enough words */
+    ITEMS_RESIDENT = 4, /* items per resident block, if there are enough words */
 };
 
 static const int64_t kept_bytes_max = (int64_t)512 << 20;
@@ -40,13 +40,13 @@ typedef struct lists_search {
     const list_job *job;
     kernel_rows rows;
     int64_t units_resident;
-    uint32_t *counts;   /* host, for each list: pairs, or where the next one goes; 0 for lists that are not in `used` */
-    uint32_t *used;     /* host: lists that have pairs, */
-    int64_t used_count; /* and how many */
+    uint32_t *counts; /* host, for each list: pairs, or where the next one goes; 0 for lists that are not in `used` */
+    uint32_t *used;   /* host: lists that have pairs */
+    int64_t used_count;
     canon_key *results; /* host: a round's keys, thresholds and counts */
     char *block;        /* host: a round's items and pairs */
     size_t block_bytes, results_bytes;
-    int64_t *left; /* queries to ask again, and */
+    int64_t *left; /* queries to repeat, with their thresholds */
     canon_key *left_thresholds;
     int64_t left_count;
     search_stats stats;
@@ -58,7 +58,7 @@ typedef struct list_round {
     int64_t first, count;
     const canon_key *thresholds;
     screen_plan plan;
-    int64_t sample_words; /* of a list at most */
+    int64_t sample_words; /* words of a list, at most */
 } list_round;
 
 static int64_t query_of(const list_round *r, int64_t i)
@@ -79,7 +79,7 @@ static int64_t buckets_wanted(const lists_search *s)
 /* ---- what is read -----------------------------------------------------------------------------------------------------------
  */
 
-/* How many of a query's lists are its sample, and with how many buckets. */
+/* Returns how many of a query's lists are in its sample, and sets the number of buckets. */
 static int64_t sample_lists(const lists_search *s, const list_round *r, int64_t query, int64_t *buckets)
 {
     const list_job *job = s->job;
@@ -91,7 +91,7 @@ static int64_t sample_lists(const lists_search *s, const list_round *r, int64_t 
     return count;
 }
 
-/* One kind of work of a round, of a sample or of all, in host memory. */
+/* The work of a round for the sample or for all rows, in host memory. */
 typedef struct work_part {
     screen_list_item *items;
     screen_list_pair *pairs;
@@ -104,7 +104,7 @@ static int64_t part_words(const lists_search *s, const list_round *r, bool sampl
     return sample ? min_i64(words, r->sample_words) : words;
 }
 
-/* Many queries: lists that are neighbours in memory are read one after the other. */
+/* Sorts the used lists, so that neighbours in memory are read one after the other. For many queries. */
 static void order_used(lists_search *s)
 {
     s->used_count = 0;
@@ -113,7 +113,7 @@ static void order_used(lists_search *s)
             s->used[s->used_count++] = (uint32_t)l;
 }
 
-/* Counts the pairs of each list, and notes the lists that have some; returns the words of all items. */
+/* Counts the pairs of each list and collects the lists that have some. Returns the words of all items. */
 static int64_t count_pairs(lists_search *s, const list_round *r, bool sample, work_part *part)
 {
     const list_job *job = s->job;
@@ -142,7 +142,7 @@ static int64_t count_pairs(lists_search *s, const list_round *r, bool sample, wo
     return words;
 }
 
-/* Puts the pairs in the order of `used`; `counts` are where each list's pairs end then. */
+/* Writes the pairs in the order of `used`. Afterwards `counts` holds the end of each list's pairs. */
 static void put_pairs(const lists_search *s, const list_round *r, bool sample, work_part *part)
 {
     const list_job *job = s->job;
@@ -166,7 +166,7 @@ static void put_pairs(const lists_search *s, const list_round *r, bool sample, w
     }
 }
 
-/* Up to four pairs of a list each, and `each` words. */
+/* Writes the items: up to four pairs of a list and `each` words. */
 static void put_items(const lists_search *s, const list_round *r, bool sample, int64_t each, work_part *part)
 {
     uint32_t first = 0;
@@ -203,7 +203,8 @@ static ww_status grow_block(lists_search *s, size_t bytes)
     return WW_OK;
 }
 
-/* Makes the items and pairs of a round, and takes them to the device: those of all, and of the sample if it has one. */
+/* Makes the items and pairs of a round, for all rows and for the sample if there is one, and queues their copy to the
+ * device. */
 static ww_status send_work(lists_search *s, const list_round *r, screen_list_work *work)
 {
     const int32_t parts = r->thresholds ? 1 : 2;
@@ -212,7 +213,7 @@ static ww_status send_work(lists_search *s, const list_round *r, screen_list_wor
     void *device_block = NULL;
     for (int32_t i = 0; i < parts; i++) {
         each[i] = item_words(s, count_pairs(s, r, i == 1, &part[i]));
-        for (int64_t u = 0; u < s->used_count; u++) /* with the items that long lists are cut into */
+        for (int64_t u = 0; u < s->used_count; u++) /* a long list has several items */
             items += divide_up_i64(s->counts[s->used[u]], SCREEN_LIST_QUERIES) *
                      divide_up_i64(part_words(s, r, i == 1, s->used[u]), each[i]);
         pairs += part[i].pair_count;
@@ -244,7 +245,7 @@ static ww_status send_work(lists_search *s, const list_round *r, screen_list_wor
 /* ---- a round ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Writes the results of a round, or puts its queries aside. */
+/* Writes the results of a round. Puts queries without valid results aside. */
 static void settle(lists_search *s, const list_round *r, uint32_t slots)
 {
     const search_job *job = &s->job->search;
@@ -284,7 +285,7 @@ static ww_status grow_results(lists_search *s, size_t bytes)
     return WW_OK;
 }
 
-/* `queries` are those of the round, `stride` apart. */
+/* Searches for the round's `queries`, which are `stride` floats apart. */
 static ww_status ask(lists_search *s, list_round *r, const float *queries, int64_t stride)
 {
     int64_t most = 0, buckets = 0;
@@ -341,7 +342,7 @@ static ww_status ask_all(lists_search *s)
     return status;
 }
 
-/* With room for all rows of a query. What is left over now would be a defect. */
+/* Repeats queries with room for all rows of their lists. A query that is still not answered shows a defect. */
 static ww_status ask_again(lists_search *s, float *queries)
 {
     const search_job *job = &s->job->search;
@@ -355,7 +356,7 @@ static ww_status ask_again(lists_search *s, float *queries)
         list_round r = {
             .numbers = s->left + first, .count = min_i64(each, count - first), .thresholds = s->left_thresholds + first};
         r.plan.capacity = (int32_t)min_i64(capacity, INT32_MAX / 2);
-        s->left_count = first; /* new ones would come into the place of those that were read */
+        s->left_count = first; /* new leftovers would overwrite those that were read */
         status = ask(s, &r, queries + first * job->dim, job->dim);
         if (status == WW_OK && s->left_count > first)
             status = ww_fail(WW_INTERNAL, "a search of lists was not answered by all rows of its lists");
@@ -382,7 +383,7 @@ static ww_status search_borrowed(lists_search *s, const segment_table *table)
     const size_t bytes = (size_t)s->left_count * (size_t)job->dim * sizeof(float);
     float *queries = memory_alloc(bytes);
     if (!queries)
-        return memory_failed("queries to ask again", bytes);
+        return memory_failed("queries to repeat", bytes);
     status = ask_again(s, queries);
     memory_free(queries);
     return status;
